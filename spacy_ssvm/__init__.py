@@ -1,0 +1,3 @@
+"""Linear structured prediction for spaCy: structural SVMs over template features."""
+
+__version__ = "0.1.0"

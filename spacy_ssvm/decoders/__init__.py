@@ -1,0 +1,1 @@
+"""Decoders: from score tables to structures. They know no features and no spaCy."""

@@ -1,0 +1,147 @@
+"""First-order chains: label sequences y of n positions over K labels.
+
+score(y) = start[y_0] + sum_t emissions[t, y_t] + sum_t transitions[y_t-1, y_t] + end[y_n-1]
+
+Score tables, everywhere in the package:
+    emissions     float64 [n, K]
+    transitions   float64 [K + 2, K]: rows 0..K-1 are the previous label, row K holds the
+                  start scores, row K + 1 the end scores
+Minus infinity forbids a label or a transition. Ties go to the smaller label. Where every
+sequence is forbidden, the score is minus infinity and the sequence is of no meaning.
+"""
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats, Ints, kernel
+
+
+@kernel
+def _forward(emissions: Floats, transitions: Floats, best: Floats) -> None:
+    """best[t, k]: the best score of a prefix that ends at t with label k."""
+    n, K = emissions.shape
+    for k in range(K):
+        best[0, k] = transitions[K, k] + emissions[0, k]
+    for t in range(1, n):
+        for k in range(K):
+            best[t, k] = -np.inf
+        for j in range(K):
+            prefix = best[t - 1, j]
+            for k in range(K):
+                score = prefix + transitions[j, k]
+                best[t, k] = score if score > best[t, k] else best[t, k]
+        for k in range(K):
+            best[t, k] += emissions[t, k]
+
+
+@kernel
+def _backward(emissions: Floats, transitions: Floats, best: Floats) -> None:
+    """best[t, k]: the best score of what follows t, given label k at t."""
+    n, K = emissions.shape
+    for k in range(K):
+        best[n - 1, k] = transitions[K + 1, k]
+    for t in range(n - 2, -1, -1):
+        for k in range(K):
+            score = -np.inf
+            for j in range(K):
+                step = transitions[k, j] + emissions[t + 1, j] + best[t + 1, j]
+                score = step if step > score else score
+            best[t, k] = score
+
+
+@kernel
+def viterbi(emissions: Floats, transitions: Floats, y: Ints) -> float:
+    """Fill y (int64 [n]) with the best label sequence; return its score.
+
+    Keeps no back pointers: the predecessor is found again by the same sum, at K
+    operations a position, which leaves the K x K inner loop to vector instructions.
+    """
+    n, K = emissions.shape
+    if n == 0:
+        return 0.0
+    best = np.empty((n, K))
+    _forward(emissions, transitions, best)
+    score = -np.inf
+    y[n - 1] = 0
+    for k in range(K):
+        if best[n - 1, k] + transitions[K + 1, k] > score:
+            score = best[n - 1, k] + transitions[K + 1, k]
+            y[n - 1] = k
+    for t in range(n - 1, 0, -1):
+        k = y[t]
+        prefix = -np.inf
+        y[t - 1] = 0
+        for j in range(K):
+            if best[t - 1, j] + transitions[j, k] > prefix:
+                prefix = best[t - 1, j] + transitions[j, k]
+                y[t - 1] = j
+    return score
+
+
+@kernel
+def max_marginals(emissions: Floats, transitions: Floats) -> Floats:
+    """The best score of a sequence with label k at t, for all t and k: float64 [n, K]."""
+    n, K = emissions.shape
+    scores = np.empty((n, K))
+    if n == 0:
+        return scores
+    rest = np.empty((n, K))
+    _forward(emissions, transitions, scores)
+    _backward(emissions, transitions, rest)
+    for t in range(n):
+        for k in range(K):
+            scores[t, k] += rest[t, k]
+    return scores
+
+
+@kernel
+def k_best(emissions: Floats, transitions: Floats, k: int) -> tuple[Ints, Floats]:
+    """The k best label sequences, best first.
+
+    Returns (sequences int64 [m, n], scores float64 [m]), where m <= k is the number of
+    sequences with a score above minus infinity. All sequences are different.
+    """
+    n, K = emissions.shape
+    if n == 0:
+        return np.zeros((1, 0), dtype=np.int64), np.zeros(1)
+    best = np.full((n, K, k), -np.inf)  # the k best prefixes for each last label
+    previous = np.full((n, K, k), -1, dtype=np.int64)  # label * k + rank of the prefix before
+    for label in range(K):
+        best[0, label, 0] = transitions[K, label] + emissions[0, label]
+    for t in range(1, n):
+        for label in range(K):
+            for j in range(K):
+                for rank in range(k):
+                    score = best[t - 1, j, rank] + transitions[j, label] + emissions[t, label]
+                    if not score > best[t, label, k - 1]:
+                        break  # prefixes are sorted: the worse ones do not enter either
+                    _insert(best[t, label], previous[t, label], score, j * k + rank)
+    scores = np.full(k, -np.inf)
+    last = np.full(k, -1, dtype=np.int64)
+    for j in range(K):
+        for rank in range(k):
+            score = best[n - 1, j, rank] + transitions[K + 1, j]
+            if not score > scores[k - 1]:
+                break
+            _insert(scores, last, score, j * k + rank)
+    found = 0
+    while found < k and scores[found] > -np.inf:
+        found += 1
+    sequences = np.empty((found, n), dtype=np.int64)
+    for m in range(found):
+        state = last[m]
+        for t in range(n - 1, -1, -1):
+            sequences[m, t] = state // k
+            state = previous[t, state // k, state % k]
+    return sequences, scores[:found].copy()
+
+
+@kernel
+def _insert(scores: Floats, states: Ints, score: float, state: int) -> None:
+    """Put a score into a list sorted from high to low, behind its equals; drop the last."""
+    rank = len(scores) - 1
+    while rank > 0 and scores[rank - 1] < score:
+        scores[rank] = scores[rank - 1]
+        states[rank] = states[rank - 1]
+        rank -= 1
+    scores[rank] = score
+    states[rank] = state

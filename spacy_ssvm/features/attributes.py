@@ -1,0 +1,243 @@
+"""The only reader of Docs: from tokens to uint64 [tokens, attributes].
+
+An attribute is a word type's own (a function of its text, computed once per type and
+kept in a bounded cache), or the token's (any spaCy token attribute, any extension). Its
+value is a 64-bit hash or number; 0 means that the token lacks it. Whitespace tokens are
+passed over: a sentence here is the sequence of its other tokens.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from spacy.attrs import IDS, ORTH, SENT_START
+from spacy.strings import hash_string
+from spacy.tokens import Doc
+
+from spacy_ssvm._jit import Ints, Keys
+from spacy_ssvm.features.clusters import CLUSTER_LENGTHS, Clusters
+from spacy_ssvm.features.index import empty_slots, find_payloads, insert_all
+
+#: Word types whose attributes are kept; a batch with more of its own replaces them all.
+CACHED_TYPES = 2**17
+
+
+def _shape_full(text: str) -> str:
+    return "".join(
+        "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in text
+    )
+
+
+def _shape(text: str) -> str:
+    full = _shape_full(text)
+    return "".join(c for i, c in enumerate(full) if i == 0 or full[i - 1] != c)
+
+
+def _case(text: str) -> str | None:
+    if text.islower():
+        return "lower"
+    if text.isupper():
+        return "upper"
+    if text.istitle():
+        return "title"
+    return "mixed" if any(c.isalpha() for c in text) else None
+
+
+def _digits(text: str) -> str | None:
+    if text.isdigit():
+        return "all"
+    return "some" if any(c.isdigit() for c in text) else None
+
+
+def _length_class(text: str) -> str:
+    n = len(text)
+    return str(n) if n <= 4 else "5-6" if n <= 6 else "7-9" if n <= 9 else "10+"
+
+
+def _prefix(n: int) -> Callable[[str], str | None]:
+    return lambda text: text[:n] if len(text) >= n else None
+
+
+def _suffix(n: int) -> Callable[[str], str | None]:
+    return lambda text: text[-n:] if len(text) >= n else None
+
+
+#: The attributes of word types, by name: text -> value, None where it lacks the attribute.
+TYPE_ATTRIBUTES: dict[str, Callable[[str], str | None]] = {
+    "orth": lambda text: text,
+    "lower": lambda text: text.lower(),
+    "shape": _shape,
+    "shape_full": _shape_full,
+    **{f"prefix{n}": _prefix(n) for n in range(1, 6)},
+    **{f"suffix{n}": _suffix(n) for n in range(1, 6)},
+    "case": _case,
+    "digits": _digits,
+    "hyphen": lambda text: "yes" if "-" in text[1:-1] else None,
+    "punctuation": lambda text: "no" if any(c.isalnum() for c in text) else "yes",
+    "length_class": _length_class,
+}
+CLUSTER_ATTRIBUTES = {f"cluster{n}": n for n in CLUSTER_LENGTHS}
+
+#: The names that are not spaCy's own, for messages.
+ATTRIBUTES = (*TYPE_ATTRIBUTES, *CLUSTER_ATTRIBUTES)
+
+_EXTENSION = "_."
+
+
+def is_attribute(name: str) -> bool:
+    """Whether templates may use the name."""
+    if name in TYPE_ATTRIBUTES or name in CLUSTER_ATTRIBUTES or name.startswith(_EXTENSION):
+        return True
+    return name == name.lower() and bool(name) and name.upper() in IDS and "flag" not in name
+
+
+class TokenTable(NamedTuple):
+    """The tokens of a batch of Docs, without whitespace, as the kernels read them."""
+
+    attributes: Keys  #: uint64 [tokens, attributes]
+    sentence_starts: Ints  #: int64 [sentences + 1], in tokens
+    doc_sentences: Ints  #: int64 [docs + 1]: the first sentence of each Doc
+    positions: Ints  #: int64 [tokens]: the token's place in the Docs laid end to end
+    doc_starts: Ints  #: int64 [docs + 1]: the place of each Doc's first token in them
+
+
+class AttributeReader:
+    """Reads attributes by name. Safe to use from several threads."""
+
+    def __init__(self, names: Sequence[str], clusters: Clusters | None = None) -> None:
+        self.names = tuple(names)
+        self._clusters = clusters
+        self._of_type = [n for n in names if n in TYPE_ATTRIBUTES or n in CLUSTER_ATTRIBUTES]
+        self._of_token = [
+            n for n in names if n not in self._of_type and not n.startswith(_EXTENSION)
+        ]
+        self._extensions = [n[len(_EXTENSION) :] for n in names if n.startswith(_EXTENSION)]
+        self._columns = [ORTH, SENT_START, *(IDS[name.upper()] for name in self._of_token)]
+        self._lock = threading.Lock()
+        self._forget_types()
+
+    def read(self, docs: Sequence[Doc]) -> TokenTable:
+        """The attributes of all tokens of the Docs that are not whitespace.
+
+        A sentence starts at each Doc and at each token that is marked as a start.
+        """
+        inputs = [self.inputs(doc) for doc in docs]
+        doc_starts = np.cumsum([0, *(len(columns) for columns in inputs)])
+        columns = np.concatenate([np.zeros((0, inputs[0].shape[1]), np.uint64), *inputs])
+        of_type, is_word = self._types(columns[:, 0], doc_starts, docs)
+        kept = np.flatnonzero(is_word)
+
+        # A start that falls on whitespace moves on to the next word: count the starts up
+        # to each token, and begin a sentence at the first word of each count.
+        starts = columns[:, 1] == 1
+        starts[doc_starts[:-1][doc_starts[:-1] < len(starts)]] = True
+        number = np.cumsum(starts)[kept]
+        firsts = np.flatnonzero(np.diff(number, prepend=0))
+        sentence_starts = np.append(firsts, len(kept)).astype(np.int64)
+        doc_sentences = np.searchsorted(kept[firsts], doc_starts).astype(np.int64)
+
+        attributes = np.empty((len(kept), len(self.names)), dtype=np.uint64)
+        for j, name in enumerate(self.names):
+            if name in self._of_type:
+                attributes[:, j] = of_type[kept, self._of_type.index(name)]
+            elif name in self._of_token:
+                attributes[:, j] = columns[kept, 2 + self._of_token.index(name)]
+            else:
+                first = 2 + len(self._of_token)
+                extension = self._extensions.index(name[len(_EXTENSION) :])
+                attributes[:, j] = columns[kept, first + extension]
+        return TokenTable(attributes, sentence_starts, doc_sentences, kept, doc_starts)
+
+    def inputs(self, doc: Doc) -> Keys:
+        """All that features see of a Doc: uint64 [tokens, ORTH, SENT_START, annotations]."""
+        columns: Keys = doc.to_array(self._columns).reshape(len(doc), len(self._columns))
+        if not self._extensions:
+            return columns
+        values = [[_extension_value(token, n) for n in self._extensions] for token in doc]
+        extensions = np.array(values, dtype=np.uint64).reshape(len(doc), len(self._extensions))
+        return np.hstack([columns, extensions])
+
+    def text_value(self, name: str, doc: Doc, i: int) -> str | None:
+        """The readable value of an attribute of token i, None where it lacks it."""
+        token = doc[i]
+        if name in TYPE_ATTRIBUTES:
+            return TYPE_ATTRIBUTES[name](token.text)
+        if name in CLUSTER_ATTRIBUTES:
+            return self._cluster(token.text, CLUSTER_ATTRIBUTES[name])
+        if name.startswith(_EXTENSION):
+            value = token._.get(name[len(_EXTENSION) :])
+            return None if value is None else str(value)
+        number = int(doc.to_array([IDS[name.upper()]])[i])
+        if not number:
+            return None
+        return doc.vocab.strings[number] if number in doc.vocab.strings else str(number)
+
+    def _cluster(self, text: str, length: int) -> str | None:
+        return self._clusters.prefix(text, length) if self._clusters is not None else None
+
+    def _forget_types(self) -> None:
+        self._slots = empty_slots(CACHED_TYPES)
+        self._values = np.zeros((0, len(self._of_type) + 1), dtype=np.uint64)
+        self._number_of_types = 0
+
+    def _types(
+        self, orths: Keys, doc_starts: Ints, docs: Sequence[Doc]
+    ) -> tuple[Keys, np.ndarray]:
+        """The type attributes of tokens with these orths, and which are not whitespace.
+
+        The cache is keyed by the orth, a hash of the text alone, and adds no strings: it
+        outlives a memory zone without harm.
+        """
+        orths = np.ascontiguousarray(orths)
+        types = np.empty(len(orths), dtype=np.int64)
+        with self._lock:
+            if find_payloads(self._slots, orths, types):
+                new, first = np.unique(orths[types < 0], return_index=True)
+                if self._number_of_types + len(new) > CACHED_TYPES:
+                    self._forget_types()
+                    new, first = np.unique(orths, return_index=True)
+                    places = first
+                else:
+                    places = np.flatnonzero(types < 0)[first]
+                self._remember(new, places, doc_starts, docs)
+                find_payloads(self._slots, orths, types)
+            values = self._values[types]
+        return values[:, :-1], values[:, -1] != 0
+
+    def _remember(self, orths: Keys, places: Ints, doc_starts: Ints, docs: Sequence[Doc]) -> None:
+        owners = np.searchsorted(doc_starts, places, side="right") - 1
+        texts = [
+            docs[d].vocab.strings[orth]
+            for orth, d in zip(orths.tolist(), owners.tolist(), strict=True)
+        ]
+        values = np.zeros((len(texts), self._values.shape[1]), dtype=np.uint64)
+        for j, name in enumerate(self._of_type):
+            if name in TYPE_ATTRIBUTES:
+                of_text = TYPE_ATTRIBUTES[name]
+                found = [of_text(text) for text in texts]
+            else:
+                length = CLUSTER_ATTRIBUTES[name]
+                found = [self._cluster(text, length) for text in texts]
+            values[:, j] = [0 if value is None else hash_string(value) for value in found]
+        values[:, -1] = [not text.isspace() for text in texts]
+        first = self._number_of_types
+        if len(orths) > CACHED_TYPES:
+            self._slots = empty_slots(len(orths))
+        if first + len(orths) > len(self._values):
+            grown = np.zeros((2 * (first + len(orths)), values.shape[1]), dtype=np.uint64)
+            grown[:first] = self._values[:first]
+            self._values = grown
+        self._values[first : first + len(orths)] = values
+        self._number_of_types = first + len(orths)
+        insert_all(self._slots, orths, np.arange(first, self._number_of_types, dtype=np.uint64))
+
+
+def _extension_value(token, name: str) -> int:  # type: ignore[no-untyped-def]
+    if not token.has_extension(name):
+        raise ValueError(
+            f"template attribute '_.{name}': tokens have no extension of that name. "
+            f"Register it before the pipeline runs: Token.set_extension('{name}', ...)"
+        )
+    value = token._.get(name)
+    return 0 if value is None else hash_string(str(value))

@@ -1,0 +1,70 @@
+"""Word clusters as bit strings, as the Brown algorithm writes them.
+
+A file has one word a line: bit string, word and (ignored) count, split by tabs. A prefix
+of the bit string is a coarser cluster; the word is looked up as it is written, then in
+lower case.
+"""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+
+from spacy_ssvm._jit import Keys
+from spacy_ssvm.features.text_hash import hash_text
+
+#: The lengths of the prefixes that templates can name: cluster4, cluster6, ...
+CLUSTER_LENGTHS = (4, 6, 10, 20)
+_LONGEST = 63
+
+
+class Clusters:
+    """Words with their bit strings, as two arrays that save and load as they are.
+
+    words: uint64 [n], hashes of the words, sorted.
+    bits: uint64 [n], each bit string behind a leading 1, as a number.
+    """
+
+    def __init__(self, words: Keys, bits: Keys) -> None:
+        self.words = words
+        self.bits = bits
+
+    def prefix(self, text: str, length: int) -> str | None:
+        """The first bits of the word's cluster (all, where it has fewer), None if unknown."""
+        for form in (text, text.lower()):
+            word = np.uint64(hash_text(form))
+            place = int(np.searchsorted(self.words, word))
+            if place < len(self.words) and self.words[place] == word:
+                return f"{int(self.bits[place]):b}"[1 : length + 1]
+        return None
+
+
+def read_clusters(path: str | Path) -> Clusters:
+    """Read a cluster file, plain or gzip (``.gz``), in UTF-8.
+
+    Raises ValueError naming file and line where a line is not `bits <tab> word`.
+    """
+    path = Path(path)
+    found: dict[int, int] = {}
+    with gzip.open(path, "rt", encoding="utf8") if path.suffix == ".gz" else path.open(
+        encoding="utf8"
+    ) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            bits, *rest = line.rstrip("\r\n").split("\t")
+            if not rest or not rest[0] or not bits or set(bits) - {"0", "1"}:
+                raise ValueError(
+                    f"{path}, line {number}: expected a bit string, a tab and a word, found "
+                    f"{line.rstrip()!r}"
+                )
+            if len(bits) > _LONGEST:
+                raise ValueError(
+                    f"{path}, line {number}: a bit string of {len(bits)} bits; at most "
+                    f"{_LONGEST} can be stored"
+                )
+            found[hash_text(rest[0])] = int("1" + bits, 2)
+    if not found:
+        raise ValueError(f"{path}: the cluster file has no words")
+    words = np.array(sorted(found), dtype=np.uint64)
+    return Clusters(words, np.array([found[word] for word in words.tolist()], dtype=np.uint64))

@@ -1,0 +1,82 @@
+"""From token attributes to feature keys.
+
+A key is a 64-bit hash of its template and of the values of the template's parts. It is
+the same in every process and on every machine, and depends on the template's text, not
+on its place in a list. Key 0 means that the template does not fire.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import Ints, Ints1, Keys, Keys1, kernel, named_tuple
+from spacy_ssvm.features.templates import Template
+from spacy_ssvm.features.text_hash import hash_text
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_BEFORE = np.uint64(0xD6E8FEB86659FD93)  # stands for the value of a token before the sentence
+_AFTER = np.uint64(0xA0761D6478BD642F)  # and behind it; the distance is added
+
+
+class CompiledTemplates(NamedTuple):
+    """Templates as arrays: template m has the parts part_starts[m] to part_starts[m + 1]."""
+
+    seeds: Keys  #: uint64 [T]
+    part_starts: Ints  #: int64 [T + 1]
+    columns: Ints  #: int64 [parts]: the column of the attribute
+    offsets: Ints  #: int64 [parts]
+
+
+CompiledTemplatesType = named_tuple(CompiledTemplates, Keys1, Ints1, Ints1, Ints1)
+
+
+def compile_templates(
+    templates: Sequence[Template], attributes: Sequence[str]
+) -> CompiledTemplates:
+    """Templates over a table whose columns are these attributes."""
+    parts = [part for template in templates for part in template.parts]
+    return CompiledTemplates(
+        seeds=np.array([hash_text(str(template)) for template in templates], dtype=np.uint64),
+        part_starts=np.cumsum([0] + [len(template.parts) for template in templates]),
+        columns=np.array([attributes.index(part.attribute) for part in parts], dtype=np.int64),
+        offsets=np.array([part.offset for part in parts], dtype=np.int64),
+    )
+
+
+@kernel
+def fill_keys(
+    templates: CompiledTemplates, attributes: Keys, start: int, end: int, t: int, keys: Keys
+) -> None:
+    """Write the keys (uint64 [T]) of token t in the sentence [start, end) of attributes."""
+    for m in range(len(templates.seeds)):
+        key = templates.seeds[m]
+        for part in range(templates.part_starts[m], templates.part_starts[m + 1]):
+            position = t + templates.offsets[part]
+            if position < start:
+                value = _BEFORE + np.uint64(start - position)
+            elif position >= end:
+                value = _AFTER + np.uint64(position - end)
+            else:
+                value = attributes[position, templates.columns[part]]
+                if value == np.uint64(0):
+                    key = np.uint64(0)
+                    break
+            key = (key ^ value) * _MULTIPLIER
+            key ^= key >> np.uint64(32)
+        keys[m] = key
+
+
+@kernel
+def extract_keys(
+    templates: CompiledTemplates, attributes: Keys, sentence_starts: Ints, keys: Keys
+) -> None:
+    """Write the keys of all tokens: uint64 [tokens, T].
+
+    attributes: uint64 [tokens, columns], 0 where a token lacks the attribute.
+    sentence_starts: int64 [sentences + 1], the first token of each sentence, and the end.
+    """
+    for s in range(len(sentence_starts) - 1):
+        start, end = sentence_starts[s], sentence_starts[s + 1]
+        for t in range(start, end):
+            fill_keys(templates, attributes, start, end, t, keys[t])

@@ -1,0 +1,138 @@
+"""The template language: which token attributes make a feature.
+
+    template  =  part ("+" part)*          lower[-1]+lower[0]
+    part      =  attribute "[" offset "]"  suffix3[0], shape[1], tag[-2], _.is_bold[0]
+    family    =  a preset's name           tagger
+              |  ngrams(attribute, n, window)
+
+``ngrams(lower, 2, 1)`` stands for all runs of one to two neighbouring tokens within one
+token of the current one: lower[-1], lower[0], lower[1], lower[-1]+lower[0],
+lower[0]+lower[1]. A template fires where all its parts have a value; a position outside
+the sentence is a value of its own, an attribute that a token lacks (a fourth letter, a
+tag not set) is none.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+#: The largest distance of a part from the current token.
+MAX_OFFSET = 16
+
+_PART = re.compile(r"([A-Za-z_][\w.]*)\[([+-]?\d+)\]")
+_NGRAMS = re.compile(r"ngrams\(\s*([A-Za-z_][\w.]*)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)")
+
+#: Families by name.
+PRESETS: dict[str, tuple[str, ...]] = {
+    "tagger": (
+        "ngrams(lower, 2, 2)",
+        "lower[-1]+lower[1]",
+        "orth[0]",
+        *(f"prefix{n}[0]" for n in range(1, 6)),
+        *(f"suffix{n}[0]" for n in range(1, 6)),
+        "suffix2[-1]",
+        "suffix3[-1]",
+        "suffix2[1]",
+        "suffix3[1]",
+        "suffix3[-1]+suffix3[0]",
+        "suffix3[0]+suffix3[1]",
+        "shape_full[0]",
+        "ngrams(shape, 3, 1)",
+        "shape[0]+suffix2[0]",
+        "digits[0]",
+        "hyphen[0]",
+        "length_class[0]",
+    ),
+}
+
+
+class TemplateError(ValueError):
+    """A template that cannot be read, or that names an attribute that does not exist."""
+
+
+@dataclass(frozen=True, order=True)
+class Part:
+    """One attribute of the token at an offset from the current one."""
+
+    offset: int
+    attribute: str
+
+    def __str__(self) -> str:
+        return f"{self.attribute}[{self.offset}]"
+
+
+@dataclass(frozen=True)
+class Template:
+    """A conjunction of parts, sorted by offset and attribute, none twice."""
+
+    parts: tuple[Part, ...]
+
+    def __str__(self) -> str:
+        return "+".join(map(str, self.parts))
+
+
+def parse_templates(
+    items: Iterable[str], *, is_attribute: Callable[[str], bool], attributes: Collection[str]
+) -> tuple[Template, ...]:
+    """The templates that the items stand for, in order, each once.
+
+    items: templates and families.
+    is_attribute: whether a name can be read from a token.
+    attributes: the names to list when it can not.
+    Raises TemplateError, which names the item and lists what exists.
+    """
+    templates: dict[Template, None] = {}
+    for item in items:
+        for text in _expand(item):
+            template = _parse(text, item)
+            for part in template.parts:
+                if not is_attribute(part.attribute):
+                    raise TemplateError(
+                        f"template '{item}': there is no attribute '{part.attribute}'. "
+                        f"Attributes: {', '.join(attributes)}; any spaCy token attribute in "
+                        "lower case (tag, pos, lemma, ent_type, like_num, ...); _.name for an "
+                        "extension attribute"
+                    )
+            templates[template] = None
+    if not templates:
+        raise TemplateError("there are no templates: give at least one, such as 'lower[0]'")
+    return tuple(templates)
+
+
+def _expand(item: str) -> Iterable[str]:
+    """An item as single templates: families are written out."""
+    if item.strip() in PRESETS:
+        for member in PRESETS[item.strip()]:
+            yield from _expand(member)
+    elif match := _NGRAMS.fullmatch(item.strip()):
+        attribute, n, window = match[1], int(match[2]), int(match[3])
+        if not 1 <= n <= 2 * window + 1:
+            raise TemplateError(
+                f"template '{item}': n is {n}, but a window of {window} holds runs of "
+                f"1 to {2 * window + 1} tokens"
+            )
+        for length in range(1, n + 1):
+            for start in range(-window, window - length + 2):
+                yield "+".join(f"{attribute}[{start + j}]" for j in range(length))
+    else:
+        yield item
+
+
+def _parse(text: str, item: str) -> Template:
+    parts = set()
+    for piece in text.split("+"):
+        # A sign inside the brackets is cut off by the split: lower[+1] is written lower[1].
+        match = _PART.fullmatch(piece.strip())
+        if match is None:
+            raise TemplateError(
+                f"template '{item}': cannot read '{piece.strip()}'. A template is written "
+                "attribute[offset], or several joined by '+', such as lower[-1]+lower[0]. "
+                f"Families: {', '.join(PRESETS)}, ngrams(attribute, n, window)"
+            )
+        offset = int(match[2])
+        if abs(offset) > MAX_OFFSET:
+            raise TemplateError(
+                f"template '{item}': offset {offset} is further than {MAX_OFFSET} tokens away"
+            )
+        parts.add(Part(offset, match[1]))
+    return Template(tuple(sorted(parts)))

@@ -1,0 +1,169 @@
+"""The training problem as contiguous arrays, checked once, to which examples are appended.
+
+An example is a sequence of tokens; a token has feature rows and the set of its allowed
+labels. Weights are one float64 vector w:
+
+    w[p * K + k]                p < K: transition from label p to k; p = K: start with k;
+                                p = K + 1: end with k
+    w[(K + 2) * K + row * K + k]    feature row with label k
+
+Label sets stand for gold annotation, whole or partial: sets 0..K-1 allow one label each,
+set K allows all (no annotation), further ones whatever is asked for.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import (
+    Flags,
+    Flags2,
+    Floats,
+    Floats2,
+    Ints,
+    Ints1,
+    Rows,
+    Rows1,
+    named_tuple,
+)
+
+
+class Examples(NamedTuple):
+    """What kernels read of a problem."""
+
+    token_starts: Ints  #: int64 [examples + 1]: the first token of each example
+    feature_starts: Ints  #: int64 [tokens + 1]: the first feature of each token
+    rows: Rows  #: int32 [features]
+    gold: Ints  #: int64 [tokens]: label sets
+    label_sets: Flags  #: bool [sets, K]: the labels that a set allows
+    costs: Floats  #: float64 [sets, K]: Delta of a label where the gold is a set
+    legality: Floats  #: float64 [K + 2, K]: 0, or minus infinity for an illegal transition
+
+
+ExamplesType = named_tuple(Examples, Ints1, Ints1, Rows1, Ints1, Flags2, Floats2, Floats2)
+
+
+def hamming_costs(K: int) -> Floats:
+    """1 for each wrong label: float64 [K, K], by gold and predicted label."""
+    return np.ones((K, K)) - np.eye(K)
+
+
+class Problem:
+    """Examples for chains over K labels.
+
+    costs: float64 [K, K], the cost of each (gold, predicted) pair: finite, not negative,
+        0 on the diagonal. Hamming by default.
+    legality: float64 [K + 2, K], minus infinity where a transition, start or end is
+        illegal, else 0. All are legal by default.
+    """
+
+    def __init__(
+        self, K: int, *, costs: Floats | None = None, legality: Floats | None = None
+    ) -> None:
+        if K < 1:
+            raise ValueError("a problem needs at least one label")
+        self.K = K
+        costs = hamming_costs(K) if costs is None else np.asarray(costs, dtype=np.float64)
+        if costs.shape != (K, K):
+            raise ValueError(f"costs: shape {costs.shape}, expected {(K, K)}")
+        if not (np.isfinite(costs).all() and (costs >= 0).all() and (np.diag(costs) == 0).all()):
+            raise ValueError(
+                "costs must be finite and not negative, and 0 where the prediction is right"
+            )
+        legality = np.zeros((K + 2, K)) if legality is None else np.asarray(legality)
+        if legality.shape != (K + 2, K) or not ((legality == 0) | np.isneginf(legality)).all():
+            raise ValueError(f"legality: expected {(K + 2, K)} values, each 0 or minus infinity")
+        self._legality = np.ascontiguousarray(legality, dtype=np.float64)
+        self._label_sets = np.vstack([np.eye(K, dtype=bool), np.ones((1, K), dtype=bool)])
+        self._costs = np.vstack([costs, np.zeros((1, K))])
+        self._set_numbers = {row.tobytes(): i for i, row in enumerate(self._label_sets)}
+        self._token_starts = _Growing(np.int64, [0])
+        self._feature_starts = _Growing(np.int64, [0])
+        self._rows = _Growing(np.int32)
+        self._gold = _Growing(np.int64)
+
+    @property
+    def any_label(self) -> int:
+        """The label set of a token without gold annotation."""
+        return self.K
+
+    @property
+    def number_of_examples(self) -> int:
+        return self._token_starts.size - 1
+
+    def label_set(self, labels: Sequence[int]) -> int:
+        """The number of the set that allows these labels; its cost is the least of theirs."""
+        allowed = np.zeros(self.K, dtype=bool)
+        allowed[list(labels)] = True
+        if not allowed.any():
+            raise ValueError("a label set must allow at least one label")
+        number = self._set_numbers.setdefault(allowed.tobytes(), len(self._label_sets))
+        if number == len(self._label_sets):
+            costs = np.where(allowed, 0.0, self._costs[: self.K][allowed].min(axis=0))
+            self._label_sets = np.vstack([self._label_sets, allowed])
+            self._costs = np.vstack([self._costs, costs])
+        return number
+
+    def append(self, feature_starts: Ints, rows: Rows, token_starts: Ints, gold: Ints) -> range:
+        """Append examples; return their numbers.
+
+        feature_starts: int64 [tokens + 1]; rows: int32 [features], none negative.
+        token_starts: int64 [examples + 1]; gold: int64 [tokens], label sets.
+        """
+        tokens = len(gold)
+        for name, starts, end in (
+            ("feature_starts", feature_starts, len(rows)),
+            ("token_starts", token_starts, tokens),
+        ):
+            if starts[0] != 0 or starts[-1] != end or (np.diff(starts) < 0).any():
+                raise ValueError(f"{name}: must rise from 0 to {end}")
+        if len(feature_starts) != tokens + 1:
+            raise ValueError(f"{len(feature_starts) - 1} tokens with features, {tokens} with gold")
+        if tokens and not 0 <= gold.min() <= gold.max() < len(self._label_sets):
+            raise ValueError(f"gold: label sets 0 to {len(self._label_sets) - 1} exist")
+        if len(rows) and rows.min() < 0:
+            raise ValueError("rows: must not be negative")
+        first = self.number_of_examples
+        self._token_starts.extend(token_starts[1:] + self._gold.size)
+        self._feature_starts.extend(feature_starts[1:] + self._rows.size)
+        self._rows.extend(rows)
+        self._gold.extend(gold)
+        return range(first, self.number_of_examples)
+
+    def examples(self) -> Examples:
+        """The arrays, for kernels; valid until the next ``append``."""
+        return Examples(
+            self._token_starts.array,
+            self._feature_starts.array,
+            self._rows.array,
+            self._gold.array,
+            self._label_sets,
+            self._costs,
+            self._legality,
+        )
+
+    def number_of_weights(self, rows: int) -> int:
+        """The length of w for a number of feature rows."""
+        return (self.K + 2 + rows) * self.K
+
+
+class _Growing:
+    """An array with room behind it, so that appending costs a constant per entry."""
+
+    def __init__(self, dtype: type, values: Sequence[int] = ()) -> None:
+        self._room = np.array(values, dtype=dtype)
+        self.size = len(values)
+
+    @property
+    def array(self) -> np.ndarray:
+        return self._room[: self.size]
+
+    def extend(self, values: np.ndarray) -> None:
+        size = self.size + len(values)
+        if size > len(self._room):
+            room = np.empty(max(size, 3 * len(self._room) // 2), dtype=self._room.dtype)
+            room[: self.size] = self.array
+            self._room = room
+        self._room[self.size : size] = values
+        self.size = size

@@ -1,0 +1,183 @@
+"""All that knows weights x features: score tables, costs, feature differences.
+
+Weights come in two forms: the dense vector w of ``problem.py`` while a model learns, and
+compact rows, float32 without zeros, for tagging. Scores are float64 in both cases.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import (
+    Floats,
+    Ints,
+    Ints1,
+    Labels,
+    Labels1,
+    Rows,
+    Weights,
+    Weights1,
+    Weights2,
+    kernel,
+    named_tuple,
+)
+from spacy_ssvm.problem import Examples
+
+
+class CompactWeights(NamedTuple):
+    """Weights without empty rows and without zeros."""
+
+    transitions: Weights  #: float32 [K + 2, K], laid out as in decoders.chain
+    row_starts: Ints  #: int64 [rows + 1]: the first entry of each row
+    labels: Labels  #: uint16 [entries]
+    weights: Weights  #: float32 [entries]
+
+
+CompactWeightsType = named_tuple(CompactWeights, Weights2, Ints1, Labels1, Weights1)
+
+
+@kernel
+def transition_scores(w: Floats, legality: Floats, transitions: Floats) -> None:
+    """Write the transition table [K + 2, K] under w."""
+    K = legality.shape[1]
+    for p in range(K + 2):
+        for k in range(K):
+            transitions[p, k] = w[p * K + k] + legality[p, k]
+
+
+@kernel
+def emission_scores(examples: Examples, i: int, w: Floats, emissions: Floats) -> None:
+    """Write the emission table [n, K] of example i under w."""
+    first = examples.token_starts[i]
+    K = emissions.shape[1]
+    for t in range(emissions.shape[0]):
+        for k in range(K):
+            emissions[t, k] = 0.0
+        features = examples.feature_starts[first + t : first + t + 2]
+        for f in range(features[0], features[1]):
+            offset = (K + 2 + np.int64(examples.rows[f])) * K
+            row = w[offset : offset + K]
+            for k in range(K):
+                emissions[t, k] += row[k]
+
+
+@kernel
+def add_row(weights: CompactWeights, row: int, emissions: Floats) -> None:
+    """Add a row of compact weights to the emissions [K] of one token."""
+    for entry in range(weights.row_starts[row], weights.row_starts[row + 1]):
+        emissions[weights.labels[entry]] += weights.weights[entry]
+
+
+@kernel
+def add_costs(examples: Examples, i: int, emissions: Floats) -> None:
+    """Augment emissions with the cost of each label: the loss-augmented table."""
+    first = examples.token_starts[i]
+    for t in range(emissions.shape[0]):
+        emissions[t] += examples.costs[examples.gold[first + t]]
+
+
+@kernel
+def restrict_to_gold(examples: Examples, i: int, emissions: Floats) -> bool:
+    """Forbid what the gold label sets do not allow; return whether they leave a choice."""
+    first = examples.token_starts[i]
+    choice = False
+    K = emissions.shape[1]
+    for t in range(emissions.shape[0]):
+        allowed = examples.label_sets[examples.gold[first + t]]
+        choice |= examples.gold[first + t] >= K
+        for k in range(K):
+            if not allowed[k]:
+                emissions[t, k] = -np.inf
+    return choice
+
+
+@kernel
+def cost(examples: Examples, i: int, y: Ints) -> float:
+    """Delta_i(y)."""
+    first = examples.token_starts[i]
+    total = 0.0
+    for t in range(len(y)):
+        total += examples.costs[examples.gold[first + t], y[t]]
+    return total
+
+
+@kernel
+def difference_size(examples: Examples, i: int) -> int:
+    """How many entries Phi_i(y) has at most."""
+    first, last = examples.token_starts[i], examples.token_starts[i + 1]
+    features = examples.feature_starts[last] - examples.feature_starts[first]
+    return 2 * (features + last - first + 1)
+
+
+@kernel
+def difference(
+    examples: Examples, i: int, gold: Ints, y: Ints, indices: Rows, values: Weights, places: Rows
+) -> int:
+    """Write Phi_i(y) = phi(x_i, gold) - phi(x_i, y), each index once; return its size.
+
+    indices (into w) and values have room for ``difference_size``; places is a scratch
+    table of a power of two entries, at least twice that room, all -1 before and after.
+    """
+    n = len(y)
+    K = examples.legality.shape[1]
+    size = 0
+    size = _add(indices, values, places, size, K * K + gold[0], 1.0)
+    size = _add(indices, values, places, size, K * K + y[0], -1.0)
+    size = _add(indices, values, places, size, (K + 1) * K + gold[n - 1], 1.0)
+    size = _add(indices, values, places, size, (K + 1) * K + y[n - 1], -1.0)
+    for t in range(1, n):
+        if gold[t - 1] != y[t - 1] or gold[t] != y[t]:
+            size = _add(indices, values, places, size, gold[t - 1] * K + gold[t], 1.0)
+            size = _add(indices, values, places, size, y[t - 1] * K + y[t], -1.0)
+    first = examples.token_starts[i]
+    for t in range(n):
+        if gold[t] != y[t]:
+            for f in range(
+                examples.feature_starts[first + t], examples.feature_starts[first + t + 1]
+            ):
+                offset = (K + 2 + np.int64(examples.rows[f])) * K
+                size = _add(indices, values, places, size, offset + gold[t], 1.0)
+                size = _add(indices, values, places, size, offset + y[t], -1.0)
+    return _without_zeros(indices, values, places, size)
+
+
+@kernel
+def _place(indices: Rows, places: Rows, index: int) -> int:
+    """Where the scratch table holds the index, or has room for it."""
+    mask = len(places) - 1
+    place = (index * 0x9E3779B1 >> 8) & mask
+    while places[place] >= 0 and indices[places[place]] != index:
+        place = (place + 1) & mask
+    return place
+
+
+@kernel
+def _add(
+    indices: Rows, values: Weights, places: Rows, size: int, index: int, value: float
+) -> int:
+    place = _place(indices, places, index)
+    if places[place] >= 0:
+        values[places[place]] += np.float32(value)
+        return size
+    places[place] = size
+    indices[size] = index
+    values[size] = value
+    return size + 1
+
+
+@kernel
+def _without_zeros(indices: Rows, values: Weights, places: Rows, size: int) -> int:
+    """Drop entries whose values cancelled out; empty the scratch table."""
+    mask = len(places) - 1
+    for entry in range(size):  # all are still in place: clear each entry's chain from its start
+        place = (np.int64(indices[entry]) * 0x9E3779B1 >> 8) & mask
+        while places[place] >= 0:
+            places[place] = -1
+            place = (place + 1) & mask
+    kept = 0
+    for entry in range(size):
+        if values[entry] != 0:
+            indices[kept] = indices[entry]
+            values[kept] = values[entry]
+            kept += 1
+    return kept

@@ -1,0 +1,368 @@
+"""Dual coordinate descent for the L2-loss structural SVM [CY13].
+
+    max_alpha >= 0   D(alpha) = -1/2 |v|^2 - 1/(4C) sum_i A_i^2 + sum alpha_i,y Delta'_i(y)
+
+with v = sum alpha_i,y Phi_i(y), A_i = sum_y alpha_i,y and w = w_0 + v. Where training goes
+on from loaded weights w_0, the primal is 1/2 |w - w_0|^2 + C sum_i max_y H_i(y)^2, and
+Delta'_i(y) = Delta_i(y) - w_0 . Phi_i(y); else w_0 = 0 and Delta' = Delta.
+
+Only constraints that were violated are stored (``working_sets.py``). An epoch makes
+``inner_passes`` passes over them without inference, and one pass with it: DCD-SSVM
+[CY13 Alg. 3]; without the inner passes it is DCD-Light [CY13 Alg. 2].
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import (
+    Decoder,
+    DecoderFunction,
+    Floats,
+    Floats1,
+    Ints,
+    Ints1,
+    Keys,
+    Keys1,
+    kernel,
+    named_tuple,
+    signed_kernel,
+    types,
+)
+from spacy_ssvm.objective import Objective, evaluate, relative_gap
+from spacy_ssvm.problem import Examples, ExamplesType, Problem
+from spacy_ssvm.scores import (
+    add_costs,
+    cost,
+    difference,
+    difference_size,
+    emission_scores,
+    restrict_to_gold,
+    transition_scores,
+)
+from spacy_ssvm.solvers.working_sets import (
+    WorkingSets,
+    WorkingSetsType,
+    append,
+    dot,
+    empty_working_sets,
+    has_room,
+    remove_zeros,
+    with_room,
+)
+
+_MAX_WEIGHTS = 2**31 - 1  # indices into w are int32
+
+
+class State(NamedTuple):
+    """What the passes read and change."""
+
+    w: Floats  #: float64 [weights]
+    prior: Floats  #: float64 [weights], w_0; empty where it is 0
+    totals: Floats  #: float64 [2]: D(alpha), 1/2 |v|^2
+    violations: Floats  #: float64 [examples]: max_y H_i(y) when example i was last decoded
+    random: Keys  #: uint64 [1]: the state of the random numbers
+    C: float
+    delta: float
+
+
+StateType = named_tuple(
+    State, Floats1, Floats1, Floats1, Floats1, Keys1, types.float64, types.float64
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualCoordinateDescent:
+    """Settings of the solver.
+
+    C: the weight of the losses against the squared norm of the weights, per example.
+    variant: 'ssvm' with inner passes (Alg. 3), 'light' without (Alg. 2).
+    inner_passes: r, the passes over stored constraints before each pass with inference.
+    delta: the least violation that adds a constraint.
+    seed: of the order of examples and of updates.
+    tolerance: training stops to change weights when the relative duality gap, measured
+        exactly, is at most this.
+    Raises ValueError, naming the setting, where a value makes no sense.
+    """
+
+    C: float = 0.1
+    variant: str = "ssvm"
+    inner_passes: int = 5
+    delta: float = 1e-3
+    seed: int = 0
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.C) and self.C > 0):
+            raise ValueError(f"C is {self.C}: it must be a number above 0")
+        if self.variant not in ("ssvm", "light"):
+            raise ValueError(f"variant is '{self.variant}': choose 'ssvm' or 'light'")
+        if self.inner_passes < 0:
+            raise ValueError(f"inner_passes is {self.inner_passes}: it must not be negative")
+        if not (np.isfinite(self.delta) and self.delta > 0):
+            raise ValueError(f"delta is {self.delta}: it must be a number above 0")
+        if not (np.isfinite(self.tolerance) and self.tolerance >= 0):
+            raise ValueError(f"tolerance is {self.tolerance}: it must be a number, at least 0")
+
+    def start(
+        self, problem: Problem, decoder: DecoderFunction, prior: Floats | None = None
+    ) -> "DualCoordinateDescentRun":
+        """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
+        return DualCoordinateDescentRun(self, problem, decoder, prior)
+
+
+class DualCoordinateDescentRun:
+    """The weights and dual variables of a problem, and the passes that improve them."""
+
+    def __init__(
+        self,
+        settings: DualCoordinateDescent,
+        problem: Problem,
+        decoder: DecoderFunction,
+        prior: Floats | None = None,
+    ) -> None:
+        self.settings = settings
+        self.problem = problem
+        self.decoder = decoder
+        self.sets = empty_working_sets(0, 0, 0)
+        self._order = np.random.default_rng(settings.seed)
+        self._converged = False
+        prior = np.zeros(0) if prior is None else prior
+        self._state = State(
+            w=prior.copy(),
+            prior=prior,
+            totals=np.zeros(2),
+            violations=np.zeros(0),
+            random=np.array([settings.seed], dtype=np.int64).view(np.uint64),
+            C=settings.C,
+            delta=settings.delta,
+        )
+
+    @property
+    def w(self) -> Floats:
+        """The weights: float64, laid out as in ``problem.py``."""
+        return self._state.w
+
+    @property
+    def dual(self) -> float:
+        """D(alpha), kept up to date by each step."""
+        return float(self._state.totals[0])
+
+    @property
+    def regularizer(self) -> float:
+        """1/2 |w - w_0|^2, kept up to date by each step."""
+        return float(self._state.totals[1])
+
+    @property
+    def gap(self) -> float:
+        """The relative duality gap, from the violations that the last passes met.
+
+        The weights moved while they were met, so this is an estimate: ``objective`` pays
+        a pass over all examples for the exact value.
+        """
+        losses = float((self._state.violations**2).sum())
+        return relative_gap(self.regularizer + self.settings.C * losses, self.dual)
+
+    def objective(self) -> Objective:
+        """Primal, dual and gap, by inference on all examples with the weights as they are."""
+        return evaluate(
+            self.problem.examples(),
+            self.decoder,
+            self.w,
+            C=self.settings.C,
+            regularizer=self.regularizer,
+            dual=self.dual,
+        )
+
+    def grow(self, rows: int) -> None:
+        """Make room for the problem's examples and for this many feature rows."""
+        size = self.problem.number_of_weights(rows)
+        if size > _MAX_WEIGHTS:
+            raise ValueError(
+                f"{rows} features x {self.problem.K} labels are more weights than can be "
+                f"indexed ({_MAX_WEIGHTS}): raise min_count, or set hash_bits"
+            )
+        examples = self.problem.number_of_examples
+        state = self._state
+        if size > len(state.w) or examples > len(state.violations):
+            self._converged = False
+            self._state = state._replace(
+                w=_longer(state.w, size),
+                prior=_longer(state.prior, size) if len(state.prior) else state.prior,
+                violations=_longer(state.violations, examples),
+            )
+            self.sets = with_room(self.sets, examples, 0)
+
+    def epoch(self, numbers: Ints) -> float:
+        """Improve the dual variables of these examples; return the sum of their violations.
+
+        One pass with inference, and before it the inner passes over what is stored. Does
+        nothing once the exact gap over all examples has met the tolerance.
+        """
+        if not self._converged:
+            numbers = np.sort(numbers)
+            if self.settings.variant == "ssvm":
+                for _ in range(self.settings.inner_passes):
+                    inner_pass(self._order.permutation(numbers), self.sets, self._state)
+            self._outer_pass(self._order.permutation(numbers))
+            if self.gap <= self.settings.tolerance:
+                self._converged = self.objective().gap <= self.settings.tolerance
+        return float(self._state.violations[numbers].sum())
+
+    def forget(self, numbers: Ints) -> None:
+        """Set the dual variables of these examples to 0, and take their share from w."""
+        remove_examples(numbers, self.sets, self._state)
+        self._converged = False
+
+    def _outer_pass(self, order: Ints) -> None:
+        examples = self.problem.examples()
+        lengths = np.diff(examples.token_starts)
+        longest = int(lengths.max(initial=1))
+        most_features = int(np.diff(examples.feature_starts[examples.token_starts]).max(initial=0))
+        entries = 2 * (most_features + longest + 1)
+        done = 0
+        while True:
+            done = outer_pass(self.decoder, examples, order, done, self.sets, self._state)
+            if done == len(order):
+                break
+            self.sets = with_room(self.sets, len(self.sets.newest), entries)
+
+
+def _longer(array: Floats, size: int) -> Floats:
+    if size <= len(array):
+        return array
+    longer = np.zeros(size)
+    longer[: len(array)] = array
+    return longer
+
+
+@kernel
+def _random(state: Keys, n: int) -> int:
+    """A number from 0 to n - 1 (SplitMix64, whose state is advanced)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return np.int64(((z >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+
+
+@kernel
+def _step(i: int, constraint: int, exact: bool, sets: WorkingSets, state: State) -> None:
+    """Move one dual variable to its best value [CY13 Eq. 5]; to 0 if not ``exact``."""
+    score = dot(sets, constraint, state.w)
+    slope = sets.costs[constraint] - score - sets.alpha_sums[i] / (2 * state.C)
+    curvature = sets.norms[constraint] + 1 / (2 * state.C)
+    alpha = max(sets.alphas[constraint] + slope / curvature, 0.0) if exact else 0.0
+    change = alpha - sets.alphas[constraint]
+    if change == 0.0:
+        return
+    sets.alphas[constraint] = alpha
+    sets.alpha_sums[i] += change
+    start = sets.starts[constraint]
+    for entry in range(start, start + sets.sizes[constraint]):
+        state.w[sets.indices[entry]] += change * sets.values[entry]
+    state.totals[0] += change * slope - change * change * curvature / 2
+    state.totals[1] += (
+        change * (score - sets.prior_scores[constraint])
+        + change * change * sets.norms[constraint] / 2
+    )
+
+
+@kernel
+def _update_weight(i: int, sets: WorkingSets, state: State, scratch: Ints) -> Ints:
+    """UPDATEWEIGHT(i) [CY13 Alg. 1]: the newest constraint first, the others shuffled."""
+    count = 0
+    constraint = sets.newest[i]
+    while constraint >= 0:
+        if count == len(scratch):
+            longer = np.empty(2 * count, dtype=np.int64)
+            longer[:count] = scratch
+            scratch = longer
+        scratch[count] = constraint
+        count += 1
+        constraint = sets.older[constraint]
+    for last in range(count - 1, 1, -1):
+        other = 1 + _random(state.random, last)
+        scratch[last], scratch[other] = scratch[other], scratch[last]
+    for j in range(count):
+        _step(i, scratch[j], True, sets, state)
+    remove_zeros(sets, i)
+    return scratch
+
+
+@kernel
+def inner_pass(order: Ints, sets: WorkingSets, state: State) -> None:
+    """UPDATEWEIGHT over the stored constraints of the examples, without inference."""
+    scratch = np.empty(16, dtype=np.int64)
+    for i in order:
+        if sets.newest[i] >= 0:
+            scratch = _update_weight(i, sets, state, scratch)
+
+
+@kernel
+def remove_examples(numbers: Ints, sets: WorkingSets, state: State) -> None:
+    """Take examples out: their dual variables become 0, and w follows."""
+    for i in numbers:
+        constraint = sets.newest[i]
+        while constraint >= 0:
+            _step(i, constraint, False, sets, state)
+            constraint = sets.older[constraint]
+        remove_zeros(sets, i)
+        sets.alpha_sums[i] = 0.0
+        state.violations[i] = 0.0
+
+
+@signed_kernel(types.int64(Decoder, ExamplesType, Ints1, types.int64, WorkingSetsType, StateType))
+def outer_pass(
+    decode: DecoderFunction,
+    examples: Examples,
+    order: Ints,
+    done: int,
+    sets: WorkingSets,
+    state: State,
+) -> int:
+    """DCD-Light over order[done:] [CY13 Alg. 2]; return how far the room sufficed."""
+    K = examples.legality.shape[1]
+    transitions = np.empty((K + 2, K))
+    places = np.full(1024, -1, dtype=np.int32)
+    scratch = np.empty(16, dtype=np.int64)
+    for position in range(done, len(order)):
+        i = order[position]
+        n = examples.token_starts[i + 1] - examples.token_starts[i]
+        if n == 0:
+            continue
+        entries = difference_size(examples, i)
+        if not has_room(sets, entries):
+            return position
+        if len(places) < 2 * entries:
+            places = np.full(2 ** int(np.ceil(np.log2(2 * entries))), -1, dtype=np.int32)
+
+        emissions = np.empty((n, K))
+        transition_scores(state.w, examples.legality, transitions)
+        emission_scores(examples, i, state.w, emissions)
+        restricted = emissions.copy()
+        gold = np.empty(n, dtype=np.int64)
+        if restrict_to_gold(examples, i, restricted):
+            decode(restricted, transitions, gold)
+        else:
+            gold[:] = examples.gold[examples.token_starts[i] : examples.token_starts[i + 1]]
+        y = np.empty(n, dtype=np.int64)
+        add_costs(examples, i, emissions)
+        decode(emissions, transitions, y)
+
+        start = sets.used[1]
+        size = difference(
+            examples, i, gold, y, sets.indices[start:], sets.values[start:], places
+        )
+        wrong = cost(examples, i, y)
+        violation = wrong
+        for entry in range(start, start + size):
+            violation -= state.w[sets.indices[entry]] * sets.values[entry]
+        state.violations[i] = max(violation, 0.0)
+        if violation - sets.alpha_sums[i] / (2 * state.C) >= state.delta:
+            append(sets, i, size, wrong, state.prior)
+        if sets.newest[i] >= 0:
+            scratch = _update_weight(i, sets, state, scratch)
+    return len(order)

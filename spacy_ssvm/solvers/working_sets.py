@@ -1,0 +1,191 @@
+"""The stored constraints of each example: its working set W_i.
+
+A constraint is a wrong structure y of example i, kept as the sparse row Phi_i(y), its cost
+Delta_i(y), |Phi_i(y)|^2 and its dual variable alpha. The constraints of an example form a
+list, newest first. A kernel appends to the arrays as long as there is room, and returns to
+Python where there is none.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import (
+    Floats,
+    Floats1,
+    Ints,
+    Ints1,
+    Rows,
+    Rows1,
+    Weights,
+    Weights1,
+    kernel,
+    named_tuple,
+)
+
+_NONE = -1
+
+
+class WorkingSets(NamedTuple):
+    """Arrays over examples, constraints, and the entries of all Phi."""
+
+    newest: Ints  #: int64 [examples]: the newest constraint, -1 for none
+    alpha_sums: Floats  #: float64 [examples]: A_i
+    older: Ints  #: int64 [constraints]: the next constraint of the same example
+    starts: Ints  #: int64 [constraints]: its first entry
+    sizes: Ints  #: int64 [constraints]: its number of entries
+    costs: Floats  #: float64 [constraints]: Delta_i(y)
+    norms: Floats  #: float64 [constraints]: |Phi_i(y)|^2
+    prior_scores: Floats  #: float64 [constraints]: w_0 . Phi_i(y)
+    alphas: Floats  #: float64 [constraints]
+    indices: Rows  #: int32 [entries]: indices into w
+    values: Weights  #: float32 [entries]
+    used: Ints  #: int64 [3]: constraints and entries in use, constraints removed
+
+
+WorkingSetsType = named_tuple(
+    WorkingSets,
+    *(Ints1, Floats1),
+    *(Ints1, Ints1, Ints1, Floats1, Floats1, Floats1, Floats1),
+    *(Rows1, Weights1, Ints1),
+)
+
+
+def empty_working_sets(examples: int, constraints: int, entries: int) -> WorkingSets:
+    """Working sets of some examples, with room for constraints and entries."""
+    return WorkingSets(
+        newest=np.full(examples, _NONE, dtype=np.int64),
+        alpha_sums=np.zeros(examples),
+        older=np.empty(constraints, dtype=np.int64),
+        starts=np.empty(constraints, dtype=np.int64),
+        sizes=np.empty(constraints, dtype=np.int64),
+        costs=np.empty(constraints),
+        norms=np.empty(constraints),
+        prior_scores=np.empty(constraints),
+        alphas=np.empty(constraints),
+        indices=np.empty(entries, dtype=np.int32),
+        values=np.empty(entries, dtype=np.float32),
+        used=np.zeros(3, dtype=np.int64),
+    )
+
+
+def with_room(sets: WorkingSets, examples: int, entries: int) -> WorkingSets:
+    """The same working sets, packed, with room for these and about as much again."""
+    live = int(sets.used[0] - sets.used[2])
+    packed = empty_working_sets(
+        examples,
+        constraints=2 * live + examples + 64,
+        entries=3 * int(sets.used[1]) // 2 + 2 * entries + 1024,
+    )
+    pack(sets, packed)
+    return packed
+
+
+@kernel
+def pack(sets: WorkingSets, packed: WorkingSets) -> None:
+    """Copy what is in use into empty working sets, each example's constraints together."""
+    constraint, entry = 0, 0
+    for i in range(len(sets.newest)):
+        packed.alpha_sums[i] = sets.alpha_sums[i]
+        last = -1
+        source = sets.newest[i]
+        while source >= 0:
+            if last < 0:
+                packed.newest[i] = constraint
+            else:
+                packed.older[last] = constraint
+            size, start = sets.sizes[source], sets.starts[source]
+            packed.older[constraint] = -1
+            packed.starts[constraint] = entry
+            packed.sizes[constraint] = size
+            packed.costs[constraint] = sets.costs[source]
+            packed.norms[constraint] = sets.norms[source]
+            packed.prior_scores[constraint] = sets.prior_scores[source]
+            packed.alphas[constraint] = sets.alphas[source]
+            packed.indices[entry : entry + size] = sets.indices[start : start + size]
+            packed.values[entry : entry + size] = sets.values[start : start + size]
+            last = constraint
+            constraint += 1
+            entry += size
+            source = sets.older[source]
+    packed.used[0] = constraint
+    packed.used[1] = entry
+
+
+@kernel
+def has_room(sets: WorkingSets, entries: int) -> bool:
+    """Whether one more constraint of so many entries fits."""
+    return sets.used[0] < len(sets.starts) and sets.used[1] + entries <= len(sets.indices)
+
+
+@kernel
+def dot(sets: WorkingSets, constraint: int, w: Floats) -> float:
+    """w . Phi_i(y)"""
+    total = 0.0
+    start = sets.starts[constraint]
+    for entry in range(start, start + sets.sizes[constraint]):
+        total += w[sets.indices[entry]] * sets.values[entry]
+    return total
+
+
+@kernel
+def append(sets: WorkingSets, i: int, size: int, cost: float, prior: Floats) -> int:
+    """Make the first ``size`` entries behind those in use a constraint of example i.
+
+    Returns its number, or -1 where the example has the same one already.
+    """
+    start = sets.used[1]
+    other = sets.newest[i]
+    while other >= 0:
+        if sets.costs[other] == cost and _same_entries(sets, other, start, size):
+            return -1
+        other = sets.older[other]
+    constraint = sets.used[0]
+    norm = 0.0
+    for entry in range(start, start + size):
+        norm += np.float64(sets.values[entry]) ** 2
+    sets.older[constraint] = sets.newest[i]
+    sets.newest[i] = constraint
+    sets.starts[constraint] = start
+    sets.sizes[constraint] = size
+    sets.costs[constraint] = cost
+    sets.norms[constraint] = norm
+    sets.alphas[constraint] = 0.0
+    sets.prior_scores[constraint] = 0.0
+    if len(prior) > 0:
+        sets.prior_scores[constraint] = dot(sets, constraint, prior)
+    sets.used[0] += 1
+    sets.used[1] += size
+    return constraint
+
+
+@kernel
+def _same_entries(sets: WorkingSets, constraint: int, start: int, size: int) -> bool:
+    if sets.sizes[constraint] != size:
+        return False
+    other = sets.starts[constraint]
+    for entry in range(size):
+        if (
+            sets.indices[start + entry] != sets.indices[other + entry]
+            or sets.values[start + entry] != sets.values[other + entry]
+        ):
+            return False
+    return True
+
+
+@kernel
+def remove_zeros(sets: WorkingSets, i: int) -> None:
+    """Take the constraints whose alpha is 0 out of the example's list."""
+    newer = -1
+    constraint = sets.newest[i]
+    while constraint >= 0:
+        older = sets.older[constraint]
+        if sets.alphas[constraint] > 0:
+            newer = constraint
+        else:
+            sets.used[2] += 1
+            if newer < 0:
+                sets.newest[i] = older
+            else:
+                sets.older[newer] = older
+        constraint = older
