@@ -26,6 +26,8 @@ from numba import types
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_config: Any = numba.config
+
 PACKAGE = Path(__file__).parent
 
 # How annotations name arrays, whatever their number of axes.
@@ -46,8 +48,10 @@ Keys1 = types.Array(types.uint64, 1, "C")
 Keys2 = types.Array(types.uint64, 2, "C")
 Floats1 = types.Array(types.float64, 1, "C")
 Floats2 = types.Array(types.float64, 2, "C")
+Int = types.int64
+Float = types.float64
+Void = types.void
 Weights1 = types.Array(types.float32, 1, "C")
-Weights2 = types.Array(types.float32, 2, "C")
 Flags2 = types.Array(types.boolean, 2, "C")
 
 #: A decoder: (unary scores, pairwise scores, structure to fill) -> score of the structure.
@@ -56,12 +60,12 @@ Decoder = types.FunctionType(types.float64(Floats2, Floats2, Ints1))
 
 def named_tuple(cls: type, *fields: types.Type) -> types.NamedTuple:
     """The numba type of a ``NamedTuple`` class whose fields have the given types."""
-    return types.NamedTuple(list(fields), cls)
+    return types.NamedTuple(list(fields), cls)  # type: ignore[no-untyped-call]
 
 
 def kernel(function: F) -> F:
     """Compile a function of arrays and scalars, without the GIL, cached on disk."""
-    if numba.config.DISABLE_JIT:
+    if _config.DISABLE_JIT:
         return _wrapping(function)
     return _compile(function, None)  # type: ignore[no-any-return]
 
@@ -70,7 +74,7 @@ def signed_kernel(signature: Any) -> Callable[[F], F]:
     """Compile a function for one explicit signature, when it is first called."""
 
     def decorate(function: F) -> F:
-        if numba.config.DISABLE_JIT:
+        if _config.DISABLE_JIT:
             return _wrapping(function)
 
         @functools.cache
@@ -90,14 +94,14 @@ def _compile(function: Callable[..., Any], signature: Any) -> Any:
     directory = _cache_directory()
     if directory is None:
         return numba.njit(signature, nogil=True)(function)
-    configured = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(directory)
+    configured = _config.CACHE_DIR
+    _config.CACHE_DIR = str(directory)
     try:
         return numba.njit(signature, nogil=True, cache=True)(function)
     except (RuntimeError, OSError):  # the folder has become unwritable since we looked
         return numba.njit(signature, nogil=True)(function)
     finally:
-        numba.config.CACHE_DIR = configured
+        _config.CACHE_DIR = configured
 
 
 def _wrapping(function: F) -> F:
@@ -131,7 +135,7 @@ def _cache_directory() -> Path | None:
 
 
 def _cache_roots() -> list[Path]:
-    if configured := numba.config.CACHE_DIR:
+    if configured := _config.CACHE_DIR:
         return [Path(configured) / "spacy_ssvm"]
     roots = [PACKAGE / "__pycache__"]
     if cache := os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA"):

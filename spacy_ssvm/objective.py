@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Decoder, DecoderFunction, Floats, Floats1, signed_kernel, types
+from spacy_ssvm._jit import Decoder, DecoderFunction, Floats, Floats1, Void, signed_kernel
 from spacy_ssvm.problem import Examples, ExamplesType
 from spacy_ssvm.scores import (
     add_costs,
@@ -53,7 +53,7 @@ def relative_gap(primal: float, dual: float) -> float:
     return (primal - dual) / primal if primal > 0 else 0.0
 
 
-@signed_kernel(types.void(Decoder, ExamplesType, Floats1, Floats1))
+@signed_kernel(Void(Decoder, ExamplesType, Floats1, Floats1))
 def max_violations(
     decode: DecoderFunction, examples: Examples, w: Floats, violations: Floats
 ) -> None:

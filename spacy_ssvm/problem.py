@@ -131,6 +131,12 @@ class Problem:
         self._gold.extend(gold)
         return range(first, self.number_of_examples)
 
+    def forget(self, numbers: range) -> None:
+        """Take the gold annotation of examples away: any structure is right from now on."""
+        for i in numbers:
+            first, last = self._token_starts.array[i : i + 2]
+            self._gold.array[first:last] = self.any_label
+
     def examples(self) -> Examples:
         """The arrays, for kernels; valid until the next ``append``."""
         return Examples(
@@ -152,7 +158,7 @@ class _Growing:
     """An array with room behind it, so that appending costs a constant per entry."""
 
     def __init__(self, dtype: type, values: Sequence[int] = ()) -> None:
-        self._room = np.array(values, dtype=dtype)
+        self._room: np.ndarray = np.array(values, dtype=dtype)
         self.size = len(values)
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 
 from spacy_ssvm._jit import (
     Floats,
+    Floats2,
     Ints,
     Ints1,
     Labels,
@@ -17,7 +18,6 @@ from spacy_ssvm._jit import (
     Rows,
     Weights,
     Weights1,
-    Weights2,
     kernel,
     named_tuple,
 )
@@ -25,15 +25,20 @@ from spacy_ssvm.problem import Examples
 
 
 class CompactWeights(NamedTuple):
-    """Weights without empty rows and without zeros."""
+    """Weights without empty rows.
 
-    transitions: Weights  #: float32 [K + 2, K], laid out as in decoders.chain
+    A row holds its labels with a weight that is not 0, or, where those are many, all
+    labels in order: a full row is added by vector instructions. Most rows are sparse,
+    but most of those that fire are full.
+    """
+
+    transitions: Floats  #: float64 [K + 2, K], laid out as in decoders.chain, with legality
     row_starts: Ints  #: int64 [rows + 1]: the first entry of each row
     labels: Labels  #: uint16 [entries]
     weights: Weights  #: float32 [entries]
 
 
-CompactWeightsType = named_tuple(CompactWeights, Weights2, Ints1, Labels1, Weights1)
+CompactWeightsType = named_tuple(CompactWeights, Floats2, Ints1, Labels1, Weights1)
 
 
 @kernel
@@ -62,10 +67,47 @@ def emission_scores(examples: Examples, i: int, w: Floats, emissions: Floats) ->
 
 
 @kernel
-def add_row(weights: CompactWeights, row: int, emissions: Floats) -> None:
-    """Add a row of compact weights to the emissions [K] of one token."""
-    for entry in range(weights.row_starts[row], weights.row_starts[row + 1]):
-        emissions[weights.labels[entry]] += weights.weights[entry]
+def row_sizes(emissions: Floats, sizes: Ints) -> None:
+    """The size of each row [rows, K] in compact form; 0 for an empty one."""
+    rows, K = emissions.shape
+    for row in range(rows):
+        size = 0
+        for k in range(K):
+            if np.float32(emissions[row, k]) != 0:
+                size += 1
+        sizes[row] = K if 4 * size > K else size
+
+
+@kernel
+def fill_rows(
+    emissions: Floats, rows: Ints, row_starts: Ints, labels: Labels, weights: Weights
+) -> None:
+    """Write these rows in compact form."""
+    K = emissions.shape[1]
+    for place in range(len(rows)):
+        entry = row_starts[place]
+        full = row_starts[place + 1] - entry == K
+        for k in range(K):
+            weight = np.float32(emissions[rows[place], k])
+            if full or weight != 0:
+                labels[entry] = k
+                weights[entry] = weight
+                entry += 1
+
+
+@kernel
+def add_rows(weights: CompactWeights, rows: Ints, size: int, emissions: Floats) -> None:
+    """Add the first ``size`` rows of compact weights to the emissions [K] of one token."""
+    K = len(emissions)
+    for m in range(size):
+        start, end = weights.row_starts[rows[m]], weights.row_starts[rows[m] + 1]
+        if end - start == K:
+            full = weights.weights[start:end]
+            for k in range(K):
+                emissions[k] += full[k]
+        else:
+            for entry in range(start, end):
+                emissions[weights.labels[entry]] += weights.weights[entry]
 
 
 @kernel
@@ -106,7 +148,7 @@ def difference_size(examples: Examples, i: int) -> int:
     """How many entries Phi_i(y) has at most."""
     first, last = examples.token_starts[i], examples.token_starts[i + 1]
     features = examples.feature_starts[last] - examples.feature_starts[first]
-    return 2 * (features + last - first + 1)
+    return 2 * (features + last - first + 1)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -152,9 +194,7 @@ def _place(indices: Rows, places: Rows, index: int) -> int:
 
 
 @kernel
-def _add(
-    indices: Rows, values: Weights, places: Rows, size: int, index: int, value: float
-) -> int:
+def _add(indices: Rows, values: Weights, places: Rows, size: int, index: int, value: float) -> int:
     place = _place(indices, places, index)
     if places[place] >= 0:
         values[places[place]] += np.float32(value)

@@ -22,15 +22,15 @@ def _forward(emissions: Floats, transitions: Floats, best: Floats) -> None:
     for k in range(K):
         best[0, k] = transitions[K, k] + emissions[0, k]
     for t in range(1, n):
-        for k in range(K):
-            best[t, k] = -np.inf
+        row = best[t]
+        row[:] = -np.inf
         for j in range(K):
             prefix = best[t - 1, j]
-            for k in range(K):
-                score = prefix + transitions[j, k]
-                best[t, k] = score if score > best[t, k] else best[t, k]
-        for k in range(K):
-            best[t, k] += emissions[t, k]
+            step = transitions[j]
+            for k in range(K):  # vector instructions, because row and step are contiguous
+                score = prefix + step[k]
+                row[k] = score if score > row[k] else row[k]
+        row += emissions[t]
 
 
 @kernel

@@ -7,13 +7,13 @@ passed over: a sentence here is the sequence of its other tokens.
 """
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.attrs import IDS, ORTH, SENT_START
-from spacy.strings import hash_string
-from spacy.tokens import Doc
+from spacy.strings import hash_string  # type: ignore[attr-defined]
+from spacy.tokens import Doc, Token
 
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.features.clusters import CLUSTER_LENGTHS, Clusters
@@ -56,11 +56,11 @@ def _length_class(text: str) -> str:
 
 
 def _prefix(n: int) -> Callable[[str], str | None]:
-    return lambda text: text[:n] if len(text) >= n else None
+    return lambda text: text.lower()[:n] if len(text) >= n else None
 
 
 def _suffix(n: int) -> Callable[[str], str | None]:
-    return lambda text: text[-n:] if len(text) >= n else None
+    return lambda text: text.lower()[-n:] if len(text) >= n else None
 
 
 #: The attributes of word types, by name: text -> value, None where it lacks the attribute.
@@ -103,17 +103,21 @@ class TokenTable(NamedTuple):
 
 
 class AttributeReader:
-    """Reads attributes by name. Safe to use from several threads."""
+    """Reads attributes by name. Safe to use from several threads.
 
-    def __init__(self, names: Sequence[str], clusters: Clusters | None = None) -> None:
-        self.names = tuple(names)
+    ``names`` gives the order of the columns: attributes of word types, of tokens, and
+    extensions.
+    """
+
+    def __init__(self, names: Iterable[str], clusters: Clusters | None = None) -> None:
+        names = sorted(names)
         self._clusters = clusters
         self._of_type = [n for n in names if n in TYPE_ATTRIBUTES or n in CLUSTER_ATTRIBUTES]
-        self._of_token = [
-            n for n in names if n not in self._of_type and not n.startswith(_EXTENSION)
-        ]
-        self._extensions = [n[len(_EXTENSION) :] for n in names if n.startswith(_EXTENSION)]
-        self._columns = [ORTH, SENT_START, *(IDS[name.upper()] for name in self._of_token)]
+        extensions = [n for n in names if n.startswith(_EXTENSION)]
+        of_token = [n for n in names if n not in self._of_type and n not in extensions]
+        self.names = (*self._of_type, *of_token, *extensions)
+        self._extensions = [name[len(_EXTENSION) :] for name in extensions]
+        self._columns = [ORTH, SENT_START, *(IDS[name.upper()] for name in of_token)]
         self._lock = threading.Lock()
         self._forget_types()
 
@@ -123,10 +127,12 @@ class AttributeReader:
         A sentence starts at each Doc and at each token that is marked as a start.
         """
         inputs = [self.inputs(doc) for doc in docs]
-        doc_starts = np.cumsum([0, *(len(columns) for columns in inputs)])
-        columns = np.concatenate([np.zeros((0, inputs[0].shape[1]), np.uint64), *inputs])
+        doc_starts = np.zeros(len(docs) + 1, dtype=np.int64)
+        np.cumsum([len(columns) for columns in inputs], out=doc_starts[1:])
+        columns: Keys = np.concatenate(inputs)
         of_type, is_word = self._types(columns[:, 0], doc_starts, docs)
         kept = np.flatnonzero(is_word)
+        all_kept = len(kept) == len(columns)
 
         # A start that falls on whitespace moves on to the next word: count the starts up
         # to each token, and begin a sentence at the first word of each count.
@@ -137,23 +143,18 @@ class AttributeReader:
         sentence_starts = np.append(firsts, len(kept)).astype(np.int64)
         doc_sentences = np.searchsorted(kept[firsts], doc_starts).astype(np.int64)
 
-        attributes = np.empty((len(kept), len(self.names)), dtype=np.uint64)
-        for j, name in enumerate(self.names):
-            if name in self._of_type:
-                attributes[:, j] = of_type[kept, self._of_type.index(name)]
-            elif name in self._of_token:
-                attributes[:, j] = columns[kept, 2 + self._of_token.index(name)]
-            else:
-                first = 2 + len(self._of_token)
-                extension = self._extensions.index(name[len(_EXTENSION) :])
-                attributes[:, j] = columns[kept, first + extension]
+        attributes = of_type
+        if len(self.names) > len(self._of_type):
+            attributes = np.hstack((of_type, columns[:, 2:]))
+        if not all_kept:
+            attributes = attributes[kept]
         return TokenTable(attributes, sentence_starts, doc_sentences, kept, doc_starts)
 
     def inputs(self, doc: Doc) -> Keys:
         """All that features see of a Doc: uint64 [tokens, ORTH, SENT_START, annotations]."""
-        columns: Keys = doc.to_array(self._columns).reshape(len(doc), len(self._columns))
+        columns: Any = doc.to_array(self._columns).reshape(len(doc), len(self._columns))
         if not self._extensions:
-            return columns
+            return columns  # type: ignore[no-any-return]
         values = [[_extension_value(token, n) for n in self._extensions] for token in doc]
         extensions = np.array(values, dtype=np.uint64).reshape(len(doc), len(self._extensions))
         return np.hstack([columns, extensions])
@@ -171,19 +172,18 @@ class AttributeReader:
         number = int(doc.to_array([IDS[name.upper()]])[i])
         if not number:
             return None
-        return doc.vocab.strings[number] if number in doc.vocab.strings else str(number)
+        return str(getattr(token, f"{name}_", None) or getattr(token, name, number))
 
     def _cluster(self, text: str, length: int) -> str | None:
         return self._clusters.prefix(text, length) if self._clusters is not None else None
 
     def _forget_types(self) -> None:
         self._slots = empty_slots(CACHED_TYPES)
-        self._values = np.zeros((0, len(self._of_type) + 1), dtype=np.uint64)
+        self._values = np.zeros((0, len(self._of_type)), dtype=np.uint64)
+        self._is_word = np.zeros(0, dtype=bool)
         self._number_of_types = 0
 
-    def _types(
-        self, orths: Keys, doc_starts: Ints, docs: Sequence[Doc]
-    ) -> tuple[Keys, np.ndarray]:
+    def _types(self, orths: Keys, doc_starts: Ints, docs: Sequence[Doc]) -> tuple[Keys, np.ndarray]:
         """The type attributes of tokens with these orths, and which are not whitespace.
 
         The cache is keyed by the orth, a hash of the text alone, and adds no strings: it
@@ -202,8 +202,7 @@ class AttributeReader:
                     places = np.flatnonzero(types < 0)[first]
                 self._remember(new, places, doc_starts, docs)
                 find_payloads(self._slots, orths, types)
-            values = self._values[types]
-        return values[:, :-1], values[:, -1] != 0
+            return self._values.take(types, axis=0), self._is_word.take(types)
 
     def _remember(self, orths: Keys, places: Ints, doc_starts: Ints, docs: Sequence[Doc]) -> None:
         owners = np.searchsorted(doc_starts, places, side="right") - 1
@@ -220,20 +219,21 @@ class AttributeReader:
                 length = CLUSTER_ATTRIBUTES[name]
                 found = [self._cluster(text, length) for text in texts]
             values[:, j] = [0 if value is None else hash_string(value) for value in found]
-        values[:, -1] = [not text.isspace() for text in texts]
+        is_word = np.array([not text.isspace() for text in texts], dtype=bool)
         first = self._number_of_types
         if len(orths) > CACHED_TYPES:
             self._slots = empty_slots(len(orths))
-        if first + len(orths) > len(self._values):
-            grown = np.zeros((2 * (first + len(orths)), values.shape[1]), dtype=np.uint64)
-            grown[:first] = self._values[:first]
-            self._values = grown
-        self._values[first : first + len(orths)] = values
         self._number_of_types = first + len(orths)
+        if self._number_of_types > len(self._values):
+            room = 2 * self._number_of_types
+            self._values = np.resize(self._values, (room, values.shape[1]))
+            self._is_word = np.resize(self._is_word, room)
+        self._values[first : self._number_of_types] = values
+        self._is_word[first : self._number_of_types] = is_word
         insert_all(self._slots, orths, np.arange(first, self._number_of_types, dtype=np.uint64))
 
 
-def _extension_value(token, name: str) -> int:  # type: ignore[no-untyped-def]
+def _extension_value(token: Token, name: str) -> int:
     if not token.has_extension(name):
         raise ValueError(
             f"template attribute '_.{name}': tokens have no extension of that name. "

@@ -46,9 +46,11 @@ def read_clusters(path: str | Path) -> Clusters:
     """
     path = Path(path)
     found: dict[int, int] = {}
-    with gzip.open(path, "rt", encoding="utf8") if path.suffix == ".gz" else path.open(
-        encoding="utf8"
-    ) as lines:
+    with (
+        gzip.open(path, "rt", encoding="utf8")
+        if path.suffix == ".gz"
+        else path.open(encoding="utf8") as lines
+    ):
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue

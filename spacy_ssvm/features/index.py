@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys, Keys2, Rows, kernel, named_tuple, types
+from spacy_ssvm._jit import Int, Ints, Keys, Keys2, Rows, kernel, named_tuple
 
 _SMALLEST_TABLE = 16
 _FULL = 2 / 3  # the load above which a table grows
@@ -25,7 +25,7 @@ class Table(NamedTuple):
     width: int  #: rows of each template in a hashed space, 0 for an exact one
 
 
-TableType = named_tuple(Table, Keys2, types.int64)
+TableType = named_tuple(Table, Keys2, Int)
 
 
 def empty_slots(size: int) -> Keys:
@@ -34,10 +34,16 @@ def empty_slots(size: int) -> Keys:
 
 
 @kernel
+def _scaled(key: int, size: int) -> int:
+    """The high half of a key, scaled to 0..size - 1."""
+    scaled = ((key >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32)
+    return np.int64(scaled)  # type: ignore[no-any-return]
+
+
+@kernel
 def find_slot(slots: Keys, key: int) -> int:
     """The slot that holds the key, or the empty one where it belongs."""
-    capacity = np.uint64(len(slots))
-    slot = np.int64(((key >> np.uint64(32)) * capacity) >> np.uint64(32))
+    slot = _scaled(key, len(slots))
     while slots[slot, 0] != key and slots[slot, 0] != np.uint64(0):
         slot += 1
         if slot == len(slots):
@@ -46,19 +52,38 @@ def find_slot(slots: Keys, key: int) -> int:
 
 
 @kernel
-def find_row(table: Table, key: int, template: int) -> int:
-    """The row of a key of a template, or -1 where it has none."""
-    if key == np.uint64(0):
-        return -1
+def find_token_rows(table: Table, keys: Keys, rows: Ints) -> int:
+    """Write the rows of the keys of one token, leaving out those without; return how many.
+
+    keys: uint64 [T], by template. rows: int64, with room for all.
+    """
+    T = len(keys)
     if table.width > 0:
-        width = np.uint64(table.width)
-        return template * table.width + np.int64(
-            ((key >> np.uint64(32)) * width) >> np.uint64(32)
-        )
-    slot = find_slot(table.slots, key)
-    if table.slots[slot, 0] != key:
-        return -1
-    return np.int64(table.slots[slot, 1]) - 1
+        size = 0
+        for m in range(T):
+            if keys[m] != np.uint64(0):
+                rows[size] = m * table.width + _scaled(keys[m], table.width)
+                size += 1
+        return size
+    # All first slots are asked for before any is looked at: the memory answers in parallel.
+    slots = table.slots
+    capacity = len(slots)
+    for m in range(T):
+        slot = _scaled(keys[m], capacity)
+        rows[m] = slot if slots[slot, 0] == keys[m] else -1 - slot
+    size = 0
+    for m in range(T):
+        slot = rows[m]
+        if slot < 0 and slots[-1 - slot, 0] != np.uint64(0):
+            slot = find_slot(slots, keys[m])
+            if slots[slot, 0] != keys[m]:
+                slot = -1
+        if slot >= 0 and keys[m] != np.uint64(0):
+            row = np.int64(slots[slot, 1]) - 1
+            if row >= 0:
+                rows[size] = row
+                size += 1
+    return size
 
 
 @kernel
@@ -85,11 +110,13 @@ def insert_all(slots: Keys, keys: Keys, payloads: Keys) -> None:
 
 
 @kernel
-def _count(slots: Keys, counts: Rows, keys: Keys, templates: Rows, state: Ints) -> None:
+def _count(
+    slots: Keys, counts: Rows, keys: Keys, row_keys: Keys, row_templates: Rows, state: Ints
+) -> None:
     """Count keys [tokens, T]; a key whose count reaches the minimum gets the next row.
 
     A payload is row + 1, or 0 for a key still below the minimum. counts int32 [capacity]
-    belong to the slots; templates int32 [rows] gets the template of each new row.
+    belong to the slots; row_keys and row_templates get the key and template of new rows.
     state: keys in the table, rows, minimum count.
     """
     tokens, T = keys.shape
@@ -105,7 +132,8 @@ def _count(slots: Keys, counts: Rows, keys: Keys, templates: Rows, state: Ints) 
             if slots[slot, 1] == np.uint64(0):
                 counts[slot] += 1
                 if counts[slot] >= state[2]:
-                    templates[state[1]] = m
+                    row_keys[state[1]] = key
+                    row_templates[state[1]] = m
                     state[1] += 1
                     slots[slot, 1] = np.uint64(state[1])
 
@@ -130,25 +158,30 @@ class FeatureIndex:
     """
 
     def __init__(self, templates: int, *, min_count: int = 1, hash_bits: int | None = None) -> None:
-        self.number_of_templates = templates
         self._slots = empty_slots(0)
         self._counts = np.zeros(len(self._slots), dtype=np.int32)
         self._state = np.array([0, 0, min_count], dtype=np.int64)
+        self._row_keys = np.zeros(0, dtype=np.uint64)
+        self._row_templates = np.zeros(0, dtype=np.int32)
         self._width = 0
-        self._templates = np.zeros(0, dtype=np.int32)
         if hash_bits is not None:
             self._width = max(1, 2**hash_bits // templates)
-            self._templates = np.repeat(np.arange(templates, dtype=np.int32), self._width)
-            self._state[1] = len(self._templates)
+            self._row_templates = np.repeat(np.arange(templates, dtype=np.int32), self._width)
+            self._state[1] = len(self._row_templates)
 
     @property
     def number_of_rows(self) -> int:
         return int(self._state[1])
 
     @property
+    def row_keys(self) -> Keys:
+        """The key of each row: uint64 [rows], empty for a hashed index."""
+        return self._row_keys[: self.number_of_rows]
+
+    @property
     def row_templates(self) -> Rows:
         """The template of each row: int32 [rows]."""
-        return self._templates[: self.number_of_rows]
+        return self._row_templates[: self.number_of_rows]
 
     @property
     def table(self) -> Table:
@@ -158,34 +191,42 @@ class FeatureIndex:
         """Give rows to the keys (uint64 [tokens, T], 0 for none) that earn one."""
         if self._width:
             return
-        # A batch brings at most as many new keys as it has cells; tables double, so that
-        # moving costs a constant per key.
-        needed = int(self._state[0]) + int(np.count_nonzero(keys))
+        rows = self.number_of_rows + keys.size
+        if rows > len(self._row_keys):
+            rows = max(rows, 2 * self.number_of_rows)
+            self._row_keys = np.append(self.row_keys, np.zeros(rows, np.uint64))
+            self._row_templates = np.append(self.row_templates, np.zeros(rows, np.int32))
+        needed = int(self._state[0]) + keys.size
         if needed > _FULL * len(self._slots):
-            self._reserve(max(needed, 2 * int(self._state[0])))
-        if len(self._templates) < self.number_of_rows + keys.size:
-            grown = np.zeros(2 * self.number_of_rows + keys.size, dtype=np.int32)
-            grown[: self.number_of_rows] = self.row_templates
-            self._templates = grown
-        _count(self._slots, self._counts, keys, self._templates, self._state)
+            slots = empty_slots(max(needed, 2 * int(self._state[0])))
+            counts = np.zeros(len(slots), dtype=np.int32)
+            _move(self._slots, self._counts, slots, counts)
+            self._slots, self._counts = slots, counts
+        _count(self._slots, self._counts, keys, self._row_keys, self._row_templates, self._state)
 
     def load(self, keys: Keys, templates: Rows) -> None:
         """Start an empty exact index with rows 0..n-1 for these keys."""
         self._slots = empty_slots(len(keys))
         self._counts = np.zeros(len(self._slots), dtype=np.int32)
+        self._row_keys = keys.copy()
+        self._row_templates = templates.astype(np.int32)
         insert_all(self._slots, keys, np.arange(1, len(keys) + 1, dtype=np.uint64))
-        self._templates = templates.astype(np.int32)
         self._state[:2] = len(keys)
 
-    def keys(self) -> Keys:
-        """The key of each row: uint64 [rows] (of an exact index)."""
-        used = self._slots[self._slots[:, 1] > 0]
-        keys = np.empty(self.number_of_rows, dtype=np.uint64)
-        keys[used[:, 1].astype(np.int64) - 1] = used[:, 0]
-        return keys
 
-    def _reserve(self, size: int) -> None:
-        slots = empty_slots(size)
-        counts = np.zeros(len(slots), dtype=np.int32)
-        _move(self._slots, self._counts, slots, counts)
-        self._slots, self._counts = slots, counts
+@kernel
+def find_rows(table: Table, keys: Keys, starts: Ints, rows: Rows) -> int:
+    """The rows of keys [tokens, T], token by token, without those that have none.
+
+    Writes starts (int64 [tokens + 1]) and rows (int32, room for all keys); returns how
+    many rows there are.
+    """
+    token_rows = np.empty(keys.shape[1], dtype=np.int64)
+    size = 0
+    for t in range(keys.shape[0]):
+        starts[t] = size
+        found = find_token_rows(table, keys[t], token_rows)
+        rows[size : size + found] = token_rows[:found]
+        size += found
+    starts[keys.shape[0]] = size
+    return size

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 #: The largest distance of a part from the current token.
 MAX_OFFSET = 16
 
-_PART = re.compile(r"([A-Za-z_][\w.]*)\[([+-]?\d+)\]")
+_PART = re.compile(r"([A-Za-z_][\w.]*)\[(-?\d+)\]")
 _NGRAMS = re.compile(r"ngrams\(\s*([A-Za-z_][\w.]*)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)")
 
 #: Families by name.
@@ -67,6 +67,24 @@ class Template:
 
     parts: tuple[Part, ...]
 
+    @classmethod
+    def parse(cls, text: str) -> "Template":
+        """Read a template. Raises TemplateError, which names the part that is wrong."""
+        parts = set()
+        for piece in text.split("+"):
+            match = _PART.fullmatch(piece.strip())
+            if match is None:
+                raise TemplateError(
+                    f"cannot read '{piece.strip()}'. A template is written attribute[offset], or "
+                    "several joined by '+', such as lower[-1]+lower[0]. Families: "
+                    f"{', '.join(PRESETS)}, ngrams(attribute, n, window)"
+                )
+            part = Part(int(match[2]), match[1])
+            if abs(part.offset) > MAX_OFFSET:
+                raise TemplateError(f"offset {part.offset} is over {MAX_OFFSET} tokens away")
+            parts.add(part)
+        return cls(tuple(sorted(parts)))
+
     def __str__(self) -> str:
         return "+".join(map(str, self.parts))
 
@@ -84,7 +102,10 @@ def parse_templates(
     templates: dict[Template, None] = {}
     for item in items:
         for text in _expand(item):
-            template = _parse(text, item)
+            try:
+                template = Template.parse(text)
+            except TemplateError as error:
+                raise TemplateError(f"template '{item}': {error}") from None
             for part in template.parts:
                 if not is_attribute(part.attribute):
                     raise TemplateError(
@@ -116,23 +137,3 @@ def _expand(item: str) -> Iterable[str]:
                 yield "+".join(f"{attribute}[{start + j}]" for j in range(length))
     else:
         yield item
-
-
-def _parse(text: str, item: str) -> Template:
-    parts = set()
-    for piece in text.split("+"):
-        # A sign inside the brackets is cut off by the split: lower[+1] is written lower[1].
-        match = _PART.fullmatch(piece.strip())
-        if match is None:
-            raise TemplateError(
-                f"template '{item}': cannot read '{piece.strip()}'. A template is written "
-                "attribute[offset], or several joined by '+', such as lower[-1]+lower[0]. "
-                f"Families: {', '.join(PRESETS)}, ngrams(attribute, n, window)"
-            )
-        offset = int(match[2])
-        if abs(offset) > MAX_OFFSET:
-            raise TemplateError(
-                f"template '{item}': offset {offset} is further than {MAX_OFFSET} tokens away"
-            )
-        parts.add(Part(offset, match[1]))
-    return Template(tuple(sorted(parts)))

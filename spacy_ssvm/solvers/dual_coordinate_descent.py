@@ -12,15 +12,17 @@ Only constraints that were violated are stored (``working_sets.py``). An epoch m
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from spacy_ssvm._jit import (
     Decoder,
     DecoderFunction,
+    Float,
     Floats,
     Floats1,
+    Int,
     Ints,
     Ints1,
     Keys,
@@ -28,7 +30,6 @@ from spacy_ssvm._jit import (
     kernel,
     named_tuple,
     signed_kernel,
-    types,
 )
 from spacy_ssvm.objective import Objective, evaluate, relative_gap
 from spacy_ssvm.problem import Examples, ExamplesType, Problem
@@ -67,9 +68,7 @@ class State(NamedTuple):
     delta: float
 
 
-StateType = named_tuple(
-    State, Floats1, Floats1, Floats1, Floats1, Keys1, types.float64, types.float64
-)
+StateType = named_tuple(State, Floats1, Floats1, Floats1, Floats1, Keys1, Float, Float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +244,8 @@ def _random(state: Keys, n: int) -> int:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z ^= z >> np.uint64(31)
-    return np.int64(((z >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+    scaled = ((z >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+    return np.int64(scaled)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -314,7 +314,7 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: State) -> None:
         state.violations[i] = 0.0
 
 
-@signed_kernel(types.int64(Decoder, ExamplesType, Ints1, types.int64, WorkingSetsType, StateType))
+@signed_kernel(Int(Decoder, ExamplesType, Ints1, Int, WorkingSetsType, StateType))
 def outer_pass(
     decode: DecoderFunction,
     examples: Examples,
@@ -353,9 +353,7 @@ def outer_pass(
         decode(emissions, transitions, y)
 
         start = sets.used[1]
-        size = difference(
-            examples, i, gold, y, sets.indices[start:], sets.values[start:], places
-        )
+        size = difference(examples, i, gold, y, sets.indices[start:], sets.values[start:], places)
         wrong = cost(examples, i, y)
         violation = wrong
         for entry in range(start, start + size):

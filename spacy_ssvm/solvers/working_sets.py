@@ -115,7 +115,8 @@ def pack(sets: WorkingSets, packed: WorkingSets) -> None:
 @kernel
 def has_room(sets: WorkingSets, entries: int) -> bool:
     """Whether one more constraint of so many entries fits."""
-    return sets.used[0] < len(sets.starts) and sets.used[1] + entries <= len(sets.indices)
+    constraint, entry = sets.used[0], sets.used[1]
+    return bool(constraint < len(sets.starts) and entry + entries <= len(sets.indices))
 
 
 @kernel
@@ -140,7 +141,7 @@ def append(sets: WorkingSets, i: int, size: int, cost: float, prior: Floats) -> 
         if sets.costs[other] == cost and _same_entries(sets, other, start, size):
             return -1
         other = sets.older[other]
-    constraint = sets.used[0]
+    constraint = np.int64(sets.used[0])
     norm = 0.0
     for entry in range(start, start + size):
         norm += np.float64(sets.values[entry]) ** 2
@@ -156,7 +157,7 @@ def append(sets: WorkingSets, i: int, size: int, cost: float, prior: Floats) -> 
         sets.prior_scores[constraint] = dot(sets, constraint, prior)
     sets.used[0] += 1
     sets.used[1] += size
-    return constraint
+    return int(constraint)
 
 
 @kernel

@@ -1,0 +1,1 @@
+"""Pipeline components: models at home in spaCy."""

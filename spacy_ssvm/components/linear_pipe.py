@@ -1,0 +1,343 @@
+"""What all trainable components share: a model in a spaCy pipeline.
+
+A subclass says what its labels are (``gold_labels``), how they are read and written
+(``predict``, ``set_annotations``), and what belongs in its config.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import srsly
+from spacy import util
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
+from spacy.vocab import Vocab
+
+from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.components.slots import Slots, digest
+from spacy_ssvm.features.clusters import Clusters, read_clusters
+from spacy_ssvm.model import Model
+from spacy_ssvm.objective import Objective
+from spacy_ssvm.problem import hamming_costs
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.training import Training, objective
+
+Costs = dict[str, dict[str, float]]
+
+
+class LinearPipe(TrainablePipe):
+    """A structural SVM as a pipeline component.
+
+    vocab: the shared vocabulary.
+    model: templates and weights.
+    name: the component's name in the pipeline.
+    solver: settings of the learner.
+    min_count, hash_bits: see ``FeatureIndex``.
+    costs: the cost of predicting a label where another is right, {gold: {predicted:
+        cost}}; 1 for pairs not named.
+    scorer: of ``spacy evaluate``.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str,
+        *,
+        solver: DualCoordinateDescent,
+        min_count: int,
+        hash_bits: int | None,
+        costs: Costs,
+        scorer: Callable[..., Any] | None,
+        **cfg: Any,
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.cfg = cfg
+        self.scorer = scorer
+        self.solver = solver
+        self.min_count = min_count
+        self.hash_bits = hash_bits
+        self.costs = costs
+        self._training: Training | None = None
+        self._slots: Slots | None = None
+
+    # What a subclass adds
+
+    def gold_labels(self, example: Example) -> Ints:
+        """The gold label of each predicted token: int64 [tokens], -1 for none."""
+        raise NotImplementedError
+
+    def collect_labels(self, examples: Iterable[Example]) -> list[str]:
+        """The labels of a corpus, sorted."""
+        raise NotImplementedError
+
+    def check_label(self, label: str) -> None:
+        """Raise ValueError where the component cannot write the label."""
+
+    # Labels
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the labels."""
+        return self.model.labels
+
+    @property
+    def label_data(self) -> tuple[str, ...]:
+        """The labels as ``spacy init labels`` saves them."""
+        return self.labels
+
+    def add_label(self, label: str) -> int:
+        """Add a label before training. Returns 1, or 0 where it is there already.
+
+        Raises ValueError once the model has been trained: its weights have one column a
+        label.
+        """
+        if not isinstance(label, str):
+            raise ValueError(f"{self.name}: a label must be a text, not {label!r}")
+        if label in self.labels:
+            return 0
+        if self._training is not None or self.model.trace is not None:
+            raise ValueError(
+                f"{self.name}: cannot add the label '{label}' to a trained model. Give all "
+                "labels to initialize(labels=...), or to [initialize.components."
+                f"{self.name}.labels] in the config, and train again"
+            )
+        self._define((*self.labels, label), self.model.clusters)
+        return 1
+
+    def _define(self, labels: Sequence[str], clusters: Clusters | None) -> None:
+        for label in labels:
+            self.check_label(label)
+        self._add_strings(labels)
+        self.model.define(self.model.templates, labels, clusters)
+        self._stop_training()
+
+    def _stop_training(self) -> None:
+        self._training = None
+        self._slots = None
+
+    # Training
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: Iterable[str] | None = None,
+        clusters: str | Path | None = None,
+    ) -> None:
+        """Set the labels and resources, and forget all weights.
+
+        get_examples: returns examples; read once, for their labels, if none are given.
+        labels: all labels, as ``spacy init labels`` saves them.
+        clusters: a file of word clusters (see ``features/clusters.py``), for templates
+            such as cluster6[0]. It becomes part of the saved component.
+        """
+        named = self.model.needs_clusters
+        if named and clusters is None:
+            raise ValueError(
+                f"{self.name}: the template '{named[0]}' needs word clusters. Set clusters = "
+                f"PATH in [initialize.components.{self.name}]"
+            )
+        if labels is None:
+            labels = self.collect_labels(_checked(get_examples(), self.name))
+            if not labels:
+                raise ValueError(
+                    f"{self.name}: the examples have no {self.cfg['attribute']} annotation to "
+                    "learn from. Check the training corpus (an empty one has none either), or "
+                    "give the labels to initialize"
+                )
+        self._define(
+            sorted({*labels, *self.labels} if self.model.trace is None else labels),
+            None if clusters is None else read_clusters(clusters),
+        )
+        self._label_costs()
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Any = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Improve the weights on a batch: one example, some, or the whole corpus.
+
+        Examples that were seen before go on from where they were; a batch of the whole
+        corpus is one epoch of the solver. drop and sgd are ignored. Adds to losses
+        ``NAME``, the sum of the violations, and sets ``NAME_gap``, the relative duality
+        gap as the passes so far saw it.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.update")
+        self._require_trainable()
+        if self._training is None or self._slots is None:
+            self._slots = Slots()
+            self._training = Training(
+                self.model,
+                self.solver,
+                min_count=self.min_count,
+                hash_bits=self.hash_bits,
+                costs=self._label_costs(),
+            )
+        numbers = self._numbers(examples, self._training, self._slots)
+        losses[self.name] += self._training.epoch(numbers)
+        losses[f"{self.name}_gap"] = self._training.run.gap
+        return losses
+
+    def finish_update(self, sgd: Any) -> None:
+        """Nothing to do: each update leaves the weights whole."""
+
+    def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
+        """Nothing to exchange: there are no averages outside the model."""
+        yield
+
+    def objective(self, examples: Iterable[Example]) -> Objective:
+        """Primal, dual and relative duality gap of the trained model, measured anew.
+
+        examples: all that it was trained on. Works for a loaded model too.
+        """
+        examples = list(examples)
+        self._sync()
+        return objective(
+            self.model,
+            [example.predicted for example in examples],
+            [self.gold_labels(example) for example in examples],
+            costs=self._label_costs(),
+        )
+
+    def _numbers(self, examples: list[Example], training: Training, slots: Slots) -> Ints:
+        """The numbers of the examples in the problem; new and changed ones are compiled."""
+        # All that can fail comes before the first slot is claimed.
+        visits = []
+        for example in examples:
+            inputs = digest(self.model.reader.inputs(example.predicted).tobytes())
+            slot = slots.find(example.reference)
+            known = slot is not None and slot.inputs == inputs
+            visits.append((example, inputs, None if known else self.gold_labels(example)))
+        found, changed, docs, gold = [], [], [], []
+        for example, inputs, labels in visits:
+            slot = slots.find(example.reference)
+            if labels is not None:
+                slot = slot or slots.claim(example.reference, inputs, labels.tobytes())
+                if slot.inputs != inputs:
+                    training.remove(slot.numbers)
+                    slot.inputs = inputs
+                    changed.append(slot)
+                    docs.append(example.predicted)
+                    gold.append(labels)
+            found.append(slot)
+        for slot, numbers in zip(changed, training.add(docs, gold), strict=True):
+            slot.numbers = numbers
+        return np.array([i for slot in found if slot for i in slot.numbers], dtype=np.int64)
+
+    def _label_costs(self) -> Floats:
+        """The configured costs as float64 [K, K]."""
+        costs = hamming_costs(len(self.labels))
+        numbers = {label: k for k, label in enumerate(self.labels)}
+        for gold, row in self.costs.items():
+            for predicted, value in row.items():
+                for label in (gold, predicted):
+                    if label not in numbers:
+                        raise ValueError(
+                            f"{self.name}: costs name the label '{label}', which does not "
+                            f"exist. Labels: {', '.join(self.labels)}"
+                        )
+                if not (np.isfinite(value) and value >= 0 and (gold != predicted or value == 0)):
+                    raise ValueError(
+                        f"{self.name}: the cost of predicting '{predicted}' for '{gold}' is "
+                        f"{value}: costs are numbers, at least 0, and 0 for the right label"
+                    )
+                costs[numbers[gold], numbers[predicted]] = value
+        return costs
+
+    def _require_trainable(self) -> None:
+        if not self.labels:
+            raise ValueError(
+                f"{self.name}: there are no labels. Initialize the component on a corpus "
+                "(nlp.initialize), or load a trained one"
+            )
+
+    def _sync(self) -> None:
+        """Bring the weights that tag up to date with those that learn."""
+        if self._training is not None:
+            self._training.update_model()
+
+    # Saving and loading
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The component as bytes. exclude: 'cfg', 'vocab' or 'model'."""
+        self._sync()
+        fields = {
+            "cfg": lambda: srsly.json_dumps(self.cfg),
+            "vocab": lambda: self.vocab.to_bytes(exclude=exclude),
+            "model": self.model.to_bytes,
+        }
+        result: bytes = util.to_bytes(fields, exclude)
+        return result
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "LinearPipe":
+        """Load what ``to_bytes`` made."""
+        fields: dict[str, Callable[..., Any]] = {
+            "cfg": lambda data: self.cfg.update(srsly.json_loads(data)),
+            "vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude),
+            "model": self.model.from_bytes,
+        }
+        util.from_bytes(bytes_data, fields, exclude)
+        return self._loaded()
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save into a folder. exclude: 'cfg', 'vocab' or 'model'."""
+        self._sync()
+        fields = {
+            "cfg": lambda file: srsly.write_json(file, self.cfg),
+            "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
+            "model": self.model.to_disk,
+        }
+        util.to_disk(path, fields, exclude)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "LinearPipe":
+        """Load from a folder. Raises ModelFileError, naming the file, where one is damaged."""
+        fields: dict[str, Callable[..., Any]] = {
+            "cfg": lambda file: self.cfg.update(srsly.read_json(file)),
+            "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
+            "model": self.model.from_disk,
+        }
+        util.from_disk(path, fields, exclude)
+        return self._loaded()
+
+    def _loaded(self) -> "LinearPipe":
+        self._stop_training()
+        self._add_strings(self.labels)
+        return self
+
+    def _add_strings(self, labels: Iterable[str]) -> None:
+        """Make the vocabulary know what the component writes."""
+        for label in labels:
+            self.vocab.strings.add(label)
+
+
+def same_tokens(one: Doc, other: Doc) -> bool:
+    """Whether two Docs of one text are cut into the same tokens."""
+    return len(one) == len(other) and bool(
+        (one.to_array(["ORTH", "SPACY"]) == other.to_array(["ORTH", "SPACY"])).all()
+    )
+
+
+def _checked(examples: Any, name: str) -> Iterator[Example]:
+    """The examples, each checked to be one."""
+    for example in examples:
+        if not isinstance(example, Example):
+            raise TypeError(
+                f"{name}: initialize needs Example objects, but get_examples() returned "
+                f"{type(example).__name__}"
+            )
+        yield example

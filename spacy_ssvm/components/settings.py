@@ -1,0 +1,35 @@
+"""Settings of components, checked when a config is read."""
+
+from collections.abc import Iterable
+
+from thinc.config import ConfigValidationError
+
+from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
+from spacy_ssvm.features.templates import Template, TemplateError, parse_templates
+
+
+def config_error(name: str, key: str, message: str) -> ConfigValidationError:
+    """An error that names the component and the key of its settings."""
+    return ConfigValidationError(
+        title=f"[components.{name}]",
+        desc="A setting of the component makes no sense.",
+        errors=[{"loc": [key], "msg": message}],
+    )
+
+
+def read_templates(name: str, items: Iterable[str]) -> tuple[Template, ...]:
+    """Parse the templates of a component's config; what is wrong is a config error."""
+    try:
+        return parse_templates(items, is_attribute=is_attribute, attributes=ATTRIBUTES)
+    except TemplateError as error:
+        raise config_error(name, "templates", str(error)) from error
+
+
+def check_rows(name: str, min_count: int, hash_bits: int | None) -> None:
+    """Check how features get rows."""
+    if min_count < 1:
+        raise config_error(name, "min_count", f"{min_count}: must be at least 1")
+    if hash_bits is not None and not 8 <= hash_bits <= 28:
+        raise config_error(name, "hash_bits", f"{hash_bits}: must lie between 8 and 28")
+    if hash_bits is not None and min_count > 1:
+        raise config_error(name, "min_count", "features are not counted where hash_bits is set")

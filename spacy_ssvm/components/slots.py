@@ -1,0 +1,58 @@
+"""Finds an example's dual variables again when it comes back.
+
+spaCy hands a component a fresh ``Example`` and a fresh predicted Doc at each update, but
+the very same reference Doc, as long as the corpus stays in memory. A streamed corpus is
+read anew in each epoch: there an example is known by its content.
+"""
+
+import hashlib
+import weakref
+from collections import defaultdict
+from dataclasses import dataclass
+
+from spacy.tokens import Doc
+
+
+@dataclass
+class Slot:
+    """The examples of the problem that a Doc has become."""
+
+    owner: "weakref.ref[Doc]"  #: the reference Doc
+    inputs: bytes = b""  #: digest of all that features saw of the predicted Doc
+    numbers: range = range(0)
+
+
+class Slots:
+    """Slots by the identity of the reference Doc, else by content."""
+
+    def __init__(self) -> None:
+        self._by_reference: weakref.WeakKeyDictionary[Doc, Slot] = weakref.WeakKeyDictionary()
+        self._by_content: defaultdict[bytes, list[Slot]] = defaultdict(list)
+
+    def find(self, reference: Doc) -> Slot | None:
+        """The slot of this very Doc."""
+        return self._by_reference.get(reference)
+
+    def claim(self, reference: Doc, inputs: bytes, gold: bytes) -> Slot:
+        """A slot for a Doc that has none.
+
+        An old slot of the same content is taken over where its owner is gone; where the
+        owner is alive, the Doc is another example that happens to be alike.
+        """
+        same = self._by_content[digest(inputs, gold)]
+        slot = next((slot for slot in same if slot.owner() is None), None)
+        if slot is None:
+            slot = Slot(weakref.ref(reference))
+            same.append(slot)
+        slot.owner = weakref.ref(reference)
+        self._by_reference[reference] = slot
+        return slot
+
+
+def digest(*parts: bytes) -> bytes:
+    """16 bytes that tell contents apart."""
+    state = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.digest()

@@ -1,0 +1,159 @@
+"""``ssvm_tagger``: part-of-speech tags as label sequences."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from spacy.attrs import POS, TAG
+from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
+from spacy.scorer import Scorer
+from spacy.tokens import Doc, Token
+from spacy.training import Example
+
+from spacy_ssvm._jit import Floats, Ints, Keys
+from spacy_ssvm.components.linear_pipe import LinearPipe, same_tokens
+from spacy_ssvm.decoders.chain import max_marginals
+from spacy_ssvm.explanation import Explanation, explain_label
+from spacy_ssvm.model import in_place
+
+ATTRIBUTES = {"TAG": TAG, "POS": POS}
+
+#: What whitespace tokens get; they are no part of the sequence.
+WHITESPACE = {"TAG": "_SP", "POS": "SPACE"}
+
+
+def tagger_score(examples: Iterable[Example], *, attribute: str, **kwargs: Any) -> dict[str, Any]:
+    """The accuracy of the attribute that the tagger writes: tag_acc or pos_acc."""
+    scores: dict[str, Any] = Scorer.score_token_attr(examples, attribute.lower(), **kwargs)
+    return scores
+
+
+class Tagger(LinearPipe):
+    """Writes ``token.tag`` or ``token.pos``.
+
+    Sentences are label sequences: those of the Doc, where it has boundaries, else the
+    whole Doc. Without ``overwrite``, tags that a Doc has already are kept, and the best
+    sequence with these tags is found.
+    """
+
+    # Labels
+
+    def check_label(self, label: str) -> None:
+        if self.cfg["attribute"] == "POS" and label not in UNIVERSAL_TAGS:
+            raise ValueError(
+                f"{self.name}: '{label}' is not a universal part-of-speech tag. Write TAG "
+                'instead (attribute = "TAG"), or map the labels to '
+                f"{', '.join(tag for tag in UNIVERSAL_TAGS if tag)}"
+            )
+
+    def collect_labels(self, examples: Iterable[Example]) -> list[str]:
+        attribute = ATTRIBUTES[self.cfg["attribute"]]
+        found = set()
+        for example in examples:
+            reference = example.reference
+            for value in np.unique(reference.to_array([attribute])).tolist():
+                found.add(reference.vocab.strings[value] if value else "")
+        return sorted(found - {"", WHITESPACE[self.cfg["attribute"]]})
+
+    def gold_labels(self, example: Example) -> Ints:
+        attribute = ATTRIBUTES[self.cfg["attribute"]]
+        if same_tokens(example.predicted, example.reference):
+            values = example.reference.to_array([attribute]).ravel()
+        else:
+            aligned = example.get_aligned(self.cfg["attribute"])
+            values = np.array([value or 0 for value in aligned], dtype=np.uint64)
+        distinct, places = np.unique(values, return_inverse=True)
+        numbers = {self._value(label): k for k, label in enumerate(self.labels)}
+        missing = {0, self._value(WHITESPACE[self.cfg["attribute"]])}
+        labels = np.full(len(distinct), -1, dtype=np.int64)
+        for j, value in enumerate(distinct.tolist()):
+            if value in numbers:
+                labels[j] = numbers[value]
+            elif value not in missing:
+                token = example.predicted[int(np.flatnonzero(places == j)[0])]
+                raise ValueError(
+                    f"{self.name}: the label '{example.reference.vocab.strings[value]}' of "
+                    f"token {token.i} ('{token.text}') in '{_beginning(example.predicted)}' "
+                    "was not among the labels at initialize. Initialize on the whole corpus, "
+                    f"or list all labels in [initialize.components.{self.name}.labels]"
+                )
+        return labels[places]
+
+    def _add_strings(self, labels: Iterable[str]) -> None:
+        super()._add_strings((*labels, WHITESPACE[self.cfg["attribute"]]))
+
+    def _value(self, label: str) -> int:
+        """The number that spaCy stores for a label."""
+        if self.cfg["attribute"] == "POS":
+            return int(UNIVERSAL_TAGS[label])
+        return int(self.vocab.strings[label])
+
+    # Annotation
+
+    def predict(self, docs: Iterable[Doc]) -> list[Keys]:
+        """What to write to each token: uint64 [tokens] for each Doc, hashes of the tags."""
+        docs = list(docs)
+        if not any(len(doc) for doc in docs):
+            return [np.zeros(0, dtype=np.uint64) for doc in docs]
+        self._require_trainable()
+        self._sync()
+        names = (*self.labels, WHITESPACE[self.cfg["attribute"]])  # the last is number -1
+        values = np.array([self._value(name) for name in names], dtype=np.uint64)
+        present = np.zeros(0, dtype=np.uint64)
+        if not self.cfg["overwrite"]:
+            attribute = [ATTRIBUTES[self.cfg["attribute"]]]
+            present = np.concatenate([doc.to_array(attribute).ravel() for doc in docs])
+        if present.any():
+            preset = np.full(len(present), -1, dtype=np.int64)
+            for k, value in enumerate(values[:-1]):
+                preset[present == value] = k
+            labels, doc_starts = self.model.predict(docs, preset)
+            tags = np.where(present != 0, present, values[labels])
+        else:
+            labels, doc_starts = self.model.predict(docs)
+            tags = values[labels]
+        return [tags[start:end] for start, end in pairwise(doc_starts.tolist())]
+
+    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Keys]) -> None:
+        """Write what ``predict`` returned into the Docs."""
+        attribute: Any = [ATTRIBUTES[self.cfg["attribute"]]]
+        for doc, tags in zip(docs, predictions, strict=True):
+            if len(doc):
+                doc.from_array(attribute, tags)  # type: ignore[arg-type]
+
+    # Confidence and reasons
+
+    def scores(self, doc: Doc) -> Floats:
+        """How sure the model is of the best label of each token: float64 [tokens].
+
+        The margin between the best label sequence of the sentence and the best one with
+        another label at this token, in units of the model's scores: comparable within a
+        model, not calibrated. 0 for whitespace; infinite where there is but one label.
+        Tags that the Doc has already are not taken into account.
+        """
+        self._require_trainable()
+        self._sync()
+        tokens = self.model.reader.read([doc])
+        margins = np.empty(len(tokens.positions))
+        for s in range(len(tokens.sentence_starts) - 1):
+            best = max_marginals(self.model.emissions(tokens, s), self.model.weights.transitions)
+            ordered = np.sort(best, axis=1)
+            start, end = tokens.sentence_starts[s : s + 2]
+            runner_up = ordered[:, -2] if best.shape[1] > 1 else -np.inf
+            margins[start:end] = ordered[:, -1] - runner_up
+        return in_place(margins, tokens, fill=0.0)
+
+    def explain(self, doc: Doc, token: int | Token) -> Explanation:
+        """Why a token gets its label, and not the next best: a table that adds up.
+
+        token: the token, or its index in the Doc.
+        """
+        self._require_trainable()
+        self._sync()
+        i = token.i if isinstance(token, Token) else range(len(doc))[token]
+        return explain_label(self.model, doc, i)
+
+
+def _beginning(doc: Doc) -> str:
+    return doc.text if len(doc.text) <= 60 else doc.text[:57] + "..."

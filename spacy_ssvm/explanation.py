@@ -1,0 +1,141 @@
+"""Why a token gets its label: the features that fired, with their weights."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from wasabi.tables import table as format_table
+
+from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.decoders.chain import max_marginals, viterbi
+from spacy_ssvm.features.attributes import TokenTable
+from spacy_ssvm.features.templates import Template
+from spacy_ssvm.model import Model
+
+TRANSITIONS = "transitions"
+OTHER_TOKENS = "labels of other tokens"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One feature, or the last two rows of an explanation."""
+
+    template: str
+    value: str  #: what the template saw, as text
+    weight: float  #: for the chosen label
+    runner_up_weight: float  #: for the other one
+
+    @property
+    def difference(self) -> float:
+        return self.weight - self.runner_up_weight
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The best label sequence against the best one with the runner-up at the token.
+
+    The differences of all reasons add up to the margin. ``str()`` gives a table.
+    """
+
+    token: str
+    label: str
+    runner_up: str
+    margin: float
+    reasons: tuple[Reason, ...]
+
+    def __str__(self) -> str:
+        rows = [
+            (
+                r.template,
+                r.value,
+                *(f"{x:+.3f}" for x in (r.weight, r.runner_up_weight)),
+                f"{r.difference:+.3f}",
+            )
+            for r in self.reasons
+        ]
+        table: str = format_table(
+            [*rows, ("", "", "", "margin", f"{self.margin:+.3f}")],
+            header=("template", "value", self.label, self.runner_up, "difference"),
+            aligns=("l", "l", "r", "r", "r"),
+            divider=True,
+        )
+        return f"'{self.token}': {self.label}, not {self.runner_up}\n{table}"
+
+
+def explain_label(model: Model, doc: Any, i: int) -> Explanation:
+    """Explain the label of token i of a Doc, by itself as the model sees it."""
+    if len(model.labels) < 2:
+        raise ValueError("there is but one label: nothing to choose, nothing to explain")
+    tokens = model.reader.read([doc])
+    place = int(np.searchsorted(tokens.positions, i))
+    if place == len(tokens.positions) or tokens.positions[place] != i:
+        raise ValueError(f"token {i} is whitespace: it is no part of the label sequence")
+    s = int(np.searchsorted(tokens.sentence_starts, place, side="right")) - 1
+    t = place - int(tokens.sentence_starts[s])
+    emissions = model.emissions(tokens, s)
+    transitions = model.weights.transitions
+    best = np.empty(len(emissions), dtype=np.int64)
+    score = viterbi(emissions, transitions, best)
+    label = int(best[t])
+    at_token = max_marginals(emissions, transitions)[t]
+    at_token[label] = -np.inf
+    runner_up = int(at_token.argmax())
+
+    forced = emissions.copy()
+    forced[t, np.arange(len(model.labels)) != runner_up] = -np.inf
+    other = np.empty(len(emissions), dtype=np.int64)
+    margin = score - viterbi(forced, transitions, other)
+
+    reasons = []
+    for m, template in enumerate(model.templates):
+        row = model.row_of(tokens, s, t, m)
+        if row >= 0:
+            weights = np.zeros(len(model.labels))
+            start, end = model.weights.row_starts[row : row + 2]
+            weights[model.weights.labels[start:end]] = model.weights.weights[start:end]
+            value = _value(model, doc, tokens, s, t, template)
+            reasons.append(
+                Reason(str(template), value, float(weights[label]), float(weights[runner_up]))
+            )
+    reasons.sort(key=lambda reason: -abs(reason.difference))
+    around = [_around(transitions, y, t) for y in (best, other)]
+    reasons.append(Reason(TRANSITIONS, "", *around))
+    elsewhere = np.arange(len(best)) != t
+    rest = [
+        float(emissions[elsewhere, y[elsewhere]].sum()) + _path(transitions, y) - at
+        for y, at in zip((best, other), around, strict=True)
+    ]
+    reasons.append(Reason(OTHER_TOKENS, "", *rest))
+    names = model.labels[label], model.labels[runner_up]
+    return Explanation(doc[i].text, *names, float(margin), tuple(reasons))
+
+
+def _path(transitions: Floats, y: Ints) -> float:
+    """The sum of all transition scores of a label sequence, its start and end included."""
+    K = transitions.shape[1]
+    ends = transitions[K, y[0]] + transitions[K + 1, y[-1]]
+    return float(ends + transitions[y[:-1], y[1:]].sum())
+
+
+def _around(transitions: Floats, y: Ints, t: int) -> float:
+    """The transition scores into and out of position t."""
+    K = transitions.shape[1]
+    into = transitions[K, y[0]] if t == 0 else transitions[y[t - 1], y[t]]
+    out_of = transitions[K + 1, y[-1]] if t == len(y) - 1 else transitions[y[t], y[t + 1]]
+    return float(into + out_of)
+
+
+def _value(model: Model, doc: Any, tokens: TokenTable, s: int, t: int, template: Template) -> str:
+    """What the parts of a template saw, as text."""
+    start, end = tokens.sentence_starts[s : s + 2]
+    values = []
+    for part in template.parts:
+        place = int(start) + t + part.offset
+        if place < start:
+            values.append("<start>")
+        elif place >= end:
+            values.append("<end>")
+        else:
+            i = int(tokens.positions[place])
+            values.append(str(model.reader.text_value(part.attribute, doc, i)))
+    return " + ".join(values)

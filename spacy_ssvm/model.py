@@ -1,0 +1,425 @@
+"""A model: templates, labels, feature index and weights; what tags, saves and loads.
+
+    docs -> token attributes -> feature keys -> rows -> emissions -> decoder -> labels
+
+Saved form, a folder: ``model.json`` (format version, labels, templates, and size and
+checksum of each array) and ``arrays-<checksum>/*.npy``, which open memory-mapped. The
+arrays are written beside the old ones, and ``model.json`` is moved into place last: an
+interrupted write leaves the old model whole.
+"""
+
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import srsly
+
+from spacy_ssvm._jit import (
+    Decoder,
+    DecoderFunction,
+    Floats,
+    Ints,
+    Ints1,
+    Keys,
+    Keys2,
+    Void,
+    kernel,
+    signed_kernel,
+)
+from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, AttributeReader, TokenTable
+from spacy_ssvm.features.clusters import Clusters
+from spacy_ssvm.features.extraction import (
+    CompiledTemplates,
+    CompiledTemplatesType,
+    compile_templates,
+    fill_keys,
+)
+from spacy_ssvm.features.index import Table, TableType, empty_slots, find_token_rows
+from spacy_ssvm.features.templates import Template
+from spacy_ssvm.scores import CompactWeights, CompactWeightsType, add_rows
+
+FORMAT_VERSION = 1
+_HEADER = "model.json"
+
+#: The saved arrays with their types.
+_ARRAYS: dict[str, type] = {
+    "slots": np.uint64,
+    "template_rows": np.int64,
+    "transitions": np.float32,
+    "row_starts": np.int64,
+    "labels": np.uint16,
+    "weights": np.float32,
+    "cluster_words": np.uint64,
+    "cluster_bits": np.uint64,
+}
+
+
+class ModelFileError(ValueError):
+    """A saved model that cannot be read."""
+
+
+class Trace(NamedTuple):
+    """What a training run says of itself: enough to measure the duality gap again."""
+
+    C: float
+    dual: float  #: D(alpha) at the end
+    regularizer: float  #: 1/2 |w - w_0|^2
+    epochs: int
+
+
+class Model:
+    """A linear model of label sequences.
+
+    templates: what makes a feature.
+    labels: the names of the labels, in the order of the columns of all score tables.
+    decoder: from (emissions, transitions) to the best label sequence.
+    """
+
+    def __init__(
+        self,
+        templates: Sequence[Template],
+        *,
+        decoder: DecoderFunction,
+        labels: Sequence[str] = (),
+        clusters: Clusters | None = None,
+    ) -> None:
+        self.decoder = decoder
+        self.define(templates, labels, clusters)
+
+    def define(
+        self,
+        templates: Iterable[Template],
+        labels: Iterable[str],
+        clusters: Clusters | None = None,
+    ) -> None:
+        """Set what the model is about, and start from zero weights."""
+        self.templates = tuple(templates)
+        self.labels = tuple(labels)
+        self.clusters = clusters
+        names = {part.attribute for t in self.templates for part in t.parts}
+        self.reader = AttributeReader(names, clusters)
+        self.compiled = compile_templates(self.templates, self.reader.names)
+        K = len(self.labels)
+        self.set_weights(
+            Table(empty_slots(0), 0),
+            CompactWeights(
+                np.zeros((K + 2, K)),
+                np.zeros(1, dtype=np.int64),
+                np.zeros(0, dtype=np.uint16),
+                np.zeros(0, dtype=np.float32),
+            ),
+            np.zeros(len(self.templates) + 1, dtype=np.int64),
+            None,
+        )
+
+    def set_weights(
+        self, table: Table, weights: CompactWeights, template_rows: Ints, trace: Trace | None
+    ) -> None:
+        """Set the weights.
+
+        template_rows: int64 [T + 1], the first row of each template.
+        """
+        self.table = table
+        self.weights = weights
+        self.template_rows = template_rows
+        self.trace = trace
+
+    @property
+    def number_of_rows(self) -> int:
+        """Rows with at least one weight."""
+        return int(np.count_nonzero(np.diff(self.weights.row_starts)))
+
+    @property
+    def needs_clusters(self) -> list[str]:
+        """The templates that name word clusters."""
+        return [
+            str(template)
+            for template in self.templates
+            if any(part.attribute in CLUSTER_ATTRIBUTES for part in template.parts)
+        ]
+
+    def predict(self, docs: Sequence[Any], preset: Ints | None = None) -> tuple[Ints, Ints]:
+        """The best labels of the tokens of the Docs, end to end.
+
+        preset: int64 [tokens], labels that are given, -1 for none. The best sequence with
+            these labels is found.
+        Returns labels (int64 [tokens], -1 for whitespace), and int64 [docs + 1], where the
+        tokens of each Doc begin.
+        """
+        tokens = self.reader.read(docs)
+        given = (
+            np.full(len(tokens.positions), -1, dtype=np.int64)
+            if preset is None
+            else preset[tokens.positions]
+        )
+        y = np.empty(len(tokens.positions), dtype=np.int64)
+        predict_sentences(
+            self.decoder,
+            self.compiled,
+            self.table,
+            self.weights,
+            tokens.attributes,
+            tokens.sentence_starts,
+            given,
+            y,
+        )
+        return in_place(y, tokens, fill=-1), tokens.doc_starts
+
+    def emissions(self, tokens: TokenTable, sentence: int) -> Floats:
+        """The emission table of one sentence: float64 [n, K]."""
+        start, end = tokens.sentence_starts[sentence : sentence + 2]
+        emissions = np.empty((end - start, len(self.labels)))
+        keys = np.empty(len(self.templates), dtype=np.uint64)
+        fill_emissions(
+            self.compiled,
+            self.table,
+            self.weights,
+            tokens.attributes,
+            int(start),
+            int(end),
+            keys,
+            emissions,
+        )
+        return emissions
+
+    def row_of(self, tokens: TokenTable, sentence: int, t: int, template: int) -> int:
+        """The row that a template fires at token t of a sentence, -1 for none."""
+        start, end = tokens.sentence_starts[sentence : sentence + 2]
+        keys = np.empty(len(self.templates), dtype=np.uint64)
+        fill_keys(self.compiled, tokens.attributes, int(start), int(end), int(start) + t, keys)
+        keys[np.arange(len(keys)) != template] = 0
+        rows = np.empty(len(keys), dtype=np.int64)
+        return int(rows[0]) if find_token_rows(self.table, keys, rows) else -1
+
+    # Saving and loading
+
+    def to_disk(self, path: str | Path) -> None:
+        """Save into a folder, which is made where there is none."""
+        path = Path(path)
+        path.mkdir(parents=True, exist_ok=True)
+        arrays = self._arrays()
+        checksums = {name: zlib.crc32(array.tobytes()) for name, array in arrays.items()}
+        folder = f"arrays-{zlib.crc32(srsly.json_dumps(checksums, sort_keys=True).encode()):08x}"
+        header = self._header() | {
+            "folder": folder,
+            "arrays": {
+                name: {"shape": list(array.shape), "crc32": checksums[name]}
+                for name, array in arrays.items()
+            },
+        }
+        beside = Path(tempfile.mkdtemp(prefix=".writing-", dir=path))
+        try:
+            for name, array in arrays.items():
+                np.save(beside / f"{name}.npy", array, allow_pickle=False)
+            (beside / _HEADER).write_text(srsly.json_dumps(header, indent=1), encoding="utf8")
+            new_header = path / f".{beside.name}.json"
+            os.replace(beside / _HEADER, new_header)
+            beside.chmod(0o755)
+            if not _holds_arrays(path / folder, header):
+                shutil.rmtree(path / folder, ignore_errors=True)
+                os.replace(beside, path / folder)
+            os.replace(new_header, path / _HEADER)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        for old in path.glob("arrays-*"):
+            if old.name != folder:
+                shutil.rmtree(old, ignore_errors=True)
+
+    def from_disk(self, path: str | Path) -> "Model":
+        """Load from a folder. Raises ModelFileError, naming the file, where that fails."""
+        path = Path(path)
+        file = path / _HEADER
+        try:
+            header = srsly.json_loads(file.read_text(encoding="utf8"))
+        except (OSError, ValueError) as error:
+            raise ModelFileError(f"{file}: cannot be read as the header of a model") from error
+        self._check_header(header, str(file))
+        self._load(header, _read_arrays(path / header["folder"], header))
+        return self
+
+    def to_bytes(self) -> bytes:
+        """The model as MessagePack."""
+        arrays = {name: array.tobytes() for name, array in self._arrays().items()}
+        shapes = {name: {"shape": list(array.shape)} for name, array in self._arrays().items()}
+        result: bytes = srsly.msgpack_dumps(
+            {"header": self._header() | {"arrays": shapes}, "arrays": arrays}
+        )
+        return result
+
+    def from_bytes(self, data: bytes) -> "Model":
+        """Load what ``to_bytes`` made. Raises ModelFileError where that fails."""
+        try:
+            message = srsly.msgpack_loads(data)
+            header, raw = message["header"], message["arrays"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise ModelFileError("the bytes are not those of a model") from error
+        self._check_header(header, "the bytes of the model")
+        arrays = {}
+        for name, dtype in _ARRAYS.items():
+            try:
+                shape = header["arrays"][name]["shape"]
+                arrays[name] = np.frombuffer(raw[name], dtype=dtype).reshape(shape).copy()
+            except (ValueError, KeyError) as error:
+                raise ModelFileError(f"the bytes of the model: array '{name}'") from error
+        self._load(header, arrays)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_bytes, (self.decoder, self.to_bytes())
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT_VERSION,
+            "labels": list(self.labels),
+            "templates": [str(template) for template in self.templates],
+            "rows_per_template": self.table.width,
+            "trace": None if self.trace is None else self.trace._asdict(),
+            "has_clusters": self.clusters is not None,
+        }
+
+    def _check_header(self, header: Any, source: str) -> None:
+        version = header.get("format") if isinstance(header, dict) else None
+        if not isinstance(version, int):
+            raise ModelFileError(f"{source}: not the header of a model")
+        if version > FORMAT_VERSION:
+            raise ModelFileError(
+                f"{source}: saved in format {version}, but this spacy_ssvm reads formats up to "
+                f"{FORMAT_VERSION}: install a newer spacy_ssvm"
+            )
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        empty = np.zeros(0, dtype=np.uint64)
+        return {
+            "slots": self.table.slots,
+            "template_rows": self.template_rows,
+            "transitions": self.weights.transitions.astype(np.float32),
+            "row_starts": self.weights.row_starts,
+            "labels": self.weights.labels,
+            "weights": self.weights.weights,
+            "cluster_words": empty if self.clusters is None else self.clusters.words,
+            "cluster_bits": empty if self.clusters is None else self.clusters.bits,
+        }
+
+    def _load(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        clusters = None
+        if header["has_clusters"]:
+            clusters = Clusters(arrays["cluster_words"], arrays["cluster_bits"])
+        self.define(map(Template.parse, header["templates"]), header["labels"], clusters)
+        self.set_weights(
+            Table(arrays["slots"], header["rows_per_template"]),
+            CompactWeights(
+                arrays["transitions"].astype(np.float64),
+                arrays["row_starts"],
+                arrays["labels"],
+                arrays["weights"],
+            ),
+            arrays["template_rows"],
+            None if header["trace"] is None else Trace(**header["trace"]),
+        )
+
+
+def _from_bytes(decoder: DecoderFunction, data: bytes) -> Model:
+    return Model((), decoder=decoder).from_bytes(data)
+
+
+def _read_arrays(folder: Path, header: dict[str, Any]) -> dict[str, np.ndarray]:
+    arrays = {}
+    for name in _ARRAYS:
+        file = folder / f"{name}.npy"
+        # Copy-on-write: mapped, but of the same type as arrays in memory. An empty array
+        # cannot be mapped.
+        mode: Any = None if 0 in header["arrays"][name]["shape"] else "c"
+        try:
+            array = np.asarray(np.load(file, mmap_mode=mode, allow_pickle=False))
+        except (OSError, ValueError, EOFError) as error:
+            raise ModelFileError(f"{file}: missing, truncated or damaged") from error
+        arrays[name] = _checked(array, header, name, str(file))
+    return arrays
+
+
+def _holds_arrays(folder: Path, header: dict[str, Any]) -> bool:
+    try:
+        _read_arrays(folder, header)
+    except ModelFileError:
+        return False
+    return True
+
+
+def _checked(array: np.ndarray, header: dict[str, Any], name: str, source: str) -> np.ndarray:
+    expected = header["arrays"][name]
+    if array.dtype != _ARRAYS[name] or list(array.shape) != expected["shape"]:
+        raise ModelFileError(f"{source}: holds {array.dtype} {array.shape}, not what was saved")
+    if zlib.crc32(array.data if array.size else b"") != expected["crc32"]:
+        raise ModelFileError(f"{source}: damaged, its checksum has changed")
+    return array
+
+
+def in_place(values: np.ndarray, tokens: TokenTable, *, fill: float) -> np.ndarray:
+    """Values of the words of a batch at their places among all tokens, else ``fill``."""
+    if len(values) == tokens.doc_starts[-1]:
+        return values
+    placed = np.full(int(tokens.doc_starts[-1]), fill, dtype=values.dtype)
+    placed[tokens.positions] = values
+    return placed
+
+
+@kernel
+def fill_emissions(
+    templates: CompiledTemplates,
+    table: Table,
+    weights: CompactWeights,
+    attributes: Keys,
+    start: int,
+    end: int,
+    keys: Keys,
+    emissions: Floats,
+) -> None:
+    """Write the emission table of the sentence [start, end); keys [T] is scratch."""
+    emissions[:] = 0.0
+    rows = np.empty(len(keys), dtype=np.int64)
+    for t in range(start, end):
+        fill_keys(templates, attributes, start, end, t, keys)
+        size = find_token_rows(table, keys, rows)
+        add_rows(weights, rows, size, emissions[t - start])
+
+
+@signed_kernel(
+    Void(
+        Decoder,
+        CompiledTemplatesType,
+        TableType,
+        CompactWeightsType,
+        Keys2,
+        Ints1,
+        Ints1,
+        Ints1,
+    )
+)
+def predict_sentences(
+    decode: DecoderFunction,
+    templates: CompiledTemplates,
+    table: Table,
+    weights: CompactWeights,
+    attributes: Keys,
+    sentence_starts: Ints,
+    given: Ints,
+    y: Ints,
+) -> None:
+    """Fill y with the best labels of all sentences; labels given (not -1) are kept."""
+    K = weights.transitions.shape[1]
+    keys = np.empty(len(templates.seeds), dtype=np.uint64)
+    for s in range(len(sentence_starts) - 1):
+        start, end = sentence_starts[s], sentence_starts[s + 1]
+        emissions = np.empty((end - start, K))
+        fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
+        for t in range(start, end):
+            if given[t] >= 0:
+                for k in range(K):
+                    if k != given[t]:
+                        emissions[t - start, k] = -np.inf
+        decode(emissions, weights.transitions, y[start:end])

@@ -1,0 +1,181 @@
+"""What a model has while it learns, and forgets when it is saved.
+
+Docs with their gold labels become examples of the problem, one a sentence; the solver
+improves the weights; ``compact`` turns them into what tags and saves.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.features.attributes import TokenTable
+from spacy_ssvm.features.extraction import extract_keys
+from spacy_ssvm.features.index import FeatureIndex, Table, empty_slots, find_rows, insert_all
+from spacy_ssvm.model import Model, Trace
+from spacy_ssvm.objective import Objective, evaluate
+from spacy_ssvm.problem import Problem
+from spacy_ssvm.scores import CompactWeights, fill_rows, row_sizes
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+
+_DOCS_AT_A_TIME = 1000  # bounds the memory that feature keys take while Docs are compiled
+
+
+class Training:
+    """A run of a solver on Docs that arrive in batches.
+
+    Where the model has weights, training goes on from them: they are the prior w_0.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        solver: DualCoordinateDescent,
+        *,
+        min_count: int = 1,
+        hash_bits: int | None = None,
+        costs: Floats | None = None,
+        legality: Floats | None = None,
+    ) -> None:
+        self.model = model
+        self.index = FeatureIndex(len(model.templates), min_count=min_count, hash_bits=hash_bits)
+        self.problem = Problem(len(model.labels), costs=costs, legality=legality)
+        self.epochs = 0
+        self._changed = False
+        self.run = solver.start(self.problem, model.decoder, self._prior(hash_bits))
+
+    def _prior(self, hash_bits: int | None) -> Floats | None:
+        """The model's weights as w_0, and its rows in the index; None where it has none."""
+        model = self.model
+        if model.trace is None:
+            return None
+        if model.table.width != self.index.table.width:
+            raise ValueError(
+                f"hash_bits is {hash_bits}, but the weights that training goes on from were "
+                "learned with another value: set it as it was"
+            )
+        if not model.table.width:
+            used = model.table.slots[model.table.slots[:, 1] > 0]
+            keys = np.empty(len(used), dtype=np.uint64)
+            keys[used[:, 1].astype(np.int64) - 1] = used[:, 0]
+            templates = np.searchsorted(model.template_rows, np.arange(len(used)), side="right") - 1
+            self.index.load(keys, templates.astype(np.int32))
+        K = self.problem.K
+        rows = self.index.number_of_rows
+        prior = np.zeros(self.problem.number_of_weights(rows))
+        transitions = model.weights.transitions
+        prior[: transitions.size] = np.where(np.isfinite(transitions), transitions, 0).ravel()
+        number = np.repeat(np.arange(rows), np.diff(model.weights.row_starts))
+        prior[transitions.size :].reshape(rows, K)[number, model.weights.labels] = (
+            model.weights.weights
+        )
+        return prior
+
+    def add(self, docs: Sequence[Any], gold: Sequence[Ints]) -> list[range]:
+        """Make examples of Docs; return the numbers of those of each Doc.
+
+        gold: int64 [tokens] for each Doc, a label, or -1 for none. Whitespace is passed over.
+        """
+        numbers: list[range] = []
+        for first in range(0, len(docs), _DOCS_AT_A_TIME):
+            tokens = self.model.reader.read(docs[first : first + _DOCS_AT_A_TIME])
+            labels = np.concatenate(gold[first : first + _DOCS_AT_A_TIME])[tokens.positions]
+            numbers += self._add(tokens, np.where(labels < 0, self.problem.any_label, labels))
+        self.run.grow(self.index.number_of_rows)
+        return numbers
+
+    def _add(self, tokens: TokenTable, gold: Ints) -> list[range]:
+        shape = len(tokens.attributes), len(self.model.templates)
+        keys = np.empty(shape, dtype=np.uint64)
+        extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)
+        self.index.admit(keys)
+        starts = np.empty(shape[0] + 1, dtype=np.int64)
+        rows = np.empty(keys.size, dtype=np.int32)
+        size = find_rows(self.index.table, keys, starts, rows)
+        added = self.problem.append(starts, rows[:size], tokens.sentence_starts, gold)
+        ends = tokens.doc_sentences + added.start
+        return [range(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
+
+    def remove(self, numbers: range) -> None:
+        """Take examples out of the problem, and their share out of the weights."""
+        self.run.forget(np.array(numbers, dtype=np.int64))
+        self.problem.forget(numbers)
+        self._changed = True
+
+    def epoch(self, numbers: Ints) -> float:
+        """One pass of the solver over these examples; returns the sum of their violations."""
+        self.epochs += 1
+        self._changed = True
+        return self.run.epoch(numbers)
+
+    def update_model(self) -> None:
+        """Give the model the weights as they are now."""
+        if self._changed:
+            self.model.set_weights(*self._compact())
+            self._changed = False
+
+    def _compact(self) -> tuple[Table, CompactWeights, Ints, Trace]:
+        """The weights in compact form, in float32, rows sorted by template."""
+        K, rows = self.problem.K, self.index.number_of_rows
+        w = self.run.w[: self.problem.number_of_weights(rows)]
+        transitions = w[: (K + 2) * K].reshape(K + 2, K).astype(np.float32).astype(np.float64)
+        legality = self.problem.examples().legality
+        emissions = w[(K + 2) * K :].reshape(rows, K)
+        sizes = np.empty(rows, dtype=np.int64)
+        row_sizes(emissions, sizes)
+        T = len(self.model.templates)
+        width = self.index.table.width
+        slots = empty_slots(0)
+        if width:
+            kept = np.arange(rows)
+        else:
+            kept = np.flatnonzero(sizes)
+            kept = kept[np.argsort(self.index.row_templates[kept], kind="stable")]
+            slots = empty_slots(len(kept))
+            insert_all(
+                slots, self.index.row_keys[kept], np.arange(1, len(kept) + 1, dtype=np.uint64)
+            )
+        row_starts = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
+        labels = np.empty(row_starts[-1], dtype=np.uint16)
+        weights = np.empty(row_starts[-1], dtype=np.float32)
+        fill_rows(emissions, kept, row_starts, labels, weights)
+        templates = self.index.row_templates[kept]
+        return (
+            Table(slots, width),
+            CompactWeights(transitions + legality, row_starts, labels, weights),
+            np.searchsorted(templates, np.arange(T + 1)).astype(np.int64),
+            Trace(self.run.settings.C, self.run.dual, self.run.regularizer, self.epochs),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy of a component does not train on: its weights are the prior if it does.
+        return type(None), ()
+
+
+def objective(
+    model: Model, docs: Sequence[Any], gold: Sequence[Ints], *, costs: Floats | None = None
+) -> Objective:
+    """Primal, dual and gap of a trained model, from its weights and its examples alone.
+
+    docs, gold: what it was trained on, as in ``Training.add``.
+    """
+    if model.trace is None:
+        raise ValueError("the model has not been trained: there is no duality gap to measure")
+    fresh = Training(
+        model, DualCoordinateDescent(C=model.trace.C), hash_bits=_hash_bits(model), costs=costs
+    )
+    fresh.add(docs, gold)
+    return evaluate(
+        fresh.problem.examples(),
+        model.decoder,
+        fresh.run.w,
+        C=model.trace.C,
+        regularizer=model.trace.regularizer,
+        dual=model.trace.dual,
+    )
+
+
+def _hash_bits(model: Model) -> int | None:
+    size = model.table.width * len(model.templates)
+    return int(np.ceil(np.log2(size))) if size else None
