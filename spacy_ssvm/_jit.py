@@ -91,7 +91,7 @@ def signed_kernel(signature: Any) -> Callable[[F], F]:
 
 
 def _compile(function: Callable[..., Any], signature: Any) -> Any:
-    directory = _cache_directory()
+    directory = cache_directory()
     if directory is None:
         return numba.njit(signature, nogil=True)(function)
     configured = _config.CACHE_DIR
@@ -116,7 +116,7 @@ def _wrapping(function: F) -> F:
 
 
 @functools.cache
-def _cache_directory() -> Path | None:
+def cache_directory() -> Path | None:
     """The first folder that can be written, named after the package's sources."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):

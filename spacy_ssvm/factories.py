@@ -99,3 +99,13 @@ def make_tagger_scorer() -> Callable[..., dict[str, Any]]:
     from spacy_ssvm.components.tagger import tagger_score
 
     return tagger_score
+
+
+def make_training_log(output_file: str | None = None) -> Callable[..., Any]:
+    """Make the logger ``spacy_ssvm.TrainingLog.v1``.
+
+    output_file: where to write the rows as JSON lines; None for no file.
+    """
+    from spacy_ssvm.components.training_log import make_training_log
+
+    return make_training_log(output_file)

@@ -1,0 +1,82 @@
+"""Turn the Turkish Web Treebank of the package ``turkish-treebanks`` into .spacy files.
+
+    python scripts/convert_turkish_treebank.py corpus/turkish
+
+The treebank (Kayadelen et al. 2020, Apache-2.0) has no split of its own. A sentence goes
+to test, dev or train by the CRC-32 of its id modulo 10: 0 is test, 1 is dev.
+"""
+
+import argparse
+import zlib
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import wasabi
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+FILES = ("data/web.conllu", "data/wiki.conllu")
+
+#: Its tags that are not universal ones.
+UNIVERSAL = {"PRT": "PART", "CONJ": "CCONJ", "ONOM": "X", "AFFIX": "X"}
+
+
+def split_of(sentence_id: str) -> str:
+    """The part of the split that a sentence belongs to."""
+    return {0: "test", 1: "dev"}.get(zlib.crc32(sentence_id.encode()) % 10, "train")
+
+
+def read_sentences(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
+    """Id and token lines, as columns, of each sentence of a CoNLL-U file."""
+    for block in path.read_text(encoding="utf8").split("\n\n"):
+        lines = block.strip().split("\n")
+        ids = [line.split("=", 1)[1].strip() for line in lines if line.startswith("# sent_id")]
+        tokens = [line.split("\t") for line in lines if line[:1].isdigit()]
+        if tokens:
+            yield ids[0], tokens
+
+
+def make_doc(vocab: Vocab, tokens: list[list[str]]) -> Doc:
+    """A sentence as a Doc with words, tags and universal tags."""
+    return Doc(
+        vocab,
+        words=[columns[1] for columns in tokens],
+        spaces=["SpaceAfter=No" not in columns[9] for columns in tokens],
+        tags=[columns[4] for columns in tokens],
+        pos=[UNIVERSAL.get(columns[3], columns[3]) for columns in tokens],
+        sent_starts=[i == 0 for i in range(len(tokens))],
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, help="where the .spacy files go")
+    folder = parser.parse_args().folder
+    try:
+        package = distribution("turkish-treebanks")
+    except PackageNotFoundError:
+        wasabi.msg.fail(
+            "The treebank is not installed",
+            'Install it with: pip install -e ".[demo]"',
+            exits=1,
+        )
+    vocab = Vocab()
+    parts: dict[str, list[Doc]] = {"train": [], "dev": [], "test": []}
+    for file in FILES:
+        for sentence_id, tokens in read_sentences(Path(str(package.locate_file(file)))):
+            parts[split_of(sentence_id)].append(make_doc(vocab, tokens))
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, docs in parts.items():
+        DocBin(docs=docs).to_disk(folder / f"{part}.spacy")
+    wasabi.msg.good(f"Turkish Web Treebank, split by the CRC-32 of the sentence id, in {folder}")
+    wasabi.msg.table(
+        [(part, len(docs), sum(map(len, docs))) for part, docs in parts.items()],
+        header=("part", "sentences", "words"),
+        aligns=("l", "r", "r"),
+        divider=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

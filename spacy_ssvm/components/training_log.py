@@ -1,0 +1,70 @@
+"""The logger ``spacy_ssvm.TrainingLog.v1``: loss, duality gap, scores and time by step."""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import srsly
+from spacy.language import Language
+from wasabi import Printer
+
+Info = dict[str, Any]
+
+
+def make_training_log(
+    output_file: str | Path | None = None,
+) -> Callable[
+    [Language, IO[str], IO[str]], tuple[Callable[[Info | None], None], Callable[[], None]]
+]:
+    """Print a row at each evaluation, and write it to a file of JSON lines.
+
+    output_file: replaced where it exists; None for no file.
+    """
+
+    def setup(
+        nlp: Language, stdout: IO[str] = sys.stdout, stderr: IO[str] = sys.stderr
+    ) -> tuple[Callable[[Info | None], None], Callable[[], None]]:
+        printer = Printer(no_print=True)
+        pipes = [name for name, pipe in nlp.pipeline if getattr(pipe, "is_trainable", False)]
+        weights = nlp.config["training"]["score_weights"]
+        scores = [name for name, weight in weights.items() if weight]
+        header = ["epoch", "step", *(f"loss {name}" for name in pipes)]
+        header += [*(f"gap {name}" for name in pipes), *scores, "score", "seconds"]
+        widths = [max(len(column), 7) for column in header]
+        rows: list[Info] = []
+        start = time.perf_counter()
+
+        def show(cells: list[str]) -> None:
+            row = printer.row(cells, widths=widths, aligns=["r"] * len(widths), spacing=2)
+            print(row, file=stdout, flush=True)
+
+        def log_step(info: Info | None) -> None:
+            if info is None:
+                return
+            losses = info["losses"]
+            row = {
+                "epoch": info["epoch"],
+                "step": info["step"],
+                "seconds": round(time.perf_counter() - start, 3),
+                "score": info["score"],
+                "losses": {name: losses.get(name, 0.0) for name in pipes},
+                "gaps": {name: losses.get(f"{name}_gap") for name in pipes},
+                "scores": {name: info["other_scores"].get(name) for name in scores},
+            }
+            rows.append(row)
+            cells = [str(row["epoch"]), str(row["step"])]
+            cells += [f"{loss:.1f}" for loss in row["losses"].values()]
+            cells += ["-" if gap is None else f"{gap:.4f}" for gap in row["gaps"].values()]
+            cells += ["-" if x is None else f"{100 * x:.2f}" for x in row["scores"].values()]
+            show([*cells, f"{100 * row['score']:.2f}", f"{row['seconds']:.1f}"])
+            if output_file is not None:
+                Path(output_file).parent.mkdir(parents=True, exist_ok=True)
+                srsly.write_jsonl(output_file, rows)
+
+        show(header)
+        show(["-" * width for width in widths])
+        return log_step, lambda: None
+
+    return setup
