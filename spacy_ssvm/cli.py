@@ -4,6 +4,7 @@ spaCy imports this file at each of its commands: heavy imports are inside the fu
 """
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from spacy.cli._util import app
@@ -52,17 +53,19 @@ def warmup() -> None:
 
 @ssvm.command("report")
 def report(
-    model: Path = typer.Argument(..., help="A trained pipeline, a folder", exists=True),
-    corpus: Path = typer.Argument(..., help="A .spacy file to measure it on", exists=True),
-    train: Path = typer.Option(
-        None, help="The .spacy file it was trained on: measures the duality gap", exists=True
-    ),
-    log: Path = typer.Option(
-        None, help="The file of the logger spacy_ssvm.TrainingLog.v1: tells the time", exists=True
-    ),
-    gold_preproc: bool = typer.Option(
-        False, "--gold-preproc", "-G", help="Use the gold tokens and sentences"
-    ),
+    model: Annotated[Path, typer.Argument(help="A trained pipeline, a folder", exists=True)],
+    corpus: Annotated[Path, typer.Argument(help="A .spacy file to measure on", exists=True)],
+    train: Annotated[
+        Path | None,
+        typer.Option(help="The .spacy file it was trained on: gives the gap", exists=True),
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(help="What the logger spacy_ssvm.TrainingLog.v1 wrote", exists=True),
+    ] = None,
+    gold_preproc: Annotated[
+        bool, typer.Option("--gold-preproc", "-G", help="Use the gold tokens and sentences")
+    ] = False,
 ) -> None:
     """Print what a pipeline is worth: accuracy, speed, size, duality gap.
 

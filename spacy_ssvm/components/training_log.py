@@ -8,9 +8,10 @@ from typing import IO, Any
 
 import srsly
 from spacy.language import Language
-from wasabi import Printer
+from wasabi.printer import Printer
 
 Info = dict[str, Any]
+Log = tuple[Callable[[Info | None], None], Callable[[], None]]  #: log a step, and finish
 
 
 def make_training_log(
@@ -23,9 +24,7 @@ def make_training_log(
     output_file: replaced where it exists; None for no file.
     """
 
-    def setup(
-        nlp: Language, stdout: IO[str] = sys.stdout, stderr: IO[str] = sys.stderr
-    ) -> tuple[Callable[[Info | None], None], Callable[[], None]]:
+    def setup(nlp: Language, stdout: IO[str] = sys.stdout, stderr: IO[str] = sys.stderr) -> Log:
         printer = Printer(no_print=True)
         pipes = [name for name, pipe in nlp.pipeline if getattr(pipe, "is_trainable", False)]
         weights = nlp.config["training"]["score_weights"]

@@ -1,9 +1,11 @@
 """Compiles every kernel once, so that no user waits for it: for container builds."""
 
+from functools import partial
+from typing import Any
+
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.vocab import Vocab
 
 _SENTENCES = (
     ("the dog barks .", "DET NOUN VERB PUNCT"),
@@ -15,12 +17,15 @@ def compile_kernels() -> None:
     """Train and use a tiny pipeline, which fills the kernel cache."""
     for hash_bits in (None, 10):
         nlp = spacy.blank("xx")
-        tagger = nlp.add_pipe("ssvm_tagger", config={"hash_bits": hash_bits, "min_count": 1})
+        tagger: Any = nlp.add_pipe("ssvm_tagger", config={"hash_bits": hash_bits})
         examples = [
-            Example(Doc(nlp.vocab, words=text.split()), _gold(nlp.vocab, text, tags))
+            Example(
+                Doc(nlp.vocab, words=text.split()),
+                Doc(nlp.vocab, words=text.split(), tags=tags.split()),
+            )
             for text, tags in _SENTENCES
         ]
-        nlp.initialize(lambda examples=examples: examples)
+        nlp.initialize(partial(iter, examples))
         for _ in range(2):
             nlp.update(examples)
         doc = nlp("the cat barks .")
@@ -31,7 +36,3 @@ def compile_kernels() -> None:
         reloaded.add_pipe("ssvm_tagger", config={"hash_bits": hash_bits})
         reloaded.from_bytes(nlp.to_bytes())
         reloaded.update(examples)
-
-
-def _gold(vocab: Vocab, text: str, tags: str) -> Doc:
-    return Doc(vocab, words=text.split(), tags=tags.split())
