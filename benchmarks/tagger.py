@@ -25,6 +25,7 @@ import time
 from pathlib import Path
 
 import spacy
+import srsly
 from spacy.cli.init_config import init_config
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
@@ -276,6 +277,7 @@ def run_train(data: Path, tags: str) -> dict:
         start = time.perf_counter()
         nlp = init_nlp(config)
         initialize = time.perf_counter() - start
+        (Path(folder) / "out").mkdir()
         train_nlp(nlp, Path(folder) / "out")
         total = time.perf_counter() - start
     rest = total - initialize - sum(spent.values())
@@ -334,6 +336,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the treebank")
     parser.add_argument("--tags", nargs="+", default=["XPOS", "UPOS"], choices=["XPOS", "UPOS"])
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
+    parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
     parser.add_argument("--only", choices=[*SYSTEMS], help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -352,6 +355,9 @@ def main() -> None:
             times = [r["features"] + r["learning"] for n, r in results.items() if "ssvm" in n]
             results[system] = in_process(system, options.data, tags, 10 * max(times, default=0))
         show(tags, results)
+        if options.output:
+            options.output.mkdir(parents=True, exist_ok=True)
+            srsly.write_json(options.output / f"tagger-{tags}.json", results)
 
 
 if __name__ == "__main__":

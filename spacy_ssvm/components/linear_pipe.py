@@ -13,7 +13,6 @@ import srsly
 from spacy import util
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
-from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
@@ -69,8 +68,8 @@ class LinearPipe(TrainablePipe):
 
     # What a subclass adds
 
-    def gold_labels(self, example: Example) -> Ints:
-        """The gold label of each predicted token: int64 [tokens], -1 for none."""
+    def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
+        """The gold labels of the predicted tokens: int64 [tokens] each, -1 for none."""
         raise NotImplementedError
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
@@ -210,32 +209,32 @@ class LinearPipe(TrainablePipe):
         return objective(
             self.model,
             [example.predicted for example in examples],
-            [self.gold_labels(example) for example in examples],
+            self.gold_labels(examples),
             costs=self._label_costs(),
         )
 
     def _numbers(self, examples: list[Example], training: Training, slots: Slots) -> Ints:
         """The numbers of the examples in the problem; new and changed ones are compiled."""
         # All that can fail comes before the first slot is claimed.
-        visits = []
-        for example in examples:
-            inputs = digest(self.model.reader.inputs(example.predicted).tobytes())
-            slot = slots.find(example.reference)
-            known = slot is not None and slot.inputs == inputs
-            visits.append((example, inputs, None if known else self.gold_labels(example)))
-        found, changed, docs, gold = [], [], [], []
-        for example, inputs, labels in visits:
-            slot = slots.find(example.reference)
-            if labels is not None:
-                slot = slot or slots.claim(example.reference, inputs, labels.tobytes())
-                if slot.inputs != inputs:
+        inputs = [digest(self.model.reader.inputs(e.predicted).tobytes()) for e in examples]
+        found = [slots.find(example.reference) for example in examples]
+        unknown = [i for i, slot in enumerate(found) if slot is None or slot.inputs != inputs[i]]
+        gold = self.gold_labels([examples[i] for i in unknown])
+        changed, docs, labels = [], [], []
+        for i, gold_of_doc in zip(unknown, gold, strict=True):
+            reference = examples[i].reference
+            slot = slots.find(reference)
+            if slot is None:
+                slot = slots.claim(reference, inputs[i], gold_of_doc.tobytes())
+            found[i] = slot
+            if slot.inputs != inputs[i]:
+                if slot.numbers:
                     training.remove(slot.numbers)
-                    slot.inputs = inputs
-                    changed.append(slot)
-                    docs.append(example.predicted)
-                    gold.append(labels)
-            found.append(slot)
-        for slot, numbers in zip(changed, training.add(docs, gold), strict=True):
+                slot.inputs = inputs[i]
+                changed.append(slot)
+                docs.append(examples[i].predicted)
+                labels.append(gold_of_doc)
+        for slot, numbers in zip(changed, training.add(docs, labels), strict=True):
             slot.numbers = numbers
         return np.array([i for slot in found if slot for i in slot.numbers], dtype=np.int64)
 
@@ -323,13 +322,6 @@ class LinearPipe(TrainablePipe):
         """Make the vocabulary know what the component writes."""
         for label in labels:
             self.vocab.strings.add(label)
-
-
-def same_tokens(one: Doc, other: Doc) -> bool:
-    """Whether two Docs of one text are cut into the same tokens."""
-    return len(one) == len(other) and bool(
-        (one.to_array(["ORTH", "SPACY"]) == other.to_array(["ORTH", "SPACY"])).all()
-    )
 
 
 def _checked(examples: Any, name: str) -> Iterator[Example]:

@@ -1,23 +1,25 @@
 """``ssvm_tagger``: part-of-speech tags as label sequences."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from spacy.attrs import POS, TAG
+from spacy.attrs import ORTH, POS, SPACY, TAG
 from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
 from spacy.scorer import Scorer
 from spacy.tokens import Doc, Token
 from spacy.training import Example
 
 from spacy_ssvm._jit import Floats, Ints, Keys
-from spacy_ssvm.components.linear_pipe import LinearPipe, same_tokens
+from spacy_ssvm.components.linear_pipe import LinearPipe
 from spacy_ssvm.decoders.chain import max_marginals
 from spacy_ssvm.explanation import Explanation, explain_label
 from spacy_ssvm.model import in_place
 
 ATTRIBUTES = {"TAG": TAG, "POS": POS}
+
+_TOKENS = [ORTH, SPACY]  # what makes two Docs of one text the same tokens
 
 #: What whitespace tokens get; they are no part of the sequence.
 WHITESPACE = {"TAG": "_SP", "POS": "SPACE"}
@@ -56,13 +58,13 @@ class Tagger(LinearPipe):
                 found.add(reference.vocab.strings[value] if value else "")
         return sorted(found - {"", WHITESPACE[self.cfg["attribute"]]})
 
-    def gold_labels(self, example: Example) -> Ints:
+    def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
         attribute = ATTRIBUTES[self.cfg["attribute"]]
-        if same_tokens(example.predicted, example.reference):
-            values = example.reference.to_array([attribute]).ravel()
-        else:
-            aligned = example.get_aligned(self.cfg["attribute"])
-            values = np.array([value or 0 for value in aligned], dtype=np.uint64)
+        columns = [_gold_values(example, attribute) for example in examples]
+        if not columns:
+            return []
+        ends = np.cumsum([0, *map(len, columns)])
+        values = np.concatenate(columns)
         distinct, places = np.unique(values, return_inverse=True)
         numbers = {self._value(label): k for k, label in enumerate(self.labels)}
         missing = {0, self._value(WHITESPACE[self.cfg["attribute"]])}
@@ -71,14 +73,20 @@ class Tagger(LinearPipe):
             if value in numbers:
                 labels[j] = numbers[value]
             elif value not in missing:
-                token = example.predicted[int(np.flatnonzero(places == j)[0])]
-                raise ValueError(
-                    f"{self.name}: the label '{example.reference.vocab.strings[value]}' of "
-                    f"token {token.i} ('{token.text}') in '{_beginning(example.predicted)}' "
-                    "was not among the labels at initialize. Initialize on the whole corpus, "
-                    f"or list all labels in [initialize.components.{self.name}.labels]"
-                )
-        return labels[places]
+                place = int(np.flatnonzero(places == j)[0])
+                number = int(np.searchsorted(ends, place, side="right")) - 1
+                self._refuse(examples[number], place - int(ends[number]), value)
+        return np.split(labels[places], ends[1:-1])
+
+    def _refuse(self, example: Example, i: int, value: int) -> None:
+        token = example.predicted[i]
+        text = example.predicted.text
+        raise ValueError(
+            f"{self.name}: the label '{example.reference.vocab.strings[value]}' of token {i} "
+            f"('{token.text}') in '{text if len(text) <= 60 else text[:57] + '...'}' was not "
+            "among the labels at initialize. Initialize on the whole corpus, or list all labels "
+            f"in [initialize.components.{self.name}.labels]"
+        )
 
     def _add_strings(self, labels: Iterable[str]) -> None:
         super()._add_strings((*labels, WHITESPACE[self.cfg["attribute"]]))
@@ -155,5 +163,11 @@ class Tagger(LinearPipe):
         return explain_label(self.model, doc, i)
 
 
-def _beginning(doc: Doc) -> str:
-    return doc.text if len(doc.text) <= 60 else doc.text[:57] + "..."
+def _gold_values(example: Example, attribute: int) -> Keys:
+    """What the reference says of each predicted token: uint64 [tokens], 0 for nothing."""
+    predicted: Any = example.predicted.to_array(_TOKENS)
+    reference: Any = example.reference.to_array([*_TOKENS, attribute])
+    if np.array_equal(predicted, reference[:, :-1]):
+        return reference[:, -1]  # type: ignore[no-any-return]
+    aligned = example.get_aligned(attribute)  # type: ignore[arg-type]
+    return np.array([value or 0 for value in aligned], dtype=np.uint64)
