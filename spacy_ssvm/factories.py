@@ -82,16 +82,20 @@ def make_dual_coordinate_descent(
     tolerance: float = 1e-3,
 ) -> Any:
     """Make the learner ``spacy_ssvm.DualCoordinateDescent.v1``: see its settings."""
+    from spacy_ssvm.components.settings import solver_error
     from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 
-    return DualCoordinateDescent(
-        C=C,
-        variant=variant,
-        inner_passes=inner_passes,
-        delta=delta,
-        seed=seed,
-        tolerance=tolerance,
-    )
+    try:
+        return DualCoordinateDescent(
+            C=C,
+            variant=variant,
+            inner_passes=inner_passes,
+            delta=delta,
+            seed=seed,
+            tolerance=tolerance,
+        )
+    except ValueError as error:
+        raise solver_error("spacy_ssvm.DualCoordinateDescent.v1", str(error)) from error
 
 
 def make_tagger_scorer() -> Callable[..., dict[str, Any]]:

@@ -137,6 +137,13 @@ class Problem:
             first, last = self._token_starts.array[i : i + 2]
             self._gold.array[first:last] = self.any_label
 
+    def keep(self, numbers: Ints) -> None:
+        """Keep only these examples: they get the numbers 0, 1, ... in this order."""
+        tokens, self._token_starts = _taken(self._token_starts, numbers)
+        features, self._feature_starts = _taken(self._feature_starts, tokens)
+        self._gold = _Growing(np.int64, self._gold.array[tokens])
+        self._rows = _Growing(np.int32, self._rows.array[features])
+
     def examples(self) -> Examples:
         """The arrays, for kernels; valid until the next ``append``."""
         return Examples(
@@ -157,7 +164,7 @@ class Problem:
 class _Growing:
     """An array with room behind it, so that appending costs a constant per entry."""
 
-    def __init__(self, dtype: type, values: Sequence[int] = ()) -> None:
+    def __init__(self, dtype: type, values: Sequence[int] | np.ndarray = ()) -> None:
         self._room: np.ndarray = np.array(values, dtype=dtype)
         self.size = len(values)
 
@@ -173,3 +180,11 @@ class _Growing:
             self._room = room
         self._room[self.size : size] = values
         self.size = size
+
+
+def _taken(starts: _Growing, numbers: Ints) -> tuple[Ints, _Growing]:
+    """The places of what lies in these intervals, and where the intervals start then."""
+    firsts, sizes = starts.array[numbers], np.diff(starts.array)[numbers]
+    new_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    places = np.repeat(firsts - new_starts[:-1], sizes) + np.arange(new_starts[-1])
+    return places, _Growing(np.int64, new_starts)

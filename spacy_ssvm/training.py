@@ -43,6 +43,7 @@ class Training:
         self.problem = Problem(len(model.labels), costs=costs, legality=legality)
         self.epochs = 0
         self._changed = False
+        self._removed: list[range] = []
         self.run = solver.start(self.problem, model.decoder, self._prior(hash_bits))
 
     def _prior(self, hash_bits: int | None) -> Floats | None:
@@ -101,7 +102,25 @@ class Training:
         """Take examples out of the problem, and their share out of the weights."""
         self.run.forget(np.array(numbers, dtype=np.int64))
         self.problem.forget(numbers)
+        self._removed.append(numbers)
         self._changed = True
+
+    def reclaim(self) -> Ints | None:
+        """Free the memory of removed examples, once they are the larger part.
+
+        Returns None, or the new number of each example (int64 [examples before]).
+        """
+        examples = self.problem.number_of_examples
+        if 2 * sum(map(len, self._removed)) <= examples:
+            return None
+        kept = np.ones(examples, dtype=bool)
+        for numbers in self._removed:
+            kept[numbers.start : numbers.stop] = False
+        numbers_kept = np.flatnonzero(kept)
+        self.problem.keep(numbers_kept)
+        self.run.keep(numbers_kept)
+        self._removed = []
+        return np.cumsum(kept) - 1
 
     def epoch(self, numbers: Ints) -> float:
         """One pass of the solver over these examples; returns the sum of their violations."""

@@ -236,6 +236,9 @@ class LinearPipe(TrainablePipe):
                 labels.append(gold_of_doc)
         for slot, numbers in zip(changed, training.add(docs, labels), strict=True):
             slot.numbers = numbers
+        new_numbers = training.reclaim()
+        if new_numbers is not None:
+            slots.renumber(new_numbers)
         return np.array([i for slot in found if slot for i in slot.numbers], dtype=np.int64)
 
     def _label_costs(self) -> Floats:

@@ -17,6 +17,15 @@ def config_error(name: str, key: str, message: str) -> ConfigValidationError:
     )
 
 
+def solver_error(solver: str, message: str) -> ConfigValidationError:
+    """An error in the settings of a learner."""
+    return ConfigValidationError(
+        title=f"@misc = {solver}",
+        desc="A setting of the learner makes no sense.",
+        errors=[{"loc": [message.split()[0]], "msg": message}],
+    )
+
+
 def read_templates(name: str, items: Iterable[str]) -> tuple[Template, ...]:
     """Parse the templates of a component's config; what is wrong is a config error."""
     try:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from spacy.tokens import Doc
 
+from spacy_ssvm._jit import Ints
+
 
 @dataclass
 class Slot:
@@ -47,6 +49,14 @@ class Slots:
         slot.owner = weakref.ref(reference)
         self._by_reference[reference] = slot
         return slot
+
+    def renumber(self, new_numbers: Ints) -> None:
+        """Follow examples that have got new numbers: int64 [old numbers]."""
+        for same in self._by_content.values():
+            for slot in same:
+                if slot.numbers:
+                    first = int(new_numbers[slot.numbers.start])
+                    slot.numbers = range(first, first + len(slot.numbers))
 
 
 def digest(*parts: bytes) -> bytes:

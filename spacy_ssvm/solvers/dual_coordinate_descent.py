@@ -140,7 +140,7 @@ class DualCoordinateDescentRun:
 
     @property
     def w(self) -> Floats:
-        """The weights: float64, laid out as in ``problem.py``."""
+        """The weights: float64, laid out as in ``problem.py``, with zeros behind them."""
         return self._state.w
 
     @property
@@ -184,14 +184,16 @@ class DualCoordinateDescentRun:
             )
         examples = self.problem.number_of_examples
         state = self._state
-        if size > len(state.w) or examples > len(state.violations):
-            self._converged = False
+        if size > len(state.w):
             self._state = state._replace(
                 w=_longer(state.w, size),
                 prior=_longer(state.prior, size) if len(state.prior) else state.prior,
-                violations=_longer(state.violations, examples),
             )
-            self.sets = with_room(self.sets, examples, 0)
+        if examples > len(state.violations):
+            self._converged = False
+            violations = _longer(state.violations, examples)
+            self._state = self._state._replace(violations=violations)
+            self.sets = with_room(self.sets, len(violations), 0)
 
     def epoch(self, numbers: Ints) -> float:
         """Improve the dual variables of these examples; return the sum of their violations.
@@ -214,6 +216,13 @@ class DualCoordinateDescentRun:
         remove_examples(numbers, self.sets, self._state)
         self._converged = False
 
+    def keep(self, numbers: Ints) -> None:
+        """Follow ``Problem.keep``; the other examples must have been forgotten."""
+        self._state = self._state._replace(violations=self._state.violations[numbers])
+        self.sets = self.sets._replace(
+            newest=self.sets.newest[numbers], alpha_sums=self.sets.alpha_sums[numbers]
+        )
+
     def _outer_pass(self, order: Ints) -> None:
         examples = self.problem.examples()
         lengths = np.diff(examples.token_starts)
@@ -229,9 +238,8 @@ class DualCoordinateDescentRun:
 
 
 def _longer(array: Floats, size: int) -> Floats:
-    if size <= len(array):
-        return array
-    longer = np.zeros(size)
+    """The array with zeros behind it, at least so long, and longer by half than before."""
+    longer = np.zeros(max(size, 3 * len(array) // 2))
     longer[: len(array)] = array
     return longer
 
