@@ -213,11 +213,11 @@ class Model:
             },
         }
         beside = Path(tempfile.mkdtemp(prefix=".writing-", dir=path))
+        new_header = path / f"{beside.name}.json"
         try:
             for name, array in arrays.items():
                 np.save(beside / f"{name}.npy", array, allow_pickle=False)
             (beside / _HEADER).write_text(srsly.json_dumps(header, indent=1), encoding="utf8")
-            new_header = path / f".{beside.name}.json"
             os.replace(beside / _HEADER, new_header)
             beside.chmod(0o755)
             if not _holds_arrays(path / folder, header):
@@ -226,6 +226,7 @@ class Model:
             os.replace(new_header, path / _HEADER)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
+            new_header.unlink(missing_ok=True)
         for old in path.glob("arrays-*"):
             if old.name != folder:
                 shutil.rmtree(old, ignore_errors=True)
@@ -239,8 +240,12 @@ class Model:
         except (OSError, ValueError) as error:
             raise ModelFileError(f"{file}: cannot be read as the header of a model") from error
         self._check_header(header, str(file))
-        self._load(header, _read_arrays(path / header["folder"], header))
-        return self
+        try:
+            return self._load(header, _read_arrays(path / header["folder"], header))
+        except (KeyError, TypeError) as error:
+            raise ModelFileError(
+                f"{file}: the header of the model is not whole: {error}"
+            ) from error
 
     def to_bytes(self) -> bytes:
         """The model as MessagePack."""
@@ -259,15 +264,14 @@ class Model:
         except (ValueError, TypeError, KeyError) as error:
             raise ModelFileError("the bytes are not those of a model") from error
         self._check_header(header, "the bytes of the model")
-        arrays = {}
-        for name, dtype in _ARRAYS.items():
-            try:
-                shape = header["arrays"][name]["shape"]
-                arrays[name] = np.frombuffer(raw[name], dtype=dtype).reshape(shape).copy()
-            except (ValueError, KeyError) as error:
-                raise ModelFileError(f"the bytes of the model: array '{name}'") from error
-        self._load(header, arrays)
-        return self
+        try:
+            arrays = {
+                name: np.frombuffer(raw[name], dtype).reshape(header["arrays"][name]["shape"])
+                for name, dtype in _ARRAYS.items()
+            }
+            return self._load(header, {name: array.copy() for name, array in arrays.items()})
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"the bytes are not those of a whole model: {error}") from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_bytes, (self.decoder, self.to_bytes())
@@ -305,7 +309,7 @@ class Model:
             "cluster_bits": empty if self.clusters is None else self.clusters.bits,
         }
 
-    def _load(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def _load(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Model":
         clusters = None
         if header["has_clusters"]:
             clusters = Clusters(arrays["cluster_words"], arrays["cluster_bits"])
@@ -321,6 +325,7 @@ class Model:
             arrays["template_rows"],
             None if header["trace"] is None else Trace(**header["trace"]),
         )
+        return self
 
 
 def _from_bytes(decoder: DecoderFunction, data: bytes) -> Model:

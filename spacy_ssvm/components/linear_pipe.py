@@ -6,7 +6,7 @@ A subclass says what its labels are (``gold_labels``), how they are read and wri
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import srsly
@@ -216,7 +216,8 @@ class LinearPipe(TrainablePipe):
     def _numbers(self, examples: list[Example], training: Training, slots: Slots) -> Ints:
         """The numbers of the examples in the problem; new and changed ones are compiled."""
         # All that can fail comes before the first slot is claimed.
-        inputs = [digest(self.model.reader.inputs(e.predicted).tobytes()) for e in examples]
+        columns = [self.model.reader.inputs(example.predicted) for example in examples]
+        inputs = [digest(array.tobytes()) for array in columns]
         found = [slots.find(example.reference) for example in examples]
         unknown = [i for i, slot in enumerate(found) if slot is None or slot.inputs != inputs[i]]
         gold = self.gold_labels([examples[i] for i in unknown])
@@ -225,7 +226,8 @@ class LinearPipe(TrainablePipe):
             reference = examples[i].reference
             slot = slots.find(reference)
             if slot is None:
-                slot = slots.claim(reference, inputs[i], gold_of_doc.tobytes())
+                words = columns[i][:, 0]
+                slot = slots.claim(reference, digest(words.tobytes(), gold_of_doc.tobytes()))
             found[i] = slot
             if slot.inputs != inputs[i]:
                 if slot.numbers:
@@ -274,6 +276,10 @@ class LinearPipe(TrainablePipe):
             self._training.update_model()
 
     # Saving and loading
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        self._sync()  # a copy has the weights, but not what they were learned with
+        return super().__reduce_ex__(protocol)
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """The component as bytes. exclude: 'cfg', 'vocab' or 'model'."""

@@ -31,17 +31,22 @@ class Slots:
         self._by_reference: weakref.WeakKeyDictionary[Doc, Slot] = weakref.WeakKeyDictionary()
         self._by_content: defaultdict[bytes, list[Slot]] = defaultdict(list)
 
+    def __reduce__(self) -> tuple[type["Slots"], tuple[()]]:
+        # A copy meets other Docs: it starts empty.
+        return Slots, ()
+
     def find(self, reference: Doc) -> Slot | None:
         """The slot of this very Doc."""
         return self._by_reference.get(reference)
 
-    def claim(self, reference: Doc, inputs: bytes, gold: bytes) -> Slot:
+    def claim(self, reference: Doc, content: bytes) -> Slot:
         """A slot for a Doc that has none.
 
+        content: digest of what makes it the same example, its words and its gold.
         An old slot of the same content is taken over where its owner is gone; where the
         owner is alive, the Doc is another example that happens to be alike.
         """
-        same = self._by_content[digest(inputs, gold)]
+        same = self._by_content[content]
         slot = next((slot for slot in same if slot.owner() is None), None)
         if slot is None:
             slot = Slot(weakref.ref(reference))

@@ -1,0 +1,246 @@
+"""What the tests of components share: a small corpus, and the components to test.
+
+A new component joins the tests of ``test_component.py`` as one more entry of COMPONENTS.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import numba
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+hypothesis.settings.register_profile("tests", deadline=None, max_examples=50)
+hypothesis.settings.load_profile("tests")
+
+TESTS = Path(__file__).parent
+
+compiled_only = pytest.mark.skipif(
+    bool(numba.config.DISABLE_JIT), reason="trains too long without compiled kernels"
+)
+
+SENTENCES = """
+The/DT old/JJ dog/NN barks/VBZ ./.
+A/DT cat/NN sleeps/VBZ in/IN the/DT garden/NN ./.
+Dogs/NNS bark/VBP at/IN cats/NNS ./.
+She/PRP walks/VBZ to/IN the/DT market/NN ./.
+They/PRP walk/VBP slowly/RB ./.
+He/PRP will/MD walk/VB home/RB ./.
+The/DT walk/NN was/VBD long/JJ ./.
+Long/JJ walks/NNS tire/VBP old/JJ dogs/NNS ./.
+The/DT will/NN of/IN the/DT king/NN is/VBZ clear/JJ ./.
+Kings/NNS rule/VBP and/CC people/NNS work/VBP ./.
+The/DT rule/NN works/VBZ ./.
+Her/PRP$ works/NNS fill/VBP two/CD rooms/NNS ./.
+Mary/NNP paints/VBZ the/DT small/JJ room/NN ./.
+Bright/JJ paints/NNS dry/VBP quickly/RB ./.
+John/NNP likes/VBZ his/PRP$ dry/JJ bread/NN ./.
+We/PRP like/VBP cold/JJ water/NN ./.
+Plants/NNS need/VBP water/NN and/CC light/NN ./.
+The/DT light/JJ box/NN fell/VBD down/RB ./.
+They/PRP plant/VBP trees/NNS near/IN the/DT river/NN ./.
+A/DT plant/NN near/IN the/DT door/NN died/VBD ./.
+You/PRP must/MD water/VB the/DT plants/NNS ./.
+The/DT need/NN grows/VBZ ./.
+He/PRP boxes/VBZ well/RB ./.
+The/DT boxes/NNS are/VBP heavy/JJ ./.
+John/NNP and/CC Mary/NNP saw/VBD a/DT film/NN ./.
+The/DT saw/NN cuts/VBZ wood/NN ./.
+Deep/JJ cuts/NNS hurt/VBP ./.
+I/PRP saw/VBD three/CD ships/NNS ./.
+He/PRP ships/VBZ goods/NNS to/IN London/NNP ./.
+London/NNP lies/VBZ on/IN a/DT river/NN ./.
+Lies/NNS hurt/VBP people/NNS ./.
+She/PRP can/MD cut/VB wood/NN ./.
+The/DT can/NN was/VBD empty/JJ ./.
+Open/VB the/DT door/NN now/RB !/.
+The/DT open/JJ door/NN moved/VBD ./.
+They/PRP often/RB film/VBP birds/NNS ./.
+Two/CD birds/NNS sang/VBD in/IN the/DT old/JJ tree/NN ./.
+Can/MD you/PRP see/VB the/DT light/NN ?/.
+People/NNS people/VBP the/DT land/NN ./.
+The/DT ship/NN may/MD land/VB in/IN May/NNP ./.
+Very/RB small/JJ birds/NNS can/MD fly/VB far/RB ./.
+A/DT fly/NN sat/VBD on/IN my/PRP$ bread/NN ./.
+"""
+
+UNIVERSAL = {
+    "DT": "DET", "NN": "NOUN", "NNS": "NOUN", "NNP": "PROPN", "JJ": "ADJ", "RB": "ADV",
+    "VB": "VERB", "VBZ": "VERB", "VBP": "VERB", "VBD": "VERB", "MD": "AUX", "IN": "ADP",
+    "PRP": "PRON", "PRP$": "PRON", "CC": "CCONJ", "CD": "NUM", ".": "PUNCT",
+}  # fmt: skip
+
+
+def tagged_sentences(text: str = SENTENCES) -> list[tuple[list[str], list[str]]]:
+    """(words, tags) of each line."""
+    sentences = []
+    for line in text.strip().splitlines():
+        pairs = [token.rsplit("/", 1) for token in line.split()]
+        sentences.append(([word for word, _ in pairs], [tag for _, tag in pairs]))
+    return sentences
+
+
+def make_doc(vocab: Vocab, words: list[str], **annotations: Any) -> Doc:
+    """A Doc of words, with spaces as they are written."""
+    spaces = [following.isalnum() for following in [*words[1:], "."]]
+    return Doc(vocab, words=words, spaces=spaces, **annotations)
+
+
+def tagging_examples(vocab: Vocab, text: str = SENTENCES) -> list[Example]:
+    """Examples with TAG and POS, a sentence each."""
+    return [
+        Example(
+            make_doc(vocab, words),
+            make_doc(vocab, words, tags=tags, pos=[UNIVERSAL[tag] for tag in tags]),
+        )
+        for words, tags in tagged_sentences(text)
+    ]
+
+
+@dataclass(frozen=True)
+class Component:
+    """A component to test: how to make it, teach it, and read what it writes."""
+
+    factory: str
+    examples: Callable[[Vocab], list[Example]]  #: a corpus it can learn by heart
+    annotations: Callable[[Doc], list[str]]  #: what it writes to each token
+    score: str  #: the key of its main score
+    config: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.factory
+
+    def pipeline(self, **config: Any) -> Language:
+        """A blank pipeline with the component, not initialized."""
+        nlp = spacy.blank("en")
+        nlp.add_pipe(self.factory, config={**self.config, **config})
+        return nlp
+
+    def trained(self, *, epochs: int = 12, **config: Any) -> Language:
+        """A pipeline that knows the corpus by heart."""
+        nlp = self.pipeline(**config)
+        examples = self.examples(nlp.vocab)
+        nlp.initialize(lambda: examples)
+        self.train(nlp, examples, epochs)
+        return nlp
+
+    def train(self, nlp: Language, examples: list[Example], epochs: int) -> None:
+        for _ in range(epochs):
+            nlp.update(examples)
+
+    def texts(self) -> list[str]:
+        return [example.reference.text for example in self.examples(Vocab())]
+
+    def annotate(self, nlp: Language, texts: Iterable[str] | None = None) -> list[list[str]]:
+        """What the pipeline writes into the texts, or into those of the corpus."""
+        docs = nlp.pipe(self.texts() if texts is None else texts)
+        return [self.annotations(doc) for doc in docs]
+
+    def gold(self) -> list[list[str]]:
+        return [self.annotations(example.reference) for example in self.examples(Vocab())]
+
+    def accuracy(self, nlp: Language) -> float:
+        """The component's score on the corpus."""
+        return float(nlp.evaluate(self.examples(nlp.vocab))[self.score])
+
+    def number_of_examples(self, nlp: Language) -> int:
+        """The examples that the learner keeps dual variables for."""
+        training: Any = nlp.get_pipe(self.name)._training
+        return int(training.problem.number_of_examples)
+
+
+COMPONENTS = [
+    Component(
+        "ssvm_tagger",
+        examples=tagging_examples,
+        annotations=lambda doc: [token.tag_ for token in doc],
+        score="tag_acc",
+        config={"solver": {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 1.0}},
+    ),
+]
+TAGGER = COMPONENTS[0]
+
+
+@pytest.fixture(scope="session", params=COMPONENTS, ids=lambda component: component.factory)
+def component(request: pytest.FixtureRequest) -> Component:
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def trained(component: Component) -> Language:
+    """A trained pipeline. Tests share it: they must not change it."""
+    return component.trained()
+
+
+@pytest.fixture(scope="session")
+def trained_tagger() -> Language:
+    """A pipeline with a trained tagger. Tests share it: they must not change it."""
+    return TAGGER.trained()
+
+
+def copy_of(nlp: Language) -> Language:
+    """The same pipeline, with a vocabulary of its own."""
+    return spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
+
+
+def environment(**changes: str | None) -> dict[str, str]:
+    """The variables of a process that can import this file; None takes a variable away."""
+    paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **changes}
+    return {name: value for name, value in variables.items() if value is not None}
+
+
+class ScriptRunner:
+    """Runs Python source in processes of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def start(
+        self, source: str, *arguments: Any, command: Iterable[str] = (), **changes: str | None
+    ) -> "subprocess.Popen[str]":
+        """Start a process. command: what to put in front, such as setpriv."""
+        script = self._folder / f"script-{len(list(self._folder.glob('script-*')))}.py"
+        script.write_text(source, encoding="utf8")
+        return subprocess.Popen(
+            [*command, sys.executable, str(script), *map(str, arguments)],
+            env=environment(**changes),
+            cwd=self._folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @staticmethod
+    def output(process: "subprocess.Popen[str]") -> str:
+        """What a process printed, once it has ended well."""
+        output, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors
+        return output
+
+    def __call__(self, source: str, *arguments: Any, **options: Any) -> str:
+        return self.output(self.start(source, *arguments, **options))
+
+
+@pytest.fixture
+def run_script(tmp_path: Path) -> ScriptRunner:
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    return ScriptRunner(folder)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files below a folder."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(files)}

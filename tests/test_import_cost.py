@@ -1,0 +1,142 @@
+"""What the package costs those who have it installed, and where it can run."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import TAGGER, TESTS, ScriptRunner, compiled_only, contents
+
+import spacy_ssvm
+
+BLANK = """
+import sys
+import spacy
+
+nlp = spacy.blank("en")
+nlp("Some text.")
+assert "spacy_ssvm.factories" in sys.modules, "spaCy loads the entry points of all packages"
+assert nlp.has_factory("ssvm_tagger")
+print("numba" in sys.modules)
+"""
+
+IMPORT = """
+import sys, time
+import spacy
+
+before = time.perf_counter()
+import spacy_ssvm.factories
+print(time.perf_counter() - before)
+assert "numba" not in sys.modules
+"""
+
+TRAIN = """
+import json, sys
+from conftest import TAGGER
+import numba
+import spacy_ssvm
+
+nlp = TAGGER.trained(epochs=2)
+tagger = nlp.get_pipe("ssvm_tagger")
+print(json.dumps({
+    "package": spacy_ssvm.__file__,
+    "compiled": not numba.config.DISABLE_JIT,
+    "tags": TAGGER.annotate(nlp),
+    "margins": list(tagger.scores(nlp("The old dog barks."))),
+    "primal": tagger.objective(TAGGER.examples(nlp.vocab)).primal,
+}))
+"""
+
+
+def test_a_blank_pipeline_does_not_import_numba(run_script: ScriptRunner) -> None:
+    assert run_script(BLANK).strip() == "False"
+
+
+def test_the_entry_points_import_in_under_10_milliseconds(run_script: ScriptRunner) -> None:
+    assert min(float(run_script(IMPORT)) for _ in range(3)) < 0.010
+
+
+def test_runs_without_compilation(run_script: ScriptRunner) -> None:
+    compiled = json.loads(run_script(TRAIN, NUMBA_DISABLE_JIT=None))
+    plain = json.loads(run_script(TRAIN, NUMBA_DISABLE_JIT="1"))
+    assert compiled["compiled"]
+    assert not plain["compiled"]
+    assert plain["tags"] == compiled["tags"]
+    assert plain["margins"] == pytest.approx(compiled["margins"])
+    assert plain["primal"] == pytest.approx(compiled["primal"])
+    assert plain["tags"] == TAGGER.annotate(TAGGER.trained(epochs=2))
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users can read, which pytest's own are not."""
+    folder = Path(tempfile.mkdtemp(prefix="spacy-ssvm-"))
+    folder.chmod(0o755)
+    yield folder
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(path.stat().st_mode | stat.S_IWUSR)
+    shutil.rmtree(folder)
+
+
+def unprivileged(folder: Path) -> list[str]:
+    """What to put in front of a command so that permissions bind it."""
+    if os.geteuid() != 0:
+        return []
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("root may write everywhere, and there is no setpriv to become another user")
+    command = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups"]
+    probe = f"import os, spacy; os.listdir({str(folder)!r})"
+    try_it = [*command, sys.executable, "-c", probe]
+    if subprocess.run(try_it, capture_output=True, check=False).returncode != 0:
+        pytest.skip("root may write everywhere, and another user cannot run this Python")
+    return command
+
+
+def test_runs_from_a_read_only_folder_without_a_home(open_folder: Path) -> None:
+    site = open_folder / "site"
+    package = Path(spacy_ssvm.__file__).parent
+    ignored = shutil.ignore_patterns("__pycache__", "__jit_cache__", "*cache*")
+    shutil.copytree(package, site / package.name, ignore=ignored)
+    shutil.copy(TESTS / "conftest.py", site)
+    files = contents(site)
+    for path in (site, *site.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    scripts = open_folder / "scripts"
+    scripts.mkdir(mode=0o755)
+
+    command = unprivileged(open_folder)
+    output = ScriptRunner(scripts)(
+        TRAIN,
+        command=command,
+        PYTHONPATH=str(site),
+        HOME=None if command else str(site),  # the other user has none in /etc/passwd either
+        XDG_CACHE_HOME=None,
+        NUMBA_CACHE_DIR=None,
+    )
+    result = json.loads(output)
+    assert Path(result["package"]) == site / package.name / "__init__.py"
+    assert result["tags"] == TAGGER.annotate(TAGGER.trained(epochs=2))
+    assert contents(site) == files
+
+
+@compiled_only
+def test_two_processes_fill_an_empty_cache_at_once(
+    tmp_path: Path, run_script: ScriptRunner
+) -> None:
+    cache = tmp_path / "cache"
+    started = [
+        run_script.start(TRAIN, NUMBA_CACHE_DIR=str(cache), NUMBA_DISABLE_JIT=None)
+        for _ in range(2)
+    ]
+    results = [json.loads(run_script.output(process)) for process in started]
+    assert results[0] == results[1]
+    assert results[0]["compiled"]
+    assert results[0]["tags"] == TAGGER.annotate(TAGGER.trained(epochs=2))
+    assert list(cache.rglob("*.nbi")), "what was compiled is there for the next process"
