@@ -4,7 +4,7 @@
     H_i(y; w) = Delta_i(y) - w . Phi_i(y)
 
 P(w) >= D(alpha) for every w and every alpha >= 0 [CY13], so the gap bounds how far both
-are from the optimum.
+are from the optimum. With partial gold this holds for the completions that the problem has.
 """
 
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from spacy_ssvm.problem import Examples, ExamplesType
 from spacy_ssvm.scores import (
     add_costs,
     emission_scores,
+    path_score,
     restrict_to_gold,
     transition_scores,
 )
@@ -57,7 +58,10 @@ def relative_gap(primal: float, dual: float) -> float:
 def max_violations(
     decode: DecoderFunction, examples: Examples, w: Floats, violations: Floats
 ) -> None:
-    """Write max_y H_i(y; w) of each example; partial gold is completed in the best way."""
+    """Write max_y H_i(y; w) of each example.
+
+    Partial gold is completed as the problem has it, or in the best way where it has not.
+    """
     K = examples.legality.shape[1]
     transitions = np.empty((K + 2, K))
     transition_scores(w, examples.legality, transitions)
@@ -69,8 +73,12 @@ def max_violations(
         y = np.empty(n, dtype=np.int64)
         emissions = np.empty((n, K))
         emission_scores(examples, i, w, emissions)
-        restricted = emissions.copy()
-        restrict_to_gold(examples, i, restricted)
-        gold_score = decode(restricted, transitions, y)
+        completion = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
+        if completion.min() >= 0:
+            gold_score = path_score(emissions, transitions, completion)
+        else:
+            restricted = emissions.copy()
+            restrict_to_gold(examples, i, restricted)
+            gold_score = decode(restricted, transitions, y)
         add_costs(examples, i, emissions)
         violations[i] = max(decode(emissions, transitions, y) - gold_score, 0.0)

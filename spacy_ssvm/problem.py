@@ -36,12 +36,13 @@ class Examples(NamedTuple):
     feature_starts: Ints  #: int64 [tokens + 1]: the first feature of each token
     rows: Rows  #: int32 [features]
     gold: Ints  #: int64 [tokens]: label sets
+    completions: Ints  #: int64 [tokens]: gold labels; of label sets, those assumed now, or -1
     label_sets: Flags  #: bool [sets, K]: the labels that a set allows
     costs: Floats  #: float64 [sets, K]: Delta of a label where the gold is a set
     legality: Floats  #: float64 [K + 2, K]: 0, or minus infinity for an illegal transition
 
 
-ExamplesType = named_tuple(Examples, Ints1, Ints1, Rows1, Ints1, Flags2, Floats2, Floats2)
+ExamplesType = named_tuple(Examples, Ints1, Ints1, Rows1, Ints1, Ints1, Flags2, Floats2, Floats2)
 
 
 def hamming_costs(K: int) -> Floats:
@@ -82,6 +83,7 @@ class Problem:
         self._feature_starts = _Growing(np.int64, [0])
         self._rows = _Growing(np.int32)
         self._gold = _Growing(np.int64)
+        self._completions = _Growing(np.int64)
 
     @property
     def any_label(self) -> int:
@@ -94,6 +96,8 @@ class Problem:
 
     def label_set(self, labels: Sequence[int]) -> int:
         """The number of the set that allows these labels; its cost is the least of theirs."""
+        if any(not 0 <= label < self.K for label in labels):
+            raise ValueError(f"labels of a set: {list(labels)}, but only 0 to {self.K - 1} exist")
         allowed = np.zeros(self.K, dtype=bool)
         allowed[list(labels)] = True
         if not allowed.any():
@@ -116,7 +120,12 @@ class Problem:
             ("feature_starts", feature_starts, len(rows)),
             ("token_starts", token_starts, tokens),
         ):
-            if starts[0] != 0 or starts[-1] != end or (np.diff(starts) < 0).any():
+            if (
+                not len(starts)
+                or starts[0] != 0
+                or starts[-1] != end
+                or (np.diff(starts) < 0).any()
+            ):
                 raise ValueError(f"{name}: must rise from 0 to {end}")
         if len(feature_starts) != tokens + 1:
             raise ValueError(f"{len(feature_starts) - 1} tokens with features, {tokens} with gold")
@@ -129,6 +138,7 @@ class Problem:
         self._feature_starts.extend(feature_starts[1:] + self._rows.size)
         self._rows.extend(rows)
         self._gold.extend(gold)
+        self._completions.extend(np.where(gold < self.K, gold, -1))
         return range(first, self.number_of_examples)
 
     def forget(self, numbers: range) -> None:
@@ -136,12 +146,14 @@ class Problem:
         for i in numbers:
             first, last = self._token_starts.array[i : i + 2]
             self._gold.array[first:last] = self.any_label
+            self._completions.array[first:last] = -1
 
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
         tokens, self._token_starts = _taken(self._token_starts, numbers)
         features, self._feature_starts = _taken(self._feature_starts, tokens)
         self._gold = _Growing(np.int64, self._gold.array[tokens])
+        self._completions = _Growing(np.int64, self._completions.array[tokens])
         self._rows = _Growing(np.int32, self._rows.array[features])
 
     def examples(self) -> Examples:
@@ -151,6 +163,7 @@ class Problem:
             self._feature_starts.array,
             self._rows.array,
             self._gold.array,
+            self._completions.array,
             self._label_sets,
             self._costs,
             self._legality,

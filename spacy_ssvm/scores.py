@@ -134,6 +134,18 @@ def restrict_to_gold(examples: Examples, i: int, emissions: Floats) -> bool:
 
 
 @kernel
+def path_score(emissions: Floats, transitions: Floats, y: Ints) -> float:
+    """The score of a label sequence, see ``decoders.chain``."""
+    n, K = emissions.shape
+    total = transitions[K, y[0]] + transitions[K + 1, y[n - 1]]
+    for t in range(n):
+        total += emissions[t, y[t]]
+        if t > 0:
+            total += transitions[y[t - 1], y[t]]
+    return total  # type: ignore[no-any-return]
+
+
+@kernel
 def cost(examples: Examples, i: int, y: Ints) -> float:
     """Delta_i(y)."""
     first = examples.token_starts[i]

@@ -6,6 +6,9 @@ with v = sum alpha_i,y Phi_i(y), A_i = sum_y alpha_i,y and w = w_0 + v. Where tr
 on from loaded weights w_0, the primal is 1/2 |w - w_0|^2 + C sum_i max_y H_i(y)^2, and
 Delta'_i(y) = Delta_i(y) - w_0 . Phi_i(y); else w_0 = 0 and Delta' = Delta.
 
+Partial gold stands for its best completion under the current weights; D bounds the problem
+with the completions as they are, and an example whose completion changes starts anew.
+
 Only constraints that were violated are stored (``working_sets.py``). An epoch makes
 ``inner_passes`` passes over them without inference, and one pass with it: DCD-SSVM
 [CY13 Alg. 3]; without the inner passes it is DCD-Light [CY13 Alg. 2].
@@ -208,7 +211,8 @@ class DualCoordinateDescentRun:
                     inner_pass(self._order.permutation(numbers), self.sets, self._state)
             self._outer_pass(self._order.permutation(numbers))
             if self.gap <= self.settings.tolerance:
-                self._converged = self.objective().gap <= self.settings.tolerance
+                # A gap far below 0 means that completions of partial gold are out of date.
+                self._converged = abs(self.objective().gap) <= self.settings.tolerance
         return float(self._state.violations[numbers].sum())
 
     def forget(self, numbers: Ints) -> None:
@@ -310,16 +314,21 @@ def inner_pass(order: Ints, sets: WorkingSets, state: State) -> None:
 
 
 @kernel
+def _remove_example(i: int, sets: WorkingSets, state: State) -> None:
+    constraint = sets.newest[i]
+    while constraint >= 0:
+        _step(i, constraint, False, sets, state)
+        constraint = sets.older[constraint]
+    remove_zeros(sets, i)
+    sets.alpha_sums[i] = 0.0
+    state.violations[i] = 0.0
+
+
+@kernel
 def remove_examples(numbers: Ints, sets: WorkingSets, state: State) -> None:
     """Take examples out: their dual variables become 0, and w follows."""
     for i in numbers:
-        constraint = sets.newest[i]
-        while constraint >= 0:
-            _step(i, constraint, False, sets, state)
-            constraint = sets.older[constraint]
-        remove_zeros(sets, i)
-        sets.alpha_sums[i] = 0.0
-        state.violations[i] = 0.0
+        _remove_example(i, sets, state)
 
 
 @signed_kernel(Int(Decoder, ExamplesType, Ints1, Int, WorkingSetsType, StateType))
@@ -350,13 +359,14 @@ def outer_pass(
         emissions = np.empty((n, K))
         transition_scores(state.w, examples.legality, transitions)
         emission_scores(examples, i, state.w, emissions)
-        restricted = emissions.copy()
-        gold = np.empty(n, dtype=np.int64)
-        if restrict_to_gold(examples, i, restricted):
-            decode(restricted, transitions, gold)
-        else:
-            gold[:] = examples.gold[examples.token_starts[i] : examples.token_starts[i + 1]]
+        gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
         y = np.empty(n, dtype=np.int64)
+        restricted = emissions.copy()
+        completed = False
+        if restrict_to_gold(examples, i, restricted):
+            decode(restricted, transitions, y)
+            completed = not np.array_equal(y, gold)
+            gold[:] = y
         add_costs(examples, i, emissions)
         decode(emissions, transitions, y)
 
@@ -366,6 +376,10 @@ def outer_pass(
         violation = wrong
         for entry in range(start, start + size):
             violation -= state.w[sets.indices[entry]] * sets.values[entry]
+        if completed and sets.newest[i] >= 0:
+            # Another completion is another convex problem, which the old constraints do
+            # not bound.
+            _remove_example(i, sets, state)
         state.violations[i] = max(violation, 0.0)
         if violation - sets.alpha_sums[i] / (2 * state.C) >= state.delta:
             append(sets, i, size, wrong, state.prior)

@@ -1,0 +1,742 @@
+"""Dual coordinate descent by its optimality: a quadratic program on the full enumeration.
+
+The referee writes every structure of every example as a constraint and solves
+
+    min 1/2 |w - w_0|^2 + C sum_i xi_i^2    with    w . Phi_i(y) + xi_i >= Delta_i(y)
+
+It stands on ``naive.py`` and scipy alone.
+"""
+
+import brute
+import naive
+import numba
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import lsq_linear
+
+from spacy_ssvm.decoders.chain import viterbi
+from spacy_ssvm.problem import Problem, hamming_costs
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent, inner_pass
+from spacy_ssvm.solvers.working_sets import with_room
+
+PLAIN = numba.config.DISABLE_JIT
+checked = settings(
+    deadline=None,
+    max_examples=5 if PLAIN else 50,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+compiled_only = pytest.mark.skipif(PLAIN, reason="thousands of passes are too slow in Python")
+regularization = st.sampled_from([0.05, 0.5, 2.0])
+EPOCHS = 3_000 if PLAIN else 10_000  # most problems need tens, few more than a thousand
+
+
+class Referee:
+    """A problem with all its structures written out, and its objective by definition."""
+
+    def __init__(self, chains, *, costs=None, legality=None, prior=None, C):
+        K = chains.K
+        self.C = C
+        self.chains = chains
+        self.size = (K + 2 + chains.rows) * K
+        self.costs = hamming_costs(K) if costs is None else costs
+        self.legality = np.zeros((K + 2, K)) if legality is None else legality
+        self.prior = np.zeros(self.size) if prior is None else prior
+        self.structures = []  # of each example: (Phi as a dense vector, Delta), gold included
+        for features, gold in zip(chains.features, chains.gold, strict=True):
+            legal = brute.legal_sequences(len(gold), self.legality)
+            self.structures.append(
+                (
+                    np.array(
+                        [
+                            naive.dense(naive.difference(K, features, gold, y), self.size)
+                            for y in legal
+                        ]
+                    ),
+                    np.array([naive.cost(self.costs, gold, y) for y in legal]),
+                )
+            )
+
+    def problem(self):
+        problem = Problem(self.chains.K, costs=self.costs, legality=self.legality)
+        problem.append(*self.chains.arrays())
+        return problem
+
+    def violations(self, w):
+        """max_y H_i(y; w) of each example."""
+        return np.array([(delta - phi @ w).max() for phi, delta in self.structures])
+
+    def primal(self, w):
+        """P(w)"""
+        losses = (np.maximum(self.violations(w), 0) ** 2).sum()
+        return ((w - self.prior) ** 2).sum() / 2 + self.C * losses
+
+    def solve(self):
+        """The optimal value and weights, exact to rounding: checked by the primal.
+
+        With u = (w - w_0, sqrt(2 C) xi) this asks for the shortest u with G u >= h: least
+        distance programming, which Lawson and Hanson (1974, chapter 23) reduce to least
+        squares with variables that are not negative. (scipy's nnls stops too early on one
+        in some hundreds of these problems; bvls does not.)
+        """
+        rows = []
+        for i, (phi, delta) in enumerate(self.structures):
+            slack = np.zeros((len(delta), len(self.structures)))
+            slack[:, i] = 1 / np.sqrt(2 * self.C)
+            rows.append(np.column_stack([phi, slack, delta - phi @ self.prior]))
+        matrix = np.unique(np.vstack(rows), axis=0).T
+        target = np.zeros(len(matrix))
+        target[-1] = 1
+        alpha = lsq_linear(matrix, target, (0, np.inf), method="bvls", tol=1e-14).x
+        residual = target - matrix @ alpha
+        u = residual[:-1] / -residual[-1]
+        value, w = (u**2).sum() / 2, self.prior + u[: self.size]
+        assert self.primal(w) == pytest.approx(value, rel=1e-9, abs=1e-12)
+        return value, w
+
+
+def start(problem, rows, *, prior=None, **options):
+    """A run with room for the problem, of settings that do not stop it early."""
+    solver = DualCoordinateDescent(**{"delta": 1e-10, "tolerance": 0.0, **options})
+    run = solver.start(problem, viterbi, prior)
+    run.grow(rows)
+    return run
+
+
+def all_numbers(run):
+    return np.arange(run.problem.number_of_examples)
+
+
+def converge(run, gap=1e-9):
+    """Run epochs over all examples until the exact gap is small."""
+    for _ in range(EPOCHS // 10):
+        for _ in range(10):
+            run.epoch(all_numbers(run))
+        objective = run.objective()
+        if objective.primal - objective.dual <= gap * (objective.primal + 1e-3):
+            return run
+    raise AssertionError(f"after {EPOCHS} epochs: {run.objective()}")
+
+
+def constraints(run, i):
+    """What is stored of example i, newest first: (alpha, Delta, Phi as a dict)."""
+    sets = run.sets
+    found = []
+    constraint = sets.newest[i]
+    while constraint >= 0:
+        entries = slice(sets.starts[constraint], sets.starts[constraint] + sets.sizes[constraint])
+        phi = dict(zip(sets.indices[entries].tolist(), sets.values[entries].tolist(), strict=True))
+        assert len(phi) == sets.sizes[constraint]
+        found.append((float(sets.alphas[constraint]), float(sets.costs[constraint]), phi))
+        constraint = sets.older[constraint]
+    return found
+
+
+def weights(run, referee):
+    """The weights without the zeros that may lie behind them."""
+    assert not run.w[referee.size :].any()
+    return run.w[: referee.size]
+
+
+def alpha_sums(run):
+    """A_i of each example."""
+    return np.array([sum(alpha for alpha, _, _ in constraints(run, i)) for i in all_numbers(run)])
+
+
+def check_expansion(run, prior=None):
+    """w, D and 1/2 |w - w_0|^2 equal what the stored dual variables say."""
+    size = len(run.w)
+    w_0 = np.zeros(size)
+    if prior is not None:
+        w_0[: len(prior)] = prior
+    v, gain = np.zeros(size), 0.0
+    for i in all_numbers(run):
+        for alpha, delta, phi in constraints(run, i):
+            assert alpha > 0
+            v += alpha * naive.dense(phi, size)
+            gain += alpha * (delta - sum(w_0[index] * value for index, value in phi.items()))
+    sums = alpha_sums(run)
+    regularizer = (v**2).sum() / 2
+    dual = -regularizer - (sums**2).sum() / (4 * run.settings.C) + gain
+    np.testing.assert_allclose(run.w, w_0 + v, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(run.sets.alpha_sums[: len(sums)], sums, rtol=1e-9, atol=1e-9)
+    assert run.regularizer == pytest.approx(regularizer, rel=1e-9, abs=1e-9)
+    assert run.dual == pytest.approx(dual, rel=1e-9, abs=1e-9)
+
+
+def whole_numbers(shape):
+    return arrays(float, shape, elements=st.integers(-2, 2).map(float))
+
+
+# --- The optimum ------------------------------------------------------------------------
+
+
+@checked
+@given(naive.chains(), regularization, st.sampled_from(["ssvm", "light"]))
+def test_the_optimum_is_that_of_the_quadratic_program(chains, C, variant):
+    referee = Referee(chains, C=C)
+    value, w = referee.solve()
+    run = converge(start(referee.problem(), chains.rows, C=C, variant=variant))
+    assert run.objective().primal == pytest.approx(value, rel=1e-6, abs=1e-9)
+    assert run.dual == pytest.approx(value, rel=1e-6, abs=1e-9)
+    np.testing.assert_allclose(weights(run, referee), w, atol=1e-3)
+
+
+@checked
+@given(st.data(), naive.chains(), regularization)
+def test_configured_costs_change_the_optimum_as_the_program_says(data, chains, C):
+    K = chains.K
+    costs = data.draw(arrays(float, (K, K), elements=st.sampled_from([0.0, 0.5, 1.0, 4.0])))
+    referee = Referee(chains, costs=costs * (1 - np.eye(K)), C=C)
+    run = converge(start(referee.problem(), chains.rows, C=C))
+    check_expansion(run)
+    assert run.objective().primal == pytest.approx(referee.solve()[0], rel=1e-6, abs=1e-9)
+
+
+@checked
+@given(st.data(), naive.chains(), regularization)
+def test_training_goes_on_from_a_prior(data, chains, C):
+    size = (chains.K + 2 + chains.rows) * chains.K
+    prior = data.draw(whole_numbers(size)) / 2
+    before = prior.copy()
+    referee = Referee(chains, prior=prior, C=C)
+    run = start(referee.problem(), chains.rows, C=C, prior=prior)
+    np.testing.assert_array_equal(weights(run, referee), prior)
+    for _ in range(3):
+        run.epoch(all_numbers(run))
+        check_expansion(run, prior)
+    value, w = referee.solve()
+    converge(run)
+    check_expansion(run, prior)
+    assert run.objective().primal == pytest.approx(value, rel=1e-6, abs=1e-9)
+    np.testing.assert_allclose(weights(run, referee), w, atol=1e-3)
+    np.testing.assert_array_equal(prior, before)
+
+
+@checked
+@given(st.data(), naive.chains(examples=3), st.integers(1, 3))
+def test_a_prior_is_0_for_features_that_come_later(data, chains, new_rows):
+    known = (chains.K + 2 + chains.rows) * chains.K
+    prior = data.draw(whole_numbers(known)) / 2
+    later = chains.rows + new_rows
+    features = [[[*token, later - 1] for token in tokens] for tokens in chains.features]
+    chains = naive.Chains(chains.K, later, features, chains.gold)
+    longer = np.concatenate([prior, np.zeros(new_rows * chains.K)])
+    referee = Referee(chains, prior=longer, C=0.5)
+    run = converge(start(referee.problem(), later, C=0.5, prior=prior))
+    check_expansion(run, prior)
+    assert run.objective().primal == pytest.approx(referee.solve()[0], rel=1e-6, abs=1e-9)
+
+
+@checked
+@given(st.data(), naive.chains(shortest=1), regularization)
+def test_illegal_transitions_are_in_no_structure(data, chains, C):
+    K = chains.K
+    legality = data.draw(arrays(float, (K + 2, K), elements=st.sampled_from([0.0, 0.0, -np.inf])))
+    for gold in chains.gold:  # what gold uses is legal
+        for index in naive.feature_vector(K, [[]] * len(gold), gold):
+            legality.flat[index] = 0.0
+    referee = Referee(chains, legality=legality, C=C)
+    run = converge(start(referee.problem(), chains.rows, C=C))
+    assert run.objective().primal == pytest.approx(referee.solve()[0], rel=1e-6, abs=1e-9)
+    np.testing.assert_allclose(
+        np.maximum(referee.violations(weights(run, referee)), 0) ** 2
+        @ np.full(len(chains.gold), C),
+        run.objective().primal - run.regularizer,
+        rtol=1e-6,
+        atol=1e-9,
+    )
+    forbidden = set(np.flatnonzero(np.isneginf(legality)).tolist())
+    assert not run.w[sorted(forbidden)].any()
+    for i in all_numbers(run):
+        for _, _, phi in constraints(run, i):
+            assert not forbidden & set(phi)
+
+
+@checked
+@given(naive.chains(), regularization)
+def test_the_gap_goes_to_0(chains, C):
+    run = converge(start(Referee(chains, C=C).problem(), chains.rows, C=C))
+    objective = run.objective()
+    assert objective.primal >= objective.dual - 1e-12
+    assert objective.gap == pytest.approx(0, abs=1e-6)
+    assert objective.gap * objective.primal == pytest.approx(objective.primal - objective.dual)
+    assert run.gap == pytest.approx(0, abs=1e-3)  # an estimate, of weights that moved
+
+
+@checked
+@given(naive.chains(), regularization)
+def test_at_the_optimum_violations_are_dual_sums_by_2C(chains, C):
+    referee = Referee(chains, C=C)
+    run = converge(start(referee.problem(), chains.rows, C=C), gap=1e-11)
+    np.testing.assert_allclose(
+        referee.violations(weights(run, referee)), alpha_sums(run) / (2 * C), atol=1e-4
+    )
+
+
+@checked
+@given(naive.chains(), st.integers(1, 5), regularization)
+def test_mini_batches_that_grow_the_problem_reach_the_same_optimum(chains, batch, C):
+    """New examples bring new rows: those of a batch exist only once it is appended."""
+    value, _ = Referee(chains, C=C).solve()
+    problem = Problem(chains.K)
+    run = start(problem, 0, C=C)
+    rows = 0
+    for first in range(0, len(chains.features), batch):
+        part = chains.part(first, first + batch)
+        used = [row for tokens in part.features for token in tokens for row in token]
+        rows = max([rows, *(row + 1 for row in used)])
+        numbers = problem.append(*part.arrays())
+        run.grow(rows)
+        run.epoch(np.array(numbers))
+        check_expansion(run)
+    converge(run)
+    check_expansion(run)
+    assert run.objective().primal == pytest.approx(value, rel=1e-6, abs=1e-9)
+
+
+# --- Every step -------------------------------------------------------------------------
+
+
+@checked
+@given(st.data(), naive.chains(), regularization, st.sampled_from(["ssvm", "light"]))
+def test_each_pass_keeps_the_books_and_never_lowers_the_dual(data, chains, C, variant):
+    referee = Referee(chains, C=C)
+    run = start(referee.problem(), chains.rows, C=C, variant=variant, inner_passes=2)
+    subsets = st.lists(st.sampled_from(all_numbers(run).tolist()), unique=True)
+    dual = run.dual
+    assert dual == 0
+    for _ in range(6):
+        if data.draw(st.booleans()):
+            run.epoch(np.array(data.draw(subsets), dtype=np.int64))
+        else:
+            inner_pass(np.array(data.draw(subsets), dtype=np.int64), run.sets, run._state)
+        check_expansion(run)
+        assert run.dual >= dual - 1e-12
+        assert referee.primal(weights(run, referee)) >= run.dual - 1e-12
+        dual = run.dual
+
+
+@checked
+@given(naive.chains(), regularization)
+def test_stored_constraints_are_structures_of_their_example_and_all_different(chains, C):
+    run = start(Referee(chains, C=C).problem(), chains.rows, C=C)
+    costs = hamming_costs(chains.K)
+    for _ in range(5):
+        run.epoch(all_numbers(run))
+    for i, (features, gold) in enumerate(zip(chains.features, chains.gold, strict=True)):
+        structures = [
+            (naive.cost(costs, gold, y), naive.difference(chains.K, features, gold, y))
+            for y in brute.label_sequences(len(gold), chains.K)
+        ]
+        stored = [(delta, phi) for _, delta, phi in constraints(run, i)]
+        assert all(constraint in structures for constraint in stored)
+        assert all(constraint not in stored[:m] for m, constraint in enumerate(stored))
+
+
+@checked
+@given(naive.chains(), regularization)
+def test_one_step_goes_to_the_maximum_of_the_dual_along_its_variable(chains, C):
+    """An example's first constraint is its worst structure; alpha is in closed form."""
+    referee = Referee(chains, C=C)
+    for i, (phi, delta) in enumerate(referee.structures):
+        run = start(referee.problem(), chains.rows, C=C, variant="light")
+        assert run.epoch(np.array([i])) == pytest.approx(delta.max())
+        worst = [m for m in range(len(delta)) if delta[m] == delta.max() > 0]
+        alphas = [delta[m] / ((phi[m] ** 2).sum() + 1 / (2 * C)) for m in worst]
+        assert [alpha for alpha, _, _ in constraints(run, i)] in [[]] * (not worst) + [
+            [pytest.approx(alpha)] for alpha in alphas
+        ]
+
+
+@checked
+@given(st.data(), naive.chains(), regularization)
+def test_an_epoch_returns_the_violations_that_inference_met(data, chains, C):
+    """With one example in a light pass, that is max_y H_i(y; w) of the weights before it."""
+    referee = Referee(chains, C=C)
+    run = start(referee.problem(), chains.rows, C=C, variant="light")
+    for _ in range(5):
+        i = data.draw(st.sampled_from(all_numbers(run).tolist()))
+        expected = referee.violations(weights(run, referee))[i]
+        assert run.epoch(np.array([i])) == pytest.approx(expected, abs=1e-9)
+
+
+@checked
+@given(st.data(), naive.chains(), regularization)
+def test_primal_is_never_below_dual(data, chains, C):
+    referee = Referee(chains, C=C)
+    run = start(referee.problem(), chains.rows, C=C)
+    for _ in range(3):
+        run.epoch(all_numbers(run))
+        objective = run.objective()
+        assert objective.primal == pytest.approx(
+            referee.primal(weights(run, referee)), rel=1e-9, abs=1e-9
+        )
+        assert objective.dual == run.dual
+        assert objective.primal >= objective.dual - 1e-12
+        assert -1e-12 <= objective.gap <= 1 + 1e-12
+        other = data.draw(whole_numbers(referee.size))
+        assert referee.primal(other) >= run.dual - 1e-12
+
+
+def test_constraints_below_delta_are_not_stored():
+    chains = naive.Chains(2, 1, [[[0]]], [[1]])
+    problem = Referee(chains, C=1.0).problem()
+    run = start(problem, 1, C=1.0, delta=1.01)
+    assert run.epoch(np.array([0])) == 1.0
+    assert constraints(run, 0) == []
+    run = start(problem, 1, C=1.0, delta=0.99)
+    assert run.epoch(np.array([0])) == 1.0
+    assert len(constraints(run, 0)) == 1
+
+
+@pytest.mark.parametrize(("delta", "stored"), [(0.42, 2), (0.44, 1)])
+def test_the_least_violation_is_counted_above_what_the_slack_covers(delta, stored):
+    """At label 1, alpha = 1 / (6 + 1) with C = 1/2; then H - A / 2C = 1 - 3/7 - 1/7 at label 2."""
+    chains = naive.Chains(3, 1, [[[0]]], [[0]])
+    run = start(Referee(chains, C=0.5).problem(), 1, C=0.5, delta=delta, variant="light")
+    run.epoch(np.array([0]))
+    assert [alpha for alpha, _, _ in constraints(run, 0)] == [pytest.approx(1 / 7)]
+    assert run.epoch(np.array([0])) == pytest.approx(4 / 7)
+    assert len(constraints(run, 0)) == stored
+
+
+def test_training_stops_when_the_gap_meets_the_tolerance():
+    chains = naive.random_chains(0, K=3, rows=5, examples=6, length=3)
+    run = start(Referee(chains, C=0.5).problem(), 5, C=0.5, tolerance=0.01)
+    for _ in range(100):
+        run.epoch(all_numbers(run))
+    gap, w = run.objective().gap, run.w.copy()
+    assert 0 < gap <= 0.01
+    violations = run.epoch(all_numbers(run))
+    np.testing.assert_array_equal(run.w, w)
+    assert violations > 0
+
+
+def test_training_that_stopped_goes_on_with_new_examples():
+    chains = naive.random_chains(0, K=3, rows=5, examples=6, length=3)
+    problem = Problem(3)
+    problem.append(*chains.part(0, 3).arrays())
+    run = start(problem, 5, C=0.5, tolerance=0.01)
+    for _ in range(100):
+        run.epoch(all_numbers(run))
+    problem.append(*chains.part(3, 6).arrays())
+    run.grow(5)
+    assert run.objective().gap > 0.01
+    for _ in range(100):
+        run.epoch(all_numbers(run))
+    assert run.objective().gap <= 0.01
+    check_expansion(run)
+
+
+# --- Reproducibility --------------------------------------------------------------------
+
+
+def trained(chains, epochs, **options):
+    problem = Problem(chains.K)
+    problem.append(*chains.arrays())
+    run = start(problem, chains.rows, C=0.5, **options)
+    for _ in range(epochs):
+        run.epoch(all_numbers(run))
+    return run
+
+
+def test_a_seed_gives_the_same_bytes_and_another_seed_another_order():
+    chains = naive.random_chains(1, K=3, rows=8, examples=8, length=3)
+    assert trained(chains, 3, seed=7).w.tobytes() == trained(chains, 3, seed=7).w.tobytes()
+    assert trained(chains, 3, seed=7).w.tobytes() != trained(chains, 3, seed=8).w.tobytes()
+
+
+def test_the_seed_also_orders_the_constraints_of_an_example():
+    chains = naive.random_chains(1, K=4, rows=8, examples=1, length=1)
+    assert len({trained(chains, 10, seed=seed).w.tobytes() for seed in range(5)}) > 1
+
+
+def test_the_order_of_the_numbers_given_does_not_matter():
+    chains = naive.random_chains(1, K=3, rows=8, examples=8, length=3)
+    run, other = trained(chains, 0, seed=3), trained(chains, 0, seed=3)
+    for _ in range(3):
+        run.epoch(np.arange(8))
+        other.epoch(np.arange(8)[::-1].copy())
+    assert run.w.tobytes() == other.w.tobytes()
+
+
+@compiled_only
+def test_every_seed_and_variant_reaches_the_same_optimum():
+    chains = naive.random_chains(2, K=3, rows=8, examples=8, length=3)
+    referee = Referee(chains, C=0.5)
+    value, w = referee.solve()
+    for options in (
+        {"seed": 0},
+        {"seed": 1},
+        {"seed": 1, "variant": "light"},
+        {"inner_passes": 0},
+        {"inner_passes": 20},
+    ):
+        run = converge(trained(chains, 1, **options))
+        assert run.objective().primal == pytest.approx(value, rel=1e-6)
+        np.testing.assert_allclose(weights(run, referee), w, atol=1e-3)
+
+
+def test_without_inner_passes_ssvm_is_light():
+    chains = naive.random_chains(2, K=3, rows=8, examples=8, length=3)
+    ssvm = trained(chains, 4, variant="ssvm", inner_passes=0)
+    light = trained(chains, 4, variant="light", inner_passes=5)
+    assert ssvm.w.tobytes() == light.w.tobytes()
+
+
+# --- Working sets -----------------------------------------------------------------------
+
+
+@compiled_only
+def test_working_sets_survive_packing():
+    """Packed after each epoch or only when there is no room: the same bytes."""
+    chains = naive.random_chains(3, K=4, rows=40, examples=300, length=8)
+    run, packed = trained(chains, 0), trained(chains, 0)
+    for _ in range(8):
+        run.epoch(all_numbers(run))
+        packed.epoch(all_numbers(packed))
+        before = [constraints(packed, i) for i in all_numbers(packed)]
+        packed.sets = with_room(packed.sets, len(packed.sets.newest), 0)
+        assert [constraints(packed, i) for i in all_numbers(packed)] == before
+        assert packed.sets.used[2] == 0
+        assert packed.sets.used[0] == sum(map(len, before))
+    assert run.sets.used[0] > 1000
+    assert run.w.tobytes() == packed.w.tobytes()
+    check_expansion(run)
+    check_expansion(packed)
+
+
+def test_constraints_whose_dual_variable_becomes_0_leave():
+    chains = naive.random_chains(4, K=3, rows=4, examples=10, length=3)
+    run = trained(chains, 30)
+    live = sum(len(constraints(run, i)) for i in all_numbers(run))
+    assert run.sets.used[2] > 0
+    assert run.sets.used[0] - run.sets.used[2] == live
+
+
+# --- Partial annotation -----------------------------------------------------------------
+
+ANY, LOW, HIGH = 3, 4, 5  # label sets over three labels: all, {0, 1} and {1, 2}
+ALLOWED = [{0}, {1}, {2}, {0, 1, 2}, {0, 1}, {1, 2}]
+
+
+def partial_problem(chains):
+    problem = Problem(3)
+    assert [problem.label_set([0, 1]), problem.label_set([1, 2])] == [LOW, HIGH]
+    problem.append(*chains.arrays())
+    return problem
+
+
+def partial_violation(chains, costs, i, w):
+    """max_y (score + Delta) less the best score of a structure that gold allows."""
+    features, gold = chains.features[i], chains.gold[i]
+    emissions = naive.emission_scores(w, 3, features)
+    transitions = naive.transition_scores(w, 3, np.zeros((5, 3)))
+    scored = brute.scored_sequences(emissions, transitions)
+    right = max(
+        score
+        for y, score in scored.items()
+        if all(k in ALLOWED[number] for k, number in zip(y, gold, strict=True))
+    )
+    return max(score + naive.cost(costs, gold, y) for y, score in scored.items()) - right
+
+
+def completed_violation(chains, costs, i, w, completion):
+    """max_y (score + Delta) less the score of one structure that gold allows."""
+    if -1 in completion:  # never decoded
+        return partial_violation(chains, costs, i, w)
+    emissions = naive.emission_scores(w, 3, chains.features[i])
+    transitions = naive.transition_scores(w, 3, np.zeros((5, 3)))
+    scored = brute.scored_sequences(emissions, transitions)
+    worst = max(score + naive.cost(costs, chains.gold[i], y) for y, score in scored.items())
+    return worst - scored[tuple(completion)]
+
+
+@checked
+@given(naive.chains(fewest_labels=3, sets=lambda K: K + 3))
+def test_partial_gold_is_completed_in_the_best_way(chains):
+    problem = partial_problem(chains)
+    costs = problem.examples().costs
+    run = start(problem, chains.rows, C=0.5, variant="light")
+    for _ in range(2):
+        for i in all_numbers(run):
+            expected = partial_violation(chains, costs, i, run.w)
+            assert run.epoch(np.array([i])) == pytest.approx(expected, abs=1e-9)
+            check_expansion(run)
+    # The objective is that of the completions that were met last.
+    examples = problem.examples()
+    completions = np.split(examples.completions, examples.token_starts[1:-1])
+    losses = sum(
+        completed_violation(chains, costs, i, run.w, completions[i].tolist()) ** 2
+        for i in all_numbers(run)
+    )
+    assert run.objective().primal == pytest.approx(run.regularizer + 0.5 * losses, abs=1e-9)
+
+
+@checked
+@given(naive.chains(fewest_labels=3), naive.chains(fewest_labels=3, examples=2))
+def test_examples_without_annotation_contribute_nothing(chains, bare):
+    problem = partial_problem(chains)
+    numbers = problem.append(
+        *naive.Chains(3, bare.rows, bare.features, [[ANY] * len(y) for y in bare.gold]).arrays()
+    )
+    run = converge(start(problem, max(chains.rows, bare.rows), C=0.5))
+    assert run.epoch(np.array(numbers)) == pytest.approx(0, abs=1e-9)
+    assert all(constraints(run, i) == [] for i in numbers)
+    value, _ = Referee(chains, C=0.5).solve()
+    assert run.objective().primal == pytest.approx(value, rel=1e-6, abs=1e-9)
+
+
+def test_gold_that_allows_two_labels_rules_out_the_third():
+    """Row 0 may be label 0 or 1, row 1 may be 1 or 2: both learn not to be the other one."""
+    chains = naive.Chains(3, 2, [[[0]], [[1]]], [[LOW], [HIGH]])
+    problem = partial_problem(chains)
+    run = start(problem, 2, C=10.0)
+    for _ in range(50):
+        run.epoch(all_numbers(run))
+    assert run.regularizer > 0
+    for i, features in enumerate(chains.features):
+        scores = naive.emission_scores(run.w, 3, features)[0] + run.w[9:12] + run.w[12:15]
+        assert int(scores.argmax()) in ALLOWED[chains.gold[i][0]]
+
+
+def test_the_dual_of_partial_gold_is_not_above_its_primal():
+    """The first example may begin as label 0, until the second one makes both label 1."""
+    chains = naive.Chains(3, 1, [[[0]], [[0]]], [[LOW], [1]])
+    for seed in range(5):
+        run = start(partial_problem(chains), 1, C=0.5, seed=seed)
+        for _ in range(20):
+            run.epoch(all_numbers(run))
+            assert run.objective().gap >= -1e-9
+
+
+# --- Taking examples out ----------------------------------------------------------------
+
+
+@checked
+@given(st.data(), naive.chains(), regularization)
+def test_forgetting_examples_equals_training_without_them(data, chains, C):
+    problem = Referee(chains, C=C).problem()
+    run = start(problem, chains.rows, C=C)
+    for _ in range(3):
+        run.epoch(all_numbers(run))
+    first = data.draw(st.integers(0, len(chains.features)))
+    last = data.draw(st.integers(first, len(chains.features)))
+    kept = [constraints(run, i) for i in all_numbers(run)]
+    kept[first:last] = [[] for _ in range(first, last)]
+    run.forget(np.arange(first, last))
+    problem.forget(range(first, last))
+    assert [constraints(run, i) for i in all_numbers(run)] == kept
+    check_expansion(run)
+    others = naive.Chains(
+        chains.K,
+        chains.rows,
+        chains.features[:first] + chains.features[last:],
+        chains.gold[:first] + chains.gold[last:],
+    )
+    if others.features:
+        value, _ = Referee(others, C=C).solve()
+        converge(run)
+        assert run.objective().primal == pytest.approx(value, rel=1e-6, abs=1e-9)
+    else:
+        np.testing.assert_allclose(run.w, 0, atol=1e-12)
+
+
+def test_what_was_forgotten_can_be_dropped():
+    """The examples that are kept get new numbers, and training goes on with them."""
+    chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
+    kept = np.array([1, 2, 5, 7])
+    dropped = np.array([0, 3, 4, 6])
+    problem = Problem(3)
+    problem.append(*chains.arrays())
+    run = start(problem, 5, C=0.5)
+    for _ in range(3):
+        run.epoch(all_numbers(run))
+    run.forget(dropped)
+    before, w = [constraints(run, i) for i in kept], run.w.copy()
+    problem.keep(kept)
+    run.keep(kept)
+    assert problem.number_of_examples == 4
+    assert [constraints(run, i) for i in all_numbers(run)] == before
+    np.testing.assert_array_equal(run.w, w)
+    check_expansion(run)
+    others = naive.Chains(3, 5, [chains.features[i] for i in kept], [chains.gold[i] for i in kept])
+    problem.append(*chains.part(0, 1).arrays())
+    others.features.append(chains.features[0])
+    others.gold.append(chains.gold[0])
+    run.grow(5)
+    converge(run)
+    check_expansion(run)
+    value, _ = Referee(others, C=0.5).solve()
+    assert run.objective().primal == pytest.approx(value, rel=1e-6)
+
+
+def test_training_that_stopped_goes_on_when_examples_are_forgotten():
+    chains = naive.random_chains(0, K=3, rows=5, examples=6, length=3)
+    problem = Problem(3)
+    problem.append(*chains.arrays())
+    run = start(problem, 5, C=0.5, tolerance=0.01)
+    for _ in range(100):
+        run.epoch(all_numbers(run))
+    run.forget(np.arange(3))
+    problem.forget(range(3))
+    assert run.objective().gap > 0.01
+    for _ in range(100):
+        run.epoch(np.arange(3, 6))  # the estimate of the gap knows what was forgotten
+    assert run.gap <= 0.01
+    assert run.objective().gap <= 0.01
+
+
+def test_forgetting_everything_leaves_the_prior():
+    chains = naive.random_chains(5, K=3, rows=4, examples=10, length=3)
+    prior = np.linspace(-1, 1, 27)
+    run = start(Referee(chains, C=0.5).problem(), 4, C=0.5, prior=prior)
+    for _ in range(5):
+        run.epoch(all_numbers(run))
+    assert np.abs(run.w - prior).max() > 0.01
+    run.forget(all_numbers(run))
+    np.testing.assert_allclose(run.w, prior, atol=1e-12)
+    assert run.dual == pytest.approx(0, abs=1e-12)
+    assert run.regularizer == pytest.approx(0, abs=1e-12)
+
+
+# --- Settings ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("C", value) for value in (0, -1.0, float("nan"), float("inf"))),
+        *(("variant", value) for value in ("", "SSVM", "cpd")),
+        ("inner_passes", -1),
+        *(("delta", value) for value in (0.0, -1e-3, float("nan"), float("inf"))),
+        *(("tolerance", value) for value in (-1e-3, float("nan"), float("inf"))),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=f"^{name} is "):
+        DualCoordinateDescent(**{name: value})
+
+
+def test_more_weights_than_can_be_indexed_are_refused():
+    run = DualCoordinateDescent().start(Problem(1000), viterbi)
+    with pytest.raises(ValueError, match="min_count"):
+        run.grow(2**22)
+
+
+def test_examples_without_tokens_are_passed_over():
+    chains = naive.Chains(2, 1, [[], [[0]], []], [[], [1], []])
+    run = converge(start(Referee(chains, C=0.5).problem(), 1, C=0.5))
+    value, _ = Referee(chains.part(1, 2), C=0.5).solve()
+    assert run.objective().primal == pytest.approx(value, rel=1e-6)
+    assert constraints(run, 0) == constraints(run, 2) == []
+
+
+def test_a_problem_without_examples_has_no_gap():
+    run = start(Problem(2), 1)
+    assert run.epoch(np.arange(0)) == 0
+    assert run.objective() == (0.0, 0.0, 0.0)
+    assert not run.w.any()

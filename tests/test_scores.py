@@ -1,0 +1,200 @@
+"""The kernels that know weights and features, against their obvious twins."""
+
+import naive
+import numba
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from spacy_ssvm.problem import Problem
+from spacy_ssvm.scores import (
+    CompactWeights,
+    add_costs,
+    add_rows,
+    cost,
+    difference,
+    difference_size,
+    emission_scores,
+    fill_rows,
+    restrict_to_gold,
+    row_sizes,
+    transition_scores,
+)
+
+checked = settings(deadline=None, max_examples=30 if numba.config.DISABLE_JIT else 200)
+whole = st.integers(-3, 3).map(float)
+
+
+def problem_of(chains, costs=None, sets=()):
+    problem = Problem(chains.K, costs=costs)
+    for labels in sets:
+        problem.label_set(labels)
+    problem.append(*chains.arrays())
+    return problem
+
+
+def difference_of(examples, i, gold, y, places=None):
+    """Phi_i(y) as a dict, from the kernel; no index may occur twice in what it writes."""
+    room = difference_size(examples, i)
+    if places is None:
+        places = np.full(2 ** int(np.ceil(np.log2(2 * room))), -1, dtype=np.int32)
+    indices, values = np.full(room, -7, dtype=np.int32), np.full(room, np.nan, dtype=np.float32)
+    size = difference(
+        examples, i, np.array(gold, np.int64), np.array(y, np.int64), indices, values, places
+    )
+    assert size <= room
+    phi = dict(zip(indices[:size].tolist(), values[:size].tolist(), strict=True))
+    assert len(phi) == size
+    return phi
+
+
+@checked
+@given(st.data(), st.integers(1, 4))
+def test_transition_scores_are_weights_and_legality(data, K):
+    w = data.draw(arrays(float, (K + 2) * K + 3, elements=whole))
+    legality = data.draw(arrays(float, (K + 2, K), elements=st.sampled_from([0.0, -np.inf])))
+    transitions = np.full((K + 2, K), np.nan)
+    transition_scores(w, legality, transitions)
+    np.testing.assert_array_equal(transitions, naive.transition_scores(w, K, legality))
+
+
+@checked
+@given(st.data(), naive.chains())
+def test_emission_scores_are_sums_over_the_features_that_fire(data, chains):
+    problem = problem_of(chains)
+    w = data.draw(arrays(float, problem.number_of_weights(chains.rows), elements=whole))
+    for i, features in enumerate(chains.features):
+        emissions = np.full((len(features), chains.K), np.nan)
+        emission_scores(problem.examples(), i, w, emissions)
+        np.testing.assert_array_equal(emissions, naive.emission_scores(w, chains.K, features))
+
+
+@st.composite
+def annotated(draw):
+    """Chains over three labels with whole, partial and missing gold, and their problem."""
+    costs = draw(arrays(float, (3, 3), elements=st.integers(0, 5).map(float)))
+    chains = draw(naive.chains(fewest_labels=3, sets=lambda K: K + 3))
+    return chains, problem_of(chains, costs * (1 - np.eye(3)), sets=[[0, 1], [1, 2]])
+
+
+@checked
+@given(st.data(), annotated())
+def test_costs_are_added_by_the_gold_of_each_token(data, drawn):
+    chains, problem = drawn
+    costs = problem.examples().costs
+    for i, gold in enumerate(chains.gold):
+        emissions = data.draw(arrays(float, (len(gold), 3), elements=whole))
+        expected = emissions + costs[gold] if gold else emissions.copy()
+        add_costs(problem.examples(), i, emissions)
+        np.testing.assert_array_equal(emissions, expected)
+
+
+@checked
+@given(st.data(), annotated())
+def test_gold_restricts_to_the_labels_that_its_sets_allow(data, drawn):
+    chains, problem = drawn
+    allowed = [{0}, {1}, {2}, {0, 1, 2}, {0, 1}, {1, 2}]
+    for i, gold in enumerate(chains.gold):
+        emissions = data.draw(arrays(float, (len(gold), 3), elements=whole))
+        before = emissions.copy()
+        choice = restrict_to_gold(problem.examples(), i, emissions)
+        assert bool(choice) == any(len(allowed[number]) > 1 for number in gold)
+        for t, number in enumerate(gold):
+            for label in range(3):
+                kept = before[t, label] if label in allowed[number] else -np.inf
+                assert emissions[t, label] == kept
+
+
+@checked
+@given(st.data(), annotated())
+def test_the_cost_of_a_structure_is_the_sum_over_its_tokens(data, drawn):
+    chains, problem = drawn
+    examples = problem.examples()
+    for i, gold in enumerate(chains.gold):
+        y = data.draw(st.lists(st.integers(0, 2), min_size=len(gold), max_size=len(gold)))
+        expected = naive.cost(examples.costs, gold, y)
+        assert cost(examples, i, np.array(y, np.int64)) == expected
+
+
+@checked
+@given(st.data(), naive.chains(shortest=1, length=5))
+def test_differences_equal_the_difference_of_feature_vectors(data, chains):
+    problem = problem_of(chains)
+    labels = st.integers(0, chains.K - 1)
+    for i, features in enumerate(chains.features):
+        sequences = st.lists(labels, min_size=len(features), max_size=len(features))
+        gold, y = data.draw(sequences), data.draw(sequences)
+        found = difference_of(problem.examples(), i, gold, y)
+        assert found == naive.difference(chains.K, features, gold, y)
+
+
+@checked
+@given(st.data(), naive.chains(shortest=1, length=5))
+def test_the_scratch_table_is_empty_again_and_serves_the_next_difference(data, chains):
+    problem = problem_of(chains)
+    examples = problem.examples()
+    room = max(difference_size(examples, i) for i in range(len(chains.features)))
+    places = np.full(2 ** int(np.ceil(np.log2(2 * room))), -1, dtype=np.int32)
+    for i, features in enumerate(chains.features):
+        n = len(features)
+        y = data.draw(st.lists(st.integers(0, chains.K - 1), min_size=n, max_size=n))
+        found = difference_of(examples, i, chains.gold[i], y, places)
+        assert found == naive.difference(chains.K, features, chains.gold[i], y)
+        assert (places == -1).all()
+
+
+def test_the_scratch_table_is_empty_again_where_it_is_as_full_as_it_may_be():
+    """Many features, all different, so that chains of collisions meet and wrap around."""
+    random = np.random.default_rng(0)
+    features = random.permutation(1000).reshape(4, 250).tolist()
+    chains = naive.Chains(3, 1000, [features], [[0, 1, 2, 0]])
+    examples = problem_of(chains).examples()
+    places = np.full(4096, -1, dtype=np.int32)
+    assert difference_size(examples, 0) <= 2048  # the table is at least twice the room
+    y = [1, 2, 0, 1]
+    found = difference_of(examples, 0, chains.gold[0], y, places)
+    assert found == naive.difference(3, features, chains.gold[0], y)
+    assert (places == -1).all()
+
+
+def test_coefficients_of_a_feature_that_fires_several_times_are_summed():
+    """Row 2 fires three times at the wrong token, so |Phi|^2 has 9 + 9, not 3 * (1 + 1)."""
+    chains = naive.Chains(2, 3, [[[2, 0, 2, 2]]], [[0]])
+    phi = difference_of(problem_of(chains).examples(), 0, [0], [1])
+    start, end, row_0, row_2 = 2 * 2, 3 * 2, 4 * 2 + 0, 4 * 2 + 2 * 2
+    positive = {start: 1, end: 1, row_0: 1, row_2: 3}
+    assert phi == positive | {index + 1: -value for index, value in positive.items()}
+    assert sum(value**2 for value in phi.values()) == 24
+
+
+def test_what_gold_and_structure_share_cancels_out():
+    """The labels of two tokens with the same feature are swapped: the emissions agree."""
+    chains = naive.Chains(2, 1, [[[0], [0]]], [[0, 1]])
+    phi = difference_of(problem_of(chains).examples(), 0, [0, 1], [1, 0])
+    assert phi == {4: 1, 5: -1, 7: 1, 6: -1, 1: 1, 2: -1}
+    assert difference_of(problem_of(chains).examples(), 0, [0, 1], [0, 1]) == {}
+
+
+@checked
+@given(st.data(), st.integers(1, 9), st.integers(1, 4))
+def test_compact_rows_add_up_to_what_the_full_rows_add_up_to(data, K, rows):
+    emissions = data.draw(
+        arrays(float, (rows, K), elements=st.sampled_from([0.0, 0.0, 0.0, 1.0, -0.1, 1e-60]))
+    )
+    kept = np.array(data.draw(st.permutations(range(rows))), dtype=np.int64)
+    sizes = np.full(rows, -1, dtype=np.int64)
+    row_sizes(emissions, sizes)
+    starts = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
+    labels = np.full(starts[-1], 999, dtype=np.uint16)
+    weights = np.full(starts[-1], np.nan, dtype=np.float32)
+    fill_rows(emissions, kept, starts, labels, weights)
+    compact = CompactWeights(np.zeros((K + 2, K)), starts, labels, weights)
+
+    fired = np.array(data.draw(st.lists(st.integers(0, rows - 1), max_size=6)), dtype=np.int64)
+    scores = np.zeros(K)
+    add_rows(compact, fired, len(fired), scores)
+    expected = emissions[kept].astype(np.float32).astype(float)[fired].sum(axis=0)
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+    empty = ~(emissions.astype(np.float32) != 0).any(axis=1)
+    np.testing.assert_array_equal(sizes == 0, empty)
