@@ -52,6 +52,7 @@ Int = types.int64
 Float = types.float64
 Void = types.void
 Weights1 = types.Array(types.float32, 1, "C")
+Flags1 = types.Array(types.boolean, 1, "C")
 Flags2 = types.Array(types.boolean, 2, "C")
 
 #: A decoder: (unary scores, pairwise scores, structure to fill) -> score of the structure.

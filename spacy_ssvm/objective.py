@@ -4,7 +4,8 @@
     H_i(y; w) = Delta_i(y) - w . Phi_i(y)
 
 P(w) >= D(alpha) for every w and every alpha >= 0 [CY13], so the gap bounds how far both
-are from the optimum. With partial gold this holds for the completions that the problem has.
+are from the optimum. With partial gold this holds for the completions that the problem has;
+measured anew with the best completions, the gap can come out a little below 0.
 """
 
 from typing import NamedTuple

@@ -18,6 +18,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import lsq_linear
 
 from spacy_ssvm.decoders.chain import viterbi
+from spacy_ssvm.objective import evaluate
 from spacy_ssvm.problem import Problem, hamming_costs
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent, inner_pass
 from spacy_ssvm.solvers.working_sets import with_room
@@ -613,6 +614,30 @@ def test_the_dual_of_partial_gold_is_not_above_its_primal():
             assert run.objective().gap >= -1e-9
 
 
+@compiled_only
+@pytest.mark.parametrize("seed", range(8))
+def test_training_on_partial_gold_settles(seed):
+    """The gap meets the tolerance, also with each completion chosen anew under the final w."""
+    random = np.random.default_rng(seed)
+    chains = naive.random_chains(seed, K=3, rows=12, examples=30, length=4)
+    sets = [[0, 0, ANY, LOW], [1, 1, ANY, LOW], [2, 2, ANY, HIGH]]
+    chains.gold = [[int(random.choice(sets[label])) for label in gold] for gold in chains.gold]
+    run = start(partial_problem(chains), chains.rows, C=0.5, tolerance=1e-3, delta=1e-3)
+    for _ in range(3000):
+        run.epoch(all_numbers(run))
+    settled = run.objective()
+    assert -1e-9 <= settled.gap <= 1e-3
+    anew = evaluate(
+        partial_problem(chains).examples(),
+        viterbi,
+        run.w,
+        C=0.5,
+        regularizer=run.regularizer,
+        dual=run.dual,
+    )
+    assert anew.primal == pytest.approx(settled.primal, rel=1e-2)
+
+
 # --- Taking examples out ----------------------------------------------------------------
 
 
@@ -719,6 +744,18 @@ def test_forgetting_everything_leaves_the_prior():
 def test_settings_that_make_no_sense_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=f"^{name} is "):
         DualCoordinateDescent(**{name: value})
+
+
+def test_settings_may_be_whole_numbers():
+    chains = naive.random_chains(0, K=3, rows=5, examples=6, length=3)
+    problem = Referee(chains, C=1.0).problem()
+    runs = [
+        start(problem, 5, C=1, delta=1, tolerance=0),
+        start(problem, 5, C=1.0, delta=1.0, tolerance=0.0),
+    ]
+    for run in runs:
+        run.epoch(all_numbers(run))
+    assert runs[0].w.tobytes() == runs[1].w.tobytes()
 
 
 def test_more_weights_than_can_be_indexed_are_refused():

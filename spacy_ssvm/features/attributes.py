@@ -87,8 +87,10 @@ _EXTENSION = "_."
 
 def is_attribute(name: str) -> bool:
     """Whether templates may use the name."""
-    if name in TYPE_ATTRIBUTES or name in CLUSTER_ATTRIBUTES or name.startswith(_EXTENSION):
+    if name in TYPE_ATTRIBUTES or name in CLUSTER_ATTRIBUTES:
         return True
+    if name.startswith(_EXTENSION):
+        return name != _EXTENSION
     return name == name.lower() and bool(name) and name.upper() in IDS and "flag" not in name
 
 

@@ -6,6 +6,7 @@ lower case.
 """
 
 import gzip
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -45,28 +46,35 @@ def read_clusters(path: str | Path) -> Clusters:
     Raises ValueError naming file and line where a line is not `bits <tab> word`.
     """
     path = Path(path)
-    found: dict[int, int] = {}
-    with (
-        gzip.open(path, "rt", encoding="utf8")
-        if path.suffix == ".gz"
-        else path.open(encoding="utf8") as lines
-    ):
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            bits, *rest = line.rstrip("\r\n").split("\t")
-            if not rest or not rest[0] or not bits or set(bits) - {"0", "1"}:
-                raise ValueError(
-                    f"{path}, line {number}: expected a bit string, a tab and a word, found "
-                    f"{line.rstrip()!r}"
-                )
-            if len(bits) > _LONGEST:
-                raise ValueError(
-                    f"{path}, line {number}: a bit string of {len(bits)} bits; at most "
-                    f"{_LONGEST} can be stored"
-                )
-            found[hash_text(rest[0])] = int("1" + bits, 2)
+    try:
+        with (
+            gzip.open(path, "rt", encoding="utf8")
+            if path.suffix == ".gz"
+            else path.open(encoding="utf8") as lines
+        ):
+            found = dict(_entries(path, lines))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: cannot be read as clusters in UTF-8: {error}") from error
     if not found:
         raise ValueError(f"{path}: the cluster file has no words")
     words = np.array(sorted(found), dtype=np.uint64)
     return Clusters(words, np.array([found[word] for word in words.tolist()], dtype=np.uint64))
+
+
+def _entries(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """The hash of each word, with its bits behind a leading 1."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        bits, *rest = line.rstrip("\r\n").split("\t")
+        if not rest or not rest[0] or not bits or set(bits) - {"0", "1"}:
+            raise ValueError(
+                f"{path}, line {number}: expected a bit string, a tab and a word, found "
+                f"{line.rstrip()!r}"
+            )
+        if len(bits) > _LONGEST:
+            raise ValueError(
+                f"{path}, line {number}: a bit string of {len(bits)} bits; at most {_LONGEST} "
+                "can be stored"
+            )
+        yield hash_text(rest[0]), int("1" + bits, 2)

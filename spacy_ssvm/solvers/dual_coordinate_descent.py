@@ -6,8 +6,11 @@ with v = sum alpha_i,y Phi_i(y), A_i = sum_y alpha_i,y and w = w_0 + v. Where tr
 on from loaded weights w_0, the primal is 1/2 |w - w_0|^2 + C sum_i max_y H_i(y)^2, and
 Delta'_i(y) = Delta_i(y) - w_0 . Phi_i(y); else w_0 = 0 and Delta' = Delta.
 
-Partial gold stands for its best completion under the current weights; D bounds the problem
-with the completions as they are, and an example whose completion changes starts anew.
+Partial gold stands for its best completion under the weights. Each completion makes another
+convex problem, and D bounds the one with the completions as they are. They are chosen anew
+when an example is visited for the first, second, fourth and eighth time, and then whenever
+the problem that they make is solved to the tolerance (the concave-convex procedure); an
+example whose completion changes starts anew.
 
 Only constraints that were violated are stored (``working_sets.py``). An epoch makes
 ``inner_passes`` passes over them without inference, and one pass with it: DCD-SSVM
@@ -22,6 +25,8 @@ import numpy as np
 from spacy_ssvm._jit import (
     Decoder,
     DecoderFunction,
+    Flags,
+    Flags1,
     Float,
     Floats,
     Floats1,
@@ -30,6 +35,7 @@ from spacy_ssvm._jit import (
     Ints1,
     Keys,
     Keys1,
+    Void,
     kernel,
     named_tuple,
     signed_kernel,
@@ -57,6 +63,8 @@ from spacy_ssvm.solvers.working_sets import (
 )
 
 _MAX_WEIGHTS = 2**31 - 1  # indices into w are int32
+_EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
+_MAX_COMPLETIONS = 20  # and then so often, whenever a problem is solved
 
 
 class State(NamedTuple):
@@ -66,12 +74,13 @@ class State(NamedTuple):
     prior: Floats  #: float64 [weights], w_0; empty where it is 0
     totals: Floats  #: float64 [2]: D(alpha), 1/2 |v|^2
     violations: Floats  #: float64 [examples]: max_y H_i(y) when example i was last decoded
+    visits: Ints  #: int64 [examples]: how often example i was decoded
     random: Keys  #: uint64 [1]: the state of the random numbers
     C: float
     delta: float
 
 
-StateType = named_tuple(State, Floats1, Floats1, Floats1, Floats1, Keys1, Float, Float)
+StateType = named_tuple(State, Floats1, Floats1, Floats1, Floats1, Ints1, Keys1, Float, Float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +109,10 @@ class DualCoordinateDescent:
             raise ValueError(f"C is {self.C}: it must be a number above 0")
         if self.variant not in ("ssvm", "light"):
             raise ValueError(f"variant is '{self.variant}': choose 'ssvm' or 'light'")
-        if self.inner_passes < 0:
-            raise ValueError(f"inner_passes is {self.inner_passes}: it must not be negative")
+        for name in ("inner_passes", "seed"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise ValueError(f"{name} is {value}: it must be a whole number, at least 0")
         if not (np.isfinite(self.delta) and self.delta > 0):
             raise ValueError(f"delta is {self.delta}: it must be a number above 0")
         if not (np.isfinite(self.tolerance) and self.tolerance >= 0):
@@ -130,15 +141,17 @@ class DualCoordinateDescentRun:
         self.sets = empty_working_sets(0, 0, 0)
         self._order = np.random.default_rng(settings.seed)
         self._converged = False
+        self._completions = 0
         prior = np.zeros(0) if prior is None else prior
         self._state = State(
             w=prior.copy(),
             prior=prior,
             totals=np.zeros(2),
             violations=np.zeros(0),
+            visits=np.zeros(0, dtype=np.int64),
             random=np.array([settings.seed], dtype=np.int64).view(np.uint64),
-            C=settings.C,
-            delta=settings.delta,
+            C=float(settings.C),
+            delta=float(settings.delta),
         )
 
     @property
@@ -195,7 +208,9 @@ class DualCoordinateDescentRun:
         if examples > len(state.violations):
             self._converged = False
             violations = _longer(state.violations, examples)
-            self._state = self._state._replace(violations=violations)
+            visits = np.zeros(len(violations), dtype=np.int64)
+            visits[: len(state.visits)] = state.visits
+            self._state = self._state._replace(violations=violations, visits=visits)
             self.sets = with_room(self.sets, len(violations), 0)
 
     def epoch(self, numbers: Ints) -> float:
@@ -211,8 +226,9 @@ class DualCoordinateDescentRun:
                     inner_pass(self._order.permutation(numbers), self.sets, self._state)
             self._outer_pass(self._order.permutation(numbers))
             if self.gap <= self.settings.tolerance:
-                # A gap far below 0 means that completions of partial gold are out of date.
-                self._converged = abs(self.objective().gap) <= self.settings.tolerance
+                self._converged = (
+                    self.objective().gap <= self.settings.tolerance and not self._complete_anew()
+                )
         return float(self._state.violations[numbers].sum())
 
     def forget(self, numbers: Ints) -> None:
@@ -222,10 +238,22 @@ class DualCoordinateDescentRun:
 
     def keep(self, numbers: Ints) -> None:
         """Follow ``Problem.keep``; the other examples must have been forgotten."""
-        self._state = self._state._replace(violations=self._state.violations[numbers])
+        self._state = self._state._replace(
+            violations=self._state.violations[numbers], visits=self._state.visits[numbers]
+        )
         self.sets = self.sets._replace(
             newest=self.sets.newest[numbers], alpha_sums=self.sets.alpha_sums[numbers]
         )
+
+    def _complete_anew(self) -> bool:
+        """Choose the completions of partial gold under the weights; whether any changed."""
+        examples = self.problem.examples()
+        changed = np.zeros(len(examples.token_starts) - 1, dtype=bool)
+        if self._completions < _MAX_COMPLETIONS:
+            complete_gold(self.decoder, examples, self.w, changed)
+            self._completions += 1
+            remove_examples(np.flatnonzero(changed), self.sets, self._state)
+        return bool(changed.any())
 
     def _outer_pass(self, order: Ints) -> None:
         examples = self.problem.examples()
@@ -331,6 +359,25 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: State) -> None:
         _remove_example(i, sets, state)
 
 
+@signed_kernel(Void(Decoder, ExamplesType, Floats1, Flags1))
+def complete_gold(decode: DecoderFunction, examples: Examples, w: Floats, changed: Flags) -> None:
+    """Give each example with partial gold its best completion under w; tell which changed."""
+    K = examples.legality.shape[1]
+    transitions = np.empty((K + 2, K))
+    transition_scores(w, examples.legality, transitions)
+    for i in range(len(changed)):
+        first, last = examples.token_starts[i], examples.token_starts[i + 1]
+        emissions = np.empty((last - first, K))
+        if first == last or not restrict_to_gold(examples, i, emissions):
+            continue
+        emission_scores(examples, i, w, emissions)
+        restrict_to_gold(examples, i, emissions)
+        y = np.empty(last - first, dtype=np.int64)
+        decode(emissions, transitions, y)
+        changed[i] = not np.array_equal(y, examples.completions[first:last])
+        examples.completions[first:last] = y
+
+
 @signed_kernel(Int(Decoder, ExamplesType, Ints1, Int, WorkingSetsType, StateType))
 def outer_pass(
     decode: DecoderFunction,
@@ -363,7 +410,10 @@ def outer_pass(
         y = np.empty(n, dtype=np.int64)
         restricted = emissions.copy()
         completed = False
-        if restrict_to_gold(examples, i, restricted):
+        visits = state.visits[i] + 1
+        state.visits[i] = visits
+        early = visits <= _EARLY_VISITS and visits & (visits - 1) == 0
+        if restrict_to_gold(examples, i, restricted) and early:
             decode(restricted, transitions, y)
             completed = not np.array_equal(y, gold)
             gold[:] = y
