@@ -119,6 +119,16 @@ def add_costs(examples: Examples, i: int, emissions: Floats) -> None:
 
 
 @kernel
+def is_annotated(examples: Examples, i: int) -> bool:
+    """Whether gold says anything about any token of example i."""
+    K = examples.legality.shape[1]
+    for t in range(examples.token_starts[i], examples.token_starts[i + 1]):
+        if examples.gold[t] != K:
+            return True
+    return False
+
+
+@kernel
 def restrict_to_gold(examples: Examples, i: int, emissions: Floats) -> bool:
     """Forbid what the gold label sets do not allow; return whether they leave a choice."""
     first = examples.token_starts[i]

@@ -48,6 +48,7 @@ from spacy_ssvm.scores import (
     difference,
     difference_size,
     emission_scores,
+    is_annotated,
     restrict_to_gold,
     transition_scores,
 )
@@ -111,8 +112,10 @@ class DualCoordinateDescent:
             raise ValueError(f"variant is '{self.variant}': choose 'ssvm' or 'light'")
         for name in ("inner_passes", "seed"):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 0:
-                raise ValueError(f"{name} is {value}: it must be a whole number, at least 0")
+            if not isinstance(value, int):
+                raise ValueError(f"{name} is {value}: it must be a whole number")
+            if value < 0:
+                raise ValueError(f"{name} is {value}: it must not be negative")
         if not (np.isfinite(self.delta) and self.delta > 0):
             raise ValueError(f"delta is {self.delta}: it must be a number above 0")
         if not (np.isfinite(self.tolerance) and self.tolerance >= 0):
@@ -368,7 +371,7 @@ def complete_gold(decode: DecoderFunction, examples: Examples, w: Floats, change
     for i in range(len(changed)):
         first, last = examples.token_starts[i], examples.token_starts[i + 1]
         emissions = np.empty((last - first, K))
-        if first == last or not restrict_to_gold(examples, i, emissions):
+        if not is_annotated(examples, i) or not restrict_to_gold(examples, i, emissions):
             continue
         emission_scores(examples, i, w, emissions)
         restrict_to_gold(examples, i, emissions)
@@ -395,7 +398,7 @@ def outer_pass(
     for position in range(done, len(order)):
         i = order[position]
         n = examples.token_starts[i + 1] - examples.token_starts[i]
-        if n == 0:
+        if not is_annotated(examples, i):
             continue
         entries = difference_size(examples, i)
         if not has_room(sets, entries):
