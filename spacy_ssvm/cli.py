@@ -77,3 +77,48 @@ def report(
 
     rows = measure(model, corpus, train=train, log=log, gold_preproc=gold_preproc)
     msg.table(rows, divider=False)
+
+
+@ssvm.command("convert")
+def convert(
+    files: Annotated[list[Path], typer.Argument(help="Column files", exists=True)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the .spacy files")],
+    word: Annotated[int, typer.Option(help="Column of the words, from 0")] = 0,
+    span: Annotated[int, typer.Option(help="Column of the spans; -1 is the last")] = -1,
+    tag: Annotated[int | None, typer.Option(help="Column of the part-of-speech tags")] = None,
+    spans_key: Annotated[
+        str | None, typer.Option(help="Write doc.spans under this key, not doc.ents")
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="utf8, latin-1, ...")] = "utf8",
+) -> None:
+    """Turn column files (CoNLL-2000, 2002, 2003 and alike) into .spacy files.
+
+    One token a line, sentences parted by empty lines, spans as IOB1, IOB2 or BILUO. Each
+    sentence becomes a Doc.
+
+    Example: python -m spacy ssvm convert train.conll dev.conll --output corpus
+    """
+    from spacy.tokens import DocBin
+    from spacy.vocab import Vocab
+    from wasabi import msg
+
+    from spacy_ssvm.components.columns import make_doc, read_sentences
+
+    vocab = Vocab()
+    rows = []
+    for file in files:
+        try:
+            docs = [
+                make_doc(vocab, file, s, word=word, span=span, tag=tag, spans_key=spans_key)
+                for s in read_sentences(file, encoding=encoding)
+            ]
+        except ValueError as error:
+            msg.fail("Cannot convert", str(error), exits=1)
+        output.mkdir(parents=True, exist_ok=True)
+        target = output / f"{file.stem}.spacy"
+        DocBin(docs=docs).to_disk(target)
+        spans = sum(len(doc.spans[spans_key] if spans_key else doc.ents) for doc in docs)
+        rows.append((str(target), len(docs), sum(map(len, docs)), spans))
+    msg.table(
+        rows, header=("file", "sentences", "tokens", "spans"), aligns=("l", *"rrr"), divider=True
+    )
