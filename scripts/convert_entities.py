@@ -1,0 +1,53 @@
+"""Turn ``assets/entities.jsonl`` into .spacy files, by the split that it has.
+
+    python scripts/convert_entities.py assets/entities.jsonl corpus/entities
+
+A line is {"text": ..., "entities": [[start, end, label], ...], "part": "train", ...}, with
+character offsets. The tokens are those of spaCy's English tokenizer.
+"""
+
+import argparse
+from collections import defaultdict
+from pathlib import Path
+
+import spacy
+import srsly
+import wasabi
+from spacy.tokens import Doc, DocBin
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("file", type=Path, help="the corpus")
+    parser.add_argument("folder", type=Path, help="where the .spacy files go")
+    options = parser.parse_args()
+    nlp = spacy.blank("en")
+    parts: defaultdict[str, list[Doc]] = defaultdict(list)
+    for number, line in enumerate(srsly.read_jsonl(options.file), start=1):
+        doc = nlp.make_doc(line["text"])
+        spans = [doc.char_span(start, end, label=label) for start, end, label in line["entities"]]
+        if None in spans:
+            wasabi.msg.fail(
+                f"{options.file}, line {number}: an entity does not begin and end with a token",
+                line["text"],
+                exits=1,
+            )
+        doc.set_ents(spans)
+        parts[line["part"]].append(doc)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    for part, docs in parts.items():
+        DocBin(docs=docs).to_disk(options.folder / f"{part}.spacy")
+    wasabi.msg.good(f"Entities, in {options.folder}")
+    wasabi.msg.table(
+        [
+            (part, len(docs), sum(map(len, docs)), sum(len(doc.ents) for doc in docs))
+            for part, docs in parts.items()
+        ],
+        header=("part", "sentences", "tokens", "entities"),
+        aligns=("l", "r", "r", "r"),
+        divider=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
