@@ -73,6 +73,129 @@ def make_tagger(
     )
 
 
+@Language.factory(
+    "ssvm_ner",
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config={
+        "scheme": "biluo",
+        "templates": ["ner"],
+        "min_count": 1,
+        "hash_bits": None,
+        "costs": {},
+        "solver": DEFAULT_SOLVER,
+        "overwrite": False,
+        "threshold": 0.0,
+        "scorer": {"@scorers": "spacy.ner_scorer.v1"},
+    },
+    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+)
+def make_ner(
+    nlp: Language,
+    name: str,
+    scheme: str,
+    templates: list[str],
+    min_count: int,
+    hash_bits: int | None,
+    costs: dict[str, dict[str, float]],
+    solver: Any,
+    overwrite: bool,
+    threshold: float,
+    scorer: Callable[..., Any] | None,
+) -> Any:
+    """Make a named entity recognizer. Settings not named here are those of ``ssvm_tagger``.
+
+    scheme: "biluo", "iob2" or "io": how entities become label sequences.
+    costs: by type, "O" for outside and "*" for all: {"*": {"O": 2.0}} makes a missed token
+        of an entity cost 2, and so buys recall.
+    threshold: entities with a lower score are left out; from 0 to 1.
+    """
+    from spacy_ssvm.components.ner import EntityRecognizer
+
+    return _make_span_pipe(
+        EntityRecognizer,
+        nlp,
+        name,
+        templates,
+        scheme=scheme,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        costs=costs,
+        solver=solver,
+        overwrite=overwrite,
+        threshold=threshold,
+        scorer=scorer,
+    )
+
+
+@Language.factory(
+    "ssvm_chunker",
+    assigns=["doc.spans"],
+    default_config={
+        "spans_key": "chunks",
+        "scheme": "biluo",
+        "templates": ["chunker"],
+        "min_count": 1,
+        "hash_bits": None,
+        "costs": {},
+        "solver": DEFAULT_SOLVER,
+        "threshold": 0.0,
+        "scorer": {"@scorers": "spacy.spancat_scorer.v1"},
+    },
+    default_score_weights={"spans_chunks_f": 1.0, "spans_chunks_p": 0.0, "spans_chunks_r": 0.0},
+)
+def make_chunker(
+    nlp: Language,
+    name: str,
+    spans_key: str,
+    scheme: str,
+    templates: list[str],
+    min_count: int,
+    hash_bits: int | None,
+    costs: dict[str, dict[str, float]],
+    solver: Any,
+    threshold: float,
+    scorer: Callable[..., Any] | None,
+) -> Any:
+    """Make a chunker. Settings not named here are those of ``ssvm_ner``.
+
+    spans_key: the key of ``doc.spans`` that is learned from and written.
+    """
+    from spacy_ssvm.components.chunker import Chunker
+
+    return _make_span_pipe(
+        Chunker,
+        nlp,
+        name,
+        templates,
+        spans_key=spans_key,
+        scheme=scheme,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        costs=costs,
+        solver=solver,
+        threshold=threshold,
+        scorer=scorer,
+    )
+
+
+def _make_span_pipe(
+    cls: type, nlp: Language, name: str, templates: list[str], **settings: Any
+) -> Any:
+    from spacy_ssvm.components.settings import check_rows, config_error, read_templates
+    from spacy_ssvm.decoders.chain import viterbi
+    from spacy_ssvm.model import Model
+    from spacy_ssvm.schemes import SCHEMES
+
+    if settings["scheme"] not in SCHEMES:
+        message = f"'{settings['scheme']}': choose one of {', '.join(SCHEMES)}"
+        raise config_error(name, "scheme", message)
+    if not 0 <= settings["threshold"] <= 1:
+        raise config_error(name, "threshold", f"{settings['threshold']}: must lie in 0 to 1")
+    check_rows(name, settings["min_count"], settings["hash_bits"])
+    model = Model(read_templates(name, templates), decoder=viterbi)
+    return cls(nlp.vocab, model, name, **settings)
+
+
 def make_dual_coordinate_descent(
     C: float = 0.1,
     variant: str = "ssvm",

@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,8 @@ import srsly
 from spacy_ssvm._jit import (
     Decoder,
     DecoderFunction,
+    Flags,
+    Flags2,
     Floats,
     Ints,
     Ints1,
@@ -31,7 +33,8 @@ from spacy_ssvm._jit import (
     kernel,
     signed_kernel,
 )
-from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, AttributeReader, TokenTable
+from spacy_ssvm.decoders.chain import max_marginals
+from spacy_ssvm.features.attributes import AttributeReader, TokenTable
 from spacy_ssvm.features.clusters import Clusters
 from spacy_ssvm.features.extraction import (
     CompiledTemplates,
@@ -39,7 +42,9 @@ from spacy_ssvm.features.extraction import (
     compile_templates,
     fill_keys,
 )
+from spacy_ssvm.features.gazetteers import Gazetteers
 from spacy_ssvm.features.index import Table, TableType, empty_slots, find_token_rows
+from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.scores import CompactWeights, CompactWeightsType, add_rows
 
@@ -56,6 +61,7 @@ _ARRAYS: dict[str, type] = {
     "weights": np.float32,
     "cluster_words": np.uint64,
     "cluster_bits": np.uint64,
+    "gazetteer_slots": np.uint64,
 }
 
 
@@ -86,29 +92,33 @@ class Model:
         *,
         decoder: DecoderFunction,
         labels: Sequence[str] = (),
-        clusters: Clusters | None = None,
+        resources: Resources = NO_RESOURCES,
     ) -> None:
         self.decoder = decoder
-        self.define(templates, labels, clusters)
+        self.define(templates, labels, resources)
 
     def define(
         self,
         templates: Iterable[Template],
         labels: Iterable[str],
-        clusters: Clusters | None = None,
+        resources: Resources = NO_RESOURCES,
+        legality: Floats | None = None,
     ) -> None:
-        """Set what the model is about, and start from zero weights."""
+        """Set what the model is about, and start from zero weights.
+
+        legality: see ``Problem``.
+        """
         self.templates = tuple(templates)
         self.labels = tuple(labels)
-        self.clusters = clusters
+        self.resources = resources
         names = {part.attribute for t in self.templates for part in t.parts}
-        self.reader = AttributeReader(names, clusters)
+        self.reader = AttributeReader(names, resources)
         self.compiled = compile_templates(self.templates, self.reader.names)
         K = len(self.labels)
         self.set_weights(
             Table(empty_slots(0), 0),
             CompactWeights(
-                np.zeros((K + 2, K)),
+                np.zeros((K + 2, K)) if legality is None else legality,
                 np.zeros(1, dtype=np.int64),
                 np.zeros(0, dtype=np.uint16),
                 np.zeros(0, dtype=np.float32),
@@ -134,29 +144,26 @@ class Model:
         """Rows with at least one weight."""
         return int(np.count_nonzero(np.diff(self.weights.row_starts)))
 
-    @property
-    def needs_clusters(self) -> list[str]:
-        """The templates that name word clusters."""
+    def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
+        """The templates that name an attribute of some kind."""
         return [
             str(template)
             for template in self.templates
-            if any(part.attribute in CLUSTER_ATTRIBUTES for part in template.parts)
+            if any(is_wanted(part.attribute) for part in template.parts)
         ]
 
-    def predict(self, docs: Sequence[Any], preset: Ints | None = None) -> tuple[Ints, Ints]:
-        """The best labels of the tokens of the Docs, end to end.
+    def predict(
+        self, docs: Sequence[Any], preset: Ints | None = None, allowed: Flags | None = None
+    ) -> tuple[Ints, TokenTable]:
+        """The best labels of the words of the Docs, and the words.
 
-        preset: int64 [tokens], labels that are given, -1 for none. The best sequence with
-            these labels is found.
-        Returns labels (int64 [tokens], -1 for whitespace), and int64 [docs + 1], where the
-        tokens of each Doc begin.
+        preset: int64 [tokens of all Docs], the labels that are given, -1 for none. The best
+            sequence with these labels is found.
+        allowed: bool [sets, K]: where given, preset numbers these sets of labels instead.
+        Returns labels (int64 [words], whitespace is left out) and what they are labels of.
         """
         tokens = self.reader.read(docs)
-        given = (
-            np.full(len(tokens.positions), -1, dtype=np.int64)
-            if preset is None
-            else preset[tokens.positions]
-        )
+        given, allowed = self._given(tokens, preset, allowed)
         y = np.empty(len(tokens.positions), dtype=np.int64)
         predict_sentences(
             self.decoder,
@@ -166,9 +173,48 @@ class Model:
             tokens.attributes,
             tokens.sentence_starts,
             given,
+            allowed,
             y,
         )
-        return in_place(y, tokens, fill=-1), tokens.doc_starts
+        return y, tokens
+
+    def _given(
+        self, tokens: TokenTable, preset: Ints | None, allowed: Flags | None
+    ) -> tuple[Ints, Flags]:
+        """The sets of labels of the words, -1 for all, and what they allow."""
+        if preset is None:
+            given = np.full(len(tokens.positions), -1, dtype=np.int64)
+        else:
+            given = preset[tokens.positions]
+        return given, np.eye(len(self.labels), dtype=bool) if allowed is None else allowed
+
+    def margins(
+        self,
+        tokens: TokenTable,
+        y: Ints,
+        sentences: Ints,
+        preset: Ints | None = None,
+        allowed: Flags | None = None,
+    ) -> Floats:
+        """How much worse the best sequence is with another label than y, at each word.
+
+        sentences: int64, the numbers of those to measure. preset, allowed: as in
+        ``predict``; other sequences are not considered. Returns float64 [words], 0 for
+        the words of the others, infinite where there is but one label.
+        """
+        margins = np.zeros(len(y))
+        measure_margins(
+            self.compiled,
+            self.table,
+            self.weights,
+            tokens.attributes,
+            tokens.sentence_starts,
+            *self._given(tokens, preset, allowed),
+            sentences,
+            y,
+            margins,
+        )
+        return margins
 
     def emissions(self, tokens: TokenTable, sentence: int) -> Floats:
         """The emission table of one sentence: float64 [n, K]."""
@@ -283,7 +329,13 @@ class Model:
             "templates": [str(template) for template in self.templates],
             "rows_per_template": self.table.width,
             "trace": None if self.trace is None else self.trace._asdict(),
-            "has_clusters": self.clusters is not None,
+            "has_clusters": self.resources.clusters is not None,
+            "gazetteers": None
+            if self.resources.gazetteers is None
+            else {
+                "types": list(self.resources.gazetteers.types),
+                "attribute": self.resources.gazetteers.attribute,
+            },
         }
 
     def _check_header(self, header: Any, source: str) -> None:
@@ -298,6 +350,7 @@ class Model:
 
     def _arrays(self) -> dict[str, np.ndarray]:
         empty = np.zeros(0, dtype=np.uint64)
+        clusters, gazetteers = self.resources
         return {
             "slots": self.table.slots,
             "template_rows": self.template_rows,
@@ -305,15 +358,21 @@ class Model:
             "row_starts": self.weights.row_starts,
             "labels": self.weights.labels,
             "weights": self.weights.weights,
-            "cluster_words": empty if self.clusters is None else self.clusters.words,
-            "cluster_bits": empty if self.clusters is None else self.clusters.bits,
+            "cluster_words": empty if clusters is None else clusters.words,
+            "cluster_bits": empty if clusters is None else clusters.bits,
+            "gazetteer_slots": empty if gazetteers is None else gazetteers.slots,
         }
 
     def _load(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Model":
-        clusters = None
+        clusters, gazetteers = None, None
         if header["has_clusters"]:
             clusters = Clusters(arrays["cluster_words"], arrays["cluster_bits"])
-        self.define(map(Template.parse, header["templates"]), header["labels"], clusters)
+        if settings := header["gazetteers"]:
+            gazetteers = Gazetteers(
+                settings["types"], settings["attribute"], arrays["gazetteer_slots"]
+            )
+        resources = Resources(clusters, gazetteers)
+        self.define(map(Template.parse, header["templates"]), header["labels"], resources)
         self.set_weights(
             Table(arrays["slots"], header["rows_per_template"]),
             CompactWeights(
@@ -393,6 +452,16 @@ def fill_emissions(
         add_rows(weights, rows, size, emissions[t - start])
 
 
+@kernel
+def restrict_to_given(given: Ints, allowed: Flags, start: int, end: int, emissions: Floats) -> None:
+    """Forbid the labels that the sets given (not -1) in [start, end) do not allow."""
+    for t in range(start, end):
+        if given[t] >= 0:
+            for k in range(emissions.shape[1]):
+                if not allowed[given[t], k]:
+                    emissions[t - start, k] = -np.inf
+
+
 @signed_kernel(
     Void(
         Decoder,
@@ -402,6 +471,7 @@ def fill_emissions(
         Keys2,
         Ints1,
         Ints1,
+        Flags2,
         Ints1,
     )
 )
@@ -413,18 +483,45 @@ def predict_sentences(
     attributes: Keys,
     sentence_starts: Ints,
     given: Ints,
+    allowed: Flags,
     y: Ints,
 ) -> None:
-    """Fill y with the best labels of all sentences; labels given (not -1) are kept."""
+    """Fill y with the best labels of all sentences, of those in the sets given (not -1)."""
     K = weights.transitions.shape[1]
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
     for s in range(len(sentence_starts) - 1):
         start, end = sentence_starts[s], sentence_starts[s + 1]
         emissions = np.empty((end - start, K))
         fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
-        for t in range(start, end):
-            if given[t] >= 0:
-                for k in range(K):
-                    if k != given[t]:
-                        emissions[t - start, k] = -np.inf
+        restrict_to_given(given, allowed, start, end, emissions)
         decode(emissions, weights.transitions, y[start:end])
+
+
+@kernel
+def measure_margins(
+    templates: CompiledTemplates,
+    table: Table,
+    weights: CompactWeights,
+    attributes: Keys,
+    sentence_starts: Ints,
+    given: Ints,
+    allowed: Flags,
+    sentences: Ints,
+    y: Ints,
+    margins: Floats,
+) -> None:
+    """Write max_marginals[t, y_t] - max over the other labels, for some sentences."""
+    K = weights.transitions.shape[1]
+    keys = np.empty(len(templates.seeds), dtype=np.uint64)
+    for s in sentences:
+        start, end = sentence_starts[s], sentence_starts[s + 1]
+        emissions = np.empty((end - start, K))
+        fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
+        restrict_to_given(given, allowed, start, end, emissions)
+        best = max_marginals(emissions, weights.transitions)
+        for t in range(start, end):
+            other = -np.inf
+            for k in range(K):
+                if k != y[t]:
+                    other = max(other, best[t - start, k])
+            margins[t] = best[t - start, y[t]] - other

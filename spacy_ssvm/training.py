@@ -173,7 +173,12 @@ class Training:
 
 
 def objective(
-    model: Model, docs: Sequence[Any], gold: Sequence[Ints], *, costs: Floats | None = None
+    model: Model,
+    docs: Sequence[Any],
+    gold: Sequence[Ints],
+    *,
+    costs: Floats | None = None,
+    legality: Floats | None = None,
 ) -> Objective:
     """Primal, dual and gap of a trained model, from its weights and its examples alone.
 
@@ -182,7 +187,11 @@ def objective(
     if model.trace is None:
         raise ValueError("the model has not been trained: there is no duality gap to measure")
     fresh = Training(
-        model, DualCoordinateDescent(C=model.trace.C), hash_bits=_hash_bits(model), costs=costs
+        model,
+        DualCoordinateDescent(C=model.trace.C),
+        hash_bits=_hash_bits(model),
+        costs=costs,
+        legality=legality,
     )
     fresh.add(docs, gold)
     return evaluate(

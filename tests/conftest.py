@@ -4,6 +4,7 @@ A new component joins the tests of ``test_component.py`` as one more entry of CO
 """
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -16,7 +17,7 @@ import numba
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
@@ -107,6 +108,137 @@ def tagging_examples(vocab: Vocab, text: str = SENTENCES) -> list[Example]:
     ]
 
 
+ENTITIES = """
+[Mary Smith]PER lives in [London]LOC .
+[Smith]PER works for [Acme Steel]ORG .
+The shares of [Acme]ORG fell on Monday .
+[John]PER met [Mary]PER in [Paris]LOC .
+Yesterday [Paris Jones]PER sang in [Berlin]LOC .
+[Jones Brothers]ORG makes shoes in [New York]LOC .
+We flew to [York]LOC and then to [New Delhi]LOC .
+[Delhi]LOC is warm in May .
+May I see [May Miller]PER ?
+The miller sold his mill .
+[Miller]PER left [Berlin Motors]ORG last year .
+The motors of the ship were old .
+[King John]PER signed the letter .
+A king and a queen live in the castle .
+[Queen Anne]PER was born in [London]LOC .
+[London Bank]ORG paid [Anne Miller]PER .
+They sat on the bank of the river .
+The [Bank of Delhi]ORG opened in June .
+June was wet in [England]LOC .
+[June Smith]PER likes the [United Nations]ORG .
+[England]LOC beat [France]LOC again .
+He reads books about [France]LOC and about steel .
+The smith made a sword of steel .
+[United Steel]ORG and [Acme]ORG agreed .
+[North Motors]ORG hired [Peter]PER in March .
+They march north every spring .
+[Peter North]PER sells apples and pears .
+[North York]LOC lies near the sea .
+Nobody came to the party .
+[Anne]PER and [Peter]PER bought a house in [Paris]LOC !
+The house of [King]PER is near [Kings Road]LOC .
+Roads were closed in [Berlin]LOC on Friday .
+Who is the head of [Paris Air]ORG ?
+The air is clean in [New England]LOC .
+[Friday]PER helped his friend on the island .
+Is [Jordan]LOC far from here ?
+[Jordan Brown]PER played for [Brown University]ORG .
+Brown bread is good .
+[Michael Jordan]PER flew with [France Air]ORG to [Jordan]LOC .
+The university is new .
+"""
+
+CHUNKS = """
+[The old dog]NP [barks]VP .
+[A cat]NP [is sleeping]VP [in]PP [the garden]NP .
+[Dogs]NP [bark]VP [at]PP [cats]NP .
+[She]NP [walks]VP [to]PP [the market]NP [every day]NP .
+[They]NP [will walk]VP slowly .
+[The long walk]NP [was]VP hard .
+[Long walks]NP [tire]VP [old dogs]NP .
+[The will]NP [of]PP [the king]NP [is]VP clear .
+[Kings]NP [rule]VP and [people]NP [work]VP .
+[The rule]NP [works]VP .
+[Her works]NP [fill]VP [two rooms]NP .
+[Mary]NP [paints]VP [the small room]NP .
+[Bright paints]NP [dry]VP quickly .
+[John]NP [likes]VP [his dry bread]NP .
+[Plants]NP [need]VP [water]NP and [light]NP .
+[The light box]NP [fell]VP down .
+[They]NP [have planted]VP [trees]NP [near]PP [the river]NP .
+[You]NP [must water]VP [the plants]NP [every evening]NP .
+[The need]NP [grows]VP .
+[He]NP [gave]VP [the dog]NP [a bone]NP .
+[The boxes]NP [are]VP heavy .
+[John]NP and [Mary]NP [saw]VP [a film]NP .
+[The saw]NP [cuts]VP [wood]NP .
+[Deep cuts]NP [can hurt]VP .
+[I]NP [saw]VP [three ships]NP [this morning]NP .
+[He]NP [ships]VP [goods]NP [to]PP [London]NP .
+[She]NP [can cut]VP [wood]NP .
+[The can]NP [was]VP empty .
+Now [open]VP [the door]NP !
+[They]NP [film]VP [birds]NP [in]PP [the old tree]NP .
+[Two birds]NP [sang]VP .
+Yes .
+[My brother]NP [sent]VP [me]NP [a letter]NP [last week]NP .
+[A fly]NP [sat]VP [on]PP [my bread]NP .
+[Very small birds]NP [can fly]VP far .
+"""
+
+_SPAN = re.compile(r"\[([^]]+)\](\w+)|(\S+)")
+
+
+def spans_of(line: str) -> tuple[list[str], list[tuple[int, int, str]]]:
+    """Words and (start, end, type) of a line such as: [Mary Smith]PER sings ."""
+    words: list[str] = []
+    spans = []
+    for inside, kind, word in _SPAN.findall(line):
+        start = len(words)
+        words += inside.split() if kind else [word]
+        if kind:
+            spans.append((start, len(words), kind))
+    return words, spans
+
+
+def entity_examples(vocab: Vocab, text: str = ENTITIES) -> list[Example]:
+    """Examples with entities, a line each."""
+    examples = []
+    for words, spans in map(spans_of, text.strip().splitlines()):
+        reference = make_doc(vocab, words)
+        reference.set_ents([Span(reference, *span) for span in spans])
+        examples.append(Example(make_doc(vocab, words), reference))
+    return examples
+
+
+def chunk_examples(vocab: Vocab, text: str = CHUNKS, key: str = "chunks") -> list[Example]:
+    """Examples with spans under a key, a line each."""
+    examples = []
+    for words, spans in map(spans_of, text.strip().splitlines()):
+        reference = make_doc(vocab, words)
+        reference.spans[key] = [Span(reference, *span) for span in spans]
+        examples.append(Example(make_doc(vocab, words), reference))
+    return examples
+
+
+def entity_of_each_token(doc: Doc) -> list[str]:
+    """B or I with the type, O outside of entities, nothing where it is not known."""
+    return [token.ent_iob_ + token.ent_type_ for token in doc]
+
+
+def chunk_of_each_token(doc: Doc) -> list[str]:
+    """B or I with the type, O outside of chunks, nothing in a Doc without chunks."""
+    if "chunks" not in doc.spans:
+        return [""] * len(doc)
+    found = ["O"] * len(doc)
+    for span in doc.spans["chunks"]:
+        found[span.start : span.end] = [("I" if i else "B") + span.label_ for i in range(len(span))]
+    return found
+
+
 @dataclass(frozen=True)
 class Component:
     """A component to test: how to make it, teach it, and read what it writes."""
@@ -116,6 +248,10 @@ class Component:
     annotations: Callable[[Doc], list[str]]  #: what it writes to each token
     score: str  #: the key of its main score
     config: dict[str, Any] = field(default_factory=dict)
+    #: settings with which it replaces what is written already
+    overwriting: dict[str, Any] = field(default_factory=dict)
+    #: a setting that is saved, not at its default, without effect on texts of the corpus
+    variation: dict[str, Any] = field(default_factory=lambda: {"overwrite": True})
 
     @property
     def name(self) -> str:
@@ -160,16 +296,36 @@ class Component:
         return int(training.problem.number_of_examples)
 
 
+#: A learner that fits small corpora closely.
+EAGER = {"solver": {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 1.0}}
+
 COMPONENTS = [
     Component(
         "ssvm_tagger",
         examples=tagging_examples,
         annotations=lambda doc: [token.tag_ for token in doc],
         score="tag_acc",
-        config={"solver": {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 1.0}},
+        config=EAGER,
+        overwriting={"overwrite": True},
+    ),
+    Component(
+        "ssvm_ner",
+        examples=entity_examples,
+        annotations=entity_of_each_token,
+        score="ents_f",
+        config=EAGER,
+        overwriting={"overwrite": True},
+    ),
+    Component(
+        "ssvm_chunker",
+        examples=chunk_examples,
+        annotations=chunk_of_each_token,
+        score="spans_chunks_f",
+        config=EAGER,
+        variation={"threshold": 1e-6},
     ),
 ]
-TAGGER = COMPONENTS[0]
+TAGGER, RECOGNIZER, CHUNKER = COMPONENTS
 
 
 @pytest.fixture(scope="session", params=COMPONENTS, ids=lambda component: component.factory)

@@ -242,7 +242,7 @@ def test_an_example_whose_input_has_changed_starts_again(
         nlp = component.pipeline(
             templates=["suffix3[0]", template, f"{template}+suffix1[0]"],
             solver=solver(C=0.1, tolerance=1e-5),
-            overwrite=True,
+            **component.overwriting,
         )
         examples = component.examples(nlp.vocab)
         nlp.initialize(lambda: examples)
@@ -383,6 +383,7 @@ def test_what_is_excluded_stays_as_it_was(
 ) -> None:
     source: Any = trained.get_pipe(component.name)
     source.to_disk(tmp_path / "saved")
+    ((setting, value),) = component.variation.items()
 
     def load(into: Any, exclude: list[str]) -> Any:
         if form == "disk":
@@ -390,17 +391,17 @@ def test_what_is_excluded_stays_as_it_was(
         return into.from_bytes(source.to_bytes(), exclude=exclude)
 
     def new() -> Language:
-        return component.pipeline(overwrite=not source.cfg["overwrite"])
+        return component.pipeline(**component.variation)
 
     nlp = new()
     pipe: Any = nlp.get_pipe(component.name)
     assert load(pipe, ["cfg", "vocab"]) is pipe
-    assert pipe.cfg["overwrite"] != source.cfg["overwrite"]
+    assert pipe.cfg[setting] == value != source.cfg[setting]
     assert component.annotate(nlp) == component.gold()
 
     nlp = new()
     pipe = load(nlp.get_pipe(component.name), ["model", "vocab"])
-    assert pipe.cfg["overwrite"] == source.cfg["overwrite"]
+    assert pipe.cfg[setting] == source.cfg[setting]
     assert pipe.labels == ()
 
     nlp = new()
@@ -762,7 +763,7 @@ def test_a_frozen_component_stays_as_it_is(component: Component, trained: Langua
 def test_later_components_learn_from_what_an_annotating_one_has_written(
     component: Component,
 ) -> None:
-    nlp = component.pipeline(overwrite=True)
+    nlp = component.pipeline(**component.overwriting)
     nlp.add_pipe("recorder", last=True)
     examples = component.examples(nlp.vocab)
     nlp.initialize(lambda: examples)
@@ -879,7 +880,10 @@ def test_spacy_train_with_a_frozen_component(
                     "source = ${paths.source}",
                     "[components.second]",
                     f'factory = "{component.factory}"',
-                    "overwrite = true",
+                    *(
+                        f"{key} = {json.dumps(value)}"
+                        for key, value in component.overwriting.items()
+                    ),
                 ]
             ),
             frozen=json.dumps([component.name]),

@@ -5,6 +5,7 @@ A subclass says what its labels are (``gold_labels``), how they are read and wri
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -18,7 +19,10 @@ from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.components.slots import Slots, digest
-from spacy_ssvm.features.clusters import Clusters, read_clusters
+from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, of_gazetteer, words_of
+from spacy_ssvm.features.clusters import read_clusters
+from spacy_ssvm.features.gazetteers import read_gazetteers
+from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.model import Model
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.problem import hamming_costs
@@ -26,6 +30,8 @@ from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.training import Training, objective
 
 Costs = dict[str, dict[str, float]]
+
+EVERY = "*"  #: stands for every label in costs
 
 
 class LinearPipe(TrainablePipe):
@@ -37,7 +43,8 @@ class LinearPipe(TrainablePipe):
     solver: settings of the learner.
     min_count, hash_bits: see ``FeatureIndex``.
     costs: the cost of predicting a label where another is right, {gold: {predicted:
-        cost}}; 1 for pairs not named.
+        cost}}; "*" stands for every label, later pairs go before earlier ones, and
+        pairs not named cost 1.
     scorer: of ``spacy evaluate``.
     """
 
@@ -63,6 +70,7 @@ class LinearPipe(TrainablePipe):
         self.min_count = min_count
         self.hash_bits = hash_bits
         self.costs = costs
+        self._labels: tuple[str, ...] = ()
         self._training: Training | None = None
         self._slots: Slots | None = None
 
@@ -79,12 +87,28 @@ class LinearPipe(TrainablePipe):
     def check_label(self, label: str) -> None:
         """Raise ValueError where the component cannot write the label."""
 
+    def chain_labels(self, labels: Sequence[str]) -> Sequence[str]:
+        """The labels of the model, by the component's labels."""
+        return labels
+
+    def component_labels(self, chain_labels: Sequence[str]) -> Sequence[str]:
+        """The component's labels, by the labels of the model."""
+        return chain_labels
+
+    def cost_classes(self) -> Sequence[str]:
+        """What ``costs`` calls each label of the model."""
+        return self.model.labels
+
+    def legality(self) -> Floats | None:
+        """Which transitions between the model's labels are legal, see ``Problem``."""
+        return None
+
     # Labels
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of the labels."""
-        return self.model.labels
+        return self._labels
 
     @property
     def label_data(self) -> tuple[str, ...]:
@@ -107,14 +131,17 @@ class LinearPipe(TrainablePipe):
                 "labels to initialize(labels=...), or to [initialize.components."
                 f"{self.name}.labels] in the config, and train again"
             )
-        self._define((*self.labels, label), self.model.clusters)
+        self._define((*self.labels, label), self.model.resources)
         return 1
 
-    def _define(self, labels: Sequence[str], clusters: Clusters | None) -> None:
+    def _define(self, labels: Sequence[str], resources: Resources) -> None:
         for label in labels:
             self.check_label(label)
+        self._labels = tuple(labels)
         self._add_strings(labels)
-        self.model.define(self.model.templates, labels, clusters)
+        self.model.define(
+            self.model.templates, self.chain_labels(labels), resources, self.legality()
+        )
         self._stop_training()
 
     def _stop_training(self) -> None:
@@ -130,6 +157,8 @@ class LinearPipe(TrainablePipe):
         nlp: Language | None = None,
         labels: Iterable[str] | None = None,
         clusters: str | Path | None = None,
+        gazetteers: dict[str, str] | None = None,
+        gazetteer_attribute: str = "lower",
     ) -> None:
         """Set the labels and resources, and forget all weights.
 
@@ -137,13 +166,12 @@ class LinearPipe(TrainablePipe):
         labels: all labels, as ``spacy init labels`` saves them.
         clusters: a file of word clusters (see ``features/clusters.py``), for templates
             such as cluster6[0]. It becomes part of the saved component.
+        gazetteers: {type: file} of entries, one a line, for templates such as gazetteer[0];
+            a .jsonl file holds patterns with types of their own. They become part of the
+            saved component.
+        gazetteer_attribute: "lower" or "orth", what entries are matched by.
         """
-        named = self.model.needs_clusters
-        if named and clusters is None:
-            raise ValueError(
-                f"{self.name}: the template '{named[0]}' needs word clusters. Set clusters = "
-                f"PATH in [initialize.components.{self.name}]"
-            )
+        resources = self._read_resources(clusters, gazetteers, gazetteer_attribute, nlp)
         if labels is None:
             labels = self.collect_labels(_checked(get_examples(), self.name))
             if not labels:
@@ -154,9 +182,45 @@ class LinearPipe(TrainablePipe):
                 )
         self._define(
             sorted({*labels, *self.labels} if self.model.trace is None else labels),
-            None if clusters is None else read_clusters(clusters),
+            resources,
         )
         self._label_costs()
+
+    def _read_resources(
+        self,
+        clusters: str | Path | None,
+        gazetteers: dict[str, str] | None,
+        attribute: str,
+        nlp: Language | None,
+    ) -> Resources:
+        for given, is_wanted, what, key in (
+            (clusters, CLUSTER_ATTRIBUTES.__contains__, "word clusters", "clusters = PATH"),
+            (gazetteers, of_gazetteer, "gazetteers", 'gazetteers = {"TYPE": "PATH"}'),
+        ):
+            named = self.model.templates_with(is_wanted)
+            if named and not given:
+                raise ValueError(
+                    f"{self.name}: the template '{named[0]}' needs {what}. Set {key} in "
+                    f"[initialize.components.{self.name}]"
+                )
+        lists = None
+        if gazetteers:
+            tokenizer = (nlp or Language(self.vocab)).tokenizer
+            lists = read_gazetteers(
+                gazetteers, partial(words_of, tokenizer, attribute), attribute=attribute
+            )
+            self._check_gazetteer_types(lists.types)
+        return Resources(None if clusters is None else read_clusters(clusters), lists)
+
+    def _check_gazetteer_types(self, types: Sequence[str]) -> None:
+        for template in self.model.templates:
+            for part in template.parts:
+                kind = part.attribute.partition(".")[2]
+                if of_gazetteer(part.attribute) and kind and kind not in types:
+                    raise ValueError(
+                        f"{self.name}: the template '{template}' names a gazetteer of type "
+                        f"'{kind}', but there are: {', '.join(types)}"
+                    )
 
     def update(
         self,
@@ -186,6 +250,7 @@ class LinearPipe(TrainablePipe):
                 min_count=self.min_count,
                 hash_bits=self.hash_bits,
                 costs=self._label_costs(),
+                legality=self.legality(),
             )
         numbers = self._numbers(examples, self._training, self._slots)
         losses[self.name] += self._training.epoch(numbers)
@@ -211,6 +276,7 @@ class LinearPipe(TrainablePipe):
             [example.predicted for example in examples],
             self.gold_labels(examples),
             costs=self._label_costs(),
+            legality=self.legality(),
         )
 
     def _numbers(self, examples: list[Example], training: Training, slots: Slots) -> Ints:
@@ -244,23 +310,29 @@ class LinearPipe(TrainablePipe):
         return np.array([i for slot in found if slot for i in slot.numbers], dtype=np.int64)
 
     def _label_costs(self) -> Floats:
-        """The configured costs as float64 [K, K]."""
-        costs = hamming_costs(len(self.labels))
-        numbers = {label: k for k, label in enumerate(self.labels)}
+        """The configured costs as float64 [K, K], by label of the model."""
+        costs = hamming_costs(len(self.model.labels))
+        classes = np.array(self.cost_classes(), dtype=object)
+        wrong = ~np.eye(len(classes), dtype=bool)
         for gold, row in self.costs.items():
             for predicted, value in row.items():
                 for label in (gold, predicted):
-                    if label not in numbers:
+                    if label not in (*classes, EVERY):
                         raise ValueError(
                             f"{self.name}: costs name the label '{label}', which does not "
-                            f"exist. Labels: {', '.join(self.labels)}"
+                            f"exist. Labels: {', '.join(dict.fromkeys(classes))}; "
+                            f"'{EVERY}' for all"
                         )
-                if not (np.isfinite(value) and value >= 0 and (gold != predicted or value == 0)):
+                cells = wrong & np.outer(
+                    (classes == gold) | (gold == EVERY),
+                    (classes == predicted) | (predicted == EVERY),
+                )
+                if not (np.isfinite(value) and value >= 0 and (cells.any() or value == 0)):
                     raise ValueError(
                         f"{self.name}: the cost of predicting '{predicted}' for '{gold}' is "
                         f"{value}: costs are numbers, at least 0, and 0 for the right label"
                     )
-                costs[numbers[gold], numbers[predicted]] = value
+                costs[cells] = value
         return costs
 
     def _require_trainable(self) -> None:
@@ -324,6 +396,7 @@ class LinearPipe(TrainablePipe):
 
     def _loaded(self) -> "LinearPipe":
         self._stop_training()
+        self._labels = tuple(self.component_labels(self.model.labels))
         self._add_strings(self.labels)
         return self
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import spacy
 import srsly
 from spacy.language import Language
@@ -16,9 +17,16 @@ from spacy_ssvm.components.linear_pipe import LinearPipe
 Row = tuple[str, str]
 
 #: Scores that are shown, as ``spacy evaluate`` names them.
-SCORES = {"tag_acc": "TAG accuracy", "pos_acc": "POS accuracy"}
+SCORES = {
+    "tag_acc": "TAG accuracy",
+    "pos_acc": "POS accuracy",
+    "ents_p": "entity precision",
+    "ents_r": "entity recall",
+    "ents_f": "entity F1",
+}
 
 _SPEED_ROUNDS = 5
+_RESAMPLES = 1000
 
 
 def measure(
@@ -42,11 +50,16 @@ def measure(
     examples = list(Corpus(corpus, gold_preproc=gold_preproc)(nlp))
     rows = [("corpus", f"{corpus}: {len(examples)} Docs")]
     scores = nlp.evaluate(examples)
+    for example in examples:
+        example.predicted = nlp(example.predicted.copy())
     rows += [
         (label, f"{100 * scores[name]:.2f} %")
         for name, label in SCORES.items()
         if scores.get(name) is not None
     ]
+    if scores.get("ents_f") is not None:
+        low, high = interval_of_f1(examples)
+        rows.append(("95 % interval", f"{100 * low:.1f} to {100 * high:.1f} %, by bootstrap"))
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, LinearPipe):
             rows += _of_component(nlp, name, pipe, examples, train, gold_preproc)
@@ -83,6 +96,19 @@ def _of_component(
             )
         )
     return rows
+
+
+def interval_of_f1(examples: list[Example]) -> tuple[float, float]:
+    """The 95 % bootstrap interval of entity F1: Docs are drawn again, with replacement."""
+    counts = []
+    for example in examples:
+        gold = {(e.start_char, e.end_char, e.label_) for e in example.reference.ents}
+        found = {(e.start_char, e.end_char, e.label_) for e in example.predicted.ents}
+        counts.append((len(gold & found), len(gold) + len(found)))
+    drawn = np.random.default_rng(0).integers(len(counts), size=(_RESAMPLES, len(counts)))
+    right, total = np.array(counts)[drawn].sum(axis=1).T
+    low, high = np.quantile(2 * right / np.maximum(total, 1), [0.025, 0.975])
+    return float(low), float(high)
 
 
 def speed(pipe: Any, docs: list[Doc]) -> float:

@@ -13,7 +13,6 @@ from spacy.training import Example
 
 from spacy_ssvm._jit import Floats, Ints, Keys
 from spacy_ssvm.components.linear_pipe import LinearPipe
-from spacy_ssvm.decoders.chain import max_marginals
 from spacy_ssvm.explanation import Explanation, explain_label
 from spacy_ssvm.model import in_place
 
@@ -108,20 +107,19 @@ class Tagger(LinearPipe):
         self._sync()
         names = (*self.labels, WHITESPACE[self.cfg["attribute"]])  # the last is number -1
         values = np.array([self._value(name) for name in names], dtype=np.uint64)
-        present = np.zeros(0, dtype=np.uint64)
-        if not self.cfg["overwrite"]:
-            attribute = [ATTRIBUTES[self.cfg["attribute"]]]
-            present = np.concatenate([doc.to_array(attribute).ravel() for doc in docs])
-        if present.any():
+        attribute = self.cfg["attribute"]
+        if not self.cfg["overwrite"] and any(doc.has_annotation(attribute) for doc in docs):
+            columns = [doc.to_array([ATTRIBUTES[attribute]]).ravel() for doc in docs]
+            present = np.concatenate(columns)
             preset = np.full(len(present), -1, dtype=np.int64)
             for k, value in enumerate(values[:-1]):
                 preset[present == value] = k
-            labels, doc_starts = self.model.predict(docs, preset)
-            tags = np.where(present != 0, present, values[labels])
+            labels, tokens = self.model.predict(docs, preset)
+            tags = np.where(present != 0, present, values[in_place(labels, tokens, fill=-1)])
         else:
-            labels, doc_starts = self.model.predict(docs)
-            tags = values[labels]
-        return [tags[start:end] for start, end in pairwise(doc_starts.tolist())]
+            labels, tokens = self.model.predict(docs)
+            tags = values[in_place(labels, tokens, fill=-1)]
+        return [tags[start:end] for start, end in pairwise(tokens.doc_starts.tolist())]
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Keys]) -> None:
         """Write what ``predict`` returned into the Docs."""
@@ -142,15 +140,9 @@ class Tagger(LinearPipe):
         """
         self._require_trainable()
         self._sync()
-        tokens = self.model.reader.read([doc])
-        margins = np.empty(len(tokens.positions))
-        for s in range(len(tokens.sentence_starts) - 1):
-            best = max_marginals(self.model.emissions(tokens, s), self.model.weights.transitions)
-            ordered = np.sort(best, axis=1)
-            start, end = tokens.sentence_starts[s : s + 2]
-            runner_up = ordered[:, -2] if best.shape[1] > 1 else -np.inf
-            margins[start:end] = ordered[:, -1] - runner_up
-        return in_place(margins, tokens, fill=0.0)
+        labels, tokens = self.model.predict([doc])
+        sentences = np.arange(len(tokens.sentence_starts) - 1)
+        return in_place(self.model.margins(tokens, labels, sentences), tokens, fill=0.0)
 
     def explain(self, doc: Doc, token: int | Token) -> Explanation:
         """Why a token gets its label, and not the next best: a table that adds up.

@@ -7,7 +7,7 @@ passed over: a sentence here is the sequence of its other tokens.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +15,12 @@ from spacy.attrs import IDS, ORTH, SENT_START
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc, Token
 
-from spacy_ssvm._jit import Ints, Keys
-from spacy_ssvm.features.clusters import CLUSTER_LENGTHS, Clusters
+from spacy_ssvm._jit import Flags, Ints, Keys
+from spacy_ssvm.features.clusters import CLUSTER_LENGTHS
+from spacy_ssvm.features.gazetteers import PLACES
 from spacy_ssvm.features.index import empty_slots, find_payloads, insert_all
+from spacy_ssvm.features.resources import NO_RESOURCES, Resources
+from spacy_ssvm.features.text_hash import hash_text
 
 #: Word types whose attributes are kept; a batch with more of its own replaces them all.
 CACHED_TYPES = 2**17
@@ -79,8 +82,12 @@ TYPE_ATTRIBUTES: dict[str, Callable[[str], str | None]] = {
 }
 CLUSTER_ATTRIBUTES = {f"cluster{n}": n for n in CLUSTER_LENGTHS}
 
+
+#: Where a token lies in gazetteer entries: of all types together, or of one (with ".TYPE").
+GAZETTEER = "gazetteer"
+
 #: The names that are not spaCy's own, for messages.
-ATTRIBUTES = (*TYPE_ATTRIBUTES, *CLUSTER_ATTRIBUTES)
+ATTRIBUTES = (*TYPE_ATTRIBUTES, *CLUSTER_ATTRIBUTES, GAZETTEER)
 
 _EXTENSION = "_."
 
@@ -91,7 +98,14 @@ def is_attribute(name: str) -> bool:
         return True
     if name.startswith(_EXTENSION):
         return name != _EXTENSION
+    if of_gazetteer(name):
+        return True
     return name == name.lower() and bool(name) and name.upper() in IDS and "flag" not in name
+
+
+def of_gazetteer(name: str) -> bool:
+    """Whether an attribute comes from gazetteers."""
+    return name == GAZETTEER or name.startswith(f"{GAZETTEER}.")
 
 
 class TokenTable(NamedTuple):
@@ -104,20 +118,36 @@ class TokenTable(NamedTuple):
     doc_starts: Ints  #: int64 [docs + 1]: the place of each Doc's first token in them
 
 
+def sentence_firsts(starts: Flags, doc_starts: Ints, kept: Ints) -> Ints:
+    """The first word of each sentence, among the words kept.
+
+    starts: bool [tokens], where a sentence is marked to begin; each Doc begins one too.
+    kept: int64 [words], the tokens that are not whitespace. A start that falls on
+        whitespace moves on to the next word.
+    """
+    starts = starts.copy()
+    starts[doc_starts[:-1][doc_starts[:-1] < len(starts)]] = True
+    return np.flatnonzero(np.diff(np.cumsum(starts)[kept], prepend=0))
+
+
 class AttributeReader:
     """Reads attributes by name. Safe to use from several threads.
 
-    ``names`` gives the order of the columns: attributes of word types, of tokens, and
-    extensions.
+    ``names`` gives the order of the columns: attributes of word types, of tokens,
+    extensions, and gazetteers.
     """
 
-    def __init__(self, names: Iterable[str], clusters: Clusters | None = None) -> None:
+    def __init__(self, names: Iterable[str], resources: Resources = NO_RESOURCES) -> None:
         names = sorted(names)
-        self._clusters = clusters
+        self._clusters, self._gazetteers = resources
         self._of_type = [n for n in names if n in TYPE_ATTRIBUTES or n in CLUSTER_ATTRIBUTES]
         extensions = [n for n in names if n.startswith(_EXTENSION)]
-        of_token = [n for n in names if n not in self._of_type and n not in extensions]
-        self.names = (*self._of_type, *of_token, *extensions)
+        self._of_gazetteer = [n for n in names if of_gazetteer(n)]
+        others = {*self._of_type, *extensions, *self._of_gazetteer}
+        of_token = [n for n in names if n not in others]
+        self.names = (*self._of_type, *of_token, *extensions, *self._of_gazetteer)
+        if self._gazetteers is not None and self._of_gazetteer:
+            self._of_type.append(self._gazetteers.attribute)  # a last column, to match by
         self._extensions = [name[len(_EXTENSION) :] for name in extensions]
         self._columns = [ORTH, SENT_START, *(IDS[name.upper()] for name in of_token)]
         self._lock = threading.Lock()
@@ -136,21 +166,37 @@ class AttributeReader:
         kept = np.flatnonzero(is_word)
         all_kept = len(kept) == len(columns)
 
-        # A start that falls on whitespace moves on to the next word: count the starts up
-        # to each token, and begin a sentence at the first word of each count.
-        starts = columns[:, 1] == 1
-        starts[doc_starts[:-1][doc_starts[:-1] < len(starts)]] = True
-        number = np.cumsum(starts)[kept]
-        firsts = np.flatnonzero(np.diff(number, prepend=0))
+        firsts = sentence_firsts(columns[:, 1] == 1, doc_starts, kept)
         sentence_starts = np.append(firsts, len(kept)).astype(np.int64)
         doc_sentences = np.searchsorted(kept[firsts], doc_starts).astype(np.int64)
 
         attributes = of_type
-        if len(self.names) > len(self._of_type):
+        if columns.shape[1] > 2:
             attributes = np.hstack((of_type, columns[:, 2:]))
         if not all_kept:
-            attributes = attributes[kept]
+            attributes, of_type = attributes[kept], of_type[kept]
+        if self._of_gazetteer:
+            attributes = self._with_gazetteers(attributes, of_type, firsts)
         return TokenTable(attributes, sentence_starts, doc_sentences, kept, doc_starts)
+
+    def _with_gazetteers(self, attributes: Keys, of_type: Keys, firsts: Ints) -> Keys:
+        """The columns of ``names``, from those read so far."""
+        if self._gazetteers is None:
+            nothing = np.zeros((len(attributes), len(self._of_gazetteer)), dtype=np.uint64)
+            return np.hstack((attributes, nothing))
+        starts = np.zeros(len(attributes), dtype=bool)
+        starts[firsts] = True
+        places = self._gazetteers.match(of_type[:, -1], starts)
+        columns = []
+        for name in self._of_gazetteer:
+            if name == GAZETTEER:
+                types = [hash_text(kind) | 1 for kind in self._gazetteers.types]
+                columns.append(places.astype(np.uint64) @ np.array(types, dtype=np.uint64))
+            else:
+                kind = self._gazetteers.types.index(name[len(GAZETTEER) + 1 :])
+                columns.append(places[:, kind].astype(np.uint64))
+        others = np.delete(attributes, of_type.shape[1] - 1, axis=1)
+        return np.ascontiguousarray(np.column_stack([others, *columns]))
 
     def inputs(self, doc: Doc) -> Keys:
         """All that features see of a Doc: uint64 [tokens, ORTH, SENT_START, annotations]."""
@@ -171,10 +217,29 @@ class AttributeReader:
         if name.startswith(_EXTENSION):
             value = token._.get(name[len(_EXTENSION) :])
             return None if value is None else str(value)
+        if of_gazetteer(name):
+            return self._gazetteer_value(name, doc, i)
         number = int(doc.to_array([IDS[name.upper()]])[i])
         if not number:
             return None
         return str(getattr(token, f"{name}_", None) or getattr(token, name, number))
+
+    def _gazetteer_value(self, name: str, doc: Doc, i: int) -> str | None:
+        if self._gazetteers is None:
+            return None
+        reader = AttributeReader(
+            [f"{GAZETTEER}.{kind}" for kind in self._gazetteers.types],
+            Resources(None, self._gazetteers),
+        )
+        tokens = reader.read([doc])
+        places = tokens.attributes[np.searchsorted(tokens.positions, i)].tolist()
+        found = {
+            kind: PLACES[place]
+            for kind, place in zip(sorted(self._gazetteers.types), places, strict=True)
+        }
+        if name != GAZETTEER:
+            return found[name[len(GAZETTEER) + 1 :]] or None
+        return " ".join(f"{place}-{kind}" for kind, place in found.items() if place) or None
 
     def _cluster(self, text: str, length: int) -> str | None:
         return self._clusters.prefix(text, length) if self._clusters is not None else None
@@ -233,6 +298,14 @@ class AttributeReader:
         self._values[first : self._number_of_types] = values
         self._is_word[first : self._number_of_types] = is_word
         insert_all(self._slots, orths, np.arange(first, self._number_of_types, dtype=np.uint64))
+
+
+def words_of(tokenizer: Callable[[str], Doc], name: str, texts: Iterable[str]) -> Iterator[Keys]:
+    """The values of a word type attribute of the tokens of each text: uint64 [tokens]."""
+    of_text = TYPE_ATTRIBUTES[name]
+    for text in texts:
+        values = [of_text(token.text) for token in tokenizer(text) if not token.is_space]
+        yield np.array([hash_string(value) for value in values], dtype=np.uint64)
 
 
 def _extension_value(token: Token, name: str) -> int:

@@ -53,7 +53,7 @@ def read_clusters(path: str | Path) -> Clusters:
             else path.open(encoding="utf8") as lines
         ):
             found = dict(_entries(path, lines))
-    except UnicodeDecodeError as error:
+    except (EOFError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: cannot be read as clusters in UTF-8: {error}") from error
     if not found:
         raise ValueError(f"{path}: the cluster file has no words")

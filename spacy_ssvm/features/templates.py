@@ -46,6 +46,34 @@ PRESETS: dict[str, tuple[str, ...]] = {
 }
 
 
+PRESETS["chunker"] = (
+    *PRESETS["tagger"],
+    "ngrams(tag, 3, 2)",
+    "tag[0]+lower[0]",
+    "tag[-1]+lower[0]",
+    "lower[0]+tag[1]",
+)
+PRESETS["ner"] = (
+    "ngrams(lower, 2, 2)",
+    "lower[-1]+lower[1]",
+    "orth[0]",
+    *(f"prefix{n}[0]" for n in range(1, 6)),
+    *(f"suffix{n}[0]" for n in range(1, 6)),
+    "suffix3[-1]",
+    "suffix3[1]",
+    "ngrams(shape, 3, 2)",
+    "shape_full[0]",
+    "shape[0]+lower[-1]",
+    "shape[0]+lower[1]",
+    "shape[0]+suffix3[0]",
+    "case[0]",
+    "digits[0]",
+    "hyphen[0]",
+    "punctuation[0]",
+    "length_class[0]",
+)
+
+
 class TemplateError(ValueError):
     """A template that cannot be read, or that names an attribute that does not exist."""
 

@@ -1,0 +1,81 @@
+"""``ssvm_chunker``: spans that do not overlap, into ``doc.spans``."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+from spacy.tokens import Doc, Span, SpanGroup
+from spacy.training import Example
+
+from spacy_ssvm.components.spans import GoldSpans, ScoredSpans, SpanPipe
+from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT
+
+
+class Chunker(SpanPipe):
+    """Writes ``doc.spans[spans_key]``, with the scores as its attribute ``scores``."""
+
+    def collect_labels(self, examples: Iterable[Example]) -> list[str]:
+        found = set()
+        for example in examples:
+            for span in example.reference.spans.get(self.cfg["spans_key"], []):
+                found.add(span.label_)
+        return sorted(found - {""})
+
+    def gold_spans(self, example: Example) -> GoldSpans:
+        predicted, reference = example.predicted, example.reference
+        places = np.full(len(predicted), MISSING, dtype=np.int64)
+        types = np.zeros(len(predicted), dtype=np.uint64)
+        if self.cfg["spans_key"] not in reference.spans:
+            return GoldSpans(places, types, 0)
+        gold = sorted(reference.spans[self.cfg["spans_key"]], key=lambda span: span.start)
+        for one, other in pairwise(gold):
+            if other.start < one.end:
+                raise ValueError(
+                    f"{self.name}: the spans '{one.text}' ({one.label_}, tokens {one.start} to "
+                    f"{one.end}) and '{other.text}' ({other.label_}, tokens {other.start} to "
+                    f"{other.end}) overlap in '{reference.text[:60]}': a label sequence cannot "
+                    "express both"
+                )
+        places[:] = OUT
+        misaligned = 0
+        for span in gold:
+            start, end = span.start_char, span.end_char
+            aligned = predicted.char_span(start, end)
+            if aligned is None:
+                misaligned += 1
+                around = predicted.char_span(start, end, alignment_mode="expand")
+                if around is not None:
+                    places[around.start : around.end] = MISSING
+            else:
+                places[aligned.start : aligned.end] = INSIDE
+                places[aligned.start] = BEGIN
+                types[aligned.start : aligned.end] = span.label
+        return GoldSpans(places, types, misaligned)
+
+    def predict(self, docs: Iterable[Doc]) -> ScoredSpans:
+        """The spans of all Docs."""
+        docs = list(docs)
+        if not any(len(doc) for doc in docs):
+            nothing = np.zeros(0, dtype=np.int64)
+            return ScoredSpans(nothing, nothing, nothing, nothing, np.zeros(0))
+        self._require_trainable()
+        self._sync()
+        return self.find_spans(docs)[0]
+
+    def set_annotations(self, docs: Iterable[Doc], predictions: ScoredSpans) -> None:
+        """Write what ``predict`` returned into the Docs."""
+        docs = list(docs)
+        key = self.cfg["spans_key"]
+        ends = np.searchsorted(predictions.docs, np.arange(len(docs) + 1))
+        for doc, (first, last) in zip(docs, pairwise(ends.tolist()), strict=True):
+            spans = [
+                Span(doc, start, end, label=self.labels[kind])
+                for start, end, kind in zip(
+                    predictions.starts[first:last].tolist(),
+                    predictions.ends[first:last].tolist(),
+                    predictions.types[first:last].tolist(),
+                    strict=True,
+                )
+            ]
+            scores = predictions.scores[first:last].tolist()
+            doc.spans[key] = SpanGroup(doc, name=key, spans=spans, attrs={"scores": scores})

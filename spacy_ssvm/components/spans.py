@@ -1,0 +1,161 @@
+"""What the components for spans share: spans as legal label sequences, and their scores."""
+
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from spacy.attrs import IS_SPACE, SENT_START
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys
+from spacy_ssvm.components.linear_pipe import LinearPipe
+from spacy_ssvm.explanation import Explanation, explain_label
+from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
+from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT, Scheme, Tokens, spans_of
+
+
+class GoldSpans(NamedTuple):
+    """The spans of a reference, at the tokens of the predicted Doc."""
+
+    places: Ints  #: int64 [tokens]: as in ``schemes.Tokens``
+    types: Keys  #: uint64 [tokens]: hash of the label, 0 outside
+    misaligned: int  #: spans that do not begin and end with predicted tokens
+
+
+class ScoredSpans(NamedTuple):
+    """Predicted spans, in tokens of their Docs, by Doc."""
+
+    docs: Ints  #: int64 [spans]: number of the Doc
+    starts: Ints  #: int64 [spans]
+    ends: Ints  #: int64 [spans]
+    types: Ints  #: int64 [spans]: number of the label
+    scores: Floats  #: float64 [spans]: in [0, 1), 0 where the model is undecided
+
+
+class SpanPipe(LinearPipe):
+    """Finds spans that do not overlap, by a scheme of label sequences."""
+
+    # What a subclass adds
+
+    def gold_spans(self, example: Example) -> GoldSpans:
+        """The annotation of an example."""
+        raise NotImplementedError
+
+    # Labels
+
+    @property
+    def scheme(self) -> Scheme:
+        """How spans become label sequences."""
+        return Scheme(self.cfg["scheme"], self.labels)
+
+    def chain_labels(self, labels: Sequence[str]) -> Sequence[str]:
+        return Scheme(self.cfg["scheme"], labels).labels if labels else ()
+
+    def component_labels(self, chain_labels: Sequence[str]) -> Sequence[str]:
+        return list(dict.fromkeys(label[2:] for label in chain_labels if label != "O"))
+
+    def cost_classes(self) -> Sequence[str]:
+        return [label[2:] or label for label in self.model.labels]
+
+    def legality(self) -> Floats | None:
+        return self.scheme.legality() if self.labels else None
+
+    def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
+        if not examples:
+            return []
+        gold = [self.gold_spans(example) for example in examples]
+        ends = np.cumsum([0, *(len(spans.places) for spans in gold)])
+        inputs = np.concatenate(
+            [example.predicted.to_array([IS_SPACE, SENT_START]) for example in examples]
+        )
+        kept = np.flatnonzero(inputs[:, 0] == 0)
+        starts = np.zeros(len(kept), dtype=bool)
+        starts[sentence_firsts(inputs[:, 1] == 1, ends, kept)] = True
+        places = _of_words(np.concatenate([spans.places for spans in gold]), kept)
+        types = self._type_numbers(np.concatenate([spans.types for spans in gold])[kept], examples)
+
+        number = np.cumsum(places == BEGIN)
+        crossing = np.unique(number[starts & (places == INSIDE)])
+        in_span = (places == BEGIN) | (places == INSIDE)
+        places[in_span & np.isin(number, crossing)] = MISSING
+        self._warn_of_lost_spans(sum(spans.misaligned for spans in gold), len(crossing))
+
+        labels = np.full(len(inputs), -1, dtype=np.int64)
+        labels[kept] = self.scheme.encode(Tokens(places, types), starts)
+        return np.split(labels, ends[1:-1])
+
+    def _type_numbers(self, hashes: Keys, examples: Sequence[Example]) -> Ints:
+        numbers = {self.vocab.strings[label]: k for k, label in enumerate(self.labels)}
+        distinct, places = np.unique(hashes, return_inverse=True)
+        types = np.full(len(distinct), -1, dtype=np.int64)
+        for j, value in enumerate(distinct.tolist()):
+            if value and value not in numbers:
+                raise ValueError(
+                    f"{self.name}: the label '{examples[0].reference.vocab.strings[value]}' was "
+                    "not among the labels at initialize. Initialize on the whole corpus, or list "
+                    f"all labels in [initialize.components.{self.name}.labels]"
+                )
+            types[j] = numbers.get(value, -1)
+        return types[places]
+
+    def _warn_of_lost_spans(self, misaligned: int, crossing: int) -> None:
+        if (misaligned or crossing) and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{self.name}: {misaligned} gold spans of this batch do not align with the "
+                f"tokens, and {crossing} reach over a sentence boundary. Their tokens are "
+                "treated as not annotated, here and from now on",
+                stacklevel=2,
+            )
+
+    _has_warned = False
+
+    # Prediction
+
+    def find_spans(
+        self, docs: Sequence[Doc], preset: Ints | None = None, allowed: Flags | None = None
+    ) -> tuple[ScoredSpans, Tokens, TokenTable]:
+        """The spans of the Docs with their scores, those under the threshold left out.
+
+        preset, allowed: see ``Model.predict``. Also returns the spans by word, and the words.
+        """
+        labels, words = self.model.predict(docs, preset, allowed)
+        starts = np.zeros(len(labels), dtype=bool)
+        starts[words.sentence_starts[:-1]] = True
+        tokens = self.scheme.decode(labels, starts)
+        spans = spans_of(tokens)
+        sentence = np.searchsorted(words.sentence_starts, spans.starts, side="right") - 1
+        margins = self.model.margins(words, labels, np.unique(sentence), preset, allowed)
+        margin = np.array(
+            [margins[a:b].min() for a, b in zip(spans.starts, spans.ends, strict=True)]
+        )
+        scores = np.minimum(-np.expm1(-margin), np.nextafter(1, 0))
+        sure = scores >= self.cfg["threshold"]
+        for a, b in zip(spans.starts[~sure], spans.ends[~sure], strict=True):
+            tokens.places[a:b] = OUT
+        first = words.positions[spans.starts[sure]]
+        last = words.positions[spans.ends[sure] - 1]
+        doc = np.searchsorted(words.doc_starts, first, side="right") - 1
+        offset = words.doc_starts[doc]
+        found = ScoredSpans(doc, first - offset, last + 1 - offset, spans.types[sure], scores[sure])
+        return found, tokens, words
+
+    def explain(self, span: Span) -> tuple[Explanation, ...]:
+        """Why the tokens of a span get their labels, token by token."""
+        self._require_trainable()
+        self._sync()
+        return tuple(
+            explain_label(self.model, span.doc, token.i) for token in span if not token.is_space
+        )
+
+
+def _of_words(places: Ints, kept: Ints) -> Ints:
+    """The places of the words kept; a span begins with the first of its words."""
+    in_span = (places == BEGIN) | (places == INSIDE)
+    number = np.where(in_span, np.cumsum(places == BEGIN), 0)[kept]
+    places = places[kept]
+    first = np.diff(np.maximum.accumulate(number), prepend=0) > 0
+    places[(number > 0) & (places == INSIDE) & first] = BEGIN
+    return places

@@ -1,0 +1,226 @@
+"""Gazetteers: lists of names by type, found in text by longest match.
+
+An entry is a sequence of tokens. The table holds a hash of each of its prefixes, with a
+bit for each type that it is a whole entry of: 24 bytes or so for each prefix, whatever the
+length of the words. From each token on the longest entry of a type is taken, and the search
+goes on behind it.
+"""
+
+import gzip
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import srsly
+
+from spacy_ssvm._jit import Flags, Keys, kernel
+from spacy_ssvm.features.index import empty_slots, find_slot
+
+MAX_TYPES = 32
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_FULL = 2 / 3
+
+#: The value of the attribute for a token: none, or its place in an entry.
+BEGIN, INSIDE, END, SINGLE = 1, 2, 3, 4
+PLACES = ("", "B", "I", "E", "S")
+
+
+class Gazetteers:
+    """Entries of some types.
+
+    types: their names, sorted.
+    attribute: the attribute of tokens that entries are matched by, 'lower' or 'orth'.
+    slots: uint64 [capacity, 2], hashes of prefixes and the types that they are entries of.
+    """
+
+    def __init__(
+        self, types: Sequence[str], attribute: str = "lower", slots: Keys | None = None
+    ) -> None:
+        if len(types) > MAX_TYPES:
+            raise ValueError(f"{len(types)} types of gazetteers: at most {MAX_TYPES} are possible")
+        self.types = tuple(types)
+        self.attribute = attribute
+        self.slots = empty_slots(0) if slots is None else slots
+        self._size = int(np.count_nonzero(self.slots[:, 0]))
+
+    def add(self, kind: str, words: Keys, starts: np.ndarray) -> None:
+        """Add entries of a type.
+
+        words: uint64 [tokens], the attribute of all their tokens, end to end.
+        starts: int64 [entries + 1].
+        """
+        if self._size + len(words) > _FULL * len(self.slots):
+            slots = empty_slots(max(self._size + len(words), 2 * self._size))
+            _move(self.slots, slots)
+            self.slots = slots
+        bit = np.uint64(1 << self.types.index(kind))
+        self._size += _insert(self.slots, words, starts, bit)
+
+    def match(self, words: Keys, starts: Flags) -> np.ndarray:
+        """Where tokens lie in entries: uint8 [tokens, types], 0 or BEGIN ... SINGLE.
+
+        starts: bool [tokens], the first tokens of sentences; entries do not reach across.
+        """
+        places = np.zeros((len(words), len(self.types)), dtype=np.uint8)
+        _match(self.slots, np.ascontiguousarray(words), starts, places)
+        return places
+
+
+@kernel
+def _longer(prefix: int, word: int) -> int:
+    """The hash of a prefix with one more word; never 0."""
+    key = (prefix ^ word) * _MULTIPLIER
+    key ^= key >> np.uint64(29)
+    return key | np.uint64(1)  # type: ignore[no-any-return]
+
+
+@kernel
+def _insert(slots: Keys, words: Keys, starts: np.ndarray, bit: int) -> int:
+    added = 0
+    for entry in range(len(starts) - 1):
+        key = np.uint64(0)
+        slot = -1
+        for t in range(starts[entry], starts[entry + 1]):
+            key = _longer(key, words[t])
+            slot = find_slot(slots, key)
+            if slots[slot, 0] == np.uint64(0):
+                slots[slot, 0] = key
+                added += 1
+        if slot >= 0:
+            slots[slot, 1] |= bit
+    return added
+
+
+@kernel
+def _move(slots: Keys, new_slots: Keys) -> None:
+    for i in range(len(slots)):
+        if slots[i, 0] != np.uint64(0):
+            slot = find_slot(new_slots, slots[i, 0])
+            new_slots[slot, 0] = slots[i, 0]
+            new_slots[slot, 1] = slots[i, 1]
+
+
+@kernel
+def _match(slots: Keys, words: Keys, starts: Flags, places: np.ndarray) -> None:
+    n, types = places.shape
+    free = np.zeros(types, dtype=np.int64)  # the first token where a match may begin
+    ends = np.empty(types, dtype=np.int64)
+    for t in range(n):
+        ends[:] = t
+        key = np.uint64(0)
+        end = t
+        while end < n and not (end > t and starts[end]):
+            key = _longer(key, words[end])
+            slot = find_slot(slots, key)
+            if slots[slot, 0] == np.uint64(0):
+                break
+            end += 1
+            if slots[slot, 1] != np.uint64(0):
+                for kind in range(types):
+                    if (slots[slot, 1] >> np.uint64(kind)) & np.uint64(1):
+                        ends[kind] = end
+        for kind in range(types):
+            if ends[kind] > t and t >= free[kind]:
+                free[kind] = ends[kind]
+                if ends[kind] == t + 1:
+                    places[t, kind] = SINGLE
+                else:
+                    places[t, kind] = BEGIN
+                    places[t + 1 : ends[kind] - 1, kind] = INSIDE
+                    places[ends[kind] - 1, kind] = END
+
+
+def read_gazetteers(
+    files: Mapping[str, str | Path],
+    words_of: Callable[[Iterable[str]], Iterator[Keys]],
+    *,
+    attribute: str = "lower",
+) -> Gazetteers:
+    """Read lists of entries.
+
+    files: type -> file, one entry a line, plain or gzip (``.gz``), in UTF-8. A ``.jsonl``
+        file holds patterns with types of their own, {"label": ..., "pattern": "text"}, as
+        spaCy's PhraseMatcher and entity ruler take them; the type given is then ignored.
+    words_of: entries -> the attribute of their tokens, uint64 [tokens] each.
+    Raises ValueError naming file and line where one cannot be read.
+    """
+    if attribute not in ("lower", "orth"):
+        raise ValueError(f"gazetteers are matched on 'lower' or 'orth', not on '{attribute}'")
+    lists = {
+        kind: Path(path) for kind, path in files.items() if ".jsonl" not in Path(path).suffixes
+    }
+    patterns = [Path(path) for path in files.values() if ".jsonl" in Path(path).suffixes]
+    types = set(lists)
+    for path in patterns:  # a first pass for the types alone
+        types.update(label for label, _ in _patterns(path))
+    gazetteers = Gazetteers(sorted(types), attribute)
+    for kind, path in lists.items():
+        _add(gazetteers, ((kind, line.strip()) for line in _lines(path)), words_of)
+    for path in patterns:
+        _add(gazetteers, _patterns(path), words_of)
+    return gazetteers
+
+
+_ENTRIES_AT_A_TIME = 100_000
+
+
+def _add(
+    gazetteers: Gazetteers,
+    entries: Iterable[tuple[str, str]],
+    words_of: Callable[[Iterable[str]], Iterator[Keys]],
+) -> None:
+    batches: dict[str, list[str]] = {}
+    for kind, text in entries:
+        if text:
+            batch = batches.setdefault(kind, [])
+            batch.append(text)
+            if len(batch) == _ENTRIES_AT_A_TIME:
+                _add_batch(gazetteers, kind, batches.pop(kind), words_of)
+    for kind, batch in batches.items():
+        _add_batch(gazetteers, kind, batch, words_of)
+
+
+def _add_batch(
+    gazetteers: Gazetteers,
+    kind: str,
+    texts: list[str],
+    words_of: Callable[[Iterable[str]], Iterator[Keys]],
+) -> None:
+    words = list(words_of(texts))
+    starts = np.cumsum([0, *map(len, words)]).astype(np.int64)
+    gazetteers.add(kind, np.concatenate(words), starts)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with (
+            gzip.open(path, "rt", encoding="utf8")
+            if path.suffix == ".gz"
+            else path.open(encoding="utf8")
+        ) as lines:
+            yield from lines
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path}: cannot be read as a list of entries in UTF-8: {error}"
+        ) from error
+
+
+def _patterns(path: Path) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            pattern = srsly.json_loads(line)
+            label, text = pattern["label"], pattern["pattern"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f'{path}, line {number}: expected {{"label": ..., "pattern": "text"}}'
+            ) from error
+        if not isinstance(label, str):
+            raise ValueError(f"{path}, line {number}: the label is not a text")
+        if not isinstance(text, str):
+            raise ValueError(
+                f"{path}, line {number}: the pattern is not a text; patterns over token "
+                "attributes are not supported"
+            )
+        yield label, text.strip()
