@@ -1,0 +1,176 @@
+"""What the benchmarks share: processes of their own, CRFsuite, spaCy's components, tables."""
+
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import spacy
+from spacy.cli.init_config import init_config
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import minibatch
+from wasabi import msg
+
+from spacy_ssvm.features.attributes import TYPE_ATTRIBUTES
+from spacy_ssvm.features.templates import Template
+
+CRFSUITE = {
+    "crfsuite-ap": ("ap", {"max_iterations": 20}),
+    "crfsuite-lbfgs": ("lbfgs", {"c2": 0.1, "max_iterations": 100}),
+}
+COLUMNS = ("dev", "test", "features", "learning", "speed", "MB", "load", "peak")
+HEADER = ("system", "dev", "test", "features s", "learning s", "tokens/s", "MB", "load ms")
+SPEED_ROUNDS = 5
+
+Labelled = Sequence[tuple[list[str], list[str]]]  # words and labels of each sentence
+
+
+def in_process(script: str, arguments: list[str]) -> dict:
+    """What a script prints last, as JSON, run in a process of its own on one thread."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, script, *arguments]
+    output = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+    return json.loads(output.strip().split("\n")[-1])
+
+
+def print_result(result: dict) -> None:
+    """For ``in_process``: adds the peak of the process's memory."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    print("\n" + json.dumps({**result, "peak": peak}))
+
+
+def show(title: str, results: dict[str, dict]) -> None:
+    """The table of all systems."""
+    rows = [
+        (name, *(f"{result[c]:,.0f}" if result[c] >= 1000 else f"{result[c]:.2f}" for c in COLUMNS))
+        for name, result in results.items()
+        if "dev" in result
+    ]
+    msg.divider(title)
+    msg.table(rows, header=(*HEADER, "peak MB"), aligns=("l", *"rrrrrrrr"), divider=True)
+
+
+def tagging_speed(pipe, nlp: spacy.Language, sentences: Labelled) -> float:
+    """Tokens a second from tokenized Docs to annotated ones: the median of some rounds."""
+    rates = []
+    for _ in range(SPEED_ROUNDS):
+        docs = [Doc(nlp.vocab, words=words) for words, _ in sentences]
+        start = time.perf_counter()
+        for _ in pipe.pipe(docs, batch_size=1000):
+            pass
+        rates.append(sum(map(len, docs)) / (time.perf_counter() - start))
+    return sorted(rates)[SPEED_ROUNDS // 2]
+
+
+def saved(nlp: spacy.Language, name: str) -> dict[str, float]:
+    """Size of a component and the time to load it."""
+    with tempfile.TemporaryDirectory() as folder:
+        nlp.to_disk(folder)
+        files = [f for f in (Path(folder) / name).rglob("*") if f.is_file()]
+        fresh = spacy.blank("en").from_config(nlp.config)
+        start = time.perf_counter()
+        fresh.get_pipe(name).from_disk(Path(folder) / name, exclude=["vocab"])
+        load = time.perf_counter() - start
+        return {"MB": sum(f.stat().st_size for f in files) / 1e6, "load": 1000 * load}
+
+
+def feature_strings(words: list[str], templates: Sequence[Template]) -> list[list[str]]:
+    """The features of the templates, as text: what python-crfsuite is given."""
+    values = {
+        attribute: [TYPE_ATTRIBUTES[attribute](word) for word in words]
+        for attribute in {part.attribute for t in templates for part in t.parts}
+    }
+    sentence = []
+    for t in range(len(words)):
+        features = []
+        for template in templates:
+            found = []
+            for part in template.parts:
+                place = t + part.offset
+                if place < 0:
+                    found.append(f"<{place}")
+                elif place >= len(words):
+                    found.append(f">{place - len(words)}")
+                else:
+                    found.append(values[part.attribute][place])
+            if None not in found:
+                features.append(f"{template}={'+'.join(found)}")
+        sentence.append(features)
+    return sentence
+
+
+def run_crfsuite(
+    system: str,
+    templates: Sequence[Template],
+    train: Labelled,
+    parts: dict[str, Labelled],
+    score: Callable[[list[list[str]], Labelled], float],
+) -> dict:
+    """Train and score python-crfsuite on the same features."""
+    import pycrfsuite
+
+    algorithm, parameters = CRFSUITE[system]
+    trainer = pycrfsuite.Trainer(algorithm=algorithm, params=parameters, verbose=False)
+    start = time.perf_counter()
+    for words, labels in train:
+        trainer.append(feature_strings(words, templates), labels)
+    result = {"features": time.perf_counter() - start}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model"
+        start = time.perf_counter()
+        trainer.train(str(file))
+        result["learning"] = time.perf_counter() - start
+        tagger = pycrfsuite.Tagger()
+        start = time.perf_counter()
+        tagger.open(str(file))
+        result["load"] = 1000 * (time.perf_counter() - start)
+        result["MB"] = file.stat().st_size / 1e6
+        for part, sentences in parts.items():
+            start = time.perf_counter()
+            found = [tagger.tag(feature_strings(words, templates)) for words, _ in sentences]
+            seconds = time.perf_counter() - start
+            result[part] = score(found, sentences)
+            result["speed"] = sum(len(words) for words, _ in sentences) / seconds
+    return result
+
+
+def train_spacy(component: str, examples: list[Example], budget: float) -> tuple:
+    """A pipeline as `init config` sets it up, trained for ``budget`` seconds; and its time."""
+    config = init_config(lang="en", pipeline=[component], optimize="efficiency", gpu=False)
+    nlp = spacy.util.load_model_from_config(config, auto_fill=True)
+    examples = [Example(Doc(nlp.vocab, words=[t.text for t in e.x]), e.reference) for e in examples]
+    optimizer = nlp.initialize(lambda: examples)
+    random.seed(0)
+    start = time.perf_counter()
+    while time.perf_counter() - start < budget:
+        random.shuffle(examples)
+        for batch in minibatch(examples, size=64):
+            nlp.update(batch, sgd=optimizer, drop=0.1)
+            if time.perf_counter() - start >= budget:
+                break
+    return nlp, time.perf_counter() - start
+
+
+class Timer:
+    """Adds up the time that calls of a method take."""
+
+    def __init__(self, owner: type, method: str) -> None:
+        self.seconds = 0.0
+        plain = getattr(owner, method)
+
+        def call(*args, **kwargs):
+            start = time.perf_counter()
+            result = plain(*args, **kwargs)
+            self.seconds += time.perf_counter() - start
+            return result
+
+        setattr(owner, method, call)
