@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -522,3 +523,14 @@ def test_an_empty_cluster_file(tmp_path: Path) -> None:
 def test_a_missing_cluster_file(tmp_path: Path) -> None:
     path = tmp_path / "nowhere.tsv"
     assert str(path) in refusal(lambda: read_clusters(path), OSError)
+
+
+@pytest.mark.parametrize(
+    ("factory", "annotation"), [("ssvm_ner", "entity"), ("ssvm_chunker", "doc.spans['chunks']")]
+)
+def test_a_corpus_without_spans(factory: str, annotation: str) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe(factory)
+    doc = nlp.make_doc("Ann sleeps")
+    with pytest.raises(ValueError, match=re.escape(f"the examples have no {annotation} annot")):
+        nlp.initialize(lambda: [Example(doc, doc.copy())])

@@ -14,6 +14,9 @@ from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT
 class Chunker(SpanPipe):
     """Writes ``doc.spans[spans_key]``, with the scores as its attribute ``scores``."""
 
+    def annotation(self) -> str:
+        return f"doc.spans['{self.cfg['spans_key']}']"
+
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
         found = set()
         for example in examples:

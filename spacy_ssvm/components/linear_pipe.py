@@ -84,6 +84,10 @@ class LinearPipe(TrainablePipe):
         """The labels of a corpus, sorted."""
         raise NotImplementedError
 
+    def annotation(self) -> str:
+        """What is learned from, for messages."""
+        raise NotImplementedError
+
     def check_label(self, label: str) -> None:
         """Raise ValueError where the component cannot write the label."""
 
@@ -176,7 +180,7 @@ class LinearPipe(TrainablePipe):
             labels = self.collect_labels(_checked(get_examples(), self.name))
             if not labels:
                 raise ValueError(
-                    f"{self.name}: the examples have no {self.cfg['attribute']} annotation to "
+                    f"{self.name}: the examples have no {self.annotation()} annotation to "
                     "learn from. Check the training corpus (an empty one has none either), or "
                     "give the labels to initialize"
                 )

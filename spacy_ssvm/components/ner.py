@@ -39,6 +39,9 @@ class EntityRecognizer(SpanPipe):
         if not Span.has_extension(SCORE):
             Span.set_extension(SCORE, default=None)
 
+    def annotation(self) -> str:
+        return "entity"
+
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
         found = set()
         for example in examples:

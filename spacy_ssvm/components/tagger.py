@@ -40,6 +40,9 @@ class Tagger(LinearPipe):
 
     # Labels
 
+    def annotation(self) -> str:
+        return str(self.cfg["attribute"])
+
     def check_label(self, label: str) -> None:
         if self.cfg["attribute"] == "POS" and label not in UNIVERSAL_TAGS:
             raise ValueError(
