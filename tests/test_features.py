@@ -19,6 +19,7 @@ from spacy_ssvm.features.attributes import ATTRIBUTES, AttributeReader, is_attri
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
 from spacy_ssvm.features.index import FeatureIndex, find_rows
+from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.features.templates import PRESETS, Template, TemplateError, parse_templates
 
 checked = settings(deadline=None, max_examples=20 if numba.config.DISABLE_JIT else 100)
@@ -512,7 +513,7 @@ def test_all_attributes_that_templates_may_use_can_be_read(nlp):
 def test_clusters_are_attributes(nlp, tmp_path):
     path = tmp_path / "paths"
     path.write_text("001100\tcat\n001111\tdog\n001111\tmat\n", encoding="utf8")
-    reader = AttributeReader(["cluster4", "cluster6"], read_clusters(path))
+    reader = AttributeReader(["cluster4", "cluster6"], Resources(clusters=read_clusters(path)))
     doc = Doc(nlp.vocab, words=["cat", "Dog", "mat", "bird"])
     table = reader.read([doc])
     four, six = column(table, reader, "cluster4"), column(table, reader, "cluster6")
