@@ -762,6 +762,22 @@ def test_preset_entities_do_not_grow(scheme: str, kind: str) -> None:
         assert set(ents) <= set(entities(doc))
 
 
+def test_whitespace_in_a_preset_entity_changes_nothing_around_it() -> None:
+    nlp = small_shared("biluo")
+    recognizer = recognizer_of(nlp)
+    around = 0
+    for seed in range(40):
+        set_random_weights(recognizer, seed)
+        plain = nlp(preset_doc(nlp, ["a", "b", "c", "d"], [(1, 3, "PER")]))
+        spaced = nlp(preset_doc(nlp, ["a", "b", "\n", "c", "d"], [(1, 4, "PER")]))
+        assert (1, 4, "PER") in entities(spaced)
+        assert [(ent.text.split(), ent.label_) for ent in spaced.ents] == [
+            (ent.text.split(), ent.label_) for ent in plain.ents
+        ]
+        around += len(plain.ents) - 1
+    assert around > 10
+
+
 def test_overwrite_replaces_preset_entities() -> None:
     words = list("abcde")
     nlp = small("biluo", overwrite=True)

@@ -48,9 +48,9 @@ def read_clusters(path: str | Path) -> Clusters:
     path = Path(path)
     try:
         with (
-            gzip.open(path, "rt", encoding="utf8")
+            gzip.open(path, "rt", encoding="utf-8-sig")
             if path.suffix == ".gz"
-            else path.open(encoding="utf8") as lines
+            else path.open(encoding="utf-8-sig") as lines
         ):
             found = dict(_entries(path, lines))
     except (EOFError, UnicodeDecodeError) as error:

@@ -194,9 +194,9 @@ def _add_batch(
 def _lines(path: Path) -> Iterator[str]:
     try:
         with (
-            gzip.open(path, "rt", encoding="utf8")
+            gzip.open(path, "rt", encoding="utf-8-sig")
             if path.suffix == ".gz"
-            else path.open(encoding="utf8")
+            else path.open(encoding="utf-8-sig")
         ) as lines:
             yield from lines
     except (OSError, EOFError, UnicodeDecodeError) as error:
