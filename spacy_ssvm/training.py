@@ -1,7 +1,7 @@
 """What a model has while it learns, and forgets when it is saved.
 
 Docs with their gold labels become examples of the problem, one a sentence; the solver
-improves the weights; ``compact`` turns them into what tags and saves.
+improves the weights; ``update_model`` turns them into what tags and saves.
 """
 
 from collections.abc import Sequence
