@@ -6,9 +6,10 @@ lies in ``NUMBA_CACHE_DIR`` where that is set, else beside the package where it 
 written, else in the user's cache folder. Where none can be written (a read-only
 install without a home), kernels are compiled anew in each process.
 
-``kernel`` compiles on the first call, by the argument types it meets. ``signed_kernel``
-compiles on the first call for one explicit signature, which a kernel needs that takes a
-decoder as a function pointer: only then does a second process find it in the cache.
+``kernel`` compiles on the first call, by the argument types it meets. ``oracle_kernel``
+compiles on the first call for a kind of structure, by an explicit signature, which a kernel
+needs that takes an oracle as a function pointer: only then does a second process find it in
+the cache.
 """
 
 import functools
@@ -38,8 +39,6 @@ Keys = npt.NDArray[np.uint64]
 Labels = npt.NDArray[np.uint16]
 Weights = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
-DecoderFunction = Callable[[Floats, Floats, Ints], float]
-
 # How explicit signatures name them to numba: C-contiguous, the digit counts the axes.
 Ints1 = types.Array(types.int64, 1, "C")
 Rows1 = types.Array(types.int32, 1, "C")
@@ -51,12 +50,11 @@ Floats2 = types.Array(types.float64, 2, "C")
 Int = types.int64
 Float = types.float64
 Void = types.void
+Bool = types.boolean
 Weights1 = types.Array(types.float32, 1, "C")
 Flags1 = types.Array(types.boolean, 1, "C")
 Flags2 = types.Array(types.boolean, 2, "C")
-
-#: A decoder: (unary scores, pairwise scores, structure to fill) -> score of the structure.
-Decoder = types.FunctionType(types.float64(Floats2, Floats2, Ints1))
+FunctionType = types.FunctionType
 
 
 def named_tuple(cls: type, *fields: types.Type) -> types.NamedTuple:
@@ -71,22 +69,26 @@ def kernel(function: F) -> F:
     return _compile(function, None)  # type: ignore[no-any-return]
 
 
-def signed_kernel(signature: Any) -> Callable[[F], F]:
-    """Compile a function for one explicit signature, when it is first called."""
+def oracle_kernel(signature: Callable[[Any, Any], Any]) -> Callable[[F], Callable[..., Any]]:
+    """Compile a function for each kind of structure that it is first called for.
 
-    def decorate(function: F) -> F:
-        if _config.DISABLE_JIT:
-            return _wrapping(function)
+    signature: (type of the oracle, type of the examples) -> explicit signature. The function
+    takes the oracle as its first argument; callers give a ``Structure`` in its place.
+    """
 
+    def decorate(function: F) -> Callable[..., Any]:
         @functools.cache
-        def compiled() -> Any:
-            return _compile(function, signature)
+        def compiled(oracle: Any, examples: Any) -> Any:
+            if _config.DISABLE_JIT:
+                return _wrapping(function)
+            return _compile(function, signature(oracle, examples))
 
         @functools.wraps(function)
-        def call(*arguments: Any) -> Any:
-            return compiled()(*arguments)
+        def call(structure: Any, *arguments: Any) -> Any:
+            kernel_of_structure = compiled(structure.oracle_type, structure.examples_type)
+            return kernel_of_structure(structure.find_violator, *arguments)
 
-        return call  # type: ignore[return-value]
+        return call
 
     return decorate
 

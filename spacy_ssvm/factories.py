@@ -53,7 +53,6 @@ def make_tagger(
     """
     from spacy_ssvm.components.settings import check_rows, config_error, read_templates
     from spacy_ssvm.components.tagger import ATTRIBUTES, Tagger
-    from spacy_ssvm.decoders.chain import viterbi
     from spacy_ssvm.model import Model
 
     if attribute not in ATTRIBUTES:
@@ -61,7 +60,7 @@ def make_tagger(
     check_rows(name, min_count, hash_bits)
     return Tagger(
         nlp.vocab,
-        Model(read_templates(name, templates), decoder=viterbi),
+        Model(read_templates(name, templates)),
         name,
         solver=solver,
         min_count=min_count,
@@ -182,7 +181,6 @@ def _make_span_pipe(
     cls: type, nlp: Language, name: str, templates: list[str], **settings: Any
 ) -> Any:
     from spacy_ssvm.components.settings import check_rows, config_error, read_templates
-    from spacy_ssvm.decoders.chain import viterbi
     from spacy_ssvm.model import Model
     from spacy_ssvm.schemes import SCHEMES
 
@@ -192,7 +190,7 @@ def _make_span_pipe(
     if not 0 <= settings["threshold"] <= 1:
         raise config_error(name, "threshold", f"{settings['threshold']}: must lie in 0 to 1")
     check_rows(name, settings["min_count"], settings["hash_bits"])
-    model = Model(read_templates(name, templates), decoder=viterbi)
+    model = Model(read_templates(name, templates))
     return cls(nlp.vocab, model, name, **settings)
 
 

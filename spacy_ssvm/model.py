@@ -20,33 +20,25 @@ import numpy as np
 import srsly
 
 from spacy_ssvm._jit import (
-    Decoder,
-    DecoderFunction,
     Flags,
-    Flags2,
     Floats,
     Ints,
-    Ints1,
     Keys,
-    Keys2,
-    Void,
     kernel,
-    signed_kernel,
 )
-from spacy_ssvm.decoders.chain import max_marginals
+from spacy_ssvm.chains.scores import CompactWeights, add_rows
+from spacy_ssvm.decoders.chain import max_marginals, viterbi
 from spacy_ssvm.features.attributes import AttributeReader, TokenTable
 from spacy_ssvm.features.clusters import Clusters
 from spacy_ssvm.features.extraction import (
     CompiledTemplates,
-    CompiledTemplatesType,
     compile_templates,
     fill_keys,
 )
 from spacy_ssvm.features.gazetteers import Gazetteers
-from spacy_ssvm.features.index import Table, TableType, empty_slots, find_token_rows
+from spacy_ssvm.features.index import Table, empty_slots, find_token_rows
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template
-from spacy_ssvm.scores import CompactWeights, CompactWeightsType, add_rows
 
 FORMAT_VERSION = 1
 _HEADER = "model.json"
@@ -83,18 +75,15 @@ class Model:
 
     templates: what makes a feature.
     labels: the names of the labels, in the order of the columns of all score tables.
-    decoder: from (emissions, transitions) to the best label sequence.
     """
 
     def __init__(
         self,
         templates: Sequence[Template],
         *,
-        decoder: DecoderFunction,
         labels: Sequence[str] = (),
         resources: Resources = NO_RESOURCES,
     ) -> None:
-        self.decoder = decoder
         self.define(templates, labels, resources)
 
     def define(
@@ -166,7 +155,6 @@ class Model:
         given, allowed = self._given(tokens, preset, allowed)
         y = np.empty(len(tokens.positions), dtype=np.int64)
         predict_sentences(
-            self.decoder,
             self.compiled,
             self.table,
             self.weights,
@@ -320,7 +308,7 @@ class Model:
             raise ModelFileError(f"the bytes are not those of a whole model: {error}") from error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_bytes, (self.decoder, self.to_bytes())
+        return _from_bytes, (self.to_bytes(),)
 
     def _header(self) -> dict[str, Any]:
         return {
@@ -387,8 +375,8 @@ class Model:
         return self
 
 
-def _from_bytes(decoder: DecoderFunction, data: bytes) -> Model:
-    return Model((), decoder=decoder).from_bytes(data)
+def _from_bytes(data: bytes) -> Model:
+    return Model(()).from_bytes(data)
 
 
 def _read_arrays(folder: Path, header: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -462,21 +450,8 @@ def restrict_to_given(given: Ints, allowed: Flags, start: int, end: int, emissio
                     emissions[t - start, k] = -np.inf
 
 
-@signed_kernel(
-    Void(
-        Decoder,
-        CompiledTemplatesType,
-        TableType,
-        CompactWeightsType,
-        Keys2,
-        Ints1,
-        Ints1,
-        Flags2,
-        Ints1,
-    )
-)
+@kernel
 def predict_sentences(
-    decode: DecoderFunction,
     templates: CompiledTemplates,
     table: Table,
     weights: CompactWeights,
@@ -494,7 +469,7 @@ def predict_sentences(
         emissions = np.empty((end - start, K))
         fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
         restrict_to_given(given, allowed, start, end, emissions)
-        decode(emissions, weights.transitions, y[start:end])
+        viterbi(emissions, weights.transitions, y[start:end])
 
 
 @kernel

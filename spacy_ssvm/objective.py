@@ -8,19 +8,12 @@ are from the optimum. With partial gold this holds for the completions that the 
 measured anew with the best completions, the gap can come out a little below 0.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Decoder, DecoderFunction, Floats, Floats1, Void, signed_kernel
-from spacy_ssvm.problem import Examples, ExamplesType
-from spacy_ssvm.scores import (
-    add_costs,
-    emission_scores,
-    path_score,
-    restrict_to_gold,
-    transition_scores,
-)
+from spacy_ssvm._jit import Floats, Floats1, Int, Void, oracle_kernel
+from spacy_ssvm.structure import AnyProblem, FindViolator
 
 
 class Objective(NamedTuple):
@@ -32,8 +25,7 @@ class Objective(NamedTuple):
 
 
 def evaluate(
-    examples: Examples,
-    decoder: DecoderFunction,
+    problem: AnyProblem,
     w: Floats,
     *,
     C: float,
@@ -44,8 +36,8 @@ def evaluate(
 
     regularizer: 1/2 |w - w_0|^2; dual: D(alpha) of any alpha >= 0.
     """
-    violations = np.empty(len(examples.token_starts) - 1)
-    max_violations(decoder, examples, w, violations)
+    violations = np.empty(problem.number_of_examples)
+    max_violations(problem.structure, problem.examples(), w, problem.most_entries, violations)
     primal = regularizer + C * float((violations**2).sum())
     return Objective(primal, dual, relative_gap(primal, dual))
 
@@ -55,31 +47,22 @@ def relative_gap(primal: float, dual: float) -> float:
     return (primal - dual) / primal if primal > 0 else 0.0
 
 
-@signed_kernel(Void(Decoder, ExamplesType, Floats1, Floats1))
+@oracle_kernel(lambda oracle, examples: Void(oracle, examples, Floats1, Int, Floats1))
 def max_violations(
-    decode: DecoderFunction, examples: Examples, w: Floats, violations: Floats
+    find_violator: FindViolator, examples: Any, w: Floats, most_entries: int, violations: Floats
 ) -> None:
     """Write max_y H_i(y; w) of each example.
 
     Partial gold is completed as the problem has it, or in the best way where it has not.
     """
-    K = examples.legality.shape[1]
-    transitions = np.empty((K + 2, K))
-    transition_scores(w, examples.legality, transitions)
+    indices = np.empty(most_entries, dtype=np.int32)
+    values = np.empty(most_entries, dtype=np.float32)
+    outcome = np.empty(2)
     for i in range(len(violations)):
-        n = examples.token_starts[i + 1] - examples.token_starts[i]
-        violations[i] = 0.0
-        if n == 0:
-            continue
-        y = np.empty(n, dtype=np.int64)
-        emissions = np.empty((n, K))
-        emission_scores(examples, i, w, emissions)
-        completion = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
-        if completion.min() >= 0:
-            gold_score = path_score(emissions, transitions, completion)
-        else:
-            restricted = emissions.copy()
-            restrict_to_gold(examples, i, restricted)
-            gold_score = decode(restricted, transitions, y)
-        add_costs(examples, i, emissions)
-        violations[i] = max(decode(emissions, transitions, y) - gold_score, 0.0)
+        violation = 0.0
+        size = find_violator(examples, i, w, False, indices, values, outcome)
+        if size >= 0:
+            violation = outcome[0]
+            for entry in range(size):
+                violation -= w[indices[entry]] * values[entry]
+        violations[i] = max(violation, 0.0)

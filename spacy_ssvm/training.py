@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.chains.problem import ChainProblem
+from spacy_ssvm.chains.scores import CompactWeights, fill_rows, row_sizes
 from spacy_ssvm.features.attributes import TokenTable
 from spacy_ssvm.features.extraction import extract_keys
 from spacy_ssvm.features.index import FeatureIndex, Table, empty_slots, find_rows, insert_all
 from spacy_ssvm.model import Model, Trace
 from spacy_ssvm.objective import Objective, evaluate
-from spacy_ssvm.problem import Problem
-from spacy_ssvm.scores import CompactWeights, fill_rows, row_sizes
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 
 _DOCS_AT_A_TIME = 1000  # bounds the memory that feature keys take while Docs are compiled
@@ -40,11 +40,11 @@ class Training:
     ) -> None:
         self.model = model
         self.index = FeatureIndex(len(model.templates), min_count=min_count, hash_bits=hash_bits)
-        self.problem = Problem(len(model.labels), costs=costs, legality=legality)
+        self.problem = ChainProblem(len(model.labels), costs=costs, legality=legality)
         self.epochs = 0
         self._changed = False
         self._removed: list[range] = []
-        self.run = solver.start(self.problem, model.decoder, self._prior(hash_bits))
+        self.run = solver.start(self.problem, self._prior(hash_bits))
 
     def _prior(self, hash_bits: int | None) -> Floats | None:
         """The model's weights as w_0, and its rows in the index; None where it has none."""
@@ -195,8 +195,7 @@ def objective(
     )
     fresh.add(docs, gold)
     return evaluate(
-        fresh.problem.examples(),
-        model.decoder,
+        fresh.problem,
         fresh.run.w,
         C=model.trace.C,
         regularizer=model.trace.regularizer,

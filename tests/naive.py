@@ -2,7 +2,7 @@
 
 A problem is written out as lists: features[i][t] are the rows that fire at token t of example
 i (a row may fire several times), gold[i][t] is its label set. Weights are one vector, laid
-out as ``spacy_ssvm.problem`` says.
+out as ``spacy_ssvm.chains.problem`` says.
 """
 
 from collections import Counter

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import lsq_linear
 
-from spacy_ssvm.decoders.chain import viterbi
+from spacy_ssvm.chains.problem import ChainProblem, hamming_costs
 from spacy_ssvm.objective import evaluate
-from spacy_ssvm.problem import Problem, hamming_costs
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent, inner_pass
 from spacy_ssvm.solvers.working_sets import with_room
 
@@ -61,7 +60,7 @@ class Referee:
             )
 
     def problem(self):
-        problem = Problem(self.chains.K, costs=self.costs, legality=self.legality)
+        problem = ChainProblem(self.chains.K, costs=self.costs, legality=self.legality)
         problem.append(*self.chains.arrays())
         return problem
 
@@ -101,7 +100,7 @@ class Referee:
 def start(problem, rows, *, prior=None, **options):
     """A run with room for the problem, of settings that do not stop it early."""
     solver = DualCoordinateDescent(**{"delta": 1e-10, "tolerance": 0.0, **options})
-    run = solver.start(problem, viterbi, prior)
+    run = solver.start(problem, prior)
     run.grow(rows)
     return run
 
@@ -282,7 +281,7 @@ def test_at_the_optimum_violations_are_dual_sums_by_2C(chains, C):
 def test_mini_batches_that_grow_the_problem_reach_the_same_optimum(chains, batch, C):
     """New examples bring new rows: those of a batch exist only once it is appended."""
     value, _ = Referee(chains, C=C).solve()
-    problem = Problem(chains.K)
+    problem = ChainProblem(chains.K)
     run = start(problem, 0, C=C)
     rows = 0
     for first in range(0, len(chains.features), batch):
@@ -418,7 +417,7 @@ def test_training_stops_when_the_gap_meets_the_tolerance():
 
 def test_training_that_stopped_goes_on_with_new_examples():
     chains = naive.random_chains(0, K=3, rows=5, examples=6, length=3)
-    problem = Problem(3)
+    problem = ChainProblem(3)
     problem.append(*chains.part(0, 3).arrays())
     run = start(problem, 5, C=0.5, tolerance=0.01)
     for _ in range(100):
@@ -436,7 +435,7 @@ def test_training_that_stopped_goes_on_with_new_examples():
 
 
 def trained(chains, epochs, **options):
-    problem = Problem(chains.K)
+    problem = ChainProblem(chains.K)
     problem.append(*chains.arrays())
     run = start(problem, chains.rows, C=0.5, **options)
     for _ in range(epochs):
@@ -525,7 +524,7 @@ ALLOWED = [{0}, {1}, {2}, {0, 1, 2}, {0, 1}, {1, 2}]
 
 
 def partial_problem(chains):
-    problem = Problem(3)
+    problem = ChainProblem(3)
     assert [problem.label_set([0, 1]), problem.label_set([1, 2])] == [LOW, HIGH]
     problem.append(*chains.arrays())
     return problem
@@ -628,8 +627,7 @@ def test_training_on_partial_gold_settles(seed):
     settled = run.objective()
     assert -1e-9 <= settled.gap <= 1e-3
     anew = evaluate(
-        partial_problem(chains).examples(),
-        viterbi,
+        partial_problem(chains),
         run.w,
         C=0.5,
         regularizer=run.regularizer,
@@ -675,7 +673,7 @@ def test_what_was_forgotten_can_be_dropped():
     chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
     kept = np.array([1, 2, 5, 7])
     dropped = np.array([0, 3, 4, 6])
-    problem = Problem(3)
+    problem = ChainProblem(3)
     problem.append(*chains.arrays())
     run = start(problem, 5, C=0.5)
     for _ in range(3):
@@ -701,7 +699,7 @@ def test_what_was_forgotten_can_be_dropped():
 
 def test_training_that_stopped_goes_on_when_examples_are_forgotten():
     chains = naive.random_chains(0, K=3, rows=5, examples=6, length=3)
-    problem = Problem(3)
+    problem = ChainProblem(3)
     problem.append(*chains.arrays())
     run = start(problem, 5, C=0.5, tolerance=0.01)
     for _ in range(100):
@@ -759,7 +757,7 @@ def test_settings_may_be_whole_numbers():
 
 
 def test_more_weights_than_can_be_indexed_are_refused():
-    run = DualCoordinateDescent().start(Problem(1000), viterbi)
+    run = DualCoordinateDescent().start(ChainProblem(1000))
     with pytest.raises(ValueError, match="min_count"):
         run.grow(2**22)
 
@@ -773,7 +771,7 @@ def test_examples_without_tokens_are_passed_over():
 
 
 def test_a_problem_without_examples_has_no_gap():
-    run = start(Problem(2), 1)
+    run = start(ChainProblem(2), 1)
     assert run.epoch(np.arange(0)) == 0
     assert run.objective() == (0.0, 0.0, 0.0)
     assert not run.w.any()

@@ -29,8 +29,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
+from spacy_ssvm.chains.scores import CompactWeights
 from spacy_ssvm.schemes import SCHEMES
-from spacy_ssvm.scores import CompactWeights
 
 NAME = RECOGNIZER.name
 WORDS = "abcdefghijkl"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_ssvm.problem import Problem, hamming_costs
+from spacy_ssvm.chains.problem import ChainProblem, hamming_costs
 
 checked = settings(deadline=None, max_examples=100)
 
@@ -49,7 +49,7 @@ def changed(values, place, value):
 )
 def test_bad_costs_are_refused(costs):
     with pytest.raises(ValueError, match=r"^costs"):
-        Problem(3, costs=costs)
+        ChainProblem(3, costs=costs)
 
 
 @pytest.mark.parametrize(
@@ -66,16 +66,16 @@ def test_bad_costs_are_refused(costs):
 )
 def test_bad_legality_is_refused(legality):
     with pytest.raises(ValueError, match=r"^legality"):
-        Problem(3, legality=legality)
+        ChainProblem(3, legality=legality)
 
 
 def test_a_problem_needs_labels():
     with pytest.raises(ValueError, match="label"):
-        Problem(0)
+        ChainProblem(0)
 
 
 def test_costs_are_hamming_and_everything_is_legal_by_default():
-    examples = Problem(3).examples()
+    examples = ChainProblem(3).examples()
     assert examples.costs[:3].tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
     assert not examples.legality.any()
 
@@ -83,7 +83,7 @@ def test_costs_are_hamming_and_everything_is_legal_by_default():
 def test_legality_and_costs_are_kept_as_given():
     costs = np.array([[0, 2, 1], [3, 0, 0], [0.5, 1, 0]])
     legality = changed(np.zeros((5, 3)), (3, 1), -np.inf)
-    examples = Problem(3, costs=costs, legality=legality).examples()
+    examples = ChainProblem(3, costs=costs, legality=legality).examples()
     np.testing.assert_array_equal(examples.costs[:3], costs)
     np.testing.assert_array_equal(examples.legality, legality)
 
@@ -107,7 +107,7 @@ def test_legality_and_costs_are_kept_as_given():
     ],
 )
 def test_bad_starts_are_refused_by_name(name, starts):
-    problem = Problem(3)
+    problem = ChainProblem(3)
     with pytest.raises(ValueError, match=name):
         append(problem, **{name: starts})
     assert problem.number_of_examples == 0
@@ -115,17 +115,17 @@ def test_bad_starts_are_refused_by_name(name, starts):
 
 def test_as_many_tokens_need_features_as_gold():
     with pytest.raises(ValueError, match=r"3 tokens with features, 4 with gold"):
-        append(Problem(3), feature_starts=[0, 2, 2, 4])
+        append(ChainProblem(3), feature_starts=[0, 2, 2, 4])
 
 
 @pytest.mark.parametrize("wrong", [-1, 4, 100])
 def test_gold_has_to_be_a_label_set_that_exists(wrong):
     with pytest.raises(ValueError, match="gold"):
-        append(Problem(3), gold=[0, wrong, 2, 0])
+        append(ChainProblem(3), gold=[0, wrong, 2, 0])
 
 
 def test_a_label_set_may_be_gold_once_it_exists():
-    problem = Problem(3)
+    problem = ChainProblem(3)
     number = problem.label_set([0, 2])
     append(problem, gold=[0, number, 2, 0])
     assert problem.examples().gold.tolist() == [0, number, 2, 0]
@@ -133,11 +133,11 @@ def test_a_label_set_may_be_gold_once_it_exists():
 
 def test_rows_must_not_be_negative():
     with pytest.raises(ValueError, match="rows"):
-        append(Problem(3), rows=[5, 0, -1, 1])
+        append(ChainProblem(3), rows=[5, 0, -1, 1])
 
 
 def test_what_was_refused_leaves_no_trace():
-    problem = Problem(3)
+    problem = ChainProblem(3)
     append(problem)
     before = [array.copy() for array in problem.examples()]
     with pytest.raises(ValueError, match="rows"):
@@ -147,7 +147,7 @@ def test_what_was_refused_leaves_no_trace():
 
 
 def test_appending_nothing_is_allowed():
-    problem = Problem(2)
+    problem = ChainProblem(2)
     assert append(problem, [0], [], [0], []) == range(0)
     assert append(problem, [0], [], [0, 0], []) == range(1)  # an example without tokens
     assert problem.number_of_examples == 1
@@ -156,7 +156,7 @@ def test_appending_nothing_is_allowed():
 @checked
 @given(naive.chains(), st.lists(st.integers(0, 4), max_size=3))
 def test_appending_in_batches_equals_appending_at_once(chains, cuts):
-    at_once, in_batches = Problem(chains.K), Problem(chains.K)
+    at_once, in_batches = ChainProblem(chains.K), ChainProblem(chains.K)
     number = len(chains.features)
     assert append(at_once, *chains.arrays()) == range(number)
     cuts = sorted(min(cut, number) for cut in cuts)
@@ -171,7 +171,7 @@ def test_appending_in_batches_equals_appending_at_once(chains, cuts):
 @checked
 @given(naive.chains())
 def test_the_arrays_are_as_kernels_expect_them(chains):
-    problem = Problem(chains.K)
+    problem = ChainProblem(chains.K)
     append(problem, *chains.arrays())
     problem.label_set(range(chains.K))
     problem.label_set([0])
@@ -192,7 +192,7 @@ def test_the_arrays_are_as_kernels_expect_them(chains):
 
 
 def test_the_first_label_sets_allow_one_label_each_and_the_next_all():
-    problem = Problem(3)
+    problem = ChainProblem(3)
     assert [problem.label_set([k]) for k in range(3)] == [0, 1, 2]
     assert problem.label_set([2, 0, 1]) == problem.any_label == 3
     assert problem.examples().label_sets.tolist() == [
@@ -204,7 +204,7 @@ def test_the_first_label_sets_allow_one_label_each_and_the_next_all():
 
 
 def test_a_label_set_has_one_number():
-    problem = Problem(4)
+    problem = ChainProblem(4)
     number = problem.label_set([1, 3])
     assert problem.label_set([3, 1, 1]) == number
     assert problem.label_set([1, 2]) == number + 1
@@ -213,13 +213,13 @@ def test_a_label_set_has_one_number():
 
 def test_a_label_set_allows_at_least_one_label():
     with pytest.raises(ValueError, match="at least one label"):
-        Problem(3).label_set([])
+        ChainProblem(3).label_set([])
 
 
 @pytest.mark.parametrize("label", [3, -1])
 def test_a_label_set_holds_labels_that_exist(label):
     with pytest.raises((ValueError, IndexError)):
-        Problem(3).label_set([0, label])
+        ChainProblem(3).label_set([0, label])
 
 
 @checked
@@ -228,7 +228,7 @@ def test_a_label_set_costs_the_least_of_its_labels(data):
     K = data.draw(st.integers(1, 4))
     costs = np.array(data.draw(st.lists(st.integers(0, 9), min_size=K * K, max_size=K * K)), float)
     costs = costs.reshape(K, K) * (1 - np.eye(K))
-    problem = Problem(K, costs=costs)
+    problem = ChainProblem(K, costs=costs)
     allowed = data.draw(st.sets(st.integers(0, K - 1), min_size=1))
     number = problem.label_set(sorted(allowed))
     for label in range(K):
@@ -237,12 +237,12 @@ def test_a_label_set_costs_the_least_of_its_labels(data):
 
 
 def test_no_annotation_costs_nothing():
-    problem = Problem(3)
+    problem = ChainProblem(3)
     assert problem.examples().costs[problem.any_label].tolist() == [0, 0, 0]
 
 
 def test_forgetting_examples_takes_their_gold_away():
-    problem = Problem(3)
+    problem = ChainProblem(3)
     append(problem)
     append(problem)
     problem.forget(range(1, 3))
@@ -252,7 +252,7 @@ def test_forgetting_examples_takes_their_gold_away():
 @checked
 @given(st.data(), naive.chains())
 def test_keeping_some_examples_equals_never_having_had_the_others(data, chains):
-    problem, expected = Problem(chains.K), Problem(chains.K)
+    problem, expected = ChainProblem(chains.K), ChainProblem(chains.K)
     append(problem, *chains.arrays())
     numbers = data.draw(st.lists(st.integers(0, len(chains.features) - 1), unique=True))
     problem.keep(np.array(numbers, dtype=np.int64))
@@ -269,5 +269,5 @@ def test_keeping_some_examples_equals_never_having_had_the_others(data, chains):
 
 
 def test_the_number_of_weights():
-    assert Problem(3).number_of_weights(0) == 15
-    assert Problem(3).number_of_weights(7) == 15 + 21
+    assert ChainProblem(3).number_of_weights(0) == 15
+    assert ChainProblem(3).number_of_weights(7) == 15 + 21

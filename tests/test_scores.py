@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spacy_ssvm.problem import Problem
-from spacy_ssvm.scores import (
+from spacy_ssvm.chains.problem import ChainProblem
+from spacy_ssvm.chains.scores import (
     CompactWeights,
     add_costs,
     add_rows,
@@ -27,7 +27,7 @@ whole = st.integers(-3, 3).map(float)
 
 
 def problem_of(chains, costs=None, sets=()):
-    problem = Problem(chains.K, costs=costs)
+    problem = ChainProblem(chains.K, costs=costs)
     for labels in sets:
         problem.label_set(labels)
     problem.append(*chains.arrays())

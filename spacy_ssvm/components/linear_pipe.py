@@ -18,6 +18,7 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.chains.problem import hamming_costs
 from spacy_ssvm.components.slots import Slots, digest
 from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, of_gazetteer, words_of
 from spacy_ssvm.features.clusters import read_clusters
@@ -25,7 +26,6 @@ from spacy_ssvm.features.gazetteers import read_gazetteers
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.model import Model
 from spacy_ssvm.objective import Objective
-from spacy_ssvm.problem import hamming_costs
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.training import Training, objective
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Int, Ints, Keys, Keys2, Rows, kernel, named_tuple
+from spacy_ssvm._jit import Ints, Keys, Rows, kernel
 
 _SMALLEST_TABLE = 16
 _FULL = 2 / 3  # the load above which a table grows
@@ -23,9 +23,6 @@ class Table(NamedTuple):
 
     slots: Keys  #: uint64 [capacity, 2]
     width: int  #: rows of each template in a hashed space, 0 for an exact one
-
-
-TableType = named_tuple(Table, Keys2, Int)
 
 
 def empty_slots(size: int) -> Keys:

@@ -18,15 +18,11 @@ Only constraints that were violated are stored (``working_sets.py``). An epoch m
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spacy_ssvm._jit import (
-    Decoder,
-    DecoderFunction,
-    Flags,
-    Flags1,
     Float,
     Floats,
     Floats1,
@@ -35,23 +31,11 @@ from spacy_ssvm._jit import (
     Ints1,
     Keys,
     Keys1,
-    Void,
     kernel,
     named_tuple,
-    signed_kernel,
+    oracle_kernel,
 )
 from spacy_ssvm.objective import Objective, evaluate, relative_gap
-from spacy_ssvm.problem import Examples, ExamplesType, Problem
-from spacy_ssvm.scores import (
-    add_costs,
-    cost,
-    difference,
-    difference_size,
-    emission_scores,
-    is_annotated,
-    restrict_to_gold,
-    transition_scores,
-)
 from spacy_ssvm.solvers.working_sets import (
     WorkingSets,
     WorkingSetsType,
@@ -62,6 +46,7 @@ from spacy_ssvm.solvers.working_sets import (
     remove_zeros,
     with_room,
 )
+from spacy_ssvm.structure import AnyProblem, FindViolator
 
 _MAX_WEIGHTS = 2**31 - 1  # indices into w are int32
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
@@ -121,11 +106,9 @@ class DualCoordinateDescent:
         if not (np.isfinite(self.tolerance) and self.tolerance >= 0):
             raise ValueError(f"tolerance is {self.tolerance}: it must be a number, at least 0")
 
-    def start(
-        self, problem: Problem, decoder: DecoderFunction, prior: Floats | None = None
-    ) -> "DualCoordinateDescentRun":
+    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "DualCoordinateDescentRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
-        return DualCoordinateDescentRun(self, problem, decoder, prior)
+        return DualCoordinateDescentRun(self, problem, prior)
 
 
 class DualCoordinateDescentRun:
@@ -134,13 +117,11 @@ class DualCoordinateDescentRun:
     def __init__(
         self,
         settings: DualCoordinateDescent,
-        problem: Problem,
-        decoder: DecoderFunction,
+        problem: AnyProblem,
         prior: Floats | None = None,
     ) -> None:
         self.settings = settings
         self.problem = problem
-        self.decoder = decoder
         self.sets = empty_working_sets(0, 0, 0)
         self._order = np.random.default_rng(settings.seed)
         self._converged = False
@@ -159,7 +140,7 @@ class DualCoordinateDescentRun:
 
     @property
     def w(self) -> Floats:
-        """The weights: float64, laid out as in ``problem.py``, with zeros behind them."""
+        """The weights: float64, laid out as its problem says, with zeros behind them."""
         return self._state.w
 
     @property
@@ -185,8 +166,7 @@ class DualCoordinateDescentRun:
     def objective(self) -> Objective:
         """Primal, dual and gap, by inference on all examples with the weights as they are."""
         return evaluate(
-            self.problem.examples(),
-            self.decoder,
+            self.problem,
             self.w,
             C=self.settings.C,
             regularizer=self.regularizer,
@@ -198,8 +178,8 @@ class DualCoordinateDescentRun:
         size = self.problem.number_of_weights(rows)
         if size > _MAX_WEIGHTS:
             raise ValueError(
-                f"{rows} features x {self.problem.K} labels are more weights than can be "
-                f"indexed ({_MAX_WEIGHTS}): raise min_count, or set hash_bits"
+                f"{rows} feature rows make {size} weights, more than can be indexed "
+                f"({_MAX_WEIGHTS}): raise min_count, or set hash_bits"
             )
         examples = self.problem.number_of_examples
         state = self._state
@@ -250,23 +230,19 @@ class DualCoordinateDescentRun:
 
     def _complete_anew(self) -> bool:
         """Choose the completions of partial gold under the weights; whether any changed."""
-        examples = self.problem.examples()
-        changed = np.zeros(len(examples.token_starts) - 1, dtype=bool)
+        changed = np.zeros(self.problem.number_of_examples, dtype=bool)
         if self._completions < _MAX_COMPLETIONS:
-            complete_gold(self.decoder, examples, self.w, changed)
+            self.problem.structure.complete_gold(self.problem.examples(), self.w, changed)
             self._completions += 1
             remove_examples(np.flatnonzero(changed), self.sets, self._state)
         return bool(changed.any())
 
     def _outer_pass(self, order: Ints) -> None:
-        examples = self.problem.examples()
-        lengths = np.diff(examples.token_starts)
-        longest = int(lengths.max(initial=1))
-        most_features = int(np.diff(examples.feature_starts[examples.token_starts]).max(initial=0))
-        entries = 2 * (most_features + longest + 1)
+        structure, examples = self.problem.structure, self.problem.examples()
+        entries = self.problem.most_entries
         done = 0
         while True:
-            done = outer_pass(self.decoder, examples, order, done, self.sets, self._state)
+            done = outer_pass(structure, examples, order, done, entries, self.sets, self._state)
             if done == len(order):
                 break
             self.sets = with_room(self.sets, len(self.sets.newest), entries)
@@ -362,80 +338,43 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: State) -> None:
         _remove_example(i, sets, state)
 
 
-@signed_kernel(Void(Decoder, ExamplesType, Floats1, Flags1))
-def complete_gold(decode: DecoderFunction, examples: Examples, w: Floats, changed: Flags) -> None:
-    """Give each example with partial gold its best completion under w; tell which changed."""
-    K = examples.legality.shape[1]
-    transitions = np.empty((K + 2, K))
-    transition_scores(w, examples.legality, transitions)
-    for i in range(len(changed)):
-        first, last = examples.token_starts[i], examples.token_starts[i + 1]
-        emissions = np.empty((last - first, K))
-        if not is_annotated(examples, i) or not restrict_to_gold(examples, i, emissions):
-            continue
-        emission_scores(examples, i, w, emissions)
-        restrict_to_gold(examples, i, emissions)
-        y = np.empty(last - first, dtype=np.int64)
-        decode(emissions, transitions, y)
-        changed[i] = not np.array_equal(y, examples.completions[first:last])
-        examples.completions[first:last] = y
-
-
-@signed_kernel(Int(Decoder, ExamplesType, Ints1, Int, WorkingSetsType, StateType))
+@oracle_kernel(
+    lambda oracle, examples: Int(oracle, examples, Ints1, Int, Int, WorkingSetsType, StateType)
+)
 def outer_pass(
-    decode: DecoderFunction,
-    examples: Examples,
+    find_violator: FindViolator,
+    examples: Any,
     order: Ints,
     done: int,
+    most_entries: int,
     sets: WorkingSets,
     state: State,
 ) -> int:
     """DCD-Light over order[done:] [CY13 Alg. 2]; return how far the room sufficed."""
-    K = examples.legality.shape[1]
-    transitions = np.empty((K + 2, K))
-    places = np.full(1024, -1, dtype=np.int32)
     scratch = np.empty(16, dtype=np.int64)
+    outcome = np.empty(2)
     for position in range(done, len(order)):
         i = order[position]
-        n = examples.token_starts[i + 1] - examples.token_starts[i]
-        if not is_annotated(examples, i):
-            continue
-        entries = difference_size(examples, i)
-        if not has_room(sets, entries):
+        if not has_room(sets, most_entries):
             return position
-        if len(places) < 2 * entries:
-            places = np.full(2 ** int(np.ceil(np.log2(2 * entries))), -1, dtype=np.int32)
-
-        emissions = np.empty((n, K))
-        transition_scores(state.w, examples.legality, transitions)
-        emission_scores(examples, i, state.w, emissions)
-        gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
-        y = np.empty(n, dtype=np.int64)
-        restricted = emissions.copy()
-        completed = False
         visits = state.visits[i] + 1
-        state.visits[i] = visits
-        early = visits <= _EARLY_VISITS and visits & (visits - 1) == 0
-        if restrict_to_gold(examples, i, restricted) and early:
-            decode(restricted, transitions, y)
-            completed = not np.array_equal(y, gold)
-            gold[:] = y
-        add_costs(examples, i, emissions)
-        decode(emissions, transitions, y)
-
+        complete = visits <= _EARLY_VISITS and visits & (visits - 1) == 0
         start = sets.used[1]
-        size = difference(examples, i, gold, y, sets.indices[start:], sets.values[start:], places)
-        wrong = cost(examples, i, y)
-        violation = wrong
-        for entry in range(start, start + size):
-            violation -= state.w[sets.indices[entry]] * sets.values[entry]
-        if completed and sets.newest[i] >= 0:
+        indices, values = sets.indices[start:], sets.values[start:]
+        size = find_violator(examples, i, state.w, complete, indices, values, outcome)
+        if size < 0:
+            continue
+        state.visits[i] = visits
+        violation = outcome[0]
+        for entry in range(size):
+            violation -= state.w[indices[entry]] * values[entry]
+        if outcome[1] > 0 and sets.newest[i] >= 0:
             # Another completion is another convex problem, which the old constraints do
             # not bound.
             _remove_example(i, sets, state)
         state.violations[i] = max(violation, 0.0)
         if violation - sets.alpha_sums[i] / (2 * state.C) >= state.delta:
-            append(sets, i, size, wrong, state.prior)
+            append(sets, i, size, outcome[0], state.prior)
         if sets.newest[i] >= 0:
             scratch = _update_weight(i, sets, state, scratch)
     return len(order)

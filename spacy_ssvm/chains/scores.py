@@ -1,6 +1,6 @@
 """All that knows weights x features: score tables, costs, feature differences.
 
-Weights come in two forms: the dense vector w of ``problem.py`` while a model learns, and
+Weights come in two forms: the dense vector w of ``examples.py`` while a model learns, and
 compact rows, float32 without zeros, for tagging. Scores are float64 in both cases.
 """
 
@@ -10,18 +10,13 @@ import numpy as np
 
 from spacy_ssvm._jit import (
     Floats,
-    Floats2,
     Ints,
-    Ints1,
     Labels,
-    Labels1,
     Rows,
     Weights,
-    Weights1,
     kernel,
-    named_tuple,
 )
-from spacy_ssvm.problem import Examples
+from spacy_ssvm.chains.examples import Examples
 
 
 class CompactWeights(NamedTuple):
@@ -36,9 +31,6 @@ class CompactWeights(NamedTuple):
     row_starts: Ints  #: int64 [rows + 1]: the first entry of each row
     labels: Labels  #: uint16 [entries]
     weights: Weights  #: float32 [entries]
-
-
-CompactWeightsType = named_tuple(CompactWeights, Floats2, Ints1, Labels1, Weights1)
 
 
 @kernel

@@ -1,48 +1,12 @@
-"""The training problem as contiguous arrays, checked once, to which examples are appended.
-
-An example is a sequence of tokens; a token has feature rows and the set of its allowed
-labels. Weights are one float64 vector w:
-
-    w[p * K + k]                p < K: transition from label p to k; p = K: start with k;
-                                p = K + 1: end with k
-    w[(K + 2) * K + row * K + k]    feature row with label k
-
-Label sets stand for gold annotation, whole or partial: sets 0..K-1 allow one label each,
-set K allows all (no annotation), further ones whatever is asked for.
-"""
+"""Examples of chains, checked once, as contiguous arrays to which more are appended."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    Flags,
-    Flags2,
-    Floats,
-    Floats2,
-    Ints,
-    Ints1,
-    Rows,
-    Rows1,
-    named_tuple,
-)
-
-
-class Examples(NamedTuple):
-    """What kernels read of a problem."""
-
-    token_starts: Ints  #: int64 [examples + 1]: the first token of each example
-    feature_starts: Ints  #: int64 [tokens + 1]: the first feature of each token
-    rows: Rows  #: int32 [features]
-    gold: Ints  #: int64 [tokens]: label sets
-    completions: Ints  #: int64 [tokens]: gold labels; of label sets, those assumed now, or -1
-    label_sets: Flags  #: bool [sets, K]: the labels that a set allows
-    costs: Floats  #: float64 [sets, K]: Delta of a label where the gold is a set
-    legality: Floats  #: float64 [K + 2, K]: 0, or minus infinity for an illegal transition
-
-
-ExamplesType = named_tuple(Examples, Ints1, Ints1, Rows1, Ints1, Ints1, Flags2, Floats2, Floats2)
+from spacy_ssvm._jit import Floats, Ints, Rows
+from spacy_ssvm.chains.examples import Examples
+from spacy_ssvm.chains.oracle import CHAINS
 
 
 def hamming_costs(K: int) -> Floats:
@@ -50,7 +14,7 @@ def hamming_costs(K: int) -> Floats:
     return np.ones((K, K)) - np.eye(K)
 
 
-class Problem:
+class ChainProblem:
     """Examples for chains over K labels.
 
     costs: float64 [K, K], the cost of each (gold, predicted) pair: finite, not negative,
@@ -58,6 +22,8 @@ class Problem:
     legality: float64 [K + 2, K], minus infinity where a transition, start or end is
         illegal, else 0. All are legal by default.
     """
+
+    structure = CHAINS
 
     def __init__(
         self, K: int, *, costs: Floats | None = None, legality: Floats | None = None
@@ -168,6 +134,13 @@ class Problem:
             self._costs,
             self._legality,
         )
+
+    @property
+    def most_entries(self) -> int:
+        """How many entries Phi_i(y) has at most, for any example."""
+        lengths = np.diff(self._token_starts.array)
+        features = np.diff(self._feature_starts.array[self._token_starts.array])
+        return int((2 * (features + lengths + 1)).max(initial=0))
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""

@@ -1,0 +1,1 @@
+"""Chains: label sequences over sentences, as problems for the solvers."""
