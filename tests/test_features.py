@@ -20,7 +20,13 @@ from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
 from spacy_ssvm.features.index import FeatureIndex, find_rows
 from spacy_ssvm.features.resources import Resources
-from spacy_ssvm.features.templates import PRESETS, Template, TemplateError, parse_templates
+from spacy_ssvm.features.templates import (
+    PRESETS,
+    Part,
+    Template,
+    TemplateError,
+    parse_templates,
+)
 
 checked = settings(deadline=None, max_examples=20 if numba.config.DISABLE_JIT else 100)
 
@@ -101,6 +107,27 @@ def test_presets_are_families_of_templates_that_exist(preset):
     assert expanded == texts(*PRESETS[preset])
     assert texts(preset, preset, expanded[3]) == expanded
     assert len(expanded) > 5
+
+
+@pytest.mark.parametrize(("preset", "size"), [("chunking96", 96), ("ner452", 452)])
+def test_the_families_of_martins_et_al_have_as_many_templates_as_theirs(preset, size):
+    assert len(parse(preset)) == size
+
+
+def test_the_runs_of_the_families_share_a_token_with_the_window_of_the_paper():
+    found = {template.parts for template in parse("ner452")}
+    windows = {"tag": (5, 5), "lower": (3, 3), "shape": (3, 3), "case_class": (5, 5)}
+    windows |= {"punctuation": (5, 5), "digit_class": (5, 5)}
+    windows |= {f"{affix}{n}": (3, 3) for affix in ("prefix", "suffix") for n in (1, 2, 3)}
+    expected = {
+        tuple(Part(offset, attribute) for offset in range(first, last + 1))
+        for attribute, (n, window) in windows.items()
+        for first in range(-16, 17)
+        for last in range(first, first + n)
+        if first <= window and last >= -window
+    }
+    assert found == expected
+    assert {t.parts for t in parse("chunking96")} < found
 
 
 @pytest.mark.parametrize(
@@ -479,6 +506,8 @@ def column(table, reader, name):
         ("shape", {"McDonald-90s": "XxXx-dx", "Ab1": "Xxd", "Abcd11": "Xxd", "...": "."}),
         ("case", {"ab": "lower", "AB": "upper", "Ab": "title", "aB": "mixed", "12": None}),
         ("digits", {"12": "all", "1a": "some", "ab": None}),
+        ("case_class", {"Anna": "title", "12": "none"}),
+        ("digit_class", {"12": "all", "1a": "some", "ab": "none"}),
         ("hyphen", {"a-b": "yes", "-a": None, "-": None, "ab": None}),
         ("punctuation", {"?!": "yes", "a.": "no", "1": "no"}),
         (

@@ -22,6 +22,22 @@ MAX_OFFSET = 16
 _PART = re.compile(r"([A-Za-z_][\w.]*)\[(-?\d+)\]")
 _NGRAMS = re.compile(r"ngrams\(\s*([A-Za-z_][\w.]*)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)")
 
+
+def _runs(attribute: str, length: int, reach: int) -> list[str]:
+    """All runs of ``length`` neighbouring tokens, none further away than ``reach``."""
+    return [
+        "+".join(f"{attribute}[{start + j}]" for j in range(length))
+        for start in range(-reach, reach - length + 2)
+    ]
+
+
+def _runs_that_touch(attribute: str, n: int, window: int) -> list[str]:
+    """All runs of 1 to n tokens that share a token with the window."""
+    return [
+        run for length in range(1, n + 1) for run in _runs(attribute, length, window + length - 1)
+    ]
+
+
 #: Families by name.
 PRESETS: dict[str, tuple[str, ...]] = {
     "tagger": (
@@ -71,6 +87,28 @@ PRESETS["ner"] = (
     "hyphen[0]",
     "punctuation[0]",
     "length_class[0]",
+)
+# MSAF11, section 5. Its counts come out exactly, 96 = 65 + 24 + 7 and 452, where a run counts
+# that shares a token with the window, and the two tokens beside for shapes are their pairs' reach.
+PRESETS["chunking96"] = (
+    *_runs_that_touch("tag", 5, 5),
+    *_runs_that_touch("lower", 3, 3),
+    *_runs_that_touch("shape", 2, 1),
+)
+PRESETS["ner452"] = (
+    *PRESETS["chunking96"],
+    *_runs_that_touch("shape", 3, 3),
+    *(
+        run
+        for n in range(1, 4)
+        for affix in (f"prefix{n}", f"suffix{n}")
+        for run in _runs_that_touch(affix, 3, 3)
+    ),
+    *(
+        run
+        for indicator in ("case_class", "punctuation", "digit_class")
+        for run in _runs_that_touch(indicator, 5, 5)
+    ),
 )
 
 
@@ -161,7 +199,6 @@ def _expand(item: str) -> Iterable[str]:
                 f"1 to {2 * window + 1} tokens"
             )
         for length in range(1, n + 1):
-            for start in range(-window, window - length + 2):
-                yield "+".join(f"{attribute}[{start + j}]" for j in range(length))
+            yield from _runs(attribute, length, window)
     else:
         yield item
