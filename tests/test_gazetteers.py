@@ -203,13 +203,13 @@ def blank() -> Language:
 
 def read(nlp: Language, files: Files, attribute: str = "lower") -> Gazetteers:
     """Read files with the tokenizer of a pipeline."""
-    values = partial(words_of, nlp.tokenizer, attribute)
+    values = partial(words_of, nlp, attribute)
     return read_gazetteers(files, values, attribute=attribute)
 
 
 def found(nlp: Language, gazetteers: Gazetteers, text: str) -> dict[str, str]:
     """By type what lies in entries, a letter a token."""
-    (words,) = words_of(nlp.tokenizer, gazetteers.attribute, [text])
+    (words,) = words_of(nlp, gazetteers.attribute, [text])
     starts = np.array([i == 0 for i in range(len(words))], dtype=bool)
     matrix = gazetteers.match(words, starts)
     return {
@@ -313,6 +313,18 @@ def test_whitespace_within_entries_and_texts_is_passed_over(
     gazetteers = read(blank, files)
     assert found(blank, gazetteers, "New York Los Angeles") == {"X": "BEBE"}
     assert found(blank, gazetteers, "New \n York") == {"X": "BE"}
+
+
+def test_reading_adds_nothing_to_the_vocabulary(blank: Language, tmp_path: Path) -> None:
+    files = {"X": plain(tmp_path / "list.txt", "Qwertz Uiop\nAsdfg's\n")}
+    before = set(blank.vocab.strings), {lexeme.text for lexeme in blank.vocab}
+    gazetteers = read(blank, files)
+    assert (set(blank.vocab.strings), {lexeme.text for lexeme in blank.vocab}) == before
+    assert found(blank, gazetteers, "Qwertz Uiop") == {"X": "BE"}
+    with blank.memory_zone():  # one of the user's, which must outlive the reading
+        doc = blank("Yxcvb Uiop")
+        assert found(blank, read(blank, files), "Qwertz Uiop") == {"X": "BE"}
+        assert [token.text for token in doc] == ["Yxcvb", "Uiop"]
 
 
 def test_an_empty_file_is_a_type_without_entries(blank: Language, tmp_path: Path) -> None:

@@ -209,10 +209,8 @@ class LinearPipe(TrainablePipe):
                 )
         lists = None
         if gazetteers:
-            tokenizer = (nlp or Language(self.vocab)).tokenizer
-            lists = read_gazetteers(
-                gazetteers, partial(words_of, tokenizer, attribute), attribute=attribute
-            )
+            values = partial(words_of, nlp or Language(self.vocab), attribute)
+            lists = read_gazetteers(gazetteers, values, attribute=attribute)
             self._check_gazetteer_types(lists.types)
         return Resources(None if clusters is None else read_clusters(clusters), lists)
 

@@ -7,11 +7,13 @@ passed over: a sentence here is the sequence of its other tokens.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.attrs import IDS, ORTH, SENT_START
+from spacy.language import Language
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc, Token
 
@@ -302,12 +304,19 @@ class AttributeReader:
         insert_all(self._slots, orths, np.arange(first, self._number_of_types, dtype=np.uint64))
 
 
-def words_of(tokenizer: Callable[[str], Doc], name: str, texts: Iterable[str]) -> Iterator[Keys]:
-    """The values of a word type attribute of the tokens of each text: uint64 [tokens]."""
+def words_of(nlp: Language, name: str, texts: Iterable[str]) -> list[Keys]:
+    """The values of a word type attribute of the tokens of each text: uint64 [tokens].
+
+    Nothing is added to the vocabulary.
+    """
     of_text = TYPE_ATTRIBUTES[name]
-    for text in texts:
-        values = [of_text(token.text) for token in tokenizer(text) if not token.is_space]
-        yield np.array([hash_string(value) for value in values], dtype=np.uint64)
+    words = []
+    is_in_zone: bool = nlp.vocab.in_memory_zone  # type: ignore[attr-defined]
+    with nullcontext() if is_in_zone else nlp.vocab.memory_zone():
+        for text in texts:
+            values = [of_text(token.text) for token in nlp.tokenizer(text) if not token.is_space]
+            words.append(np.array([hash_string(value) for value in values], dtype=np.uint64))
+    return words
 
 
 def _extension_value(token: Token, name: str) -> int:

@@ -132,7 +132,7 @@ def _match(slots: Keys, words: Keys, starts: Flags, places: np.ndarray) -> None:
 
 def read_gazetteers(
     files: Mapping[str, str | Path],
-    words_of: Callable[[Iterable[str]], Iterator[Keys]],
+    words_of: Callable[[Iterable[str]], list[Keys]],
     *,
     attribute: str = "lower",
 ) -> Gazetteers:
@@ -167,7 +167,7 @@ _ENTRIES_AT_A_TIME = 100_000
 def _add(
     gazetteers: Gazetteers,
     entries: Iterable[tuple[str, str]],
-    words_of: Callable[[Iterable[str]], Iterator[Keys]],
+    words_of: Callable[[Iterable[str]], list[Keys]],
 ) -> None:
     batches: dict[str, list[str]] = {}
     for kind, text in entries:
@@ -184,9 +184,9 @@ def _add_batch(
     gazetteers: Gazetteers,
     kind: str,
     texts: list[str],
-    words_of: Callable[[Iterable[str]], Iterator[Keys]],
+    words_of: Callable[[Iterable[str]], list[Keys]],
 ) -> None:
-    words = list(words_of(texts))
+    words = words_of(texts)
     starts = np.cumsum([0, *map(len, words)]).astype(np.int64)
     gazetteers.add(kind, np.concatenate(words), starts)
 
