@@ -12,12 +12,13 @@ from typing import Any, SupportsIndex
 import numpy as np
 import srsly
 from spacy import util
+from spacy.attrs import ORTH, SPACY
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm._jit import Floats, Ints, Keys
 from spacy_ssvm.chains.problem import hamming_costs
 from spacy_ssvm.components.slots import Slots, digest
 from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, of_gazetteer, words_of
@@ -406,6 +407,16 @@ class LinearPipe(TrainablePipe):
         """Make the vocabulary know what the component writes."""
         for label in labels:
             self.vocab.strings.add(label)
+
+
+def reference_columns(example: Example, attributes: Sequence[int]) -> Keys | None:
+    """The attributes of a reference that has the tokens of the predicted Doc, else None.
+
+    uint64 [tokens, attributes].
+    """
+    predicted: Any = example.predicted.to_array([ORTH, SPACY])
+    reference: Any = example.reference.to_array([ORTH, SPACY, *attributes])
+    return reference[:, 2:] if np.array_equal(predicted, reference[:, :2]) else None
 
 
 def _checked(examples: Any, name: str) -> Iterator[Example]:

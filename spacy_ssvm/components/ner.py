@@ -5,11 +5,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE, ORTH, SPACY
+from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_ssvm._jit import Flags, Ints, Keys
+from spacy_ssvm.components.linear_pipe import reference_columns
 from spacy_ssvm.components.spans import GoldSpans, SpanPipe
 from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT, OUTSIDE, Tokens
 
@@ -52,10 +53,9 @@ class EntityRecognizer(SpanPipe):
         return sorted(found)
 
     def gold_spans(self, example: Example) -> GoldSpans:
-        predicted: Any = example.predicted.to_array([ORTH, SPACY])
-        reference: Any = example.reference.to_array([ORTH, SPACY, ENT_IOB, ENT_TYPE])
-        if np.array_equal(predicted, reference[:, :2]):
-            places, types = reference[:, 2].astype(np.int64), reference[:, 3].copy()
+        columns = reference_columns(example, [ENT_IOB, ENT_TYPE])
+        if columns is not None:
+            places, types = columns[:, 0].astype(np.int64), columns[:, 1].copy()
             places[(types == 0) & (places != MISSING)] = OUT  # blocked tokens too
             return GoldSpans(places, types, 0)
         spans, tags = example.get_aligned_ents_and_ner()

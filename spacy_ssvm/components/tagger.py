@@ -5,20 +5,18 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from spacy.attrs import ORTH, POS, SPACY, TAG
+from spacy.attrs import POS, TAG
 from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
 from spacy.scorer import Scorer
 from spacy.tokens import Doc, Token
 from spacy.training import Example
 
 from spacy_ssvm._jit import Floats, Ints, Keys
-from spacy_ssvm.components.linear_pipe import LinearPipe
+from spacy_ssvm.components.linear_pipe import LinearPipe, reference_columns
 from spacy_ssvm.explanation import Explanation, explain_label
 from spacy_ssvm.model import in_place
 
 ATTRIBUTES = {"TAG": TAG, "POS": POS}
-
-_TOKENS = [ORTH, SPACY]  # what makes two Docs of one text the same tokens
 
 #: What whitespace tokens get; they are no part of the sequence.
 WHITESPACE = {"TAG": "_SP", "POS": "SPACE"}
@@ -160,9 +158,8 @@ class Tagger(LinearPipe):
 
 def _gold_values(example: Example, attribute: int) -> Keys:
     """What the reference says of each predicted token: uint64 [tokens], 0 for nothing."""
-    predicted: Any = example.predicted.to_array(_TOKENS)
-    reference: Any = example.reference.to_array([*_TOKENS, attribute])
-    if np.array_equal(predicted, reference[:, :-1]):
-        return reference[:, -1]  # type: ignore[no-any-return]
+    columns = reference_columns(example, [attribute])
+    if columns is not None:
+        return columns[:, 0]
     aligned = example.get_aligned(attribute)  # type: ignore[arg-type]
     return np.array([value or 0 for value in aligned], dtype=np.uint64)
