@@ -240,6 +240,17 @@ def test_labels_with_hyphens() -> None:
     assert entities(other(Doc(other.vocab, words=words))) == expected
 
 
+@pytest.mark.parametrize("label", ["O", "*"])
+def test_labels_that_stand_for_others_in_costs_are_refused(label: str) -> None:
+    nlp = RECOGNIZER.pipeline()
+    recognizer: Any = nlp.get_pipe(RECOGNIZER.name)
+    with pytest.raises(ValueError, match=f"cannot have the label '{re.escape(label)}'"):
+        recognizer.add_label(label)
+    doc = Doc(nlp.vocab, words=["Ann"], ents=[f"B-{label}"])
+    with pytest.raises(ValueError, match="Rename it"):
+        nlp.initialize(lambda: [Example(nlp.make_doc("Ann"), doc)])
+
+
 def test_add_label_before_training() -> None:
     nlp = RECOGNIZER.pipeline()
     recognizer = recognizer_of(nlp)

@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
-from spacy_ssvm.components.linear_pipe import LinearPipe
+from spacy_ssvm.components.linear_pipe import EVERY, LinearPipe
 from spacy_ssvm.explanation import Explanation, explain_label
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
 from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT, Scheme, Tokens, spans_of
@@ -49,6 +49,13 @@ class SpanPipe(LinearPipe):
     def scheme(self) -> Scheme:
         """How spans become label sequences."""
         return Scheme(self.cfg["scheme"], self.labels)
+
+    def check_label(self, label: str) -> None:
+        if label in ("O", EVERY):
+            raise ValueError(
+                f"{self.name}: spans cannot have the label '{label}': it stands for "
+                f"{'every label' if label == EVERY else 'tokens outside of spans'}. Rename it"
+            )
 
     def chain_labels(self, labels: Sequence[str]) -> Sequence[str]:
         return Scheme(self.cfg["scheme"], labels).labels if labels else ()
