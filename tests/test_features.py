@@ -52,6 +52,8 @@ def texts(*items):
         ("_.is_bold[0]+shape[0]", "_.is_bold[0]+shape[0]"),
         ("lower[0]+lower[0]", "lower[0]"),
         ("lower[-16]+lower[16]", "lower[-16]+lower[16]"),
+        ("gazetteer.WORK OF ART[0]+shape[0]", "gazetteer.WORK OF ART[0]+shape[0]"),
+        ("gazetteer.creative-work[1]", "gazetteer.creative-work[1]"),
     ],
 )
 def test_templates_are_printed_in_one_order(written, printed):
@@ -81,6 +83,7 @@ def test_ngrams_are_written_out():
     runs = ["lower[-1]", "lower[0]", "lower[1]", "lower[-1]+lower[0]", "lower[0]+lower[1]"]
     assert texts("ngrams(lower, 2, 1)") == runs
     assert texts("ngrams( _.bold,1 , 0 )") == ["_.bold[0]"]
+    assert texts("ngrams(gazetteer.WORK OF ART, 1, 0)") == ["gazetteer.WORK OF ART[0]"]
 
 
 @pytest.mark.parametrize("window", range(5))

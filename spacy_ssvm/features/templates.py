@@ -19,8 +19,9 @@ from dataclasses import dataclass
 #: The largest distance of a part from the current token.
 MAX_OFFSET = 16
 
-_PART = re.compile(r"([A-Za-z_][\w.]*)\[(-?\d+)\]")
-_NGRAMS = re.compile(r"ngrams\(\s*([A-Za-z_][\w.]*)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)")
+_NAME = r"([A-Za-z_][^\[\]()+,]*)"  # types of gazetteers have all kinds of names
+_PART = re.compile(_NAME + r"\[(-?\d+)\]")
+_NGRAMS = re.compile(r"ngrams\(\s*" + _NAME + r"\s*,\s*(\d+)\s*,\s*(\d+)\s*\)")
 
 
 def _runs(attribute: str, length: int, reach: int) -> list[str]:
