@@ -96,6 +96,13 @@ def test_decoders_of_an_empty_sequence():
     assert scores.tolist() == [0.0]
 
 
+@pytest.mark.parametrize("n", [0, 2])
+@pytest.mark.parametrize("k", [0, -1])
+def test_fewer_than_one_of_the_best_is_refused(n, k):
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        k_best(np.zeros((n, 2)), np.zeros((4, 2)), k)
+
+
 @checked
 @given(tables())
 def test_decoders_leave_the_score_tables_alone(drawn):

@@ -99,7 +99,10 @@ def k_best(emissions: Floats, transitions: Floats, k: int) -> tuple[Ints, Floats
 
     Returns (sequences int64 [m, n], scores float64 [m]), where m <= k is the number of
     sequences with a score above minus infinity. All sequences are different.
+    Raises ValueError where k is below 1.
     """
+    if k < 1:
+        raise ValueError("k must be at least 1")
     n, K = emissions.shape
     if n == 0:
         return np.zeros((1, 0), dtype=np.int64), np.zeros(1)
