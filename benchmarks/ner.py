@@ -9,18 +9,33 @@ compiled before:
     ssvm        ssvm_ner with its default templates, scheme and C
     crfsuite-*  python-crfsuite on the same features and scheme
     spacy       spaCy's own ner, as `init config` sets it up, given twenty times the time
-    without ... ssvm_ner less one family of templates (with --ablation)
+
+With --costs:
+
+    missed ...  ssvm_ner where a missed token of an entity costs so much. The table has the one
+                that is best on dev; precision and recall on dev are shown for all
+
+With --ablation:
+
+    without ... ssvm_ner less one family of templates
+    with ...    ssvm_ner and one more:
+                clusters    of the words of train and dev, from the words beside them
+                gazetteers  those of this project, English
+                pos         predicted by ssvm_tagger, trained on the treebank in ud_en_ewt or
+                            ud_pt_bosque without the fifth of train that it tags
 
 Needs the extra `bench`.
 """
 
 import argparse
+import tempfile
 import time
 from pathlib import Path
 
 import peers
 import spacy
 import srsly
+from clusters import write_clusters
 from spacy.tokens import Doc
 from spacy.training import Example, biluo_to_iob, iob_to_biluo
 from wasabi import msg
@@ -33,6 +48,7 @@ from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.training import Training
 
 EPOCHS = 10
+PARTS = ("train", "dev", "test")
 CORPORA = {
     "en": ("uner_en_ewt/en_ewt-ud-{}.iob2", {"word": 1, "span": 2}),
     "pt": ("uner_pt_bosque/pt_bosque-ud-{}.iob2", {"word": 1, "span": 2}),
@@ -43,6 +59,20 @@ FAMILIES = {
     "shapes": ("shape", "case", "digits", "hyphen", "punctuation", "length"),
     "context": (),
 }
+CLUSTERS = ("ngrams(cluster6, 2, 1)", "ngrams(cluster10, 1, 1)")
+GAZETTEERS = {
+    kind: str(Path(__file__).parent.parent / "assets" / "gazetteers" / f"{kind}.txt")
+    for kind in ("PER", "LOC", "ORG", "MISC")
+}
+TAGS = ("ngrams(tag, 3, 2)", "tag[0]+lower[0]", "tag[0]+shape[0]")
+TREEBANKS = {
+    "en": "ud_en_ewt/en_ewt-ud-train.conllu",
+    "pt": "ud_pt_bosque/pt_bosque-ud-train.conllu",
+    "wnut17": "ud_en_ewt/en_ewt-ud-train.conllu",
+}
+FOLDS = 5
+TAGGER_EPOCHS = 5
+MISSED = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0)  # 1 is the default
 
 
 def read(data: Path, corpus: str, part: str) -> peers.Labelled:
@@ -60,14 +90,41 @@ def read(data: Path, corpus: str, part: str) -> peers.Labelled:
     ]
 
 
-def examples_of(nlp: spacy.Language, sentences: peers.Labelled) -> list[Example]:
+def docs_of(nlp: spacy.Language, sentences: peers.Labelled) -> list[Doc]:
+    return [Doc(nlp.vocab, words=words) for words, _ in sentences]
+
+
+def examples_of(docs: list[Doc], sentences: peers.Labelled) -> list[Example]:
     return [
-        Example(
-            Doc(nlp.vocab, words=words),
-            Doc(nlp.vocab, words=words, ents=biluo_to_iob(labels)),
-        )
-        for words, labels in sentences
+        Example(doc, Doc(doc.vocab, words=words, ents=biluo_to_iob(labels)))
+        for doc, (words, labels) in zip(docs, sentences, strict=True)
     ]
+
+
+def add_tags(nlp: spacy.Language, treebank: Path, docs: dict[str, list[Doc]]) -> None:
+    """Tag the Docs of all parts, those of train by taggers that have not learned from them."""
+    tagged = [
+        make_doc(nlp.vocab, treebank, sentence, word=1, span=None, tag=3)
+        for sentence in (
+            [token for token in sentence if token.columns[0].isdigit()]
+            for sentence in read_sentences(treebank)
+        )
+    ]
+    tasks = [([*docs["dev"], *docs["test"]], set())]
+    for fold in (docs["train"][i::FOLDS] for i in range(FOLDS)):
+        tasks.append((fold, {doc.text for doc in fold}))
+    for task, unseen in tasks:
+        examples = [
+            Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc)
+            for doc in tagged
+            if doc.text not in unseen
+        ]
+        tagger = nlp.create_pipe("ssvm_tagger")
+        tagger.initialize(lambda examples=examples: examples)
+        for _ in range(TAGGER_EPOCHS):
+            tagger.update(examples)
+        for _ in tagger.pipe(task, batch_size=1000):
+            pass
 
 
 def spans_of(labels: list[str]) -> set[tuple[int, int, str]]:
@@ -86,20 +143,29 @@ def spans_of(labels: list[str]) -> set[tuple[int, int, str]]:
     return spans
 
 
-def f1(predicted: list[list[str]], sentences: peers.Labelled) -> float:
+def precision_recall_f1(
+    predicted: list[list[str]], sentences: peers.Labelled
+) -> tuple[float, float, float]:
     right = found = gold = 0
     for labels, (_, gold_labels) in zip(predicted, sentences, strict=True):
         ours, theirs = spans_of(labels), spans_of(gold_labels)
         right, found, gold = right + len(ours & theirs), found + len(ours), gold + len(theirs)
-    return 200 * right / (found + gold) if found + gold else 0.0
+    return (
+        100 * right / max(found, 1),
+        100 * right / max(gold, 1),
+        200 * right / max(found + gold, 1),
+    )
 
 
-def tagged_f1(pipe, nlp: spacy.Language, sentences: peers.Labelled) -> float:
-    docs = pipe.pipe([Doc(nlp.vocab, words=words) for words, _ in sentences], batch_size=1000)
-    labels = [
-        iob_to_biluo([f"{t.ent_iob_}-{t.ent_type_}".rstrip("-") for t in doc]) for doc in docs
+def f1(predicted: list[list[str]], sentences: peers.Labelled) -> float:
+    return precision_recall_f1(predicted, sentences)[2]
+
+
+def labels_of(pipe, docs: list[Doc]) -> list[list[str]]:
+    return [
+        iob_to_biluo([f"{t.ent_iob_}-{t.ent_type_}".rstrip("-") for t in doc])
+        for doc in pipe.pipe(docs, batch_size=1000)
     ]
-    return f1(labels, sentences)
 
 
 def default_templates() -> tuple[Template, ...]:
@@ -118,26 +184,53 @@ def without(family: str) -> list[str]:
     ]
 
 
-def run_ssvm(data: Path, corpus: str, templates: list[str]) -> dict:
-    train, dev, test = (read(data, corpus, part) for part in ("train", "dev", "test"))
+def run_ssvm(
+    data: Path, corpus: str, *, resources: dict | None = None, tagged: bool = False, **settings
+) -> dict:
+    """Train and score ssvm_ner.
+
+    resources: for ``initialize``. tagged: whether the Docs have predicted tags; to predict
+    them is not part of the times.
+    """
+    sentences = {part: read(data, corpus, part) for part in PARTS}
     nlp = spacy.blank("en")
-    ner = nlp.add_pipe("ssvm_ner", config={"templates": templates})
-    examples = examples_of(nlp, train)
+    docs = {part: docs_of(nlp, sentences[part]) for part in PARTS}
+    if tagged:
+        add_tags(nlp, data / TREEBANKS[corpus], docs)
+    ner = nlp.add_pipe("ssvm_ner", config=settings)
+    examples = examples_of(docs["train"], sentences["train"])
     learning = peers.Timer(Training, "epoch")
     everything = peers.Timer(LinearPipe, "update")
     start = time.perf_counter()
-    nlp.initialize(lambda: examples)
+    ner.initialize(lambda: examples, nlp=nlp, **(resources or {}))
     initialize = time.perf_counter() - start
     for _ in range(EPOCHS):
         ner.update(examples)
+    precision, recall, dev = precision_recall_f1(labels_of(ner, docs["dev"]), sentences["dev"])
     return {
-        "dev": tagged_f1(ner, nlp, dev),
-        "test": tagged_f1(ner, nlp, test),
+        "dev": dev,
+        "dev precision": precision,
+        "dev recall": recall,
+        "test": f1(labels_of(ner, docs["test"]), sentences["test"]),
         "features": initialize + everything.seconds - learning.seconds,
         "learning": learning.seconds,
-        "speed": peers.tagging_speed(ner, nlp, test),
+        "speed": peers.tagging_speed(ner, nlp, sentences["test"]),
         **peers.saved(nlp, "ssvm_ner"),
     }
+
+
+def run_with_clusters(data: Path, corpus: str) -> dict:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "clusters.txt"
+        write_clusters((w for part in PARTS[:2] for w, _ in read(data, corpus, part)), file)
+        return run_ssvm(
+            data, corpus, templates=["ner", *CLUSTERS], resources={"clusters": str(file)}
+        )
+
+
+def run_with_gazetteers(data: Path, corpus: str) -> dict:
+    templates = ["ner", "ngrams(gazetteer, 2, 1)"]
+    return run_ssvm(data, corpus, templates=templates, resources={"gazetteers": GAZETTEERS})
 
 
 def run_crfsuite(data: Path, corpus: str, system: str) -> dict:
@@ -147,38 +240,62 @@ def run_crfsuite(data: Path, corpus: str, system: str) -> dict:
 
 
 def run_spacy(data: Path, corpus: str, budget: float) -> dict:
-    train, dev, test = (read(data, corpus, part) for part in ("train", "dev", "test"))
-    nlp, learning = peers.train_spacy("ner", examples_of(spacy.blank("en"), train), budget)
+    sentences = {part: read(data, corpus, part) for part in PARTS}
+    blank = spacy.blank("en")
+    examples = examples_of(docs_of(blank, sentences["train"]), sentences["train"])
+    nlp, learning = peers.train_spacy("ner", examples, budget)
     sizes = [peers.saved(nlp, name) for name in nlp.pipe_names]
     return {
-        "dev": tagged_f1(nlp, nlp, dev),
-        "test": tagged_f1(nlp, nlp, test),
+        "dev": f1(labels_of(nlp, docs_of(nlp, sentences["dev"])), sentences["dev"]),
+        "test": f1(labels_of(nlp, docs_of(nlp, sentences["test"])), sentences["test"]),
         "features": 0.0,
         "learning": learning,
-        "speed": peers.tagging_speed(nlp, nlp, test),
+        "speed": peers.tagging_speed(nlp, nlp, sentences["test"]),
         "MB": sum(size["MB"] for size in sizes),
         "load": sum(size["load"] for size in sizes),
     }
 
 
 SYSTEMS = {
-    "ssvm": lambda data, corpus, _: run_ssvm(data, corpus, ["ner"]),
+    "ssvm": lambda data, corpus, _: run_ssvm(data, corpus),
     "crfsuite-ap": lambda data, corpus, _: run_crfsuite(data, corpus, "crfsuite-ap"),
     "crfsuite-lbfgs": lambda data, corpus, _: run_crfsuite(data, corpus, "crfsuite-lbfgs"),
     "spacy": run_spacy,
 }
-ABLATION = {
-    f"without {family}": lambda data, corpus, _, family=family: run_ssvm(
-        data, corpus, without(family)
+COSTS = {
+    f"missed {missed:g}": lambda data, corpus, _, missed=missed: run_ssvm(
+        data, corpus, costs={"*": {"O": missed}}
     )
-    for family in FAMILIES
+    for missed in MISSED
 }
+ABLATION = {
+    **{
+        f"without {family}": lambda data, corpus, _, family=family: run_ssvm(
+            data, corpus, templates=without(family)
+        )
+        for family in FAMILIES
+    },
+    "with clusters": lambda data, corpus, _: run_with_clusters(data, corpus),
+    "with gazetteers": lambda data, corpus, _: run_with_gazetteers(data, corpus),
+    "with pos": lambda data, corpus, _: run_ssvm(
+        data, corpus, templates=["ner", *TAGS], tagged=True
+    ),
+}
+EVERYTHING = {**SYSTEMS, **COSTS, **ABLATION}
 
 
 def show(corpus: str, results: dict[str, dict]) -> None:
-    peers.show(f"{corpus}, entity F1", results)
-    ours = results["ssvm"]
-    if lbfgs := results.get("crfsuite-lbfgs"):
+    curve = {name: result for name, result in results.items() if name in COSTS}
+    best = max(curve, key=lambda name: curve[name]["dev"], default=None)
+    chosen = {name: r for name, r in results.items() if name not in curve or name == best}
+    peers.show(f"{corpus}, entity F1", chosen)
+    if curve:
+        columns = ("dev precision", "dev recall", "dev")
+        rows = [(name, *(f"{r[c]:.1f}" for c in columns)) for name, r in curve.items()]
+        msg.table(rows, header=("cost", *columns[:2], "dev F1"), aligns=("l", *"rrr"), divider=True)
+        msg.info(f"best on dev: {best}")
+    ours = results.get("ssvm")
+    if ours and (lbfgs := results.get("crfsuite-lbfgs")):
         ratio = lbfgs["learning"] / ours["learning"]
         msg.info(f"learning in 1/{ratio:.0f} of the time of CRFsuite's L-BFGS")
 
@@ -190,21 +307,22 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the corpora")
     parser.add_argument("--corpora", nargs="+", default=[*CORPORA], choices=[*CORPORA])
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
-    parser.add_argument("--ablation", action="store_true", help="leave out families of templates")
+    parser.add_argument("--costs", action="store_true", help="vary the cost of a missed token")
+    parser.add_argument("--ablation", action="store_true", help="vary the families of templates")
     parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
-    parser.add_argument("--only", choices=[*SYSTEMS, *ABLATION], help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=[*EVERYTHING], help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     compile_kernels()
     if options.only:
-        system = (SYSTEMS | ABLATION)[options.only]
+        system = EVERYTHING[options.only]
         peers.print_result(system(options.data, options.corpora[0], options.budget))
         return
+    asked = [system for system in SYSTEMS if system not in options.skip]
+    asked += [*COSTS] * options.costs + [*ABLATION] * options.ablation
     for corpus in options.corpora:
         results: dict[str, dict] = {}
-        for system in (*SYSTEMS, *(ABLATION if options.ablation else ())):
-            if system in options.skip:
-                continue
+        for system in asked:
             msg.info(f"{corpus}: {system}")
             ours = results.get("ssvm", {"features": 0.0, "learning": 0.0})
             budget = str(20 * (ours["features"] + ours["learning"]))
