@@ -44,8 +44,12 @@ def in_process(script: str, arguments: list[str]) -> dict:
 
 def print_result(result: dict) -> None:
     """For ``in_process``: adds the peak of the process's memory."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    print("\n" + json.dumps({**result, "peak": peak}))
+    print("\n" + json.dumps({**result, "peak": peak_of_memory()}))
+
+
+def peak_of_memory() -> float:
+    """The most memory that this process has had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 
 
 def show(title: str, results: dict[str, dict]) -> None:

@@ -315,6 +315,16 @@ def test_whitespace_within_entries_and_texts_is_passed_over(
     assert found(blank, gazetteers, "New \n York") == {"X": "BE"}
 
 
+def test_what_is_read_has_no_room_to_spare(blank: Language, tmp_path: Path) -> None:
+    entries = [f"name{i} street{i}" for i in range(300)]
+    gazetteers = read(blank, {"X": plain(tmp_path / "list.txt", "\n".join(entries))})
+    assert gazetteers.slots.nbytes <= 24 * 2 * len(entries) + 16
+    assert found(blank, gazetteers, "in name7 street7")["X"] == ".BE"
+    before = gazetteers.slots.copy()
+    gazetteers.trim()
+    np.testing.assert_array_equal(np.sort(gazetteers.slots, axis=0), np.sort(before, axis=0))
+
+
 def test_reading_adds_nothing_to_the_vocabulary(blank: Language, tmp_path: Path) -> None:
     files = {"X": plain(tmp_path / "list.txt", "Qwertz Uiop\nAsdfg's\n")}
     before = set(blank.vocab.strings), {lexeme.text for lexeme in blank.vocab}

@@ -1,8 +1,8 @@
 """Gazetteers: lists of names by type, found in text by longest match.
 
 An entry is a sequence of tokens. The table holds a hash of each of its prefixes, with a
-bit for each type that it is a whole entry of: 24 bytes or so for each prefix, whatever the
-length of the words. From each token on the longest entry of a type is taken, and the search
+bit for each type that it is a whole entry of: 24 bytes for each prefix, whatever the length
+of the words. From each token on the longest entry of a type is taken, and the search
 goes on behind it.
 """
 
@@ -50,11 +50,18 @@ class Gazetteers:
         starts: int64 [entries + 1].
         """
         if self._size + len(words) > _FULL * len(self.slots):
-            slots = empty_slots(max(self._size + len(words), 2 * self._size))
-            _move(self.slots, slots)
-            self.slots = slots
+            self._resize(max(self._size + len(words), 2 * self._size))
         bit = np.uint64(1 << self.types.index(kind))
         self._size += _insert(self.slots, words, starts, bit)
+
+    def trim(self) -> None:
+        """Give back the room for further entries."""
+        self._resize(self._size)
+
+    def _resize(self, size: int) -> None:
+        slots = empty_slots(size)
+        _move(self.slots, slots)
+        self.slots = slots
 
     def match(self, words: Keys, starts: Flags) -> np.ndarray:
         """Where tokens lie in entries: uint8 [tokens, types], 0 or BEGIN ... SINGLE.
@@ -158,6 +165,7 @@ def read_gazetteers(
         _add(gazetteers, ((kind, line.strip()) for line in _lines(path)), words_of)
     for path in patterns:
         _add(gazetteers, _patterns(path), words_of)
+    gazetteers.trim()
     return gazetteers
 
 
