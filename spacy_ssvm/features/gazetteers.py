@@ -14,7 +14,7 @@ import numpy as np
 import srsly
 
 from spacy_ssvm._jit import Flags, Keys, kernel
-from spacy_ssvm.features.index import empty_slots, find_slot
+from spacy_ssvm.features.index import empty_slots, find_slot, move
 
 MAX_TYPES = 32
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -60,7 +60,7 @@ class Gazetteers:
 
     def _resize(self, size: int) -> None:
         slots = empty_slots(size)
-        _move(self.slots, slots)
+        move(self.slots, slots)
         self.slots = slots
 
     def match(self, words: Keys, starts: Flags) -> np.ndarray:
@@ -96,15 +96,6 @@ def _insert(slots: Keys, words: Keys, starts: np.ndarray, bit: int) -> int:
         if slot >= 0:
             slots[slot, 1] |= bit
     return added
-
-
-@kernel
-def _move(slots: Keys, new_slots: Keys) -> None:
-    for i in range(len(slots)):
-        if slots[i, 0] != np.uint64(0):
-            slot = find_slot(new_slots, slots[i, 0])
-            new_slots[slot, 0] = slots[i, 0]
-            new_slots[slot, 1] = slots[i, 1]
 
 
 @kernel

@@ -107,13 +107,21 @@ def insert_all(slots: Keys, keys: Keys, payloads: Keys) -> None:
 
 
 @kernel
-def _count(
-    slots: Keys, counts: Rows, keys: Keys, row_keys: Keys, row_templates: Rows, state: Ints
-) -> None:
+def move(slots: Keys, new_slots: Keys) -> None:
+    """Insert all that one table holds into another."""
+    for i in range(len(slots)):
+        if slots[i, 0] != np.uint64(0):
+            slot = find_slot(new_slots, slots[i, 0])
+            new_slots[slot, 0] = slots[i, 0]
+            new_slots[slot, 1] = slots[i, 1]
+
+
+@kernel
+def _count(slots: Keys, keys: Keys, row_keys: Keys, row_templates: Rows, state: Ints) -> None:
     """Count keys [tokens, T]; a key whose count reaches the minimum gets the next row.
 
-    A payload is row + 1, or 0 for a key still below the minimum. counts int32 [capacity]
-    belong to the slots; row_keys and row_templates get the key and template of new rows.
+    A payload, read as signed, is row + 1, or minus the count of a key still below the minimum.
+    row_keys and row_templates get the key and template of new rows.
     state: keys in the table, rows, minimum count.
     """
     tokens, T = keys.shape
@@ -126,23 +134,15 @@ def _count(
             if slots[slot, 0] == np.uint64(0):
                 slots[slot, 0] = key
                 state[0] += 1
-            if slots[slot, 1] == np.uint64(0):
-                counts[slot] += 1
-                if counts[slot] >= state[2]:
+            payload = np.int64(slots[slot, 1])
+            if payload <= 0:
+                payload -= 1
+                if -payload >= state[2]:
                     row_keys[state[1]] = key
                     row_templates[state[1]] = m
                     state[1] += 1
-                    slots[slot, 1] = np.uint64(state[1])
-
-
-@kernel
-def _move(slots: Keys, counts: Rows, new_slots: Keys, new_counts: Rows) -> None:
-    for i in range(len(slots)):
-        if slots[i, 0] != np.uint64(0):
-            slot = find_slot(new_slots, slots[i, 0])
-            new_slots[slot, 0] = slots[i, 0]
-            new_slots[slot, 1] = slots[i, 1]
-            new_counts[slot] = counts[i]
+                    payload = state[1]
+                slots[slot, 1] = np.uint64(payload)
 
 
 class FeatureIndex:
@@ -156,7 +156,6 @@ class FeatureIndex:
 
     def __init__(self, templates: int, *, min_count: int = 1, hash_bits: int | None = None) -> None:
         self._slots = empty_slots(0)
-        self._counts = np.zeros(len(self._slots), dtype=np.int32)
         self._state = np.array([0, 0, min_count], dtype=np.int64)
         self._row_keys = np.zeros(0, dtype=np.uint64)
         self._row_templates = np.zeros(0, dtype=np.int32)
@@ -196,15 +195,13 @@ class FeatureIndex:
         needed = int(self._state[0]) + keys.size
         if needed > _FULL * len(self._slots):
             slots = empty_slots(max(needed, 2 * int(self._state[0])))
-            counts = np.zeros(len(slots), dtype=np.int32)
-            _move(self._slots, self._counts, slots, counts)
-            self._slots, self._counts = slots, counts
-        _count(self._slots, self._counts, keys, self._row_keys, self._row_templates, self._state)
+            move(self._slots, slots)
+            self._slots = slots
+        _count(self._slots, keys, self._row_keys, self._row_templates, self._state)
 
     def load(self, keys: Keys, templates: Rows) -> None:
         """Start an empty exact index with rows 0..n-1 for these keys."""
         self._slots = empty_slots(len(keys))
-        self._counts = np.zeros(len(self._slots), dtype=np.int32)
         self._row_keys = keys.copy()
         self._row_templates = templates.astype(np.int32)
         insert_all(self._slots, keys, np.arange(1, len(keys) + 1, dtype=np.uint64))
