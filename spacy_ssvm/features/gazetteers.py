@@ -2,8 +2,8 @@
 
 An entry is a sequence of tokens. The table holds a hash of each of its prefixes, with a
 bit for each type that it is a whole entry of: 24 bytes for each prefix, whatever the length
-of the words. From each token on the longest entry of a type is taken, and the search
-goes on behind it.
+of the words. From each token on the longest entry of a type is taken, and the search goes on
+behind it.
 """
 
 import gzip
