@@ -75,6 +75,7 @@ class Model:
 
     templates: what makes a feature.
     labels: the names of the labels, in the order of the columns of all score tables.
+    whole_docs: whether a Doc is one sequence, whatever sentence boundaries it has.
     """
 
     def __init__(
@@ -83,7 +84,9 @@ class Model:
         *,
         labels: Sequence[str] = (),
         resources: Resources = NO_RESOURCES,
+        whole_docs: bool = False,
     ) -> None:
+        self.whole_docs = whole_docs
         self.define(templates, labels, resources)
 
     def define(
@@ -101,7 +104,7 @@ class Model:
         self.labels = tuple(labels)
         self.resources = resources
         names = {part.attribute for t in self.templates for part in t.parts}
-        self.reader = AttributeReader(names, resources)
+        self.reader = AttributeReader(names, resources, whole_docs=self.whole_docs)
         self.compiled = compile_templates(self.templates, self.reader.names)
         K = len(self.labels)
         self.set_weights(
@@ -308,7 +311,7 @@ class Model:
             raise ModelFileError(f"the bytes are not those of a whole model: {error}") from error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_bytes, (self.to_bytes(),)
+        return _from_bytes, (self.whole_docs, self.to_bytes())
 
     def _header(self) -> dict[str, Any]:
         return {
@@ -375,8 +378,8 @@ class Model:
         return self
 
 
-def _from_bytes(data: bytes) -> Model:
-    return Model(()).from_bytes(data)
+def _from_bytes(whole_docs: bool, data: bytes) -> Model:
+    return Model((), whole_docs=whole_docs).from_bytes(data)
 
 
 def _read_arrays(folder: Path, header: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ from spacy.attrs import IDS
 from spacy.tokens import Doc, Token
 
 from spacy_ssvm.features import attributes as reading
-from spacy_ssvm.features.attributes import ATTRIBUTES, AttributeReader, is_attribute
+from spacy_ssvm.features.attributes import ATTRIBUTES, SPACES, AttributeReader, is_attribute
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
 from spacy_ssvm.features.index import FeatureIndex, find_rows
@@ -518,6 +518,7 @@ def column(table, reader, name):
             {"a": "1", "abcd": "4", "abcde": "5-6", "abcdefg": "7-9", "x" * 10: "10+"},
         ),
         ("like_num", {"12": "True", "ab": None}),
+        ("space_before", {"first": None, "second": "space", "third": "space"}),
     ],
 )
 def test_the_attributes_of_words(nlp, name, values):
@@ -627,10 +628,18 @@ def drawn_docs(draw):
     found = []
     for _ in range(draw(st.integers(1, 4))):
         tokens = draw(
-            st.lists(st.tuples(words, starts, st.sampled_from(["A", "B", ""])), max_size=6)
+            st.lists(
+                st.tuples(words, starts, st.sampled_from(["A", "B", ""]), st.booleans()),
+                max_size=6,
+            )
         )
-        doc = Doc(VOCAB, words=[word for word, _, _ in tokens], tags=[tag for _, _, tag in tokens])
-        for token, (_, start, _) in zip(doc, tokens, strict=True):
+        doc = Doc(
+            VOCAB,
+            words=[word for word, _, _, _ in tokens],
+            spaces=[space for _, _, _, space in tokens],
+            tags=[tag for _, _, tag, _ in tokens],
+        )
+        for token, (_, start, _, _) in zip(doc, tokens, strict=True):
             token.is_sent_start = start
         found.append(doc)
     return found
@@ -673,14 +682,62 @@ def test_sentences_are_the_words_between_starts(docs):
 @checked
 @given(drawn_docs())
 def test_docs_are_read_alike_alone_and_in_batches(docs):
-    reader = AttributeReader(["lower", "tag", "shape"])
-    together = reader.read(docs)
+    names = ["lower", "tag", "shape", "space_before"]
+    together = AttributeReader(names).read(docs)
     for d, doc in enumerate(docs):
-        alone = AttributeReader(["lower", "tag", "shape"]).read([doc])
+        alone = AttributeReader(names).read([doc])
         first, last = together.doc_sentences[d : d + 2]
         bounds = together.sentence_starts[first : last + 1]
         np.testing.assert_array_equal(alone.sentence_starts, bounds - bounds[0])
         np.testing.assert_array_equal(alone.attributes, together.attributes[bounds[0] : bounds[-1]])
+
+
+@checked
+@given(drawn_docs())
+def test_whole_docs_are_one_sentence_each(docs):
+    reader = AttributeReader(["lower"], whole_docs=True)
+    table = reader.read(docs)
+    words_of_docs = [[token for token in doc if not token.text.isspace()] for doc in docs]
+    sizes = [len(tokens) for tokens in words_of_docs if tokens]
+    assert table.sentence_starts.tolist() == [0, *np.cumsum(sizes).tolist()]
+    for doc in docs:
+        bare = Doc(VOCAB, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
+        np.testing.assert_array_equal(reader.inputs(doc), reader.inputs(bare))
+
+
+@checked
+@given(drawn_docs())
+def test_what_lies_before_a_word(docs):
+    def between(doc, i):
+        start = i
+        while start and doc[start - 1].text.isspace():
+            start -= 1
+        blanks = [token.text for token in doc[start:i]]
+        if any("\n\n" in text for text in blanks):
+            return "paragraph"
+        if blanks:
+            return "spaces"
+        return None if i == 0 else "space" if doc[i - 1].whitespace_ else "none"
+
+    reader = AttributeReader(["tag", "space_before"])
+    places = [(doc, i) for doc in docs for i in range(len(doc)) if not doc[i].text.isspace()]
+    expected = [between(doc, i) for doc, i in places]
+    numbers = column(reader.read(docs), reader, "space_before")
+    assert [SPACES[number] or None for number in numbers] == expected
+    assert [reader.text_value("space_before", doc, i) for doc, i in places] == expected
+
+
+@pytest.mark.parametrize(
+    ("blank", "value"),
+    [
+        (" ", "spaces"), ("\t", "spaces"), ("\u00a0", "spaces"),
+        ("\n", "line"), (" \r\n ", "line"), ("\u2028", "line"),
+        ("\n\n", "paragraph"), ("\r\n \r\n", "paragraph"), ("\n\n\n", "paragraph"),
+    ],
+)  # fmt: skip
+def test_kinds_of_whitespace(nlp, blank, value):
+    reader = AttributeReader(["space_before"])
+    assert reader.text_value("space_before", Doc(nlp.vocab, words=["a", blank, "b"]), 2) == value
 
 
 def test_a_start_on_whitespace_moves_on_to_the_next_word(nlp):

@@ -3,7 +3,8 @@
 An attribute is a word type's own (a function of its text, computed once per type and
 kept in a bounded cache), or the token's (any spaCy token attribute, any extension). Its
 value is a 64-bit hash or number; 0 means that the token lacks it. Whitespace tokens are
-passed over: a sentence here is the sequence of its other tokens.
+passed over: a sentence here is the sequence of its other tokens, and what is left of the
+whitespace is the attribute ``space_before``.
 """
 
 import threading
@@ -12,7 +13,7 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
-from spacy.attrs import IDS, ORTH, SENT_START
+from spacy.attrs import IDS, ORTH, SENT_START, SPACY
 from spacy.language import Language
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc, Token
@@ -90,15 +91,20 @@ CLUSTER_ATTRIBUTES = {f"cluster{n}": n for n in CLUSTER_LENGTHS}
 #: Where a token lies in gazetteer entries: of all types together, or of one (with ".TYPE").
 GAZETTEER = "gazetteer"
 
+#: What lies between a token and the word before it: a number of SPACES.
+SPACE_BEFORE = "space_before"
+SPACES = ("", "none", "space", "spaces", "line", "paragraph")  # the first word has no value
+_WHITESPACE_TOKEN = SPACES.index("spaces")
+
 #: The names that are not spaCy's own, for messages.
-ATTRIBUTES = (*TYPE_ATTRIBUTES, *CLUSTER_ATTRIBUTES, GAZETTEER)
+ATTRIBUTES = (*TYPE_ATTRIBUTES, *CLUSTER_ATTRIBUTES, SPACE_BEFORE, GAZETTEER)
 
 _EXTENSION = "_."
 
 
 def is_attribute(name: str) -> bool:
     """Whether templates may use the name."""
-    if name in TYPE_ATTRIBUTES or name in CLUSTER_ATTRIBUTES:
+    if name in TYPE_ATTRIBUTES or name in CLUSTER_ATTRIBUTES or name == SPACE_BEFORE:
         return True
     if name.startswith(_EXTENSION):
         return name != _EXTENSION
@@ -134,15 +140,41 @@ def sentence_firsts(starts: Flags, doc_starts: Ints, kept: Ints) -> Ints:
     return np.flatnonzero(np.diff(np.cumsum(starts)[kept], prepend=0))
 
 
+def spaces_before(spaces: Keys, whitespace: Ints, kept: Ints, doc_starts: Ints) -> Keys:
+    """What lies before each word, as numbers of SPACES: uint64 [tokens].
+
+    spaces: uint64 [tokens], 1 where a space follows the token.
+    whitespace: int64 [tokens], 0 for words, for the others what they are.
+    kept: int64 [words], the tokens that are not whitespace.
+    """
+    before = np.ones(len(spaces), dtype=np.int64)
+    before[1:] += spaces[:-1].astype(np.int64)
+    before[doc_starts[:-1][doc_starts[:-1] < len(spaces)]] = 0
+    blanks = np.flatnonzero(whitespace)
+    blanks = blanks[blanks < kept[-1]] if len(kept) else blanks[:0]
+    words = kept[np.searchsorted(kept, blanks)]
+    same_doc = words < doc_starts[np.searchsorted(doc_starts, blanks, side="right")]
+    np.maximum.at(before, words[same_doc], whitespace[blanks[same_doc]])
+    return before.astype(np.uint64)
+
+
 class AttributeReader:
     """Reads attributes by name. Safe to use from several threads.
 
     ``names`` gives the order of the columns: attributes of word types, of tokens,
     extensions, and gazetteers.
+    whole_docs: whether Docs are read as one sentence each, whatever boundaries they have.
     """
 
-    def __init__(self, names: Iterable[str], resources: Resources = NO_RESOURCES) -> None:
+    def __init__(
+        self,
+        names: Iterable[str],
+        resources: Resources = NO_RESOURCES,
+        *,
+        whole_docs: bool = False,
+    ) -> None:
         names = sorted(names)
+        self._whole_docs = whole_docs
         self._clusters, self._gazetteers = resources
         self._of_type = [n for n in names if n in TYPE_ATTRIBUTES or n in CLUSTER_ATTRIBUTES]
         extensions = [n for n in names if n.startswith(_EXTENSION)]
@@ -153,7 +185,9 @@ class AttributeReader:
         if self._gazetteers is not None and self._of_gazetteer:
             self._of_type.append(self._gazetteers.attribute)  # a last column, to match by
         self._extensions = [name[len(_EXTENSION) :] for name in extensions]
-        self._columns = [ORTH, SENT_START, *(IDS[name.upper()] for name in of_token)]
+        columns = [SPACY if name == SPACE_BEFORE else IDS[name.upper()] for name in of_token]
+        self._columns = [ORTH, SENT_START, *columns]
+        self._space_before = 2 + of_token.index(SPACE_BEFORE) if SPACE_BEFORE in of_token else None
         self._lock = threading.Lock()
         self._forget_types()
 
@@ -166,14 +200,17 @@ class AttributeReader:
         doc_starts = np.zeros(len(docs) + 1, dtype=np.int64)
         np.cumsum([len(columns) for columns in inputs], out=doc_starts[1:])
         columns: Keys = np.concatenate(inputs)
-        of_type, is_word = self._types(columns[:, 0], doc_starts, docs)
-        kept = np.flatnonzero(is_word)
+        of_type, whitespace = self._types(columns[:, 0], doc_starts, docs)
+        kept = np.flatnonzero(whitespace == 0)
         all_kept = len(kept) == len(columns)
 
         firsts = sentence_firsts(columns[:, 1] == 1, doc_starts, kept)
         sentence_starts = np.append(firsts, len(kept)).astype(np.int64)
         doc_sentences = np.searchsorted(kept[firsts], doc_starts).astype(np.int64)
 
+        if self._space_before is not None:
+            spaces = columns[:, self._space_before]
+            columns[:, self._space_before] = spaces_before(spaces, whitespace, kept, doc_starts)
         attributes = of_type
         if columns.shape[1] > 2:
             attributes = np.hstack((of_type, columns[:, 2:]))
@@ -205,6 +242,8 @@ class AttributeReader:
     def inputs(self, doc: Doc) -> Keys:
         """All that features see of a Doc: uint64 [tokens, ORTH, SENT_START, annotations]."""
         columns: Any = doc.to_array(self._columns).reshape(len(doc), len(self._columns))
+        if self._whole_docs:
+            columns[:, 1] = 0
         if not self._extensions:
             return columns  # type: ignore[no-any-return]
         values = [[_extension_value(token, n) for n in self._extensions] for token in doc]
@@ -223,6 +262,9 @@ class AttributeReader:
             return None if value is None else str(value)
         if of_gazetteer(name):
             return self._gazetteer_value(name, doc, i)
+        if name == SPACE_BEFORE:
+            tokens = AttributeReader([name]).read([doc])
+            return SPACES[int(tokens.attributes[np.searchsorted(tokens.positions, i), 0])] or None
         number = int(doc.to_array([IDS[name.upper()]])[i])
         if not number:
             return None
@@ -251,11 +293,11 @@ class AttributeReader:
     def _forget_types(self) -> None:
         self._slots = empty_slots(CACHED_TYPES)
         self._values = np.zeros((0, len(self._of_type)), dtype=np.uint64)
-        self._is_word = np.zeros(0, dtype=bool)
+        self._whitespace = np.zeros(0, dtype=np.int64)
         self._number_of_types = 0
 
-    def _types(self, orths: Keys, doc_starts: Ints, docs: Sequence[Doc]) -> tuple[Keys, np.ndarray]:
-        """The type attributes of tokens with these orths, and which are not whitespace.
+    def _types(self, orths: Keys, doc_starts: Ints, docs: Sequence[Doc]) -> tuple[Keys, Ints]:
+        """The type attributes of tokens with these orths, and which whitespace they are.
 
         The cache is keyed by the orth, a hash of the text alone, and adds no strings: it
         outlives a memory zone without harm.
@@ -273,7 +315,7 @@ class AttributeReader:
                     places = np.flatnonzero(types < 0)[first]
                 self._remember(new, places, doc_starts, docs)
                 find_payloads(self._slots, orths, types)
-            return self._values.take(types, axis=0), self._is_word.take(types)
+            return self._values.take(types, axis=0), self._whitespace.take(types)
 
     def _remember(self, orths: Keys, places: Ints, doc_starts: Ints, docs: Sequence[Doc]) -> None:
         owners = np.searchsorted(doc_starts, places, side="right") - 1
@@ -290,7 +332,7 @@ class AttributeReader:
                 length = CLUSTER_ATTRIBUTES[name]
                 found = [self._cluster(text, length) for text in texts]
             values[:, j] = [0 if value is None else hash_string(value) for value in found]
-        is_word = np.array([not text.isspace() for text in texts], dtype=bool)
+        whitespace = np.array([_whitespace(text) for text in texts], dtype=np.int64)
         first = self._number_of_types
         if len(orths) > CACHED_TYPES:
             self._slots = empty_slots(len(orths))
@@ -298,10 +340,17 @@ class AttributeReader:
         if self._number_of_types > len(self._values):
             room = 2 * self._number_of_types
             self._values = np.resize(self._values, (room, values.shape[1]))
-            self._is_word = np.resize(self._is_word, room)
+            self._whitespace = np.resize(self._whitespace, room)
         self._values[first : self._number_of_types] = values
-        self._is_word[first : self._number_of_types] = is_word
+        self._whitespace[first : self._number_of_types] = whitespace
         insert_all(self._slots, orths, np.arange(first, self._number_of_types, dtype=np.uint64))
+
+
+def _whitespace(text: str) -> int:
+    """Which of SPACES a whitespace token is, by the lines that end in it; 0 for a word."""
+    if not text.isspace():
+        return 0
+    return _WHITESPACE_TOKEN + min(len(f"{text}.".splitlines()) - 1, 2)
 
 
 def words_of(nlp: Language, name: str, texts: Iterable[str]) -> list[Keys]:
