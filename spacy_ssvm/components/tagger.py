@@ -8,12 +8,12 @@ import numpy as np
 from spacy.attrs import POS, TAG
 from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
 from spacy.scorer import Scorer
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_ssvm._jit import Floats, Ints, Keys
-from spacy_ssvm.components.linear_pipe import LinearPipe, reference_columns
-from spacy_ssvm.explanation import Explanation, explain_label
+from spacy_ssvm._jit import Ints, Keys
+from spacy_ssvm.components.linear_pipe import reference_columns
+from spacy_ssvm.components.tokens import TokenPipe
 from spacy_ssvm.model import in_place
 
 ATTRIBUTES = {"TAG": TAG, "POS": POS}
@@ -28,7 +28,7 @@ def tagger_score(examples: Iterable[Example], *, attribute: str, **kwargs: Any) 
     return scores
 
 
-class Tagger(LinearPipe):
+class Tagger(TokenPipe):
     """Writes ``token.tag`` or ``token.pos``.
 
     Sentences are label sequences: those of the Doc, where it has boundaries, else the
@@ -128,32 +128,6 @@ class Tagger(LinearPipe):
         for doc, tags in zip(docs, predictions, strict=True):
             if len(doc):
                 doc.from_array(attribute, tags)  # type: ignore[arg-type]
-
-    # Confidence and reasons
-
-    def scores(self, doc: Doc) -> Floats:
-        """How sure the model is of the best label of each token: float64 [tokens].
-
-        The margin between the best label sequence of the sentence and the best one with
-        another label at this token, in units of the model's scores: comparable within a
-        model, not calibrated. 0 for whitespace; infinite where there is but one label.
-        Tags that the Doc has already are not taken into account.
-        """
-        self._require_trainable()
-        self._sync()
-        labels, tokens = self.model.predict([doc])
-        sentences = np.arange(len(tokens.sentence_starts) - 1)
-        return in_place(self.model.margins(tokens, labels, sentences), tokens, fill=0.0)
-
-    def explain(self, doc: Doc, token: int | Token) -> Explanation:
-        """Why a token gets its label, and not the next best: a table that adds up.
-
-        token: the token, or its index in the Doc.
-        """
-        self._require_trainable()
-        self._sync()
-        i = token.i if isinstance(token, Token) else range(len(doc))[token]
-        return explain_label(self.model, doc, i)
 
 
 def _gold_values(example: Example, attribute: int) -> Keys:
