@@ -73,6 +73,54 @@ def make_tagger(
 
 
 @Language.factory(
+    "ssvm_senter",
+    assigns=["token.is_sent_start"],
+    default_config={
+        "templates": ["senter"],
+        "min_count": 1,
+        "hash_bits": None,
+        "costs": {},
+        "solver": DEFAULT_SOLVER,
+        "overwrite": False,
+        "scorer": {"@scorers": "spacy.senter_scorer.v1"},
+    },
+    default_score_weights={"sents_f": 1.0, "sents_p": 0.0, "sents_r": 0.0},
+)
+def make_senter(
+    nlp: Language,
+    name: str,
+    templates: list[str],
+    min_count: int,
+    hash_bits: int | None,
+    costs: dict[str, dict[str, float]],
+    solver: Any,
+    overwrite: bool,
+    scorer: Callable[..., Any] | None,
+) -> Any:
+    """Make a sentence recognizer. Settings not named here are those of ``ssvm_tagger``.
+
+    costs: by "start" and "inside": {"start": {"inside": 2.0}} makes a missed start cost 2.
+    overwrite: whether to replace sentence boundaries that a Doc has already.
+    """
+    from spacy_ssvm.components.senter import SentenceRecognizer
+    from spacy_ssvm.components.settings import check_rows, read_templates
+    from spacy_ssvm.model import Model
+
+    check_rows(name, min_count, hash_bits)
+    return SentenceRecognizer(
+        nlp.vocab,
+        Model(read_templates(name, templates), whole_docs=True),
+        name,
+        solver=solver,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        costs=costs,
+        scorer=scorer,
+        overwrite=overwrite,
+    )
+
+
+@Language.factory(
     "ssvm_ner",
     assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
     default_config={

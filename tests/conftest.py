@@ -189,6 +189,28 @@ Yes .
 [Very small birds]NP [can fly]VP far .
 """
 
+PARAGRAPHS = """
+He met Dr. Smith at noon. | They talked for an hour.
+the price was 3.50 | too much for me | i went home
+Is it late? | It is. | Go home!
+She asked "Why?" and left. | Nobody knew why.
+We saw Mr. Brown, Mrs. Green and Dr. White. | Dr. Brown was away.
+Wait... what is that? | It is a bird. | No... it is a kite.
+Yahoo! is a company. | So is IBM.
+Thanks | Peter
+Dear Anne, | the train leaves at 5 p.m. on Friday. | Bring a book.
+It rained. | And then it rained again. | We stayed in.
+He lives on St. James St. near the park. | It is quiet.
+The U.S. won. | The U.K. lost. | Both played well.
+I like tea. | you like coffee. | who likes milk?
+Oh no! | Not again! | Stop it, Peter!
+( It was dark. ) | ( Nobody came. ) | We left.
+1. Mix the flour. | 2. Add water. | 3. Bake for 20 minutes.
+See p. 5 and p. 6. | Then read p. 7.
+Hi Mary, | how are you? | Best, | John
+The end
+"""
+
 _SPAN = re.compile(r"\[([^]]+)\](\w+)|(\S+)")
 
 
@@ -222,6 +244,30 @@ def chunk_examples(vocab: Vocab, text: str = CHUNKS, key: str = "chunks") -> lis
         reference.spans[key] = [Span(reference, *span) for span in spans]
         examples.append(Example(make_doc(vocab, words), reference))
     return examples
+
+
+def paragraph_examples(vocab: Vocab, text: str = PARAGRAPHS) -> list[Example]:
+    """Examples with sentence boundaries, written as |, a line each."""
+    tokenizer = spacy.blank("en").tokenizer
+    examples = []
+    for line in text.strip().splitlines():
+        sentences = [tokenizer(sentence) for sentence in line.split(" | ")]
+        words = [token.text for sentence in sentences for token in sentence]
+        spaces = [
+            bool(token.whitespace_) or token.i == len(sentence) - 1
+            for sentence in sentences
+            for token in sentence
+        ]
+        spaces[-1] = False
+        starts = [token.i == 0 for sentence in sentences for token in sentence]
+        reference = Doc(vocab, words=words, spaces=spaces, sent_starts=starts)
+        examples.append(Example(Doc(vocab, words=words, spaces=spaces), reference))
+    return examples
+
+
+def start_of_each_token(doc: Doc) -> list[str]:
+    """Whether a sentence starts at the token, nothing where it is not known."""
+    return ["" if token.is_sent_start is None else str(token.is_sent_start) for token in doc]
 
 
 def entity_of_each_token(doc: Doc) -> list[str]:
@@ -324,8 +370,16 @@ COMPONENTS = [
         config=EAGER,
         variation={"threshold": 1e-6},
     ),
+    Component(
+        "ssvm_senter",
+        examples=paragraph_examples,
+        annotations=start_of_each_token,
+        score="sents_f",
+        config=EAGER,
+        overwriting={"overwrite": True},
+    ),
 ]
-TAGGER, RECOGNIZER, CHUNKER = COMPONENTS
+TAGGER, RECOGNIZER, CHUNKER, SENTER = COMPONENTS
 
 
 @pytest.fixture(scope="session", params=COMPONENTS, ids=lambda component: component.factory)

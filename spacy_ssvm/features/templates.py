@@ -89,6 +89,32 @@ PRESETS["ner"] = (
     "punctuation[0]",
     "length_class[0]",
 )
+PRESETS["senter"] = (
+    "ngrams(lower, 2, 2)",
+    "orth[0]",
+    "orth[-1]",
+    "suffix3[-1]",
+    "suffix3[0]",
+    "ngrams(shape, 3, 2)",
+    "shape_full[0]",
+    "length_class[-1]",
+    "lower[-2]+lower[-1]+case[0]",
+    "lower[-1]+case[0]",
+    "lower[-1]+shape[0]",
+    "shape[-1]+lower[0]",
+    "punctuation[-2]+punctuation[-1]+punctuation[0]",
+    "case[-1]+case[0]+case[1]",
+    "space_before[-1]",
+    "space_before[0]",
+    "space_before[1]",
+    "space_before[0]+lower[-1]",
+    "space_before[0]+lower[0]",
+    "space_before[0]+case[0]",
+    "space_before[0]+shape[-1]+shape[0]",
+    "space_before[0]+lower[-1]+case[0]",
+    "space_before[-1]+lower[-1]+space_before[0]",
+    "space_before[-1]+lower[-1]+space_before[0]+case[0]",
+)
 # MSAF11, section 5. Its counts come out exactly, 96 = 65 + 24 + 7 and 452, where a run counts
 # that shares a token with the window, and the two tokens beside for shapes are their pairs' reach.
 PRESETS["chunking96"] = (
