@@ -4,7 +4,8 @@ spaCy imports this file in every process that makes a pipeline, whether it uses 
 not: it imports nothing but spaCy's own modules, and the rest inside the functions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
@@ -282,3 +283,30 @@ def make_training_log(output_file: str | None = None) -> Callable[..., Any]:
     from spacy_ssvm.components.training_log import make_training_log
 
     return make_training_log(output_file)
+
+
+def make_annotated_corpus(
+    path: Path | None,
+    annotations: list[str],
+    annotated_path: Path | None = None,
+    gold_preproc: bool = False,
+    max_length: int = 0,
+    limit: int = 0,
+    augmenter: Callable[..., Any] | None = None,
+) -> Callable[[Language], Iterable[Any]]:
+    """Make the reader ``spacy_ssvm.AnnotatedCorpus.v1``: see its settings."""
+    from spacy.errors import Errors
+
+    from spacy_ssvm.components.annotated_corpus import AnnotatedCorpus
+
+    if path is None:
+        raise ValueError(Errors.E913)
+    return AnnotatedCorpus(
+        path,
+        annotations,
+        annotated_path=annotated_path,
+        gold_preproc=gold_preproc,
+        max_length=max_length,
+        limit=limit,
+        augmenter=augmenter,
+    )

@@ -117,25 +117,25 @@ def _gold_labels(example: Example) -> Ints:
 
     A sentence that starts with whitespace starts with its first word.
     """
-    predicted: Any = example.predicted.to_array([ORTH, SPACY, IS_SPACE])
-    reference: Any = example.reference.to_array([ORTH, SPACY])
-    marks = _marks(example.reference)
-    if not np.array_equal(predicted[:, :2], reference):
-        marks = _aligned(example, marks)
+    marks = aligned_marks(example)
     labels = np.where(marks == IS_INSIDE, INSIDE, -1)
     if marks[1:].any():  # spaCy marks the first token in any case
-        words = np.flatnonzero(predicted[:, 2] == 0)
+        words = np.flatnonzero(example.predicted.to_array([IS_SPACE]).ravel() == 0)
         firsts = sentence_firsts(marks == IS_START, np.array([0, len(marks)]), words)
         labels[words[firsts]] = START
     return labels
 
 
-def _aligned(example: Example, marks: Ints) -> Ints:
-    """The marks of the reference at the predicted tokens.
+def aligned_marks(example: Example) -> Ints:
+    """The marks of the reference at the predicted tokens: int64 [tokens].
 
     The first of the tokens that a reference token is split into may be a start, the others
     are not; of a token in whose middle a sentence starts, nothing is known.
     """
+    marks = _marks(example.reference)
+    tokens: Any = [ORTH, SPACY]
+    if np.array_equal(example.predicted.to_array(tokens), example.reference.to_array(tokens)):
+        return marks
     to_reference, to_predicted = example.alignment.x2y, example.alignment.y2x
     aligned = np.zeros(len(example.predicted), dtype=np.int64)
     for i in range(len(aligned)):

@@ -1,0 +1,185 @@
+"""The reader ``spacy_ssvm.AnnotatedCorpus.v1``: a corpus whose Docs are annotated already.
+
+What a component reads from the Docs must be there when it learns, and be as wrong as it
+will be in use: annotations of a model that has seen the corpus are too good. The command
+``jackknife`` writes those of models that have not; here they are put on the predicted
+side of the examples, while the references keep the gold annotations.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.attrs import ENT_IOB, ENT_TYPE, LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TAG
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Corpus, Example
+from spacy.training.corpus import FILE_TYPE, walk_corpus
+from spacy.vocab import Vocab
+
+from spacy_ssvm.components.senter import aligned_marks
+
+#: What can be carried over to the predicted Docs, and where Docs keep it.
+ANNOTATIONS: dict[str, tuple[int, ...]] = {
+    "TAG": (TAG,),
+    "POS": (POS,),
+    "MORPH": (MORPH,),
+    "LEMMA": (LEMMA,),
+    "SENT_START": (SENT_START,),
+    "ENTS": (ENT_IOB, ENT_TYPE),
+}
+
+_BEGIN, _INSIDE = 3, 1  # values of ENT_IOB
+
+
+class FiledDoc(NamedTuple):
+    """A Doc, and where it comes from."""
+
+    file: Path
+    number: int  #: in the file, from 1
+    doc: Doc
+
+    def __str__(self) -> str:
+        return f"{self.file}, Doc {self.number}"
+
+
+def read_docs(path: str | Path, vocab: Vocab) -> Iterator[FiledDoc]:
+    """The Docs of a .spacy file, or of all those in a folder. Empty Docs are left out."""
+    for file in walk_corpus(path, FILE_TYPE):
+        for number, doc in enumerate(DocBin().from_disk(file).get_docs(vocab), start=1):
+            if len(doc):
+                yield FiledDoc(file, number, doc)
+
+
+class AnnotatedCorpus(Corpus):
+    """Like spaCy's ``Corpus``, but the predicted Docs carry annotations.
+
+    path: the gold corpus, a .spacy file or a folder of them.
+    annotations: which, of ANNOTATIONS.
+    annotated_path: a corpus of the same Docs that holds the annotations to carry over;
+        None for the gold corpus itself.
+    gold_preproc, max_length, limit, augmenter: as in ``spacy.Corpus.v1``.
+
+    Annotations that do not align with the tokens of the predicted Doc are left out. Raises
+    ValueError for annotations that do not exist, and where the corpora differ.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        annotations: Sequence[str],
+        *,
+        annotated_path: str | Path | None = None,
+        gold_preproc: bool = False,
+        max_length: int = 0,
+        limit: int = 0,
+        augmenter: Callable[[Language, Example], Iterable[Example]] | None = None,
+    ) -> None:
+        super().__init__(
+            path,
+            gold_preproc=gold_preproc,
+            max_length=max_length,
+            limit=limit,
+            augmenter=augmenter,
+        )
+        unknown = [name for name in annotations if name not in ANNOTATIONS]
+        if unknown or not annotations:
+            raise ValueError(
+                f"spacy_ssvm.AnnotatedCorpus.v1: {unknown or 'nothing'} cannot be carried over. "
+                f"Choose annotations from {', '.join(ANNOTATIONS)}"
+            )
+        self.annotations = tuple(annotations)
+        self.annotated_path = annotated_path
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """The examples."""
+        columns: Any = [column for name in self.annotations for column in ANNOTATIONS[name]]
+        for gold, annotated in islice(self._pairs(nlp.vocab), self.limit or None):
+            values = annotated.to_array(columns).reshape(len(gold), len(columns))
+            for part in self._parts(gold):
+                reference = gold if len(part) == len(gold) else part.as_doc()
+                example = self._make_example(nlp, reference, self.gold_preproc)
+                for augmented in self.augmenter(nlp, example):
+                    self._annotate(augmented, columns, values[part.start : part.end].copy())
+                    yield augmented
+
+    def _pairs(self, vocab: Vocab) -> Iterator[tuple[Doc, Doc]]:
+        """The gold Docs, and the Docs that hold the annotations."""
+        if self.annotated_path is None:
+            yield from ((gold.doc, gold.doc) for gold in read_docs(self.path, vocab))
+            return
+        pairs = zip_longest(read_docs(self.path, vocab), read_docs(self.annotated_path, vocab))
+        for gold, annotated in pairs:
+            if gold is None or annotated is None:
+                raise ValueError(
+                    f"{self.path if gold is None else self.annotated_path} ends before "
+                    f"{gold or annotated}: the gold and the annotated corpus must hold the "
+                    "same Docs in the same order"
+                )
+            if not _same_tokens(gold.doc, annotated.doc):
+                raise ValueError(
+                    f"{annotated} has other tokens than {gold}, '{_beginning(annotated.doc)}' "
+                    f"and '{_beginning(gold.doc)}': the gold and the annotated corpus must hold "
+                    "the same Docs in the same order"
+                )
+            yield gold.doc, annotated.doc
+
+    def _parts(self, gold: Doc) -> list[Span]:
+        """What becomes an example of its own, as in ``spacy.Corpus.v1``."""
+        has_sentences = gold.has_annotation("SENT_START")
+        if self.gold_preproc and has_sentences:
+            return list(gold.sents)
+        if self.gold_preproc or not self.max_length or len(gold) < self.max_length:
+            return [gold[:]]
+        sentences = gold.sents if has_sentences else ()
+        return [sentence for sentence in sentences if len(sentence) < self.max_length]
+
+    def _annotate(self, example: Example, columns: Any, values: Any) -> None:
+        """Annotate the predicted Doc.
+
+        values: uint64 [tokens of the reference, columns].
+        """
+        reference = example.reference
+        if len(values) != len(reference):
+            raise ValueError(
+                "spacy_ssvm.AnnotatedCorpus.v1: the augmenter has changed the number of tokens: "
+                f"'{_beginning(reference)}' cannot be annotated"
+            )
+        if ENT_IOB in columns and values[0, columns.index(ENT_IOB)] == _INSIDE:
+            values[0, columns.index(ENT_IOB)] = _BEGIN  # the entity began in another part
+        words = [token.text for token in reference]
+        spaces = [bool(token.whitespace_) for token in reference]
+        source = Doc(reference.vocab, words=words, spaces=spaces).from_array(columns, values)
+        if _same_tokens(example.predicted, source):
+            example.predicted.from_array(columns, values)
+        else:
+            _carry_over(Example(example.predicted, source), self.annotations)
+
+
+def _carry_over(example: Example, annotations: Iterable[str]) -> None:
+    """Annotate the predicted Doc as the reference is, where their tokens align."""
+    predicted, source = example.predicted, example.reference
+    for name in annotations:
+        columns: Any = ANNOTATIONS[name]
+        if name == "ENTS":
+            known = source.has_annotation("ENT_IOB")
+            entities = example.get_aligned_spans_y2x(source.ents, allow_overlap=False)
+            predicted.set_ents(entities, default="outside" if known else "missing")
+        elif name == "SENT_START":
+            marks: Any = aligned_marks(example).astype(np.uint64)
+            predicted.from_array(columns, marks)
+        else:
+            aligned = [value or 0 for value in example.get_aligned(name)]
+            values: Any = np.array(aligned, dtype=np.uint64)
+            predicted.from_array(columns, values)
+
+
+def _same_tokens(one: Doc, other: Doc) -> bool:
+    tokens: Any = [ORTH, SPACY]
+    return np.array_equal(one.to_array(tokens), other.to_array(tokens))
+
+
+def _beginning(doc: Doc) -> str:
+    return doc.text if len(doc.text) <= 60 else f"{doc.text[:57]}..."
