@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.cli._util import app
+from spacy.cli._util import app, import_code, parse_config_overrides
 
 ssvm = typer.Typer(
     name="ssvm",
@@ -122,3 +122,55 @@ def convert(
     msg.table(
         rows, header=("file", "sentences", "tokens", "spans"), aligns=("l", *"rrr"), divider=True
     )
+
+
+@ssvm.command(
+    "jackknife", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def jackknife(
+    context: typer.Context,
+    config: Annotated[Path, typer.Argument(help="A config, as for spacy train", exists=True)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The .spacy file to write")],
+    folds: Annotated[int, typer.Option(help="How many models to train")] = 10,
+    component: Annotated[
+        list[str] | None,
+        typer.Option(help="Train only this one (may be repeated), not the whole pipeline"),
+    ] = None,
+    code: Annotated[
+        Path | None, typer.Option("--code", "-c", help="Python file to import before", exists=True)
+    ] = None,
+) -> None:
+    """Annotate the training corpus by models that have not seen what they annotate.
+
+    Each model is trained on all folds but one, as spacy train does, and annotates that one.
+    Settings can be given as for spacy train. For the reader spacy_ssvm.AnnotatedCorpus.v1.
+
+    Example: python -m spacy ssvm jackknife tagger.cfg --output corpus/train-tagged.spacy
+    --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
+    """
+    from spacy.tokens import Doc
+    from spacy.util import load_config
+    from tqdm import tqdm
+    from wasabi import msg
+
+    from spacy_ssvm.components.jackknife import Jackknife, write_docs
+
+    if output.suffix != ".spacy" or output.exists():
+        reason = "exists" if output.exists() else "must end in .spacy"
+        msg.fail("Cannot jackknife", f"the output, {output}, {reason}", exits=1)
+    import_code(code)
+    try:
+        settings = load_config(config, overrides=parse_config_overrides(context.args))
+        knife = Jackknife(settings, folds=folds, components=component or ())
+    except ValueError as error:
+        msg.fail("Cannot jackknife", str(error), exits=1)
+    docs: list[Doc] = list(knife.gold)
+    rows = []
+    for fold in tqdm(knife.run(), total=folds, unit="fold"):
+        docs[fold.number :: folds] = fold.docs
+        scores = ("-" if x is None else f"{100 * x:.2f}" for x in fold.scores.values())
+        rows.append((fold.number + 1, len(fold.docs), sum(map(len, fold.docs)), *scores))
+    write_docs(output, docs)
+    header = ("fold", "Docs", "tokens", *fold.scores)
+    msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
+    msg.good(f"Annotated {len(docs)} Docs", str(output))

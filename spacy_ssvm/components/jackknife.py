@@ -1,0 +1,161 @@
+"""Annotates a corpus by models that have not seen what they annotate: jackknifing.
+
+The Docs are dealt out to folds. For each fold the pipeline of a config is trained on the
+other folds and annotates this one, so that the annotations are as good, or as bad, as
+those of new text. ``AnnotatedCorpus`` reads them beside the gold corpus.
+"""
+
+import io
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spacy import util
+from spacy.language import Language
+from spacy.scorer import Scorer
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import DIR_MODEL_BEST, train
+from spacy.vocab import Vocab
+from thinc.api import Config
+
+from spacy_ssvm.components.annotated_corpus import read_docs
+
+
+class Fold(NamedTuple):
+    """The Docs that one model has annotated."""
+
+    number: int  #: from 0; of k folds, it has each k-th Doc from this one on
+    docs: list[Doc]
+    scores: dict[str, float | None]  #: of these Docs: those that training is judged by
+
+
+class Jackknife:
+    """The folds of the training corpus of a config.
+
+    config: as for ``spacy train``.
+    folds: how many, at least 2.
+    components: the names of those to train; none stand for the whole pipeline.
+
+    ``gold`` holds the Docs, but for empty ones. Raises ValueError where the config has no
+    such components, or no corpus that can be dealt out, and for too many folds.
+    """
+
+    def __init__(self, config: Config, *, folds: int, components: Sequence[str] = ()) -> None:
+        self.config = config.interpolate()
+        self.folds = folds
+        if components:
+            _keep_components(self.config, components)
+        reader = self._reader("train_corpus")
+        self._by_sentence = bool(reader.get("gold_preproc"))
+        if reader.get("annotated_path"):
+            raise ValueError(
+                "the training corpus has an annotated_path, whose Docs cannot be dealt out to "
+                "folds: choose components that need no annotations, and a reader without them"
+            )
+        self._reader("dev_corpus")
+        self.path = Path(reader["path"])
+        self.gold = [filed.doc for filed in read_docs(self.path, Vocab())]
+        if not 2 <= folds <= len(self.gold):
+            raise ValueError(
+                f"{self.path} has {len(self.gold)} Docs for {folds} folds: there must be two "
+                "folds at least, and a Doc for each ('spacy convert -n 1' makes a Doc of each "
+                "sentence)"
+            )
+
+    def _reader(self, key: str) -> dict[str, Any]:
+        """The block of a corpus that training names. Raises ValueError where it has no path."""
+        name = self.config["training"].get(key, f"corpora.{key.removesuffix('_corpus')}")
+        block: Any = self.config
+        for part in name.split("."):
+            block = block.get(part, {})
+        if not block.get("path"):
+            raise ValueError(
+                f"[{name}], the {key} of the config, has no path of .spacy files. Set it there, "
+                "or on the command line, such as --paths.train train.spacy"
+            )
+        return dict(block)
+
+    def run(self) -> Iterator[Fold]:
+        """Train and annotate, fold by fold."""
+        for number in range(self.folds):
+            others = [doc for i, doc in enumerate(self.gold) if i % self.folds != number]
+            references = self.gold[number :: self.folds]
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                nlp = self._train(others, Path(folder))
+                docs = annotate(nlp, references, by_sentence=self._by_sentence)
+            examples = [Example(*pair) for pair in zip(docs, references, strict=True)]
+            scores = Scorer(nlp=nlp).score(examples)
+            weights = nlp.config["training"]["score_weights"]
+            judged = [name for name, weight in weights.items() if weight and name in scores]
+            yield Fold(number, docs, {name: scores[name] for name in judged})
+
+    def _train(self, docs: Iterable[Doc], folder: Path) -> Language:
+        """The best pipeline of ``spacy train`` on these Docs alone."""
+        file = folder / "folds.spacy"
+        DocBin(docs=docs, store_user_data=True).to_disk(file)
+        config = self.config.copy()
+        for reader in config["corpora"].values():
+            if reader.get("path") and Path(reader["path"]).resolve() == self.path.resolve():
+                reader["path"] = str(file)
+        train(init_nlp(config), folder, stdout=io.StringIO(), stderr=io.StringIO())
+        return util.load_model(folder / DIR_MODEL_BEST)
+
+
+def annotate(nlp: Language, references: Iterable[Doc], *, by_sentence: bool) -> list[Doc]:
+    """The words of some Docs, annotated by a pipeline.
+
+    by_sentence: whether the pipeline gets each gold sentence as a Doc of its own.
+    """
+    parts = [
+        list(doc.sents) if by_sentence and doc.has_annotation("SENT_START") else [doc[:]]
+        for doc in references
+    ]
+    docs = nlp.pipe(_words(nlp.vocab, part) for of_doc in parts for part in of_doc)
+    annotated = []
+    for of_doc in parts:
+        pieces = [next(docs) for _ in of_doc]
+        joined = Doc.from_docs(  # type: ignore[call-arg]
+            pieces, ensure_whitespace=False, exclude=("tensor", "user_data")
+        )
+        annotated.append(joined or Doc(nlp.vocab))
+    return annotated
+
+
+def _words(vocab: Vocab, part: Span) -> Doc:
+    spaces = [bool(token.whitespace_) for token in part]
+    return Doc(vocab, words=[token.text for token in part], spaces=spaces)
+
+
+def write_docs(file: Path, docs: Iterable[Doc]) -> None:
+    """Write a .spacy file: whole, or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f".{file.name}.writing")
+    try:
+        DocBin(docs=docs).to_disk(beside)
+        os.replace(beside, file)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _keep_components(config: Config, names: Sequence[str]) -> None:
+    """Reduce the pipeline of a config to some components."""
+    pipeline = config["nlp"]["pipeline"]
+    unknown = [name for name in names if name not in pipeline]
+    if unknown:
+        raise ValueError(f"there is no component '{unknown[0]}' among {', '.join(pipeline)}")
+    for section in (config, config.get("initialize", {})):
+        blocks = section.get("components", {})
+        section["components"] = {name: blocks[name] for name in blocks if name in names}
+    config["nlp"]["pipeline"] = [name for name in pipeline if name in names]
+    for section, key in (
+        ("nlp", "disabled"),
+        ("training", "frozen_components"),
+        ("training", "annotating_components"),
+    ):
+        kept = [name for name in config[section].get(key, []) if name in names]
+        config[section][key] = kept
+    config["training"]["score_weights"] = {}  # those of the components
