@@ -65,9 +65,14 @@ def show(title: str, results: dict[str, dict]) -> None:
 
 def tagging_speed(pipe, nlp: spacy.Language, sentences: Labelled) -> float:
     """Tokens a second from tokenized Docs to annotated ones: the median of some rounds."""
+    return annotation_speed(pipe, lambda: [Doc(nlp.vocab, words=words) for words, _ in sentences])
+
+
+def annotation_speed(pipe, make_docs: Callable[[], list[Doc]]) -> float:
+    """The same, of fresh Docs in each round."""
     rates = []
     for _ in range(SPEED_ROUNDS):
-        docs = [Doc(nlp.vocab, words=words) for words, _ in sentences]
+        docs = make_docs()
         start = time.perf_counter()
         for _ in pipe.pipe(docs, batch_size=1000):
             pass
@@ -151,7 +156,13 @@ def train_spacy(component: str, examples: list[Example], budget: float) -> tuple
     """A pipeline as `init config` sets it up, trained for ``budget`` seconds; and its time."""
     config = init_config(lang="en", pipeline=[component], optimize="efficiency", gpu=False)
     nlp = spacy.util.load_model_from_config(config, auto_fill=True)
-    examples = [Example(Doc(nlp.vocab, words=[t.text for t in e.x]), e.reference) for e in examples]
+    examples = [
+        Example(
+            Doc(nlp.vocab, words=[t.text for t in e.x], spaces=[bool(t.whitespace_) for t in e.x]),
+            e.reference,
+        )
+        for e in examples
+    ]
     optimizer = nlp.initialize(lambda: examples)
     random.seed(0)
     start = time.perf_counter()
