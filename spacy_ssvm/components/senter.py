@@ -6,11 +6,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from spacy.attrs import IS_SPACE, ORTH, SENT_START, SPACY
+from spacy.attrs import IS_SPACE, SENT_START
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_ssvm._jit import Ints, Keys
+from spacy_ssvm.components.linear_pipe import reference_columns
 from spacy_ssvm.components.tokens import TokenPipe
 from spacy_ssvm.features.attributes import sentence_firsts
 from spacy_ssvm.model import in_place
@@ -132,10 +133,10 @@ def aligned_marks(example: Example) -> Ints:
     The first of the tokens that a reference token is split into may be a start, the others
     are not; of a token in whose middle a sentence starts, nothing is known.
     """
+    columns = reference_columns(example, [SENT_START])
+    if columns is not None:
+        return columns[:, 0].astype(np.int64)
     marks = _marks(example.reference)
-    tokens: Any = [ORTH, SPACY]
-    if np.array_equal(example.predicted.to_array(tokens), example.reference.to_array(tokens)):
-        return marks
     to_reference, to_predicted = example.alignment.x2y, example.alignment.y2x
     aligned = np.zeros(len(example.predicted), dtype=np.int64)
     for i in range(len(aligned)):
