@@ -38,6 +38,7 @@ Rows = npt.NDArray[np.int32]
 Keys = npt.NDArray[np.uint64]
 Labels = npt.NDArray[np.uint16]
 Weights = npt.NDArray[np.float32]
+AnyWeights = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 # How explicit signatures name them to numba: C-contiguous, the digit counts the axes.
 Ints1 = types.Array(types.int64, 1, "C")

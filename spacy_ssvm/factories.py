@@ -226,6 +226,104 @@ def make_chunker(
     )
 
 
+@Language.factory(
+    "ssvm_parser",
+    assigns=["token.dep", "token.head", "doc.sents"],
+    default_config={
+        "order": 2,
+        "projective": True,
+        "templates": ["parser"],
+        "label_templates": ["labels"],
+        "pruner_templates": ["pruner"],
+        "pruning": 4.0,
+        "hash_bits": 22,
+        "max_length": 500,
+        "solver": {**DEFAULT_SOLVER, "C": 0.02},
+        "label_solver": DEFAULT_SOLVER,
+        "overwrite": False,
+        "scorer": {"@scorers": "spacy.parser_scorer.v1"},
+    },
+    default_score_weights={
+        "dep_uas": 0.5,
+        "dep_las": 0.5,
+        "dep_las_per_type": None,
+        "sents_p": None,
+        "sents_r": None,
+        "sents_f": 0.0,
+    },
+)
+def make_parser(
+    nlp: Language,
+    name: str,
+    order: int,
+    projective: bool,
+    templates: list[str],
+    label_templates: list[str],
+    pruner_templates: list[str],
+    pruning: float | None,
+    hash_bits: int,
+    max_length: int,
+    solver: Any,
+    label_solver: Any,
+    overwrite: bool,
+    scorer: Callable[..., Any] | None,
+) -> Any:
+    """Make a dependency parser.
+
+    order: 1 scores arcs by themselves; 2 together with the adjacent sibling, which is more
+        accurate and takes about twice the time.
+    projective: whether no two arcs cross. False needs order 1.
+    templates: of arcs and siblings, see docs/templates.md; with order 1, those of siblings
+        are left out.
+    label_templates: of labels, which are found on the finished tree.
+    pruner_templates: of the model that says which arcs are worth a look.
+    pruning: how much worse than the best tree one with an arc may be to the pruner, in wrong
+        heads, if the arc is to be looked at; None for all arcs.
+    hash_bits: the features of arcs share 2**hash_bits rows.
+    max_length: longer sentences are parsed in pieces of so many words.
+    solver, label_solver: the learners of arcs and of labels.
+    overwrite: whether to replace arcs that a Doc has already.
+    scorer: how ``spacy evaluate`` scores the component.
+    """
+    from spacy_ssvm.components.parser import DependencyParser
+    from spacy_ssvm.components.settings import check_rows, config_error, read_arc_templates
+    from spacy_ssvm.features.arcs import ARC_ROLES
+    from spacy_ssvm.features.labels import LABEL_ROLES
+    from spacy_ssvm.trees.model import ParserModel
+
+    if order not in (1, 2):
+        raise config_error(name, "order", f"{order}: choose 1 or 2")
+    if order == 2 and not projective:
+        raise config_error(name, "order", "2 needs projective trees: set order = 1")
+    if pruning is not None and not pruning >= 0:
+        raise config_error(name, "pruning", f"{pruning}: must be at least 0, or null")
+    if max_length < 2:
+        raise config_error(name, "max_length", f"{max_length}: must be at least 2")
+    check_rows(name, 1, hash_bits)
+    arcs = read_arc_templates(name, "templates", templates, ARC_ROLES)
+    model = ParserModel(
+        [template for template in arcs if order == 2 or not template.of_siblings],
+        read_arc_templates(name, "pruner_templates", pruner_templates, ARC_ROLES[:2]),
+        read_arc_templates(name, "label_templates", label_templates, LABEL_ROLES),
+        projective=projective,
+        hash_bits=hash_bits,
+        pruning=pruning,
+        max_length=max_length,
+    )
+    return DependencyParser(
+        nlp.vocab,
+        model,
+        name,
+        solver=solver,
+        label_solver=label_solver,
+        min_count=1,
+        hash_bits=hash_bits,
+        costs={},
+        scorer=scorer,
+        overwrite=overwrite,
+    )
+
+
 def _make_span_pipe(
     cls: type, nlp: Language, name: str, templates: list[str], **settings: Any
 ) -> Any:

@@ -1,24 +1,15 @@
 """A model: templates, labels, feature index and weights; what tags, saves and loads.
 
-    docs -> token attributes -> feature keys -> rows -> emissions -> decoder -> labels
-
-Saved form, a folder: ``model.json`` (format version, labels, templates, and size and
-checksum of each array) and ``arrays-<checksum>/*.npy``, which open memory-mapped. The
-arrays are written beside the old ones, and ``model.json`` is moved into place last: an
-interrupted write leaves the old model whole.
+docs -> token attributes -> feature keys -> rows -> emissions -> decoder -> labels
 """
 
-import os
-import shutil
-import tempfile
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import srsly
 
+from spacy_ssvm import storage
 from spacy_ssvm._jit import (
     Flags,
     Floats,
@@ -40,11 +31,8 @@ from spacy_ssvm.features.index import Table, empty_slots, find_token_rows
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template
 
-FORMAT_VERSION = 1
-_HEADER = "model.json"
-
 #: The saved arrays with their types.
-_ARRAYS: dict[str, type] = {
+ARRAYS: dict[str, type] = {
     "slots": np.uint64,
     "template_rows": np.int64,
     "transitions": np.float32,
@@ -55,10 +43,6 @@ _ARRAYS: dict[str, type] = {
     "cluster_bits": np.uint64,
     "gazetteer_slots": np.uint64,
 }
-
-
-class ModelFileError(ValueError):
-    """A saved model that cannot be read."""
 
 
 class Trace(NamedTuple):
@@ -104,7 +88,7 @@ class Model:
         self.labels = tuple(labels)
         self.resources = resources
         names = {part.attribute for t in self.templates for part in t.parts}
-        self.reader = AttributeReader(names, resources, whole_docs=self.whole_docs)
+        self.reader = self.make_reader(names, resources)
         self.compiled = compile_templates(self.templates, self.reader.names)
         K = len(self.labels)
         self.set_weights(
@@ -118,6 +102,10 @@ class Model:
             np.zeros(len(self.templates) + 1, dtype=np.int64),
             None,
         )
+
+    def make_reader(self, names: Iterable[str], resources: Resources) -> AttributeReader:
+        """What reads the attributes that the templates name."""
+        return AttributeReader(names, resources, whole_docs=self.whole_docs)
 
     def set_weights(
         self, table: Table, weights: CompactWeights, template_rows: Ints, trace: Trace | None
@@ -155,6 +143,12 @@ class Model:
         Returns labels (int64 [words], whitespace is left out) and what they are labels of.
         """
         tokens = self.reader.read(docs)
+        return self.label(tokens, preset, allowed), tokens
+
+    def label(
+        self, tokens: TokenTable, preset: Ints | None = None, allowed: Flags | None = None
+    ) -> Ints:
+        """The best labels of the words of a table, see ``predict``."""
         given, allowed = self._given(tokens, preset, allowed)
         y = np.empty(len(tokens.positions), dtype=np.int64)
         predict_sentences(
@@ -167,7 +161,7 @@ class Model:
             allowed,
             y,
         )
-        return y, tokens
+        return y
 
     def _given(
         self, tokens: TokenTable, preset: Ints | None, allowed: Flags | None
@@ -236,86 +230,29 @@ class Model:
     # Saving and loading
 
     def to_disk(self, path: str | Path) -> None:
-        """Save into a folder, which is made where there is none."""
-        path = Path(path)
-        path.mkdir(parents=True, exist_ok=True)
-        arrays = self._arrays()
-        checksums = {name: zlib.crc32(array.tobytes()) for name, array in arrays.items()}
-        folder = f"arrays-{zlib.crc32(srsly.json_dumps(checksums, sort_keys=True).encode()):08x}"
-        header = self._header() | {
-            "folder": folder,
-            "arrays": {
-                name: {"shape": list(array.shape), "crc32": checksums[name]}
-                for name, array in arrays.items()
-            },
-        }
-        beside = Path(tempfile.mkdtemp(prefix=".writing-", dir=path))
-        new_header = path / f"{beside.name}.json"
-        try:
-            for name, array in arrays.items():
-                np.save(beside / f"{name}.npy", array, allow_pickle=False)
-            (beside / _HEADER).write_text(srsly.json_dumps(header, indent=1), encoding="utf8")
-            os.replace(beside / _HEADER, new_header)
-            beside.chmod(0o755)
-            if not _holds_arrays(path / folder, header):
-                shutil.rmtree(path / folder, ignore_errors=True)
-                os.replace(beside, path / folder)
-            os.replace(new_header, path / _HEADER)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
-            new_header.unlink(missing_ok=True)
-        for old in path.glob("arrays-*"):
-            if old.name != folder:
-                shutil.rmtree(old, ignore_errors=True)
+        """Save into a folder, which is made where there is none: see ``storage.py``."""
+        storage.save(path, self.header(), self.arrays())
 
     def from_disk(self, path: str | Path) -> "Model":
         """Load from a folder. Raises ModelFileError, naming the file, where that fails."""
-        path = Path(path)
-        file = path / _HEADER
-        try:
-            header = srsly.json_loads(file.read_text(encoding="utf8"))
-        except (OSError, ValueError) as error:
-            raise ModelFileError(f"{file}: cannot be read as the header of a model") from error
-        self._check_header(header, str(file))
-        try:
-            return self._load(header, _read_arrays(path / header["folder"], header))
-        except (KeyError, TypeError) as error:
-            raise ModelFileError(
-                f"{file}: the header of the model is not whole: {error}"
-            ) from error
+        storage.load(path, ARRAYS, self.load)
+        return self
 
     def to_bytes(self) -> bytes:
         """The model as MessagePack."""
-        arrays = {name: array.tobytes() for name, array in self._arrays().items()}
-        shapes = {name: {"shape": list(array.shape)} for name, array in self._arrays().items()}
-        result: bytes = srsly.msgpack_dumps(
-            {"header": self._header() | {"arrays": shapes}, "arrays": arrays}
-        )
-        return result
+        return storage.to_bytes(self.header(), self.arrays())
 
     def from_bytes(self, data: bytes) -> "Model":
         """Load what ``to_bytes`` made. Raises ModelFileError where that fails."""
-        try:
-            message = srsly.msgpack_loads(data)
-            header, raw = message["header"], message["arrays"]
-        except (ValueError, TypeError, KeyError) as error:
-            raise ModelFileError("the bytes are not those of a model") from error
-        self._check_header(header, "the bytes of the model")
-        try:
-            arrays = {
-                name: np.frombuffer(raw[name], dtype).reshape(header["arrays"][name]["shape"])
-                for name, dtype in _ARRAYS.items()
-            }
-            return self._load(header, {name: array.copy() for name, array in arrays.items()})
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"the bytes are not those of a whole model: {error}") from error
+        storage.from_bytes(data, ARRAYS, self.load)
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_bytes, (self.whole_docs, self.to_bytes())
 
-    def _header(self) -> dict[str, Any]:
+    def header(self) -> storage.Header:
+        """What is saved beside the arrays."""
         return {
-            "format": FORMAT_VERSION,
             "labels": list(self.labels),
             "templates": [str(template) for template in self.templates],
             "rows_per_template": self.table.width,
@@ -329,17 +266,8 @@ class Model:
             },
         }
 
-    def _check_header(self, header: Any, source: str) -> None:
-        version = header.get("format") if isinstance(header, dict) else None
-        if not isinstance(version, int):
-            raise ModelFileError(f"{source}: not the header of a model")
-        if version > FORMAT_VERSION:
-            raise ModelFileError(
-                f"{source}: saved in format {version}, but this spacy_ssvm reads formats up to "
-                f"{FORMAT_VERSION}: install a newer spacy_ssvm"
-            )
-
-    def _arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> storage.Arrays:
+        """What is saved, by the names of ``ARRAYS``."""
         empty = np.zeros(0, dtype=np.uint64)
         clusters, gazetteers = self.resources
         return {
@@ -354,7 +282,8 @@ class Model:
             "gazetteer_slots": empty if gazetteers is None else gazetteers.slots,
         }
 
-    def _load(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Model":
+    def load(self, header: storage.Header, arrays: storage.Arrays) -> None:
+        """Become the model that was saved."""
         clusters, gazetteers = None, None
         if header["has_clusters"]:
             clusters = Clusters(arrays["cluster_words"], arrays["cluster_bits"])
@@ -375,43 +304,10 @@ class Model:
             arrays["template_rows"],
             None if header["trace"] is None else Trace(**header["trace"]),
         )
-        return self
 
 
 def _from_bytes(whole_docs: bool, data: bytes) -> Model:
     return Model((), whole_docs=whole_docs).from_bytes(data)
-
-
-def _read_arrays(folder: Path, header: dict[str, Any]) -> dict[str, np.ndarray]:
-    arrays = {}
-    for name in _ARRAYS:
-        file = folder / f"{name}.npy"
-        # Copy-on-write: mapped, but of the same type as arrays in memory. An empty array
-        # cannot be mapped.
-        mode: Any = None if 0 in header["arrays"][name]["shape"] else "c"
-        try:
-            array = np.asarray(np.load(file, mmap_mode=mode, allow_pickle=False))
-        except (OSError, ValueError, EOFError) as error:
-            raise ModelFileError(f"{file}: missing, truncated or damaged") from error
-        arrays[name] = _checked(array, header, name, str(file))
-    return arrays
-
-
-def _holds_arrays(folder: Path, header: dict[str, Any]) -> bool:
-    try:
-        _read_arrays(folder, header)
-    except ModelFileError:
-        return False
-    return True
-
-
-def _checked(array: np.ndarray, header: dict[str, Any], name: str, source: str) -> np.ndarray:
-    expected = header["arrays"][name]
-    if array.dtype != _ARRAYS[name] or list(array.shape) != expected["shape"]:
-        raise ModelFileError(f"{source}: holds {array.dtype} {array.shape}, not what was saved")
-    if zlib.crc32(array.data if array.size else b"") != expected["crc32"]:
-        raise ModelFileError(f"{source}: damaged, its checksum has changed")
-    return array
 
 
 def in_place(values: np.ndarray, tokens: TokenTable, *, fill: float) -> np.ndarray:

@@ -82,11 +82,15 @@ class Training:
         for first in range(0, len(docs), _DOCS_AT_A_TIME):
             tokens = self.model.reader.read(docs[first : first + _DOCS_AT_A_TIME])
             labels = np.concatenate(gold[first : first + _DOCS_AT_A_TIME])[tokens.positions]
-            numbers += self._add(tokens, np.where(labels < 0, self.problem.any_label, labels))
-        self.run.grow(self.index.number_of_rows)
+            numbers += self.add_tokens(tokens, labels)
         return numbers
 
-    def _add(self, tokens: TokenTable, gold: Ints) -> list[range]:
+    def add_tokens(self, tokens: TokenTable, gold: Ints) -> list[range]:
+        """Make examples of the sentences of a table; see ``add``.
+
+        gold: int64 [words].
+        """
+        gold = np.where(gold < 0, self.problem.any_label, gold)
         shape = len(tokens.attributes), len(self.model.templates)
         keys = np.empty(shape, dtype=np.uint64)
         extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)
@@ -95,6 +99,7 @@ class Training:
         rows = np.empty(keys.size, dtype=np.int32)
         size = find_rows(self.index.table, keys, starts, rows)
         added = self.problem.append(starts, rows[:size], tokens.sentence_starts, gold)
+        self.run.grow(self.index.number_of_rows)
         ends = tokens.doc_sentences + added.start
         return [range(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 

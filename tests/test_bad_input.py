@@ -19,7 +19,7 @@ from thinc.config import ConfigValidationError
 
 from spacy_ssvm.factories import make_dual_coordinate_descent, make_tagger
 from spacy_ssvm.features.clusters import read_clusters
-from spacy_ssvm.model import ModelFileError
+from spacy_ssvm.storage import ModelFileError
 
 NAME = TAGGER.name
 

@@ -7,6 +7,7 @@ import numpy as np
 from spacy_ssvm._jit import Floats, Ints, Rows
 from spacy_ssvm.chains.examples import Examples
 from spacy_ssvm.chains.oracle import CHAINS
+from spacy_ssvm.growing import GrowingArray, taken
 
 
 def hamming_costs(K: int) -> Floats:
@@ -45,11 +46,11 @@ class ChainProblem:
         self._label_sets = np.vstack([np.eye(K, dtype=bool), np.ones((1, K), dtype=bool)])
         self._costs = np.vstack([costs, np.zeros((1, K))])
         self._set_numbers = {row.tobytes(): i for i, row in enumerate(self._label_sets)}
-        self._token_starts = _Growing(np.int64, [0])
-        self._feature_starts = _Growing(np.int64, [0])
-        self._rows = _Growing(np.int32)
-        self._gold = _Growing(np.int64)
-        self._completions = _Growing(np.int64)
+        self._token_starts = GrowingArray(np.int64, [0])
+        self._feature_starts = GrowingArray(np.int64, [0])
+        self._rows = GrowingArray(np.int32)
+        self._gold = GrowingArray(np.int64)
+        self._completions = GrowingArray(np.int64)
 
     @property
     def any_label(self) -> int:
@@ -116,11 +117,11 @@ class ChainProblem:
 
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
-        tokens, self._token_starts = _taken(self._token_starts, numbers)
-        features, self._feature_starts = _taken(self._feature_starts, tokens)
-        self._gold = _Growing(np.int64, self._gold.array[tokens])
-        self._completions = _Growing(np.int64, self._completions.array[tokens])
-        self._rows = _Growing(np.int32, self._rows.array[features])
+        tokens, self._token_starts = taken(self._token_starts, numbers)
+        features, self._feature_starts = taken(self._feature_starts, tokens)
+        self._gold = GrowingArray(np.int64, self._gold.array[tokens])
+        self._completions = GrowingArray(np.int64, self._completions.array[tokens])
+        self._rows = GrowingArray(np.int32, self._rows.array[features])
 
     def examples(self) -> Examples:
         """The arrays, for kernels; valid until the next ``append``."""
@@ -145,32 +146,3 @@ class ChainProblem:
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""
         return (self.K + 2 + rows) * self.K
-
-
-class _Growing:
-    """An array with room behind it, so that appending costs a constant per entry."""
-
-    def __init__(self, dtype: type, values: Sequence[int] | np.ndarray = ()) -> None:
-        self._room: np.ndarray = np.array(values, dtype=dtype)
-        self.size = len(values)
-
-    @property
-    def array(self) -> np.ndarray:
-        return self._room[: self.size]
-
-    def extend(self, values: np.ndarray) -> None:
-        size = self.size + len(values)
-        if size > len(self._room):
-            room = np.empty(max(size, 3 * len(self._room) // 2), dtype=self._room.dtype)
-            room[: self.size] = self.array
-            self._room = room
-        self._room[self.size : size] = values
-        self.size = size
-
-
-def _taken(starts: _Growing, numbers: Ints) -> tuple[Ints, _Growing]:
-    """The places of what lies in these intervals, and where the intervals start then."""
-    firsts, sizes = starts.array[numbers], np.diff(starts.array)[numbers]
-    new_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    places = np.repeat(firsts - new_starts[:-1], sizes) + np.arange(new_starts[-1])
-    return places, _Growing(np.int64, new_starts)

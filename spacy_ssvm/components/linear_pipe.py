@@ -25,7 +25,6 @@ from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, of_gazetteer, wor
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.gazetteers import read_gazetteers
 from spacy_ssvm.features.resources import Resources
-from spacy_ssvm.model import Model
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.training import Training, objective
@@ -52,7 +51,7 @@ class LinearPipe(TrainablePipe):
     def __init__(
         self,
         vocab: Vocab,
-        model: Model,
+        model: Any,
         name: str,
         *,
         solver: DualCoordinateDescent,
@@ -72,7 +71,7 @@ class LinearPipe(TrainablePipe):
         self.hash_bits = hash_bits
         self.costs = costs
         self._labels: tuple[str, ...] = ()
-        self._training: Training | None = None
+        self._training: Any = None
         self._slots: Slots | None = None
 
     # What a subclass adds
@@ -102,7 +101,8 @@ class LinearPipe(TrainablePipe):
 
     def cost_classes(self) -> Sequence[str]:
         """What ``costs`` calls each label of the model."""
-        return self.model.labels
+        labels: Sequence[str] = self.model.labels
+        return labels
 
     def legality(self) -> Floats | None:
         """Which transitions between the model's labels are legal, see ``Problem``."""
@@ -247,18 +247,22 @@ class LinearPipe(TrainablePipe):
         self._require_trainable()
         if self._training is None or self._slots is None:
             self._slots = Slots()
-            self._training = Training(
-                self.model,
-                self.solver,
-                min_count=self.min_count,
-                hash_bits=self.hash_bits,
-                costs=self._label_costs(),
-                legality=self.legality(),
-            )
+            self._training = self._new_training()
         numbers = self._numbers(examples, self._training, self._slots)
         losses[self.name] += self._training.epoch(numbers)
         losses[f"{self.name}_gap"] = self._training.run.gap
         return losses
+
+    def _new_training(self) -> Any:
+        """What the model has while it learns."""
+        return Training(
+            self.model,
+            self.solver,
+            min_count=self.min_count,
+            hash_bits=self.hash_bits,
+            costs=self._label_costs(),
+            legality=self.legality(),
+        )
 
     def finish_update(self, sgd: Any) -> None:
         """Nothing to do: each update leaves the weights whole."""

@@ -1,9 +1,11 @@
 """Settings of components, checked when a config is read."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from thinc.config import ConfigValidationError
 
+from spacy_ssvm.features.arc_families import ARC_FAMILIES
+from spacy_ssvm.features.arcs import ArcTemplate, parse_arc_templates
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import Template, TemplateError, parse_templates
 
@@ -32,6 +34,22 @@ def read_templates(name: str, items: Iterable[str]) -> tuple[Template, ...]:
         return parse_templates(items, is_attribute=is_attribute, attributes=ATTRIBUTES)
     except TemplateError as error:
         raise config_error(name, "templates", str(error)) from error
+
+
+def read_arc_templates(
+    name: str, key: str, items: Iterable[str], roles: Collection[str]
+) -> tuple[ArcTemplate, ...]:
+    """Parse templates of arcs or labels; what is wrong is a config error."""
+    try:
+        return parse_arc_templates(
+            items,
+            families=ARC_FAMILIES,
+            roles=roles,
+            is_attribute=is_attribute,
+            attributes=ATTRIBUTES,
+        )
+    except TemplateError as error:
+        raise config_error(name, key, str(error)) from error
 
 
 def check_rows(name: str, min_count: int, hash_bits: int | None) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys, kernel
+from spacy_ssvm._jit import Ints, Ints1, Keys, Keys1, kernel, named_tuple
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.features.text_hash import hash_text
 
@@ -26,6 +26,9 @@ class CompiledTemplates(NamedTuple):
     part_starts: Ints  #: int64 [T + 1]
     columns: Ints  #: int64 [parts]: the column of the attribute
     offsets: Ints  #: int64 [parts]
+
+
+CompiledTemplatesType = named_tuple(CompiledTemplates, Keys1, Ints1, Ints1, Ints1)
 
 
 def compile_templates(

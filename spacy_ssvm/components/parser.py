@@ -1,0 +1,223 @@
+"""``ssvm_parser``: labelled dependency trees."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from spacy.attrs import DEP, HEAD, SENT_START
+from spacy.tokens import Doc, Token
+from spacy.training import Example
+
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys
+from spacy_ssvm.components.linear_pipe import LinearPipe, reference_columns
+from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.model import in_place
+from spacy_ssvm.objective import Objective
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.trees.explanation import explain_arc
+from spacy_ssvm.trees.model import Nodes, ParserModel
+from spacy_ssvm.trees.training import TreeTraining, gold_nodes, objective
+
+#: The label of whitespace tokens, as spaCy's parser writes it.
+WHITESPACE = "dep"
+ROOT = "ROOT"
+
+
+class DependencyParser(LinearPipe):
+    """Writes ``token.head`` and ``token.dep``.
+
+    Each sentence gets one tree, with one root; the boundaries are those of the Doc, and stay
+    as they are. A Doc without boundaries is parsed as one sentence. Without ``overwrite``,
+    arcs that a Doc has already are kept, and the best tree with them is found. A whitespace
+    token depends on the word before it in its sentence, else on the first one behind it.
+    """
+
+    model: ParserModel
+
+    def __init__(self, *args: Any, label_solver: DualCoordinateDescent, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.label_solver = label_solver
+        self._has_warned = False
+
+    # Labels
+
+    def annotation(self) -> str:
+        return "DEP"
+
+    def collect_labels(self, examples: Iterable[Example]) -> list[str]:
+        found = set()
+        for example in examples:
+            reference = example.reference
+            for value in np.unique(reference.to_array([DEP])).tolist():
+                found.add(reference.vocab.strings[value] if value else "")
+        return sorted(found - {""})
+
+    def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
+        """The head and label of each predicted token: int64 [tokens, 2] each, -1 for none."""
+        return [self._gold_tree(example) for example in examples]
+
+    def _gold_tree(self, example: Example) -> Ints:
+        numbers = {label: k for k, label in enumerate(self.labels)}
+        strings = example.reference.vocab.strings
+        columns = reference_columns(example, [HEAD, DEP])
+        tree = np.full((len(example.predicted), 2), -1, dtype=np.int64)
+        if columns is not None:
+            has_arc = columns[:, 1] != 0
+            offsets = columns[:, 0].astype(np.int64)
+            tree[has_arc, 0] = (np.arange(len(tree)) + offsets)[has_arc]
+            labels = [strings[value] if value else None for value in columns[:, 1].tolist()]
+        elif example.reference.has_annotation("DEP"):
+            heads, labels = example.get_aligned_parse(projectivize=False)  # type: ignore[no-untyped-call]
+            tree[:, 0] = [-1 if head is None else head for head in heads]
+        else:
+            return tree
+        for i, label in enumerate(labels):
+            if label and label in numbers:
+                tree[i, 1] = numbers[label]
+            elif label:
+                raise ValueError(
+                    f"{self.name}: the label '{label}' of token {i} "
+                    f"('{example.predicted[i].text}') was not among the labels at initialize. "
+                    "Initialize on the whole corpus, or list all labels in "
+                    f"[initialize.components.{self.name}.labels]"
+                )
+        return tree
+
+    def _add_strings(self, labels: Iterable[str]) -> None:
+        super()._add_strings((*labels, WHITESPACE, ROOT))
+
+    def _new_training(self) -> Any:
+        return TreeTraining(self.model, self.solver, self.label_solver)
+
+    def objective(self, examples: Iterable[Example]) -> Objective:
+        """Primal, dual and relative duality gap of the arcs, measured anew.
+
+        examples: all that it was trained on. Works for a loaded model too.
+        """
+        examples = list(examples)
+        self._sync()
+        docs = [example.predicted for example in examples]
+        return objective(self.model, docs, self.gold_labels(examples), self.label_solver)
+
+    def _label_costs(self) -> Floats:
+        """Costs of labels do not exist: a wrong head costs 1."""
+        return np.zeros((0, 0))
+
+    # Annotation
+
+    def predict(self, docs: Iterable[Doc]) -> list[Keys]:
+        """What to write: uint64 [tokens, 2] for each Doc, the head's offset and the label."""
+        docs = list(docs)
+        if not any(len(doc) for doc in docs):
+            return [np.zeros((0, 2), dtype=np.uint64) for doc in docs]
+        self._require_trainable()
+        self._sync()
+        self._warn_of_missing_boundaries(docs)
+        nodes = self.model.nodes(docs)
+        columns = np.concatenate([doc.to_array([HEAD, DEP, SENT_START]) for doc in docs])
+        present = np.zeros(len(columns), dtype=bool)
+        if not self.cfg["overwrite"]:
+            present = columns[:, 1] != 0
+        given = self._given(docs, nodes, columns, present) if present.any() else ()
+        heads, labels = self.model.parse(nodes, *given)
+        values = [self.vocab.strings[name] for name in (*self.labels, WHITESPACE)]
+        written = np.zeros((len(columns), 2), dtype=np.uint64)
+        positions = nodes.tokens.positions
+        written[positions, 0] = _offsets(nodes, heads).astype(np.uint64)
+        written[:, 1] = values[-1]
+        written[positions, 1] = np.array(values, dtype=np.uint64)[labels[nodes.words]]
+        written[present, 1] = columns[present, 1]
+        _attach_whitespace(nodes, columns[:, 2] == 1, written, self.vocab.strings[ROOT])
+        return [written[a:b] for a, b in pairwise(nodes.tokens.doc_starts.tolist())]
+
+    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Keys]) -> None:
+        """Write what ``predict`` returned into the Docs."""
+        attributes: Any = [HEAD, DEP]
+        for doc, written in zip(docs, predictions, strict=True):
+            if len(doc):
+                doc.from_array(attributes, written)  # type: ignore[arg-type]
+
+    def _given(
+        self, docs: Sequence[Doc], nodes: Nodes, columns: Keys, present: Flags
+    ) -> tuple[Ints, Ints]:
+        """The arcs that the Docs have already, by node: heads and labels, -1 for none."""
+        numbers = {self.vocab.strings[label]: k for k, label in enumerate(self.labels)}
+        trees = np.full((len(columns), 2), -1, dtype=np.int64)
+        starts = nodes.tokens.doc_starts
+        places = np.arange(len(columns)) - np.repeat(starts[:-1], np.diff(starts))
+        trees[present, 0] = (places + columns[:, 0].astype(np.int64))[present]
+        trees[present, 1] = [numbers.get(value, -1) for value in columns[present, 1].tolist()]
+        return gold_nodes(nodes, [trees[a:b] for a, b in pairwise(starts.tolist())])
+
+    def _warn_of_missing_boundaries(self, docs: Sequence[Doc]) -> None:
+        if self._has_warned or all(len(d) < 2 or d.has_annotation("SENT_START") for d in docs):
+            return
+        self._has_warned = True
+        warnings.warn(
+            f"{self.name}: a Doc has no sentence boundaries and is parsed as one sentence. Put a "
+            f"component that finds them before it: nlp.add_pipe('ssvm_senter', before="
+            f"'{self.name}'), trained on Docs of several sentences",
+            stacklevel=3,
+        )
+
+    # Confidence and reasons
+
+    def scores(self, doc: Doc) -> Floats:
+        """How sure the model is of the head of each token: float64 [tokens].
+
+        The margin between the best tree of the sentence and the best one in which the token
+        has another head, in units of the model's scores: comparable within a model, not
+        calibrated. 0 for whitespace; infinite where every tree has the arc. Arcs that the
+        Doc has already are not taken into account.
+        """
+        self._require_trainable()
+        self._sync()
+        nodes = self.model.nodes([doc])
+        heads, _ = self.model.parse(nodes)
+        margins = np.zeros(len(heads))
+        for s, (start, end) in enumerate(pairwise(nodes.starts.tolist())):
+            margins[start : end - 1] = self.model.margins(nodes, s, heads[start : end - 1])
+        return in_place(margins[nodes.words], nodes.tokens, fill=0.0)
+
+    def explain(self, doc: Doc, token: int | Token) -> Explanation:
+        """Why a token gets its head, and not the next best: a table that adds up.
+
+        token: the token, or its index in the Doc.
+        """
+        self._require_trainable()
+        self._sync()
+        i = token.i if isinstance(token, Token) else range(len(doc))[token]
+        return explain_arc(self.model, doc, i)
+
+
+def _offsets(nodes: Nodes, heads: Ints) -> Ints:
+    """From each word to its head, in tokens: int64 [words], 0 for a root."""
+    tokens = nodes.tokens
+    of_words = heads[nodes.words]
+    sentences = np.repeat(tokens.sentence_starts[:-1], np.diff(tokens.sentence_starts))
+    words = np.arange(len(of_words))
+    head_words = np.where(of_words > 0, sentences + of_words - 1, words)
+    return tokens.positions[head_words] - tokens.positions
+
+
+def _attach_whitespace(nodes: Nodes, starts: Flags, written: Keys, root: int) -> None:
+    """Write the heads of whitespace tokens; starts (bool [tokens]) mark sentences."""
+    tokens = nodes.tokens
+    size, positions = len(written), tokens.positions
+    if len(positions) == size:
+        return
+    starts = starts.copy()
+    starts[tokens.doc_starts[:-1][tokens.doc_starts[:-1] < size]] = True
+    sentences = np.cumsum(starts)
+    firsts = np.flatnonzero(starts)
+    blanks = np.setdiff1d(np.arange(size), positions)
+    behind = np.searchsorted(positions, blanks)
+    padded = np.concatenate([[-1], positions, [-1]])
+    targets = firsts[sentences[blanks] - 1]  # of a sentence without words, its first token
+    for candidates in (padded[behind + 1], padded[behind]):
+        inside = (candidates >= 0) & (sentences[candidates] == sentences[blanks])
+        targets = np.where(inside, candidates, targets)
+    written[blanks, 0] = (targets - blanks).astype(np.uint64)
+    written[blanks[targets == blanks], 1] = root

@@ -1,0 +1,140 @@
+"""Second-order projective trees: arcs are scored together with the adjacent sibling.
+
+    score(heads) = sum over words m of scores[heads[m], m] + pairs[(heads[m], s, m)]
+
+where s is the dependent of the same head that lies next to m on its way to the head, or
+none. ``scores`` and ``heads`` are those of ``decoders.tree``. Only arcs with a score above
+minus infinity have pairs. Those of an arc (h, m) lie together:
+
+    pairs[starts[h, m]]             no sibling between h and m
+    pairs[starts[h, m] + j]         the j-th s between h and m, counted from the head, for
+                                    which the arc (h, s) is allowed
+
+The one dependent of the root has no sibling. Exact, O(n^3) [McDonald & Pereira 2006].
+"""
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats, Ints, kernel
+from spacy_ssvm.decoders.tree import chain_heads
+
+
+@kernel
+def number_pairs(scores: Floats, starts: Ints) -> int:
+    """Write where the pairs of each arc start (int64 [n + 1, n + 1]); return how many there are."""
+    N = len(scores)
+    size = 0
+    for h in range(N):
+        for step in (1, -1):
+            inner = 0
+            m = h + step
+            while 0 < m < N:
+                if scores[h, m] > -np.inf:
+                    starts[h, m] = size
+                    size += 1 + (inner if h > 0 else 0)
+                    inner += 1
+                m += step
+    return size
+
+
+@kernel
+def _best_sibling(
+    scores: Floats, pairs: Floats, start: int, incomplete: Floats, joint: Floats, h: int, m: int
+) -> tuple[float, int]:
+    """The best (score, s) of the arc (h, m) with a sibling s; (-inf, h) where there is none."""
+    best, sibling = -np.inf, h
+    step = 1 if m > h else -1
+    slot = start
+    s = h + step
+    while s != m:
+        if scores[h, s] > -np.inf:
+            slot += 1
+            total = pairs[slot] + incomplete[h, s] + joint[s, m]
+            if total > best:
+                best, sibling = total, s
+        s += step
+    return best, sibling
+
+
+@kernel
+def siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) -> float:
+    """Fill heads with the best tree; return its score."""
+    N = len(heads)
+    chain_heads(heads)
+    if N == 1:
+        return 0.0
+    complete = np.full((N, N), -np.inf)  # [head, other end]
+    incomplete = np.full((N, N), -np.inf)  # [head, outermost dependent]
+    joint = np.full((N, N), -np.inf)  # two neighbouring dependents of one head, both ways
+    inner = np.zeros((N, N), dtype=np.int64)  # the best sibling of an arc; the head for none
+    split = np.zeros((N, N), dtype=np.int64)  # where two siblings' words meet
+    outer = np.zeros((N, N), dtype=np.int64)  # the outermost dependent of a complete span
+    for i in range(1, N):
+        complete[i, i] = 0.0
+    for width in range(1, N - 1):
+        for i in range(1, N - width):
+            j = i + width
+            best = -np.inf
+            for k in range(i, j):
+                total = complete[i, k] + complete[j, k + 1]
+                if total > best:
+                    best = total
+                    split[i, j] = k
+            joint[i, j] = best
+            joint[j, i] = best
+            for h, m in ((i, j), (j, i)):
+                if scores[h, m] > -np.inf:
+                    start = starts[h, m]
+                    near = h + 1 if m > h else h - 1
+                    total = pairs[start] + complete[m, near]
+                    sibling, s = _best_sibling(scores, pairs, start, incomplete, joint, h, m)
+                    inner[h, m] = h
+                    if sibling > total:
+                        total = sibling
+                        inner[h, m] = s
+                    incomplete[h, m] = total + scores[h, m]
+                best = -np.inf
+                step = 1 if m > h else -1
+                d = h
+                while d != m:
+                    d += step
+                    total = incomplete[h, d] + complete[d, m]
+                    if total > best:
+                        best = total
+                        outer[h, m] = d
+                complete[h, m] = best
+    best, root = -np.inf, 0
+    for r in range(1, N):
+        if scores[0, r] > -np.inf:
+            total = complete[r, 1] + complete[r, N - 1] + scores[0, r] + pairs[starts[0, r]]
+            if total > best:
+                best, root = total, r
+    if root == 0:
+        return best
+    heads[root] = 0
+    stack = np.empty((3 * N, 2), dtype=np.int64)  # complete spans to take apart: (head, end)
+    stack[0] = root, 1
+    stack[1] = root, N - 1
+    size = 2
+    while size > 0:
+        size -= 1
+        h, e = stack[size]
+        if h == e:
+            continue
+        step = 1 if e > h else -1
+        m = outer[h, e]
+        stack[size] = m, e
+        size += 1
+        while True:
+            heads[m] = h
+            s = inner[h, m]
+            if s == h:
+                stack[size] = m, h + step
+                size += 1
+                break
+            k = split[min(s, m), max(s, m)]
+            stack[size] = min(s, m), k
+            stack[size + 1] = max(s, m), k + 1
+            size += 2
+            m = s
+    return best

@@ -1,0 +1,101 @@
+"""The standard families of templates of arcs, pairs of arcs, and labels.
+
+After McDonald, Crammer & Pereira 2005 (unigrams, bigrams, surrounding and in-between parts of
+speech), McDonald & Pereira 2006 (siblings) and Martins et al. 2011 (morphology, lemmas).
+"""
+
+_ROLES = {
+    "h": "head",
+    "d": "dependent",
+    "s": "sibling",
+    "b": "between",
+    "g": "grandparent",
+    "l": "leftmost",
+    "r": "rightmost",
+}
+
+
+def _written(text: str, **attributes: str) -> str:
+    """A template from its short form: h.A+d.A[1] with A = tag is head.tag+dependent.tag[1]."""
+    parts = []
+    for part in text.split("+"):
+        role, dot, rest = part.partition(".")
+        name, bracket, offset = rest.partition("[")
+        name = attributes.get(name, name)
+        parts.append(f"{_ROLES[role]}.{name}{bracket}{offset}" if dot else part)
+    return "+".join(parts)
+
+
+def _with_distance(texts: list[str]) -> list[str]:
+    """Each template, and again with the distance."""
+    return [f"{text}{place}" for text in texts for place in ("", "+distance")]
+
+
+_UNIGRAMS = [
+    *("h.lower+distance", "h.tag+distance", "h.pos+distance", "h.lower+h.tag+distance"),
+    *("d.lower+distance", "d.tag+distance", "d.pos+distance", "d.lower+d.tag+distance"),
+]
+_BIGRAMS = [
+    *("h.lower+h.tag+d.lower+d.tag", "h.tag+d.lower+d.tag", "h.lower+d.lower+d.tag"),
+    *("h.lower+h.tag+d.tag", "h.lower+h.tag+d.lower", "h.lower+d.lower", "h.tag+d.tag"),
+    *("h.pos+d.pos", "h.pos+d.tag", "h.tag+d.pos", "h.tag+d.lower", "h.lower+d.tag"),
+    *("h.pos+d.lower", "h.lower+d.pos"),
+    *("h.morph+d.morph", "h.tag+d.morph", "h.morph+d.tag", "h.lower+d.morph", "h.morph+d.lower"),
+    *("h.lemma+d.lemma", "h.lemma+d.pos", "h.pos+d.lemma"),
+]
+_SURROUNDING = [
+    *("h.A+h.A[1]+d.A[-1]+d.A", "h.A[-1]+h.A+d.A[-1]+d.A", "h.A+h.A[1]+d.A+d.A[1]"),
+    *("h.A[-1]+h.A+d.A+d.A[1]", "h.A+h.A[1]+d.A", "h.A[-1]+h.A+d.A", "h.A+d.A+d.A[1]"),
+    "h.A+d.A[-1]+d.A",
+]
+_BETWEEN = [
+    *("h.pos+b.pos+d.pos+direction", "h.tag+b.tag+d.tag+direction"),
+    *("h.pos+b.lower+d.pos+direction", "h.lower+b.pos+direction", "b.pos+d.lower+direction"),
+]
+_SIBLINGS = [
+    *("s.pos+d.pos", "s.tag+d.tag", "h.pos+s.pos+d.pos", "h.tag+s.tag+d.tag"),
+    *("s.lower+d.lower", "s.lower+d.pos", "s.pos+d.lower", "s.lower+d.tag", "s.tag+d.lower"),
+    *("h.lower+s.pos+d.pos", "h.pos+s.lower+d.pos", "h.pos+s.pos+d.lower"),
+]
+_LABELS = [
+    *("d.lower", "d.tag", "d.pos", "d.morph", "d.lemma", "d.suffix3", "d.lower+d.tag"),
+    *("h.lower", "h.tag", "h.pos", "h.lower+direction", "h.tag+direction", "distance"),
+    *("d.lower+direction", "d.tag+direction", "h.pos+d.pos+distance"),
+    *("h.tag+d.tag", "h.tag+d.tag+direction", "h.pos+d.pos+direction", "h.lower+d.lower"),
+    *("h.lower+d.tag+direction", "h.tag+d.lower+direction", "h.lemma+d.pos+direction"),
+    *("h.morph+d.pos+direction", "h.morph+d.tag", "h.lemma+d.lemma"),
+    *("d.tag[-1]+d.tag", "d.tag+d.tag[1]", "d.tag[-1]+d.tag+d.tag[1]", "d.lower[-1]+d.pos"),
+    *("d.pos+d.lower[1]", "h.pos+h.pos[1]+d.pos+direction", "h.pos[-1]+h.pos+d.pos+direction"),
+    *("l.lower+d.pos", "l.lower+d.pos+h.pos", "l.pos+d.pos+h.pos+direction", "l.lower+h.lower"),
+    *("l.lower+d.lower", "r.pos+d.pos+h.pos+direction", "r.lower+d.pos"),
+    *("s.pos+d.pos+h.pos+direction", "s.lower+d.pos", "s.tag+d.tag"),
+    *("g.pos+h.pos+d.pos", "g.lower+h.pos+d.pos"),
+]
+
+#: Families by name.
+ARC_FAMILIES: dict[str, tuple[str, ...]] = {
+    "parser": (
+        *map(_written, _UNIGRAMS),
+        *map(_written, _with_distance(_BIGRAMS)),
+        *(
+            _written(text, A=attribute)
+            for attribute in ("tag", "pos")
+            for text in _with_distance(_SURROUNDING)
+        ),
+        *map(_written, _BETWEEN),
+        *(_written(f"{text}+direction") for text in _SIBLINGS),
+    ),
+    "pruner": tuple(
+        map(
+            _written,
+            (
+                *("h.tag+d.tag+distance", "h.pos+d.pos+distance", "h.lower+distance"),
+                *("d.lower+distance", "h.lower+d.tag+direction", "h.tag+d.lower+direction"),
+                "h.pos+h.pos[1]+d.pos[-1]+d.pos+direction",
+                "h.pos[-1]+h.pos+d.pos+d.pos[1]+direction",
+                "h.pos+b.pos+d.pos+direction",
+            ),
+        )
+    ),
+    "labels": tuple(map(_written, _LABELS)),
+}

@@ -1,0 +1,304 @@
+"""Features of arcs: templates over head, dependent, sibling and what lies between.
+
+    template  =  part ("+" part)*              head.tag+dependent.tag+distance
+    part      =  role "." attribute ["[" offset "]"]     head.tag[-1], dependent.lower
+              |  "between." attribute          each value that a token between the two has
+              |  "direction" | "distance"      of the dependent, as seen from the head
+
+A part of the sibling, the dependent of the same head that lies next on the way to it, makes
+a template one of pairs of arcs. The root of the tree is a token before the sentence; where
+there is no sibling, the token behind the sentence stands for it. Templates of labels know a
+finished tree, and further roles: see ``features/labels.py``.
+
+The sides of an arc are hashed once a token. The row of a feature is the exclusive or of its
+sides, and of a code for direction or distance that changes the last bits only: templates
+that differ in distance alone find their weights in one line of the cache.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import AnyWeights, Ints, Ints1, Keys, Keys2, Rows, kernel, named_tuple
+from spacy_ssvm.features.extraction import (
+    CompiledTemplates,
+    CompiledTemplatesType,
+    compile_templates,
+    fill_keys,
+)
+from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateError
+from spacy_ssvm.features.text_hash import hash_text
+
+HEAD, DEPENDENT, SIBLING, BETWEEN = "head", "dependent", "sibling", "between"
+DIRECTION, DISTANCE = "direction", "distance"
+
+#: The roles of templates of arcs and of pairs of arcs.
+ARC_ROLES = (HEAD, DEPENDENT, SIBLING)
+
+_PART = re.compile(r"([a-z]+)\.([A-Za-z_][\w.]*)(?:\[(-?\d+)\])?")
+
+_FARTHEST = (1, 2, 3, 5, 10)  # the farthest of each class of distances; one more lies behind
+_CLASSES = 2 * (len(_FARTHEST) + 1) + 1  # on both sides, and from the root
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class ArcTemplate:
+    """A conjunction of parts of an arc, or of a pair of arcs with one head."""
+
+    parts: tuple[tuple[str, Part], ...]  #: (role, what of its token), sorted, none twice
+    between: str | None = None  #: an attribute
+    place: str | None = None  #: "direction" or "distance"
+
+    @classmethod
+    def parse(cls, text: str, roles: Collection[str] = ARC_ROLES) -> "ArcTemplate":
+        """Read a template. Raises TemplateError, which names the part that is wrong."""
+        parts: set[tuple[str, Part]] = set()
+        between, place = None, None
+        for piece in map(str.strip, text.split("+")):
+            match = _PART.fullmatch(piece)
+            if piece in (DIRECTION, DISTANCE):
+                if place is not None:
+                    raise TemplateError(f"names '{piece}' beside '{place}': one is enough")
+                place = piece
+            elif match is None or match[1] not in (*roles, BETWEEN):
+                raise TemplateError(
+                    f"cannot read '{piece}'. A part is written role.attribute[offset] (roles: "
+                    f"{', '.join(roles)}), between.attribute, direction or distance"
+                )
+            elif match[1] == BETWEEN:
+                if between is not None or match[3] is not None:
+                    raise TemplateError(f"'{piece}': one part between.attribute, without offset")
+                between = match[2]
+            else:
+                part = Part(int(match[3] or 0), match[2])
+                if abs(part.offset) > MAX_OFFSET:
+                    raise TemplateError(f"offset {part.offset} is over {MAX_OFFSET} tokens away")
+                parts.add((match[1], part))
+        ordered = sorted(parts, key=lambda item: (tuple(roles).index(item[0]), item[1]))
+        template = cls(tuple(ordered), between, place)
+        if between is not None and (template.of_siblings or len(roles) > len(ARC_ROLES)):
+            raise TemplateError("'between' is for templates of arcs alone")
+        return template
+
+    def side(self, role: str) -> tuple[Part, ...]:
+        """The parts of one role."""
+        return tuple(part for other, part in self.parts if other == role)
+
+    @property
+    def attributes(self) -> set[str]:
+        """The attributes that it reads."""
+        names = {part.attribute for _, part in self.parts}
+        return names if self.between is None else names | {self.between}
+
+    @property
+    def of_siblings(self) -> bool:
+        """Whether it is about pairs of arcs."""
+        return bool(self.side(SIBLING))
+
+    @property
+    def _tokens(self) -> list[str]:
+        parts = [
+            f"{role}.{part.attribute}" + (f"[{part.offset}]" if part.offset else "")
+            for role, part in self.parts
+        ]
+        return parts if self.between is None else [*parts, f"{BETWEEN}.{self.between}"]
+
+    def __str__(self) -> str:
+        return "+".join(self._tokens + ([] if self.place is None else [self.place]))
+
+    def seed(self, role: str) -> str:
+        """What the hashes of a side start from; the same for all of ``place``."""
+        return f"{role}: {'+'.join(self._tokens)}"
+
+
+def parse_arc_templates(
+    items: Iterable[str],
+    *,
+    families: dict[str, tuple[str, ...]],
+    roles: Collection[str] = ARC_ROLES,
+    is_attribute: Callable[[str], bool],
+    attributes: Collection[str],
+) -> tuple[ArcTemplate, ...]:
+    """The templates that the items stand for, in order, each once.
+
+    items: templates and names of families.
+    roles: what templates may be about.
+    is_attribute: whether a name can be read from a token.
+    attributes: the names to list when it can not.
+    Raises TemplateError, which names the item and lists what exists.
+    """
+    templates: dict[ArcTemplate, None] = {}
+    for item in items:
+        for text in families.get(item.strip(), (item,)):
+            try:
+                template = ArcTemplate.parse(text, roles)
+            except TemplateError as error:
+                raise TemplateError(
+                    f"template '{item}': {error}. Families: {', '.join(families)}"
+                ) from None
+            for name in template.attributes:
+                if not is_attribute(name):
+                    raise TemplateError(
+                        f"template '{item}': there is no attribute '{name}'. Attributes: "
+                        f"{', '.join(attributes)}; any spaCy token attribute in lower case"
+                    )
+            templates[template] = None
+    if not templates:
+        raise TemplateError("there are no templates: give at least one, such as 'head.tag'")
+    return tuple(templates)
+
+
+class CompiledArcTemplates(NamedTuple):
+    """Templates as arrays; those with a part ``between`` come last."""
+
+    head: CompiledTemplates
+    dependent: CompiledTemplates
+    sibling: CompiledTemplates
+    codes: Keys  #: uint64 [classes of distance, T]: what changes the last bits of a row
+    between: Ints  #: int64: the columns of the last templates
+
+
+CompiledArcTemplatesType = named_tuple(
+    CompiledArcTemplates,
+    *(CompiledTemplatesType, CompiledTemplatesType, CompiledTemplatesType),
+    *(Keys2, Ints1),
+)
+
+
+def compile_arc_templates(
+    templates: Sequence[ArcTemplate], attributes: Sequence[str]
+) -> CompiledArcTemplates:
+    """Templates over a table whose columns are these attributes."""
+    templates = sorted(templates, key=lambda template: template.between is not None)
+    head, dependent, sibling = (_compile_side(templates, role, attributes) for role in ARC_ROLES)
+    codes = np.zeros((_CLASSES, len(templates)), dtype=np.uint64)
+    for t, template in enumerate(templates):
+        if template.place == DIRECTION:
+            codes[:, t] = np.repeat([1, 2, 15], [len(_FARTHEST) + 1, len(_FARTHEST) + 1, 1])
+        elif template.place == DISTANCE:
+            codes[:, t] = [*range(3, 2 + _CLASSES), 15]
+    columns = [attributes.index(t.between) for t in templates if t.between is not None]
+    return CompiledArcTemplates(head, dependent, sibling, codes, np.array(columns, dtype=np.int64))
+
+
+def _compile_side(
+    templates: Sequence[ArcTemplate], role: str, attributes: Sequence[str]
+) -> CompiledTemplates:
+    seeds = [hash_text(template.seed(role)) | 1 for template in templates]
+    side = compile_templates([Template(t.side(role)) for t in templates], attributes)
+    return side._replace(seeds=np.array(seeds, dtype=np.uint64))
+
+
+@kernel
+def distance_class(h: int, m: int) -> int:
+    """The class of the distance from head to dependent, the direction included."""
+    if h == 0:
+        return _CLASSES - 1
+    distance = abs(m - h)
+    number = 0
+    while number < len(_FARTHEST) and distance > _FARTHEST[number]:
+        number += 1
+    return number if m < h else number + len(_FARTHEST) + 1
+
+
+class Sides(NamedTuple):
+    """What templates see of the nodes of one sentence: the root, its words, what follows."""
+
+    head: Keys  #: uint64 [nodes, T]: hashes of the parts of the head, 0 where one lacks
+    dependent: Keys  #: uint64 [nodes, T]
+    sibling: Keys  #: uint64 [nodes, T]
+    values: Keys  #: uint64 [B, nodes]: of the attributes of ``between``
+    previous: Ints  #: int64 [B, nodes]: where a node's value stood last before it, 0 for never
+
+
+@kernel
+def make_sides(templates: CompiledArcTemplates, attributes: Keys, start: int, end: int) -> Sides:
+    """Hash the sides of the sentence whose nodes are rows start to end of attributes."""
+    nodes, T, B = end - start, len(templates.head.seeds), len(templates.between)
+    head = np.empty((nodes, T), dtype=np.uint64)
+    dependent = np.empty((nodes, T), dtype=np.uint64)
+    sibling = np.empty((nodes, T), dtype=np.uint64)
+    values = np.empty((B, nodes), dtype=np.uint64)
+    previous = np.zeros((B, nodes), dtype=np.int64)
+    for node in range(nodes):
+        fill_keys(templates.head, attributes, start, end, start + node, head[node])
+        fill_keys(templates.dependent, attributes, start, end, start + node, dependent[node])
+        fill_keys(templates.sibling, attributes, start, end, start + node, sibling[node])
+        for b in range(B):
+            value = attributes[start + node, templates.between[b]]
+            if value != np.uint64(0):
+                value *= _MULTIPLIER
+                value ^= value >> np.uint64(32)
+            values[b, node] = value
+            place = node - 1
+            while place > 0 and values[b, place] != value:
+                place -= 1
+            previous[b, node] = max(place, 0)
+    return Sides(head, dependent, sibling, values, previous)
+
+
+@kernel
+def fill_arc_rows(
+    templates: CompiledArcTemplates, sides: Sides, size: int, h: int, m: int, rows: Rows
+) -> int:
+    """Write the rows of the features of the arc (h, m), which may repeat; return how many.
+
+    size: how many rows there are, a power of two; the row ``size`` stands for no feature.
+    """
+    T, B = len(templates.head.seeds), len(templates.between)
+    zero = np.uint64(0)
+    mask = np.uint64(size - 1)
+    head, dependent = sides.head[h], sides.dependent[m]
+    codes = templates.codes[distance_class(h, m)]
+    for t in range(T - B):
+        fires = (head[t] != zero) & (dependent[t] != zero)
+        row = ((head[t] ^ dependent[t]) & mask) ^ codes[t]
+        rows[t] = np.int32(row) if fires else np.int32(size)
+    count = T - B
+    low, high = min(h, m), max(h, m)
+    for b in range(B):
+        t = T - B + b
+        if head[t] == zero or dependent[t] == zero:
+            continue
+        for node in range(low + 1, high):
+            if sides.previous[b, node] <= low and sides.values[b, node] != zero:
+                row = ((head[t] ^ dependent[t] ^ sides.values[b, node]) & mask) ^ codes[t]
+                rows[count] = np.int32(row)
+                count += 1
+    return count
+
+
+@kernel
+def fill_pair_rows(
+    templates: CompiledArcTemplates, sides: Sides, size: int, h: int, m: int, s: int, rows: Rows
+) -> int:
+    """Write the rows of the features of the arcs (h, s) and (h, m); return how many."""
+    T = len(templates.head.seeds)
+    zero = np.uint64(0)
+    mask = np.uint64(size - 1)
+    head, dependent, sibling = sides.head[h], sides.dependent[m], sides.sibling[s]
+    codes = templates.codes[distance_class(h, m)]
+    for t in range(T):
+        fires = (head[t] != zero) & (dependent[t] != zero) & (sibling[t] != zero)
+        row = ((head[t] ^ dependent[t] ^ sibling[t]) & mask) ^ codes[t]
+        rows[t] = np.int32(row) if fires else np.int32(size)
+    return T
+
+
+@kernel
+def sum_rows(weights: AnyWeights, rows: Rows, size: int) -> float:
+    """The sum of the weights of the first rows, in four sums that run beside each other."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    even = size - size % 4
+    for k in range(0, even, 4):
+        a += weights[rows[k]]
+        b += weights[rows[k + 1]]
+        c += weights[rows[k + 2]]
+        d += weights[rows[k + 3]]
+    for k in range(even, size):
+        a += weights[rows[k]]
+    return (a + b) + (c + d)

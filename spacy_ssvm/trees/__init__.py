@@ -1,0 +1,1 @@
+"""Trees: the heads of the words of sentences, as problems for the solvers."""

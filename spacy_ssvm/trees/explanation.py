@@ -1,0 +1,93 @@
+"""Why a word gets its head: the features of the arc and of the next best one."""
+
+from typing import Any
+
+import numpy as np
+
+from spacy_ssvm.explanation import Explanation, Reason
+from spacy_ssvm.features.arcs import (
+    ArcTemplate,
+    compile_arc_templates,
+    fill_arc_rows,
+    make_sides,
+    sum_rows,
+)
+from spacy_ssvm.trees.model import Nodes, ParserModel
+from spacy_ssvm.trees.parsing import best_trees
+
+OTHER_ARCS = "siblings and other arcs"
+ROOT = "<root>"
+
+
+def explain_arc(model: ParserModel, doc: Any, i: int) -> Explanation:
+    """Explain the head of token i of a Doc, by itself as the model sees it.
+
+    The best tree is set against the best one in which the token has another head. Raises
+    ValueError for whitespace, and where no tree has another head for the token.
+    """
+    nodes = model.nodes([doc])
+    place = int(np.searchsorted(nodes.tokens.positions, i))
+    if place == len(nodes.tokens.positions) or nodes.tokens.positions[place] != i:
+        raise ValueError(f"token {i} is whitespace: it is no part of the tree")
+    s = int(np.searchsorted(nodes.tokens.sentence_starts, place, side="right")) - 1
+    start, end = nodes.starts[s : s + 2]
+    m = int(nodes.words[place] - start)
+    heads = np.empty((2, end - start - 1), dtype=np.int64)
+    pruner = model.pruner(model.pruner_weights)
+    of_sentence = nodes.attributes[start:end]
+    best, other = best_trees(model.features, pruner, model.weights, of_sentence, m, heads)
+    if not np.isfinite(other):
+        raise ValueError(f"token {i} has but one possible head: nothing to choose or explain")
+    h, runner_up = int(heads[0, m]), int(heads[1, m])
+    reasons = []
+    for template in model.templates:
+        if not template.of_siblings:
+            weights = [_weight(model, template, of_sentence, head, m) for head in (h, runner_up)]
+            if any(weights):
+                seen = [_value(model, doc, nodes, s, template, x, m) for x in (h, runner_up)]
+                reasons.append(Reason(str(template), " / ".join(dict.fromkeys(seen)), *weights))
+    reasons.sort(key=lambda reason: -abs(reason.difference))
+    sums = [sum(reason.weight for reason in reasons)]
+    sums.append(sum(reason.runner_up_weight for reason in reasons))
+    reasons.append(Reason(OTHER_ARCS, "", best - sums[0], other - sums[1]))
+    names = [_text(doc, nodes, s, head) for head in (h, runner_up)]
+    return Explanation(doc[i].text, names[0], names[1], best - other, tuple(reasons))
+
+
+def _weight(model: ParserModel, template: ArcTemplate, nodes: Any, h: int, m: int) -> float:
+    """What one template adds to the score of an arc."""
+    compiled = compile_arc_templates([template], model.reader.names)
+    rows = np.empty(1 + len(nodes), dtype=np.int32)
+    sides = make_sides(compiled, nodes, 0, len(nodes))
+    count = fill_arc_rows(compiled, sides, model.features.size, h, m, rows)
+    return float(sum_rows(model.weights, rows, count))
+
+
+def _text(doc: Any, nodes: Nodes, s: int, node: int) -> str:
+    if node == 0:
+        return ROOT
+    word = int(nodes.tokens.sentence_starts[s]) + node - 1
+    return str(doc[int(nodes.tokens.positions[word])].text)
+
+
+def _value(
+    model: ParserModel, doc: Any, nodes: Nodes, s: int, template: ArcTemplate, h: int, m: int
+) -> str:
+    """What the parts of a template saw of an arc, as text."""
+    start, end = nodes.tokens.sentence_starts[s : s + 2]
+    values = []
+    for role, part in template.parts:
+        node = (h if role == "head" else m) + part.offset
+        word = int(start) + node - 1
+        if node <= 0:
+            values.append(ROOT if node == 0 else "<start>")
+        elif word >= end:
+            values.append("<end>")
+        else:
+            i = int(nodes.tokens.positions[word])
+            values.append(str(model.reader.text_value(part.attribute, doc, i)))
+    if template.between is not None:
+        values.append("between")
+    if template.place is not None:
+        values.append("left" if m < h else "right")
+    return " + ".join(values)

@@ -1,0 +1,308 @@
+"""A parser's model: what finds the heads of words, and the labels of the arcs.
+
+    docs -> token attributes -> nodes -> arcs that are likely (pruner) -> scores of arcs, and
+    of pairs of arcs -> heads -> table of the arcs -> labels
+
+Labels are found in a second stage, on the finished tree: those of the dependents of one head
+are a label sequence. Sources: McDonald, Crammer & Pereira 2005; McDonald, Lerman & Pereira
+2006 (labels); Rush & Petrov 2012 (pruning by max-marginals).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spacy_ssvm import storage
+from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, Weights
+from spacy_ssvm.features.arcs import ArcTemplate, compile_arc_templates
+from spacy_ssvm.features.attributes import AttributeReader, TokenTable
+from spacy_ssvm.features.labels import LABEL_ROLES, as_chain_templates, compile_columns
+from spacy_ssvm.features.resources import NO_RESOURCES, Resources
+from spacy_ssvm.model import ARRAYS, Model, Trace
+from spacy_ssvm.trees.examples import ArcFeatures, Pruner
+from spacy_ssvm.trees.parsing import arc_margins, fill_arc_table, lay_out_nodes, parse_sentences
+
+#: The pruner has few templates: this many hashed rows do.
+PRUNER_BITS = 20
+
+_ARC_ARRAYS: dict[str, type] = {"arc_weights": np.float32, "pruner_weights": np.float32}
+_LABELS = "labels."  # before the names of the arrays of the model of labels
+
+
+class Nodes(NamedTuple):
+    """The sentences of a batch of Docs, laid out as in ``trees/examples.py``."""
+
+    tokens: TokenTable
+    attributes: Keys  #: uint64 [nodes, columns]
+    starts: Ints  #: int64 [sentences + 1]: the root of each sentence
+    words: Ints  #: int64 [words]: the node of each word
+
+
+class LabelModel(Model):
+    """A model of label sequences over a table of arcs, which it does not read itself."""
+
+    def make_reader(self, names: Iterable[str], resources: Resources) -> Any:
+        return _TableOfArcs(tuple(sorted(names)))
+
+    def header(self) -> storage.Header:
+        # The parser keeps the templates, in its own language.
+        return super().header() | {"templates": []}
+
+
+class _TableOfArcs(NamedTuple):
+    names: tuple[str, ...]
+
+
+class ParserModel:
+    """A linear model of labelled dependency trees.
+
+    templates: of arcs, and of pairs of arcs; the latter make it a second-order model.
+    pruner_templates: of arcs.
+    label_templates: with the roles of ``features/labels.py``.
+    projective: whether all trees are.
+    hash_bits: weights of arcs are kept in 2**hash_bits rows.
+    pruning: how much worse than the best tree of the pruner one with an arc may be, in
+        wrong heads, if the arc is to be looked at; None for all arcs.
+    max_length: longer sentences are parsed in pieces.
+    """
+
+    def __init__(
+        self,
+        templates: Sequence[ArcTemplate],
+        pruner_templates: Sequence[ArcTemplate],
+        label_templates: Sequence[ArcTemplate],
+        *,
+        projective: bool,
+        hash_bits: int,
+        pruning: float | None,
+        max_length: int,
+    ) -> None:
+        self.pruner_templates = tuple(pruner_templates)
+        self.label_templates = tuple(label_templates)
+        self.projective = projective
+        self.hash_bits = hash_bits
+        self.pruning = pruning
+        self.max_length = max_length
+        self.define(templates, ())
+
+    def define(
+        self,
+        templates: Iterable[ArcTemplate],
+        labels: Iterable[str],
+        resources: Resources = NO_RESOURCES,
+        legality: Floats | None = None,
+    ) -> None:
+        """Set what the model is about, and start from zero weights."""
+        self.templates = tuple(templates)
+        everything = (*self.templates, *self.pruner_templates, *self.label_templates)
+        names = {name for template in everything for name in template.attributes}
+        self.reader = AttributeReader(names, resources)
+        read = self.reader.names
+        arcs = [template for template in self.templates if not template.of_siblings]
+        pairs = [template for template in self.templates if template.of_siblings]
+        self.features = ArcFeatures(
+            compile_arc_templates(arcs, read),
+            compile_arc_templates(pairs, read),
+            2**self.hash_bits,
+            self.projective,
+        )
+        self.pruner_arcs = compile_arc_templates(self.pruner_templates, read)
+        self.label_model = LabelModel(as_chain_templates(self.label_templates))
+        self.label_model.define(self.label_model.templates, labels, resources, legality)
+        self.columns = compile_columns(self.label_model.reader.names, read)
+        self.set_weights(
+            np.zeros(self.features.size + 1, dtype=np.float32),
+            np.zeros(2**PRUNER_BITS + 1, dtype=np.float32),
+            None,
+        )
+
+    @property
+    def resources(self) -> Resources:
+        """What templates read beside the Docs; saved with the labels."""
+        return self.label_model.resources
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the labels of arcs."""
+        return self.label_model.labels
+
+    def set_weights(self, arcs: Weights, pruner: Weights, trace: Trace | None) -> None:
+        """Set the weights of arcs: float32 [2**hash_bits + 1], and of the pruner's."""
+        self.weights = arcs
+        self.pruner_weights = pruner
+        self.trace = trace
+
+    def pruner(self, weights: AnyWeights) -> Pruner:
+        """The pruner with these weights."""
+        threshold = np.inf if self.pruning is None else float(self.pruning)
+        return Pruner(self.pruner_arcs, 2**PRUNER_BITS, weights, threshold)
+
+    @property
+    def number_of_rows(self) -> int:
+        """Rows of arcs with a weight, and rows of labels."""
+        return int(np.count_nonzero(self.weights)) + self.label_model.number_of_rows
+
+    def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
+        """The templates that name an attribute of some kind."""
+        everything = (*self.templates, *self.pruner_templates, *self.label_templates)
+        return [str(t) for t in everything if any(map(is_wanted, t.attributes))]
+
+    # Parsing
+
+    def nodes(self, docs: Sequence[Any]) -> Nodes:
+        """The words of Docs as nodes."""
+        tokens = self.reader.read(docs)
+        sentences = len(tokens.sentence_starts) - 1
+        starts = tokens.sentence_starts + 2 * np.arange(sentences + 1)
+        shape = int(starts[-1]), tokens.attributes.shape[1]
+        attributes = np.empty(shape, dtype=np.uint64)
+        lay_out_nodes(tokens.attributes, tokens.sentence_starts, attributes)
+        sizes = np.diff(tokens.sentence_starts)
+        words = np.arange(len(tokens.positions)) + 1 + 2 * np.repeat(np.arange(sentences), sizes)
+        return Nodes(tokens, attributes, starts, words)
+
+    def parse(
+        self, nodes: Nodes, given_heads: Ints | None = None, given_labels: Ints | None = None
+    ) -> tuple[Ints, Ints]:
+        """The best trees.
+
+        given_heads: int64 [nodes], heads that trees must have, as nodes of the sentence, -1
+            for none. given_labels: int64 [nodes], labels they must have, -1 for none.
+        Returns heads (int64 [nodes], -1 for the root and the node behind the words), labels
+        (int64 [nodes], the same).
+        """
+        given = np.full(len(nodes.attributes), -1, dtype=np.int64)
+        heads = np.empty(len(nodes.attributes), dtype=np.int64)
+        parse_sentences(
+            self.features,
+            self.pruner(self.pruner_weights),
+            self.weights,
+            nodes.attributes,
+            nodes.starts,
+            given if given_heads is None else given_heads,
+            self.max_length,
+            heads,
+        )
+        arcs, arc_nodes, _ = self.arc_table(nodes, heads)
+        preset = None if given_labels is None else given_labels[arc_nodes]
+        labels = np.full(len(heads), -1, dtype=np.int64)
+        labels[arc_nodes] = self.label_model.label(arcs, preset)
+        return heads, labels
+
+    def arc_table(self, nodes: Nodes, heads: Ints) -> tuple[TokenTable, Ints, Ints]:
+        """The arcs of trees as sequences to label.
+
+        heads: int64 [nodes], -1 for none. Returns the table, the dependent of each of its
+        rows (int64 [arcs], nodes), and the first sequence of each sentence (int64
+        [sentences + 1]).
+        """
+        size = int(np.count_nonzero(heads >= 0))
+        table = np.empty((size, len(self.columns.roles)), dtype=np.uint64)
+        arc_nodes = np.empty(size, dtype=np.int64)
+        sequence_starts = np.empty(size + 1, dtype=np.int64)
+        sentences = np.empty(len(nodes.starts), dtype=np.int64)
+        count = fill_arc_table(
+            self.columns,
+            nodes.attributes,
+            nodes.starts,
+            heads,
+            table,
+            arc_nodes,
+            sequence_starts,
+            sentences,
+        )
+        arcs = TokenTable(
+            attributes=table,
+            sentence_starts=sequence_starts[: count + 1].copy(),
+            doc_sentences=sentences[nodes.tokens.doc_sentences],
+            positions=np.arange(size),
+            doc_starts=np.array([0, size]),
+        )
+        return arcs, arc_nodes, sentences
+
+    def margins(self, nodes: Nodes, sentence: int, heads: Ints) -> Floats:
+        """How much worse the best tree of a sentence is without the arc of each word.
+
+        heads: int64 [n + 1], the best tree. Returns float64 [n + 1]; the root gets 0.
+        """
+        start, end = nodes.starts[sentence : sentence + 2]
+        margins = np.zeros(len(heads))
+        given = np.full(len(heads), -1, dtype=np.int64)
+        pruner = self.pruner(self.pruner_weights)
+        of_sentence = nodes.attributes[start:end]
+        arc_margins(self.features, pruner, self.weights, of_sentence, given, heads, margins)
+        return margins
+
+    # Saving and loading
+
+    def to_disk(self, path: str | Path) -> None:
+        """Save into a folder, which is made where there is none: see ``storage.py``."""
+        storage.save(path, self._header(), self._arrays())
+
+    def from_disk(self, path: str | Path) -> "ParserModel":
+        """Load from a folder. Raises ModelFileError, naming the file, where that fails."""
+        storage.load(path, self._types, self._load)
+        return self
+
+    def to_bytes(self) -> bytes:
+        """The model as MessagePack."""
+        return storage.to_bytes(self._header(), self._arrays())
+
+    def from_bytes(self, data: bytes) -> "ParserModel":
+        """Load what ``to_bytes`` made. Raises ModelFileError where that fails."""
+        storage.from_bytes(data, self._types, self._load)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        settings = {
+            "projective": self.projective,
+            "hash_bits": self.hash_bits,
+            "pruning": self.pruning,
+            "max_length": self.max_length,
+        }
+        return _from_bytes, (settings, self.to_bytes())
+
+    @property
+    def _types(self) -> dict[str, type]:
+        return _ARC_ARRAYS | {f"{_LABELS}{name}": dtype for name, dtype in ARRAYS.items()}
+
+    def _header(self) -> storage.Header:
+        return {
+            "templates": list(map(str, self.templates)),
+            "pruner_templates": list(map(str, self.pruner_templates)),
+            "label_templates": list(map(str, self.label_templates)),
+            "hash_bits": self.hash_bits,
+            "trace": None if self.trace is None else self.trace._asdict(),
+            "labels": self.label_model.header(),
+        }
+
+    def _arrays(self) -> storage.Arrays:
+        arrays = {f"{_LABELS}{name}": array for name, array in self.label_model.arrays().items()}
+        return arrays | {"arc_weights": self.weights, "pruner_weights": self.pruner_weights}
+
+    def _load(self, header: storage.Header, arrays: storage.Arrays) -> None:
+        self.hash_bits = header["hash_bits"]
+        self.pruner_templates = tuple(map(ArcTemplate.parse, header["pruner_templates"]))
+        self.label_templates = tuple(
+            ArcTemplate.parse(text, LABEL_ROLES) for text in header["label_templates"]
+        )
+        of_labels = {name: arrays[f"{_LABELS}{name}"] for name in ARRAYS}
+        self.label_model.load(header["labels"], of_labels)
+        loaded = self.label_model
+        self.define(map(ArcTemplate.parse, header["templates"]), loaded.labels, loaded.resources)
+        self.label_model.set_weights(
+            loaded.table, loaded.weights, loaded.template_rows, loaded.trace
+        )
+        trace = header["trace"]
+        # Weights are met at random: copied, they lie in large pages of memory.
+        self.set_weights(
+            arrays["arc_weights"].copy(),
+            arrays["pruner_weights"].copy(),
+            None if trace is None else Trace(**trace),
+        )
+
+
+def _from_bytes(settings: dict[str, Any], data: bytes) -> ParserModel:
+    return ParserModel((), (), (), **settings).from_bytes(data)

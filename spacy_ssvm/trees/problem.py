@@ -1,0 +1,125 @@
+"""Examples of trees, checked once, as contiguous arrays to which more are appended."""
+
+import numpy as np
+
+from spacy_ssvm._jit import Ints, Keys, kernel
+from spacy_ssvm.growing import GrowingArray, taken
+from spacy_ssvm.trees.examples import ArcFeatures, Pruner, TreeExamples
+from spacy_ssvm.trees.oracle import TREES
+
+
+class TreeProblem:
+    """Sentences with their heads.
+
+    features: what makes the features of a tree.
+    pruner: says which arcs are scored; it may be changed at any time.
+    columns: how many attributes a token has.
+    """
+
+    structure = TREES
+
+    def __init__(self, features: ArcFeatures, pruner: Pruner, columns: int) -> None:
+        self.features = features
+        self.pruner = pruner
+        self._node_starts = GrowingArray(np.int64, [0])
+        self._attributes = GrowingArray(np.uint64, np.zeros((0, columns)))
+        self._heads = GrowingArray(np.int64)
+        self._completions = GrowingArray(np.int64)
+
+    @property
+    def number_of_examples(self) -> int:
+        """How many sentences there are."""
+        return self._node_starts.size - 1
+
+    @property
+    def most_entries(self) -> int:
+        """How many entries Phi_i(y) has at most, for any example."""
+        nodes = int(np.diff(self._node_starts.array).max(initial=0))
+        arcs, pairs = self.features.arcs, self.features.pairs
+        rows = len(arcs.head.seeds) + nodes * len(arcs.between) + len(pairs.head.seeds)
+        return 2 * nodes * rows
+
+    def number_of_weights(self, rows: int) -> int:
+        """The length of w for a number of feature rows."""
+        return rows + 1
+
+    def append(self, attributes: Keys, node_starts: Ints, heads: Ints) -> range:
+        """Append sentences; return their numbers.
+
+        attributes: uint64 [nodes, columns]; node_starts: int64 [examples + 1], the root of
+            each sentence, behind which its words and one more node follow.
+        heads: int64 [nodes], the gold heads as nodes of the sentence, -1 for none.
+        """
+        flaw = find_flaw(node_starts, heads)
+        if flaw is not None:
+            s, what, members = flaw
+            raise ValueError(f"sentence {s}: {what}, words {', '.join(map(str, members))}")
+        first = self.number_of_examples
+        self._node_starts.extend(node_starts[1:] + self._heads.size)
+        self._attributes.extend(attributes)
+        self._heads.extend(heads)
+        self._completions.extend(heads)
+        return range(first, self.number_of_examples)
+
+    def forget(self, numbers: range) -> None:
+        """Take the gold annotation of examples away: any tree is right from now on."""
+        for i in numbers:
+            first, last = self._node_starts.array[i : i + 2]
+            self._heads.array[first:last] = -1
+            self._completions.array[first:last] = -1
+
+    def keep(self, numbers: Ints) -> None:
+        """Keep only these examples: they get the numbers 0, 1, ... in this order."""
+        nodes, self._node_starts = taken(self._node_starts, numbers)
+        self._attributes = GrowingArray(np.uint64, self._attributes.array[nodes])
+        self._heads = GrowingArray(np.int64, self._heads.array[nodes])
+        self._completions = GrowingArray(np.int64, self._completions.array[nodes])
+
+    def examples(self) -> TreeExamples:
+        """The arrays, for kernels; valid until the next ``append``."""
+        return TreeExamples(
+            self._node_starts.array,
+            self._attributes.array,
+            self._heads.array,
+            self._completions.array,
+            self.features,
+            self.pruner,
+        )
+
+
+def find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, str, list[int]] | None:
+    """The first sentence whose gold heads are no part of a tree, what is wrong, and its words.
+
+    node_starts, heads: as in ``TreeProblem.append``.
+    """
+    s, member = _find_flaw(node_starts, heads)
+    if s < 0:
+        return None
+    of_sentence = heads[node_starts[s] : node_starts[s + 1]]
+    if member == 0:
+        return s, "several roots", np.flatnonzero(of_sentence == 0).tolist()
+    circle = [member]
+    while of_sentence[circle[-1]] != member:
+        circle.append(int(of_sentence[circle[-1]]))
+    return s, "a circle", sorted(circle)
+
+
+@kernel
+def _find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, int]:
+    """A sentence with a circle and a word of it, or with several roots and 0; (-1, 0) for none."""
+    for s in range(len(node_starts) - 1):
+        of_sentence = heads[node_starts[s] : node_starts[s + 1] - 1]
+        N = len(of_sentence)
+        visit = np.zeros(N, dtype=np.int64)
+        roots = 0
+        for start in range(1, N):
+            roots += of_sentence[start] == 0
+            m = start
+            while m > 0 and visit[m] == 0:
+                visit[m] = start
+                m = of_sentence[m]
+            if m > 0 and visit[m] == start:
+                return s, m
+        if roots > 1:
+            return s, 0
+    return -1, 0

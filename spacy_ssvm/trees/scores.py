@@ -1,0 +1,241 @@
+"""All that knows weights x features of trees: score tables, costs, feature differences."""
+
+import numpy as np
+
+from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, Rows, Weights, kernel
+from spacy_ssvm.decoders.siblings import number_pairs, siblings
+from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner, max_marginals
+from spacy_ssvm.features.arcs import (
+    CompiledArcTemplates,
+    Sides,
+    distance_class,
+    fill_arc_rows,
+    fill_pair_rows,
+    make_sides,
+    sum_rows,
+)
+from spacy_ssvm.trees.examples import ArcFeatures, Pruner
+
+
+@kernel
+def most_rows(templates: CompiledArcTemplates, nodes: int) -> int:
+    """How many rows an arc has at most."""
+    return len(templates.head.seeds) + len(templates.between) * nodes
+
+
+@kernel
+def _sum_plain(
+    weights: AnyWeights, head: Keys, dependent: Keys, codes: Keys, size: int, count: int
+) -> float:
+    """The sum of the weights of the first templates at one arc, in two sums side by side."""
+    zero = np.uint64(0)
+    mask = np.uint64(size - 1)
+    a, b = 0.0, 0.0
+    for t in range(0, count - 1, 2):
+        u = t + 1
+        row = np.int64(((head[t] ^ dependent[t]) & mask) ^ codes[t])
+        a += weights[row if (head[t] != zero) & (dependent[t] != zero) else size]
+        row = np.int64(((head[u] ^ dependent[u]) & mask) ^ codes[u])
+        b += weights[row if (head[u] != zero) & (dependent[u] != zero) else size]
+    if count % 2:
+        t = count - 1
+        if (head[t] != zero) & (dependent[t] != zero):
+            a += weights[np.int64(((head[t] ^ dependent[t]) & mask) ^ codes[t])]
+    return a + b
+
+
+@kernel
+def arc_scores(
+    templates: CompiledArcTemplates,
+    sides: Sides,
+    size: int,
+    weights: AnyWeights,
+    allowed: Flags,
+    scores: Floats,
+) -> None:
+    """Write the score of each arc that is allowed, minus infinity for the others.
+
+    allowed: bool [n + 1, n + 1], by head and dependent; scores: float64, the same.
+    The sums are those over ``fill_arc_rows``, which this spares to write and to read.
+    """
+    N = len(scores)
+    B = len(templates.between)
+    plain = len(templates.head.seeds) - B
+    zero = np.uint64(0)
+    mask = np.uint64(size - 1)
+    for h in range(N):
+        head = sides.head[h]
+        for m in range(N):
+            if not allowed[h, m]:
+                scores[h, m] = -np.inf
+                continue
+            dependent = sides.dependent[m]
+            codes = templates.codes[distance_class(h, m)]
+            total = _sum_plain(weights, head, dependent, codes, size, plain)
+            low, high = min(h, m), max(h, m)
+            for b in range(B):
+                t = plain + b
+                if head[t] == zero or dependent[t] == zero:
+                    continue
+                side = head[t] ^ dependent[t]
+                for node in range(low + 1, high):
+                    value = sides.values[b, node]
+                    if sides.previous[b, node] <= low and value != zero:
+                        total += weights[np.int64(((side ^ value) & mask) ^ codes[t])]
+            scores[h, m] = total
+
+
+@kernel
+def all_arcs(allowed: Flags) -> None:
+    """Allow every arc."""
+    N = len(allowed)
+    for h in range(N):
+        for m in range(N):
+            allowed[h, m] = m > 0 and h != m
+
+
+@kernel
+def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, allowed: Flags) -> None:
+    """Allow the arcs whose best projective tree is not much worse than the best of all.
+
+    The best tree itself always remains. Its score and that of the others are those of the
+    pruner.
+    """
+    N = len(allowed)
+    all_arcs(allowed)
+    if pruner.threshold == np.inf:
+        return
+    scores = np.empty((N, N))
+    best = np.empty((N, N))
+    sides = make_sides(pruner.arcs, attributes, start, end)
+    arc_scores(pruner.arcs, sides, pruner.size, pruner.weights, allowed, scores)
+    least = max_marginals(scores, best) - pruner.threshold
+    for h in range(N):
+        for m in range(N):
+            allowed[h, m] = best[h, m] >= least
+
+
+@kernel
+def pair_scores(
+    features: ArcFeatures, sides: Sides, weights: AnyWeights, scores: Floats, starts: Ints
+) -> Floats:
+    """Number the pairs of arcs (``decoders.siblings``) and return their scores."""
+    N = len(scores)
+    pairs = np.empty(number_pairs(scores, starts))
+    rows = np.empty(most_rows(features.pairs, 0), dtype=np.int32)
+    for h in range(N):
+        for m in range(1, N):
+            if h == m or scores[h, m] == -np.inf:
+                continue
+            slot = starts[h, m]
+            count = fill_pair_rows(features.pairs, sides, features.size, h, m, N, rows)
+            pairs[slot] = sum_rows(weights, rows, count)
+            if h == 0:
+                continue
+            step = 1 if m > h else -1
+            s = h + step
+            while s != m:
+                if scores[h, s] > -np.inf:
+                    slot += 1
+                    count = fill_pair_rows(features.pairs, sides, features.size, h, m, s, rows)
+                    pairs[slot] = sum_rows(weights, rows, count)
+                s += step
+    return pairs
+
+
+@kernel
+def decode(
+    features: ArcFeatures, pair_sides: Sides, weights: AnyWeights, scores: Floats, heads: Ints
+) -> float:
+    """Fill heads with the best tree by the scores of arcs, and of pairs where there are any."""
+    if not features.projective:
+        return chu_liu_edmonds(scores, heads)
+    if len(features.pairs.head.seeds) == 0:
+        return eisner(scores, heads)
+    starts = np.empty(scores.shape, dtype=np.int64)
+    pairs = pair_scores(features, pair_sides, weights, scores, starts)
+    return siblings(scores, starts, pairs, heads)
+
+
+@kernel
+def inner_siblings(heads: Ints, inner: Ints) -> None:
+    """Write the adjacent sibling of each word towards its head; n + 1 where there is none."""
+    N = len(heads)
+    last = np.empty(N, dtype=np.int64)
+    last[:] = N
+    for m in range(1, N):  # to the right of heads
+        h = heads[m]
+        if h < m:
+            inner[m] = last[h]
+            last[h] = m
+    last[:] = N
+    for m in range(N - 1, 0, -1):
+        h = heads[m]
+        if h > m:
+            inner[m] = last[h]
+            last[h] = m
+
+
+@kernel
+def _add_row(
+    indices: Rows, values: Weights, places: Rows, size: int, row: int, none: int, value: float
+) -> int:
+    if row == none:
+        return size
+    mask = len(places) - 1
+    place = (row * 0x9E3779B1 >> 8) & mask
+    while places[place] >= 0 and indices[places[place]] != row:
+        place = (place + 1) & mask
+    if places[place] >= 0:
+        values[places[place]] += np.float32(value)
+        return size
+    places[place] = size
+    indices[size] = row
+    values[size] = value
+    return size + 1
+
+
+@kernel
+def difference(
+    features: ArcFeatures,
+    sides: Sides,
+    pair_sides: Sides,
+    gold: Ints,
+    heads: Ints,
+    indices: Rows,
+    values: Weights,
+) -> int:
+    """Write Phi(heads) = phi(gold) - phi(heads), each index once; return its size."""
+    N = len(heads)
+    second = len(features.pairs.head.seeds) > 0
+    rows = np.empty(max(most_rows(features.arcs, N), most_rows(features.pairs, 0)), dtype=np.int32)
+    wrong = 0
+    gold_inner = np.zeros(N, dtype=np.int64)
+    inner = np.zeros(N, dtype=np.int64)
+    if second:
+        inner_siblings(gold, gold_inner)
+        inner_siblings(heads, inner)
+    for m in range(1, N):
+        wrong += gold[m] != heads[m] or gold_inner[m] != inner[m]
+    room = 4 * wrong * (most_rows(features.arcs, N) + most_rows(features.pairs, 0)) + 4
+    places = np.full(2 ** int(np.ceil(np.log2(room))), -1, dtype=np.int32)
+    size = 0
+    for m in range(1, N):
+        for tree, siblings_of, sign in ((gold, gold_inner, 1.0), (heads, inner, -1.0)):
+            if gold[m] != heads[m]:
+                count = fill_arc_rows(features.arcs, sides, features.size, tree[m], m, rows)
+                for k in range(count):
+                    size = _add_row(indices, values, places, size, rows[k], features.size, sign)
+            if second and (gold[m] != heads[m] or gold_inner[m] != inner[m]):
+                count = fill_pair_rows(
+                    features.pairs, pair_sides, features.size, tree[m], m, siblings_of[m], rows
+                )
+                for k in range(count):
+                    size = _add_row(indices, values, places, size, rows[k], features.size, sign)
+    kept = 0
+    for entry in range(size):
+        if values[entry] != 0:
+            indices[kept] = indices[entry]
+            values[kept] = values[entry]
+            kept += 1
+    return kept

@@ -1,0 +1,218 @@
+"""What a parser's model has while it learns, and forgets when it is saved.
+
+Three learners share the examples: the pruner, which passes over new sentences a few times
+before the others see them; that of the arcs; and that of the labels of gold trees.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from spacy_ssvm._jit import Ints
+from spacy_ssvm.features.arcs import compile_arc_templates
+from spacy_ssvm.model import Trace
+from spacy_ssvm.objective import Objective, evaluate
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.training import Training
+from spacy_ssvm.trees.examples import ArcFeatures
+from spacy_ssvm.trees.model import PRUNER_BITS, Nodes, ParserModel
+from spacy_ssvm.trees.problem import TreeProblem, find_flaw
+
+_PRUNER_PASSES = 3
+_PRUNER_C = 0.01
+_DOCS_AT_A_TIME = 1000
+
+
+class TreeTraining:
+    """A run of the solvers on Docs that arrive in batches.
+
+    Where the model has weights, training goes on from them: they are the prior w_0.
+    """
+
+    def __init__(
+        self, model: ParserModel, solver: DualCoordinateDescent, label_solver: DualCoordinateDescent
+    ) -> None:
+        self.model = model
+        trained = model.trace is not None
+        columns = len(model.reader.names)
+        # The pruner's weights change in place while it learns: the problem of the arcs sees them.
+        no_pairs = compile_arc_templates((), model.reader.names)
+        arcs = ArcFeatures(model.pruner_arcs, no_pairs, 2**PRUNER_BITS, True)
+        self._pruner_problem = TreeProblem(arcs, model.pruner(np.zeros(1)), columns)
+        self._pruner_problem.pruner = self._pruner_problem.pruner._replace(threshold=np.inf)
+        settings = DualCoordinateDescent(C=_PRUNER_C, seed=solver.seed)
+        self._pruner = settings.start(
+            self._pruner_problem, model.pruner_weights.astype(np.float64) if trained else None
+        )
+        self._pruner.grow(2**PRUNER_BITS)
+        self.problem = TreeProblem(model.features, model.pruner(self._pruner.w), columns)
+        self.run = solver.start(self.problem, model.weights.astype(np.float64) if trained else None)
+        self.run.grow(model.features.size)
+        self.labels = Training(model.label_model, label_solver)
+        self._sequences: list[range] = []  # the examples of labels, by sentence
+        self.epochs = 0
+        self._changed = False
+        self._removed: list[range] = []
+
+    def add(self, docs: Sequence[Any], gold: Sequence[Ints]) -> list[range]:
+        """Make examples of Docs; return the numbers of those of each Doc.
+
+        gold: int64 [tokens, 2] for each Doc: the head, as a token of the Doc (the token itself
+            for a root), and the label; -1 for none. Whitespace is passed over.
+        Raises ValueError, naming the tokens, where the heads of a sentence are no tree.
+        """
+        numbers: list[range] = []
+        for first in range(0, len(docs), _DOCS_AT_A_TIME):
+            batch = docs[first : first + _DOCS_AT_A_TIME]
+            nodes = self.model.nodes(batch)
+            heads, labels = gold_nodes(nodes, gold[first : first + _DOCS_AT_A_TIME])
+            self._check(batch, nodes, heads)
+            added = self.problem.append(nodes.attributes, nodes.starts, heads)
+            self._pruner_problem.append(nodes.attributes, nodes.starts, heads)
+            arcs, arc_nodes, sequences = self.model.arc_table(nodes, heads)
+            of_labels = self.labels.add_tokens(arcs, labels[arc_nodes])
+            offset = of_labels[0].start if of_labels else 0
+            ends = (sequences + offset).tolist()
+            self._sequences += [range(a, b) for a, b in pairwise(ends)]
+            ends = (nodes.tokens.doc_sentences + added.start).tolist()
+            numbers += [range(a, b) for a, b in pairwise(ends)]
+            self._pruner.grow(2**PRUNER_BITS)
+            self.run.grow(self.model.features.size)
+            for _ in range(_PRUNER_PASSES):
+                self._pruner.epoch(np.arange(added.start, added.stop))
+            self.problem.pruner = self.model.pruner(self._pruner.w)
+        return numbers
+
+    def _check(self, docs: Sequence[Any], nodes: Nodes, heads: Ints) -> None:
+        flaw = find_flaw(nodes.starts, heads)
+        if flaw is not None:
+            s, what, members = flaw
+            first = int(nodes.tokens.sentence_starts[s])
+            places = nodes.tokens.positions[[first + m - 1 for m in members]]
+            d = int(np.searchsorted(nodes.tokens.doc_starts, places[0], side="right")) - 1
+            tokens = [int(place - nodes.tokens.doc_starts[d]) for place in places]
+            named = ", ".join(f"{i} '{docs[d][i].text}'" for i in tokens)
+            text = docs[d].text
+            raise ValueError(
+                f"the gold heads of a sentence are no tree: {what} (tokens {named}) in "
+                f"'{text if len(text) <= 60 else text[:57] + '...'}'"
+            )
+
+    def remove(self, numbers: range) -> None:
+        """Take examples out of the problem, and their share out of the weights."""
+        as_array = np.array(numbers, dtype=np.int64)
+        self.run.forget(as_array)
+        self.problem.forget(numbers)
+        self._pruner.forget(as_array)
+        self._pruner_problem.forget(numbers)
+        for i in numbers:
+            if self._sequences[i]:
+                self.labels.remove(self._sequences[i])
+            self._sequences[i] = range(0)
+        self._removed.append(numbers)
+        self._changed = True
+
+    def reclaim(self) -> Ints | None:
+        """Free the memory of removed examples, once they are the larger part.
+
+        Returns None, or the new number of each example (int64 [examples before]).
+        """
+        examples = self.problem.number_of_examples
+        if 2 * sum(map(len, self._removed)) <= examples:
+            return None
+        kept = np.ones(examples, dtype=bool)
+        for numbers in self._removed:
+            kept[numbers.start : numbers.stop] = False
+        numbers_kept = np.flatnonzero(kept)
+        for problem, run in (
+            (self.problem, self.run),
+            (self._pruner_problem, self._pruner),
+        ):
+            problem.keep(numbers_kept)
+            run.keep(numbers_kept)
+        self._sequences = [self._sequences[i] for i in numbers_kept]
+        new_numbers = self.labels.reclaim()
+        if new_numbers is not None:
+            self._sequences = [
+                range(int(new_numbers[s.start]), int(new_numbers[s.start]) + len(s)) if s else s
+                for s in self._sequences
+            ]
+        self._removed = []
+        return np.cumsum(kept) - 1
+
+    def epoch(self, numbers: Ints) -> float:
+        """One pass of the solvers over these examples; returns the sum of their violations."""
+        self.epochs += 1
+        self._changed = True
+        sequences = [i for number in numbers.tolist() for i in self._sequences[number]]
+        of_labels = self.labels.epoch(np.array(sequences, dtype=np.int64))
+        return self.run.epoch(numbers) + of_labels
+
+    def update_model(self) -> None:
+        """Give the model the weights as they are now."""
+        if self._changed:
+            self.labels.update_model()
+            self.model.set_weights(
+                self.run.w.astype(np.float32),
+                self._pruner.w.astype(np.float32),
+                Trace(self.run.settings.C, self.run.dual, self.run.regularizer, self.epochs),
+            )
+            self._changed = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy of a component does not train on: its weights are the prior if it does.
+        return type(None), ()
+
+
+def gold_nodes(nodes: Nodes, gold: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Gold heads and labels by node: int64 [nodes] each, -1 for none.
+
+    A head that is whitespace or lies in another sentence is none; so is the root, where a
+    sentence has several: it then holds what are several sentences to the gold.
+    """
+    tokens = nodes.tokens
+    both = np.concatenate(gold)
+    offsets = np.repeat(tokens.doc_starts[:-1], np.diff(tokens.doc_starts))
+    node_of_token = np.full(len(both), -1, dtype=np.int64)
+    node_of_token[tokens.positions] = nodes.words
+    positions = tokens.positions
+    targets = both[positions, 0]
+    known = targets >= 0
+    head_nodes = np.where(known, node_of_token[(offsets[positions] + targets) * known], -1)
+    sentences = np.searchsorted(nodes.starts, nodes.words, side="right") - 1
+    roots = nodes.starts[sentences]
+    same = known & (head_nodes > roots) & (head_nodes < nodes.starts[sentences + 1])
+    is_root = same & (head_nodes == nodes.words)
+    several = np.bincount(sentences[is_root], minlength=len(nodes.starts)) > 1
+    heads = np.full(len(nodes.attributes), -1, dtype=np.int64)
+    heads[nodes.words] = np.where(same, head_nodes - roots, -1)
+    heads[nodes.words[is_root]] = np.where(several[sentences[is_root]], -1, 0)
+    labels = np.full(len(nodes.attributes), -1, dtype=np.int64)
+    labels[nodes.words] = both[positions, 1]
+    return heads, labels
+
+
+def objective(
+    model: ParserModel,
+    docs: Sequence[Any],
+    gold: Sequence[Ints],
+    label_solver: DualCoordinateDescent,
+) -> Objective:
+    """Primal, dual and gap of the arcs of a trained model, from weights and examples alone.
+
+    docs, gold: what it was trained on, as in ``TreeTraining.add``.
+    """
+    if model.trace is None:
+        raise ValueError("the model has not been trained: there is no duality gap to measure")
+    fresh = TreeTraining(model, DualCoordinateDescent(C=model.trace.C), label_solver)
+    fresh.add(docs, gold)
+    fresh.problem.pruner = model.pruner(model.pruner_weights.astype(np.float64))
+    return evaluate(
+        fresh.problem,
+        fresh.run.w,
+        C=model.trace.C,
+        regularizer=model.trace.regularizer,
+        dual=model.trace.dual,
+    )
