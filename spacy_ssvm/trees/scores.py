@@ -4,7 +4,8 @@ import numpy as np
 
 from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, Rows, Weights, kernel
 from spacy_ssvm.decoders.siblings import number_pairs, siblings
-from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner, max_marginals
+from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
+from spacy_ssvm.decoders.tree_marginals import max_marginals
 from spacy_ssvm.features.arcs import (
     CompiledArcTemplates,
     Sides,
