@@ -858,3 +858,11 @@ def test_tokens_share_a_row_exactly_where_a_template_sees_the_same(docs):
     assert naive.same_classes(found, expected)
     for row, (template, _) in zip(found, expected, strict=True):
         assert templates[index.row_templates[row]] == template
+
+
+def test_a_token_without_morphological_features_has_no_value():
+    vocab = spacy.blank("en").vocab
+    doc = Doc(vocab, words=["to", "dogs"], morphs=["", "Number=Plur"])
+    reader = AttributeReader(["morph"])
+    assert (reader.read([doc]).attributes[:, 0] != 0).tolist() == [False, True]
+    assert [reader.text_value("morph", doc, i) for i in range(2)] == [None, "Number=Plur"]

@@ -20,7 +20,7 @@ def _sum(a: float, b: float, hard: bool) -> float:
     high, low = max(a, b), min(a, b)
     if hard or low == -np.inf:
         return high
-    return high + np.log1p(np.exp(low - high))
+    return float(high + np.log1p(np.exp(low - high)))
 
 
 @kernel
@@ -34,7 +34,7 @@ def _sum_of_splits(left: Floats, right: Floats, hard: bool) -> float:
     total = 0.0
     for k in range(len(left)):
         total += np.exp(left[k] + right[k] - high)
-    return high + np.log(total)
+    return float(high + np.log(total))
 
 
 @kernel
@@ -192,4 +192,4 @@ def nonprojective_marginals(scores: Floats, marginals: Floats) -> float:
         for j in range(n):
             if j != i:
                 marginals[j + 1, i + 1] = gradient[i, j] * weights[i, j]
-    return log_partition + shift
+    return float(log_partition + shift)

@@ -16,6 +16,7 @@ import numpy as np
 from spacy.attrs import IDS, ORTH, SENT_START, SPACY
 from spacy.language import Language
 from spacy.strings import hash_string  # type: ignore[attr-defined]
+from spacy.symbols import IDS as SYMBOLS
 from spacy.tokens import Doc, Token
 
 from spacy_ssvm._jit import Flags, Ints, Keys
@@ -98,6 +99,9 @@ _WHITESPACE_TOKEN = SPACES.index("spaces")
 
 #: The names that are not spaCy's own, for messages.
 ATTRIBUTES = (*TYPE_ATTRIBUTES, *CLUSTER_ATTRIBUTES, SPACE_BEFORE, GAZETTEER)
+
+#: The morphology of a token without features.
+NO_FEATURES = np.uint64(SYMBOLS["_"])
 
 _EXTENSION = "_."
 
@@ -187,6 +191,7 @@ class AttributeReader:
         self._extensions = [name[len(_EXTENSION) :] for name in extensions]
         columns = [SPACY if name == SPACE_BEFORE else IDS[name.upper()] for name in of_token]
         self._columns = [ORTH, SENT_START, *columns]
+        self._morph = 2 + of_token.index("morph") if "morph" in of_token else None
         self._space_before = 2 + of_token.index(SPACE_BEFORE) if SPACE_BEFORE in of_token else None
         self._lock = threading.Lock()
         self._forget_types()
@@ -244,6 +249,9 @@ class AttributeReader:
         columns: Any = doc.to_array(self._columns).reshape(len(doc), len(self._columns))
         if self._whole_docs:
             columns[:, 1] = 0
+        if self._morph is not None:
+            features = columns[:, self._morph]
+            features[features == NO_FEATURES] = 0
         if not self._extensions:
             return columns  # type: ignore[no-any-return]
         values = [[_extension_value(token, n) for n in self._extensions] for token in doc]
@@ -266,7 +274,7 @@ class AttributeReader:
             tokens = AttributeReader([name]).read([doc])
             return SPACES[int(tokens.attributes[np.searchsorted(tokens.positions, i), 0])] or None
         number = int(doc.to_array([IDS[name.upper()]])[i])
-        if not number:
+        if not number or (name == "morph" and number == NO_FEATURES):
             return None
         return str(getattr(token, f"{name}_", None) or getattr(token, name, number))
 
