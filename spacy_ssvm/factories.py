@@ -236,7 +236,7 @@ def make_chunker(
         "label_templates": ["labels"],
         "pruner_templates": ["pruner"],
         "pruning": 4.0,
-        "hash_bits": 22,
+        "hash_bits": 23,
         "max_length": 500,
         "solver": {**DEFAULT_SOLVER, "C": 0.02},
         "label_solver": DEFAULT_SOLVER,

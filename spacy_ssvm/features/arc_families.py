@@ -48,6 +48,12 @@ _SURROUNDING = [
     *("h.A[-1]+h.A+d.A+d.A[1]", "h.A+h.A[1]+d.A", "h.A[-1]+h.A+d.A", "h.A+d.A+d.A[1]"),
     "h.A+d.A[-1]+d.A",
 ]
+_FARTHER = [
+    *("h.pos+d.pos+d.pos[1]+d.pos[2]", "h.pos+d.pos[-2]+d.pos[-1]+d.pos"),
+    *("h.pos+h.pos[1]+h.pos[2]+d.pos", "h.pos[-2]+h.pos[-1]+h.pos+d.pos"),
+    *("h.pos+d.pos+d.lower[-1]", "h.pos+d.pos+d.lower[1]", "h.pos+h.lower[1]+d.pos"),
+    "h.lower[-1]+h.pos+d.pos",
+]
 _BETWEEN = [
     *("h.pos+b.pos+d.pos+direction", "h.tag+b.tag+d.tag+direction"),
     *("h.pos+b.lower+d.pos+direction", "h.lower+b.pos+direction", "b.pos+d.lower+direction"),
@@ -72,6 +78,24 @@ _LABELS = [
     *("g.pos+h.pos+d.pos", "g.lower+h.pos+d.pos"),
 ]
 
+
+def _martins() -> list[str]:
+    """684 templates of words, shapes, lemmas, parts of speech and their contexts.
+
+    The paper names these ingredients and the count, not the conjunctions: here 18 forms of
+    the head, times 18 of the dependent or none, times direction or distance.
+    """
+    words = ("{0}.lower", "{0}.shape", "{0}.lemma", "{0}.pos")
+    words += ("{0}.lower+{0}.pos", "{0}.lemma+{0}.pos")
+    forms = [word + context for word in words for context in ("", "+{0}.pos[-1]", "+{0}.pos[1]")]
+    return [
+        "+".join(filter(None, (head.format("h"), dependent.format("d"), place)))
+        for head in forms
+        for dependent in ("", *forms)
+        for place in ("direction", "distance")
+    ]
+
+
 #: Families by name.
 ARC_FAMILIES: dict[str, tuple[str, ...]] = {
     "parser": (
@@ -82,9 +106,11 @@ ARC_FAMILIES: dict[str, tuple[str, ...]] = {
             for attribute in ("tag", "pos")
             for text in _with_distance(_SURROUNDING)
         ),
+        *map(_written, _with_distance(_FARTHER)),
         *map(_written, _BETWEEN),
         *(_written(f"{text}+direction") for text in _SIBLINGS),
     ),
+    "parser684": tuple(map(_written, _martins())),
     "pruner": tuple(
         map(
             _written,
