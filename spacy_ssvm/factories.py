@@ -237,6 +237,7 @@ def make_chunker(
         "pruner_templates": ["pruner"],
         "pruning": 4.0,
         "hash_bits": 23,
+        "min_count": 2,
         "max_length": 500,
         "solver": {**DEFAULT_SOLVER, "C": 0.02},
         "label_solver": DEFAULT_SOLVER,
@@ -262,6 +263,7 @@ def make_parser(
     pruner_templates: list[str],
     pruning: float | None,
     hash_bits: int,
+    min_count: int,
     max_length: int,
     solver: Any,
     label_solver: Any,
@@ -280,6 +282,7 @@ def make_parser(
     pruning: how much worse than the best tree one with an arc may be to the pruner, in wrong
         heads, if the arc is to be looked at; None for all arcs.
     hash_bits: the features of arcs share 2**hash_bits rows.
+    min_count: features of labels that occur less often are left out.
     max_length: longer sentences are parsed in pieces of so many words.
     solver, label_solver: the learners of arcs and of labels.
     overwrite: whether to replace arcs that a Doc has already.
@@ -300,6 +303,7 @@ def make_parser(
     if max_length < 2:
         raise config_error(name, "max_length", f"{max_length}: must be at least 2")
     check_rows(name, 1, hash_bits)
+    check_rows(name, min_count, None)
     arcs = read_arc_templates(name, "templates", templates, ARC_ROLES)
     model = ParserModel(
         [template for template in arcs if order == 2 or not template.of_siblings],
@@ -316,7 +320,7 @@ def make_parser(
         name,
         solver=solver,
         label_solver=label_solver,
-        min_count=1,
+        min_count=min_count,
         hash_bits=hash_bits,
         costs={},
         scorer=scorer,

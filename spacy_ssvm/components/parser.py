@@ -89,7 +89,7 @@ class DependencyParser(LinearPipe):
         super()._add_strings((*labels, WHITESPACE, ROOT))
 
     def _new_training(self) -> Any:
-        return TreeTraining(self.model, self.solver, self.label_solver)
+        return TreeTraining(self.model, self.solver, self.label_solver, min_count=self.min_count)
 
     def objective(self, examples: Iterable[Example]) -> Objective:
         """Primal, dual and relative duality gap of the arcs, measured anew.

@@ -29,10 +29,17 @@ class TreeTraining:
     """A run of the solvers on Docs that arrive in batches.
 
     Where the model has weights, training goes on from them: they are the prior w_0.
+
+    min_count: features of labels that occur less often have no row.
     """
 
     def __init__(
-        self, model: ParserModel, solver: DualCoordinateDescent, label_solver: DualCoordinateDescent
+        self,
+        model: ParserModel,
+        solver: DualCoordinateDescent,
+        label_solver: DualCoordinateDescent,
+        *,
+        min_count: int = 1,
     ) -> None:
         self.model = model
         trained = model.trace is not None
@@ -50,7 +57,7 @@ class TreeTraining:
         self.problem = TreeProblem(model.features, model.pruner(self._pruner.w), columns)
         self.run = solver.start(self.problem, model.weights.astype(np.float64) if trained else None)
         self.run.grow(model.features.size)
-        self.labels = Training(model.label_model, label_solver)
+        self.labels = Training(model.label_model, label_solver, min_count=min_count)
         self._sequences: list[range] = []  # the examples of labels, by sentence
         self.epochs = 0
         self._changed = False
