@@ -99,7 +99,7 @@ class DependencyParser(LinearPipe):
         examples = list(examples)
         self._sync()
         docs = [example.predicted for example in examples]
-        return objective(self.model, docs, self.gold_labels(examples), self.label_solver)
+        return objective(self.model, docs, self.gold_labels(examples))
 
     def _label_costs(self) -> Floats:
         """Costs of labels do not exist: a wrong head costs 1."""

@@ -85,8 +85,8 @@ def _martins() -> list[str]:
     The paper names these ingredients and the count, not the conjunctions: here 18 forms of
     the head, times 18 of the dependent or none, times direction or distance.
     """
-    words = ("{0}.lower", "{0}.shape", "{0}.lemma", "{0}.pos")
-    words += ("{0}.lower+{0}.pos", "{0}.lemma+{0}.pos")
+    words = ["{0}.lower", "{0}.shape", "{0}.lemma", "{0}.pos"]
+    words += ["{0}.lower+{0}.pos", "{0}.lemma+{0}.pos"]
     forms = [word + context for word in words for context in ("", "+{0}.pos[-1]", "+{0}.pos[1]")]
     return [
         "+".join(filter(None, (head.format("h"), dependent.format("d"), place)))

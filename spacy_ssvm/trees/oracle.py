@@ -9,6 +9,8 @@ from spacy_ssvm.structure import NOTHING_TO_LEARN, Structure
 from spacy_ssvm.trees.examples import TreeExamples, TreeExamplesType
 from spacy_ssvm.trees.scores import arc_scores, decode, difference, likely_arcs
 
+_PRUNED = -1e6  # the score of an arc that the pruner has left out
+
 
 @kernel
 def is_annotated(heads: Ints) -> bool:
@@ -18,9 +20,12 @@ def is_annotated(heads: Ints) -> bool:
 
 @kernel
 def complete_heads(scores: Floats, heads: Ints, completion: Ints) -> bool:
-    """Fill completion with the best tree that has the gold heads; return whether it changed."""
+    """Fill completion with the best tree that has the gold heads; return whether it changed.
+
+    Arcs that the pruner has left out are used where there is no other tree.
+    """
     N = len(heads)
-    restricted = scores.copy()
+    restricted = np.maximum(scores, _PRUNED)
     for m in range(1, N):
         if heads[m] >= 0:
             restricted[:, m] = -np.inf

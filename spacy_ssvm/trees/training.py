@@ -201,24 +201,21 @@ def gold_nodes(nodes: Nodes, gold: Sequence[Ints]) -> tuple[Ints, Ints]:
     return heads, labels
 
 
-def objective(
-    model: ParserModel,
-    docs: Sequence[Any],
-    gold: Sequence[Ints],
-    label_solver: DualCoordinateDescent,
-) -> Objective:
+def objective(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> Objective:
     """Primal, dual and gap of the arcs of a trained model, from weights and examples alone.
 
     docs, gold: what it was trained on, as in ``TreeTraining.add``.
     """
     if model.trace is None:
         raise ValueError("the model has not been trained: there is no duality gap to measure")
-    fresh = TreeTraining(model, DualCoordinateDescent(C=model.trace.C), label_solver)
-    fresh.add(docs, gold)
-    fresh.problem.pruner = model.pruner(model.pruner_weights.astype(np.float64))
+    nodes = model.nodes(docs)
+    heads, _ = gold_nodes(nodes, gold)
+    pruner = model.pruner(model.pruner_weights.astype(np.float64))
+    problem = TreeProblem(model.features, pruner, len(model.reader.names))
+    problem.append(nodes.attributes, nodes.starts, heads)
     return evaluate(
-        fresh.problem,
-        fresh.run.w,
+        problem,
+        model.weights.astype(np.float64),
         C=model.trace.C,
         regularizer=model.trace.regularizer,
         dual=model.trace.dual,
