@@ -1,0 +1,315 @@
+"""Tree decoders against enumeration, on drawn score tables full of ties and infinities."""
+
+import brute
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from spacy_ssvm.decoders.siblings import number_pairs, siblings
+from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner, max_marginals
+
+checked = settings(deadline=None, max_examples=30 if numba.config.DISABLE_JIT else 200)
+
+# Whole numbers add up exactly, whatever the order, so that ties are ties.
+whole = st.integers(-3, 3).map(float)
+with_infinities = st.one_of(whole, whole, st.just(-np.inf))
+few_arcs = st.one_of(whole, st.just(-np.inf))
+rounded = st.floats(-1e3, 1e3)
+
+
+@st.composite
+def tables(draw, scores=with_infinities, shortest=0, longest=6):
+    """Scores [n + 1, n + 1]; what must not be looked at is no number."""
+    n = draw(st.integers(shortest, longest))
+    table = draw(arrays(float, (n + 1, n + 1), elements=scores))
+    table[:, 0] = np.nan
+    np.fill_diagonal(table, np.nan)
+    return table
+
+
+@st.composite
+def pair_tables(draw, scores=with_infinities, pairs=whole, shortest=0, longest=5):
+    """Scores of arcs, and of pairs of arcs [n + 1, n + 2, n + 1] by head, sibling, dependent."""
+    table = draw(tables(scores, shortest, longest))
+    n = len(table) - 1
+    return table, draw(arrays(float, (n + 1, n + 2, n + 1), elements=pairs))
+
+
+def arcs_alone(scores, heads):
+    """The decoder of pairs of arcs, where no pair has a score."""
+    starts = np.full(scores.shape, -1, dtype=np.int64)
+    return siblings(scores, starts, np.zeros(number_pairs(scores, starts)), heads)
+
+
+PROJECTIVE = {"eisner": eisner, "siblings": arcs_alone}
+DECODERS = {**PROJECTIVE, "chu_liu_edmonds": chu_liu_edmonds}
+decoders = pytest.mark.parametrize("decoder", DECODERS)
+
+
+def decode(decoder, scores):
+    heads = np.full(len(scores), 99, dtype=np.int64)
+    score = DECODERS[decoder](scores, heads)
+    return score, heads
+
+
+def is_tree(heads, projective):
+    return (brute.trees(len(heads) - 1, projective) == heads).all(axis=1).any()
+
+
+def score_of(scores, heads):
+    return sum(scores[heads[m], m] for m in range(1, len(heads)))
+
+
+def best_score(scores, decoder):
+    return brute.tree_scores(scores, decoder in PROJECTIVE).max()
+
+
+def check_range(heads):
+    """Where there is no tree, heads are of no meaning, but safe to look up."""
+    assert heads[0] == -1
+    assert all(0 <= h < len(heads) for h in heads[1:])
+
+
+# --- What is enumerated -----------------------------------------------------------------
+
+
+def test_the_number_of_trees_is_that_of_the_field():
+    """Cayley's n^(n - 1) trees with a root, and the projective ones of Wolfram's A006013."""
+    assert [len(brute.trees(n)) for n in range(1, 7)] == [n ** (n - 1) for n in range(1, 7)]
+    assert [len(brute.trees(n, True)) for n in range(1, 7)] == [1, 2, 7, 30, 143, 728]
+    assert brute.trees(0).tolist() == [[-1]]
+
+
+# --- Arcs -------------------------------------------------------------------------------
+
+
+@decoders
+@checked
+@given(scores=tables())
+def test_decoders_find_the_best_tree(decoder, scores):
+    score, heads = decode(decoder, scores)
+    assert score == best_score(scores, decoder)
+    if score > -np.inf:
+        assert is_tree(heads, decoder in PROJECTIVE)
+        assert score_of(scores, heads) == score
+    else:
+        check_range(heads)
+
+
+@decoders
+@checked
+@given(scores=tables(few_arcs, shortest=3))
+def test_decoders_find_the_best_tree_of_few_arcs(decoder, scores):
+    score, heads = decode(decoder, scores)
+    assert score == best_score(scores, decoder)
+    check_range(heads)
+    if score > -np.inf:
+        assert score_of(scores, heads) == score
+
+
+@decoders
+@checked
+@given(scores=tables(rounded))
+def test_decoders_find_the_best_tree_of_rounded_numbers(decoder, scores):
+    score, heads = decode(decoder, scores)
+    assert score == pytest.approx(best_score(scores, decoder), abs=1e-8)
+    assert is_tree(heads, decoder in PROJECTIVE)
+    assert score_of(scores, heads) == pytest.approx(score, abs=1e-8)
+
+
+@decoders
+@checked
+@given(scores=tables())
+def test_decoders_leave_the_score_tables_alone_and_repeat_themselves(decoder, scores):
+    before = scores.copy()
+    score, heads = decode(decoder, scores)
+    np.testing.assert_array_equal(scores, before)
+    again, heads_again = decode(decoder, scores)
+    assert score == again
+    np.testing.assert_array_equal(heads, heads_again)
+
+
+@decoders
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_no_tree_scores_minus_infinity(decoder, n):
+    nothing = np.full((n + 1, n + 1), -np.inf)
+    no_root, no_head = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
+    no_root[0] = -np.inf
+    no_head[:, n] = -np.inf
+    only_the_root = nothing.copy()
+    only_the_root[0] = 0.0
+    for scores in [nothing, no_root, no_head, *[only_the_root] * (n > 1)]:
+        score, heads = decode(decoder, scores)
+        assert score == -np.inf
+        check_range(heads)
+
+
+@decoders
+def test_an_empty_sentence_and_a_single_word(decoder):
+    score, heads = decode(decoder, np.zeros((1, 1)))
+    assert (score, heads.tolist()) == (0.0, [-1])
+    score, heads = decode(decoder, np.array([[0.0, -2.5], [0.0, 7.0]]))
+    assert (score, heads.tolist()) == (-2.5, [-1, 0])
+
+
+@decoders
+def test_one_root_even_where_several_would_score_more(decoder):
+    scores = np.zeros((6, 6))
+    scores[0] = 1e6
+    score, heads = decode(decoder, scores)
+    assert score == 1e6
+    assert (heads == 0).sum() == 1
+    assert is_tree(heads, decoder in PROJECTIVE)
+
+
+def test_arcs_cross_where_trees_need_not_be_projective():
+    scores = np.full((5, 5), -10.0)
+    for m, h in enumerate([2, 0, 1, 2], start=1):
+        scores[h, m] = 1.0  # 1 <- 2 -> 4 crosses 1 -> 3
+    assert brute.has_crossing_arcs((-1, 2, 0, 1, 2))
+    score, heads = decode("chu_liu_edmonds", scores)
+    assert (score, heads.tolist()) == (4.0, [-1, 2, 0, 1, 2])
+    assert decode("eisner", scores)[0] == best_score(scores, "eisner") < 0
+
+
+@decoders
+def test_a_long_sentence(decoder):
+    """The score is that of the heads, which are a tree, and no change of one head helps."""
+    scores = np.random.default_rng(0).normal(size=(301, 301))
+    score, heads = decode(decoder, scores)
+    assert score == pytest.approx(score_of(scores, heads))
+    assert (heads == 0).sum() == 1
+    assert all(brute.reaches_root(tuple(heads.tolist()), m) for m in range(1, 301))
+    if decoder in PROJECTIVE:
+        assert not brute.has_crossing_arcs(tuple(heads.tolist()))
+        assert score == pytest.approx(decode("eisner", scores)[0])
+    else:
+        assert score > decode("eisner", scores)[0]
+
+
+# --- Max-marginals ----------------------------------------------------------------------
+
+
+def marginals_of(scores):
+    best = np.full(scores.shape, 99.0)
+    return max_marginals(scores, best), best
+
+
+@checked
+@given(tables())
+def test_max_marginals_are_the_best_scores_with_each_arc(scores):
+    score, best = marginals_of(scores)
+    assert score == best_score(scores, "eisner")
+    np.testing.assert_array_equal(best, brute.arc_marginals(scores))
+
+
+@checked
+@given(tables(rounded))
+def test_max_marginals_of_rounded_numbers(scores):
+    score, best = marginals_of(scores)
+    assert score == pytest.approx(best_score(scores, "eisner"), abs=1e-8)
+    np.testing.assert_allclose(best, brute.arc_marginals(scores), atol=1e-8)
+
+
+def test_max_marginals_of_a_long_sentence():
+    scores = np.random.default_rng(1).normal(size=(301, 301))
+    score, heads = decode("eisner", scores)
+    total, best = marginals_of(scores)
+    assert total == pytest.approx(score)
+    words = np.arange(1, 301)
+    np.testing.assert_allclose(best[heads[1:], words], score)
+    assert best[:, 1:].max() <= score + 1e-9
+
+
+# --- Pairs of arcs ----------------------------------------------------------------------
+
+
+def packed(scores, pairs):
+    """starts and pairs as ``decoders.siblings`` lays them out, and how many there are."""
+    N = len(scores)
+    starts = np.full((N, N), -1, dtype=np.int64)
+    values = {}
+    size = number_pairs(scores, starts)
+    for h in range(N):
+        for m in range(1, N):
+            if h == m or scores[h, m] == -np.inf:
+                continue
+            step = 1 if m > h else -1
+            inner = [s for s in range(h + step, m, step) if h > 0 and scores[h, s] > -np.inf]
+            for j, s in enumerate([N, *inner]):
+                slot = int(starts[h, m]) + j
+                assert slot not in values
+                values[slot] = pairs[h, s, m]
+    assert sorted(values) == list(range(size))
+    return starts, np.array([values[slot] for slot in range(size)])
+
+
+def decode_pairs(scores, pairs):
+    heads = np.full(len(scores), 99, dtype=np.int64)
+    score = siblings(scores, *packed(scores, pairs), heads)
+    return score, heads
+
+
+def score_of_pairs(scores, pairs, heads):
+    return score_of(scores, heads) + sum(
+        pairs[heads[m], brute.inner_sibling(heads, m), m] for m in range(1, len(heads))
+    )
+
+
+@checked
+@given(pair_tables())
+def test_siblings_find_the_best_tree(drawn):
+    scores, pairs = drawn
+    score, heads = decode_pairs(scores, pairs)
+    assert score == brute.tree_scores(scores, True, pairs).max()
+    if score > -np.inf:
+        assert is_tree(heads, projective=True)
+        assert score_of_pairs(scores, pairs, heads) == score
+    else:
+        check_range(heads)
+
+
+@checked
+@given(pair_tables(few_arcs, with_infinities, shortest=3))
+def test_siblings_find_the_best_tree_of_few_arcs_and_pairs(drawn):
+    scores, pairs = drawn
+    score, heads = decode_pairs(scores, pairs)
+    assert score == brute.tree_scores(scores, True, pairs).max()
+    check_range(heads)
+    if score > -np.inf:
+        assert score_of_pairs(scores, pairs, heads) == score
+
+
+@settings(checked, max_examples=50)
+@given(pair_tables(rounded, rounded, shortest=6, longest=6))
+def test_siblings_find_the_best_tree_of_rounded_numbers(drawn):
+    scores, pairs = drawn
+    score, heads = decode_pairs(scores, pairs)
+    assert score == pytest.approx(brute.tree_scores(scores, True, pairs).max(), abs=1e-8)
+    assert is_tree(heads, projective=True)
+    assert score_of_pairs(scores, pairs, heads) == pytest.approx(score, abs=1e-8)
+
+
+def test_siblings_change_the_best_tree():
+    """Two words want the same head, but not beside each other."""
+    scores = np.zeros((4, 4))
+    scores[0, 1] = 5.0
+    scores[1, 2] = scores[1, 3] = 2.0
+    scores[2, 3] = 1.0
+    pairs = np.zeros((4, 5, 4))
+    assert decode_pairs(scores, pairs)[1].tolist() == [-1, 0, 1, 1]
+    pairs[1, 2, 3] = -2.0
+    assert decode_pairs(scores, pairs)[1].tolist() == [-1, 0, 1, 2]
+
+
+def test_a_long_sentence_with_scores_of_pairs():
+    random = np.random.default_rng(2)
+    scores, pairs = random.normal(size=(61, 61)), random.normal(size=(61, 62, 61))
+    score, heads = decode_pairs(scores, pairs)
+    assert score == pytest.approx(score_of_pairs(scores, pairs, heads))
+    assert not brute.has_crossing_arcs(tuple(heads.tolist()))
+    _, of_arcs = decode("eisner", scores)
+    assert score > score_of_pairs(scores, pairs, of_arcs)
