@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from spacy_ssvm.decoders.siblings import number_pairs, siblings
-from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner, max_marginals
+from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
+from spacy_ssvm.decoders.tree_marginals import (
+    max_marginals,
+    nonprojective_marginals,
+    projective_marginals,
+)
 
-checked = settings(deadline=None, max_examples=30 if numba.config.DISABLE_JIT else 200)
+checked = settings(deadline=None, max_examples=30 if numba.config.DISABLE_JIT else 100)
 
 # Whole numbers add up exactly, whatever the order, so that ties are ties.
 whole = st.integers(-3, 3).map(float)
@@ -222,6 +227,47 @@ def test_max_marginals_of_a_long_sentence():
     words = np.arange(1, 301)
     np.testing.assert_allclose(best[heads[1:], words], score)
     assert best[:, 1:].max() <= score + 1e-9
+
+
+# --- Probabilities ----------------------------------------------------------------------
+
+MARGINALS = {True: projective_marginals, False: nonprojective_marginals}
+kinds = pytest.mark.parametrize("projective", [True, False])
+
+
+def probabilities(scores, projective):
+    """The log-partition and the probability of each arc, by enumeration."""
+    totals = brute.tree_scores(scores, projective)
+    log_partition = np.logaddexp.reduce(totals)
+    marginals = np.zeros(scores.shape)
+    if log_partition > -np.inf:
+        weights = np.exp(totals - log_partition)
+        for m in range(1, len(scores)):
+            heads = brute.trees(len(scores) - 1, projective)[:, m]
+            marginals[:, m] = np.bincount(heads, weights, len(scores))
+    return log_partition, marginals
+
+
+@kinds
+@checked
+@given(scores=tables(st.one_of(st.floats(-20, 20), whole, st.just(-np.inf)), longest=5))
+def test_marginals_are_the_probabilities_of_arcs(projective, scores):
+    log_partition, expected = probabilities(scores, projective)
+    marginals = np.full(scores.shape, 99.0)
+    assert MARGINALS[projective](scores, marginals) == pytest.approx(log_partition, abs=1e-9)
+    if log_partition > -np.inf:
+        np.testing.assert_allclose(marginals, expected, atol=1e-9)
+
+
+@kinds
+def test_marginals_of_a_long_sentence(projective):
+    scores = np.random.default_rng(3).normal(size=(301, 301)) * 3
+    marginals = np.empty(scores.shape)
+    log_partition = MARGINALS[projective](scores, marginals)
+    assert log_partition > decode("eisner" if projective else "chu_liu_edmonds", scores)[0]
+    np.testing.assert_allclose(marginals[:, 1:].sum(axis=0), 1.0)
+    assert marginals[0].sum() == pytest.approx(1.0)
+    assert marginals.min() >= 0
 
 
 # --- Pairs of arcs ----------------------------------------------------------------------
