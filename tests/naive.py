@@ -165,6 +165,81 @@ def template_value(
     return tuple(values)
 
 
+def place_value(place: str | None, h: int, m: int) -> tuple[Any, ...]:
+    """What direction or distance is, seen from the head; one value for both at the root."""
+    if place is None or h == 0:
+        return () if place is None else ("root",)
+    if place == "direction":
+        return ("direction", m > h)
+    farthest = [1, 2, 3, 5, 10]
+    return ("distance", m > h, sum(abs(m - h) > distance for distance in farthest))
+
+
+def arc_values(
+    templates: Sequence[Any],
+    columns: Sequence[str],
+    nodes: list[list[int]],
+    h: int,
+    m: int,
+    s: int | None = None,
+) -> list[tuple[Any, ...] | None]:
+    """What templates see of an arc, or of a pair of arcs with a sibling; None for nothing.
+
+    nodes: the attributes of the root, the words and the node behind them. A part ``between``
+    has a value for each that stands between the two, and those templates come last.
+    """
+    values: list[tuple[Any, ...] | None] = []
+    for template in sorted(templates, key=lambda template: template.between is not None):
+        sides = []
+        for role, node in (("head", h), ("dependent", m), ("sibling", s)):
+            parts = [(p.offset, columns.index(p.attribute)) for r, p in template.parts if r == role]
+            sides.append(template_value(parts, nodes, node) if node is not None else ())
+        seen = ((template.parts, template.between), *sides, place_value(template.place, h, m))
+        if template.between is None:
+            values.append(None if None in sides else seen)
+        elif None not in sides:
+            column = columns.index(template.between)
+            words = nodes[min(h, m) + 1 : max(h, m)]
+            found = dict.fromkeys(word[column] for word in words if word[column] != 0)
+            values += [(*seen, value) for value in found]
+    return values
+
+
+def label_table(
+    names: Sequence[str], columns: Sequence[str], nodes: list[list[int]], heads: Sequence[int]
+) -> list[tuple[int, list[Any]]]:
+    """The arcs of a tree, head by head and from left to right: (dependent, its row).
+
+    heads: -1 for the root and for words without one.
+    """
+    N = len(heads)
+    rows = []
+    for h in range(N):
+        dependents = [m for m in range(1, N) if heads[m] == h]
+        for j, m in enumerate(dependents):
+            below = [d for d in range(1, N) if heads[d] == m]
+            tokens = {
+                "head": h,
+                "dependent": m,
+                "sibling": dependents[j - 1] if j > 0 else N,
+                "grandparent": heads[h] if heads[h] >= 0 else N,
+                "leftmost": below[0] if below else N,
+                "rightmost": below[-1] if below else N,
+            }
+            row: list[Any] = []
+            for name in names:
+                role, _, part = name.partition(".")
+                if not part:
+                    row.append(place_value(name, h, m))
+                    continue
+                attribute, _, offset = part.partition("[")
+                node = tokens[role] + int(offset.rstrip("]") or 0)
+                inside = 0 <= node < len(nodes)
+                row.append(nodes[node][columns.index(attribute)] if inside else "outside")
+            rows.append((m, row))
+    return rows
+
+
 def same_classes(left: Sequence[Any], right: Sequence[Any]) -> bool:
     """Whether two lists are equal at the same pairs of places."""
     pairs = set(zip(left, right, strict=True))
