@@ -211,6 +211,51 @@ Hi Mary, | how are you? | Best, | John
 The end
 """
 
+PARSES = """
+The:3:det old:3:amod dog:4:nsubj barks:0:ROOT .:4:punct
+A:2:det cat:3:nsubj sleeps:0:ROOT in:3:prep the:6:det garden:4:pobj .:3:punct
+Dogs:2:nsubj bark:0:ROOT at:2:prep cats:3:pobj .:2:punct
+She:2:nsubj walks:0:ROOT to:2:prep the:5:det market:3:pobj .:2:punct
+They:2:nsubj walk:0:ROOT slowly:2:advmod .:2:punct
+He:3:nsubj will:3:aux walk:0:ROOT home:3:advmod .:3:punct
+The:2:det walk:3:nsubj was:0:ROOT long:3:acomp .:3:punct
+Long:2:amod walks:3:nsubj tire:0:ROOT old:5:amod dogs:3:dobj .:3:punct
+The:2:det will:6:nsubj of:2:prep the:5:det king:3:pobj is:0:ROOT clear:6:acomp .:6:punct
+Kings:2:nsubj rule:0:ROOT and:2:cc people:5:nsubj work:2:conj .:2:punct
+The:2:det rule:3:nsubj works:0:ROOT .:3:punct
+Her:2:poss works:3:nsubj fill:0:ROOT two:5:nummod rooms:3:dobj .:3:punct
+Mary:2:nsubj paints:0:ROOT the:5:det small:5:amod room:2:dobj .:2:punct
+Bright:2:amod paints:3:nsubj dry:0:ROOT quickly:3:advmod .:3:punct
+John:2:nsubj likes:0:ROOT his:5:poss dry:5:amod bread:2:dobj .:2:punct
+We:2:nsubj like:0:ROOT cold:4:amod water:2:dobj .:2:punct
+Plants:2:nsubj need:0:ROOT water:2:dobj and:3:cc light:3:conj .:2:punct
+The:3:det light:3:amod box:4:nsubj fell:0:ROOT down:4:advmod .:4:punct
+They:2:nsubj plant:0:ROOT trees:2:dobj near:2:prep the:6:det river:4:pobj .:2:punct
+A:2:det plant:6:nsubj near:2:prep the:5:det door:3:pobj died:0:ROOT .:6:punct
+You:3:nsubj must:3:aux water:0:ROOT the:5:det plants:3:dobj .:3:punct
+The:2:det need:3:nsubj grows:0:ROOT .:3:punct
+He:2:nsubj boxes:0:ROOT well:2:advmod .:2:punct
+The:2:det boxes:3:nsubj are:0:ROOT heavy:3:acomp .:3:punct
+John:4:nsubj and:1:cc Mary:1:conj saw:0:ROOT a:6:det film:4:dobj .:4:punct
+The:2:det saw:3:nsubj cuts:0:ROOT wood:3:dobj .:3:punct
+Deep:2:amod cuts:3:nsubj hurt:0:ROOT .:3:punct
+I:2:nsubj saw:0:ROOT three:4:nummod ships:2:dobj .:2:punct
+He:2:nsubj ships:0:ROOT goods:2:dobj to:2:prep London:4:pobj .:2:punct
+London:2:nsubj lies:0:ROOT on:2:prep a:5:det river:3:pobj .:2:punct
+Lies:2:nsubj hurt:0:ROOT people:2:dobj .:2:punct
+She:3:nsubj can:3:aux cut:0:ROOT wood:3:dobj .:3:punct
+The:2:det can:3:nsubj was:0:ROOT empty:3:acomp .:3:punct
+Open:0:ROOT the:3:det door:1:dobj now:1:advmod !:1:punct
+The:3:det open:3:amod door:4:nsubj moved:0:ROOT .:4:punct
+They:3:nsubj often:3:advmod film:0:ROOT birds:3:dobj .:3:punct
+Two:2:nummod birds:3:nsubj sang:0:ROOT in:3:prep the:7:det old:7:amod tree:4:pobj .:3:punct
+Can:3:aux you:3:nsubj see:0:ROOT the:5:det light:3:dobj ?:3:punct
+People:2:nsubj people:0:ROOT the:4:det land:2:dobj .:2:punct
+The:2:det ship:4:nsubj may:4:aux land:0:ROOT in:4:prep May:5:pobj .:4:punct
+Very:2:advmod small:3:amod birds:5:nsubj can:5:aux fly:0:ROOT far:5:advmod .:5:punct
+A:2:det fly:3:nsubj sat:0:ROOT on:3:prep my:6:poss bread:4:pobj .:3:punct
+"""
+
 _SPAN = re.compile(r"\[([^]]+)\](\w+)|(\S+)")
 
 
@@ -265,6 +310,37 @@ def paragraph_examples(vocab: Vocab, text: str = PARAGRAPHS) -> list[Example]:
     return examples
 
 
+def parse_of(line: str) -> tuple[list[str], list[int], list[str]]:
+    """Words, heads and labels of a line such as: Birds:2:nsubj sing:0:ROOT; 0 is the root."""
+    tokens = [token.rsplit(":", 2) for token in line.split()]
+    heads = [int(head) - 1 if head != "0" else i for i, (_, head, _) in enumerate(tokens)]
+    return [word for word, _, _ in tokens], heads, [label for _, _, label in tokens]
+
+
+def parsed_doc(vocab: Vocab, *lines: str) -> Doc:
+    """A Doc with the tree of each line."""
+    words, heads, labels = [], [], []
+    for of_words, of_heads, of_labels in map(parse_of, lines):
+        heads += [len(words) + head for head in of_heads]
+        words += of_words
+        labels += of_labels
+    return make_doc(vocab, words, heads=heads, deps=labels)
+
+
+def parsing_examples(vocab: Vocab, text: str = PARSES) -> list[Example]:
+    """Examples with dependency trees, a sentence each."""
+    references = [parsed_doc(vocab, line) for line in text.strip().splitlines()]
+    return [
+        Example(make_doc(vocab, [token.text for token in reference]), reference)
+        for reference in references
+    ]
+
+
+def arc_of_each_token(doc: Doc) -> list[str]:
+    """The head and the label, nothing where they are not known."""
+    return [f"{token.head.i} {token.dep_}" if token.dep else "" for token in doc]
+
+
 def start_of_each_token(doc: Doc) -> list[str]:
     """Whether a sentence starts at the token, nothing where it is not known."""
     return ["" if token.is_sent_start is None else str(token.is_sent_start) for token in doc]
@@ -298,10 +374,20 @@ class Component:
     overwriting: dict[str, Any] = field(default_factory=dict)
     #: a setting that is saved, not at its default, without effect on texts of the corpus
     variation: dict[str, Any] = field(default_factory=lambda: {"overwrite": True})
+    #: how a template reads an attribute of the token that it is about
+    part: str = "{}[0]"
+    #: settings with which nothing is left out to save time
+    exact: dict[str, Any] = field(default_factory=dict)
+    #: a warning that it gives on the corpus, as a filter of warnings
+    warning: str | None = None
 
     @property
     def name(self) -> str:
         return self.factory
+
+    def template(self, *attributes: str) -> str:
+        """A template that reads these attributes."""
+        return "+".join(map(self.part.format, attributes))
 
     def pipeline(self, **config: Any) -> Language:
         """A blank pipeline with the component, not initialized."""
@@ -378,11 +464,27 @@ COMPONENTS = [
         config=EAGER,
         overwriting={"overwrite": True},
     ),
+    Component(
+        "ssvm_parser",
+        examples=parsing_examples,
+        annotations=arc_of_each_token,
+        score="dep_las",
+        config={**EAGER, "label_solver": EAGER["solver"], "hash_bits": 16},
+        overwriting={"overwrite": True},
+        part="head.{0}+dependent.{0}",
+        exact={"pruning": None},
+        warning="ignore:.* has no sentence boundaries and is parsed as one sentence",
+    ),
 ]
-TAGGER, RECOGNIZER, CHUNKER, SENTER = COMPONENTS
+TAGGER, RECOGNIZER, CHUNKER, SENTER, PARSER = COMPONENTS
 
 
-@pytest.fixture(scope="session", params=COMPONENTS, ids=lambda component: component.factory)
+def _parameter(component: Component) -> Any:
+    marks = [pytest.mark.filterwarnings(component.warning)] if component.warning else []
+    return pytest.param(component, marks=marks, id=component.factory)
+
+
+@pytest.fixture(scope="session", params=map(_parameter, COMPONENTS))
 def component(request: pytest.FixtureRequest) -> Component:
     return request.param
 

@@ -213,9 +213,9 @@ def test_examples_of_the_same_content_count_each_for_itself(component: Component
 
 
 INPUTS = {
-    "tag[0]": lambda token, value: setattr(token, "tag_", value),
-    "lemma[0]": lambda token, value: setattr(token, "lemma_", value),
-    "_.hint[0]": lambda token, value: token._.set("hint", value),
+    "tag": lambda token, value: setattr(token, "tag_", value),
+    "lemma": lambda token, value: setattr(token, "lemma_", value),
+    "_.hint": lambda token, value: token._.set("hint", value),
 }
 
 
@@ -228,20 +228,25 @@ def hint() -> Iterator[None]:
 
 @compiled_only
 @pytest.mark.usefixtures("hint")
-@pytest.mark.parametrize("template", INPUTS)
+@pytest.mark.parametrize("attribute", INPUTS)
 def test_an_example_whose_input_has_changed_starts_again(
-    component: Component, template: str
+    component: Component, attribute: str
 ) -> None:
     def annotate(examples: list[Example], seed: int) -> None:
         random = Random(seed)
         for example in examples:
             for token in example.predicted:
-                INPUTS[template](token, random.choice(["red", "green", "blue"]))
+                INPUTS[attribute](token, random.choice(["red", "green", "blue"]))
 
     def pipeline() -> tuple[Language, list[Example]]:
         nlp = component.pipeline(
-            templates=["suffix3[0]", template, f"{template}+suffix1[0]"],
+            templates=[
+                component.template("suffix3"),
+                component.template(attribute),
+                component.template(attribute, "suffix1"),
+            ],
             solver=solver(C=0.1, tolerance=1e-5),
+            **component.exact,
             **component.overwriting,
         )
         examples = component.examples(nlp.vocab)
@@ -695,7 +700,9 @@ def test_a_failing_doc_goes_to_the_error_handler(component: Component) -> None:
 
     Token.set_extension("fragile", getter=fragile)
     try:
-        nlp = component.trained(epochs=3, templates=["lower[0]", "_.fragile[0]"])
+        nlp = component.trained(
+            epochs=3, templates=[component.template("lower"), component.template("_.fragile")]
+        )
         texts = [component.texts()[0], "It breaks", component.texts()[1]]
         with pytest.raises(ValueError, match="this token cannot be read"):
             list(nlp.pipe(texts, batch_size=1))
