@@ -110,7 +110,9 @@ def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, allowed:
     best = np.empty((N, N))
     sides = make_sides(pruner.arcs, attributes, start, end)
     arc_scores(pruner.arcs, sides, pruner.size, pruner.weights, allowed, scores)
-    least = max_marginals(scores, best) - pruner.threshold
+    total = max_marginals(scores, best)
+    # By rounding, the best tree's own arcs may seem a little worse than it.
+    least = total - pruner.threshold - 1e-9 * (1.0 + abs(total))
     for h in range(N):
         for m in range(N):
             allowed[h, m] = best[h, m] >= least
