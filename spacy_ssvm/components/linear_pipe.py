@@ -216,14 +216,14 @@ class LinearPipe(TrainablePipe):
         return Resources(None if clusters is None else read_clusters(clusters), lists)
 
     def _check_gazetteer_types(self, types: Sequence[str]) -> None:
-        for template in self.model.templates:
-            for part in template.parts:
-                kind = part.attribute.partition(".")[2]
-                if of_gazetteer(part.attribute) and kind and kind not in types:
-                    raise ValueError(
-                        f"{self.name}: the template '{template}' names a gazetteer of type "
-                        f"'{kind}', but there are: {', '.join(types)}"
-                    )
+        for name in self.model.reader.names:
+            kind = name.partition(".")[2]
+            if of_gazetteer(name) and kind and kind not in types:
+                template = self.model.templates_with(name.__eq__)[0]
+                raise ValueError(
+                    f"{self.name}: the template '{template}' names a gazetteer of type "
+                    f"'{kind}', but there are: {', '.join(types)}"
+                )
 
     def update(
         self,
