@@ -18,7 +18,7 @@ from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.trees.explanation import explain_arc
 from spacy_ssvm.trees.model import Nodes, ParserModel
-from spacy_ssvm.trees.training import TreeTraining, gold_nodes, objective
+from spacy_ssvm.trees.training import TreeTraining, find_gold_flaw, gold_nodes, objective
 
 #: The label of whitespace tokens, as spaCy's parser writes it.
 WHITESPACE = "dep"
@@ -55,8 +55,15 @@ class DependencyParser(LinearPipe):
         return sorted(found - {""})
 
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
-        """The head and label of each predicted token: int64 [tokens, 2] each, -1 for none."""
-        return [self._gold_tree(example) for example in examples]
+        """The head and label of each predicted token: int64 [tokens, 2] each, -1 for none.
+
+        Raises ValueError, naming the tokens, where the heads of a sentence are no tree.
+        """
+        gold = [self._gold_tree(example) for example in examples]
+        flaw = find_gold_flaw(self.model, [example.predicted for example in examples], gold)
+        if flaw is not None:
+            raise ValueError(f"{self.name}: {flaw}")
+        return gold
 
     def _gold_tree(self, example: Example) -> Ints:
         numbers = {label: k for k, label in enumerate(self.labels)}
@@ -70,7 +77,10 @@ class DependencyParser(LinearPipe):
             labels = [strings[value] if value else None for value in columns[:, 1].tolist()]
         elif example.reference.has_annotation("DEP"):
             heads, labels = example.get_aligned_parse(projectivize=False)  # type: ignore[no-untyped-call]
-            tree[:, 0] = [-1 if head is None else head for head in heads]
+            tree[:, 0] = [
+                head if head is not None and label else -1
+                for head, label in zip(heads, labels, strict=True)
+            ]
         else:
             return tree
         for i, label in enumerate(labels):

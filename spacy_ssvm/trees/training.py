@@ -68,14 +68,13 @@ class TreeTraining:
 
         gold: int64 [tokens, 2] for each Doc: the head, as a token of the Doc (the token itself
             for a root), and the label; -1 for none. Whitespace is passed over.
-        Raises ValueError, naming the tokens, where the heads of a sentence are no tree.
+        No sentence may have a flaw (see ``find_gold_flaw``).
         """
         numbers: list[range] = []
         for first in range(0, len(docs), _DOCS_AT_A_TIME):
             batch = docs[first : first + _DOCS_AT_A_TIME]
             nodes = self.model.nodes(batch)
             heads, labels = gold_nodes(nodes, gold[first : first + _DOCS_AT_A_TIME])
-            self._check(batch, nodes, heads)
             added = self.problem.append(nodes.attributes, nodes.starts, heads)
             self._pruner_problem.append(nodes.attributes, nodes.starts, heads)
             arcs, arc_nodes, sequences = self.model.arc_table(nodes, heads)
@@ -91,21 +90,6 @@ class TreeTraining:
                 self._pruner.epoch(np.arange(added.start, added.stop))
             self.problem.pruner = self.model.pruner(self._pruner.w)
         return numbers
-
-    def _check(self, docs: Sequence[Any], nodes: Nodes, heads: Ints) -> None:
-        flaw = find_flaw(nodes.starts, heads)
-        if flaw is not None:
-            s, what, members = flaw
-            first = int(nodes.tokens.sentence_starts[s])
-            places = nodes.tokens.positions[[first + m - 1 for m in members]]
-            d = int(np.searchsorted(nodes.tokens.doc_starts, places[0], side="right")) - 1
-            tokens = [int(place - nodes.tokens.doc_starts[d]) for place in places]
-            named = ", ".join(f"{i} '{docs[d][i].text}'" for i in tokens)
-            text = docs[d].text
-            raise ValueError(
-                f"the gold heads of a sentence are no tree: {what} (tokens {named}) in "
-                f"'{text if len(text) <= 60 else text[:57] + '...'}'"
-            )
 
     def remove(self, numbers: range) -> None:
         """Take examples out of the problem, and their share out of the weights."""
@@ -171,6 +155,32 @@ class TreeTraining:
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy of a component does not train on: its weights are the prior if it does.
         return type(None), ()
+
+
+def find_gold_flaw(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> str | None:
+    """What is wrong with the first sentence whose gold heads are no part of a tree, if any is.
+
+    docs, gold: as in ``TreeTraining.add``.
+    """
+    for first in range(0, len(docs), _DOCS_AT_A_TIME):
+        batch = docs[first : first + _DOCS_AT_A_TIME]
+        nodes = model.nodes(batch)
+        heads, _ = gold_nodes(nodes, gold[first : first + _DOCS_AT_A_TIME])
+        flaw = find_flaw(nodes.starts, heads)
+        if flaw is None:
+            continue
+        s, what, members = flaw
+        words = int(nodes.tokens.sentence_starts[s]) - 1
+        places = nodes.tokens.positions[[words + m for m in members]]
+        d = int(np.searchsorted(nodes.tokens.doc_starts, places[0], side="right")) - 1
+        tokens = [int(place - nodes.tokens.doc_starts[d]) for place in places]
+        named = ", ".join(f"{i} '{batch[d][i].text}'" for i in tokens)
+        text = batch[d].text
+        return (
+            f"the gold heads of a sentence are no tree: {what} (tokens {named}) in "
+            f"'{text if len(text) <= 60 else text[:57] + '...'}'"
+        )
+    return None
 
 
 def gold_nodes(nodes: Nodes, gold: Sequence[Ints]) -> tuple[Ints, Ints]:
