@@ -38,7 +38,7 @@ def warmup() -> None:
     from spacy_ssvm.components.warmup import compile_kernels
 
     start = time.perf_counter()
-    msg.info("Compiling kernels: about a quarter of a minute")
+    msg.info("Compiling kernels: about a minute")
     compile_kernels()
     seconds = time.perf_counter() - start
     directory = cache_directory()

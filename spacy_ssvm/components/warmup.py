@@ -7,32 +7,40 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-_SENTENCES = (
-    ("the dog barks .", "DET NOUN VERB PUNCT"),
-    ("a cat sleeps", "DET NOUN VERB"),
+_WORDS = "the dog barks . a cat sleeps".split()
+_TAGS = "DET NOUN VERB PUNCT DET NOUN VERB".split()
+_HEADS = [1, 2, 2, 2, 5, 6, 6]
+_STARTS = [i in (0, 4) for i in range(len(_WORDS))]
+
+#: Those that differ in kernels, or in what these are called with.
+_COMPONENTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("ssvm_tagger", {}),
+    ("ssvm_tagger", {"hash_bits": 10}),
+    ("ssvm_senter", {}),
+    ("ssvm_parser", {"order": 1, "hash_bits": 10}),
+    ("ssvm_parser", {"order": 2, "hash_bits": 10}),
 )
 
 
 def compile_kernels() -> None:
-    """Train and use a tiny pipeline, which fills the kernel cache."""
-    for hash_bits in (None, 10):
+    """Train and use tiny pipelines, which fills the kernel cache."""
+    for factory, config in _COMPONENTS:
         nlp = spacy.blank("xx")
-        tagger: Any = nlp.add_pipe("ssvm_tagger", config={"hash_bits": hash_bits})
+        pipe: Any = nlp.add_pipe(factory, config=config)
         examples = [
             Example(
-                Doc(nlp.vocab, words=text.split()),
-                Doc(nlp.vocab, words=text.split(), tags=tags.split()),
+                Doc(nlp.vocab, words=_WORDS, sent_starts=_STARTS),
+                Doc(nlp.vocab, words=_WORDS, tags=_TAGS, heads=_HEADS, deps=_TAGS),
             )
-            for text, tags in _SENTENCES
         ]
         nlp.initialize(partial(iter, examples))
         for _ in range(2):
             nlp.update(examples)
-        doc = nlp("the cat barks .")
-        tagger.scores(doc)
-        tagger.explain(doc, 1)
-        tagger.objective(examples)
+        doc = nlp(Doc(nlp.vocab, words=_WORDS, sent_starts=_STARTS))
+        pipe.scores(doc)
+        pipe.explain(doc, 1)
+        pipe.objective(examples)
         reloaded = spacy.blank("xx")
-        reloaded.add_pipe("ssvm_tagger", config={"hash_bits": hash_bits})
+        reloaded.add_pipe(factory, config=config)
         reloaded.from_bytes(nlp.to_bytes())
         reloaded.update(examples)
