@@ -55,10 +55,9 @@ def warmup() -> None:
 def report(
     model: Annotated[Path, typer.Argument(help="A trained pipeline, a folder", exists=True)],
     corpus: Annotated[Path, typer.Argument(help="A .spacy file to measure on", exists=True)],
-    train: Annotated[
-        Path | None,
-        typer.Option(help="The .spacy file it was trained on: gives the gap", exists=True),
-    ] = None,
+    gap: Annotated[
+        bool, typer.Option("--gap", help="Measure the duality gap, on what it was trained on")
+    ] = False,
     log: Annotated[
         Path | None,
         typer.Option(help="What the logger spacy_ssvm.TrainingLog.v1 wrote", exists=True),
@@ -66,6 +65,10 @@ def report(
     gold_preproc: Annotated[
         bool, typer.Option("--gold-preproc", "-G", help="Use the gold tokens and sentences")
     ] = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="Count arcs again without those of this label (may be repeated)"),
+    ] = None,
 ) -> None:
     """Print what a pipeline is worth: accuracy, speed, size, duality gap.
 
@@ -75,7 +78,14 @@ def report(
 
     from spacy_ssvm.components.report import measure
 
-    rows = measure(model, corpus, train=train, log=log, gold_preproc=gold_preproc)
+    rows = measure(
+        model,
+        corpus,
+        gap=gap,
+        log=log,
+        gold_preproc=gold_preproc,
+        without=without or ("punct",),
+    )
     msg.table(rows, divider=False)
 
 

@@ -1,7 +1,7 @@
 """The table at the end: how good, how fast, how large a trained pipeline is."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,10 @@ import numpy as np
 import spacy
 import srsly
 from spacy.language import Language
+from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
+from spacy.util import resolve_dot_names
 
 from spacy_ssvm.components.linear_pipe import LinearPipe
 
@@ -20,6 +22,7 @@ Row = tuple[str, str]
 SCORES = {
     "tag_acc": "TAG accuracy",
     "pos_acc": "POS accuracy",
+    "sents_f": "sentence F1",
     "ents_p": "entity precision",
     "ents_r": "entity recall",
     "ents_f": "entity F1",
@@ -33,16 +36,18 @@ def measure(
     model: Path,
     corpus: Path,
     *,
-    train: Path | None = None,
+    gap: bool = False,
     log: Path | None = None,
     gold_preproc: bool = False,
+    without: Sequence[str] = ("punct",),
 ) -> list[Row]:
     """Name and value of each figure.
 
     corpus: a .spacy file to score and time the pipeline on.
-    train: what it was trained on, to measure the duality gap of its weights.
+    gap: whether to measure the duality gap of its weights, on what it was trained on.
     log: what ``TrainingLog`` wrote, for the time that training took.
     gold_preproc: whether the predicted Docs have the tokens and sentences of the gold.
+    without: labels of arcs to leave out from a second count of right arcs.
     """
     start = time.perf_counter()
     nlp = spacy.load(model)
@@ -55,14 +60,17 @@ def measure(
         for name, label in SCORES.items()
         if scores.get(name) is not None
     ]
+    for example, doc in zip(examples, nlp.pipe(e.predicted.copy() for e in examples), strict=True):
+        example.predicted = doc
+    if scores.get("dep_uas") is not None:
+        rows += _of_arcs(examples, ()) + _of_arcs(examples, without)
     if scores.get("ents_f") is not None:
-        for example in examples:
-            example.predicted = nlp(example.predicted.copy())
         low, high = interval_of_f1(examples)
         rows.append(("95 % interval", f"{100 * low:.1f} to {100 * high:.1f} %, by bootstrap"))
+    learned = training_examples(nlp) if gap else []
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, LinearPipe):
-            rows += _of_component(nlp, name, pipe, examples, train, gold_preproc)
+            rows += _of_component(nlp, name, pipe, examples, learned)
     if log is not None:
         steps = list(srsly.read_jsonl(log))
         rows.append(("training", f"{steps[-1]['seconds']:.1f} s, {len(steps)} evaluations"))
@@ -70,25 +78,43 @@ def measure(
     return [*rows, ("load", f"{1000 * load:.0f} ms"), ("pipeline on disk", f"{size / 1e6:.1f} MB")]
 
 
+def _of_arcs(examples: list[Example], without: Sequence[str]) -> list[Row]:
+    scores = Scorer.score_deps(
+        examples, "dep", getter=lambda token, _: token.dep_, ignore_labels=without
+    )
+    which = f" without {', '.join(without)}" if without else ""
+    return [
+        (f"{name}{which}", f"{100 * scores[key]:.2f} %")
+        for name, key in (("UAS", "dep_uas"), ("LAS", "dep_las"))
+    ]
+
+
+def training_examples(nlp: Language) -> list[Example]:
+    """What a pipeline has learned from, read as its config says."""
+    config = nlp.config.interpolate()
+    settings = config["training"]
+    (corpus,) = resolve_dot_names(config, [settings["train_corpus"]])
+    examples = list(corpus(nlp))
+    with nlp.select_pipes(enable=settings["annotating_components"]):
+        docs = nlp.pipe(example.predicted for example in examples)
+        for example, doc in zip(examples, docs, strict=True):
+            example.predicted = doc
+    return examples
+
+
 def _of_component(
-    nlp: Language,
-    name: str,
-    pipe: LinearPipe,
-    examples: Iterable[Example],
-    train: Path | None,
-    gold_preproc: bool,
+    nlp: Language, name: str, pipe: LinearPipe, examples: list[Example], learned: list[Example]
 ) -> list[Row]:
-    docs = [example.reference for example in examples]
     model = pipe.model
+    rate = speed(nlp, name, [example.reference for example in examples])
     rows = [
-        (f"{name}: speed", f"{speed(pipe, docs):,.0f} tokens/s, one thread"),
+        (f"{name}: speed", f"{rate:,.0f} tokens/s, one thread"),
         (f"{name}: features", f"{model.number_of_rows:,} of {len(model.templates)} templates"),
     ]
     if model.trace is not None:
         rows.append((f"{name}: learning", f"{model.trace.epochs} epochs, C = {model.trace.C}"))
-    if train is not None:
-        corpus = list(Corpus(train, gold_preproc=gold_preproc)(nlp))
-        gap = pipe.objective(corpus)
+    if learned and name not in nlp.config["training"]["frozen_components"]:
+        gap = pipe.objective(learned)
         rows.append(
             (
                 f"{name}: duality gap",
@@ -111,15 +137,22 @@ def interval_of_f1(examples: list[Example]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def speed(pipe: Any, docs: list[Doc]) -> float:
-    """Tokens a second from tokenized Docs to annotated ones; the median of some rounds."""
+def speed(nlp: Language, name: str, docs: list[Doc]) -> float:
+    """Tokens a second of one component, from Docs that those before it have annotated.
+
+    The median of some rounds.
+    """
+    before = nlp.pipe_names[: nlp.pipe_names.index(name)]
+    pipe: Any = nlp.get_pipe(name)
     rates = []
     for _ in range(_SPEED_ROUNDS):
-        blank = [
-            Doc(doc.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
+        blank = (
+            Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
             for doc in docs
-        ]
+        )
+        with nlp.select_pipes(enable=before):
+            annotated = list(nlp.pipe(blank))
         start = time.perf_counter()
-        tokens = sum(len(doc) for doc in pipe.pipe(blank, batch_size=1000))
+        tokens = sum(len(doc) for doc in pipe.pipe(annotated, batch_size=1000))
         rates.append(tokens / (time.perf_counter() - start))
     return sorted(rates)[len(rates) // 2]

@@ -7,8 +7,8 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-_WORDS = "the dog barks . a cat sleeps".split()
-_TAGS = "DET NOUN VERB PUNCT DET NOUN VERB".split()
+_WORDS = ["the", "dog", "barks", ".", "a", "cat", "sleeps"]
+_TAGS = ["DET", "NOUN", "VERB", "PUNCT", "DET", "NOUN", "VERB"]
 _HEADS = [1, 2, 2, 2, 5, 6, 6]
 _STARTS = [i in (0, 4) for i in range(len(_WORDS))]
 
