@@ -243,7 +243,7 @@ def run_spacy(data: Path, corpus: str, budget: float) -> dict:
     sentences = {part: read(data, corpus, part) for part in PARTS}
     blank = spacy.blank("en")
     examples = examples_of(docs_of(blank, sentences["train"]), sentences["train"])
-    nlp, learning = peers.train_spacy("ner", examples, budget)
+    nlp, learning = peers.train_spacy(["ner"], examples, budget)
     sizes = [peers.saved(nlp, name) for name in nlp.pipe_names]
     return {
         "dev": f1(labels_of(nlp, docs_of(nlp, sentences["dev"])), sentences["dev"]),

@@ -152,9 +152,14 @@ def run_crfsuite(
     return result
 
 
-def train_spacy(component: str, examples: list[Example], budget: float) -> tuple:
-    """A pipeline as `init config` sets it up, trained for ``budget`` seconds; and its time."""
-    config = init_config(lang="en", pipeline=[component], optimize="efficiency", gpu=False)
+def train_spacy(
+    components: list[str], examples: list[Example], budget: float, *, batch: int = 64
+) -> tuple:
+    """A pipeline as `init config` sets it up, trained for ``budget`` seconds; and its time.
+
+    batch: in Docs.
+    """
+    config = init_config(lang="en", pipeline=components, optimize="efficiency", gpu=False)
     nlp = spacy.util.load_model_from_config(config, auto_fill=True)
     examples = [
         Example(
@@ -168,8 +173,8 @@ def train_spacy(component: str, examples: list[Example], budget: float) -> tuple
     start = time.perf_counter()
     while time.perf_counter() - start < budget:
         random.shuffle(examples)
-        for batch in minibatch(examples, size=64):
-            nlp.update(batch, sgd=optimizer, drop=0.1)
+        for chosen in minibatch(examples, size=batch):
+            nlp.update(chosen, sgd=optimizer, drop=0.1)
             if time.perf_counter() - start >= budget:
                 break
     return nlp, time.perf_counter() - start

@@ -79,7 +79,7 @@ def run(system: str, form: str, data: Path, budget: float) -> dict:
             nlp.update(examples)
         learning = time.perf_counter() - start
     else:
-        nlp, learning = peers.train_spacy("senter", examples, budget)
+        nlp, learning = peers.train_spacy(["senter"], examples, budget)
     scores = {p: nlp.evaluate(examples_of(nlp, parts[p], form)) for p in ("dev", "test")}
     keys = ("sents_f", "sents_p", "sents_r")
     return {

@@ -106,7 +106,7 @@ def run_crfsuite(data: Path, tags: str, system: str) -> dict:
 
 def run_spacy(data: Path, tags: str, budget: float) -> dict:
     train, dev, test = (read(data, part, tags) for part in ("train", "dev", "test"))
-    nlp, learning = peers.train_spacy("tagger", examples_of(spacy.blank("en"), train), budget)
+    nlp, learning = peers.train_spacy(["tagger"], examples_of(spacy.blank("en"), train), budget)
     sizes = [peers.saved(nlp, name) for name in nlp.pipe_names]
     return {
         "dev": tagged_accuracy(nlp, nlp, dev),

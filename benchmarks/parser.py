@@ -1,0 +1,377 @@
+"""Dependency trees: this package and spaCy's parser on three treebanks, in one run.
+
+    python benchmarks/parser.py --data FOLDER [--corpora en pt nl] [--skip spacy ...]
+
+FOLDER holds ud_en_ewt, ud_pt_bosque and ud_nl_lassysmall, the last with many trees that are not
+projective. UAS and LAS in %, of all tokens and of words, which punctuation (UPOS PUNCT) is not.
+Systems, each in a process of its own, on one thread, with kernels compiled before. With gold
+tokens, tags and sentences:
+
+    order 1, order 2   ssvm_parser with its default templates
+    not projective     order 1 by the algorithm of Chu, Liu and Edmonds
+
+With gold tokens alone, ten sentences a Doc, no lemmas and no morphology:
+
+    ssvm        ssvm_senter, ssvm_tagger for TAG and for POS, and ssvm_parser, which learns from
+                what the other three find in Docs they have not seen: jackknifed, ten folds
+    spacy       spaCy's own tagger and parser, as `init config` sets them up, given --times the
+                time of all of the above
+
+With --growth: time by the length of sentences, which are glued together from those of the
+corpus, with and without the pruner; the folder --output gets a plot. Needs the extra `bench`.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import peers
+import spacy
+import srsly
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.training.converters import conllu_to_docs
+from wasabi import msg
+
+from spacy_ssvm.components.jackknife import annotate
+from spacy_ssvm.components.warmup import compile_kernels
+
+CORPORA = {
+    "en": "ud_en_ewt/en_ewt-ud-{}.conllu",
+    "pt": "ud_pt_bosque/pt_bosque-ud-{}.conllu",
+    "nl": "ud_nl_lassysmall/nl_lassysmall-ud-{}.conllu",
+}
+PARTS = ("train", "dev", "test")
+EPOCHS = 7
+TAGGER_EPOCHS = 10
+FOLDS = 10
+SENTENCES = 10  # of a Doc whose sentences are to be found
+SPACY_BATCH = 6  # such Docs: about a thousand words
+
+LENGTHS = (10, 20, 50, 100, 200, 400)
+GROWTH_WORDS = 2000  # of each length
+GROWTH_TRAINING = 2000  # sentences
+
+SCORES = tuple(
+    f"{part} {name}{tokens}"
+    for part in PARTS[1:]
+    for tokens in ("", " words")
+    for name in ("UAS", "LAS")
+)
+FIGURES = ("learning", "speed", "MB", "load")
+HEADER = ("system", *(f"{part}{tokens}" for part in PARTS[1:] for tokens in ("", " words")))
+HEADER += ("learning s", "tokens/s", "MB", "load ms")
+
+
+def read(data: Path, corpus: str, part: str, *, sentences: int = 1) -> list[Doc]:
+    """The Docs of a part, of so many sentences each."""
+    text = (data / CORPORA[corpus].format(part)).read_text(encoding="utf8")
+    return list(conllu_to_docs(text, n_sents=sentences, no_print=True))
+
+
+def words_of(doc: Doc) -> dict:
+    return {"words": [t.text for t in doc], "spaces": [bool(t.whitespace_) for t in doc]}
+
+
+def tagged(nlp: spacy.Language, doc: Doc) -> Doc:
+    """Words, tags and sentences of a Doc."""
+    return Doc(
+        nlp.vocab,
+        **words_of(doc),
+        tags=[token.tag_ for token in doc],
+        pos=[token.pos_ for token in doc],
+        sent_starts=[token.is_sent_start for token in doc],
+    )
+
+
+def plain(nlp: spacy.Language, doc: Doc) -> Doc:
+    """The words of a Doc."""
+    return Doc(nlp.vocab, **words_of(doc))
+
+
+def examples_of(
+    nlp: spacy.Language, references: list[Doc], make: Callable[[spacy.Language, Doc], Doc]
+) -> list[Example]:
+    return [Example(make(nlp, doc), doc) for doc in references]
+
+
+def attachment(docs: Iterable[Doc], references: Sequence[Doc]) -> tuple[float, ...]:
+    """UAS and LAS of all tokens, then of those that are no punctuation."""
+    pairs = [
+        (token, gold)
+        for doc, reference in zip(docs, references, strict=True)
+        for token, gold in zip(doc, reference, strict=True)
+    ]
+    scores = []
+    for kept in (pairs, [(token, gold) for token, gold in pairs if gold.pos_ != "PUNCT"]):
+        right = [(token, gold) for token, gold in kept if token.head.i == gold.head.i]
+        labelled = sum(token.dep_ == gold.dep_ for token, gold in right)
+        scores += [100 * len(right) / len(kept), 100 * labelled / len(kept)]
+    return tuple(scores)
+
+
+def scored(nlp: spacy.Language, parts: dict[str, list[Doc]], make: Callable) -> dict[str, float]:
+    """The SCORES of a pipeline."""
+    found: list[float] = []
+    for part in PARTS[1:]:
+        docs = nlp.pipe([make(nlp, doc) for doc in parts[part]], batch_size=1000)
+        found += attachment(docs, parts[part])
+    return dict(zip(SCORES, found, strict=True))
+
+
+def run_gold(data: Path, corpus: str, **settings) -> dict:
+    """Train and score ssvm_parser on gold tokens, tags and sentences."""
+    parts = {part: read(data, corpus, part) for part in PARTS}
+    nlp = spacy.blank("en")
+    parser = nlp.add_pipe("ssvm_parser", config=settings)
+    examples = examples_of(nlp, parts["train"], tagged)
+    start = time.perf_counter()
+    parser.initialize(lambda: examples)
+    curve = []
+    for _ in range(EPOCHS):
+        parser.update(examples)
+        learning = time.perf_counter() - start
+        docs = parser.pipe([tagged(nlp, doc) for doc in parts["dev"]], batch_size=1000)
+        curve.append(attachment(docs, parts["dev"])[:2])
+        start = time.perf_counter() - learning
+    return {
+        **scored(nlp, parts, tagged),
+        "learning": learning,
+        "speed": peers.annotation_speed(
+            parser, lambda: [tagged(nlp, doc) for doc in parts["test"]]
+        ),
+        "curve": curve,
+        **peers.saved(nlp, "ssvm_parser"),
+    }
+
+
+def taggers(examples: list[Example]) -> spacy.Language:
+    """A pipeline that finds sentences, TAG and POS, learned from some examples."""
+    nlp = spacy.blank("en", vocab=examples[0].predicted.vocab)
+    nlp.add_pipe("ssvm_senter")
+    for attribute in ("TAG", "POS"):
+        nlp.add_pipe("ssvm_tagger", name=attribute, config={"attribute": attribute})
+    nlp.initialize(lambda: examples)
+    for _ in range(TAGGER_EPOCHS):
+        nlp.update(examples)
+    return nlp
+
+
+def run_ssvm(data: Path, corpus: str) -> dict:
+    """Train and score a pipeline on gold tokens alone."""
+    parts = {part: read(data, corpus, part, sentences=SENTENCES) for part in PARTS}
+    train = parts["train"]
+    plain_examples = examples_of(spacy.blank("en"), train, plain)
+    start = time.perf_counter()
+    nlp = taggers(plain_examples)
+    learning = {"taggers": time.perf_counter() - start}
+    start = time.perf_counter()
+    examples = plain_examples.copy()
+    for fold in range(FOLDS):
+        others = [example for i, example in enumerate(plain_examples) if i % FOLDS != fold]
+        docs = annotate(taggers(others), train[fold::FOLDS], by_sentence=False)
+        examples[fold::FOLDS] = map(Example, docs, train[fold::FOLDS])
+    learning["jackknife"] = time.perf_counter() - start
+    start = time.perf_counter()
+    parser = nlp.add_pipe("ssvm_parser")
+    parser.initialize(lambda: examples, nlp=nlp)
+    for _ in range(EPOCHS):
+        parser.update(examples)
+    learning["parser"] = time.perf_counter() - start
+    sizes = [peers.saved(nlp, name) for name in nlp.pipe_names]
+    found = nlp.evaluate(examples_of(nlp, parts["dev"], plain))
+    with nlp.select_pipes(disable="ssvm_parser"):
+        annotated = list(nlp.pipe([plain(nlp, doc) for doc in parts["test"]]))
+    return {
+        **scored(nlp, parts, plain),
+        "learning": sum(learning.values()),
+        "speed": peers.annotation_speed(parser, lambda: [tagged(nlp, doc) for doc in annotated]),
+        "MB": sum(size["MB"] for size in sizes),
+        "load": sum(size["load"] for size in sizes),
+        "parts": learning,
+        "front": {name: 100 * found[name] for name in ("sents_f", "tag_acc", "pos_acc")},
+    }
+
+
+def run_spacy(data: Path, corpus: str, budget: float) -> dict:
+    """The same of spaCy's tagger and parser; the parser finds the sentences."""
+    parts = {part: read(data, corpus, part, sentences=SENTENCES) for part in PARTS}
+    examples = examples_of(spacy.blank("en"), parts["train"], plain)
+    nlp, learning = peers.train_spacy(["tagger", "parser"], examples, budget, batch=SPACY_BATCH)
+    sizes = [peers.saved(nlp, name) for name in nlp.pipe_names]
+    found = nlp.evaluate(examples_of(nlp, parts["dev"], plain))
+    return {
+        **scored(nlp, parts, plain),
+        "learning": learning,
+        "speed": peers.annotation_speed(
+            nlp.get_pipe("parser"), lambda: with_vectors(nlp, parts["test"])
+        ),
+        "MB": sum(size["MB"] for size in sizes),
+        "load": sum(size["load"] for size in sizes),
+        "front": {name: 100 * found[name] for name in ("sents_f", "tag_acc")},
+    }
+
+
+def with_vectors(nlp: spacy.Language, references: list[Doc]) -> list[Doc]:
+    """Docs as spaCy's parser gets them, from tok2vec and tagger."""
+    with nlp.select_pipes(disable="parser"):
+        return list(nlp.pipe([plain(nlp, doc) for doc in references]))
+
+
+GOLD = {
+    "order 1": {"order": 1},
+    "order 2": {"order": 2},
+    "not projective": {"order": 1, "projective": False},
+}
+SYSTEMS = {
+    **{
+        name: lambda data, corpus, _, settings=settings: run_gold(data, corpus, **settings)
+        for name, settings in GOLD.items()
+    },
+    "ssvm": lambda data, corpus, _: run_ssvm(data, corpus),
+    "spacy": run_spacy,
+}
+
+
+def glued(nlp: spacy.Language, references: list[Doc], length: int) -> list[Doc]:
+    """Tagged sentences of so many words: the text of the corpus, cut anew."""
+    tokens = [token for doc in references for token in doc][:GROWTH_WORDS]
+    docs = []
+    for start in range(0, len(tokens) - length + 1, length):
+        piece = tokens[start : start + length]
+        docs.append(
+            Doc(
+                nlp.vocab,
+                words=[token.text for token in piece],
+                tags=[token.tag_ for token in piece],
+                pos=[token.pos_ for token in piece],
+                sent_starts=[i == 0 for i in range(length)],
+            )
+        )
+    return docs
+
+
+def run_growth(data: Path, corpus: str, order: int) -> dict:
+    """Milliseconds a sentence by its length, with and without the pruner."""
+    nlp = spacy.blank("en")
+    parser = nlp.add_pipe("ssvm_parser", config={"order": order})
+    examples = examples_of(nlp, read(data, corpus, "train")[:GROWTH_TRAINING], tagged)
+    parser.initialize(lambda: examples)
+    for _ in range(EPOCHS):
+        parser.update(examples)
+    references = read(data, corpus, "dev")
+    threshold = parser.model.pruning
+    rows: dict[str, list[float]] = {}
+    for name, pruning in (("pruned", threshold), ("all arcs", None)):
+        parser.model.pruning = pruning
+        rates = [
+            peers.annotation_speed(parser, lambda length=length: glued(nlp, references, length))
+            for length in LENGTHS
+        ]
+        rows[f"order {order}, {name}"] = [
+            1000 * length / rate for length, rate in zip(LENGTHS, rates, strict=True)
+        ]
+    return rows
+
+
+GROWTH = {
+    f"growth {order}": lambda data, corpus, _, order=order: run_growth(data, corpus, order)
+    for order in (1, 2)
+}
+
+
+def show_growth(corpus: str, curves: dict[str, list[float]], output: Path | None) -> None:
+    msg.divider(f"{corpus}, milliseconds a sentence, by its words")
+    rows = [(name, *(f"{value:,.2f}" for value in curve)) for name, curve in curves.items()]
+    header = ("parser", *map(str, LENGTHS))
+    msg.table(rows, header=header, aligns=("l", *"r" * len(LENGTHS)), divider=True)
+    if output:
+        from matplotlib.figure import Figure
+
+        axes = (figure := Figure(figsize=(6, 4))).add_subplot()
+        for name, curve in curves.items():
+            axes.loglog(LENGTHS, curve, marker="o", label=name)
+        axes.set(xlabel="words a sentence", ylabel="milliseconds a sentence", title=corpus)
+        axes.set_xticks(LENGTHS, map(str, LENGTHS))
+        axes.legend()
+        figure.savefig(output / f"parser-{corpus}-growth.png", dpi=150)
+
+
+def show(corpus: str, results: dict[str, dict]) -> None:
+    for title, names in (
+        ("gold tokens, tags and sentences", [name for name in GOLD if name in results]),
+        ("gold tokens", [name for name in ("ssvm", "spacy") if name in results]),
+    ):
+        if names:
+            rows = [
+                (
+                    name,
+                    *(
+                        f"{results[name][uas]:.2f} {results[name][las]:.2f}"
+                        for uas, las in zip(SCORES[::2], SCORES[1::2], strict=True)
+                    ),
+                    *(f"{results[name][column]:,.0f}" for column in FIGURES),
+                )
+                for name in names
+            ]
+            msg.divider(f"{corpus}, {title}")
+            msg.table(rows, header=HEADER, aligns=("l", *"r" * len(HEADER[1:])), divider=True)
+    for name in GOLD:
+        if name in results:
+            curve = ", ".join(f"{uas:.1f} {las:.1f}" for uas, las in results[name]["curve"])
+            msg.info(f"{name}, UAS and LAS on dev by epoch: {curve}")
+    for name in ("ssvm", "spacy"):
+        if name in results:
+            figures = results[name]["front"] | results[name].get("parts", {})
+            msg.info(f"{name}: " + ", ".join(f"{key} {x:.1f}" for key, x in figures.items()))
+    for one, other in (("not projective", "order 1"), ("ssvm", "spacy")):
+        if one in results and other in results:
+            margins = (f"{c} {results[one][c] - results[other][c]:+.2f}" for c in SCORES)
+            msg.info(f"{one} against {other}: {', '.join(margins)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder of the treebanks")
+    parser.add_argument("--corpora", nargs="+", default=[*CORPORA], choices=[*CORPORA])
+    parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
+    parser.add_argument("--times", type=float, default=10, help="of our time that spaCy learns")
+    parser.add_argument("--growth", action="store_true", help="vary the length of sentences")
+    parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON, and plots")
+    parser.add_argument("--only", choices=[*SYSTEMS, *GROWTH], help=argparse.SUPPRESS)
+    parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    compile_kernels()
+    if options.only:
+        system = {**SYSTEMS, **GROWTH}[options.only]
+        peers.print_result(system(options.data, options.corpora[0], options.budget))
+        return
+    if options.output:
+        options.output.mkdir(parents=True, exist_ok=True)
+    for corpus in options.corpora:
+
+        def run(system: str, budget: float = 0.0, corpus: str = corpus) -> dict:
+            msg.info(f"{corpus}: {system}")
+            arguments = ["--data", str(options.data), "--corpora", corpus, "--only", system]
+            return peers.in_process(__file__, [*arguments, "--budget", str(budget)])
+
+        results: dict[str, dict] = {}
+        for system in SYSTEMS:
+            if system not in options.skip:
+                ours = results.get("ssvm", {"learning": 0.0})
+                results[system] = run(system, options.times * ours["learning"])
+        show(corpus, results)
+        if options.growth:
+            growth = [run(system) for system in GROWTH]
+            curves = {name: row for rows in growth for name, row in rows.items() if name != "peak"}
+            show_growth(corpus, curves, options.output)
+            results["growth"] = curves
+        if options.output:
+            srsly.write_json(options.output / f"parser-{corpus}.json", results)
+
+
+if __name__ == "__main__":
+    main()
