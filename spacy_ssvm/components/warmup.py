@@ -10,7 +10,7 @@ from spacy.training import Example
 _WORDS = ["the", "dog", "barks", ".", "a", "cat", "sleeps"]
 _TAGS = ["DET", "NOUN", "VERB", "PUNCT", "DET", "NOUN", "VERB"]
 _HEADS = [1, 2, 2, 2, 5, 6, 6]
-_STARTS = [i in (0, 4) for i in range(len(_WORDS))]
+_STARTS: list[bool | int | None] = [i in (0, 4) for i in range(len(_WORDS))]
 
 #: Those that differ in kernels, or in what these are called with.
 _COMPONENTS: tuple[tuple[str, dict[str, Any]], ...] = (
