@@ -17,6 +17,8 @@ With gold tokens alone, ten sentences a Doc, no lemmas and no morphology:
     spacy       spaCy's own tagger and parser, as `init config` sets them up, given --times the
                 time of all of the above
 
+Times are those of the process, so that other work on the machine does not count.
+
 With --growth: time by the length of sentences, which are glued together from those of the
 corpus, with and without the pruner; the folder --output gets a plot. Needs the extra `bench`.
 """
@@ -126,15 +128,15 @@ def run_gold(data: Path, corpus: str, **settings) -> dict:
     nlp = spacy.blank("en")
     parser = nlp.add_pipe("ssvm_parser", config=settings)
     examples = examples_of(nlp, parts["train"], tagged)
-    start = time.perf_counter()
+    start = time.process_time()
     parser.initialize(lambda: examples)
     curve = []
     for _ in range(EPOCHS):
         parser.update(examples)
-        learning = time.perf_counter() - start
+        learning = time.process_time() - start
         docs = parser.pipe([tagged(nlp, doc) for doc in parts["dev"]], batch_size=1000)
         curve.append(attachment(docs, parts["dev"])[:2])
-        start = time.perf_counter() - learning
+        start = time.process_time() - learning
     return {
         **scored(nlp, parts, tagged),
         "learning": learning,
@@ -163,22 +165,22 @@ def run_ssvm(data: Path, corpus: str) -> dict:
     parts = {part: read(data, corpus, part, sentences=SENTENCES) for part in PARTS}
     train = parts["train"]
     plain_examples = examples_of(spacy.blank("en"), train, plain)
-    start = time.perf_counter()
+    start = time.process_time()
     nlp = taggers(plain_examples)
-    learning = {"taggers": time.perf_counter() - start}
-    start = time.perf_counter()
+    learning = {"taggers": time.process_time() - start}
+    start = time.process_time()
     examples = plain_examples.copy()
     for fold in range(FOLDS):
         others = [example for i, example in enumerate(plain_examples) if i % FOLDS != fold]
         docs = annotate(taggers(others), train[fold::FOLDS], by_sentence=False)
         examples[fold::FOLDS] = map(Example, docs, train[fold::FOLDS])
-    learning["jackknife"] = time.perf_counter() - start
-    start = time.perf_counter()
+    learning["jackknife"] = time.process_time() - start
+    start = time.process_time()
     parser = nlp.add_pipe("ssvm_parser")
     parser.initialize(lambda: examples, nlp=nlp)
     for _ in range(EPOCHS):
         parser.update(examples)
-    learning["parser"] = time.perf_counter() - start
+    learning["parser"] = time.process_time() - start
     sizes = [peers.saved(nlp, name) for name in nlp.pipe_names]
     found = nlp.evaluate(examples_of(nlp, parts["dev"], plain))
     with nlp.select_pipes(disable="ssvm_parser"):
