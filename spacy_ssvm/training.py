@@ -44,7 +44,16 @@ class Training:
         self.epochs = 0
         self._changed = False
         self._removed: list[range] = []
-        self.run = solver.start(self.problem, self._prior(hash_bits))
+        self._start = self._prior(hash_bits)
+        self.run = solver.start(self.problem, self._start)
+
+    def restart(self, solver: DualCoordinateDescent) -> None:
+        """Learn anew from the examples that are there, with another solver."""
+        self.problem.forget_completions()
+        self.run = solver.start(self.problem, self._start)
+        self.run.grow(self.index.number_of_rows)
+        self.epochs = 0
+        self._changed = True
 
     def _prior(self, hash_bits: int | None) -> Floats | None:
         """The model's weights as w_0, and its rows in the index; None where it has none."""

@@ -115,6 +115,11 @@ class ChainProblem:
             self._gold.array[first:last] = self.any_label
             self._completions.array[first:last] = -1
 
+    def forget_completions(self) -> None:
+        """Take back what was assumed where there is no gold annotation."""
+        gold = self._gold.array
+        self._completions.array[:] = np.where(gold < self.K, gold, -1)
+
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
         tokens, self._token_starts = taken(self._token_starts, numbers)

@@ -244,14 +244,21 @@ class LinearPipe(TrainablePipe):
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.update")
+        training, numbers = self.compile(examples)
+        losses[self.name] += training.epoch(numbers)
+        losses[f"{self.name}_gap"] = training.run.gap
+        return losses
+
+    def compile(self, examples: list[Example]) -> tuple[Any, Ints]:
+        """Make features of examples where they have none.
+
+        Returns what learns from them, and their numbers in its problem.
+        """
         self._require_trainable()
         if self._training is None or self._slots is None:
             self._slots = Slots()
             self._training = self._new_training()
-        numbers = self._numbers(examples, self._training, self._slots)
-        losses[self.name] += self._training.epoch(numbers)
-        losses[f"{self.name}_gap"] = self._training.run.gap
-        return losses
+        return self._training, self._numbers(examples, self._training, self._slots)
 
     def _new_training(self) -> Any:
         """What the model has while it learns."""

@@ -163,6 +163,11 @@ class DualCoordinateDescentRun:
         losses = float((self._state.violations**2).sum())
         return relative_gap(self.regularizer + self.settings.C * losses, self.dual)
 
+    @property
+    def number_of_constraints(self) -> int:
+        """How many constraints the working sets hold."""
+        return int(self.sets.used[0] - self.sets.used[2])
+
     def objective(self) -> Objective:
         """Primal, dual and gap, by inference on all examples with the weights as they are."""
         return evaluate(

@@ -68,6 +68,10 @@ class TreeProblem:
             self._heads.array[first:last] = -1
             self._completions.array[first:last] = -1
 
+    def forget_completions(self) -> None:
+        """Take back what was assumed where there is no gold annotation."""
+        self._completions.array[:] = self._heads.array
+
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
         nodes, self._node_starts = taken(self._node_starts, numbers)

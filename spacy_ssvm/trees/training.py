@@ -55,13 +55,23 @@ class TreeTraining:
         )
         self._pruner.grow(2**PRUNER_BITS)
         self.problem = TreeProblem(model.features, model.pruner(self._pruner.w), columns)
-        self.run = solver.start(self.problem, model.weights.astype(np.float64) if trained else None)
+        self._start = model.weights.astype(np.float64) if trained else None
+        self.run = solver.start(self.problem, self._start)
         self.run.grow(model.features.size)
         self.labels = Training(model.label_model, label_solver, min_count=min_count)
         self._sequences: list[range] = []  # the examples of labels, by sentence
         self.epochs = 0
         self._changed = False
         self._removed: list[range] = []
+
+    def restart(self, solver: DualCoordinateDescent) -> None:
+        """Learn the arcs anew with another solver, and the labels with their own."""
+        self.problem.forget_completions()
+        self.run = solver.start(self.problem, self._start)
+        self.run.grow(self.model.features.size)
+        self.labels.restart(self.labels.run.settings)
+        self.epochs = 0
+        self._changed = True
 
     def add(self, docs: Sequence[Any], gold: Sequence[Ints]) -> list[range]:
         """Make examples of Docs; return the numbers of those of each Doc.
