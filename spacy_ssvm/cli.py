@@ -184,3 +184,74 @@ def jackknife(
     header = ("fold", "Docs", "tokens", *fold.scores)
     msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
     msg.good(f"Annotated {len(docs)} Docs", str(output))
+
+
+@ssvm.command(
+    "compare", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def compare(
+    context: typer.Context,
+    config: Annotated[Path, typer.Argument(help="A config, as for spacy train", exists=True)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of rows and report")],
+    learners: Annotated[
+        str | None, typer.Option(help="Names, parted by commas; all where not given")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="How often each one learns", min=1)] = 3,
+    component: Annotated[
+        str | None, typer.Option(help="What learns, where the pipeline has several of ours")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="How long; max_epochs of the config where not given")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that are there")] = False,
+    code: Annotated[
+        Path | None, typer.Option("--code", "-c", help="Python file to import before", exists=True)
+    ] = None,
+) -> None:
+    """Say which learner gets where on your data, and how fast: a table and an HTML report.
+
+    Learns one component of the config from its corpora, with each learner and seed.
+    Settings can be given as for spacy train. Needs the extra spacy-ssvm[compare].
+
+    Example: python -m spacy ssvm compare tagger.cfg --learners dcd-ssvm,dcd-light
+    --output compared --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
+    """
+    from itertools import product
+
+    from spacy.util import load_config
+    from tqdm import tqdm
+    from wasabi import msg
+
+    from spacy_ssvm.components.compare import HEADER, LEARNERS, Comparison, Record, table
+
+    try:
+        from spacy_ssvm.components.compare_report import write_report
+    except ImportError as error:
+        reason = f'{error.name} is missing: pip install "spacy-ssvm[compare]"'
+        msg.fail("Cannot compare", reason, exits=1)
+    names = list(LEARNERS) if learners is None else [*dict.fromkeys(learners.split(","))]
+    unknown = [name for name in names if name not in LEARNERS]
+    if unknown:
+        reason = f"there is no learner '{unknown[0]}': choose of {', '.join(LEARNERS)}"
+        msg.fail("Cannot compare", reason, exits=1)
+    import_code(code)
+    try:
+        settings = load_config(config, overrides=parse_config_overrides(context.args))
+        comparison = Comparison(settings, component=component, epochs=epochs)
+        record = Record(output, comparison.config, resume=resume)
+        with tqdm(total=len(names) * seeds * comparison.epochs, unit="epoch") as progress:
+            for seed, learner in product(range(seeds), names):
+                progress.set_description(f"{learner}, seed {seed}")
+                if record.has(learner, seed):
+                    progress.update(comparison.epochs)
+                    continue
+                for row in comparison.run(learner, seed):
+                    record.add(row)
+                    progress.update()
+    except ValueError as error:
+        msg.fail("Cannot compare", str(error), exits=1)
+    rows = record.rows
+    msg.table(table(rows), header=HEADER, aligns=("l", *"rrrrr"), divider=True)
+    report = output / "report.html"
+    write_report(report, rows, comparison.facts)
+    msg.good(f"Compared {len(names)} learners", str(report))

@@ -48,7 +48,7 @@ class Jackknife:
         self.config = config.interpolate()
         self.folds = folds
         if components:
-            _keep_components(self.config, components)
+            keep_components(self.config, components)
         reader = self._reader("train_corpus")
         self._by_sentence = bool(reader.get("gold_preproc"))
         if reader.get("annotated_path"):
@@ -141,7 +141,7 @@ def write_docs(file: Path, docs: Iterable[Doc]) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _keep_components(config: Config, names: Sequence[str]) -> None:
+def keep_components(config: Config, names: Sequence[str]) -> None:
     """Reduce the pipeline of a config to some components."""
     pipeline = config["nlp"]["pipeline"]
     unknown = [name for name in names if name not in pipeline]

@@ -1,0 +1,467 @@
+"""Learners compared on a component: rows, resuming, the table and the report."""
+
+import builtins
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import spacy
+import srsly
+from conftest import SENTENCES, compiled_only, make_doc, tagged_sentences
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus
+from thinc.api import Config
+from typer.testing import CliRunner
+
+from spacy_ssvm.cli import ssvm
+from spacy_ssvm.components.compare import (
+    LEARNERS,
+    Comparison,
+    Measure,
+    Record,
+    Row,
+    make_learner,
+    summarize,
+    table,
+)
+from spacy_ssvm.components.compare_report import KINDS, write_report
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+
+CONFIG = """
+[paths]
+train = null
+dev = null
+
+[nlp]
+lang = "en"
+pipeline = ["tagger"]
+
+[components]
+
+[components.tagger]
+factory = "ssvm_tagger"
+
+[components.tagger.solver]
+@misc = "spacy_ssvm.DualCoordinateDescent.v1"
+C = 1.0
+
+[components.lemmas]
+factory = "tags_as_lemmas"
+
+[components.other]
+factory = "ssvm_tagger"
+templates = ["lemma[0]"]
+
+[components.parser]
+factory = "ssvm_parser"
+
+[corpora]
+
+[corpora.train]
+@readers = "spacy.Corpus.v1"
+path = ${paths.train}
+
+[corpora.dev]
+@readers = "spacy.Corpus.v1"
+path = ${paths.dev}
+
+[training]
+seed = 1
+gpu_allocator = null
+max_epochs = 3
+frozen_components = []
+annotating_components = []
+
+[initialize]
+"""
+
+BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "chrome"])), None)
+
+
+@Language.factory("tags_as_lemmas")
+class TagsAsLemmas:
+    """Knows the tags of the corpus, and writes them as lemmas."""
+
+    def __init__(self, nlp: Language, name: str) -> None:
+        self.tags = {tuple(words): tags for words, tags in tagged_sentences()}
+
+    def __call__(self, doc: Doc) -> Doc:
+        for token, tag in zip(doc, self.tags[tuple(token.text for token in doc)], strict=True):
+            token.lemma_ = tag
+        return doc
+
+    def pipe(self, docs: Iterable[Doc], *, batch_size: int) -> Iterable[Doc]:
+        return map(self, docs)
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sentences with tags, and with trees that are chains; some tags and arcs are not known."""
+    nlp = spacy.blank("en")
+    docs = []
+    for i, (words, tags) in enumerate(tagged_sentences(SENTENCES)):
+        known = [tag if (i + j) % 7 else "" for j, tag in enumerate(tags)]
+        heads = [max(j - 1, 0) for j in range(len(words))]
+        deps = ["ROOT", *known[1:]]
+        docs.append(make_doc(nlp.vocab, words, tags=known, heads=heads, deps=deps))
+    file = tmp_path_factory.mktemp("corpus") / "train.spacy"
+    DocBin(docs=docs).to_disk(file)
+    return file
+
+
+def config_of(corpus: Path, **overrides: Any) -> Config:
+    paths = {"paths.train": str(corpus), "paths.dev": str(corpus)}
+    return Config().from_str(CONFIG, overrides={**paths, **overrides}, interpolate=False)
+
+
+def rows_of(comparison: Comparison, *runs: tuple[str, int]) -> list[Row]:
+    return [row for run in runs for row in comparison.run(*run)]
+
+
+def timeless(rows: Iterable[Row]) -> list[Row]:
+    return [row._replace(seconds=0.0) for row in rows]
+
+
+def command(corpus: Path, folder: Path, *arguments: Any) -> Any:
+    config = corpus.with_name("config.cfg")
+    config.write_text(CONFIG, encoding="utf8")
+    given = ["compare", config, "--output", folder / "out", *arguments]
+    paths = ["--paths.train", corpus, "--paths.dev", corpus]
+    return CliRunner().invoke(ssvm, [*map(str, [*given, *paths])])
+
+
+def read(folder: Path) -> list[Row]:
+    return [Row(**line) for line in srsly.read_jsonl(folder / "out" / "compare.jsonl")]
+
+
+# Runs
+
+both = pytest.mark.parametrize(
+    "component",
+    [
+        "tagger",
+        pytest.param("parser", marks=pytest.mark.filterwarnings("ignore:.*sentence boundaries")),
+    ],
+)
+
+
+@compiled_only
+def test_a_run_is_what_training_does(corpus: Path) -> None:
+    comparison = Comparison(config_of(corpus), epochs=3)
+    last = rows_of(comparison, ("dcd-light", 5))[-1]
+    solver = {**LEARNERS["dcd-light"], "C": 1.0, "seed": 5}
+    nlp = spacy.blank("en")
+    tagger: Any = nlp.add_pipe("ssvm_tagger", config={"solver": solver})
+    examples = list(Corpus(corpus)(nlp))
+    nlp.initialize(lambda: examples)
+    for _ in range(3):
+        tagger.update(examples)
+    objective = tagger._training.run.objective()
+    assert (last.primal, last.dual, last.gap) == pytest.approx(objective)
+    assert last.score == pytest.approx(nlp.evaluate(examples)["tag_acc"])
+    assert last.working_set == tagger._training.run.number_of_constraints > 0
+
+
+@compiled_only
+@both
+def test_the_same_seed_gives_the_same_rows_whatever_ran_before(
+    corpus: Path, component: str
+) -> None:
+    config = config_of(corpus, **{"nlp.pipeline": [component]})
+    first = rows_of(Comparison(config), ("dcd-ssvm", 0), ("dcd-light", 0), ("dcd-ssvm", 1))
+    again = rows_of(Comparison(config), ("dcd-ssvm", 1), ("dcd-light", 0), ("dcd-ssvm", 0))
+    assert sorted(timeless(first)) == sorted(timeless(again))
+    assert len({row.primal for row in first}) == len(first)
+    assert [row.epoch for row in first] == 3 * [1, 2, 3]
+
+
+@compiled_only
+@both
+def test_a_learner_starts_without_what_another_has_assumed(corpus: Path, component: str) -> None:
+    comparison = Comparison(config_of(corpus, **{"nlp.pipeline": [component]}))
+    comparison.prepare()
+    training: Any = comparison._training
+    before = training.problem.examples().completions.copy()
+    rows_of(comparison, ("dcd-ssvm", 0))
+    assert (training.problem.examples().completions != before).any()
+    training.restart(DualCoordinateDescent())
+    assert (training.problem.examples().completions == before).all()
+
+
+@compiled_only
+def test_only_learning_takes_time(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    score = Comparison._score
+
+    def slow_score(self: Comparison) -> float:
+        time.sleep(0.5)
+        return score(self)
+
+    monkeypatch.setattr(Comparison, "_score", slow_score)
+    rows = rows_of(Comparison(config_of(corpus)), ("dcd-ssvm", 0))
+    seconds = [row.seconds for row in rows]
+    assert seconds == sorted(seconds)
+    assert 0 < seconds[-1] < 0.5
+
+
+@compiled_only
+def test_learners_share_the_settings_of_the_solver() -> None:
+    like = DualCoordinateDescent(C=0.3, inner_passes=2, seed=9)
+    assert make_learner("dcd-light", 4, like) == DualCoordinateDescent(
+        C=0.3, inner_passes=2, seed=4, variant="light"
+    )
+
+
+@compiled_only
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_learns(corpus: Path, name: str) -> None:
+    rows = rows_of(Comparison(config_of(corpus), epochs=6), (name, 0))
+    assert max(row.score for row in rows) > 0.9
+
+
+@compiled_only
+def test_frozen_components_before_it_annotate(corpus: Path) -> None:
+    overrides: dict[str, Any] = {
+        "nlp.pipeline": ["lemmas", "tagger", "other"],
+        "training.frozen_components": ["lemmas"],
+        "training.annotating_components": ["lemmas"],
+    }
+    comparison = Comparison(config_of(corpus, **overrides), component="other")
+    assert rows_of(comparison, ("dcd-ssvm", 0))[-1].score == 1.0
+    assert comparison.config["nlp"]["pipeline"] == ["lemmas", "other"]
+
+
+# The command
+
+
+@compiled_only
+def test_the_command(corpus: Path, tmp_path: Path) -> None:
+    result = command(corpus, tmp_path, "--seeds", 2, "--epochs", 2)
+    assert result.exit_code == 0, result.output
+    rows = read(tmp_path)
+    assert [(row.learner, row.seed, row.epoch) for row in rows] == [
+        (learner, seed, epoch) for seed in (0, 1) for learner in LEARNERS for epoch in (1, 2)
+    ]
+    for name in LEARNERS:
+        assert f"\n{name} " in result.output
+        assert f">{name}</th>" in (tmp_path / "out" / "report.html").read_text(encoding="utf8")
+    assert (tmp_path / "out" / "config.cfg").exists()
+
+
+@compiled_only
+def test_an_interrupted_run_is_done_again(corpus: Path, tmp_path: Path) -> None:
+    arguments = ["--learners", "dcd-ssvm,dcd-light", "--seeds", 1]
+    assert command(corpus, tmp_path, *arguments).exit_code == 0
+    file = tmp_path / "out" / "compare.jsonl"
+    whole, lines = read(tmp_path), file.read_text(encoding="utf8").splitlines()
+    file.write_text("\n".join([*lines[:4], lines[4][:20]]), encoding="utf8")
+    assert command(corpus, tmp_path, *arguments, "--resume").exit_code == 0
+    rows = read(tmp_path)
+    assert timeless(rows) == timeless(whole)
+    assert rows[:3] == whole[:3], "the run that had ended is kept as it is"
+    assert command(corpus, tmp_path, *arguments, "--resume").exit_code == 0
+    assert read(tmp_path) == rows, "nothing is left to do"
+
+
+@compiled_only
+def test_rows_are_written_as_they_come(corpus: Path, tmp_path: Path) -> None:
+    comparison = Comparison(config_of(corpus))
+    record = Record(tmp_path / "new" / "folder", comparison.config)
+    for number, row in enumerate(comparison.run("dcd-light", 0), start=1):
+        record.add(row)
+        assert len(list(srsly.read_jsonl(record.file))) == number
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--learners", "dcd-ssvm,crf"], r"no learner 'crf': choose of dcd-ssvm, dcd-light"),
+        (["--component", "parser"], "no component 'parser' among tagger"),
+        (["--paths.dev", "nowhere.spacy"], r"\[corpora.dev\].*'nowhere.spacy' does not exist"),
+        (["--training.dev_corpus", "corpora.test"], r"\[corpora.test\].*it is not set"),
+        (["--epochs", "0"], "0 epochs: give --epochs"),
+        (["--training.max_epochs", "-1"], "-1 epochs: give --epochs"),
+        (["--nlp.pipeline", '["tagger","parser"]'], "--component; .*there are: tagger, parser"),
+        (["--nlp.pipeline", '["lemmas"]'], "--component; .*there are: none"),
+        (["--training.frozen_components", '["tagger"]', "--component", "tagger"], "is frozen"),
+    ],
+)
+def test_errors_of_the_command(
+    corpus: Path, tmp_path: Path, arguments: Sequence[str], message: str
+) -> None:
+    config = corpus.with_name("config.cfg")
+    config.write_text(CONFIG, encoding="utf8")
+    paths = {"--paths.train": str(corpus), "--paths.dev": str(corpus)}
+    rest = [part for pair in paths.items() if pair[0] not in arguments for part in pair]
+    given = ["compare", str(config), "--output", str(tmp_path / "out"), *arguments, *rest]
+    result = CliRunner().invoke(ssvm, given)
+    assert result.exit_code == 1
+    assert re.search(message, " ".join(result.output.split())), result.output
+    assert not (tmp_path / "out").exists()
+
+
+@compiled_only
+def test_errors_of_the_output(corpus: Path, tmp_path: Path) -> None:
+    comparison = Comparison(config_of(corpus))
+    record = Record(tmp_path, comparison.config)
+    record.add(Row("dcd-ssvm", 0, 1, 0.1, 0.9, None, None, None, None))
+    with pytest.raises(ValueError, match=r"compare\.jsonl exists: give --resume"):
+        Record(tmp_path, comparison.config)
+    other = Comparison(config_of(corpus), epochs=9)
+    with pytest.raises(ValueError, match=r"was made with other settings: see .*config\.cfg"):
+        Record(tmp_path, other.config, resume=True)
+
+
+@compiled_only
+def test_a_component_or_a_corpus_that_cannot_be_used(corpus: Path, tmp_path: Path) -> None:
+    config = config_of(corpus, **{"nlp.pipeline": ["lemmas"]})
+    with pytest.raises(ValueError, match="'lemmas' is none of this package"):
+        Comparison(config, component="lemmas").prepare()
+    DocBin(docs=[spacy.blank("en")("no tags")]).to_disk(tmp_path / "plain.spacy")
+    config = config_of(corpus, **{"paths.dev": str(tmp_path / "plain.spacy")})
+    with pytest.raises(ValueError, match="nothing by which 'tagger' could be scored"):
+        Comparison(config).prepare()
+
+
+@pytest.mark.parametrize("missing", ["matplotlib", "jinja2"])
+def test_a_missing_extra(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    import_module = builtins.__import__
+
+    def without(name: str, *arguments: Any, **settings: Any) -> Any:
+        if name.partition(".")[0] == missing:
+            raise ModuleNotFoundError(f"No module named '{name}'", name=missing)
+        return import_module(name, *arguments, **settings)
+
+    monkeypatch.delitem(sys.modules, "spacy_ssvm.components.compare_report")
+    monkeypatch.setattr(builtins, "__import__", without)
+    result = command(corpus, tmp_path)
+    assert result.exit_code == 1
+    assert f'{missing} is missing: pip install "spacy-ssvm[compare]"' in result.output
+    assert not (tmp_path / "out").exists()
+
+
+# The table and the report
+
+#: "far" gets farther, in one of two runs; "near" has no dual.
+ROWS = [
+    Row("near", 0, 1, 1.0, 0.80, 30.0, None, None, None),
+    Row("near", 0, 2, 2.0, 0.90, 20.0, None, None, None),
+    Row("near", 1, 1, 1.0, 0.8995, 31.0, None, None, None),
+    Row("near", 1, 2, 3.0, 0.90, 22.0, None, None, None),
+    Row("far", 0, 1, 4.0, 0.95, 10.0, 5.0, 0.5, 100),
+    Row("far", 0, 2, 8.0, 0.94, 8.0, 6.0, 0.25, 90),
+    Row("far", 1, 1, 4.0, 0.90, 10.0, 5.0, 0.5, 100),
+    Row("far", 1, 2, 9.0, 0.93, 10.0, 6.0, 0.4, 95),
+]
+
+
+def test_summaries() -> None:
+    near, far = summarize(ROWS)
+    assert near.score == (0.90, 0.0)
+    assert near.seconds == (1.5, pytest.approx(0.5**0.5))
+    assert near.seconds_to_best is None
+    assert near.primal == (21.0, pytest.approx(2**0.5))
+    assert near.gap is None
+    assert far.score == pytest.approx((0.94, 0.02 / 2**0.5))
+    assert far.seconds == (6.5, pytest.approx(5 / 2**0.5))
+    assert far.seconds_to_best is None, "one run ends below the best mean"
+    assert far.gap == pytest.approx((0.325, 0.15 / 2**0.5))
+    assert summarize(ROWS[:6])[1].seconds_to_best == Measure(4.0, None)
+
+
+def test_the_table() -> None:
+    assert table(ROWS[:2] + ROWS[4:6]) == [
+        ("near", "90.00", "2.00", "-", "20.0", "-"),
+        ("far", "95.00", "4.00", "4.00", "8.0", "25.00"),
+    ]
+    assert table(ROWS)[1][1:3] == ("94.00 ± 1.41", "6.50 ± 3.54")
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    file = tmp_path / "report.html"
+    write_report(file, ROWS, {"component": "<tagger>"})
+    return file
+
+
+def test_the_report_needs_nothing_else(report: Path) -> None:
+    html = report.read_text(encoding="utf8")
+    assert "<tagger>" not in html
+    assert not re.search(r'(src|href)="(?!#|data:)', html.replace("xlink:href", "href"))
+    names = re.findall(r'\bid="([^"]*)"', html)
+    assert len(names) == len(set(names))
+    assert set(re.findall(r'(?:url\(#|href="#)([^")]*)', html)) <= set(names)
+
+
+def test_figures_have_titles_and_descriptions(report: Path) -> None:
+    figures = re.findall(r"<svg.*?</svg>", report.read_text(encoding="utf8"), flags=re.DOTALL)
+    assert len(figures) == len(KINDS)
+    space = "{http://www.w3.org/2000/svg}"
+    for figure, kind in zip(figures, KINDS, strict=True):
+        svg = ElementTree.fromstring(figure)
+        title, description = svg.find(f"{space}title"), svg.find(f"{space}desc")
+        assert title is not None
+        assert title.text == kind.title
+        assert description is not None
+        assert "far ends at" in str(description.text)
+        named = [title.attrib["id"], description.attrib["id"]]
+        assert svg.attrib["role"] == "img"
+        assert svg.attrib["aria-labelledby"].split() == named
+        assert "#000000" not in figure, "colours are those of the page, light or dark"
+        assert "var(--line-1)" in figure
+
+
+def test_learners_without_values_are_named(report: Path) -> None:
+    html = " ".join(report.read_text(encoding="utf8").split())
+    assert html.count("Without such values: near.") == 2
+
+
+def test_the_same_rows_give_the_same_report(report: Path, tmp_path: Path) -> None:
+    write_report(tmp_path / "again.html", ROWS, {"component": "<tagger>"})
+    assert (tmp_path / "again.html").read_bytes() == report.read_bytes()
+
+
+def open_in_browser(page: Path, script: str, folder: Path) -> tuple[str, list[str]]:
+    """The title of a page after a script, and what its console says."""
+    scripted = page.read_text(encoding="utf8").replace("</body>", f"<script>{script}</script>")
+    (folder / "scripted.html").write_text(scripted, encoding="utf8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
+    process = subprocess.run(
+        [
+            *(str(BROWSER), *options, f"--user-data-dir={folder / 'profile'}", "--dump-dom"),
+            (folder / "scripted.html").as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    title = re.search(r"<title>(.*?)</title>", process.stdout)
+    assert title is not None
+    return title[1], [line for line in process.stderr.splitlines() if ":CONSOLE" in line]
+
+
+DRAWN = """
+const drawn = [...document.querySelectorAll("figure svg")].filter(svg =>
+  svg.getBoundingClientRect().height > 200 &&
+  [...svg.querySelectorAll("[id*='line2d'] path")].some(path => path.getBBox().width > 100));
+document.title = drawn.map(svg => svg.querySelector("title").textContent).join("; ");
+"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium, which is not installed")
+def test_the_report_in_a_browser(report: Path, tmp_path: Path) -> None:
+    title, console = open_in_browser(report, DRAWN, tmp_path)
+    assert title == "; ".join(kind.title for kind in KINDS)
+    assert not console
+    _, console = open_in_browser(report, "console.error('seen')", tmp_path)
+    assert len(console) == 1, "errors would be seen"
