@@ -239,12 +239,14 @@ def compare(
         settings = load_config(config, overrides=parse_config_overrides(context.args))
         comparison = Comparison(settings, component=component, epochs=epochs)
         record = Record(output, comparison.config, resume=resume)
-        with tqdm(total=len(names) * seeds * comparison.epochs, unit="epoch") as progress:
-            for seed, learner in product(range(seeds), names):
+        runs = [(name, seed) for seed, name in product(range(seeds), names)]
+        missing = [run for run in runs if not record.has(*run)]
+        if missing:
+            msg.info("Reading the corpora and making features")
+            comparison.prepare()
+        with tqdm(total=len(missing) * comparison.epochs, unit="epoch") as progress:
+            for learner, seed in missing:
                 progress.set_description(f"{learner}, seed {seed}")
-                if record.has(learner, seed):
-                    progress.update(comparison.epochs)
-                    continue
                 for row in comparison.run(learner, seed):
                     record.add(row)
                     progress.update()

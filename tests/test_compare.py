@@ -123,6 +123,7 @@ def config_of(corpus: Path, **overrides: Any) -> Config:
 
 
 def rows_of(comparison: Comparison, *runs: tuple[str, int]) -> list[Row]:
+    comparison.prepare()
     return [row for run in runs for row in comparison.run(*run)]
 
 
@@ -190,7 +191,7 @@ def test_a_learner_starts_without_what_another_has_assumed(corpus: Path, compone
     comparison.prepare()
     training: Any = comparison._training
     before = training.problem.examples().completions.copy()
-    rows_of(comparison, ("dcd-ssvm", 0))
+    list(comparison.run("dcd-ssvm", 0))
     assert (training.problem.examples().completions != before).any()
     training.restart(DualCoordinateDescent())
     assert (training.problem.examples().completions == before).all()
@@ -273,6 +274,7 @@ def test_an_interrupted_run_is_done_again(corpus: Path, tmp_path: Path) -> None:
 @compiled_only
 def test_rows_are_written_as_they_come(corpus: Path, tmp_path: Path) -> None:
     comparison = Comparison(config_of(corpus))
+    comparison.prepare()
     record = Record(tmp_path / "new" / "folder", comparison.config)
     for number, row in enumerate(comparison.run("dcd-light", 0), start=1):
         record.add(row)

@@ -86,10 +86,12 @@ class Comparison:
         frozen = self.config["training"].get("frozen_components", [])
         keep_components(self.config, [*frozen, self.component])
         self.config["training"]["score_weights"] = weights
-        self._training: Any = None
 
     def prepare(self) -> None:
-        """Read the corpora, and make the features."""
+        """Read the corpora and make the features, which comes before the first run.
+
+        Raises ValueError where the component is none of this package, or cannot be scored.
+        """
         nlp = init_nlp(self.config)
         self._pipe: Any = nlp.get_pipe(self.component)
         if not isinstance(self._pipe, LinearPipe):
@@ -111,8 +113,6 @@ class Comparison:
 
     def run(self, learner: str, seed: int) -> Iterator[Row]:
         """Learn from nothing; yield a row after each epoch."""
-        if self._training is None:
-            self.prepare()
         solver = make_learner(learner, seed, self._pipe.solver)
         training = self._training
         training.restart(solver)
