@@ -135,7 +135,7 @@ def draw(number: int, kind: Kind, rows: Sequence[Row]) -> Drawing:
     """A figure: a thin line for each run, a thick one for the mean of a learner's runs."""
     without, ends = [], []
     with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(8, 4.5), layout="constrained")
+        figure = Figure(figsize=(9, 4.5), layout="constrained")
         axes = figure.subplots()
         for place, (learner, runs) in enumerate(runs_of(rows).items()):
             curves = [_curve(kind, run) for run in runs]
@@ -165,11 +165,12 @@ def draw(number: int, kind: Kind, rows: Sequence[Row]) -> Drawing:
         if kind.across == "epoch":
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if ends:
-            axes.legend(frameon=False)
+            figure.legend(frameon=False, loc="outside right upper")
         stream = io.StringIO()
         figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
     across, up = kind.labels
-    description = f"A line for each learner: {up} against {across}. {'; '.join(ends)}."
+    shown = "; ".join(ends) or "No learner has such values"
+    description = f"A line for each learner: {up} against {across}. {shown}."
     svg = _inline(stream.getvalue(), f"figure-{number}", kind.title, description)
     return Drawing(number, kind, svg, without)
 
