@@ -70,24 +70,27 @@ def kernel(function: F) -> F:
     return _compile(function, None)  # type: ignore[no-any-return]
 
 
-def oracle_kernel(signature: Callable[[Any, Any], Any]) -> Callable[[F], Callable[..., Any]]:
+def oracle_kernel(
+    signature: Callable[[Any, Any], Any], oracle: str = "find_violator"
+) -> Callable[[F], Callable[..., Any]]:
     """Compile a function for each kind of structure that it is first called for.
 
     signature: (type of the oracle, type of the examples) -> explicit signature. The function
-    takes the oracle as its first argument; callers give a ``Structure`` in its place.
+    takes the oracle of this name as its first argument; callers give a ``Structure`` in its
+    place.
     """
 
     def decorate(function: F) -> Callable[..., Any]:
         @functools.cache
-        def compiled(oracle: Any, examples: Any) -> Any:
+        def compiled(oracle_type: Any, examples: Any) -> Any:
             if _config.DISABLE_JIT:
                 return _wrapping(function)
-            return _compile(function, signature(oracle, examples))
+            return _compile(function, signature(oracle_type, examples))
 
         @functools.wraps(function)
         def call(structure: Any, *arguments: Any) -> Any:
-            kernel_of_structure = compiled(structure.oracle_type, structure.examples_type)
-            return kernel_of_structure(structure.find_violator, *arguments)
+            of_structure = compiled(structure.oracle_type(oracle), structure.examples_type)
+            return of_structure(getattr(structure, oracle), *arguments)
 
         return call
 

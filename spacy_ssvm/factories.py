@@ -302,6 +302,10 @@ def make_parser(
         raise config_error(name, "pruning", f"{pruning}: must be at least 0, or null")
     if max_length < 2:
         raise config_error(name, "max_length", f"{max_length}: must be at least 2")
+    if order == 2 and "expect" in solver.oracles:
+        raise config_error(name, "solver", "needs the probabilities of trees: set order = 1")
+    if "find_best" in solver.oracles:
+        raise config_error(name, "solver", "needs the k best trees: set k = 1 in it")
     check_rows(name, 1, hash_bits)
     check_rows(name, min_count, None)
     arcs = read_arc_templates(name, "templates", templates, ARC_ROLES)
@@ -354,20 +358,57 @@ def make_dual_coordinate_descent(
     tolerance: float = 1e-3,
 ) -> Any:
     """Make the learner ``spacy_ssvm.DualCoordinateDescent.v1``: see its settings."""
-    from spacy_ssvm.components.settings import solver_error
     from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 
+    return _make_solver(
+        DualCoordinateDescent,
+        C=C,
+        variant=variant,
+        inner_passes=inner_passes,
+        delta=delta,
+        seed=seed,
+        tolerance=tolerance,
+    )
+
+
+def make_perceptron(seed: int = 0) -> Any:
+    """Make the learner ``spacy_ssvm.Perceptron.v1``: see its settings."""
+    from spacy_ssvm.solvers.perceptron import Perceptron
+
+    return _make_solver(Perceptron, seed=seed)
+
+
+def make_mira(C: float = 0.1, k: int = 1, seed: int = 0) -> Any:
+    """Make the learner ``spacy_ssvm.Mira.v1``: see its settings."""
+    from spacy_ssvm.solvers.mira import Mira
+
+    return _make_solver(Mira, C=C, k=k, seed=seed)
+
+
+def make_stochastic_gradient(
+    C: float = 0.1, steps: str = "decay", eta0: float | None = None, seed: int = 0
+) -> Any:
+    """Make the learner ``spacy_ssvm.StochasticGradient.v1``: see its settings."""
+    from spacy_ssvm.solvers.stochastic_gradient import StochasticGradient
+
+    return _make_solver(StochasticGradient, C=C, steps=steps, eta0=eta0, seed=seed)
+
+
+def make_frank_wolfe(C: float = 0.1, seed: int = 0, tolerance: float = 1e-3) -> Any:
+    """Make the learner ``spacy_ssvm.FrankWolfe.v1``: see its settings."""
+    from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
+
+    return _make_solver(FrankWolfe, C=C, seed=seed, tolerance=tolerance)
+
+
+def _make_solver(solver: type, **settings: Any) -> Any:
+    """A learner of these settings; what is wrong with them is a config error."""
+    from spacy_ssvm.components.settings import solver_error
+
     try:
-        return DualCoordinateDescent(
-            C=C,
-            variant=variant,
-            inner_passes=inner_passes,
-            delta=delta,
-            seed=seed,
-            tolerance=tolerance,
-        )
+        return solver(**settings)
     except ValueError as error:
-        raise solver_error("spacy_ssvm.DualCoordinateDescent.v1", str(error)) from error
+        raise solver_error(f"spacy_ssvm.{solver.__name__}.v1", str(error)) from error
 
 
 def make_tagger_scorer() -> Callable[..., dict[str, Any]]:

@@ -30,6 +30,7 @@ from spacy_ssvm.features.gazetteers import Gazetteers
 from spacy_ssvm.features.index import Table, empty_slots, find_token_rows
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template
+from spacy_ssvm.objective import SQUARED_HINGE, Loss
 
 #: The saved arrays with their types.
 ARRAYS: dict[str, type] = {
@@ -49,9 +50,18 @@ class Trace(NamedTuple):
     """What a training run says of itself: enough to measure the duality gap again."""
 
     C: float
-    dual: float  #: D(alpha) at the end
+    dual: float | None  #: D(alpha) at the end; None for a learner without a dual
     regularizer: float  #: 1/2 |w - w_0|^2
     epochs: int
+    #: The loss, see ``objective.Loss``.
+    beta: float | None = SQUARED_HINGE.beta
+    gamma: float = SQUARED_HINGE.gamma
+    squared: bool = SQUARED_HINGE.squared
+
+    @property
+    def loss(self) -> Loss:
+        """What was minimized over the examples."""
+        return Loss(self.beta, self.gamma, self.squared)
 
 
 class Model:

@@ -1,27 +1,46 @@
-"""Primal, dual and duality gap: the referee of solvers and of tests.
+"""Losses, primal, dual and duality gap: the referee of solvers and of tests.
 
-    P(w) = 1/2 |w - w_0|^2 + C sum_i max(0, max_y H_i(y; w))^2
-    H_i(y; w) = Delta_i(y) - w . Phi_i(y)
+    P(w) = 1/2 |w - w_0|^2 + C sum_i loss_i(w)
 
-P(w) >= D(alpha) for every w and every alpha >= 0 [CY13], so the gap bounds how far both
-are from the optimum. With partial gold this holds for the completions that the problem has;
-measured anew with the best completions, the gap can come out a little below 0.
+The losses are those of [MGS10 Eq. 3],
+
+    L_{beta,gamma}(w; x_i, y_i) = 1/beta log sum_y exp beta (gamma Delta_i(y) - w . Phi_i(y)),
+
+where beta = infinity makes it the violation max_y gamma Delta_i(y) - w . Phi_i(y), and the
+squared violation. P(w) >= D(alpha) for every w and every dual point alpha [CY13], so the gap
+bounds how far both are from the optimum. With partial gold this holds for the completions
+that the problem has; measured anew with the best completions, the gap can come out a little
+below 0.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Floats1, Int, Void, oracle_kernel
-from spacy_ssvm.structure import AnyProblem, FindViolator
+from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, Void, oracle_kernel
+from spacy_ssvm.structure import AnyProblem, Expect, FindViolator
+
+
+class Loss(NamedTuple):
+    """A member of the family L_{beta,gamma}, or its square."""
+
+    beta: float | None = None  #: None for infinity
+    gamma: float = 1.0  #: the scale of the cost
+    squared: bool = False
+
+
+HINGE = Loss()
+SQUARED_HINGE = Loss(squared=True)
+PERCEPTRON_LOSS = Loss(gamma=0.0)
+LOG_LOSS = Loss(beta=1.0, gamma=0.0)
 
 
 class Objective(NamedTuple):
-    """The values of both problems, and (primal - dual) / primal."""
+    """The values of both problems, and (primal - dual) / primal; None without a dual."""
 
     primal: float
-    dual: float
-    gap: float
+    dual: float | None
+    gap: float | None
 
 
 def evaluate(
@@ -30,16 +49,16 @@ def evaluate(
     *,
     C: float,
     regularizer: float,
-    dual: float,
+    dual: float | None = None,
+    loss: Loss = SQUARED_HINGE,
 ) -> Objective:
-    """The objective at w, by loss-augmented inference on every example.
+    """The objective at w, by inference on every example.
 
-    regularizer: 1/2 |w - w_0|^2; dual: D(alpha) of any alpha >= 0.
+    regularizer: 1/2 |w - w_0|^2; dual: D(alpha) of any dual point.
     """
-    violations = np.empty(problem.number_of_examples)
-    max_violations(problem.structure, problem.examples(), w, problem.most_entries, violations)
-    primal = regularizer + C * float((violations**2).sum())
-    return Objective(primal, dual, relative_gap(primal, dual))
+    everything = np.arange(problem.number_of_examples)
+    primal = regularizer + C * float(losses(problem, w, everything, loss).sum())
+    return Objective(primal, dual, None if dual is None else relative_gap(primal, dual))
 
 
 def relative_gap(primal: float, dual: float) -> float:
@@ -47,22 +66,64 @@ def relative_gap(primal: float, dual: float) -> float:
     return (primal - dual) / primal if primal > 0 else 0.0
 
 
-@oracle_kernel(lambda oracle, examples: Void(oracle, examples, Floats1, Int, Floats1))
-def max_violations(
-    find_violator: FindViolator, examples: Any, w: Floats, most_entries: int, violations: Floats
-) -> None:
-    """Write max_y H_i(y; w) of each example.
+def losses(problem: AnyProblem, w: Floats, numbers: Ints, loss: Loss) -> Floats:
+    """The losses of these examples at w.
 
     Partial gold is completed as the problem has it, or in the best way where it has not.
     """
+    found = np.zeros(len(numbers))
+    arrays = problem.structure, problem.examples(), numbers, w
+    if loss.beta is None:
+        _max_violations(*arrays, float(loss.gamma), problem.most_entries, found)
+    else:
+        scales = float(loss.beta), float(loss.gamma)
+        _smooth_losses(*arrays, *scales, problem.most_expected_entries, found)
+    return found**2 if loss.squared else found
+
+
+@oracle_kernel(lambda oracle, examples: Void(oracle, examples, Ints1, Floats1, Float, Int, Floats1))
+def _max_violations(
+    find_violator: FindViolator,
+    examples: Any,
+    numbers: Ints,
+    w: Floats,
+    gamma: float,
+    most_entries: int,
+    violations: Floats,
+) -> None:
+    """Write max_y gamma Delta_i(y) - w . Phi_i(y) of each example."""
     indices = np.empty(most_entries, dtype=np.int32)
     values = np.empty(most_entries, dtype=np.float32)
     outcome = np.empty(2)
-    for i in range(len(violations)):
-        violation = 0.0
-        size = find_violator(examples, i, w, False, indices, values, outcome)
+    for position in range(len(numbers)):
+        i = numbers[position]
+        size = find_violator(examples, i, w, gamma, False, indices, values, outcome)
         if size >= 0:
-            violation = outcome[0]
+            violation = gamma * outcome[0]
             for entry in range(size):
                 violation -= w[indices[entry]] * values[entry]
-        violations[i] = max(violation, 0.0)
+            violations[position] = max(violation, 0.0)
+
+
+@oracle_kernel(
+    lambda oracle, examples: Void(oracle, examples, Ints1, Floats1, Float, Float, Int, Floats1),
+    "expect",
+)
+def _smooth_losses(
+    expect: Expect,
+    examples: Any,
+    numbers: Ints,
+    w: Floats,
+    beta: float,
+    gamma: float,
+    most_entries: int,
+    found: Floats,
+) -> None:
+    """Write L_{beta,gamma} of each example."""
+    indices = np.empty(most_entries, dtype=np.int32)
+    values = np.empty(most_entries)
+    outcome = np.empty(2)
+    for position in range(len(numbers)):
+        i = numbers[position]
+        if expect(examples, i, w, beta, gamma, False, indices, values, outcome) >= 0:
+            found[position] = outcome[0]

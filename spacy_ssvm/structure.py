@@ -1,8 +1,13 @@
-"""What a solver may ask about structures, whatever they are: the oracle.
+"""What a solver may ask about structures, whatever they are: the oracles.
 
 A kind of structure (chains, trees) comes as compiled functions over the examples of its
 problems. A solver hands them to its kernels as function pointers, and sees of a structure
-only the sparse difference Phi_i(y) of feature vectors and the cost Delta_i(y).
+only sparse differences of feature vectors and costs.
+
+Each writes its vectors as indices into w (int32) and values, each index once, without zeros,
+and returns their size, or ``NOTHING_TO_LEARN`` for an example without gold annotation. Partial
+gold stands for its best completion under w, which is looked for where ``complete`` is set, or
+there is none yet; outcome[1] is 1 where it has changed.
 """
 
 from collections.abc import Callable
@@ -10,9 +15,11 @@ from typing import Any, NamedTuple, Protocol
 
 from spacy_ssvm._jit import (
     Bool,
+    Float,
     Floats1,
     FunctionType,
     Int,
+    Ints1,
     Rows1,
     Weights1,
 )
@@ -21,6 +28,8 @@ from spacy_ssvm._jit import (
 NOTHING_TO_LEARN = -1
 
 FindViolator = Callable[..., int]
+Expect = Callable[..., int]
+FindBest = Callable[..., int]
 
 
 class Structure(NamedTuple):
@@ -29,21 +38,43 @@ class Structure(NamedTuple):
     #: The numba type of the arrays that hold examples.
     examples_type: Any
 
-    #: (examples, i, w, complete, indices, values, outcome) -> size: loss-augmented
-    #: inference, y = argmax w . phi(x_i, y) + Delta_i(y). Writes Phi_i(y) as indices into w
-    #: (int32) and values (float32), each index once, without zeros, and outcome: Delta_i(y),
-    #: and 1 where the completion of partial gold has changed. That is looked for where
-    #: ``complete`` is set, or there is none yet.
+    #: (examples, i, w, gamma, complete, indices, values, outcome) -> size: loss-augmented
+    #: inference, y = argmax w . phi(x_i, y) + gamma Delta_i(y). Writes Phi_i(y), with values
+    #: in float32, and outcome[0] = Delta_i(y). gamma = 0 is plain decoding.
     find_violator: FindViolator
 
     #: (examples, w, changed): gives each example with partial gold its best completion
     #: under w; tells which (bool [examples]) changed.
     complete_gold: Callable[..., None]
 
-    @property
-    def oracle_type(self) -> Any:
-        """The numba type of ``find_violator``."""
-        return FunctionType(Int(self.examples_type, Int, Floats1, Bool, Rows1, Weights1, Floats1))
+    #: (examples, i, w, beta, gamma, complete, indices, values, outcome) -> size: writes
+    #: E[phi(x_i, Y)] - phi(x_i, y_i), with values in float64, where the log-potentials of Y
+    #: are beta (w . phi(x_i, y) + gamma Delta_i(y)); and outcome[0] = L_{beta,gamma}(w; x_i,
+    #: y_i), of which that is the gradient [MGS10 Eqs. 3 and 9]. beta is finite.
+    expect: Expect
+
+    #: (examples, i, w, gamma, k, complete, starts, costs, indices, values, outcome) -> count:
+    #: the k best of ``find_violator``, best first. Writes the Phi of all behind one another,
+    #: the m-th at starts[m] to starts[m + 1], and Delta_i of each into costs. None where a
+    #: structure cannot tell.
+    find_best: FindBest | None
+
+    def oracle_type(self, name: str) -> Any:
+        """The numba type of an oracle."""
+        return FunctionType(_SIGNATURES[name](self.examples_type))
+
+
+_SIGNATURES: dict[str, Callable[[Any], Any]] = {
+    "find_violator": lambda examples: Int(
+        examples, Int, Floats1, Float, Bool, Rows1, Weights1, Floats1
+    ),
+    "expect": lambda examples: Int(
+        examples, Int, Floats1, Float, Float, Bool, Rows1, Floats1, Floats1
+    ),
+    "find_best": lambda examples: Int(
+        *(examples, Int, Floats1, Float, Int, Bool, Ints1, Floats1, Rows1, Weights1, Floats1)
+    ),
+}
 
 
 class AnyProblem(Protocol):
@@ -58,6 +89,10 @@ class AnyProblem(Protocol):
     @property
     def most_entries(self) -> int:
         """How many entries Phi_i(y) has at most, for any example."""
+
+    @property
+    def most_expected_entries(self) -> int:
+        """How many entries ``Structure.expect`` writes at most, for any example."""
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""

@@ -18,6 +18,7 @@ from spacy_ssvm.features.index import FeatureIndex, Table, empty_slots, find_row
 from spacy_ssvm.model import Model, Trace
 from spacy_ssvm.objective import Objective, evaluate
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.solvers.run import Run, Solver
 
 _DOCS_AT_A_TIME = 1000  # bounds the memory that feature keys take while Docs are compiled
 
@@ -31,7 +32,7 @@ class Training:
     def __init__(
         self,
         model: Model,
-        solver: DualCoordinateDescent,
+        solver: Solver,
         *,
         min_count: int = 1,
         hash_bits: int | None = None,
@@ -178,12 +179,17 @@ class Training:
             Table(slots, width),
             CompactWeights(transitions + legality, row_starts, labels, weights),
             np.searchsorted(templates, np.arange(T + 1)).astype(np.int64),
-            Trace(self.run.settings.C, self.run.dual, self.run.regularizer, self.epochs),
+            trace_of(self.run, self.epochs),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy of a component does not train on: its weights are the prior if it does.
         return type(None), ()
+
+
+def trace_of(run: Run, epochs: int) -> Trace:
+    """What a run says of itself after so many epochs."""
+    return Trace(run.settings.C, run.dual, run.regularizer, epochs, *run.settings.loss)
 
 
 def objective(
@@ -199,7 +205,7 @@ def objective(
     docs, gold: what it was trained on, as in ``Training.add``.
     """
     if model.trace is None:
-        raise ValueError("the model has not been trained: there is no duality gap to measure")
+        raise ValueError("the model has not been trained: there is no objective to measure")
     fresh = Training(
         model,
         DualCoordinateDescent(C=model.trace.C),
@@ -214,6 +220,7 @@ def objective(
         C=model.trace.C,
         regularizer=model.trace.regularizer,
         dual=model.trace.dual,
+        loss=model.trace.loss,
     )
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spacy_ssvm.decoders.chain import k_best, max_marginals, viterbi
+from spacy_ssvm.decoders.chain import k_best, marginals, max_marginals, viterbi
 
 checked = settings(deadline=None, max_examples=50 if numba.config.DISABLE_JIT else 300)
 
@@ -133,6 +133,38 @@ def test_max_marginals_of_rounded_numbers(drawn):
         brute.max_marginals(emissions, transitions),
         atol=1e-9,
     )
+
+
+@checked
+@given(tables(scores=with_infinities, shortest=1))
+def test_marginals_are_sums_over_the_enumeration(drawn):
+    emissions, transitions = drawn
+    n, K = emissions.shape
+    labels, pairs = np.full((n, K), np.nan), np.full((K, K), np.nan)
+    total = marginals(emissions, transitions, labels, pairs)
+    scored = brute.scored_sequences(emissions, transitions)
+    expected = np.logaddexp.reduce(list(scored.values()))
+    assert total == pytest.approx(expected, abs=1e-9)
+    if total == -np.inf:
+        return
+    expected_labels, expected_pairs = np.zeros((n, K)), np.zeros((K, K))
+    for y, score in scored.items():
+        probability = np.exp(score - expected)
+        for t, label in enumerate(y):
+            expected_labels[t, label] += probability
+            if t > 0:
+                expected_pairs[y[t - 1], label] += probability
+    np.testing.assert_allclose(labels, expected_labels, atol=1e-12)
+    np.testing.assert_allclose(pairs, expected_pairs, atol=1e-12)
+
+
+def test_marginals_of_scores_far_apart():
+    """Logarithms do not overflow; a thousand better is certain."""
+    labels, pairs = np.empty((3, 2)), np.empty((2, 2))
+    emissions = np.array([[1000.0, 0.0], [0.0, 1000.0], [1000.0, 0.0]])
+    assert marginals(emissions, np.zeros((4, 2)), labels, pairs) == pytest.approx(3000)
+    assert labels.tolist() == [[1, 0], [0, 1], [1, 0]]
+    assert pairs.tolist() == [[0, 1], [1, 0]]
 
 
 @checked

@@ -85,8 +85,8 @@ def test_costs_are_added_by_the_gold_of_each_token(data, drawn):
     costs = problem.examples().costs
     for i, gold in enumerate(chains.gold):
         emissions = data.draw(arrays(float, (len(gold), 3), elements=whole))
-        expected = emissions + costs[gold] if gold else emissions.copy()
-        add_costs(problem.examples(), i, emissions)
+        expected = emissions + 2 * costs[gold] if gold else emissions.copy()
+        add_costs(problem.examples(), i, 2.0, emissions)
         np.testing.assert_array_equal(emissions, expected)
 
 

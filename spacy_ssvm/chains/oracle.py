@@ -1,8 +1,8 @@
-"""The oracle of chains: what solvers ask about example i (see ``structure.py``)."""
+"""The oracles of chains: what solvers ask about example i (see ``structure.py``)."""
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Rows, Weights, kernel
+from spacy_ssvm._jit import Flags, Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.chains.examples import Examples, ExamplesType
 from spacy_ssvm.chains.scores import (
     add_costs,
@@ -10,12 +10,41 @@ from spacy_ssvm.chains.scores import (
     difference,
     difference_size,
     emission_scores,
+    expected_difference,
     is_annotated,
+    path_score,
     restrict_to_gold,
     transition_scores,
 )
-from spacy_ssvm.decoders.chain import viterbi
+from spacy_ssvm.decoders.chain import k_best, marginals, viterbi
 from spacy_ssvm.structure import NOTHING_TO_LEARN, Structure
+
+
+@kernel
+def _score(
+    examples: Examples, i: int, w: Floats, complete: bool, emissions: Floats, transitions: Floats
+) -> bool:
+    """Write the score tables under w, complete gold; return whether the completion changed."""
+    transition_scores(w, examples.legality, transitions)
+    emission_scores(examples, i, w, emissions)
+    gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
+    if not complete and gold.min() >= 0:
+        return False
+    restricted = emissions.copy()
+    if not restrict_to_gold(examples, i, restricted):
+        return False
+    y = np.empty(len(gold), dtype=np.int64)
+    viterbi(restricted, transitions, y)
+    changed = not np.array_equal(y, gold)
+    gold[:] = y
+    return changed
+
+
+@kernel
+def _scratch(examples: Examples, i: int) -> Rows:
+    """The scratch table of ``difference``."""
+    room = 2 ** int(np.ceil(np.log2(2 * difference_size(examples, i))))
+    return np.full(room, -1, dtype=np.int32)
 
 
 @kernel
@@ -23,6 +52,7 @@ def find_violator(
     examples: Examples,
     i: int,
     w: Floats,
+    gamma: float,
     complete: bool,
     indices: Rows,
     values: Weights,
@@ -34,24 +64,79 @@ def find_violator(
     first, last = examples.token_starts[i], examples.token_starts[i + 1]
     K = examples.legality.shape[1]
     transitions = np.empty((K + 2, K))
-    transition_scores(w, examples.legality, transitions)
     emissions = np.empty((last - first, K))
-    emission_scores(examples, i, w, emissions)
+    outcome[1] = _score(examples, i, w, complete, emissions, transitions)
+    add_costs(examples, i, gamma, emissions)
     y = np.empty(last - first, dtype=np.int64)
-    gold = examples.completions[first:last]
-    outcome[1] = 0.0
-    if complete or gold.min() < 0:
-        restricted = emissions.copy()
-        if restrict_to_gold(examples, i, restricted):
-            viterbi(restricted, transitions, y)
-            outcome[1] = not np.array_equal(y, gold)
-            gold[:] = y
-    add_costs(examples, i, emissions)
     viterbi(emissions, transitions, y)
     outcome[0] = cost(examples, i, y)
-    room = 2 ** int(np.ceil(np.log2(2 * difference_size(examples, i))))
-    places = np.full(room, -1, dtype=np.int32)
-    return difference(examples, i, gold, y, indices, values, places)
+    gold = examples.completions[first:last]
+    return difference(examples, i, gold, y, indices, values, _scratch(examples, i))
+
+
+@kernel
+def find_best(
+    examples: Examples,
+    i: int,
+    w: Floats,
+    gamma: float,
+    k: int,
+    complete: bool,
+    starts: Ints,
+    costs: Floats,
+    indices: Rows,
+    values: Weights,
+    outcome: Floats,
+) -> int:
+    """See ``Structure.find_best``."""
+    if not is_annotated(examples, i):
+        return NOTHING_TO_LEARN
+    first, last = examples.token_starts[i], examples.token_starts[i + 1]
+    K = examples.legality.shape[1]
+    transitions = np.empty((K + 2, K))
+    emissions = np.empty((last - first, K))
+    outcome[1] = _score(examples, i, w, complete, emissions, transitions)
+    add_costs(examples, i, gamma, emissions)
+    sequences, _ = k_best(emissions, transitions, k)
+    gold = examples.completions[first:last]
+    places = _scratch(examples, i)
+    starts[0] = 0
+    for m in range(len(sequences)):
+        start = starts[m]
+        costs[m] = cost(examples, i, sequences[m])
+        starts[m + 1] = start + difference(
+            examples, i, gold, sequences[m], indices[start:], values[start:], places
+        )
+    return len(sequences)
+
+
+@kernel
+def expect(
+    examples: Examples,
+    i: int,
+    w: Floats,
+    beta: float,
+    gamma: float,
+    complete: bool,
+    indices: Rows,
+    values: Floats,
+    outcome: Floats,
+) -> int:
+    """See ``Structure.expect``: forward-backward."""
+    if not is_annotated(examples, i):
+        return NOTHING_TO_LEARN
+    first, last = examples.token_starts[i], examples.token_starts[i + 1]
+    K = examples.legality.shape[1]
+    transitions = np.empty((K + 2, K))
+    emissions = np.empty((last - first, K))
+    outcome[1] = _score(examples, i, w, complete, emissions, transitions)
+    gold = examples.completions[first:last]
+    right = path_score(emissions, transitions, gold)
+    add_costs(examples, i, gamma, emissions)
+    labels = np.empty((last - first, K))
+    pairs = np.empty((K, K))
+    outcome[0] = marginals(beta * emissions, beta * transitions, labels, pairs) / beta - right
+    return expected_difference(examples, i, gold, labels, pairs, indices, values)
 
 
 @kernel
@@ -74,4 +159,4 @@ def complete_gold(examples: Examples, w: Floats, changed: Flags) -> None:
 
 
 #: Chains, as solvers see them.
-CHAINS = Structure(ExamplesType, find_violator, complete_gold)
+CHAINS = Structure(ExamplesType, find_violator, complete_gold, expect, find_best)

@@ -148,6 +148,12 @@ class ChainProblem:
         features = np.diff(self._feature_starts.array[self._token_starts.array])
         return int((2 * (features + lengths + 1)).max(initial=0))
 
+    @property
+    def most_expected_entries(self) -> int:
+        """How many entries E[phi(x_i, Y)] has at most, for any example."""
+        features = np.diff(self._feature_starts.array[self._token_starts.array])
+        return int(features.max(initial=0) + self.K + 2) * self.K
+
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""
         return (self.K + 2 + rows) * self.K

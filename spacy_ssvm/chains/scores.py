@@ -103,11 +103,11 @@ def add_rows(weights: CompactWeights, rows: Ints, size: int, emissions: Floats) 
 
 
 @kernel
-def add_costs(examples: Examples, i: int, emissions: Floats) -> None:
-    """Augment emissions with the cost of each label: the loss-augmented table."""
+def add_costs(examples: Examples, i: int, gamma: float, emissions: Floats) -> None:
+    """Augment emissions with gamma times the cost of each label: the loss-augmented table."""
     first = examples.token_starts[i]
     for t in range(emissions.shape[0]):
-        emissions[t] += examples.costs[examples.gold[first + t]]
+        emissions[t] += gamma * examples.costs[examples.gold[first + t]]
 
 
 @kernel
@@ -195,6 +195,69 @@ def difference(
                 size = _add(indices, values, places, size, offset + gold[t], 1.0)
                 size = _add(indices, values, places, size, offset + y[t], -1.0)
     return _without_zeros(indices, values, places, size)
+
+
+@kernel
+def expected_size(examples: Examples, i: int) -> int:
+    """How many entries E[phi(x_i, Y)] has at most."""
+    first, last = examples.token_starts[i], examples.token_starts[i + 1]
+    features = examples.feature_starts[last] - examples.feature_starts[first]
+    K = examples.legality.shape[1]
+    return (K + 2 + features) * K  # type: ignore[no-any-return]
+
+
+@kernel
+def expected_difference(
+    examples: Examples,
+    i: int,
+    gold: Ints,
+    labels: Floats,
+    pairs: Floats,
+    indices: Rows,
+    values: Floats,
+) -> int:
+    """Write E[phi(x_i, Y)] - phi(x_i, gold), each index once; return its size.
+
+    labels: float64 [n, K], P(y_t = k); pairs: float64 [K, K], the expected number of each
+        transition. indices (into w) and values have room for ``expected_size``.
+    """
+    n, K = labels.shape
+    for p in range(K):
+        for k in range(K):
+            values[p * K + k] = pairs[p, k]
+    for k in range(K):
+        values[K * K + k] = labels[0, k]
+        values[(K + 1) * K + k] = labels[n - 1, k]
+    values[K * K + gold[0]] -= 1.0
+    values[(K + 1) * K + gold[n - 1]] -= 1.0
+    for t in range(1, n):
+        values[gold[t - 1] * K + gold[t]] -= 1.0
+    size = (K + 2) * K
+    for entry in range(size):
+        indices[entry] = entry
+    room = 2 ** int(np.ceil(np.log2(2 * expected_size(examples, i) // K)))
+    places = np.full(room, -1, dtype=np.int32)  # of the blocks of K entries of each row
+    first = examples.token_starts[i]
+    for t in range(n):
+        for f in range(examples.feature_starts[first + t], examples.feature_starts[first + t + 1]):
+            offset = (K + 2 + np.int64(examples.rows[f])) * K
+            place = _place(indices, places, offset)
+            if places[place] < 0:
+                places[place] = size
+                for k in range(K):
+                    indices[size + k] = offset + k
+                    values[size + k] = 0.0
+                size += K
+            block = values[places[place] : places[place] + K]
+            block += labels[t]
+            block[gold[t]] -= 1.0
+    kept = 0
+    for entry in range(size):
+        if values[entry] != 0:
+            indices[kept] = indices[entry]
+            values[kept] = values[entry]
+            kept += 1
+    return kept
 
 
 @kernel

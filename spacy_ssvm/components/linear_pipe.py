@@ -26,7 +26,7 @@ from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.gazetteers import read_gazetteers
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.objective import Objective
-from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.training import Training, objective
 
 Costs = dict[str, dict[str, float]]
@@ -54,7 +54,7 @@ class LinearPipe(TrainablePipe):
         model: Any,
         name: str,
         *,
-        solver: DualCoordinateDescent,
+        solver: Solver,
         min_count: int,
         hash_bits: int | None,
         costs: Costs,
@@ -237,8 +237,8 @@ class LinearPipe(TrainablePipe):
 
         Examples that were seen before go on from where they were; a batch of the whole
         corpus is one epoch of the solver. drop and sgd are ignored. Adds to losses
-        ``NAME``, the sum of the violations, and sets ``NAME_gap``, the relative duality
-        gap as the passes so far saw it.
+        ``NAME``, the sum of the losses, and, where the learner has a dual, sets
+        ``NAME_gap``, the relative duality gap as the passes so far saw it.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
@@ -246,7 +246,9 @@ class LinearPipe(TrainablePipe):
         validate_examples(examples, f"{type(self).__name__}.update")
         training, numbers = self.compile(examples)
         losses[self.name] += training.epoch(numbers)
-        losses[f"{self.name}_gap"] = training.run.gap
+        gap = training.run.gap
+        if gap is not None:
+            losses[f"{self.name}_gap"] = gap
         return losses
 
     def compile(self, examples: list[Example]) -> tuple[Any, Ints]:

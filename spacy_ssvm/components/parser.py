@@ -15,7 +15,7 @@ from spacy_ssvm.components.linear_pipe import LinearPipe, reference_columns
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.model import in_place
 from spacy_ssvm.objective import Objective
-from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.trees.explanation import explain_arc
 from spacy_ssvm.trees.model import Nodes, ParserModel
 from spacy_ssvm.trees.training import TreeTraining, find_gold_flaw, gold_nodes, objective
@@ -36,7 +36,7 @@ class DependencyParser(LinearPipe):
 
     model: ParserModel
 
-    def __init__(self, *args: Any, label_solver: DualCoordinateDescent, **settings: Any) -> None:
+    def __init__(self, *args: Any, label_solver: Solver, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.label_solver = label_solver
         self._has_warned = False

@@ -114,13 +114,13 @@ def _of_component(
     if model.trace is not None:
         rows.append((f"{name}: learning", f"{model.trace.epochs} epochs, C = {model.trace.C}"))
     if learned and name not in nlp.config["training"]["frozen_components"]:
-        gap = pipe.objective(learned)
-        rows.append(
-            (
-                f"{name}: duality gap",
-                f"{100 * gap.gap:.2f} % (primal {gap.primal:.1f}, dual {gap.dual:.1f})",
-            )
-        )
+        objective = pipe.objective(learned)
+        primal = f"primal {objective.primal:.1f}"
+        if objective.gap is None:
+            rows.append((f"{name}: objective", primal))
+        else:
+            shown = f"{100 * objective.gap:.2f} % ({primal}, dual {objective.dual:.1f})"
+            rows.append((f"{name}: duality gap", shown))
     return rows
 
 

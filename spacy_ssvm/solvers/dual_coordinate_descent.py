@@ -18,7 +18,7 @@ Only constraints that were violated are stored (``working_sets.py``). An epoch m
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,15 @@ from spacy_ssvm._jit import (
     named_tuple,
     oracle_kernel,
 )
-from spacy_ssvm.objective import Objective, evaluate, relative_gap
+from spacy_ssvm.objective import SQUARED_HINGE, Loss, Objective, evaluate, relative_gap
+from spacy_ssvm.solvers.run import (
+    check_choice,
+    check_not_negative,
+    check_positive,
+    check_whole,
+    longer,
+    size_of_weights,
+)
 from spacy_ssvm.solvers.working_sets import (
     WorkingSets,
     WorkingSetsType,
@@ -48,7 +56,6 @@ from spacy_ssvm.solvers.working_sets import (
 )
 from spacy_ssvm.structure import AnyProblem, FindViolator
 
-_MAX_WEIGHTS = 2**31 - 1  # indices into w are int32
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
 _MAX_COMPLETIONS = 20  # and then so often, whenever a problem is solved
 
@@ -89,22 +96,14 @@ class DualCoordinateDescent:
     delta: float = 1e-3
     seed: int = 0
     tolerance: float = 1e-3
+    loss: ClassVar[Loss] = SQUARED_HINGE
+    oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.C) and self.C > 0):
-            raise ValueError(f"C is {self.C}: it must be a number above 0")
-        if self.variant not in ("ssvm", "light"):
-            raise ValueError(f"variant is '{self.variant}': choose 'ssvm' or 'light'")
-        for name in ("inner_passes", "seed"):
-            value = getattr(self, name)
-            if not isinstance(value, int):
-                raise ValueError(f"{name} is {value}: it must be a whole number")
-            if value < 0:
-                raise ValueError(f"{name} is {value}: it must not be negative")
-        if not (np.isfinite(self.delta) and self.delta > 0):
-            raise ValueError(f"delta is {self.delta}: it must be a number above 0")
-        if not (np.isfinite(self.tolerance) and self.tolerance >= 0):
-            raise ValueError(f"tolerance is {self.tolerance}: it must be a number, at least 0")
+        check_positive(self, "C", "delta")
+        check_choice(self, "variant", ("ssvm", "light"))
+        check_whole(self, "inner_passes", "seed")
+        check_not_negative(self, "tolerance")
 
     def start(self, problem: AnyProblem, prior: Floats | None = None) -> "DualCoordinateDescentRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
@@ -176,29 +175,25 @@ class DualCoordinateDescentRun:
             C=self.settings.C,
             regularizer=self.regularizer,
             dual=self.dual,
+            loss=self.settings.loss,
         )
 
     def grow(self, rows: int) -> None:
         """Make room for the problem's examples and for this many feature rows."""
-        size = self.problem.number_of_weights(rows)
-        if size > _MAX_WEIGHTS:
-            raise ValueError(
-                f"{rows} feature rows make {size} weights, more than can be indexed "
-                f"({_MAX_WEIGHTS}): raise min_count, or set hash_bits"
-            )
+        size = size_of_weights(self.problem, rows)
         examples = self.problem.number_of_examples
         state = self._state
         if size > len(state.w):
             self._state = state._replace(
-                w=_longer(state.w, size),
-                prior=_longer(state.prior, size) if len(state.prior) else state.prior,
+                w=longer(state.w, size),
+                prior=longer(state.prior, size) if len(state.prior) else state.prior,
             )
         if examples > len(state.violations):
             self._converged = False
-            violations = _longer(state.violations, examples)
-            visits = np.zeros(len(violations), dtype=np.int64)
-            visits[: len(state.visits)] = state.visits
-            self._state = self._state._replace(violations=violations, visits=visits)
+            violations = longer(state.violations, examples)
+            self._state = self._state._replace(
+                violations=violations, visits=longer(state.visits, len(violations))
+            )
             self.sets = with_room(self.sets, len(violations), 0)
 
     def epoch(self, numbers: Ints) -> float:
@@ -214,9 +209,8 @@ class DualCoordinateDescentRun:
                     inner_pass(self._order.permutation(numbers), self.sets, self._state)
             self._outer_pass(self._order.permutation(numbers))
             if self.gap <= self.settings.tolerance:
-                self._converged = (
-                    self.objective().gap <= self.settings.tolerance and not self._complete_anew()
-                )
+                exact = relative_gap(self.objective().primal, self.dual)
+                self._converged = exact <= self.settings.tolerance and not self._complete_anew()
         return float(self._state.violations[numbers].sum())
 
     def forget(self, numbers: Ints) -> None:
@@ -251,13 +245,6 @@ class DualCoordinateDescentRun:
             if done == len(order):
                 break
             self.sets = with_room(self.sets, len(self.sets.newest), entries)
-
-
-def _longer(array: Floats, size: int) -> Floats:
-    """The array with zeros behind it, at least so long, and longer by half than before."""
-    longer = np.zeros(max(size, 3 * len(array) // 2))
-    longer[: len(array)] = array
-    return longer
 
 
 @kernel
@@ -301,9 +288,9 @@ def _update_weight(i: int, sets: WorkingSets, state: State, scratch: Ints) -> In
     constraint = sets.newest[i]
     while constraint >= 0:
         if count == len(scratch):
-            longer = np.empty(2 * count, dtype=np.int64)
-            longer[:count] = scratch
-            scratch = longer
+            more = np.empty(2 * count, dtype=np.int64)
+            more[:count] = scratch
+            scratch = more
         scratch[count] = constraint
         count += 1
         constraint = sets.older[constraint]
@@ -366,7 +353,7 @@ def outer_pass(
         complete = visits <= _EARLY_VISITS and visits & (visits - 1) == 0
         start = sets.used[1]
         indices, values = sets.indices[start:], sets.values[start:]
-        size = find_violator(examples, i, state.w, complete, indices, values, outcome)
+        size = find_violator(examples, i, state.w, 1.0, complete, indices, values, outcome)
         if size < 0:
             continue
         state.visits[i] = visits

@@ -1,13 +1,20 @@
-"""The oracle of trees: what solvers ask about example i (see ``structure.py``)."""
+"""The oracles of trees: what solvers ask about example i (see ``structure.py``)."""
 
 import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.decoders.tree import chu_liu_edmonds
+from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals, projective_marginals
 from spacy_ssvm.features.arcs import make_sides
 from spacy_ssvm.structure import NOTHING_TO_LEARN, Structure
 from spacy_ssvm.trees.examples import TreeExamples, TreeExamplesType
-from spacy_ssvm.trees.scores import arc_scores, decode, difference, likely_arcs
+from spacy_ssvm.trees.scores import (
+    arc_scores,
+    decode,
+    difference,
+    likely_arcs,
+    weighted_features,
+)
 
 _PRUNED = -1e6  # the score of an arc that the pruner has left out
 
@@ -38,10 +45,33 @@ def complete_heads(scores: Floats, heads: Ints, completion: Ints) -> bool:
 
 
 @kernel
+def _arcs_to_score(examples: TreeExamples, start: int, end: int, heads: Ints) -> Flags:
+    """The arcs that the pruner allows, and those that are gold."""
+    N = len(heads)
+    allowed = np.empty((N, N), dtype=np.bool_)
+    likely_arcs(examples.pruner, examples.attributes, start, end, allowed)
+    for m in range(1, N):
+        if heads[m] >= 0:
+            allowed[heads[m], m] = True
+    return allowed
+
+
+@kernel
+def _add_costs(heads: Ints, gamma: float, scores: Floats) -> None:
+    """Augment scores with gamma for each wrong head."""
+    for m in range(1, len(heads)):
+        if heads[m] >= 0:
+            for h in range(len(heads)):
+                if h != heads[m]:
+                    scores[h, m] += gamma
+
+
+@kernel
 def find_violator(
     examples: TreeExamples,
     i: int,
     w: Floats,
+    gamma: float,
     complete: bool,
     indices: Rows,
     values: Weights,
@@ -56,11 +86,7 @@ def find_violator(
     features = examples.features
     gold = examples.completions[start : start + N]
     partial = heads[1:].min() < 0
-    allowed = np.empty((N, N), dtype=np.bool_)
-    likely_arcs(examples.pruner, examples.attributes, start, end, allowed)
-    for m in range(1, N):
-        if heads[m] >= 0:
-            allowed[heads[m], m] = True
+    allowed = _arcs_to_score(examples, start, end, heads)
     sides = make_sides(features.arcs, examples.attributes, start, end)
     pair_sides = make_sides(features.pairs, examples.attributes, start, end)
     scores = np.empty((N, N))
@@ -68,11 +94,7 @@ def find_violator(
     outcome[1] = 0.0
     if partial and (complete or gold[1:].min() < 0):
         outcome[1] = complete_heads(scores, heads, gold)
-    for m in range(1, N):
-        if heads[m] >= 0:
-            for h in range(N):
-                if h != heads[m]:
-                    scores[h, m] += 1.0
+    _add_costs(heads, gamma, scores)
     y = np.empty(N, dtype=np.int64)
     decode(features, pair_sides, w, scores, y)
     outcome[0] = 0.0
@@ -80,6 +102,53 @@ def find_violator(
         if heads[m] >= 0 and y[m] != heads[m]:
             outcome[0] += 1.0
     return difference(features, sides, pair_sides, gold, y, indices, values)
+
+
+@kernel
+def expect(
+    examples: TreeExamples,
+    i: int,
+    w: Floats,
+    beta: float,
+    gamma: float,
+    complete: bool,
+    indices: Rows,
+    values: Floats,
+    outcome: Floats,
+) -> int:
+    """See ``Structure.expect``: inside-outside or the matrix-tree theorem.
+
+    Raises ValueError where trees are scored by siblings.
+    """
+    features = examples.features
+    if len(features.pairs.head.seeds) > 0:
+        raise ValueError("trees with siblings have no probabilities: set order = 1")
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    N = end - start - 1
+    heads = examples.heads[start : start + N]
+    if N < 2 or not is_annotated(heads):
+        return NOTHING_TO_LEARN
+    gold = examples.completions[start : start + N]
+    allowed = _arcs_to_score(examples, start, end, heads)
+    sides = make_sides(features.arcs, examples.attributes, start, end)
+    scores = np.empty((N, N))
+    arc_scores(features.arcs, sides, features.size, w, allowed, scores)
+    outcome[1] = 0.0
+    if heads[1:].min() < 0 and (complete or gold[1:].min() < 0):
+        outcome[1] = complete_heads(scores, heads, gold)
+    right = 0.0
+    for m in range(1, N):
+        right += scores[gold[m], m]
+    _add_costs(heads, gamma, scores)
+    probabilities = np.empty((N, N))
+    if features.projective:
+        total = projective_marginals(beta * scores, probabilities)
+    else:
+        total = nonprojective_marginals(beta * scores, probabilities)
+    outcome[0] = total / beta - right
+    for m in range(1, N):
+        probabilities[gold[m], m] -= 1.0
+    return weighted_features(features, sides, probabilities, indices, values)
 
 
 @kernel
@@ -101,4 +170,4 @@ def complete_gold(examples: TreeExamples, w: Floats, changed: Flags) -> None:
 
 
 #: Trees, as solvers see them.
-TREES = Structure(TreeExamplesType, find_violator, complete_gold)
+TREES = Structure(TreeExamplesType, find_violator, complete_gold, expect, None)

@@ -39,6 +39,14 @@ class TreeProblem:
         rows = len(arcs.head.seeds) + nodes * len(arcs.between) + len(pairs.head.seeds)
         return 2 * nodes * rows
 
+    @property
+    def most_expected_entries(self) -> int:
+        """How many entries E[phi(x_i, Y)] has at most, for any example."""
+        nodes = int(np.diff(self._node_starts.array).max(initial=0))
+        arcs = self.features.arcs
+        rows = len(arcs.head.seeds) + nodes * len(arcs.between)
+        return min(nodes * nodes * rows, self.features.size)
+
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""
         return rows + 1

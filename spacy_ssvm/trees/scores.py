@@ -181,7 +181,7 @@ def inner_siblings(heads: Ints, inner: Ints) -> None:
 
 @kernel
 def _add_row(
-    indices: Rows, values: Weights, places: Rows, size: int, row: int, none: int, value: float
+    indices: Rows, values: AnyWeights, places: Rows, size: int, row: int, none: int, value: float
 ) -> int:
     if row == none:
         return size
@@ -190,7 +190,7 @@ def _add_row(
     while places[place] >= 0 and indices[places[place]] != row:
         place = (place + 1) & mask
     if places[place] >= 0:
-        values[places[place]] += np.float32(value)
+        values[places[place]] += value
         return size
     places[place] = size
     indices[size] = row
@@ -235,6 +235,12 @@ def difference(
                 )
                 for k in range(count):
                     size = _add_row(indices, values, places, size, rows[k], features.size, sign)
+    return _without_zeros(indices, values, size)
+
+
+@kernel
+def _without_zeros(indices: Rows, values: AnyWeights, size: int) -> int:
+    """Drop entries whose values cancelled out; return how many there are then."""
     kept = 0
     for entry in range(size):
         if values[entry] != 0:
@@ -242,3 +248,32 @@ def difference(
             values[kept] = values[entry]
             kept += 1
     return kept
+
+
+@kernel
+def weighted_features(
+    features: ArcFeatures, sides: Sides, coefficients: Floats, indices: Rows, values: Floats
+) -> int:
+    """Write the sum of coefficient x features over arcs, each index once; return its size.
+
+    coefficients: float64 [n + 1, n + 1], by head and dependent.
+    """
+    N = len(coefficients)
+    rows = np.empty(most_rows(features.arcs, N), dtype=np.int32)
+    count = 0
+    for h in range(N):
+        for m in range(1, N):
+            if h != m and coefficients[h, m] != 0:
+                count += fill_arc_rows(features.arcs, sides, features.size, h, m, rows)
+    room = 2 * min(count, features.size) + 2
+    places = np.full(2 ** int(np.ceil(np.log2(room))), -1, dtype=np.int32)
+    size = 0
+    for h in range(N):
+        for m in range(1, N):
+            if h != m and coefficients[h, m] != 0:
+                count = fill_arc_rows(features.arcs, sides, features.size, h, m, rows)
+                for r in range(count):
+                    size = _add_row(
+                        indices, values, places, size, rows[r], features.size, coefficients[h, m]
+                    )
+    return _without_zeros(indices, values, size)

@@ -12,10 +12,10 @@ import numpy as np
 
 from spacy_ssvm._jit import Ints
 from spacy_ssvm.features.arcs import compile_arc_templates
-from spacy_ssvm.model import Trace
 from spacy_ssvm.objective import Objective, evaluate
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
-from spacy_ssvm.training import Training
+from spacy_ssvm.solvers.run import Solver
+from spacy_ssvm.training import Training, trace_of
 from spacy_ssvm.trees.examples import ArcFeatures
 from spacy_ssvm.trees.model import PRUNER_BITS, Nodes, ParserModel
 from spacy_ssvm.trees.problem import TreeProblem, find_flaw
@@ -36,8 +36,8 @@ class TreeTraining:
     def __init__(
         self,
         model: ParserModel,
-        solver: DualCoordinateDescent,
-        label_solver: DualCoordinateDescent,
+        solver: Solver,
+        label_solver: Solver,
         *,
         min_count: int = 1,
     ) -> None:
@@ -158,7 +158,7 @@ class TreeTraining:
             self.model.set_weights(
                 self.run.w.astype(np.float32),
                 self._pruner.w.astype(np.float32),
-                Trace(self.run.settings.C, self.run.dual, self.run.regularizer, self.epochs),
+                trace_of(self.run, self.epochs),
             )
             self._changed = False
 
@@ -227,7 +227,7 @@ def objective(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> 
     docs, gold: what it was trained on, as in ``TreeTraining.add``.
     """
     if model.trace is None:
-        raise ValueError("the model has not been trained: there is no duality gap to measure")
+        raise ValueError("the model has not been trained: there is no objective to measure")
     nodes = model.nodes(docs)
     heads, _ = gold_nodes(nodes, gold)
     pruner = model.pruner(model.pruner_weights.astype(np.float64))
@@ -239,4 +239,5 @@ def objective(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> 
         C=model.trace.C,
         regularizer=model.trace.regularizer,
         dual=model.trace.dual,
+        loss=model.trace.loss,
     )

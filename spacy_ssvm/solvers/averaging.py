@@ -1,0 +1,65 @@
+"""Weights that learn, and their average over all steps, at the cost of the entries changed.
+
+Each example is one step, whether the weights change or not. With w_t the weights after step t,
+
+    1/T sum_t w_t = w_T - 1/T sum_t (t - 1) (w_t - w_t-1),
+
+so the second sum is all that has to be kept beside w.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import (
+    AnyWeights,
+    Floats,
+    Floats1,
+    Ints,
+    Ints1,
+    Rows,
+    kernel,
+    named_tuple,
+)
+from spacy_ssvm.solvers.run import PrimalRun, longer
+from spacy_ssvm.structure import AnyProblem
+
+
+class Averaged(NamedTuple):
+    """What the passes of online learners change."""
+
+    w: Floats  #: float64 [weights], as they learn
+    sums: Floats  #: float64 [weights], sum_t (t - 1) (w_t - w_t-1)
+    steps: Ints  #: int64 [1]
+
+
+AveragedType = named_tuple(Averaged, Floats1, Floats1, Ints1)
+
+
+@kernel
+def move(averaged: Averaged, indices: Rows, values: AnyWeights, size: int, rate: float) -> None:
+    """Add a multiple of a sparse vector to the weights, within a step."""
+    for entry in range(size):
+        change = rate * values[entry]
+        averaged.w[indices[entry]] += change
+        averaged.sums[indices[entry]] += averaged.steps[0] * change
+
+
+class AveragedRun(PrimalRun):
+    """A run whose weights, to others, are the average of those that learn."""
+
+    def __init__(self, settings: Any, problem: AnyProblem, prior: Floats | None) -> None:
+        super().__init__(settings, problem, prior)
+        self._averaged = Averaged(self._w, np.zeros(len(self._w)), np.zeros(1, dtype=np.int64))
+
+    @property
+    def w(self) -> Floats:
+        """The average of the weights over all steps, computed anew; before any, the prior."""
+        return self._averaged.w - self._averaged.sums / max(int(self._averaged.steps[0]), 1)
+
+    def grow(self, rows: int) -> None:
+        """See ``Run``."""
+        super().grow(rows)
+        if len(self._w) > len(self._averaged.sums):
+            sums = longer(self._averaged.sums, len(self._w))
+            self._averaged = self._averaged._replace(w=self._w, sums=sums)

@@ -1,0 +1,285 @@
+"""Block-coordinate Frank-Wolfe on the L1-loss structural SVM [Lacoste-Julien et al. 2013].
+
+    max_alpha >= 0, sum_y alpha_i,y <= C    D(alpha) = -1/2 |v|^2 + sum alpha_i,y Delta'_i(y)
+
+with v = sum alpha_i,y Phi_i(y), w = w_0 + v and Delta'_i(y) = Delta_i(y) - w_0 . Phi_i(y), as in
+``dual_coordinate_descent.py``. Of an example's dual variables only its block
+
+    v_i = sum_y alpha_i,y Phi_i(y),    l_i = sum_y alpha_i,y Delta_i(y)
+
+is kept. A step takes the y that violates most, or the gold structure where none does, and goes
+from (v_i, l_i) towards (C Phi_i(y), C Delta_i(y)) as far as D rises:
+
+    d = C Phi_i(y) - v_i,    rate = (C Delta_i(y) - l_i - w . d) / |d|^2, clipped to [0, 1]
+
+Partial gold stands for its best completion, chosen anew when an example is visited for the
+first, second, fourth and eighth time; a block whose completion changes starts anew.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import (
+    Float,
+    Floats,
+    Floats1,
+    Int,
+    Ints,
+    Ints1,
+    Rows,
+    Rows1,
+    kernel,
+    named_tuple,
+    oracle_kernel,
+)
+from spacy_ssvm.objective import HINGE, Loss, relative_gap
+from spacy_ssvm.solvers.run import (
+    PrimalRun,
+    check_not_negative,
+    check_positive,
+    check_whole,
+    longer,
+)
+from spacy_ssvm.structure import AnyProblem, FindViolator
+
+_EARLY_VISITS = 8  # completions change up to this visit, when it is a power of two
+
+
+class Blocks(NamedTuple):
+    """The dual variables, summed by example, and what was met there last."""
+
+    starts: Ints  #: int64 [examples]: the first entry of v_i
+    sizes: Ints  #: int64 [examples]: how many there are
+    costs: Floats  #: float64 [examples]: l_i
+    violations: Floats  #: float64 [examples]: max_y H_i(y)
+    visits: Ints  #: int64 [examples]: how often example i was decoded
+    indices: Rows  #: int32 [entries]: indices into w
+    values: Floats  #: float64 [entries]
+    used: Ints  #: int64 [1]: entries in use or left behind
+
+
+BlocksType = named_tuple(Blocks, Ints1, Ints1, Floats1, Floats1, Ints1, Rows1, Floats1, Ints1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrankWolfe:
+    """Settings of the solver.
+
+    C: the weight of the losses against the squared norm of the weights, per example.
+    seed: of the order of examples.
+    tolerance: training stops to change weights when the relative duality gap, measured
+        exactly, is at most this.
+    Raises ValueError, naming the setting, where a value makes no sense.
+    """
+
+    C: float = 0.1
+    seed: int = 0
+    tolerance: float = 1e-3
+    loss: ClassVar[Loss] = HINGE
+    oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
+
+    def __post_init__(self) -> None:
+        check_positive(self, "C")
+        check_whole(self, "seed")
+        check_not_negative(self, "tolerance")
+
+    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "FrankWolfeRun":
+        """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
+        return FrankWolfeRun(self, problem, prior)
+
+
+class FrankWolfeRun(PrimalRun):
+    """The weights and blocks of a problem, and the passes that improve them."""
+
+    settings: FrankWolfe
+
+    def __init__(self, settings: FrankWolfe, problem: AnyProblem, prior: Floats | None) -> None:
+        super().__init__(settings, problem, prior)
+        self._converged = False
+        self.blocks = _empty_blocks(0, 0)
+
+    @property
+    def dual(self) -> float:  # type: ignore[override]
+        """D(alpha)."""
+        prior = self._prior
+        known = self._w[: len(prior)]
+        costs = float(self.blocks.costs.sum())
+        return costs - float(prior @ (known - prior)) - self.regularizer
+
+    @property
+    def gap(self) -> float:  # type: ignore[override]
+        """The relative duality gap, from the violations that the last passes met.
+
+        The weights moved while they were met, so this is an estimate.
+        """
+        losses = float(self.blocks.violations.sum())
+        return relative_gap(self.regularizer + self.settings.C * losses, self.dual)
+
+    def grow(self, rows: int) -> None:
+        """See ``Run``."""
+        super().grow(rows)
+        examples = self.problem.number_of_examples
+        if examples > len(self.blocks.sizes):
+            self._converged = False
+            self.blocks = _with_room(self.blocks, longer(self.blocks.sizes, examples).size, 0)
+
+    def epoch(self, numbers: Ints) -> float:
+        """See ``Run``. Does nothing once the exact gap has met the tolerance."""
+        if not self._converged:
+            self._pass(self._shuffled(numbers))
+            if self.gap <= self.settings.tolerance:
+                exact = relative_gap(self.objective().primal, self.dual)
+                self._converged = exact <= self.settings.tolerance
+        return float(self.blocks.violations[numbers].sum())
+
+    def forget(self, numbers: Ints) -> None:
+        """Set the dual variables of these examples to 0, and take their share from w."""
+        remove_blocks(numbers, self.blocks, self._w)
+        self._converged = False
+
+    def keep(self, numbers: Ints) -> None:
+        """See ``Run``."""
+        blocks = self.blocks
+        self.blocks = blocks._replace(
+            starts=blocks.starts[numbers],
+            sizes=blocks.sizes[numbers],
+            costs=blocks.costs[numbers],
+            violations=blocks.violations[numbers],
+            visits=blocks.visits[numbers],
+        )
+
+    def _pass(self, order: Ints) -> None:
+        structure, examples = self.problem.structure, self.problem.examples()
+        entries, C = self.problem.most_entries, float(self.settings.C)
+        done = 0
+        while True:
+            done = _pass(structure, examples, order, done, entries, C, self.blocks, self._w)
+            if done == len(order):
+                break
+            self.blocks = _with_room(self.blocks, len(self.blocks.sizes), entries)
+
+
+def _empty_blocks(examples: int, entries: int) -> Blocks:
+    return Blocks(
+        starts=np.zeros(examples, dtype=np.int64),
+        sizes=np.zeros(examples, dtype=np.int64),
+        costs=np.zeros(examples),
+        violations=np.zeros(examples),
+        visits=np.zeros(examples, dtype=np.int64),
+        indices=np.empty(entries, dtype=np.int32),
+        values=np.empty(entries),
+        used=np.zeros(1, dtype=np.int64),
+    )
+
+
+def _with_room(blocks: Blocks, examples: int, entries: int) -> Blocks:
+    """The same blocks, packed, with room for these and about twice as much again."""
+    live = int(blocks.sizes.sum())
+    packed = _empty_blocks(examples, 3 * live + 2 * entries + 1024)
+    _pack(blocks, packed)
+    return packed
+
+
+@kernel
+def _pack(blocks: Blocks, packed: Blocks) -> None:
+    """Copy what is in use into empty blocks."""
+    used = 0
+    for i in range(len(blocks.sizes)):
+        start, size = blocks.starts[i], blocks.sizes[i]
+        packed.starts[i] = used
+        packed.sizes[i] = size
+        packed.costs[i] = blocks.costs[i]
+        packed.violations[i] = blocks.violations[i]
+        packed.visits[i] = blocks.visits[i]
+        packed.indices[used : used + size] = blocks.indices[start : start + size]
+        packed.values[used : used + size] = blocks.values[start : start + size]
+        used += size
+    packed.used[0] = used
+
+
+@kernel
+def remove_blocks(numbers: Ints, blocks: Blocks, w: Floats) -> None:
+    """Take examples out: their dual variables become 0, and w follows."""
+    for i in numbers:
+        start = blocks.starts[i]
+        for entry in range(start, start + blocks.sizes[i]):
+            w[blocks.indices[entry]] -= blocks.values[entry]
+        blocks.sizes[i] = 0
+        blocks.costs[i] = 0.0
+        blocks.violations[i] = 0.0
+
+
+@oracle_kernel(
+    lambda oracle, examples: Int(oracle, examples, Ints1, Int, Int, Float, BlocksType, Floats1)
+)
+def _pass(
+    find_violator: FindViolator,
+    examples: Any,
+    order: Ints,
+    done: int,
+    most_entries: int,
+    C: float,
+    blocks: Blocks,
+    w: Floats,
+) -> int:
+    """One step for each of order[done:]; return how far the room sufficed."""
+    indices = np.empty(most_entries, dtype=np.int32)
+    values = np.empty(most_entries, dtype=np.float32)
+    outcome = np.empty(2)
+    places = np.full(len(w), -1, dtype=np.int32)  # of indices among the entries of a step
+    for position in range(done, len(order)):
+        i = order[position]
+        if blocks.used[0] + blocks.sizes[i] + most_entries > len(blocks.indices):
+            return position
+        visits = blocks.visits[i] + 1
+        complete = visits <= _EARLY_VISITS and visits & (visits - 1) == 0
+        size = find_violator(examples, i, w, 1.0, complete, indices, values, outcome)
+        if size < 0:
+            continue
+        blocks.visits[i] = visits
+        if outcome[1] > 0:
+            remove_blocks(order[position : position + 1], blocks, w)
+        violation = outcome[0]
+        for entry in range(size):
+            violation -= w[indices[entry]] * values[entry]
+        blocks.violations[i] = max(violation, 0.0)
+        if violation <= 0:
+            size, outcome[0] = 0, 0.0
+
+        # The block and its direction d, behind what is in use.
+        start, end = blocks.starts[i], blocks.used[0]
+        block = blocks.indices[end:], blocks.values[end:]
+        direction = np.zeros(blocks.sizes[i] + size)
+        count = blocks.sizes[i]
+        for entry in range(count):
+            block[0][entry] = blocks.indices[start + entry]
+            block[1][entry] = blocks.values[start + entry]
+            direction[entry] = -blocks.values[start + entry]
+            places[block[0][entry]] = entry
+        for entry in range(size):
+            place = places[indices[entry]]
+            if place < 0:
+                place = np.int32(count)
+                block[0][count] = indices[entry]
+                block[1][count] = 0.0
+                count += 1
+            direction[place] += C * values[entry]
+        slope = C * outcome[0] - blocks.costs[i]
+        curvature = 0.0
+        for entry in range(count):
+            places[block[0][entry]] = -1
+            slope -= w[block[0][entry]] * direction[entry]
+            curvature += direction[entry] ** 2
+        if slope <= 0:
+            continue
+        rate = min(slope / curvature, 1.0) if curvature > 0 else 1.0
+        for entry in range(count):
+            block[1][entry] += rate * direction[entry]
+            w[block[0][entry]] += rate * direction[entry]
+        blocks.costs[i] += rate * (C * outcome[0] - blocks.costs[i])
+        blocks.starts[i] = end
+        blocks.sizes[i] = count
+        blocks.used[0] += count
+    return len(order)

@@ -1,0 +1,213 @@
+"""The margin infused relaxed algorithm, k best [Crammer et al. 2006; McDonald et al. 2005].
+
+    w_t = argmin_w 1/2 |w - w_t-1|^2 + C max(0, max_y Delta_i(y) - w . Phi_i(y)),
+
+where y is one of the k structures that violate most at w_t-1. For k = 1,
+
+    w += tau Phi_i(y),    tau = min(C, H_i(y) / |Phi_i(y)|^2)    [MGS10 Eq. 15]
+
+and for more the dual, in alpha_y >= 0 with sum_y alpha_y <= C, is solved by Hildreth's method:
+one variable after the other goes to its best value, or two exchange weight where C binds. The
+model gets the average of w over all steps.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, Rows, Weights, kernel, oracle_kernel
+from spacy_ssvm.objective import HINGE, Loss
+from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
+from spacy_ssvm.solvers.run import check_positive, check_whole
+from spacy_ssvm.structure import AnyProblem, FindBest, FindViolator
+
+_SWEEPS = 100
+_LEAST_CHANGE = 1e-10  # of an alpha against C, in a sweep that is worth another one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mira:
+    """Settings of the solver.
+
+    C: the most that a step may weigh; the weight of the losses against the squared norm of
+        the change.
+    k: how many structures an example is compared with.
+    seed: of the order of examples.
+    Raises ValueError, naming the setting, where a value makes no sense.
+    """
+
+    C: float = 0.1
+    k: int = 1
+    seed: int = 0
+    loss: ClassVar[Loss] = HINGE
+
+    def __post_init__(self) -> None:
+        check_positive(self, "C")
+        check_whole(self, "k", least=1)
+        check_whole(self, "seed")
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """The oracles of ``Structure`` that are asked."""
+        return ("find_violator",) if self.k == 1 else ("find_violator", "find_best")
+
+    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "MiraRun":
+        """A run on a problem, which may grow, from the weights ``prior`` or from zero.
+
+        Raises ValueError where k is above 1 and the structures have no k best.
+        """
+        if self.k > 1 and problem.structure.find_best is None:
+            raise ValueError(f"k is {self.k}: these structures have one best only, set k = 1")
+        return MiraRun(self, problem, prior, k=self.k)
+
+
+class MiraRun(AveragedRun):
+    """The weights and their average, and the passes that change them."""
+
+    def __init__(
+        self, settings: Any, problem: AnyProblem, prior: Floats | None = None, *, k: int = 1
+    ) -> None:
+        super().__init__(settings, problem, prior)
+        self._k = k
+
+    def epoch(self, numbers: Ints) -> float:
+        """See ``Run``."""
+        problem, settings = self.problem, self.settings
+        arrays = problem.structure, problem.examples(), self._shuffled(numbers)
+        scales = float(settings.C), float(settings.loss.gamma)
+        if self._k == 1:
+            loss = pass_over_best(*arrays, *scales, problem.most_entries, self._averaged)
+        else:
+            loss = _pass(*arrays, *scales, self._k, problem.most_entries, self._averaged)
+        return float(loss)
+
+
+@oracle_kernel(
+    lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Int, AveragedType)
+)
+def pass_over_best(
+    find_violator: FindViolator,
+    examples: Any,
+    order: Ints,
+    C: float,
+    gamma: float,
+    most_entries: int,
+    averaged: Averaged,
+) -> float:
+    """One step for each example, k = 1; return the sum of the violations met."""
+    indices = np.empty(most_entries, dtype=np.int32)
+    values = np.empty(most_entries, dtype=np.float32)
+    outcome = np.empty(2)
+    total = 0.0
+    for i in order:
+        size = find_violator(examples, i, averaged.w, gamma, True, indices, values, outcome)
+        if size < 0:
+            continue
+        violation, norm = gamma * outcome[0], 0.0
+        for entry in range(size):
+            violation -= averaged.w[indices[entry]] * values[entry]
+            norm += np.float64(values[entry]) ** 2
+        if violation > 0 and norm > 0:
+            move(averaged, indices, values, size, min(C, violation / norm))
+        total += max(violation, 0.0)
+        averaged.steps[0] += 1
+    return total
+
+
+@oracle_kernel(
+    lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Int, Int, AveragedType),
+    "find_best",
+)
+def _pass(
+    find_best: FindBest,
+    examples: Any,
+    order: Ints,
+    C: float,
+    gamma: float,
+    k: int,
+    most_entries: int,
+    averaged: Averaged,
+) -> float:
+    """One step for each example; return the sum of the violations met."""
+    starts = np.empty(k + 1, dtype=np.int64)
+    costs = np.empty(k)
+    indices = np.empty(k * most_entries, dtype=np.int32)
+    values = np.empty(k * most_entries, dtype=np.float32)
+    scratch = np.zeros(len(averaged.w))
+    outcome = np.empty(2)
+    total = 0.0
+    for i in order:
+        count = find_best(
+            examples, i, averaged.w, gamma, k, True, starts, costs, indices, values, outcome
+        )
+        if count < 0:
+            continue
+        violations = gamma * costs[:count]
+        for m in range(count):
+            for entry in range(starts[m], starts[m + 1]):
+                violations[m] -= averaged.w[indices[entry]] * values[entry]
+        total += max(violations.max(), 0.0)
+        products = _products(starts[: count + 1], indices, values, scratch)
+        alphas = hildreth(products, violations, C)
+        for m in range(count):
+            first, last = starts[m], starts[m + 1]
+            if alphas[m] > 0:
+                move(averaged, indices[first:last], values[first:last], last - first, alphas[m])
+        averaged.steps[0] += 1
+    return total
+
+
+@kernel
+def _products(starts: Ints, indices: Rows, values: Weights, scratch: Floats) -> Floats:
+    """The inner products of sparse vectors; scratch: zeros, as long as w, before and after."""
+    count = len(starts) - 1
+    products = np.empty((count, count))
+    for m in range(count):
+        for entry in range(starts[m], starts[m + 1]):
+            scratch[indices[entry]] = values[entry]
+        for other in range(count):
+            total = 0.0
+            for entry in range(starts[other], starts[other + 1]):
+                total += scratch[indices[entry]] * values[entry]
+            products[m, other] = total
+        for entry in range(starts[m], starts[m + 1]):
+            scratch[indices[entry]] = 0.0
+    return products
+
+
+@kernel
+def hildreth(products: Floats, violations: Floats, C: float) -> Floats:
+    """max_alpha violations . alpha - 1/2 alpha . products alpha, alpha >= 0, sum alpha <= C.
+
+    The slack C - sum alpha is one more variable, of the violation 0 and the vector 0, so that
+    each step moves weight from one variable to another.
+    """
+    count = len(violations)
+    alphas = np.zeros(count + 1)
+    alphas[count] = C
+    slopes = np.zeros(count + 1)
+    slopes[:count] = violations
+    for _ in range(_SWEEPS):
+        largest = 0.0
+        for a in range(count + 1):
+            for b in range(a):
+                curvature = products[b, b]
+                if a < count:
+                    curvature += products[a, a] - 2 * products[a, b]
+                slope = slopes[b] - slopes[a]
+                if curvature <= 0:
+                    continue
+                change = min(max(slope / curvature, -alphas[b]), alphas[a])
+                if change == 0.0:
+                    continue
+                alphas[b] += change
+                alphas[a] -= change
+                for m in range(count):
+                    slopes[m] -= change * products[m, b]
+                    if a < count:
+                        slopes[m] += change * products[m, a]
+                largest = max(largest, abs(change))
+        if largest <= _LEAST_CHANGE * C:
+            break
+    return alphas[:count]

@@ -1,0 +1,79 @@
+"""The averaged structured perceptron [Collins 2002].
+
+    y = argmax w . phi(x_i, y);    w += Phi_i(y)
+
+The model gets the average of w over all steps. There is no regularizer, no C, and no cost:
+the objective is the sum of the perceptron losses max_y -w . Phi_i(y).
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, oracle_kernel
+from spacy_ssvm.objective import PERCEPTRON_LOSS, Loss
+from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
+from spacy_ssvm.solvers.run import check_whole
+from spacy_ssvm.structure import AnyProblem, FindViolator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perceptron:
+    """Settings of the solver.
+
+    seed: of the order of examples.
+    Raises ValueError, naming the setting, where a value makes no sense.
+    """
+
+    seed: int = 0
+    C: ClassVar[float] = 1.0
+    loss: ClassVar[Loss] = PERCEPTRON_LOSS
+    oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
+
+    def __post_init__(self) -> None:
+        check_whole(self, "seed")
+
+    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "PerceptronRun":
+        """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
+        return PerceptronRun(self, problem, prior)
+
+
+class PerceptronRun(AveragedRun):
+    """The weights and their average, and the passes that change them."""
+
+    @property
+    def regularizer(self) -> float:
+        """0: there is none."""
+        return 0.0
+
+    def epoch(self, numbers: Ints) -> float:
+        """See ``Run``."""
+        problem = self.problem
+        order, entries = self._shuffled(numbers), problem.most_entries
+        loss = _pass(problem.structure, problem.examples(), order, entries, self._averaged)
+        return float(loss)
+
+
+@oracle_kernel(lambda oracle, examples: Float(oracle, examples, Ints1, Int, AveragedType))
+def _pass(
+    find_violator: FindViolator,
+    examples: Any,
+    order: Ints,
+    most_entries: int,
+    averaged: Averaged,
+) -> float:
+    """One step for each example; return the sum of the losses met."""
+    indices = np.empty(most_entries, dtype=np.int32)
+    values = np.empty(most_entries, dtype=np.float32)
+    outcome = np.empty(2)
+    total = 0.0
+    for i in order:
+        size = find_violator(examples, i, averaged.w, 0.0, True, indices, values, outcome)
+        if size < 0:
+            continue
+        for entry in range(size):
+            total -= averaged.w[indices[entry]] * values[entry]
+        move(averaged, indices, values, size, 1.0)
+        averaged.steps[0] += 1
+    return total

@@ -1,0 +1,183 @@
+"""What all learners have in common: settings that start runs, and weights that grow."""
+
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.objective import Loss, Objective, evaluate
+from spacy_ssvm.structure import AnyProblem
+
+_MAX_WEIGHTS = 2**31 - 1  # indices into w are int32
+
+Number = TypeVar("Number", np.float64, np.int64)
+
+
+class Solver(Protocol):
+    """The settings of a learner."""
+
+    @property
+    def C(self) -> float:
+        """The weight of the losses against the squared norm of the weights, per example."""
+
+    @property
+    def seed(self) -> int:
+        """Of all that is random."""
+
+    @property
+    def loss(self) -> Loss:
+        """What is minimized over the examples."""
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """The oracles of ``Structure`` that are asked."""
+
+    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "Run":
+        """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
+
+
+class Run(Protocol):
+    """The state of a learner on a problem, and the passes that improve it."""
+
+    @property
+    def settings(self) -> Solver:
+        """What the run was started by."""
+
+    @property
+    def w(self) -> Floats:
+        """The weights: float64, laid out as the problem says, with zeros behind them."""
+
+    @property
+    def dual(self) -> float | None:
+        """The value of the dual problem; None for a learner without one."""
+
+    @property
+    def regularizer(self) -> float:
+        """1/2 |w - w_0|^2."""
+
+    @property
+    def gap(self) -> float | None:
+        """The relative duality gap as the last passes saw it; None without a dual."""
+
+    def objective(self) -> Objective:
+        """Primal, dual and gap, by inference on all examples with the weights as they are."""
+
+    def grow(self, rows: int) -> None:
+        """Make room for the problem's examples and for this many feature rows."""
+
+    def epoch(self, numbers: Ints) -> float:
+        """Improve the weights by a pass over these examples; return the sum of their losses."""
+
+    def forget(self, numbers: Ints) -> None:
+        """Examples are about to leave: take back what can be told apart as theirs."""
+
+    def keep(self, numbers: Ints) -> None:
+        """Follow ``Problem.keep``; the other examples must have been forgotten."""
+
+
+class PrimalRun:
+    """A run that has weights alone: what a learner without a dual starts from."""
+
+    dual: float | None = None
+    gap: float | None = None
+
+    def __init__(self, settings: Any, problem: AnyProblem, prior: Floats | None) -> None:
+        self.settings = settings
+        self.problem = problem
+        self._order = np.random.default_rng(settings.seed)
+        self._prior = np.zeros(0) if prior is None else prior
+        self._w: Floats = self._prior.copy()
+
+    @property
+    def w(self) -> Floats:
+        """See ``Run``."""
+        return self._w
+
+    @property
+    def regularizer(self) -> float:
+        """See ``Run``."""
+        change = self.w.copy()
+        change[: len(self._prior)] -= self._prior
+        return float(change @ change) / 2
+
+    def objective(self) -> Objective:
+        """See ``Run``."""
+        return evaluate(
+            self.problem,
+            self.w,
+            C=self.settings.C,
+            regularizer=self.regularizer,
+            dual=self.dual,
+            loss=self.settings.loss,
+        )
+
+    def grow(self, rows: int) -> None:
+        """See ``Run``."""
+        size = size_of_weights(self.problem, rows)
+        if size > len(self._w):
+            self._w = longer(self._w, size)
+
+    def forget(self, numbers: Ints) -> None:
+        """Nothing to take back: a step leaves no record of its example."""
+
+    def keep(self, numbers: Ints) -> None:
+        """Nothing is kept by example."""
+
+    def _shuffled(self, numbers: Ints) -> Ints:
+        """The examples in an order that depends on the seed, not on that of the numbers."""
+        return self._order.permutation(np.sort(numbers))
+
+
+def size_of_weights(problem: AnyProblem, rows: int) -> int:
+    """The length of w. Raises ValueError where it is more than can be indexed."""
+    size = problem.number_of_weights(rows)
+    if size > _MAX_WEIGHTS:
+        raise ValueError(
+            f"{rows} feature rows make {size} weights, more than can be indexed "
+            f"({_MAX_WEIGHTS}): raise min_count, or set hash_bits"
+        )
+    return size
+
+
+def longer(array: NDArray[Number], size: int) -> NDArray[Number]:
+    """The array with zeros behind it, at least so long, and longer by half than before."""
+    result = np.zeros(max(size, 3 * len(array) // 2), dtype=array.dtype)
+    result[: len(array)] = array
+    return result
+
+
+def check_positive(settings: object, *names: str) -> None:
+    """Raise ValueError, naming the setting, where one is not a number above 0."""
+    for name in names:
+        value = getattr(settings, name)
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} is {value}: it must be a number above 0")
+
+
+def check_not_negative(settings: object, *names: str) -> None:
+    """Raise ValueError, naming the setting, where one is not a number, at least 0."""
+    for name in names:
+        value = getattr(settings, name)
+        if not (np.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} is {value}: it must be a number, at least 0")
+
+
+def check_whole(settings: object, *names: str, least: int = 0) -> None:
+    """Raise ValueError, naming the setting, where one is not a whole number, or too small."""
+    for name in names:
+        value = getattr(settings, name)
+        if not isinstance(value, int):
+            raise ValueError(f"{name} is {value}: it must be a whole number")
+        if value < least:
+            bound = "not be negative" if least == 0 else f"be at least {least}"
+            raise ValueError(f"{name} is {value}: it must {bound}")
+
+
+def check_choice(settings: object, name: str, choices: tuple[str, ...]) -> None:
+    """Raise ValueError, naming the setting, where it is none of the choices."""
+    value = getattr(settings, name)
+    if value not in choices:
+        quoted = [f"'{choice}'" for choice in choices]
+        listed = " or ".join([", ".join(quoted[:-1]), quoted[-1]])
+        raise ValueError(f"{name} is '{value}': choose {listed}")

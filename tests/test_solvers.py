@@ -1,0 +1,526 @@
+"""Learners by the objectives that they minimize: quadratic programs, enumeration, each other."""
+
+from itertools import product
+
+import brute
+import naive
+import numba
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from test_dual_coordinate_descent import Referee, all_numbers
+
+from spacy_ssvm.chains.problem import ChainProblem
+from spacy_ssvm.features.arcs import ArcTemplate, compile_arc_templates, make_sides
+from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, SQUARED_HINGE, Loss, losses
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
+from spacy_ssvm.solvers.mira import Mira, hildreth
+from spacy_ssvm.solvers.perceptron import Perceptron
+from spacy_ssvm.solvers.stochastic_gradient import StochasticGradient
+from spacy_ssvm.trees.examples import ArcFeatures, Pruner
+from spacy_ssvm.trees.problem import TreeProblem
+from spacy_ssvm.trees.scores import all_arcs, arc_scores
+
+PLAIN = numba.config.DISABLE_JIT
+checked = settings(
+    deadline=None,
+    max_examples=3 if PLAIN else 25,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would take minutes
+)
+compiled_only = pytest.mark.skipif(PLAIN, reason="thousands of passes are too slow in Python")
+regularization = st.sampled_from([0.05, 0.5, 2.0])
+SMOOTH = [LOG_LOSS, Loss(1.0, 1.0), Loss(3.0, 0.5)]
+small = naive.chains(examples=3, length=2)
+
+
+def started(solver, chains, prior=None):
+    """A run of a solver on a problem, with room for it."""
+    problem = ChainProblem(chains.K)
+    problem.append(*chains.arrays())
+    run = solver.start(problem, prior)
+    run.grow(chains.rows)
+    return run
+
+
+def trained(solver, chains, epochs, prior=None):
+    run = started(solver, chains, prior)
+    for _ in range(epochs):
+        run.epoch(all_numbers(run))
+    return run
+
+
+def hinge_optimum(referee):
+    """The optimal value of the L1 problem, from its dual over all structures, and weights."""
+    C, prior = referee.C, referee.prior
+    phi = np.vstack([phi for phi, _ in referee.structures])
+    delta = np.concatenate([delta - phi @ prior for phi, delta in referee.structures])
+    owners = np.concatenate(
+        [np.full(len(delta), i) for i, (_, delta) in enumerate(referee.structures)]
+    )
+    sums = 1.0 * (owners == np.arange(len(referee.structures))[:, None])
+    found = minimize(
+        lambda alpha: (alpha @ phi) @ (alpha @ phi) / 2 - alpha @ delta,
+        np.zeros(len(delta)),
+        jac=lambda alpha: phi @ (alpha @ phi) - delta,
+        bounds=[(0, C)] * len(delta),
+        constraints={
+            "type": "ineq",
+            "fun": lambda a: C - sums @ a,
+            "jac": lambda _: -sums.astype(float),
+        },
+        method="SLSQP",
+        options={"maxiter": 1000, "ftol": 1e-12},
+    )
+    w = prior + found.x @ phi
+    primal = ((w - prior) ** 2).sum() / 2 + C * referee.violations(w).sum()
+    assert primal == pytest.approx(-found.fun, rel=1e-4, abs=1e-6)
+    return -found.fun, w
+
+
+# --- Losses -----------------------------------------------------------------------------
+
+
+def naive_loss(chains, i, w, loss):
+    """A loss of one example, by enumeration."""
+    K, features, gold = chains.K, chains.features[i], chains.gold[i]
+    margins = []
+    for y in brute.label_sequences(len(gold), K):
+        phi = naive.difference(K, features, gold, y)
+        cost = naive.cost(1 - np.eye(K), gold, y)
+        margins.append(loss.gamma * cost - sum(w[index] * value for index, value in phi.items()))
+    if loss.beta is None:
+        value = max(margins)
+    else:
+        value = np.logaddexp.reduce(loss.beta * np.array(margins)) / loss.beta
+    return value**2 if loss.squared else value
+
+
+@checked
+@given(
+    small,
+    st.integers(0, 99),
+    st.sampled_from([HINGE, SQUARED_HINGE, PERCEPTRON_LOSS, *SMOOTH]),
+)
+def test_losses_are_those_of_the_enumeration(chains, seed, loss):
+    run = started(Perceptron(), chains)
+    w = np.random.default_rng(seed).normal(size=len(run.w))
+    expected = [
+        naive_loss(chains, i, w, loss) if gold else 0.0 for i, gold in enumerate(chains.gold)
+    ]
+    found = losses(run.problem, w, all_numbers(run), loss)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+# --- Exact solvers of the L1 problem ----------------------------------------------------
+
+
+@checked
+@given(small, regularization)
+def test_frank_wolfe_reaches_the_optimum_of_the_quadratic_program(chains, C):
+    """Its bounds close in on it; the last digits would take it very long."""
+    value, _ = hinge_optimum(Referee(chains, C=C))
+    run = trained(FrankWolfe(C=C, tolerance=1e-3), chains, 3000)
+    objective = run.objective()
+    assert objective.gap <= 1e-3
+    slack = 1e-4 * value + 1e-6
+    assert objective.dual - slack <= value <= objective.primal + slack
+
+
+@checked
+@given(st.data(), small, regularization)
+def test_frank_wolfe_keeps_its_books_and_never_lowers_the_dual(data, chains, C):
+    prior = None
+    if data.draw(st.booleans()):
+        prior = np.random.default_rng(0).integers(-2, 3, (chains.K + 2) * chains.K) / 2
+    run = started(FrankWolfe(C=C, tolerance=0.0), chains, prior)
+    dual = run.dual
+    for _ in range(10):
+        run.epoch(all_numbers(run))
+        expansion = np.zeros(len(run.w))
+        if prior is not None:
+            expansion[: len(prior)] = prior
+        blocks = run.blocks
+        for i in all_numbers(run):
+            entries = slice(blocks.starts[i], blocks.starts[i] + blocks.sizes[i])
+            expansion[blocks.indices[entries]] += blocks.values[entries]
+        np.testing.assert_allclose(run.w, expansion, atol=1e-9)
+        assert run.dual >= dual - 1e-9
+        objective = run.objective()
+        assert objective.primal >= run.dual - 1e-9
+        dual = run.dual
+
+
+def test_frank_wolfe_packs_its_blocks():
+    chains = naive.random_chains(3, K=4, rows=40, examples=100, length=8)
+    run = trained(FrankWolfe(C=0.5, tolerance=0.0), chains, 0)
+    packed = 0
+    for _ in range(8):
+        before = run.blocks.indices
+        run.epoch(all_numbers(run))
+        packed += before is not run.blocks.indices
+    assert packed > 1
+    assert run.objective().gap == pytest.approx(run.gap, abs=0.2)
+
+
+def test_frank_wolfe_forgets_examples():
+    chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
+    run = trained(FrankWolfe(C=0.5, tolerance=0.0), chains, 5)
+    run.forget(np.arange(4, 8))
+    run.problem.forget(range(4, 8))
+    run.problem.keep(np.arange(4))
+    run.keep(np.arange(4))
+    for _ in range(2000):
+        run.epoch(np.arange(4))
+    alone = trained(FrankWolfe(C=0.5, tolerance=0.0), chains.part(0, 4), 2000)
+    assert run.objective().primal == pytest.approx(alone.objective().primal, rel=1e-3)
+    run.forget(np.arange(4))
+    np.testing.assert_allclose(run.w, 0, atol=1e-9)
+
+
+@compiled_only
+@pytest.mark.parametrize("options", [{}, {"eta0": 0.1}, {"steps": "pegasos"}])
+def test_stochastic_gradient_comes_close_to_the_optimum(options):
+    chains = naive.random_chains(2, K=3, rows=8, examples=8, length=3)
+    best = trained(FrankWolfe(C=0.5, tolerance=1e-4), chains, 5000).objective()
+    run = trained(StochasticGradient(C=0.5, **options), chains, 3000)
+    assert best.dual - 1e-9 <= run.objective().primal <= 1.03 * best.primal
+
+
+@compiled_only
+@pytest.mark.parametrize("steps", ["decay", "pegasos"])
+def test_stochastic_gradient_goes_on_from_a_prior(steps):
+    chains = naive.random_chains(2, K=3, rows=8, examples=8, length=3)
+    prior = np.random.default_rng(0).normal(size=(5 + 8) * 3)
+    best = trained(FrankWolfe(C=0.1, tolerance=1e-4), chains, 5000, prior).objective()
+    run = trained(StochasticGradient(C=0.1, steps=steps), chains, 5000, prior)
+    assert best.dual - 1e-9 <= run.objective().primal <= 1.03 * best.primal
+
+
+# --- Averaged learners ------------------------------------------------------------------
+
+ONLINE = [Perceptron(seed=3), Mira(C=0.3, seed=3), Mira(C=0.3, k=3, seed=3)]
+
+
+@pytest.mark.parametrize("solver", ONLINE, ids=str)
+def test_averaged_weights_equal_the_naive_average(solver):
+    """Examples are visited one by one, and the weights that learn are added up after each."""
+    chains = naive.random_chains(4, K=3, rows=6, examples=10, length=4)
+    prior = np.random.default_rng(0).normal(size=(5 + 6) * 3)
+    run = started(solver, chains, prior)
+    total = np.zeros(len(run.w))
+    np.testing.assert_array_equal(run.w, prior)
+    for step in range(1, 31):
+        run.epoch(np.array([step % 10]))
+        total += run._averaged.w
+        np.testing.assert_allclose(run.w, total / step, atol=1e-12)
+
+
+@checked
+@given(small)
+def test_the_perceptron_takes_the_steps_of_its_definition(chains):
+    run = started(Perceptron(), chains)
+    w = np.zeros(len(run.w))
+    for _ in range(3):
+        for i in all_numbers(run):
+            loss = run.epoch(np.array([i]))
+            gold = chains.gold[i]
+            if not gold:
+                continue
+            assert loss == pytest.approx(naive_loss(chains, i, w, PERCEPTRON_LOSS), abs=1e-9)
+            change = run._averaged.w - w
+            candidates = [
+                naive.dense(naive.difference(chains.K, chains.features[i], gold, y), len(w))
+                for y in brute.label_sequences(len(gold), chains.K)
+            ]
+            best = max(-w @ phi for phi in candidates)
+            assert any(
+                np.allclose(change, phi) and -w @ phi == pytest.approx(best) for phi in candidates
+            )
+            w = run._averaged.w.copy()
+
+
+@checked
+@given(small, regularization)
+def test_mira_takes_the_steps_of_its_definition(chains, C):
+    """With k = 1, tau is in closed form; the violation is made up for, or the step is C long."""
+    run = started(Mira(C=C), chains)
+    for _ in range(3):
+        for i in all_numbers(run):
+            w = run._averaged.w.copy()
+            violation = run.epoch(np.array([i]))
+            if not chains.gold[i]:
+                continue
+            assert violation == pytest.approx(naive_loss(chains, i, w, HINGE), abs=1e-9)
+            change = run._averaged.w - w
+            norm = change @ change  # tau^2 |Phi|^2
+            if violation == 0:
+                assert norm == 0
+            else:
+                tau = norm / violation  # where tau < C, tau |Phi|^2 = H
+                assert norm <= C * violation + 1e-9
+                assert tau <= C + 1e-9
+
+
+@checked
+@given(small, regularization, st.integers(2, 9))
+def test_k_best_mira_minimizes_what_it_should(chains, C, k):
+    """No w is better than w_t, on the k structures, by a quadratic program."""
+    run = started(Mira(C=C, k=k), chains)
+    for i in [*all_numbers(run), *all_numbers(run)]:
+        w, gold = run._averaged.w.copy(), chains.gold[i]
+        run.epoch(np.array([i]))
+        if len(gold) == 0 or chains.K ** len(gold) > k:
+            continue  # with all structures among the k best, the hinge loss of i is minimized
+        part = naive.Chains(chains.K, chains.rows, [chains.features[i]], [gold])
+        value, _ = hinge_optimum(
+            Referee(part, prior=w[: (chains.K + 2 + chains.rows) * chains.K], C=C)
+        )
+        change = run._averaged.w - w
+        found = change @ change / 2 + C * naive_loss(chains, i, run._averaged.w, HINGE)
+        assert found == pytest.approx(value, rel=1e-4, abs=1e-6)
+
+
+def test_k_best_mira_is_1_best_mira_where_k_is_1():
+    chains = naive.random_chains(4, K=3, rows=6, examples=10, length=4)
+    one, other = trained(Mira(seed=1), chains, 4), started(Mira(seed=1), chains)
+    other._k = 2
+    for _ in range(4):
+        other.epoch(all_numbers(other))
+    assert not np.allclose(one.w, other.w)
+    assert hildreth(np.array([[4.0]]), np.array([2.0]), 1.0) == pytest.approx([0.5])
+    assert hildreth(np.array([[4.0]]), np.array([2.0]), 0.1) == pytest.approx([0.1])
+    assert hildreth(np.array([[0.0]]), np.array([0.0]), 0.1) == pytest.approx([0.0])
+
+
+# --- All learners -----------------------------------------------------------------------
+
+SOLVERS = [
+    DualCoordinateDescent,
+    FrankWolfe,
+    Mira,
+    Perceptron,
+    StochasticGradient,
+]
+every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.__name__)
+
+
+@every_solver
+def test_the_same_seed_gives_the_same_bytes(solver):
+    chains = naive.random_chains(1, K=3, rows=8, examples=8, length=3)
+    first, second = (trained(solver(seed=7), chains, 3).w for _ in range(2))
+    assert first.tobytes() == second.tobytes()
+    assert first.any()
+
+
+@every_solver
+def test_the_objective_is_that_of_the_weights(solver):
+    chains = naive.random_chains(1, K=3, rows=8, examples=8, length=3)
+    run = trained(solver(), chains, 5)
+    loss, C = run.settings.loss, run.settings.C
+    total = sum(naive_loss(chains, i, run.w, loss) for i in all_numbers(run))
+    assert run.objective().primal == pytest.approx(run.regularizer + C * total, rel=1e-5)
+    assert (run.dual is None) == (run.gap is None) == (run.objective().gap is None)
+
+
+@every_solver
+def test_learning_lowers_the_objective(solver):
+    chains = naive.random_chains(1, K=3, rows=8, examples=8, length=3)
+    run = started(solver(), chains)
+    w = np.random.default_rng(0).normal(size=len(run.w))
+    at_random = losses(run.problem, w, all_numbers(run), run.settings.loss).sum()
+    for _ in range(20):
+        run.epoch(all_numbers(run))
+    assert losses(run.problem, run.w, all_numbers(run), run.settings.loss).sum() < at_random
+
+
+@every_solver
+def test_problems_grow_and_shrink(solver):
+    """New examples bring new rows; examples leave, and others get their numbers."""
+    chains = naive.random_chains(1, K=3, rows=8, examples=12, length=3)
+    problem = ChainProblem(3)
+    run = solver().start(problem)
+    for first in (0, 4, 8):
+        numbers = problem.append(*chains.part(first, first + 4).arrays())
+        run.grow(8 + first)
+        run.epoch(np.array(numbers))
+    run.forget(np.arange(6))
+    problem.forget(range(6))
+    run.epoch(np.arange(12))
+    problem.keep(np.arange(6, 12))
+    run.keep(np.arange(6, 12))
+    for _ in range(5):
+        run.epoch(np.arange(6))
+    assert np.isfinite(run.objective().primal)
+    assert len(run.w) >= problem.number_of_weights(16)
+
+
+@every_solver
+def test_partial_and_missing_gold(solver):
+    chains = naive.Chains(2, 2, [[[0], [1]], [[0]], [], [[1]]], [[0, 2], [2], [], [1]])
+    run = trained(solver(), chains, 20)
+    scores = naive.emission_scores(run.w, 2, [[0], [1]])
+    assert scores[0, 0] >= scores[0, 1]
+    assert scores[1, 1] >= scores[1, 0]
+
+
+@every_solver
+def test_nothing_to_learn_from(solver):
+    run = trained(solver(), naive.Chains(2, 1, [[]], [[]]), 2)
+    assert run.objective().primal == 0
+    assert run.epoch(np.arange(0)) == 0
+
+
+@pytest.mark.parametrize(
+    ("solver", "name", "value"),
+    [
+        (Perceptron, "seed", -1),
+        (Mira, "C", 0.0),
+        (Mira, "k", 0),
+        (StochasticGradient, "C", float("nan")),
+        (StochasticGradient, "steps", "fast"),
+        (StochasticGradient, "eta0", -1.0),
+        (FrankWolfe, "C", -1.0),
+        (FrankWolfe, "tolerance", -1.0),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_by_name(solver, name, value):
+    with pytest.raises(ValueError, match=f"^{name} is "):
+        solver(**{name: value})
+
+
+# --- Trees ------------------------------------------------------------------------------
+
+
+def tree_problem(*, projective, templates=("head.word + dependent.word",)):
+    """Sentences of 2 to 4 words with drawn words and heads; all arcs are scored."""
+    random = np.random.default_rng(0)
+    arcs = compile_arc_templates([ArcTemplate.parse(t) for t in templates[:1]], ["word"])
+    pairs = compile_arc_templates([ArcTemplate.parse(t) for t in templates[1:]], ["word"])
+    features = ArcFeatures(arcs, pairs, 2**10, projective)
+    pruner = Pruner(arcs, 2**10, np.zeros(2**10 + 1), np.inf)
+    problem = TreeProblem(features, pruner, 1)
+    for n in (2, 3, 4, 4):
+        trees = brute_trees(n, projective=projective)
+        heads = np.array([*trees[random.integers(len(trees))], -1], dtype=np.int64)
+        words = random.integers(1, 6, size=(n + 2, 1)).astype(np.uint64)
+        problem.append(words, np.array([0, n + 2]), heads)
+    return problem
+
+
+def brute_trees(n, *, projective):
+    """All trees of n words with one root, as heads."""
+    found = []
+    for heads in product(range(n + 1), repeat=n):
+        tree = (-1, *heads)
+        if sum(h == 0 for h in heads) != 1 or not all(
+            reaches_root(tree, m) for m in range(1, n + 1)
+        ):
+            continue
+        arcs = [(min(h, m), max(h, m)) for m, h in enumerate(tree) if m > 0 and h > 0]
+        crossing = any(a < c < b < d for a, b in arcs for c, d in arcs)
+        root = heads.index(0) + 1
+        covered = any(a < root < b for a, b in arcs)
+        if not projective or not (crossing or covered):
+            found.append(tree)
+    return found
+
+
+def reaches_root(tree, m):
+    for _ in tree:
+        m = tree[m] if m > 0 else m
+    return m == 0
+
+
+def tree_scores(problem, i, w):
+    """The score of each arc of example i."""
+    examples = problem.examples()
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    N = end - start - 1
+    allowed = np.empty((N, N), dtype=bool)
+    all_arcs(allowed)
+    scores = np.empty((N, N))
+    sides = make_sides(examples.features.arcs, examples.attributes, start, end)
+    arc_scores(examples.features.arcs, sides, examples.features.size, w, allowed, scores)
+    return scores, examples.heads[start : start + N]
+
+
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("loss", SMOOTH, ids=str)
+def test_losses_of_trees_are_those_of_the_enumeration(projective, loss):
+    problem = tree_problem(projective=projective)
+    w = np.random.default_rng(1).normal(size=2**10 + 1)
+    w[-1] = 0
+    found = losses(problem, w, np.arange(4), loss)
+    for i in range(4):
+        scores, gold = tree_scores(problem, i, w)
+        margins = []
+        for tree in brute_trees(len(gold) - 1, projective=projective):
+            wrong = sum(h != g for h, g in zip(tree, gold, strict=True))
+            difference = sum(
+                scores[h, m] - scores[g, m]
+                for m, (h, g) in enumerate(zip(tree, gold, strict=True))
+                if m > 0
+            )
+            margins.append(difference + loss.gamma * wrong)
+        expected = np.logaddexp.reduce(loss.beta * np.array(margins)) / loss.beta
+        assert found[i] == pytest.approx(expected, rel=1e-9)
+
+
+def check_gradient(problem, rows, loss, seed):
+    """The gradient that ``expect`` writes, against finite differences of the loss."""
+    random = np.random.default_rng(seed)
+    size = problem.number_of_weights(rows)
+    w, towards = random.normal(size=(2, size))
+    indices = np.empty(problem.most_expected_entries, dtype=np.int32)
+    values, outcome = np.empty(len(indices)), np.empty(2)
+    step = 1e-5
+    for i in range(problem.number_of_examples):
+        count = problem.structure.expect(
+            problem.examples(), i, w, loss.beta, loss.gamma, False, indices, values, outcome
+        )
+        if count < 0:
+            continue
+        assert len(set(indices[:count].tolist())) == count
+        assert values[:count].all()
+        ends = [
+            losses(problem, w + sign * step * towards, np.array([i]), loss)[0] for sign in (1, -1)
+        ]
+        slope = values[:count] @ towards[indices[:count]]
+        assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("loss", SMOOTH, ids=str)
+def test_expectations_of_trees_are_gradients(projective, loss):
+    check_gradient(tree_problem(projective=projective), 2**10, loss, 0)
+
+
+@checked
+@given(small, st.sampled_from(SMOOTH), st.integers(0, 99))
+def test_expectations_of_chains_are_gradients(chains, loss, seed):
+    check_gradient(started(Perceptron(), chains).problem, chains.rows, loss, seed)
+
+
+@every_solver
+@pytest.mark.parametrize("projective", [True, False])
+def test_every_solver_learns_trees(solver, projective):
+    problem = tree_problem(projective=projective)
+    run = solver().start(problem)
+    run.grow(2**10)
+    before = losses(problem, run.w, np.arange(4), HINGE).sum()
+    for _ in range(20):
+        run.epoch(np.arange(4))
+    assert losses(problem, run.w, np.arange(4), HINGE).sum() < before
+
+
+def test_what_trees_cannot_tell_is_refused():
+    siblings = ("head.word + dependent.word", "head.word + dependent.word + sibling.word")
+    problem = tree_problem(projective=True, templates=siblings)
+    with pytest.raises(ValueError, match="order = 1"):
+        losses(problem, np.zeros(2**10 + 1), np.arange(4), LOG_LOSS)
+    with pytest.raises(ValueError, match=r"^k is 2"):
+        Mira(k=2).start(problem)
