@@ -401,6 +401,31 @@ def make_frank_wolfe(C: float = 0.1, seed: int = 0, tolerance: float = 1e-3) -> 
     return _make_solver(FrankWolfe, C=C, seed=seed, tolerance=tolerance)
 
 
+def make_dual_coordinate_ascent(
+    C: float = 0.1, beta: float | None = 1.0, gamma: float = 0.0, seed: int = 0
+) -> Any:
+    """Make the learner ``spacy_ssvm.DualCoordinateAscent.v1``: see its settings."""
+    from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
+
+    return _make_solver(DualCoordinateAscent, C=C, beta=beta, gamma=gamma, seed=seed)
+
+
+def make_lbfgs(
+    C: float = 0.1,
+    beta: float = 1.0,
+    gamma: float = 0.0,
+    iterations: int = 20,
+    tolerance: float = 1e-5,
+    seed: int = 0,
+) -> Any:
+    """Make the learner ``spacy_ssvm.LBFGS.v1``: see its settings."""
+    from spacy_ssvm.solvers.lbfgs import LBFGS
+
+    return _make_solver(
+        LBFGS, C=C, beta=beta, gamma=gamma, iterations=iterations, tolerance=tolerance, seed=seed
+    )
+
+
 def _make_solver(solver: type, **settings: Any) -> Any:
     """A learner of these settings; what is wrong with them is a config error."""
     from spacy_ssvm.components.settings import solver_error

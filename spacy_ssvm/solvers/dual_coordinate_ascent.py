@@ -1,0 +1,105 @@
+"""Online dual coordinate ascent for the losses L_{beta,gamma} [MGS10 Algs. 1 and 2].
+
+    w -= eta grad L(w; x_i, y_i),    eta = min(C, L(w; x_i, y_i) / |grad L(w; x_i, y_i)|^2)
+
+Each step raises the dual of the problem that the examples so far make [MGS10 Eq. 15]; there is
+no learning rate. For the log loss this trains a CRF, for beta = infinity it is 1-best MIRA.
+The algorithm is online: it nears the regularized optimum, but does not end there. The model
+gets the average of w over all steps. A loss below 0, which only a gold structure can have that
+is none of the possible ones, makes no step.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, oracle_kernel
+from spacy_ssvm.objective import Loss
+from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
+from spacy_ssvm.solvers.mira import MiraRun
+from spacy_ssvm.solvers.run import check_not_negative, check_positive, check_whole
+from spacy_ssvm.structure import AnyProblem, Expect
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualCoordinateAscent:
+    """Settings of the solver.
+
+    C: the most that a step may weigh; 1 / (lambda m) of [MGS10].
+    beta, gamma: of the loss: (1, 0) for a CRF, (1, 1) for the softmax margin, (None, 1) for
+        the hinge, where None stands for infinity.
+    seed: of the order of examples.
+    Raises ValueError, naming the setting, where a value makes no sense.
+    """
+
+    C: float = 0.1
+    beta: float | None = 1.0
+    gamma: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_positive(self, "C")
+        if self.beta is not None:
+            check_positive(self, "beta")
+        check_not_negative(self, "gamma")
+        check_whole(self, "seed")
+
+    @property
+    def loss(self) -> Loss:
+        """What is minimized over the examples."""
+        return Loss(self.beta, self.gamma)
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """The oracles of ``Structure`` that are asked."""
+        return ("find_violator",) if self.beta is None else ("expect",)
+
+    def start(self, problem: AnyProblem, prior: Floats | None = None) -> AveragedRun:
+        """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
+        run = MiraRun if self.beta is None else DualCoordinateAscentRun
+        return run(self, problem, prior)
+
+
+class DualCoordinateAscentRun(AveragedRun):
+    """The weights and their average, and the passes that change them."""
+
+    def epoch(self, numbers: Ints) -> float:
+        """See ``Run``."""
+        problem, settings = self.problem, self.settings
+        arrays = problem.structure, problem.examples(), self._shuffled(numbers)
+        scales = float(settings.C), float(settings.beta), float(settings.gamma)
+        return float(_pass(*arrays, *scales, problem.most_expected_entries, self._averaged))
+
+
+@oracle_kernel(
+    lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Float, Int, AveragedType),
+    "expect",
+)
+def _pass(
+    expect: Expect,
+    examples: Any,
+    order: Ints,
+    C: float,
+    beta: float,
+    gamma: float,
+    most_entries: int,
+    averaged: Averaged,
+) -> float:
+    """One step for each example; return the sum of the losses met."""
+    indices = np.empty(most_entries, dtype=np.int32)
+    values = np.empty(most_entries)
+    outcome = np.empty(2)
+    total = 0.0
+    for i in order:
+        size = expect(examples, i, averaged.w, beta, gamma, True, indices, values, outcome)
+        if size < 0:
+            continue
+        norm = 0.0
+        for entry in range(size):
+            norm += values[entry] ** 2
+        if outcome[0] > 0 and norm > 0:
+            move(averaged, indices, values, size, -min(C, outcome[0] / norm))
+        total += outcome[0]
+        averaged.steps[0] += 1
+    return total

@@ -1,0 +1,122 @@
+"""A conditional random field by L-BFGS, on all examples at once.
+
+    P(w) = 1/2 |w - w_0|^2 + C sum_i L_{beta,gamma}(w; x_i, y_i)
+
+with the log loss, beta = 1 and gamma = 0, by default. Values and gradients are exact
+[MGS10 Eq. 9]. Needs scipy: ``pip install "spacy-ssvm[learners]"``.
+
+An epoch runs so many iterations over all examples of the problem, whichever it is given, and
+begins without a memory of earlier ones: let one batch be the whole corpus. Partial gold is
+completed anew when an epoch begins.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, oracle_kernel
+from spacy_ssvm.objective import Loss, losses
+from spacy_ssvm.solvers.run import PrimalRun, check_not_negative, check_positive, check_whole
+from spacy_ssvm.structure import AnyProblem, Expect
+
+
+@dataclass(frozen=True, kw_only=True)
+class LBFGS:
+    """Settings of the solver.
+
+    C: the weight of the losses against the squared norm of the weights, per example.
+    beta, gamma: of the loss: (1, 0) for a CRF, (1, 1) for the softmax margin.
+    iterations: of L-BFGS in an epoch.
+    tolerance: training stops to change weights when no entry of the gradient is larger.
+    seed: of nothing; all learners have one.
+    Raises ValueError, naming the setting, where a value makes no sense.
+    """
+
+    C: float = 0.1
+    beta: float = 1.0
+    gamma: float = 0.0
+    iterations: int = 20
+    tolerance: float = 1e-5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_positive(self, "C", "beta")
+        check_not_negative(self, "gamma", "tolerance")
+        check_whole(self, "iterations", least=1)
+        check_whole(self, "seed")
+
+    @property
+    def loss(self) -> Loss:
+        """What is minimized over the examples."""
+        return Loss(self.beta, self.gamma)
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """The oracles of ``Structure`` that are asked."""
+        return ("expect",)
+
+    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "LBFGSRun":
+        """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
+        return LBFGSRun(self, problem, prior)
+
+
+class LBFGSRun(PrimalRun):
+    """The weights, and the iterations that change them."""
+
+    def epoch(self, numbers: Ints) -> float:
+        """See ``Run``: iterations over all examples; returns the losses of these."""
+        from scipy.optimize import minimize
+
+        problem, settings = self.problem, self.settings
+        examples = problem.number_of_examples
+        changed = np.zeros(examples, dtype=bool)
+        problem.structure.complete_gold(problem.examples(), self._w, changed)
+        found = minimize(
+            self.value_and_gradient,
+            self._w,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": settings.iterations, "gtol": settings.tolerance, "ftol": 0.0},
+        )
+        self._w[:] = found.x
+        return float(losses(problem, self._w, numbers, settings.loss).sum())
+
+    def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
+        """P(w) and its gradient."""
+        gradient = np.zeros(len(w))
+        problem, settings = self.problem, self.settings
+        arrays = problem.structure, problem.examples(), np.arange(problem.number_of_examples)
+        scales = float(settings.beta), float(settings.gamma)
+        loss = _add_gradients(*arrays, *scales, problem.most_expected_entries, w, gradient)
+        change = w.copy()
+        change[: len(self._prior)] -= self._prior
+        return float(change @ change / 2 + settings.C * loss), change + settings.C * gradient
+
+
+@oracle_kernel(
+    lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Int, Floats1, Floats1),
+    "expect",
+)
+def _add_gradients(
+    expect: Expect,
+    examples: Any,
+    numbers: Ints,
+    beta: float,
+    gamma: float,
+    most_entries: int,
+    w: Floats,
+    gradient: Floats,
+) -> float:
+    """Add the gradients of the losses; return the sum of the losses."""
+    indices = np.empty(most_entries, dtype=np.int32)
+    values = np.empty(most_entries)
+    outcome = np.empty(2)
+    total = 0.0
+    for i in numbers:
+        size = expect(examples, i, w, beta, gamma, False, indices, values, outcome)
+        if size >= 0:
+            total += outcome[0]
+            for entry in range(size):
+                gradient[indices[entry]] += values[entry]
+    return total
