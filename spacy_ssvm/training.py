@@ -48,7 +48,7 @@ class Training:
         self._start = self._prior(hash_bits)
         self.run = solver.start(self.problem, self._start)
 
-    def restart(self, solver: DualCoordinateDescent) -> None:
+    def restart(self, solver: Solver) -> None:
         """Learn anew from the examples that are there, with another solver."""
         self.problem.forget_completions()
         self.run = solver.start(self.problem, self._start)

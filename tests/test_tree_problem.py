@@ -161,7 +161,7 @@ def violator(problem, i, w, complete=False):
     indices = np.full(problem.most_entries, -1, dtype=np.int32)
     values = np.zeros(problem.most_entries, dtype=np.float32)
     outcome = np.full(2, np.nan)
-    size = find_violator(problem.examples(), i, w, complete, indices, values, outcome)
+    size = find_violator(problem.examples(), i, w, 1.0, complete, indices, values, outcome)
     if size == NOTHING_TO_LEARN:
         return None
     phi = dict(zip(indices[:size].tolist(), values[:size].tolist(), strict=True))

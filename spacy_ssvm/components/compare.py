@@ -26,11 +26,19 @@ from spacy_ssvm.components.jackknife import keep_components
 from spacy_ssvm.components.linear_pipe import LinearPipe
 
 _DUAL_COORDINATE_DESCENT = "spacy_ssvm.DualCoordinateDescent.v1"
+_DUAL_COORDINATE_ASCENT = "spacy_ssvm.DualCoordinateAscent.v1"
 
 #: What makes each learner, as a block of a config.
 LEARNERS: dict[str, dict[str, Any]] = {
     "dcd-ssvm": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "ssvm"},
     "dcd-light": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "light"},
+    "perceptron": {"@misc": "spacy_ssvm.Perceptron.v1"},
+    "mira": {"@misc": "spacy_ssvm.Mira.v1"},
+    "sgd": {"@misc": "spacy_ssvm.StochasticGradient.v1"},
+    "frank-wolfe": {"@misc": "spacy_ssvm.FrankWolfe.v1"},
+    "crf": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 0.0},
+    "softmax-margin": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 1.0},
+    "lbfgs": {"@misc": "spacy_ssvm.LBFGS.v1"},
 }
 
 #: The distance that counts as reaching a score, which lies between 0 and 1.
