@@ -16,6 +16,9 @@ from spacy_ssvm.decoders.tree_marginals import (
     projective_marginals,
 )
 
+compiled_only = pytest.mark.skipif(
+    numba.config.DISABLE_JIT, reason="long sentences are too slow in Python"
+)
 checked = settings(deadline=None, max_examples=30 if numba.config.DISABLE_JIT else 100)
 
 # Whole numbers add up exactly, whatever the order, so that ties are ties.
@@ -180,6 +183,7 @@ def test_arcs_cross_where_trees_need_not_be_projective():
     assert decode("eisner", scores)[0] == best_score(scores, "eisner") < 0
 
 
+@compiled_only
 @decoders
 def test_a_long_sentence(decoder):
     """The score is that of the heads, which are a tree, and no change of one head helps."""
@@ -219,6 +223,7 @@ def test_max_marginals_of_rounded_numbers(scores):
     np.testing.assert_allclose(best, brute.arc_marginals(scores), atol=1e-8)
 
 
+@compiled_only
 def test_max_marginals_of_a_long_sentence():
     scores = np.random.default_rng(1).normal(size=(301, 301))
     score, heads = decode("eisner", scores)
@@ -259,6 +264,7 @@ def test_marginals_are_the_probabilities_of_arcs(projective, scores):
         np.testing.assert_allclose(marginals, expected, atol=1e-9)
 
 
+@compiled_only
 @kinds
 def test_marginals_of_a_long_sentence(projective):
     scores = np.random.default_rng(3).normal(size=(301, 301)) * 3
@@ -351,6 +357,7 @@ def test_siblings_change_the_best_tree():
     assert decode_pairs(scores, pairs)[1].tolist() == [-1, 0, 1, 2]
 
 
+@compiled_only
 def test_a_long_sentence_with_scores_of_pairs():
     random = np.random.default_rng(2)
     scores, pairs = random.normal(size=(61, 61)), random.normal(size=(61, 62, 61))
