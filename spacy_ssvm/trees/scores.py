@@ -186,7 +186,7 @@ def _add_row(
     if row == none:
         return size
     mask = len(places) - 1
-    place = (row * 0x9E3779B1 >> 8) & mask
+    place = (np.int64(row) * 0x9E3779B1 >> 8) & mask
     while places[place] >= 0 and indices[places[place]] != row:
         place = (place + 1) & mask
     if places[place] >= 0:
