@@ -426,6 +426,13 @@ def make_lbfgs(
     )
 
 
+def make_cutting_plane(C: float = 0.1, tolerance: float = 1e-3, seed: int = 0) -> Any:
+    """Make the learner ``spacy_ssvm.CuttingPlane.v1``: see its settings."""
+    from spacy_ssvm.solvers.cutting_plane import CuttingPlane
+
+    return _make_solver(CuttingPlane, C=C, tolerance=tolerance, seed=seed)
+
+
 def _make_solver(solver: type, **settings: Any) -> Any:
     """A learner of these settings; what is wrong with them is a config error."""
     from spacy_ssvm.components.settings import solver_error

@@ -94,7 +94,7 @@ def test_C_that_is_no_number(C: float) -> None:
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"variant": "fast"}, "variant is 'fast': choose 'ssvm' or 'light'"),
+        ({"variant": "fast"}, "variant is 'fast': choose 'ssvm', 'light' or 'cpd'"),
         ({"inner_passes": -1}, "inner_passes is -1: it must not be negative"),
         ({"delta": 0.0}, "delta is 0.0: it must be a number above 0"),
         ({"tolerance": -0.1}, "tolerance is -0.1: it must be a number, at least 0"),

@@ -8,19 +8,26 @@ import naive
 import numba
 import numpy as np
 import pytest
+import spacy
+from conftest import RECOGNIZER, TAGGER, copy_of
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from spacy.tokens import Doc
+from spacy.training import Example
 from test_dual_coordinate_descent import Referee, all_numbers
+from thinc.config import ConfigValidationError
 
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.arcs import ArcTemplate, compile_arc_templates, make_sides
 from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, SQUARED_HINGE, Loss, losses
+from spacy_ssvm.solvers.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
+from spacy_ssvm.solvers.hildreth import hildreth
 from spacy_ssvm.solvers.lbfgs import LBFGS
-from spacy_ssvm.solvers.mira import Mira, hildreth
+from spacy_ssvm.solvers.mira import Mira
 from spacy_ssvm.solvers.perceptron import Perceptron
 from spacy_ssvm.solvers.stochastic_gradient import StochasticGradient
 from spacy_ssvm.trees.examples import ArcFeatures, Pruner
@@ -34,6 +41,7 @@ checked = settings(
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would take minutes
 )
+programmed = settings(checked, max_examples=3 if PLAIN else 12)  # the programs take their time
 compiled_only = pytest.mark.skipif(PLAIN, reason="thousands of passes are too slow in Python")
 regularization = st.sampled_from([0.05, 0.5, 2.0])
 SMOOTH = [LOG_LOSS, Loss(1.0, 1.0), Loss(3.0, 0.5)]
@@ -76,7 +84,7 @@ def hinge_optimum(referee):
             "jac": lambda _: -sums.astype(float),
         },
         method="SLSQP",
-        options={"maxiter": 1000, "ftol": 1e-12},
+        options={"maxiter": 1000, "ftol": 1e-10},
     )
     w = prior + found.x @ phi
     primal = ((w - prior) ** 2).sum() / 2 + C * referee.violations(w).sum()
@@ -121,7 +129,7 @@ def test_losses_are_those_of_the_enumeration(chains, seed, loss):
 # --- Exact solvers of the L1 problem ----------------------------------------------------
 
 
-@checked
+@programmed
 @given(small, regularization)
 def test_frank_wolfe_reaches_the_optimum_of_the_quadratic_program(chains, C):
     """Its bounds close in on it; the last digits would take it very long."""
@@ -131,6 +139,32 @@ def test_frank_wolfe_reaches_the_optimum_of_the_quadratic_program(chains, C):
     assert objective.gap <= 5e-3
     slack = 1e-4 * value + 1e-6
     assert objective.dual - slack <= value <= objective.primal + slack
+
+
+@programmed
+@given(small, regularization, st.booleans())
+def test_cutting_planes_reach_the_optimum_of_the_quadratic_program(chains, C, has_prior):
+    size = (chains.K + 2 + chains.rows) * chains.K
+    prior = np.random.default_rng(0).integers(-2, 3, size) / 2 if has_prior else None
+    value, _ = hinge_optimum(Referee(chains, prior=prior, C=C))
+    run = trained(CuttingPlane(C=C, tolerance=2e-5), chains, 200, prior)
+    objective = run.objective()
+    assert objective.primal == pytest.approx(value, rel=1e-4, abs=1e-6)
+    assert objective.dual == pytest.approx(value, rel=1e-4, abs=1e-6)
+
+
+@compiled_only
+def test_planes_of_mini_batches_are_planes_of_all():
+    chains = naive.random_chains(2, K=3, rows=8, examples=8, length=3)
+    best = trained(CuttingPlane(C=0.1, tolerance=1e-5), chains, 200).objective()
+    run = started(CuttingPlane(C=0.1, tolerance=1e-5), chains)
+    for _ in range(100):
+        for half in (np.arange(4), np.arange(4, 8)):
+            run.epoch(half)
+            assert run.dual <= best.primal + 1e-6
+    for _ in range(50):
+        run.epoch(all_numbers(run))
+    assert run.objective().primal == pytest.approx(best.primal, rel=1e-4)
 
 
 @checked
@@ -273,7 +307,7 @@ def test_mira_takes_the_steps_of_its_definition(chains, C):
                 assert tau <= C + 1e-9
 
 
-@checked
+@programmed
 @given(small, regularization, st.integers(2, 9))
 def test_k_best_mira_minimizes_what_it_should(chains, C, k):
     """No w is better than w_t, on the k structures, by a quadratic program."""
@@ -398,6 +432,7 @@ def test_ascent_with_infinite_beta_is_mira():
 # --- All learners -----------------------------------------------------------------------
 
 SOLVERS = [
+    CuttingPlane,
     DualCoordinateAscent,
     DualCoordinateDescent,
     FrankWolfe,
@@ -488,6 +523,7 @@ def test_nothing_to_learn_from(solver):
         (FrankWolfe, "tolerance", -1.0),
         (DualCoordinateAscent, "beta", 0.0),
         (DualCoordinateAscent, "gamma", -1.0),
+        (CuttingPlane, "tolerance", -1.0),
         (LBFGS, "C", 0.0),
         (LBFGS, "iterations", 0),
     ],
@@ -629,3 +665,80 @@ def test_what_trees_cannot_tell_is_refused():
         losses(problem, np.zeros(2**10 + 1), np.arange(4), LOG_LOSS)
     with pytest.raises(ValueError, match=r"^k is 2"):
         Mira(k=2).start(problem)
+
+
+# --- Components -------------------------------------------------------------------------
+
+NAMES = [
+    "CuttingPlane",
+    "DualCoordinateAscent",
+    "DualCoordinateDescent",
+    "FrankWolfe",
+    "LBFGS",
+    "Mira",
+    "Perceptron",
+    "StochasticGradient",
+]
+
+
+def block(name, **options):
+    return {"@misc": f"spacy_ssvm.{name}.v1", **options}
+
+
+@compiled_only
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("component", [TAGGER, RECOGNIZER], ids=lambda c: c.factory)
+def test_components_learn_by_every_learner(component, name):
+    C = {} if name == "Perceptron" else {"C": 1.0}
+    nlp = component.trained(epochs=40, solver=block(name, **C))
+    assert component.accuracy(nlp) > 0.9
+    pipe = nlp.get_pipe(component.factory)
+    examples = component.examples(nlp.vocab)
+    losses = pipe.update(examples)
+    objective = pipe.objective(examples)
+    assert (f"{pipe.name}_gap" in losses) == (objective.gap is not None)
+    loaded = copy_of(nlp).get_pipe(component.factory)
+    assert loaded.objective(examples).primal == pytest.approx(objective.primal, rel=1e-3)
+
+
+def parser(**config):
+    return spacy.blank("en").add_pipe("ssvm_parser", config=config)
+
+
+@compiled_only
+@pytest.mark.parametrize("name", NAMES)
+def test_parsers_learn_by_every_learner(name):
+    nlp = spacy.blank("en")
+    config = {"order": 1, "hash_bits": 12, "solver": block(name), "label_solver": block(name)}
+    pipe = nlp.add_pipe("ssvm_parser", config=config)
+    words, heads = ["the", "old", "dog", "barks"], [2, 2, 3, 3]
+    deps = ["det", "amod", "nsubj", "ROOT"]
+    examples = [
+        Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, heads=heads, deps=deps))
+    ]
+    nlp.initialize(lambda: examples)
+    for _ in range(20):
+        nlp.update(examples)
+    doc = nlp("the old dog barks")
+    assert [token.head.i for token in doc] == heads
+    assert [token.dep_ for token in doc] == deps
+    assert np.isfinite(pipe.objective(examples).primal)
+
+
+@pytest.mark.parametrize(
+    ("solver", "problem"),
+    [
+        (block("LBFGS"), "set order = 1"),
+        (block("DualCoordinateAscent"), "set order = 1"),
+        (block("Mira", k=3), "set k = 1"),
+        (block("Mira", k=0), "k is 0"),
+        (block("StochasticGradient", steps="fast"), "steps is 'fast'"),
+        (block("CuttingPlane", C=0.0), "C is 0.0"),
+        (block("FrankWolfe", tolerance=-1.0), "tolerance is -1.0"),
+    ],
+)
+def test_what_a_parser_cannot_learn_by_is_a_config_error(solver, problem):
+    with pytest.raises(ConfigValidationError, match=problem):
+        parser(order=2, solver=solver)
+    if problem == "set order = 1":
+        parser(order=1, solver=solver)

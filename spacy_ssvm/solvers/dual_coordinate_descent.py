@@ -14,7 +14,9 @@ example whose completion changes starts anew.
 
 Only constraints that were violated are stored (``working_sets.py``). An epoch makes
 ``inner_passes`` passes over them without inference, and one pass with it: DCD-SSVM
-[CY13 Alg. 3]; without the inner passes it is DCD-Light [CY13 Alg. 2].
+[CY13 Alg. 3]; without the inner passes it is DCD-Light [CY13 Alg. 2]. CPD [CY13, section 3,
+after Chang et al. 2010] adds the violated constraints of all examples with w fixed, and then
+makes passes over the stored ones until they hardly raise D.
 """
 
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import (
+    Bool,
     Float,
     Floats,
     Floats1,
@@ -57,6 +60,8 @@ from spacy_ssvm.solvers.working_sets import (
 from spacy_ssvm.structure import AnyProblem, FindViolator
 
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
+_LEAST_RISE = 1e-5  # of D, relative, by a pass of CPD that is worth another one
+_MOST_PASSES = 1000  # of CPD, in an epoch
 _MAX_COMPLETIONS = 20  # and then so often, whenever a problem is solved
 
 
@@ -81,7 +86,8 @@ class DualCoordinateDescent:
     """Settings of the solver.
 
     C: the weight of the losses against the squared norm of the weights, per example.
-    variant: 'ssvm' with inner passes (Alg. 3), 'light' without (Alg. 2).
+    variant: 'ssvm' with inner passes (Alg. 3), 'light' without (Alg. 2), 'cpd' with as many
+        as the stored constraints need, after inference with w fixed.
     inner_passes: r, the passes over stored constraints before each pass with inference.
     delta: the least violation that adds a constraint.
     seed: of the order of examples and of updates.
@@ -101,7 +107,7 @@ class DualCoordinateDescent:
 
     def __post_init__(self) -> None:
         check_positive(self, "C", "delta")
-        check_choice(self, "variant", ("ssvm", "light"))
+        check_choice(self, "variant", ("ssvm", "light", "cpd"))
         check_whole(self, "inner_passes", "seed")
         check_not_negative(self, "tolerance")
 
@@ -208,6 +214,8 @@ class DualCoordinateDescentRun:
                 for _ in range(self.settings.inner_passes):
                     inner_pass(self._order.permutation(numbers), self.sets, self._state)
             self._outer_pass(self._order.permutation(numbers))
+            if self.settings.variant == "cpd":
+                self._solve(numbers)
             if self.gap <= self.settings.tolerance:
                 exact = relative_gap(self.objective().primal, self.dual)
                 self._converged = exact <= self.settings.tolerance and not self._complete_anew()
@@ -236,12 +244,22 @@ class DualCoordinateDescentRun:
             remove_examples(np.flatnonzero(changed), self.sets, self._state)
         return bool(changed.any())
 
+    def _solve(self, numbers: Ints) -> None:
+        """Solve the dual over the stored constraints of these examples, by passes."""
+        for _ in range(_MOST_PASSES):
+            before = self.dual
+            inner_pass(self._order.permutation(numbers), self.sets, self._state)
+            if self.dual - before <= _LEAST_RISE * self.dual:
+                break
+
     def _outer_pass(self, order: Ints) -> None:
         structure, examples = self.problem.structure, self.problem.examples()
-        entries = self.problem.most_entries
+        entries, updates = self.problem.most_entries, self.settings.variant != "cpd"
         done = 0
         while True:
-            done = outer_pass(structure, examples, order, done, entries, self.sets, self._state)
+            done = outer_pass(
+                structure, examples, order, done, entries, updates, self.sets, self._state
+            )
             if done == len(order):
                 break
             self.sets = with_room(self.sets, len(self.sets.newest), entries)
@@ -331,7 +349,9 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: State) -> None:
 
 
 @oracle_kernel(
-    lambda oracle, examples: Int(oracle, examples, Ints1, Int, Int, WorkingSetsType, StateType)
+    lambda oracle, examples: Int(
+        oracle, examples, Ints1, Int, Int, Bool, WorkingSetsType, StateType
+    )
 )
 def outer_pass(
     find_violator: FindViolator,
@@ -339,10 +359,14 @@ def outer_pass(
     order: Ints,
     done: int,
     most_entries: int,
+    updates: bool,
     sets: WorkingSets,
     state: State,
 ) -> int:
-    """DCD-Light over order[done:] [CY13 Alg. 2]; return how far the room sufficed."""
+    """DCD-Light over order[done:] [CY13 Alg. 2]; return how far the room sufficed.
+
+    Without ``updates`` the violated constraints are stored alone.
+    """
     scratch = np.empty(16, dtype=np.int64)
     outcome = np.empty(2)
     for position in range(done, len(order)):
@@ -367,6 +391,6 @@ def outer_pass(
         state.violations[i] = max(violation, 0.0)
         if violation - sets.alpha_sums[i] / (2 * state.C) >= state.delta:
             append(sets, i, size, outcome[0], state.prior)
-        if sets.newest[i] >= 0:
+        if updates and sets.newest[i] >= 0:
             scratch = _update_weight(i, sets, state, scratch)
     return len(order)

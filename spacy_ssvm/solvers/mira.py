@@ -6,9 +6,8 @@ where y is one of the k structures that violate most at w_t-1. For k = 1,
 
     w += tau Phi_i(y),    tau = min(C, H_i(y) / |Phi_i(y)|^2)    [MGS10 Eq. 15]
 
-and for more the dual, in alpha_y >= 0 with sum_y alpha_y <= C, is solved by Hildreth's method:
-one variable after the other goes to its best value, or two exchange weight where C binds. The
-model gets the average of w over all steps.
+and for more the dual is solved by ``hildreth.py``. The model gets the average of w over all
+steps.
 """
 
 from dataclasses import dataclass
@@ -19,11 +18,9 @@ import numpy as np
 from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, Rows, Weights, kernel, oracle_kernel
 from spacy_ssvm.objective import HINGE, Loss
 from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
+from spacy_ssvm.solvers.hildreth import hildreth
 from spacy_ssvm.solvers.run import check_positive, check_whole
 from spacy_ssvm.structure import AnyProblem, FindBest, FindViolator
-
-_SWEEPS = 100
-_LEAST_CHANGE = 1e-10  # of an alpha against C, in a sweep that is worth another one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,40 +171,3 @@ def _products(starts: Ints, indices: Rows, values: Weights, scratch: Floats) -> 
         for entry in range(starts[m], starts[m + 1]):
             scratch[indices[entry]] = 0.0
     return products
-
-
-@kernel
-def hildreth(products: Floats, violations: Floats, C: float) -> Floats:
-    """max_alpha violations . alpha - 1/2 alpha . products alpha, alpha >= 0, sum alpha <= C.
-
-    The slack C - sum alpha is one more variable, of the violation 0 and the vector 0, so that
-    each step moves weight from one variable to another.
-    """
-    count = len(violations)
-    alphas = np.zeros(count + 1)
-    alphas[count] = C
-    slopes = np.zeros(count + 1)
-    slopes[:count] = violations
-    for _ in range(_SWEEPS):
-        largest = 0.0
-        for a in range(count + 1):
-            for b in range(a):
-                curvature = products[b, b]
-                if a < count:
-                    curvature += products[a, a] - 2 * products[a, b]
-                slope = slopes[b] - slopes[a]
-                if curvature <= 0:
-                    continue
-                change = min(max(slope / curvature, -alphas[b]), alphas[a])
-                if change == 0.0:
-                    continue
-                alphas[b] += change
-                alphas[a] -= change
-                for m in range(count):
-                    slopes[m] -= change * products[m, b]
-                    if a < count:
-                        slopes[m] += change * products[m, a]
-                largest = max(largest, abs(change))
-        if largest <= _LEAST_CHANGE * C:
-            break
-    return alphas[:count]

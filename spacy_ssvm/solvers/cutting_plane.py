@@ -1,0 +1,196 @@
+"""The cutting plane method on the L1-loss structural SVM, 1-slack [Joachims et al. 2009].
+
+    P(w) = 1/2 |w - w_0|^2 + C xi    with    w . g_j + xi >= b_j for each plane j
+
+Each round adds the plane that is violated most, g = sum_i Phi_i(y_i) and b = sum_i Delta_i(y_i)
+over the violating structures of all examples, and solves the dual over all planes so far,
+
+    max_alpha >= 0, sum_j alpha_j <= C    D(alpha) = -1/2 |v|^2 + sum_j alpha_j (b_j - w_0 . g_j)
+
+with v = sum_j alpha_j g_j and w = w_0 + v, as in ``dual_coordinate_descent.py``.
+
+A plane of a part of the examples is one of all, where the others are right. But it takes many
+more of them: let one batch be the whole corpus. Partial gold stands for its completion when it
+was met first.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, oracle_kernel
+from spacy_ssvm.objective import HINGE, Loss, relative_gap
+from spacy_ssvm.solvers.hildreth import hildreth
+from spacy_ssvm.solvers.run import (
+    PrimalRun,
+    check_not_negative,
+    check_positive,
+    check_whole,
+    longer,
+)
+from spacy_ssvm.structure import AnyProblem, FindViolator
+
+_MOST_IDLE = 50  # rounds that a plane stays without a dual variable above 0
+
+
+class Plane(NamedTuple):
+    """A constraint w . g + xi >= b."""
+
+    indices: Ints  #: int64 [entries]: where g is not 0
+    values: Floats  #: float64 [entries]
+    bound: float  #: b - w_0 . g
+    last_use: int  #: the last round with a dual variable above 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CuttingPlane:
+    """Settings of the solver.
+
+    C: the weight of the losses against the squared norm of the weights, per example.
+    tolerance: epsilon; training stops to change weights when the relative duality gap,
+        measured exactly, is at most this.
+    seed: of nothing; all learners have one.
+    Raises ValueError, naming the setting, where a value makes no sense.
+    """
+
+    C: float = 0.1
+    tolerance: float = 1e-3
+    seed: int = 0
+    loss: ClassVar[Loss] = HINGE
+    oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
+
+    def __post_init__(self) -> None:
+        check_positive(self, "C")
+        check_not_negative(self, "tolerance")
+        check_whole(self, "seed")
+
+    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "CuttingPlaneRun":
+        """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
+        return CuttingPlaneRun(self, problem, prior)
+
+
+class CuttingPlaneRun(PrimalRun):
+    """The weights and planes of a problem, and the rounds that add planes."""
+
+    settings: CuttingPlane
+
+    def __init__(self, settings: CuttingPlane, problem: AnyProblem, prior: Floats | None) -> None:
+        super().__init__(settings, problem, prior)
+        self._violations = np.zeros(0)
+        self._clear()
+
+    def _clear(self) -> None:
+        """Forget all planes."""
+        self._w[:] = 0.0
+        self._w[: len(self._prior)] = self._prior
+        self._planes: list[Plane] = []
+        self._products = np.zeros((0, 0))
+        self._alphas = np.zeros(0)
+        self._rounds = 0
+        self._converged = False
+
+    @property
+    def dual(self) -> float:  # type: ignore[override]
+        """D(alpha)."""
+        bounds = np.array([plane.bound for plane in self._planes])
+        return float(self._alphas @ bounds - self._alphas @ self._products @ self._alphas / 2)
+
+    @property
+    def gap(self) -> float:  # type: ignore[override]
+        """The relative duality gap, from the violations that the last rounds met.
+
+        The weights moved since, so this is an estimate.
+        """
+        losses = float(self._violations.sum())
+        return relative_gap(self.regularizer + self.settings.C * losses, self.dual)
+
+    def grow(self, rows: int) -> None:
+        """See ``Run``."""
+        super().grow(rows)
+        examples = self.problem.number_of_examples
+        if examples > len(self._violations):
+            self._converged = False
+            self._violations = longer(self._violations, examples)
+
+    def epoch(self, numbers: Ints) -> float:
+        """See ``Run``: one round. Does nothing once the exact gap has met the tolerance."""
+        if not self._converged:
+            self._add_plane(np.sort(numbers))
+            self._solve()
+            if self.gap <= self.settings.tolerance:
+                exact = relative_gap(self.objective().primal, self.dual)
+                self._converged = exact <= self.settings.tolerance
+        return float(self._violations[numbers].sum())
+
+    def forget(self, numbers: Ints) -> None:
+        """All planes go: a sum over examples cannot do without some of them."""
+        self._violations[numbers] = 0.0
+        self._clear()
+
+    def keep(self, numbers: Ints) -> None:
+        """See ``Run``."""
+        self._violations = self._violations[numbers]
+
+    def _add_plane(self, numbers: Ints) -> None:
+        """Add the plane that is violated most, and drop those long out of use."""
+        problem = self.problem
+        arrays = problem.structure, problem.examples(), numbers, problem.most_entries
+        g = np.zeros(len(self._w))
+        bound = float(_add_violators(*arrays, self._w, g, self._violations))
+        bound -= float(g[: len(self._prior)] @ self._prior)
+        self._rounds += 1
+        uses = np.array([plane.last_use for plane in self._planes], dtype=np.int64)
+        kept = np.flatnonzero(uses >= self._rounds - _MOST_IDLE)
+        self._planes = [self._planes[j] for j in kept]
+        indices = np.flatnonzero(g)
+        self._planes.append(Plane(indices, g[indices], bound, self._rounds))
+        products = np.empty((len(self._planes), len(self._planes)))
+        products[:-1, :-1] = self._products[np.ix_(kept, kept)]
+        for j, plane in enumerate(self._planes):
+            products[j, -1] = products[-1, j] = g[plane.indices] @ plane.values
+        self._products = products
+        self._alphas = np.append(self._alphas[kept], 0.0)
+
+    def _solve(self) -> None:
+        """Solve the dual over the planes, and set the weights."""
+        bounds = np.array([plane.bound for plane in self._planes])
+        self._alphas = hildreth(self._products, bounds, float(self.settings.C))
+        self._w[:] = 0.0
+        self._w[: len(self._prior)] = self._prior
+        for j in np.flatnonzero(self._alphas):
+            plane = self._planes[j]._replace(last_use=self._rounds)
+            self._planes[j] = plane
+            self._w[plane.indices] += self._alphas[j] * plane.values
+
+
+@oracle_kernel(
+    lambda oracle, examples: Float(oracle, examples, Ints1, Int, Floats1, Floats1, Floats1)
+)
+def _add_violators(
+    find_violator: FindViolator,
+    examples: Any,
+    numbers: Ints,
+    most_entries: int,
+    w: Floats,
+    g: Floats,
+    violations: Floats,
+) -> float:
+    """Add Phi of each example's most violating structure; return the sum of their costs."""
+    indices = np.empty(most_entries, dtype=np.int32)
+    values = np.empty(most_entries, dtype=np.float32)
+    outcome = np.empty(2)
+    total = 0.0
+    for i in numbers:
+        size = find_violator(examples, i, w, 1.0, False, indices, values, outcome)
+        if size < 0:
+            continue
+        violation = outcome[0]
+        for entry in range(size):
+            violation -= w[indices[entry]] * values[entry]
+        violations[i] = max(violation, 0.0)
+        if violation > 0:
+            total += outcome[0]
+            for entry in range(size):
+                g[indices[entry]] += values[entry]
+    return total

@@ -1,0 +1,48 @@
+"""Small quadratic programs over a simplex, by Hildreth's row-action method.
+
+    max_alpha    b . alpha - 1/2 alpha . G alpha,    alpha >= 0,    sum alpha <= C
+
+G holds the inner products of the vectors of some constraints. One variable after the other goes
+to its best value, at the cost of another one: the slack C - sum alpha is one more, of the bound
+0 and the vector 0.
+"""
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats, kernel
+
+_MOST_SWEEPS = 20_000
+_LEAST_CHANGE = 1e-10  # of an alpha against C, in a sweep that is worth another one
+
+
+@kernel
+def hildreth(products: Floats, bounds: Floats, C: float) -> Floats:
+    """The best alpha: float64 [constraints]. products: G; bounds: b."""
+    count = len(bounds)
+    alphas = np.zeros(count + 1)
+    alphas[count] = C
+    slopes = np.zeros(count + 1)
+    slopes[:count] = bounds
+    for _ in range(_MOST_SWEEPS):
+        largest = 0.0
+        for a in range(count + 1):
+            for b in range(a):
+                curvature = products[b, b]
+                if a < count:
+                    curvature += products[a, a] - 2 * products[a, b]
+                slope = slopes[b] - slopes[a]
+                if curvature <= 0:
+                    continue
+                change = min(max(slope / curvature, -alphas[b]), alphas[a])
+                if change == 0.0:
+                    continue
+                alphas[b] += change
+                alphas[a] -= change
+                for m in range(count):
+                    slopes[m] -= change * products[m, b]
+                    if a < count:
+                        slopes[m] += change * products[m, a]
+                largest = max(largest, abs(change))
+        if largest <= _LEAST_CHANGE * C:
+            break
+    return alphas[:count]
