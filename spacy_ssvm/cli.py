@@ -241,6 +241,8 @@ def compare(
         record = Record(output, comparison.config, resume=resume)
         runs = [(name, seed) for seed, name in product(range(seeds), names)]
         missing = [run for run in runs if not record.has(*run)]
+        if comparison.left_out:
+            msg.warn(f"Left out, for they are not frozen: {', '.join(comparison.left_out)}")
         if missing:
             msg.info("Reading the corpora and making features")
             comparison.prepare()
@@ -250,7 +252,7 @@ def compare(
                 for row in comparison.run(learner, seed):
                     record.add(row)
                     progress.update()
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         msg.fail("Cannot compare", str(error), exits=1)
     rows = record.rows
     msg.table(table(rows), header=HEADER, aligns=("l", *"rrrrr"), divider=True)

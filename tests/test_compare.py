@@ -237,6 +237,7 @@ def test_frozen_components_before_it_annotate(corpus: Path) -> None:
     comparison = Comparison(config_of(corpus, **overrides), component="other")
     assert rows_of(comparison, ("dcd-ssvm", 0))[-1].score == 1.0
     assert comparison.config["nlp"]["pipeline"] == ["lemmas", "other"]
+    assert comparison.left_out == ["tagger"]
 
 
 # The command

@@ -70,8 +70,8 @@ class Comparison:
     component: its name; None for the only one of this package in the pipeline.
     epochs: how long each learner learns; None for the ``max_epochs`` of the config.
 
-    ``config`` holds all that the results depend on, ``facts`` what readers want to know of it.
-    Raises ValueError where the config has
+    ``config`` holds all that the results depend on, ``facts`` what readers want to know of it,
+    ``left_out`` the components that are not there. Raises ValueError where the config has
     no such component, no corpora, or no epochs.
     """
 
@@ -92,7 +92,9 @@ class Comparison:
         }
         weights = self.config["training"].get("score_weights", {})
         frozen = self.config["training"].get("frozen_components", [])
-        keep_components(self.config, [*frozen, self.component])
+        kept = [*frozen, self.component]
+        self.left_out = [name for name in self.config["nlp"]["pipeline"] if name not in kept]
+        keep_components(self.config, kept)
         self.config["training"]["score_weights"] = weights
 
     def prepare(self) -> None:
