@@ -64,7 +64,7 @@ class TreeTraining:
         self._changed = False
         self._removed: list[range] = []
 
-    def restart(self, solver: DualCoordinateDescent) -> None:
+    def restart(self, solver: Solver) -> None:
         """Learn the arcs anew with another solver, and the labels with their own."""
         self.problem.forget_completions()
         self.run = solver.start(self.problem, self._start)
