@@ -6,9 +6,10 @@ Step T takes an example i and its most violating y. With l examples,
 
     w -= eta_T ((w - w_0) / (C l) - Phi_i(y))
 
-    'decay'      eta_T = eta_0 / (1 + eta_0 T / C)^0.75 [CY13, section 5.1, after Bottou 2004]
+    'decay'      eta_T = eta_0 / (1 + eta_0 T / (C l))^0.75 [CY13, section 5, after Bottou 2004]
     'pegasos'    eta_T = C l / (T + 1) [Shalev-Shwartz et al. 2007], without the projection
 
+[CY13] prints T / C, for an objective that is not divided by l; here steps would shrink too soon.
 The model gets the last w. Within a pass w = s u, so that a shrinking step costs as much as the
 example has entries: argmax_y w . phi + Delta is argmax_y u . phi + Delta / s.
 """
@@ -129,7 +130,10 @@ def _pass(
     outcome = np.empty(2)
     scale, met = 1.0, 0.0
     for i in order:
-        eta = eta0 / (1 + eta0 * steps / C) ** 0.75 if eta0 > 0 else C * total / (steps + 1)
+        if eta0 > 0:
+            eta = eta0 / (1 + eta0 * steps / (C * total)) ** 0.75
+        else:
+            eta = C * total / (steps + 1)
         steps += 1
         size = find_violator(examples, i, w, 1 / scale, True, indices, values, outcome)
         if size < 0:
