@@ -1,0 +1,34 @@
+"""The configs that lie in ``configs/`` show all settings of their components."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from spacy.util import load_config, registry
+
+CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.cfg"))
+SETTINGS = [
+    (path, name, block)
+    for path in CONFIGS
+    for name, block in load_config(path)["components"].items()
+    if "factory" in block
+]
+
+
+def resolved(config: Any) -> Any:
+    """Settings with their solvers and scorers made."""
+    return registry.resolve({"system": {"seed": 0}, "it": config})["it"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "block"), SETTINGS, ids=[f"{path.stem}-{name}" for path, name, _ in SETTINGS]
+)
+def test_configs_set_what_factories_set(path, name, block):
+    """A config shows each setting, at its default but for the attribute of a tagger."""
+    defaults = spacy.blank("en").get_factory_meta(block["factory"]).default_config
+    given = dict(load_config(path, interpolate=True)["components"][name])
+    assert given.keys() - {"factory"} == defaults.keys()
+    ours, theirs = resolved({k: given[k] for k in defaults}), resolved(dict(defaults))
+    different = {k for k in defaults if ours[k] != theirs[k] and k != "scorer"}
+    assert different <= {"attribute"}
