@@ -287,7 +287,10 @@ def test_rows_are_written_as_they_come(corpus: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--learners", "dcd-ssvm,crf"], r"no learner 'crf': choose of dcd-ssvm, dcd-light"),
+        (
+            ["--learners", "dcd-ssvm,astrology"],
+            r"no learner 'astrology': choose of dcd-ssvm, dcd-light",
+        ),
         (["--component", "parser"], "no component 'parser' among tagger"),
         (["--paths.dev", "nowhere.spacy"], r"\[corpora.dev\].*'nowhere.spacy' does not exist"),
         (["--training.dev_corpus", "corpora.test"], r"\[corpora.test\].*it is not set"),
