@@ -709,7 +709,8 @@ def parser(**config):
 @pytest.mark.parametrize("name", NAMES)
 def test_parsers_learn_by_every_learner(name):
     nlp = spacy.blank("en")
-    config = {"order": 1, "hash_bits": 12, "solver": block(name), "label_solver": block(name)}
+    solver = block(name)
+    config = {"order": 1, "min_count": 1, "solver": solver, "label_solver": solver}
     pipe = nlp.add_pipe("ssvm_parser", config=config)
     words, heads = ["the", "old", "dog", "barks"], [2, 2, 3, 3]
     deps = ["det", "amod", "nsubj", "ROOT"]
