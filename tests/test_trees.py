@@ -366,3 +366,12 @@ def test_a_long_sentence_with_scores_of_pairs():
     assert not brute.has_crossing_arcs(tuple(heads.tolist()))
     _, of_arcs = decode("eisner", scores)
     assert score > score_of_pairs(scores, pairs, of_arcs)
+
+
+def test_a_weak_link_between_strong_arcs_still_makes_a_tree():
+    """Each of two words has the other as a head that is 200 better than the root."""
+    scores = np.zeros((3, 3))
+    scores[1, 2] = scores[2, 1] = 200.0
+    marginals = np.empty((3, 3))
+    assert nonprojective_marginals(scores, marginals) == pytest.approx(200 + np.log(2))
+    assert marginals[0, 1:] == pytest.approx([0.5, 0.5])

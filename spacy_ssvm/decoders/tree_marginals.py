@@ -10,8 +10,10 @@ Tables are those of ``decoders.tree``; every tree has exactly one word whose hea
 import numpy as np
 
 from spacy_ssvm._jit import Floats, kernel
+from spacy_ssvm.decoders.tree import chu_liu_edmonds
 
 _FORBIDDEN = 1e-100  # a forbidden arc against the best of the same word
+_DOUBTFUL = -100.0  # a log-partition below this may be that of trees with a forbidden arc
 
 
 @kernel
@@ -166,7 +168,7 @@ def nonprojective_marginals(scores: Floats, marginals: Floats) -> float:
         stationary[k] = (stationary[:k] * shares[:k, k]).sum()
     total = (roots * stationary).sum()
     log_partition = np.log(total) + np.log(sums).sum()
-    if not log_partition > np.log(_FORBIDDEN) / 2:
+    if log_partition < _DOUBTFUL and chu_liu_edmonds(scores, np.empty(n + 1, np.int64)) == -np.inf:
         return -np.inf
 
     of_stationary = roots / total
