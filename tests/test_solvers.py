@@ -84,7 +84,7 @@ def hinge_optimum(referee):
             "jac": lambda _: -sums.astype(float),
         },
         method="SLSQP",
-        options={"maxiter": 1000, "ftol": 1e-10},
+        options={"maxiter": 1000, "ftol": 1e-13},
     )
     w = prior + found.x @ phi
     primal = ((w - prior) ** 2).sum() / 2 + C * referee.violations(w).sum()
