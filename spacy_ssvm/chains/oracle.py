@@ -17,6 +17,7 @@ from spacy_ssvm.chains.scores import (
     transition_scores,
 )
 from spacy_ssvm.decoders.chain import k_best, marginals, viterbi
+from spacy_ssvm.sparse import scratch_table
 from spacy_ssvm.structure import NOTHING_TO_LEARN, Structure
 
 
@@ -38,13 +39,6 @@ def _score(
     changed = not np.array_equal(y, gold)
     gold[:] = y
     return changed
-
-
-@kernel
-def _scratch(examples: Examples, i: int) -> Rows:
-    """The scratch table of ``difference``."""
-    room = 2 ** int(np.ceil(np.log2(2 * difference_size(examples, i))))
-    return np.full(room, -1, dtype=np.int32)
 
 
 @kernel
@@ -71,7 +65,8 @@ def find_violator(
     viterbi(emissions, transitions, y)
     outcome[0] = cost(examples, i, y)
     gold = examples.completions[first:last]
-    return difference(examples, i, gold, y, indices, values, _scratch(examples, i))
+    places = scratch_table(difference_size(examples, i))
+    return difference(examples, i, gold, y, indices, values, places)
 
 
 @kernel
@@ -99,7 +94,7 @@ def find_best(
     add_costs(examples, i, gamma, emissions)
     sequences, _ = k_best(emissions, transitions, k)
     gold = examples.completions[first:last]
-    places = _scratch(examples, i)
+    places = scratch_table(difference_size(examples, i))
     starts[0] = 0
     for m in range(len(sequences)):
         start = starts[m]

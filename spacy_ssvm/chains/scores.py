@@ -17,6 +17,7 @@ from spacy_ssvm._jit import (
     kernel,
 )
 from spacy_ssvm.chains.examples import Examples
+from spacy_ssvm.sparse import add_entry, drop_zeros, empty_table, find_place, scratch_table
 
 
 class CompactWeights(NamedTuple):
@@ -177,14 +178,14 @@ def difference(
     n = len(y)
     K = examples.legality.shape[1]
     size = 0
-    size = _add(indices, values, places, size, K * K + gold[0], 1.0)
-    size = _add(indices, values, places, size, K * K + y[0], -1.0)
-    size = _add(indices, values, places, size, (K + 1) * K + gold[n - 1], 1.0)
-    size = _add(indices, values, places, size, (K + 1) * K + y[n - 1], -1.0)
+    size = add_entry(indices, values, places, size, K * K + gold[0], 1.0)
+    size = add_entry(indices, values, places, size, K * K + y[0], -1.0)
+    size = add_entry(indices, values, places, size, (K + 1) * K + gold[n - 1], 1.0)
+    size = add_entry(indices, values, places, size, (K + 1) * K + y[n - 1], -1.0)
     for t in range(1, n):
         if gold[t - 1] != y[t - 1] or gold[t] != y[t]:
-            size = _add(indices, values, places, size, gold[t - 1] * K + gold[t], 1.0)
-            size = _add(indices, values, places, size, y[t - 1] * K + y[t], -1.0)
+            size = add_entry(indices, values, places, size, gold[t - 1] * K + gold[t], 1.0)
+            size = add_entry(indices, values, places, size, y[t - 1] * K + y[t], -1.0)
     first = examples.token_starts[i]
     for t in range(n):
         if gold[t] != y[t]:
@@ -192,9 +193,10 @@ def difference(
                 examples.feature_starts[first + t], examples.feature_starts[first + t + 1]
             ):
                 offset = (K + 2 + np.int64(examples.rows[f])) * K
-                size = _add(indices, values, places, size, offset + gold[t], 1.0)
-                size = _add(indices, values, places, size, offset + y[t], -1.0)
-    return _without_zeros(indices, values, places, size)
+                size = add_entry(indices, values, places, size, offset + gold[t], 1.0)
+                size = add_entry(indices, values, places, size, offset + y[t], -1.0)
+    empty_table(indices, places, size)
+    return drop_zeros(indices, values, size)
 
 
 @kernel
@@ -235,13 +237,12 @@ def expected_difference(
     size = (K + 2) * K
     for entry in range(size):
         indices[entry] = entry
-    room = 2 ** int(np.ceil(np.log2(2 * expected_size(examples, i) // K)))
-    places = np.full(room, -1, dtype=np.int32)  # of the blocks of K entries of each row
+    places = scratch_table(expected_size(examples, i) // K)  # of the blocks of K entries of rows
     first = examples.token_starts[i]
     for t in range(n):
         for f in range(examples.feature_starts[first + t], examples.feature_starts[first + t + 1]):
             offset = (K + 2 + np.int64(examples.rows[f])) * K
-            place = _place(indices, places, offset)
+            place = find_place(indices, places, offset)
             if places[place] < 0:
                 places[place] = size
                 for k in range(K):
@@ -251,50 +252,4 @@ def expected_difference(
             block = values[places[place] : places[place] + K]
             block += labels[t]
             block[gold[t]] -= 1.0
-    kept = 0
-    for entry in range(size):
-        if values[entry] != 0:
-            indices[kept] = indices[entry]
-            values[kept] = values[entry]
-            kept += 1
-    return kept
-
-
-@kernel
-def _place(indices: Rows, places: Rows, index: int) -> int:
-    """Where the scratch table holds the index, or has room for it."""
-    mask = len(places) - 1
-    place = (index * 0x9E3779B1 >> 8) & mask
-    while places[place] >= 0 and indices[places[place]] != index:
-        place = (place + 1) & mask
-    return place
-
-
-@kernel
-def _add(indices: Rows, values: Weights, places: Rows, size: int, index: int, value: float) -> int:
-    place = _place(indices, places, index)
-    if places[place] >= 0:
-        values[places[place]] += np.float32(value)
-        return size
-    places[place] = size
-    indices[size] = index
-    values[size] = value
-    return size + 1
-
-
-@kernel
-def _without_zeros(indices: Rows, values: Weights, places: Rows, size: int) -> int:
-    """Drop entries whose values cancelled out; empty the scratch table."""
-    mask = len(places) - 1
-    for entry in range(size):  # all are still in place: clear each entry's chain from its start
-        place = (np.int64(indices[entry]) * 0x9E3779B1 >> 8) & mask
-        while places[place] >= 0:
-            places[place] = -1
-            place = (place + 1) & mask
-    kept = 0
-    for entry in range(size):
-        if values[entry] != 0:
-            indices[kept] = indices[entry]
-            values[kept] = values[entry]
-            kept += 1
-    return kept
+    return drop_zeros(indices, values, size)

@@ -15,6 +15,7 @@ from spacy_ssvm.features.arcs import (
     make_sides,
     sum_rows,
 )
+from spacy_ssvm.sparse import add_entry, drop_zeros, scratch_table
 from spacy_ssvm.trees.examples import ArcFeatures, Pruner
 
 
@@ -180,22 +181,20 @@ def inner_siblings(heads: Ints, inner: Ints) -> None:
 
 
 @kernel
-def _add_row(
-    indices: Rows, values: AnyWeights, places: Rows, size: int, row: int, none: int, value: float
+def _add_rows(
+    indices: Rows,
+    values: AnyWeights,
+    places: Rows,
+    size: int,
+    rows: Rows,
+    none: int,
+    value: float,
 ) -> int:
-    if row == none:
-        return size
-    mask = len(places) - 1
-    place = (np.int64(row) * 0x9E3779B1 >> 8) & mask
-    while places[place] >= 0 and indices[places[place]] != row:
-        place = (place + 1) & mask
-    if places[place] >= 0:
-        values[places[place]] += value
-        return size
-    places[place] = size
-    indices[size] = row
-    values[size] = value
-    return size + 1
+    """Add a value at each of the rows, but for the one that means no feature; see ``sparse.py``."""
+    for row in rows:
+        if row != none:
+            size = add_entry(indices, values, places, size, row, value)
+    return size
 
 
 @kernel
@@ -220,34 +219,20 @@ def difference(
         inner_siblings(heads, inner)
     for m in range(1, N):
         wrong += gold[m] != heads[m] or gold_inner[m] != inner[m]
-    room = 4 * wrong * (most_rows(features.arcs, N) + most_rows(features.pairs, 0)) + 4
-    places = np.full(2 ** int(np.ceil(np.log2(room))), -1, dtype=np.int32)
+    rows_of_word = most_rows(features.arcs, N) + most_rows(features.pairs, 0)
+    places = scratch_table(2 * wrong * rows_of_word + 2)
     size = 0
     for m in range(1, N):
         for tree, siblings_of, sign in ((gold, gold_inner, 1.0), (heads, inner, -1.0)):
             if gold[m] != heads[m]:
                 count = fill_arc_rows(features.arcs, sides, features.size, tree[m], m, rows)
-                for k in range(count):
-                    size = _add_row(indices, values, places, size, rows[k], features.size, sign)
+                size = _add_rows(indices, values, places, size, rows[:count], features.size, sign)
             if second and (gold[m] != heads[m] or gold_inner[m] != inner[m]):
                 count = fill_pair_rows(
                     features.pairs, pair_sides, features.size, tree[m], m, siblings_of[m], rows
                 )
-                for k in range(count):
-                    size = _add_row(indices, values, places, size, rows[k], features.size, sign)
-    return _without_zeros(indices, values, size)
-
-
-@kernel
-def _without_zeros(indices: Rows, values: AnyWeights, size: int) -> int:
-    """Drop entries whose values cancelled out; return how many there are then."""
-    kept = 0
-    for entry in range(size):
-        if values[entry] != 0:
-            indices[kept] = indices[entry]
-            values[kept] = values[entry]
-            kept += 1
-    return kept
+                size = _add_rows(indices, values, places, size, rows[:count], features.size, sign)
+    return drop_zeros(indices, values, size)
 
 
 @kernel
@@ -265,15 +250,14 @@ def weighted_features(
         for m in range(1, N):
             if h != m and coefficients[h, m] != 0:
                 count += fill_arc_rows(features.arcs, sides, features.size, h, m, rows)
-    room = 2 * min(count, features.size) + 2
-    places = np.full(2 ** int(np.ceil(np.log2(room))), -1, dtype=np.int32)
+    places = scratch_table(min(count, features.size) + 1)
     size = 0
     for h in range(N):
         for m in range(1, N):
             if h != m and coefficients[h, m] != 0:
                 count = fill_arc_rows(features.arcs, sides, features.size, h, m, rows)
-                for r in range(count):
-                    size = _add_row(
-                        indices, values, places, size, rows[r], features.size, coefficients[h, m]
-                    )
-    return _without_zeros(indices, values, size)
+                coefficient = coefficients[h, m]
+                size = _add_rows(
+                    indices, values, places, size, rows[:count], features.size, coefficient
+                )
+    return drop_zeros(indices, values, size)

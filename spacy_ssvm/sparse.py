@@ -1,0 +1,63 @@
+"""Sparse vectors that kernels build entry by entry, each index once.
+
+A vector is its indices (int32) and values, with room for all that is added. A scratch table
+(``scratch_table``) finds an index among them again.
+"""
+
+import numpy as np
+
+from spacy_ssvm._jit import AnyWeights, Rows, kernel
+
+
+@kernel
+def scratch_table(entries: int) -> Rows:
+    """An empty table for a vector of so many entries: a power of two, at least twice as many."""
+    return np.full(2 ** int(np.ceil(np.log2(2 * entries))), -1, dtype=np.int32)
+
+
+@kernel
+def find_place(indices: Rows, places: Rows, index: int) -> int:
+    """Where the scratch table holds the index, or has room for it."""
+    mask = len(places) - 1
+    place = (np.int64(index) * 0x9E3779B1 >> 8) & mask
+    while places[place] >= 0 and indices[places[place]] != index:
+        place = (place + 1) & mask
+    return int(place)
+
+
+@kernel
+def add_entry(
+    indices: Rows, values: AnyWeights, places: Rows, size: int, index: int, value: float
+) -> int:
+    """Add a value at an index of a vector of some size; return its new size."""
+    place = find_place(indices, places, index)
+    if places[place] >= 0:
+        values[places[place]] += value
+        return size
+    places[place] = size
+    indices[size] = index
+    values[size] = value
+    return size + 1
+
+
+@kernel
+def empty_table(indices: Rows, places: Rows, size: int) -> None:
+    """Take all indices of a vector out of the scratch table, which serves the next one."""
+    mask = len(places) - 1
+    for entry in range(size):  # all are still in place: clear each entry's chain from its start
+        place = (np.int64(indices[entry]) * 0x9E3779B1 >> 8) & mask
+        while places[place] >= 0:
+            places[place] = -1
+            place = (place + 1) & mask
+
+
+@kernel
+def drop_zeros(indices: Rows, values: AnyWeights, size: int) -> int:
+    """Drop entries whose values cancelled out; return how many there are then."""
+    kept = 0
+    for entry in range(size):
+        if values[entry] != 0:
+            indices[kept] = indices[entry]
+            values[kept] = values[entry]
+            kept += 1
+    return kept
