@@ -78,10 +78,11 @@ class Model:
         *,
         labels: Sequence[str] = (),
         resources: Resources = NO_RESOURCES,
+        legality: Floats | None = None,
         whole_docs: bool = False,
     ) -> None:
         self.whole_docs = whole_docs
-        self.define(templates, labels, resources)
+        self.define(templates, labels, resources, legality)
 
     def define(
         self,

@@ -348,8 +348,7 @@ def test_margins_are_the_distance_to_the_best_tree_with_another_head(kind, sente
     trees, w = Trees(kind, [sentence]), whole_weights(seed)
     best, heads = parse(trees, w)
     margins = np.zeros(len(heads))
-    free = np.full(len(heads), -1)
-    arc_margins(trees.features(), trees.pruner(), w, trees.nodes[0], free, heads, margins)
+    arc_margins(trees.features(), trees.pruner(), w, trees.nodes[0], heads, margins)
     scored = [(y, trees.score(0, y, w)) for y in trees.trees(0).tolist()]
     assert best == max(score for _, score in scored)
     for m in range(1, len(heads)):

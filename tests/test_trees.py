@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spacy_ssvm.decoders.siblings import number_pairs, siblings
+from spacy_ssvm.decoders.siblings import number_pairs, sibling_max_marginals, siblings
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
 from spacy_ssvm.decoders.tree_marginals import (
     max_marginals,
@@ -333,6 +333,22 @@ def test_siblings_find_the_best_tree_of_few_arcs_and_pairs(drawn):
     check_range(heads)
     if score > -np.inf:
         assert score_of_pairs(scores, pairs, heads) == score
+
+
+@checked
+@given(pair_tables(few_arcs, with_infinities))
+def test_sibling_max_marginals_are_the_best_scores_of_trees_with_each_arc(drawn):
+    scores, pairs = drawn
+    N = len(scores)
+    found = np.full((N, N), np.nan)
+    best = sibling_max_marginals(scores, *packed(scores, pairs), found)
+    expected = np.full((N, N), -np.inf)
+    for heads in brute.trees(N - 1, True):
+        score = score_of_pairs(scores, pairs, heads)
+        for m in range(1, N):
+            expected[heads[m], m] = max(expected[heads[m], m], score)
+    np.testing.assert_array_equal(found, expected)
+    assert best == (0.0 if N == 1 else expected[0].max())
 
 
 @settings(checked, max_examples=50)

@@ -12,6 +12,7 @@ from spacy_ssvm.chains.scores import (
     emission_scores,
     expected_difference,
     is_annotated,
+    is_partial,
     path_score,
     restrict_to_gold,
     transition_scores,
@@ -23,22 +24,25 @@ from spacy_ssvm.structure import NOTHING_TO_LEARN, Structure
 
 @kernel
 def _score(
-    examples: Examples, i: int, w: Floats, complete: bool, emissions: Floats, transitions: Floats
-) -> bool:
-    """Write the score tables under w, complete gold; return whether the completion changed."""
+    examples: Examples, i: int, w: Floats, complete: bool, outcome: Floats
+) -> tuple[Floats, Floats]:
+    """The score tables of an example under w; completes partial gold, see ``structure.py``."""
+    first, last = examples.token_starts[i], examples.token_starts[i + 1]
+    K = examples.legality.shape[1]
+    transitions = np.empty((K + 2, K))
+    emissions = np.empty((last - first, K))
     transition_scores(w, examples.legality, transitions)
     emission_scores(examples, i, w, emissions)
-    gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
-    if not complete and gold.min() >= 0:
-        return False
-    restricted = emissions.copy()
-    if not restrict_to_gold(examples, i, restricted):
-        return False
-    y = np.empty(len(gold), dtype=np.int64)
-    viterbi(restricted, transitions, y)
-    changed = not np.array_equal(y, gold)
-    gold[:] = y
-    return changed
+    outcome[1] = 0.0
+    gold = examples.completions[first:last]
+    if is_partial(examples, i) and (complete or gold.min() < 0):
+        restricted = emissions.copy()
+        restrict_to_gold(examples, i, restricted)
+        y = np.empty(last - first, dtype=np.int64)
+        viterbi(restricted, transitions, y)
+        outcome[1] = not np.array_equal(y, gold)
+        gold[:] = y
+    return emissions, transitions
 
 
 @kernel
@@ -55,16 +59,12 @@ def find_violator(
     """See ``Structure.find_violator``."""
     if not is_annotated(examples, i):
         return NOTHING_TO_LEARN
-    first, last = examples.token_starts[i], examples.token_starts[i + 1]
-    K = examples.legality.shape[1]
-    transitions = np.empty((K + 2, K))
-    emissions = np.empty((last - first, K))
-    outcome[1] = _score(examples, i, w, complete, emissions, transitions)
+    emissions, transitions = _score(examples, i, w, complete, outcome)
+    gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
     add_costs(examples, i, gamma, emissions)
-    y = np.empty(last - first, dtype=np.int64)
+    y = np.empty(len(gold), dtype=np.int64)
     viterbi(emissions, transitions, y)
     outcome[0] = cost(examples, i, y)
-    gold = examples.completions[first:last]
     places = scratch_table(difference_size(examples, i))
     return difference(examples, i, gold, y, indices, values, places)
 
@@ -86,14 +86,10 @@ def find_best(
     """See ``Structure.find_best``."""
     if not is_annotated(examples, i):
         return NOTHING_TO_LEARN
-    first, last = examples.token_starts[i], examples.token_starts[i + 1]
-    K = examples.legality.shape[1]
-    transitions = np.empty((K + 2, K))
-    emissions = np.empty((last - first, K))
-    outcome[1] = _score(examples, i, w, complete, emissions, transitions)
+    emissions, transitions = _score(examples, i, w, complete, outcome)
+    gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
     add_costs(examples, i, gamma, emissions)
     sequences, _ = k_best(emissions, transitions, k)
-    gold = examples.completions[first:last]
     places = scratch_table(difference_size(examples, i))
     starts[0] = 0
     for m in range(len(sequences)):
@@ -120,16 +116,12 @@ def expect(
     """See ``Structure.expect``: forward-backward."""
     if not is_annotated(examples, i):
         return NOTHING_TO_LEARN
-    first, last = examples.token_starts[i], examples.token_starts[i + 1]
-    K = examples.legality.shape[1]
-    transitions = np.empty((K + 2, K))
-    emissions = np.empty((last - first, K))
-    outcome[1] = _score(examples, i, w, complete, emissions, transitions)
-    gold = examples.completions[first:last]
+    emissions, transitions = _score(examples, i, w, complete, outcome)
+    gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
     right = path_score(emissions, transitions, gold)
     add_costs(examples, i, gamma, emissions)
-    labels = np.empty((last - first, K))
-    pairs = np.empty((K, K))
+    labels = np.empty(emissions.shape)
+    pairs = np.empty((emissions.shape[1], emissions.shape[1]))
     outcome[0] = marginals(beta * emissions, beta * transitions, labels, pairs) / beta - right
     return expected_difference(examples, i, gold, labels, pairs, indices, values)
 
@@ -137,20 +129,11 @@ def expect(
 @kernel
 def complete_gold(examples: Examples, w: Floats, changed: Flags) -> None:
     """See ``Structure.complete_gold``."""
-    K = examples.legality.shape[1]
-    transitions = np.empty((K + 2, K))
-    transition_scores(w, examples.legality, transitions)
+    outcome = np.empty(2)
     for i in range(len(changed)):
-        first, last = examples.token_starts[i], examples.token_starts[i + 1]
-        emissions = np.zeros((last - first, K))
-        if not is_annotated(examples, i) or not restrict_to_gold(examples, i, emissions):
-            continue
-        emission_scores(examples, i, w, emissions)
-        restrict_to_gold(examples, i, emissions)
-        y = np.empty(last - first, dtype=np.int64)
-        viterbi(emissions, transitions, y)
-        changed[i] = not np.array_equal(y, examples.completions[first:last])
-        examples.completions[first:last] = y
+        if is_annotated(examples, i) and is_partial(examples, i):
+            _score(examples, i, w, True, outcome)
+            changed[i] = outcome[1] > 0
 
 
 #: Chains, as solvers see them.

@@ -122,18 +122,24 @@ def is_annotated(examples: Examples, i: int) -> bool:
 
 
 @kernel
-def restrict_to_gold(examples: Examples, i: int, emissions: Floats) -> bool:
-    """Forbid what the gold label sets do not allow; return whether they leave a choice."""
+def is_partial(examples: Examples, i: int) -> bool:
+    """Whether gold leaves a choice at some token of example i."""
+    K = examples.legality.shape[1]
+    for t in range(examples.token_starts[i], examples.token_starts[i + 1]):
+        if examples.gold[t] >= K:
+            return True
+    return False
+
+
+@kernel
+def restrict_to_gold(examples: Examples, i: int, emissions: Floats) -> None:
+    """Forbid what the gold label sets do not allow."""
     first = examples.token_starts[i]
-    choice = False
-    K = emissions.shape[1]
     for t in range(emissions.shape[0]):
         allowed = examples.label_sets[examples.gold[first + t]]
-        choice |= examples.gold[first + t] >= K
-        for k in range(K):
+        for k in range(emissions.shape[1]):
             if not allowed[k]:
                 emissions[t, k] = -np.inf
-    return choice
 
 
 @kernel

@@ -178,18 +178,14 @@ class DependencyParser(LinearPipe):
         """How sure the model is of the head of each token: float64 [tokens].
 
         The margin between the best tree of the sentence and the best one in which the token
-        has another head, in units of the model's scores: comparable within a model, not
-        calibrated. 0 for whitespace; infinite where every tree has the arc. Arcs that the
-        Doc has already are not taken into account.
+        has another head, among the arcs that the pruner leaves, in units of the model's
+        scores: comparable within a model, not calibrated. 0 for whitespace; infinite where
+        every such tree has the arc. Arcs that the Doc has already are not taken into account.
         """
         self._require_trainable()
         self._sync()
         nodes = self.model.nodes([doc])
-        heads, _ = self.model.parse(nodes)
-        margins = np.zeros(len(heads))
-        for s, (start, end) in enumerate(pairwise(nodes.starts.tolist())):
-            margins[start : end - 1] = self.model.margins(nodes, s, heads[start : end - 1])
-        return in_place(margins[nodes.words], nodes.tokens, fill=0.0)
+        return in_place(self.model.margins(nodes), nodes.tokens, fill=0.0)
 
     def explain(self, doc: Doc, token: int | Token) -> Explanation:
         """Why a token gets its head, and not the next best: a table that adds up.

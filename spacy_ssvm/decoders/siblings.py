@@ -11,7 +11,12 @@ minus infinity have pairs. Those of an arc (h, m) lie together:
                                     which the arc (h, s) is allowed
 
 The one dependent of the root has no sibling. Exact, O(n^3) [McDonald & Pereira 2006].
+
+    siblings                the best tree
+    sibling_max_marginals   for each arc, the score of the best tree with it
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,19 +61,27 @@ def _best_sibling(
     return best, sibling
 
 
+class Spans(NamedTuple):
+    """The best scores of parts of trees, and how they come about: [n + 1, n + 1] each."""
+
+    complete: Floats  #: by head and other end
+    incomplete: Floats  #: by head and outermost dependent
+    joint: Floats  #: of two neighbouring dependents of one head, both ways
+    inner: Ints  #: the best sibling of an arc; the head for none
+    split: Ints  #: where the words of two siblings meet, by the first and the second
+    outer: Ints  #: the outermost dependent of a complete span
+
+
 @kernel
-def siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) -> float:
-    """Fill heads with the best tree; return its score."""
-    N = len(heads)
-    chain_heads(heads)
-    if N == 1:
-        return 0.0
-    complete = np.full((N, N), -np.inf)  # [head, other end]
-    incomplete = np.full((N, N), -np.inf)  # [head, outermost dependent]
-    joint = np.full((N, N), -np.inf)  # two neighbouring dependents of one head, both ways
-    inner = np.zeros((N, N), dtype=np.int64)  # the best sibling of an arc; the head for none
-    split = np.zeros((N, N), dtype=np.int64)  # where two siblings' words meet
-    outer = np.zeros((N, N), dtype=np.int64)  # the outermost dependent of a complete span
+def _inside(scores: Floats, starts: Ints, pairs: Floats) -> Spans:
+    """All spans, from the narrowest to the widest."""
+    N = len(scores)
+    complete = np.full((N, N), -np.inf)
+    incomplete = np.full((N, N), -np.inf)
+    joint = np.full((N, N), -np.inf)
+    inner = np.zeros((N, N), dtype=np.int64)
+    split = np.zeros((N, N), dtype=np.int64)
+    outer = np.zeros((N, N), dtype=np.int64)
     for i in range(1, N):
         complete[i, i] = 0.0
     for width in range(1, N - 1):
@@ -103,10 +116,22 @@ def siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) -> float:
                         best = total
                         outer[h, m] = d
                 complete[h, m] = best
+    return Spans(complete, incomplete, joint, inner, split, outer)
+
+
+@kernel
+def siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) -> float:
+    """Fill heads with the best tree; return its score."""
+    N = len(heads)
+    chain_heads(heads)
+    if N == 1:
+        return 0.0
+    spans = _inside(scores, starts, pairs)
     best, root = -np.inf, 0
     for r in range(1, N):
         if scores[0, r] > -np.inf:
-            total = complete[r, 1] + complete[r, N - 1] + scores[0, r] + pairs[starts[0, r]]
+            total = spans.complete[r, 1] + spans.complete[r, N - 1]
+            total += scores[0, r] + pairs[starts[0, r]]
             if total > best:
                 best, root = total, r
     if root == 0:
@@ -122,19 +147,73 @@ def siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) -> float:
         if h == e:
             continue
         step = 1 if e > h else -1
-        m = outer[h, e]
+        m = spans.outer[h, e]
         stack[size] = m, e
         size += 1
         while True:
             heads[m] = h
-            s = inner[h, m]
+            s = spans.inner[h, m]
             if s == h:
                 stack[size] = m, h + step
                 size += 1
                 break
-            k = split[min(s, m), max(s, m)]
+            k = spans.split[min(s, m), max(s, m)]
             stack[size] = min(s, m), k
             stack[size + 1] = max(s, m), k + 1
             size += 2
             m = s
     return best
+
+
+@kernel
+def sibling_max_marginals(scores: Floats, starts: Ints, pairs: Floats, best: Floats) -> float:
+    """Write the score of the best tree with each arc; return the best of all.
+
+    best: float64 [n + 1, n + 1], minus infinity where no tree has the arc.
+    What is outside a span is the best of all that uses it, from the widest to the narrowest.
+    """
+    N = len(scores)
+    best[:] = -np.inf
+    if N == 1:
+        return 0.0
+    complete, incomplete, joint, _, _, _ = _inside(scores, starts, pairs)
+    outside = np.full((N, N), -np.inf)  # of complete spans
+    outside_arc = np.full((N, N), -np.inf)  # of incomplete spans
+    outside_joint = np.full((N, N), -np.inf)
+    for r in range(1, N):
+        if scores[0, r] > -np.inf:
+            at_root = scores[0, r] + pairs[starts[0, r]]
+            left, right = complete[r, 1], complete[r, N - 1]
+            best[0, r] = at_root + left + right
+            outside[r, 1] = max(outside[r, 1], at_root + right)
+            outside[r, N - 1] = max(outside[r, N - 1], at_root + left)
+    for width in range(N - 2, 0, -1):
+        for i in range(1, N - width):
+            j = i + width
+            for h, m in ((i, j), (j, i)):
+                step = 1 if m > h else -1
+                rest = outside[h, m]
+                for d in range(h + step, m + step, step):
+                    outside_arc[h, d] = max(outside_arc[h, d], rest + complete[d, m])
+                    outside[d, m] = max(outside[d, m], rest + incomplete[h, d])
+                if scores[h, m] == -np.inf:
+                    continue
+                best[h, m] = incomplete[h, m] + outside_arc[h, m]
+                rest = outside_arc[h, m] + scores[h, m]
+                slot = starts[h, m]
+                near = h + step
+                outside[m, near] = max(outside[m, near], rest + pairs[slot])
+                for s in range(near, m, step):
+                    if scores[h, s] > -np.inf:
+                        slot += 1
+                        with_pair = rest + pairs[slot]
+                        total = with_pair + joint[s, m]
+                        outside_arc[h, s] = max(outside_arc[h, s], total)
+                        low, high = min(s, m), max(s, m)
+                        total = with_pair + incomplete[h, s]
+                        outside_joint[low, high] = max(outside_joint[low, high], total)
+            rest = outside_joint[i, j]
+            for k in range(i, j):
+                outside[i, k] = max(outside[i, k], rest + complete[j, k + 1])
+                outside[j, k + 1] = max(outside[j, k + 1], rest + complete[i, k])
+    return float(best[0].max())

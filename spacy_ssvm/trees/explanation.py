@@ -25,7 +25,7 @@ def explain_arc(model: ParserModel, doc: Any, i: int) -> Explanation:
     The best tree is set against the best one in which the token has another head. Raises
     ValueError for whitespace, and where no tree has another head for the token.
     """
-    nodes = model.nodes([doc])
+    nodes = model.pieces(model.nodes([doc]))
     place = int(np.searchsorted(nodes.tokens.positions, i))
     if place == len(nodes.tokens.positions) or nodes.tokens.positions[place] != i:
         raise ValueError(f"token {i} is whitespace: it is no part of the tree")

@@ -9,6 +9,7 @@ are a label sequence. Sources: McDonald, Crammer & Pereira 2005; McDonald, Lerma
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,8 +110,12 @@ class ParserModel:
             self.projective,
         )
         self.pruner_arcs = compile_arc_templates(self.pruner_templates, read)
-        self.label_model = LabelModel(as_chain_templates(self.label_templates))
-        self.label_model.define(self.label_model.templates, labels, resources, legality)
+        self.label_model = LabelModel(
+            as_chain_templates(self.label_templates),
+            labels=tuple(labels),
+            resources=resources,
+            legality=legality,
+        )
         self.columns = compile_columns(self.label_model.reader.names, read)
         self.set_weights(
             np.zeros(self.features.size + 1, dtype=np.float32),
@@ -153,38 +158,53 @@ class ParserModel:
 
     def nodes(self, docs: Sequence[Any]) -> Nodes:
         """The words of Docs as nodes."""
-        tokens = self.reader.read(docs)
-        sentences = len(tokens.sentence_starts) - 1
-        starts = tokens.sentence_starts + 2 * np.arange(sentences + 1)
-        shape = int(starts[-1]), tokens.attributes.shape[1]
-        attributes = np.empty(shape, dtype=np.uint64)
-        lay_out_nodes(tokens.attributes, tokens.sentence_starts, attributes)
-        sizes = np.diff(tokens.sentence_starts)
-        words = np.arange(len(tokens.positions)) + 1 + 2 * np.repeat(np.arange(sentences), sizes)
-        return Nodes(tokens, attributes, starts, words)
+        return _as_nodes(self.reader.read(docs))
+
+    def pieces(self, nodes: Nodes) -> Nodes:
+        """The same words as nodes, each sentence cut into pieces of at most max_length words."""
+        starts = nodes.tokens.sentence_starts
+        if np.diff(starts).max(initial=0) <= self.max_length:
+            return nodes
+        counts = -(-np.diff(starts) // self.max_length)
+        first_pieces = np.concatenate([[0], np.cumsum(counts)])
+        within = np.arange(first_pieces[-1]) - np.repeat(first_pieces[:-1], counts)
+        cut = np.repeat(starts[:-1], counts) + within * self.max_length
+        return _as_nodes(
+            nodes.tokens._replace(
+                sentence_starts=np.append(cut, starts[-1]),
+                doc_sentences=first_pieces[nodes.tokens.doc_sentences],
+            )
+        )
 
     def parse(
         self, nodes: Nodes, given_heads: Ints | None = None, given_labels: Ints | None = None
     ) -> tuple[Ints, Ints]:
         """The best trees.
 
+        Sentences of more than max_length words are parsed in ``pieces``, whose roots depend on
+        the root of the first; heads that are given across pieces are left out.
+
         given_heads: int64 [nodes], heads that trees must have, as nodes of the sentence, -1
             for none. given_labels: int64 [nodes], labels they must have, -1 for none.
         Returns heads (int64 [nodes], -1 for the root and the node behind the words), labels
         (int64 [nodes], the same).
         """
-        given = np.full(len(nodes.attributes), -1, dtype=np.int64)
-        heads = np.empty(len(nodes.attributes), dtype=np.int64)
+        pieces = self.pieces(nodes)
+        given = np.full(len(pieces.attributes), -1, dtype=np.int64)
+        if given_heads is not None:
+            given[pieces.words] = _moved(given_heads, nodes, pieces)
+        heads = np.empty(len(pieces.attributes), dtype=np.int64)
         parse_sentences(
             self.features,
             self.pruner(self.pruner_weights),
             self.weights,
-            nodes.attributes,
-            nodes.starts,
-            given if given_heads is None else given_heads,
-            self.max_length,
+            pieces.attributes,
+            pieces.starts,
+            given,
             heads,
         )
+        if pieces is not nodes:
+            heads = _join(heads, pieces, nodes)
         arcs, arc_nodes, _ = self.arc_table(nodes, heads)
         preset = None if given_labels is None else given_labels[arc_nodes]
         labels = np.full(len(heads), -1, dtype=np.int64)
@@ -222,18 +242,21 @@ class ParserModel:
         )
         return arcs, arc_nodes, sentences
 
-    def margins(self, nodes: Nodes, sentence: int, heads: Ints) -> Floats:
+    def margins(self, nodes: Nodes) -> Floats:
         """How much worse the best tree of a sentence is without the arc of each word.
 
-        heads: int64 [n + 1], the best tree. Returns float64 [n + 1]; the root gets 0.
+        Returns float64 [words]. Longer sentences than max_length count as their ``pieces``.
         """
-        start, end = nodes.starts[sentence : sentence + 2]
+        pieces = self.pieces(nodes)
+        heads, _ = self.parse(pieces)
         margins = np.zeros(len(heads))
-        given = np.full(len(heads), -1, dtype=np.int64)
         pruner = self.pruner(self.pruner_weights)
-        of_sentence = nodes.attributes[start:end]
-        arc_margins(self.features, pruner, self.weights, of_sentence, given, heads, margins)
-        return margins
+        for start, end in pairwise(pieces.starts.tolist()):
+            of_sentence, inner = pieces.attributes[start:end], slice(start, end - 1)
+            arc_margins(
+                self.features, pruner, self.weights, of_sentence, heads[inner], margins[inner]
+            )
+        return margins[pieces.words]
 
     # Saving and loading
 
@@ -283,25 +306,68 @@ class ParserModel:
         return arrays | {"arc_weights": self.weights, "pruner_weights": self.pruner_weights}
 
     def _load(self, header: storage.Header, arrays: storage.Arrays) -> None:
-        self.hash_bits = header["hash_bits"]
-        self.pruner_templates = tuple(map(ArcTemplate.parse, header["pruner_templates"]))
-        self.label_templates = tuple(
+        # Whatever may be missing is read before anything is changed.
+        templates = tuple(map(ArcTemplate.parse, header["templates"]))
+        pruner_templates = tuple(map(ArcTemplate.parse, header["pruner_templates"]))
+        label_templates = tuple(
             ArcTemplate.parse(text, LABEL_ROLES) for text in header["label_templates"]
         )
-        of_labels = {name: arrays[f"{_LABELS}{name}"] for name in ARRAYS}
-        self.label_model.load(header["labels"], of_labels)
-        loaded = self.label_model
-        self.define(map(ArcTemplate.parse, header["templates"]), loaded.labels, loaded.resources)
+        hash_bits = header["hash_bits"]
+        trace = None if header["trace"] is None else Trace(**header["trace"])
+        labels = LabelModel(())
+        labels.load(header["labels"], {name: arrays[f"{_LABELS}{name}"] for name in ARRAYS})
+        self.hash_bits = hash_bits
+        self.pruner_templates = pruner_templates
+        self.label_templates = label_templates
+        self.define(templates, labels.labels, labels.resources)
         self.label_model.set_weights(
-            loaded.table, loaded.weights, loaded.template_rows, loaded.trace
+            labels.table, labels.weights, labels.template_rows, labels.trace
         )
-        trace = header["trace"]
         # Weights are met at random: copied, they lie in large pages of memory.
-        self.set_weights(
-            arrays["arc_weights"].copy(),
-            arrays["pruner_weights"].copy(),
-            None if trace is None else Trace(**trace),
-        )
+        self.set_weights(arrays["arc_weights"].copy(), arrays["pruner_weights"].copy(), trace)
+
+
+def _as_nodes(tokens: TokenTable) -> Nodes:
+    """The words of a table as nodes."""
+    sentences = len(tokens.sentence_starts) - 1
+    starts = tokens.sentence_starts + 2 * np.arange(sentences + 1)
+    attributes = np.empty((int(starts[-1]), tokens.attributes.shape[1]), dtype=np.uint64)
+    lay_out_nodes(tokens.attributes, tokens.sentence_starts, attributes)
+    sizes = np.diff(tokens.sentence_starts)
+    words = np.arange(len(tokens.positions)) + 1 + 2 * np.repeat(np.arange(sentences), sizes)
+    return Nodes(tokens, attributes, starts, words)
+
+
+def _roots(nodes: Nodes) -> Ints:
+    """The root of the sentence of each word: int64 [words], nodes."""
+    return np.repeat(nodes.starts[:-1], np.diff(nodes.tokens.sentence_starts))
+
+
+def _moved(heads: Ints, nodes: Nodes, others: Nodes) -> Ints:
+    """Heads of nodes of sentences as those of other sentences with the same words.
+
+    heads: int64 [nodes], -1 for none. Returns int64 [words]; heads in another sentence are
+    none.
+    """
+    of_words = heads[nodes.words]
+    is_word = of_words > 0
+    head_nodes = np.where(is_word, _roots(nodes) + of_words, nodes.words)
+    moved = others.words[np.searchsorted(nodes.words, head_nodes)] - _roots(others)
+    sizes = np.repeat(np.diff(others.starts), np.diff(others.tokens.sentence_starts))
+    inside = (moved > 0) & (moved < sizes - 1)
+    return np.where(is_word, np.where(inside, moved, -1), of_words)
+
+
+def _join(heads: Ints, pieces: Nodes, nodes: Nodes) -> Ints:
+    """The heads of sentences by those of their pieces: int64 [nodes]."""
+    joined = np.full(len(nodes.attributes), -1, dtype=np.int64)
+    joined[nodes.words] = _moved(heads, pieces, nodes)
+    roots = nodes.words[joined[nodes.words] == 0]
+    sentences = np.searchsorted(nodes.starts, roots, side="right") - 1
+    _, first = np.unique(sentences, return_index=True)
+    of_first = np.repeat(roots[first], np.diff(np.append(first, len(roots))))
+    joined[roots] = np.where(roots == of_first, 0, of_first - nodes.starts[sentences])
+    return joined
 
 
 def _from_bytes(settings: dict[str, Any], data: bytes) -> ParserModel:

@@ -5,24 +5,22 @@ import numpy as np
 from spacy_ssvm._jit import Flags, Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.decoders.tree import chu_liu_edmonds
 from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals, projective_marginals
-from spacy_ssvm.features.arcs import make_sides
+from spacy_ssvm.features.arcs import Sides, make_sides
 from spacy_ssvm.structure import NOTHING_TO_LEARN, Structure
 from spacy_ssvm.trees.examples import TreeExamples, TreeExamplesType
-from spacy_ssvm.trees.scores import (
-    arc_scores,
-    decode,
-    difference,
-    likely_arcs,
-    weighted_features,
-)
+from spacy_ssvm.trees.scores import decode, difference, score_arcs, weighted_features
 
 _PRUNED = -1e6  # the score of an arc that the pruner has left out
 
 
 @kernel
-def is_annotated(heads: Ints) -> bool:
-    """Whether any word has a gold head."""
-    return bool(heads[1:].max() >= 0)
+def _gold(examples: TreeExamples, i: int) -> Ints:
+    """The gold heads of example i; none where there is nothing to learn from them."""
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    heads = examples.heads[start : end - 1]
+    if len(heads) < 2 or heads[1:].max() < 0:
+        return heads[:0]
+    return heads
 
 
 @kernel
@@ -45,15 +43,23 @@ def complete_heads(scores: Floats, heads: Ints, completion: Ints) -> bool:
 
 
 @kernel
-def _arcs_to_score(examples: TreeExamples, start: int, end: int, heads: Ints) -> Flags:
-    """The arcs that the pruner allows, and those that are gold."""
-    N = len(heads)
-    allowed = np.empty((N, N), dtype=np.bool_)
-    likely_arcs(examples.pruner, examples.attributes, start, end, allowed)
-    for m in range(1, N):
-        if heads[m] >= 0:
-            allowed[heads[m], m] = True
-    return allowed
+def _score(
+    examples: TreeExamples, i: int, w: Floats, complete: bool, outcome: Floats
+) -> tuple[Sides, Floats]:
+    """The sides of example i and the scores of its arcs, gold ones among them.
+
+    Completes partial gold, see ``structure.py``.
+    """
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    heads = examples.heads[start : end - 1]
+    sides, scores = score_arcs(
+        examples.features, examples.pruner, w, examples.attributes, start, end, heads
+    )
+    outcome[1] = 0.0
+    completion = examples.completions[start : end - 1]
+    if heads[1:].min() < 0 and (complete or completion[1:].min() < 0):
+        outcome[1] = complete_heads(scores, heads, completion)
+    return sides, scores
 
 
 @kernel
@@ -78,22 +84,14 @@ def find_violator(
     outcome: Floats,
 ) -> int:
     """See ``Structure.find_violator``."""
-    start, end = examples.node_starts[i], examples.node_starts[i + 1]
-    N = end - start - 1
-    heads = examples.heads[start : start + N]
-    if N < 2 or not is_annotated(heads):
+    heads = _gold(examples, i)
+    N = len(heads)
+    if N == 0:
         return NOTHING_TO_LEARN
     features = examples.features
-    gold = examples.completions[start : start + N]
-    partial = heads[1:].min() < 0
-    allowed = _arcs_to_score(examples, start, end, heads)
-    sides = make_sides(features.arcs, examples.attributes, start, end)
+    sides, scores = _score(examples, i, w, complete, outcome)
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
     pair_sides = make_sides(features.pairs, examples.attributes, start, end)
-    scores = np.empty((N, N))
-    arc_scores(features.arcs, sides, features.size, w, allowed, scores)
-    outcome[1] = 0.0
-    if partial and (complete or gold[1:].min() < 0):
-        outcome[1] = complete_heads(scores, heads, gold)
     _add_costs(heads, gamma, scores)
     y = np.empty(N, dtype=np.int64)
     decode(features, pair_sides, w, scores, y)
@@ -101,6 +99,7 @@ def find_violator(
     for m in range(1, N):
         if heads[m] >= 0 and y[m] != heads[m]:
             outcome[0] += 1.0
+    gold = examples.completions[start : end - 1]
     return difference(features, sides, pair_sides, gold, y, indices, values)
 
 
@@ -123,19 +122,13 @@ def expect(
     features = examples.features
     if len(features.pairs.head.seeds) > 0:
         raise ValueError("trees with siblings have no probabilities: set order = 1")
-    start, end = examples.node_starts[i], examples.node_starts[i + 1]
-    N = end - start - 1
-    heads = examples.heads[start : start + N]
-    if N < 2 or not is_annotated(heads):
+    heads = _gold(examples, i)
+    N = len(heads)
+    if N == 0:
         return NOTHING_TO_LEARN
+    sides, scores = _score(examples, i, w, complete, outcome)
+    start = examples.node_starts[i]
     gold = examples.completions[start : start + N]
-    allowed = _arcs_to_score(examples, start, end, heads)
-    sides = make_sides(features.arcs, examples.attributes, start, end)
-    scores = np.empty((N, N))
-    arc_scores(features.arcs, sides, features.size, w, allowed, scores)
-    outcome[1] = 0.0
-    if heads[1:].min() < 0 and (complete or gold[1:].min() < 0):
-        outcome[1] = complete_heads(scores, heads, gold)
     right = 0.0
     for m in range(1, N):
         right += scores[gold[m], m]
@@ -154,19 +147,12 @@ def expect(
 @kernel
 def complete_gold(examples: TreeExamples, w: Floats, changed: Flags) -> None:
     """See ``Structure.complete_gold``."""
-    features = examples.features
+    outcome = np.empty(2)
     for i in range(len(changed)):
-        start, end = examples.node_starts[i], examples.node_starts[i + 1]
-        N = end - start - 1
-        heads = examples.heads[start : start + N]
-        if N < 2 or not is_annotated(heads) or heads[1:].min() >= 0:
-            continue
-        allowed = np.empty((N, N), dtype=np.bool_)
-        likely_arcs(examples.pruner, examples.attributes, start, end, allowed)
-        sides = make_sides(features.arcs, examples.attributes, start, end)
-        scores = np.empty((N, N))
-        arc_scores(features.arcs, sides, features.size, w, allowed, scores)
-        changed[i] = complete_heads(scores, heads, examples.completions[start : start + N])
+        heads = _gold(examples, i)
+        if len(heads) and heads[1:].min() < 0:
+            _score(examples, i, w, True, outcome)
+            changed[i] = outcome[1] > 0
 
 
 #: Trees, as solvers see them.

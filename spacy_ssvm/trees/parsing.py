@@ -11,7 +11,7 @@ from spacy_ssvm.decoders.tree import chu_liu_edmonds
 from spacy_ssvm.features.arcs import make_sides
 from spacy_ssvm.features.labels import Columns, fill_arc_columns, order_dependents
 from spacy_ssvm.trees.examples import ArcFeatures, Pruner
-from spacy_ssvm.trees.scores import arc_scores, decode, likely_arcs
+from spacy_ssvm.trees.scores import best_with_each_arc, decode, score_arcs
 
 _ROOT = np.uint64(0x8EBC6AF09C88C6E3)  # the value of all attributes of the root
 _BEHIND = np.uint64(0x589965CC75374CC3)  # and of the node behind the words
@@ -42,23 +42,6 @@ def _allow_only(given: Ints, scores: Floats) -> bool:
 
 
 @kernel
-def _score_sentence(
-    features: ArcFeatures, pruner: Pruner, weights: AnyWeights, nodes: Keys, given: Ints
-) -> Floats:
-    """The score table of one sentence: float64 [n + 1, n + 1], for the arcs that are allowed."""
-    N = len(given)
-    allowed = np.empty((N, N), dtype=np.bool_)
-    likely_arcs(pruner, nodes, 0, N + 1, allowed)
-    for m in range(1, N):
-        if given[m] >= 0:
-            allowed[given[m], m] = True
-    sides = make_sides(features.arcs, nodes, 0, N + 1)
-    scores = np.empty((N, N))
-    arc_scores(features.arcs, sides, features.size, weights, allowed, scores)
-    return scores
-
-
-@kernel
 def parse_sentence(
     features: ArcFeatures,
     pruner: Pruner,
@@ -73,7 +56,7 @@ def parse_sentence(
     tree has them, the best other one is taken; where none at all has, they are left out.
     """
     N = len(heads)
-    scores = _score_sentence(features, pruner, weights, nodes, given)
+    _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, given)
     free = scores.copy()
     restricted = _allow_only(given, scores)
     sides = make_sides(features.pairs, nodes, 0, N + 1)
@@ -93,47 +76,14 @@ def parse_sentences(
     nodes: Keys,
     node_starts: Ints,
     given: Ints,
-    max_length: int,
     heads: Ints,
 ) -> None:
-    """Fill heads (int64 [nodes]) with the best trees; the root and the last node get -1.
-
-    A sentence of more than max_length words is parsed in pieces of that length, whose roots
-    depend on the root of the first.
-    """
+    """Fill heads (int64 [nodes]) with the best trees; the root and the last node get -1."""
+    heads[:] = -1
     for s in range(len(node_starts) - 1):
         start, end = node_starts[s], node_starts[s + 1]
-        n = end - start - 2
-        heads[start] = -1
-        heads[end - 1] = -1
-        if n <= max_length:
-            parse_sentence(
-                features,
-                pruner,
-                weights,
-                nodes[start:end],
-                given[start : end - 1],
-                heads[start : end - 1],
-            )
-            continue
-        top = 0
-        for first in range(1, n + 1, max_length):
-            last = min(first + max_length, n + 1)
-            piece = np.empty((last - first + 2, nodes.shape[1]), dtype=np.uint64)
-            piece[0] = nodes[start]
-            piece[1:-1] = nodes[start + first : start + last]
-            piece[-1] = nodes[end - 1]
-            given_here = np.full(last - first + 1, -1, dtype=np.int64)
-            for m in range(first, last):
-                if first <= given[start + m] < last:
-                    given_here[m - first + 1] = given[start + m] - first + 1
-            found = np.empty(last - first + 1, dtype=np.int64)
-            parse_sentence(features, pruner, weights, piece, given_here, found)
-            for m in range(first, last):
-                head = found[m - first + 1]
-                heads[start + m] = head + first - 1 if head > 0 else top
-                if head == 0 and top == 0:
-                    top = m
+        of_sentence, found = given[start : end - 1], heads[start : end - 1]
+        parse_sentence(features, pruner, weights, nodes[start:end], of_sentence, found)
 
 
 @kernel
@@ -183,7 +133,6 @@ def arc_margins(
     pruner: Pruner,
     weights: AnyWeights,
     nodes: Keys,
-    given: Ints,
     heads: Ints,
     margins: Floats,
 ) -> None:
@@ -192,15 +141,22 @@ def arc_margins(
     heads: the best tree. Infinite where every tree has the arc.
     """
     N = len(heads)
-    scores = _score_sentence(features, pruner, weights, nodes, given)
-    _allow_only(given, scores)
-    sides = make_sides(features.pairs, nodes, 0, N + 1)
+    given = np.full(N, -1, dtype=np.int64)
+    _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, given)
+    if features.projective:
+        sides = make_sides(features.pairs, nodes, 0, N + 1)
+        best_with = np.empty((N, N))
+        best = best_with_each_arc(features, sides, weights, scores, best_with)
+        for m in range(1, N):
+            best_with[heads[m], m] = -np.inf
+            margins[m] = best - best_with[:, m].max()
+        return
     other = np.empty(N, dtype=np.int64)
-    best = decode(features, sides, weights, scores, other)
+    best = chu_liu_edmonds(scores, other)
     for m in range(1, N):
         score = scores[heads[m], m]
         scores[heads[m], m] = -np.inf
-        margins[m] = best - decode(features, sides, weights, scores, other)
+        margins[m] = best - chu_liu_edmonds(scores, other)
         scores[heads[m], m] = score
 
 
@@ -213,8 +169,8 @@ def best_trees(
     Returns their scores.
     """
     N = heads.shape[1]
-    free = np.full(N, -1, dtype=np.int64)
-    scores = _score_sentence(features, pruner, weights, nodes, free)
+    given = np.full(N, -1, dtype=np.int64)
+    _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, given)
     sides = make_sides(features.pairs, nodes, 0, N + 1)
     best = decode(features, sides, weights, scores, heads[0])
     scores[heads[0, m], m] = -np.inf

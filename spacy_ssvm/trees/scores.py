@@ -3,7 +3,7 @@
 import numpy as np
 
 from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, Rows, Weights, kernel
-from spacy_ssvm.decoders.siblings import number_pairs, siblings
+from spacy_ssvm.decoders.siblings import number_pairs, sibling_max_marginals, siblings
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
 from spacy_ssvm.decoders.tree_marginals import max_marginals
 from spacy_ssvm.features.arcs import (
@@ -120,6 +120,32 @@ def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, allowed:
 
 
 @kernel
+def score_arcs(
+    features: ArcFeatures,
+    pruner: Pruner,
+    weights: AnyWeights,
+    attributes: Keys,
+    start: int,
+    end: int,
+    given: Ints,
+) -> tuple[Sides, Floats]:
+    """The sides of the sentence whose nodes are rows start to end, and the scores of its arcs.
+
+    given: int64 [n + 1], heads whose arcs are scored whatever the pruner says; -1 for none.
+    """
+    N = len(given)
+    allowed = np.empty((N, N), dtype=np.bool_)
+    likely_arcs(pruner, attributes, start, end, allowed)
+    for m in range(1, N):
+        if given[m] >= 0:
+            allowed[given[m], m] = True
+    sides = make_sides(features.arcs, attributes, start, end)
+    scores = np.empty((N, N))
+    arc_scores(features.arcs, sides, features.size, weights, allowed, scores)
+    return sides, scores
+
+
+@kernel
 def pair_scores(
     features: ArcFeatures, sides: Sides, weights: AnyWeights, scores: Floats, starts: Ints
 ) -> Floats:
@@ -159,6 +185,18 @@ def decode(
     starts = np.empty(scores.shape, dtype=np.int64)
     pairs = pair_scores(features, pair_sides, weights, scores, starts)
     return siblings(scores, starts, pairs, heads)
+
+
+@kernel
+def best_with_each_arc(
+    features: ArcFeatures, pair_sides: Sides, weights: AnyWeights, scores: Floats, best: Floats
+) -> float:
+    """Write the score of the best projective tree with each arc; return the best of all."""
+    if len(features.pairs.head.seeds) == 0:
+        return max_marginals(scores, best)
+    starts = np.empty(scores.shape, dtype=np.int64)
+    pairs = pair_scores(features, pair_sides, weights, scores, starts)
+    return sibling_max_marginals(scores, starts, pairs, best)
 
 
 @kernel
