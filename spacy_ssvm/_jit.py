@@ -112,11 +112,11 @@ def _compile(function: Callable[..., Any], signature: Any) -> Any:
 
 
 def _wrapping(function: F) -> F:
-    """Plain Python, with the silent wrap-around of integers that compiled code has."""
+    """Plain Python, as silent as compiled code where integers wrap around or infinities meet."""
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return function(*arguments)
 
     return call  # type: ignore[return-value]

@@ -53,11 +53,13 @@ class Explanation:
             )
             for r in self.reasons
         ]
+        header = ("template", "value", self.label, self.runner_up, "difference")
         table: str = format_table(
             [*rows, ("", "", "", "margin", f"{self.margin:+.3f}")],
-            header=("template", "value", self.label, self.runner_up, "difference"),
+            header=header,
             aligns=("l", "l", "r", "r", "r"),
             divider=True,
+            max_col=max(len(cell) for row in (header, *rows) for cell in row),
         )
         return f"'{self.token}': {self.label}, not {self.runner_up}\n{table}"
 

@@ -273,7 +273,7 @@ def make_parser(
     """Make a dependency parser.
 
     order: 1 scores arcs by themselves; 2 together with the adjacent sibling, which is more
-        accurate and takes about twice the time.
+        accurate and takes about twice the time. Without templates of siblings, 2 is 1.
     projective: whether no two arcs cross. False needs order 1.
     templates: of arcs and siblings, see docs/templates.md; with order 1, those of siblings
         are left out.
@@ -309,8 +309,13 @@ def make_parser(
     check_rows(name, 1, hash_bits)
     check_rows(name, min_count, None)
     arcs = read_arc_templates(name, "templates", templates, ARC_ROLES)
+    if order == 1:
+        arcs = tuple(template for template in arcs if not template.of_siblings)
+        if not arcs:
+            message = "only templates of siblings: add some of arcs, or set order = 2"
+            raise config_error(name, "templates", message)
     model = ParserModel(
-        [template for template in arcs if order == 2 or not template.of_siblings],
+        arcs,
         read_arc_templates(name, "pruner_templates", pruner_templates, ARC_ROLES[:2]),
         read_arc_templates(name, "label_templates", label_templates, LABEL_ROLES),
         projective=projective,

@@ -30,7 +30,8 @@ from spacy_ssvm.features.gazetteers import Gazetteers
 from spacy_ssvm.features.index import Table, empty_slots, find_token_rows
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template
-from spacy_ssvm.objective import SQUARED_HINGE, Loss
+from spacy_ssvm.objective import SQUARED_HINGE, Loss, Objective, evaluate
+from spacy_ssvm.structure import AnyProblem
 
 #: The saved arrays with their types.
 ARRAYS: dict[str, type] = {
@@ -62,6 +63,17 @@ class Trace(NamedTuple):
     def loss(self) -> Loss:
         """What was minimized over the examples."""
         return Loss(self.beta, self.gamma, self.squared)
+
+    def objective(self, problem: AnyProblem, w: Floats) -> Objective:
+        """Primal, dual and gap at the weights that the run has left, measured anew."""
+        return evaluate(
+            problem,
+            w,
+            C=self.C,
+            regularizer=self.regularizer,
+            dual=self.dual,
+            loss=self.loss,
+        )
 
 
 class Model:

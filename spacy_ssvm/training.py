@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm._jit import Flags, Floats, Ints
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.chains.scores import CompactWeights, fill_rows, row_sizes
 from spacy_ssvm.features.attributes import TokenTable
 from spacy_ssvm.features.extraction import extract_keys
 from spacy_ssvm.features.index import FeatureIndex, Table, empty_slots, find_rows, insert_all
 from spacy_ssvm.model import Model, Trace
-from spacy_ssvm.objective import Objective, evaluate
+from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Run, Solver
 
@@ -125,12 +125,9 @@ class Training:
 
         Returns None, or the new number of each example (int64 [examples before]).
         """
-        examples = self.problem.number_of_examples
-        if 2 * sum(map(len, self._removed)) <= examples:
+        kept = worth_keeping(self.problem.number_of_examples, self._removed)
+        if kept is None:
             return None
-        kept = np.ones(examples, dtype=bool)
-        for numbers in self._removed:
-            kept[numbers.start : numbers.stop] = False
         numbers_kept = np.flatnonzero(kept)
         self.problem.keep(numbers_kept)
         self.run.keep(numbers_kept)
@@ -187,6 +184,16 @@ class Training:
         return type(None), ()
 
 
+def worth_keeping(examples: int, removed: Sequence[range]) -> Flags | None:
+    """The examples that have not been removed (bool [examples]), once they are the smaller part."""
+    if 2 * sum(map(len, removed)) <= examples:
+        return None
+    kept = np.ones(examples, dtype=bool)
+    for numbers in removed:
+        kept[numbers.start : numbers.stop] = False
+    return kept
+
+
 def trace_of(run: Run, epochs: int) -> Trace:
     """What a run says of itself after so many epochs."""
     return Trace(run.settings.C, run.dual, run.regularizer, epochs, *run.settings.loss)
@@ -214,14 +221,7 @@ def objective(
         legality=legality,
     )
     fresh.add(docs, gold)
-    return evaluate(
-        fresh.problem,
-        fresh.run.w,
-        C=model.trace.C,
-        regularizer=model.trace.regularizer,
-        dual=model.trace.dual,
-        loss=model.trace.loss,
-    )
+    return model.trace.objective(fresh.problem, fresh.run.w)
 
 
 def _hash_bits(model: Model) -> int | None:

@@ -489,6 +489,7 @@ def test_both_orders_learn_the_corpus(order: int) -> None:
         ({"hash_bits": 7}, "hash_bits", "7: must lie between 8 and 28"),
         ({"hash_bits": None}, "hash_bits", ""),
         ({"templates": []}, "templates", "there are no templates"),
+        ({"order": 1, "templates": ["sibling.tag"]}, "templates", "only templates of siblings"),
         ({"templates": ["head.colour"]}, "templates", "there is no attribute 'colour'"),
         ({"templates": ["lower[0]"]}, "templates", "cannot read 'lower[0]'"),
         ({"pruner_templates": ["sibling.tag"]}, "pruner_templates", "cannot read 'sibling.tag'"),
@@ -550,6 +551,26 @@ def test_reasons_add_up_to_the_margins_that_scores_tell(trained: Language) -> No
         assert explanation.runner_up != explanation.label
         assert str(explanation)
     assert parser.explain(doc, doc[0]) == parser.explain(doc, 0) == parser.explain(doc, -len(doc))
+
+
+def test_reasons_and_scores_of_sentences_in_pieces(trained: Language) -> None:
+    nlp = spacy.blank("en")
+    parser: Any = nlp.add_pipe(NAME, config={**PARSER.config, "max_length": 4})
+    nlp.from_bytes(copy_of(trained).to_bytes())
+    doc = blank_doc(nlp, ["The", "dog", "barks", ".", "Dogs", "bark", "at", "cats", "."], [0])
+    margins = [parser.explain(doc, i).margin for i in range(8)]
+    assert parser.scores(doc)[:8].tolist() == pytest.approx(margins, abs=1e-5)
+    assert parser.scores(doc)[8] == np.inf, "a piece of one word"
+
+
+def test_reasons_show_what_lies_between_in_aligned_columns() -> None:
+    nlp = PARSER.trained(templates=["head.lower+between.lower+dependent.lower+distance"])
+    doc = sentences_of(nlp, "The old dog barks .")
+    explanation = parser_of(nlp).explain(doc, 0)
+    assert any("old" in reason.value for reason in explanation.reasons)
+    lines = [line for line in str(explanation).splitlines()[1:] if line]
+    assert len(lines) > 3
+    assert len({len(line) for line in lines}) == 1
 
 
 def test_scores_of_a_single_word_are_infinite(trained: Language) -> None:

@@ -59,14 +59,14 @@ class DependencyParser(LinearPipe):
 
         Raises ValueError, naming the tokens, where the heads of a sentence are no tree.
         """
-        gold = [self._gold_tree(example) for example in examples]
+        numbers = {label: k for k, label in enumerate(self.labels)}
+        gold = [self._gold_tree(example, numbers) for example in examples]
         flaw = find_gold_flaw(self.model, [example.predicted for example in examples], gold)
         if flaw is not None:
             raise ValueError(f"{self.name}: {flaw}")
         return gold
 
-    def _gold_tree(self, example: Example) -> Ints:
-        numbers = {label: k for k, label in enumerate(self.labels)}
+    def _gold_tree(self, example: Example, numbers: dict[str, int]) -> Ints:
         strings = example.reference.vocab.strings
         columns = reference_columns(example, [HEAD, DEP])
         tree = np.full((len(example.predicted), 2), -1, dtype=np.int64)
@@ -166,9 +166,10 @@ class DependencyParser(LinearPipe):
             return
         self._has_warned = True
         warnings.warn(
-            f"{self.name}: a Doc has no sentence boundaries and is parsed as one sentence. Put a "
-            f"component that finds them before it: nlp.add_pipe('ssvm_senter', before="
-            f"'{self.name}'), trained on Docs of several sentences",
+            f"{self.name}: a Doc has no sentence boundaries and is parsed as one sentence. Where "
+            "Docs hold more than one, put a component that finds them before it: "
+            f"nlp.add_pipe('ssvm_senter', before='{self.name}'), trained on Docs of several "
+            "sentences",
             stacklevel=3,
         )
 

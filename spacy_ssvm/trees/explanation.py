@@ -87,7 +87,9 @@ def _value(
             i = int(nodes.tokens.positions[word])
             values.append(str(model.reader.text_value(part.attribute, doc, i)))
     if template.between is not None:
-        values.append("between")
+        between = nodes.tokens.positions[start + min(h, m) : start + max(h, m) - 1].tolist()
+        seen = [str(model.reader.text_value(template.between, doc, i)) for i in between]
+        values.append(", ".join(dict.fromkeys(seen)))
     if template.place is not None:
         values.append("left" if m < h else "right")
     return " + ".join(values)

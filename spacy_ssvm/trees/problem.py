@@ -6,6 +6,7 @@ from spacy_ssvm._jit import Ints, Keys, kernel
 from spacy_ssvm.growing import GrowingArray, taken
 from spacy_ssvm.trees.examples import ArcFeatures, Pruner, TreeExamples
 from spacy_ssvm.trees.oracle import TREES
+from spacy_ssvm.trees.scores import most_rows
 
 
 class TreeProblem:
@@ -35,16 +36,14 @@ class TreeProblem:
     def most_entries(self) -> int:
         """How many entries Phi_i(y) has at most, for any example."""
         nodes = int(np.diff(self._node_starts.array).max(initial=0))
-        arcs, pairs = self.features.arcs, self.features.pairs
-        rows = len(arcs.head.seeds) + nodes * len(arcs.between) + len(pairs.head.seeds)
-        return 2 * nodes * rows
+        features = self.features
+        return 2 * nodes * int(most_rows(features.arcs, nodes) + most_rows(features.pairs, 0))
 
     @property
     def most_expected_entries(self) -> int:
         """How many entries E[phi(x_i, Y)] has at most, for any example."""
         nodes = int(np.diff(self._node_starts.array).max(initial=0))
-        arcs = self.features.arcs
-        rows = len(arcs.head.seeds) + nodes * len(arcs.between)
+        rows = int(most_rows(self.features.arcs, nodes))
         return min(nodes * nodes * rows, self.features.size)
 
     def number_of_weights(self, rows: int) -> int:

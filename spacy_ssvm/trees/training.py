@@ -12,10 +12,10 @@ import numpy as np
 
 from spacy_ssvm._jit import Ints
 from spacy_ssvm.features.arcs import compile_arc_templates
-from spacy_ssvm.objective import Objective, evaluate
+from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Solver
-from spacy_ssvm.training import Training, trace_of
+from spacy_ssvm.training import Training, trace_of, worth_keeping
 from spacy_ssvm.trees.examples import ArcFeatures
 from spacy_ssvm.trees.model import PRUNER_BITS, Nodes, ParserModel
 from spacy_ssvm.trees.problem import TreeProblem, find_flaw
@@ -120,12 +120,9 @@ class TreeTraining:
 
         Returns None, or the new number of each example (int64 [examples before]).
         """
-        examples = self.problem.number_of_examples
-        if 2 * sum(map(len, self._removed)) <= examples:
+        kept = worth_keeping(self.problem.number_of_examples, self._removed)
+        if kept is None:
             return None
-        kept = np.ones(examples, dtype=bool)
-        for numbers in self._removed:
-            kept[numbers.start : numbers.stop] = False
         numbers_kept = np.flatnonzero(kept)
         for problem, run in (
             (self.problem, self.run),
@@ -233,11 +230,4 @@ def objective(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> 
     pruner = model.pruner(model.pruner_weights.astype(np.float64))
     problem = TreeProblem(model.features, pruner, len(model.reader.names))
     problem.append(nodes.attributes, nodes.starts, heads)
-    return evaluate(
-        problem,
-        model.weights.astype(np.float64),
-        C=model.trace.C,
-        regularizer=model.trace.regularizer,
-        dual=model.trace.dual,
-        loss=model.trace.loss,
-    )
+    return model.trace.objective(problem, model.weights.astype(np.float64))
