@@ -17,7 +17,8 @@ from spacy_ssvm.chains.scores import (
     restrict_to_gold,
     transition_scores,
 )
-from spacy_ssvm.decoders.chain import k_best, marginals, viterbi
+from spacy_ssvm.decoders.chain import k_best, viterbi
+from spacy_ssvm.decoders.chain_marginals import marginals
 from spacy_ssvm.sparse import scratch_table
 from spacy_ssvm.structure import NOTHING_TO_LEARN, Structure
 

@@ -94,57 +94,6 @@ def max_marginals(emissions: Floats, transitions: Floats) -> Floats:
 
 
 @kernel
-def marginals(emissions: Floats, transitions: Floats, labels: Floats, pairs: Floats) -> float:
-    """Write probabilities under p(y) ~ exp(score(y)); return the log-partition.
-
-    labels: float64 [n, K], P(y_t = k); pairs: float64 [K, K], the sum over t of
-    P(y_t-1 = j, y_t = k). Of no meaning where the log-partition is minus infinity.
-    """
-    n, K = emissions.shape
-    pairs[:] = 0.0
-    if n == 0:
-        return 0.0
-    forward = np.empty((n, K))  # logarithms: of prefixes that end at t with label k
-    backward = np.empty((n, K))  # and of what follows t, given label k at t
-    steps = np.empty(K)
-    forward[0] = transitions[K] + emissions[0]
-    for t in range(1, n):
-        for k in range(K):
-            for j in range(K):
-                steps[j] = forward[t - 1, j] + transitions[j, k]
-            forward[t, k] = log_sum(steps) + emissions[t, k]
-    backward[n - 1] = transitions[K + 1]
-    for t in range(n - 2, -1, -1):
-        for j in range(K):
-            for k in range(K):
-                steps[k] = transitions[j, k] + emissions[t + 1, k] + backward[t + 1, k]
-            backward[t, j] = log_sum(steps)
-    total = log_sum(forward[n - 1] + backward[n - 1])
-    if total == -np.inf:
-        return total
-    for t in range(n):
-        for k in range(K):
-            labels[t, k] = np.exp(forward[t, k] + backward[t, k] - total)
-            if t > 0:
-                rest = emissions[t, k] + backward[t, k] - total
-                for j in range(K):
-                    pairs[j, k] += np.exp(forward[t - 1, j] + transitions[j, k] + rest)
-    return total
-
-
-@kernel
-def log_sum(scores: Floats) -> float:
-    """The logarithm of the sum of the exponentials."""
-    high = scores.max()
-    if high == -np.inf:
-        return -np.inf
-    total = 0.0
-    for score in scores:
-        total += np.exp(score - high)
-    return float(high + np.log(total))
-
-
-@kernel
 def k_best(emissions: Floats, transitions: Floats, k: int) -> tuple[Ints, Floats]:
     """The k best label sequences, best first.
 
