@@ -143,6 +143,11 @@ class Model:
         self.trace = trace
 
     @property
+    def beta(self) -> float | None:
+        """By which exp(beta score) is a probability; None for a loss that knows of none."""
+        return None if self.trace is None else self.trace.beta
+
+    @property
     def number_of_rows(self) -> int:
         """Rows with at least one weight."""
         return int(np.count_nonzero(np.diff(self.weights.row_starts)))
@@ -172,7 +177,7 @@ class Model:
         self, tokens: TokenTable, preset: Ints | None = None, allowed: Flags | None = None
     ) -> Ints:
         """The best labels of the words of a table, see ``predict``."""
-        given, allowed = self._given(tokens, preset, allowed)
+        given, allowed = self.given_sets(tokens, preset, allowed)
         y = np.empty(len(tokens.positions), dtype=np.int64)
         predict_sentences(
             self.compiled,
@@ -186,7 +191,7 @@ class Model:
         )
         return y
 
-    def _given(
+    def given_sets(
         self, tokens: TokenTable, preset: Ints | None, allowed: Flags | None
     ) -> tuple[Ints, Flags]:
         """The sets of labels of the words, -1 for all, and what they allow."""
@@ -217,7 +222,7 @@ class Model:
             self.weights,
             tokens.attributes,
             tokens.sentence_starts,
-            *self._given(tokens, preset, allowed),
+            *self.given_sets(tokens, preset, allowed),
             sentences,
             y,
             margins,
@@ -337,7 +342,8 @@ def in_place(values: np.ndarray, tokens: TokenTable, *, fill: float) -> np.ndarr
     """Values of the words of a batch at their places among all tokens, else ``fill``."""
     if len(values) == tokens.doc_starts[-1]:
         return values
-    placed = np.full(int(tokens.doc_starts[-1]), fill, dtype=values.dtype)
+    shape = (int(tokens.doc_starts[-1]), *values.shape[1:])
+    placed = np.full(shape, fill, dtype=values.dtype)
     placed[tokens.positions] = values
     return placed
 

@@ -28,6 +28,14 @@ class Tokens(NamedTuple):
     types: Ints  #: int64 [tokens]: number of the type, of any meaning outside of spans
 
 
+class SpanTable(NamedTuple):
+    """Spans, in the order of the text."""
+
+    starts: Ints  #: int64 [spans]: first token
+    ends: Ints  #: int64 [spans]: behind the last token
+    types: Ints  #: int64 [spans]
+
+
 class Scheme:
     """A scheme over span types.
 
@@ -66,6 +74,15 @@ class Scheme:
             legal[K] = ~goes_on
         return np.where(legal, 0.0, -np.inf)
 
+    def neighbours(self, types: Ints) -> tuple[Ints, Ints]:
+        """The labels by which spans of these types would go on, before and after: -1 for none.
+
+        int64 [spans] each. Other labels do not change what the labels of a span make up.
+        """
+        inside = 1 + types * len(self.tags) + self.tags.index("I")
+        none = np.full(len(types), -1, dtype=np.int64)
+        return inside if self.name == "io" else none, none if self.name == "biluo" else inside
+
     def encode(self, spans: Tokens, starts: Flags) -> Ints:
         """The label of each token, -1 where its annotation is missing: int64 [tokens].
 
@@ -90,14 +107,6 @@ class Scheme:
             before = np.append(-1, types[:-1])
             places[(places == INSIDE) & (starts | (before != types))] = BEGIN
         return Tokens(places, types)
-
-
-class SpanTable(NamedTuple):
-    """Spans, in the order of the text."""
-
-    starts: Ints  #: int64 [spans]: first token
-    ends: Ints  #: int64 [spans]: behind the last token
-    types: Ints  #: int64 [spans]
 
 
 def spans_of(tokens: Tokens) -> SpanTable:

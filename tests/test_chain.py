@@ -146,9 +146,7 @@ far_apart = st.sampled_from([0.0, 1.0, -300.0, 300.0, -900.0, 900.0, -np.inf])
 
 
 @checked
-@given(
-    st.one_of(tables(scores=with_infinities, shortest=1), tables(scores=far_apart, shortest=1))
-)
+@given(st.one_of(tables(scores=with_infinities, shortest=1), tables(scores=far_apart, shortest=1)))
 def test_marginals_are_sums_over_the_enumeration(drawn):
     """However far apart scores are, and whatever is forbidden."""
     emissions, transitions = drawn

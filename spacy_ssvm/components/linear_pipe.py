@@ -15,21 +15,25 @@ from spacy import util
 from spacy.attrs import ORTH, SPACY
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Floats, Ints, Keys
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.chains.problem import hamming_costs
 from spacy_ssvm.components.slots import Slots, digest
 from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, of_gazetteer, words_of
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.gazetteers import read_gazetteers
 from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.model import in_place
 from spacy_ssvm.objective import Objective
+from spacy_ssvm.probabilities import label_probabilities
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.training import Training, objective
 
 Costs = dict[str, dict[str, float]]
+Given = tuple[Ints | None, Flags | None]
 
 EVERY = "*"  #: stands for every label in costs
 
@@ -107,6 +111,13 @@ class LinearPipe(TrainablePipe):
     def legality(self) -> Floats | None:
         """Which transitions between the model's labels are legal, see ``Problem``."""
         return None
+
+    def given_labels(self, docs: Sequence[Doc], overwrite: bool) -> Given:
+        """The labels that the analysis of Docs must have, as ``Model.predict`` takes them.
+
+        overwrite: whether what the Docs have already is passed over.
+        """
+        return None, None
 
     # Labels
 
@@ -294,6 +305,42 @@ class LinearPipe(TrainablePipe):
             costs=self._label_costs(),
             legality=self.legality(),
         )
+
+    # Probabilities
+
+    def marginals(self, doc: Doc, *, overwrite: bool | None = None) -> Floats:
+        """The probability of each label at each token: float64 [tokens, K].
+
+        K are the labels of the model, ``self.model.labels``: of spans, those of the scheme.
+        Rows add up to 1; whitespace, which is not analysed, has zeros.
+        overwrite: whether what the Doc has already is passed over; as the component is set by
+            default. Else it is certain: the component's own annotation too, where it has
+            been there before.
+        Raises ValueError where the model's loss knows no probabilities.
+        """
+        self._require_trainable()
+        self._sync()
+        beta = self._require_beta()
+        given = self.given_labels([doc], self._overwrites(overwrite))
+        tokens = self.model.reader.read([doc])
+        found = label_probabilities(self.model, tokens, beta, *given)
+        return in_place(found, tokens, fill=0.0)
+
+    def _overwrites(self, overwrite: bool | None) -> bool:
+        return bool(self.cfg.get("overwrite", True) if overwrite is None else overwrite)
+
+    def _require_beta(self) -> float:
+        """The model's beta. Raises ValueError, naming learners that have one, for none."""
+        beta: float | None = self.model.beta
+        if beta is None:
+            raise ValueError(
+                f"{self.name}: the model knows no probabilities, for they were no part of what "
+                "it was trained by. Train it with a solver of finite beta, such as "
+                '@misc = "spacy_ssvm.DualCoordinateAscent.v1" (a conditional random field) or '
+                '"spacy_ssvm.LBFGS.v1", in '
+                f"[components.{self.name}.solver]; margins are there for every learner"
+            )
+        return beta
 
     def _numbers(self, examples: list[Example], training: Training, slots: Slots) -> Ints:
         """The numbers of the examples in the problem; new and changed ones are compiled."""

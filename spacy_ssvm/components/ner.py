@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_ssvm._jit import Flags, Ints, Keys
-from spacy_ssvm.components.linear_pipe import reference_columns
+from spacy_ssvm.components.linear_pipe import Given, reference_columns
 from spacy_ssvm.components.spans import GoldSpans, SpanPipe
 from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT, OUTSIDE, Tokens
 
@@ -73,13 +73,11 @@ class EntityRecognizer(SpanPipe):
             return [Entities(np.zeros((0, len(_COLUMNS)), dtype=np.uint64), []) for _ in docs]
         self._require_trainable()
         self._sync()
-        size = sum(map(len, docs))
-        present = np.zeros((size, len(_COLUMNS)), dtype=np.uint64)
-        if not self.cfg["overwrite"] and any(doc.has_annotation("ENT_IOB") for doc in docs):
-            present = np.concatenate([doc.to_array(_COLUMNS) for doc in docs])
-        kept = (present[:, 0] == BEGIN) | (present[:, 0] == INSIDE)
-        preset, allowed = self._preset(docs, kept) if kept.any() else (None, None)
-        spans, tokens, words = self.find_spans(docs, preset, allowed)
+        present = self._present(docs, self.cfg["overwrite"])
+        kept = _in_entity(present)
+        spans, tokens, words = self.find_spans(
+            docs, *self.given_labels(docs, self.cfg["overwrite"])
+        )
 
         hashes = np.array([*map(self.vocab.strings.__getitem__, self.labels), 0], dtype=np.uint64)
         columns = np.zeros((len(present), len(_COLUMNS)), dtype=np.uint64)
@@ -106,6 +104,16 @@ class EntityRecognizer(SpanPipe):
                 pairwise(words.doc_starts.tolist()), scores, strict=True
             )
         ]
+
+    def given_labels(self, docs: Sequence[Doc], overwrite: bool) -> Given:
+        kept = _in_entity(self._present(docs, overwrite))
+        return self._preset(docs, kept) if kept.any() else (None, None)
+
+    def _present(self, docs: Sequence[Doc], overwrite: bool) -> Keys:
+        """What the Docs have already: uint64 [tokens, 4], all 0 where it is passed over."""
+        if overwrite or not any(doc.has_annotation("ENT_IOB") for doc in docs):
+            return np.zeros((sum(map(len, docs)), len(_COLUMNS)), dtype=np.uint64)
+        return np.concatenate([doc.to_array(_COLUMNS) for doc in docs])
 
     def _preset(self, docs: Sequence[Doc], kept: np.ndarray) -> tuple[Ints, Flags]:
         """Sets of labels for the tokens around entities that the Docs have.
@@ -147,6 +155,10 @@ class EntityRecognizer(SpanPipe):
                 doc.from_array(attributes, entities.columns)  # type: ignore[arg-type]
             for start, end, score in entities.scores:
                 doc[start:end]._.set(SCORE, score)
+
+
+def _in_entity(columns: Keys) -> Flags:
+    return np.isin(columns[:, 0], [BEGIN, INSIDE])
 
 
 def _hold_back(preset: Ints, doc: Doc, start: int, entity: Span, number: int, before: bool) -> None:

@@ -126,10 +126,7 @@ class DependencyParser(LinearPipe):
         self._sync()
         self._warn_of_missing_boundaries(docs)
         nodes = self.model.nodes(docs)
-        columns = np.concatenate([doc.to_array([HEAD, DEP, SENT_START]) for doc in docs])
-        present = np.zeros(len(columns), dtype=bool)
-        if not self.cfg["overwrite"]:
-            present = columns[:, 1] != 0
+        columns, present = self._present(docs, self.cfg["overwrite"])
         given = self._given(docs, nodes, columns, present) if present.any() else ()
         heads, labels = self.model.parse(nodes, *given)
         values = [self.vocab.strings[name] for name in (*self.labels, WHITESPACE)]
@@ -148,6 +145,11 @@ class DependencyParser(LinearPipe):
         for doc, written in zip(docs, predictions, strict=True):
             if len(doc):
                 doc.from_array(attributes, written)  # type: ignore[arg-type]
+
+    def _present(self, docs: Sequence[Doc], overwrite: bool) -> tuple[Keys, Flags]:
+        """HEAD, DEP and SENT_START of all tokens, and which arcs are there to stay."""
+        columns = np.concatenate([doc.to_array([HEAD, DEP, SENT_START]) for doc in docs])
+        return columns, np.zeros(len(columns), dtype=bool) if overwrite else columns[:, 1] != 0
 
     def _given(
         self, docs: Sequence[Doc], nodes: Nodes, columns: Keys, present: Flags
@@ -175,18 +177,52 @@ class DependencyParser(LinearPipe):
 
     # Confidence and reasons
 
+    def marginals(self, doc: Doc, *, overwrite: bool | None = None) -> Floats:
+        """The probability of each head of each token: float64 [tokens, tokens].
+
+        Row i belongs to token i; column j is its head, and that of a root is the token
+        itself, as in spaCy. Rows add up to 1; whitespace has zeros. What the pruner leaves out
+        has 0. Memory grows with the square of the Doc.
+        overwrite: see ``LinearPipe.marginals``.
+        Raises ValueError where the model's loss knows no probabilities, and for order = 2.
+        """
+        self._require_trainable()
+        self._sync()
+        beta = self._require_beta()
+        nodes = self.model.nodes([doc])
+        columns, present = self._present([doc], self._overwrites(overwrite))
+        given = self._given([doc], nodes, columns, present)[0] if present.any() else None
+        tokens = nodes.tokens
+        found = np.zeros((len(doc), len(doc)))
+        for s, (start, end) in enumerate(pairwise(tokens.sentence_starts.tolist())):
+            arcs = self.model.arc_probabilities(nodes, s, beta, given).T
+            places = tokens.positions[start:end]
+            found[np.ix_(places, places)] = arcs[1:, 1:]
+            found[places, places] = arcs[1:, 0]
+        return found
+
     def scores(self, doc: Doc) -> Floats:
         """How sure the model is of the head of each token: float64 [tokens].
 
-        The margin between the best tree of the sentence and the best one in which the token
-        has another head, among the arcs that the pruner leaves, in units of the model's
-        scores: comparable within a model, not calibrated. 0 for whitespace; infinite where
-        every such tree has the arc. Arcs that the Doc has already are not taken into account.
+        The probability of the arc, where the model's loss knows probabilities (see
+        ``marginals``). Else the margin between the best tree of the sentence and the best one
+        in which the token has another head, among the arcs that the pruner leaves, in units
+        of the model's scores: comparable within a model, not calibrated, infinite where every
+        such tree has the arc. 0 for whitespace. Arcs that the Doc has already are not taken
+        into account.
         """
         self._require_trainable()
         self._sync()
         nodes = self.model.nodes([doc])
-        return in_place(self.model.margins(nodes), nodes.tokens, fill=0.0)
+        if self.model.beta is None:
+            return in_place(self.model.margins(nodes), nodes.tokens, fill=0.0)
+        heads, _ = self.model.parse(nodes)
+        found = np.zeros(len(heads))
+        for s, (start, end) in enumerate(pairwise(nodes.starts.tolist())):
+            of_sentence = heads[start + 1 : end - 1]
+            arcs = self.model.arc_probabilities(nodes, s, self.model.beta)
+            found[start + 1 : end - 1] = arcs[of_sentence, np.arange(1, len(arcs))]
+        return in_place(found[nodes.words], nodes.tokens, fill=0.0)
 
     def explain(self, doc: Doc, token: int | Token) -> Explanation:
         """Why a token gets its head, and not the next best: a table that adds up.

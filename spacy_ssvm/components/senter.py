@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_ssvm._jit import Ints, Keys
-from spacy_ssvm.components.linear_pipe import reference_columns
+from spacy_ssvm.components.linear_pipe import Given, reference_columns
 from spacy_ssvm.components.tokens import TokenPipe
 from spacy_ssvm.features.attributes import sentence_firsts
 from spacy_ssvm.model import in_place
@@ -73,11 +73,22 @@ class SentenceRecognizer(TokenPipe):
             return [np.zeros(0, dtype=np.uint64) for doc in docs]
         self._require_trainable()
         self._sync()
+        marks, given = self._marks_and_labels(docs, self.cfg["overwrite"])
+        labels, tokens = self.model.predict(docs, given)
+        found = np.where(in_place(labels, tokens, fill=INSIDE) == START, IS_START, IS_INSIDE)
+        starts = np.where(marks == 0, found, marks).astype(np.uint64)
+        return [starts[start:end] for start, end in pairwise(tokens.doc_starts.tolist())]
+
+    def given_labels(self, docs: Sequence[Doc], overwrite: bool) -> Given:
+        return self._marks_and_labels(docs, overwrite)[1], None
+
+    def _marks_and_labels(self, docs: Sequence[Doc], overwrite: bool) -> tuple[Ints, Ints]:
+        """What is known of each token, and the labels that follow from it, -1 for none."""
         doc_starts = np.cumsum([0, *map(len, docs)])
         columns = np.concatenate([doc.to_array([SENT_START, IS_SPACE]) for doc in docs])
         words = np.flatnonzero(columns[:, 1] == 0)
         marks = columns[:, 0].astype(np.int64)
-        if self.cfg["overwrite"]:
+        if overwrite:
             marks[:] = 0
         marks[doc_starts[:-1][doc_starts[:-1] < len(marks)]] = IS_START
 
@@ -85,10 +96,7 @@ class SentenceRecognizer(TokenPipe):
         firsts = words[sentence_firsts(marks == IS_START, doc_starts, words)]
         given[firsts] = START
         marks[firsts[marks[firsts] == 0]] = IS_INSIDE  # their sentences begin with whitespace
-        labels, tokens = self.model.predict(docs, given)
-        found = np.where(in_place(labels, tokens, fill=INSIDE) == START, IS_START, IS_INSIDE)
-        starts = np.where(marks == 0, found, marks).astype(np.uint64)
-        return [starts[start:end] for start, end in pairwise(doc_starts.tolist())]
+        return marks, given
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Keys]) -> None:
         """Write what ``predict`` returned into the Docs.

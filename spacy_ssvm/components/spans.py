@@ -13,7 +13,8 @@ from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.components.linear_pipe import EVERY, LinearPipe
 from spacy_ssvm.explanation import Explanation, explain_label
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
-from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT, Scheme, Tokens, spans_of
+from spacy_ssvm.probabilities import span_probabilities
+from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT, Scheme, SpanTable, Tokens, spans_of
 
 
 class GoldSpans(NamedTuple):
@@ -31,11 +32,16 @@ class ScoredSpans(NamedTuple):
     starts: Ints  #: int64 [spans]
     ends: Ints  #: int64 [spans]
     types: Ints  #: int64 [spans]: number of the label
-    scores: Floats  #: float64 [spans]: in [0, 1), 0 where the model is undecided
+    scores: Floats  #: float64 [spans]: in [0, 1), see ``SpanPipe``
 
 
 class SpanPipe(LinearPipe):
-    """Finds spans that do not overlap, by a scheme of label sequences."""
+    """Finds spans that do not overlap, by a scheme of label sequences.
+
+    The score of a span, where the model's loss knows probabilities (see ``marginals``), is
+    the probability that exactly this span has this label. Else it is 1 - exp(-margin), 0 where
+    the model is undecided: comparable within a model, not calibrated.
+    """
 
     # What a subclass adds
 
@@ -133,12 +139,9 @@ class SpanPipe(LinearPipe):
         starts[words.sentence_starts[:-1]] = True
         tokens = self.scheme.decode(labels, starts)
         spans = spans_of(tokens)
-        sentence = np.searchsorted(words.sentence_starts, spans.starts, side="right") - 1
-        margins = self.model.margins(words, labels, np.unique(sentence), preset, allowed)
-        margin = np.array(
-            [margins[a:b].min() for a, b in zip(spans.starts, spans.ends, strict=True)]
+        scores = np.minimum(
+            self._confidence(words, spans, labels, preset, allowed), np.nextafter(1, 0)
         )
-        scores = np.minimum(-np.expm1(-margin), np.nextafter(1, 0))
         sure = scores >= self.cfg["threshold"]
         for a, b in zip(spans.starts[~sure], spans.ends[~sure], strict=True):
             tokens.places[a:b] = OUT
@@ -148,6 +151,27 @@ class SpanPipe(LinearPipe):
         offset = words.doc_starts[doc]
         found = ScoredSpans(doc, first - offset, last + 1 - offset, spans.types[sure], scores[sure])
         return found, tokens, words
+
+    def _confidence(
+        self,
+        words: TokenTable,
+        spans: SpanTable,
+        labels: Ints,
+        preset: Ints | None,
+        allowed: Flags | None,
+    ) -> Floats:
+        """How sure the model is of spans: float64 [spans], in [0, 1].
+
+        Their probabilities, where the model's loss knows any, else 1 - exp(-margin) of the
+        least sure word.
+        """
+        if self.model.beta is not None:
+            arrays = words, self.model.beta, self.scheme, spans, labels, preset, allowed
+            return span_probabilities(self.model, *arrays)
+        sentence = np.searchsorted(words.sentence_starts, spans.starts, side="right") - 1
+        margins = self.model.margins(words, labels, np.unique(sentence), preset, allowed)
+        of_spans = [margins[a:b].min() for a, b in zip(spans.starts, spans.ends, strict=True)]
+        return np.asarray(-np.expm1(-np.array(of_spans)))
 
     def explain(self, span: Span) -> tuple[Explanation, ...]:
         """Why the tokens of a span get their labels, token by token."""

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_ssvm._jit import Ints, Keys
-from spacy_ssvm.components.linear_pipe import reference_columns
+from spacy_ssvm.components.linear_pipe import Given, reference_columns
 from spacy_ssvm.components.tokens import TokenPipe
 from spacy_ssvm.model import in_place
 
@@ -108,19 +108,28 @@ class Tagger(TokenPipe):
         self._sync()
         names = (*self.labels, WHITESPACE[self.cfg["attribute"]])  # the last is number -1
         values = np.array([self._value(name) for name in names], dtype=np.uint64)
-        attribute = self.cfg["attribute"]
-        if not self.cfg["overwrite"] and any(doc.has_annotation(attribute) for doc in docs):
-            columns = [doc.to_array([ATTRIBUTES[attribute]]).ravel() for doc in docs]
-            present = np.concatenate(columns)
-            preset = np.full(len(present), -1, dtype=np.int64)
-            for k, value in enumerate(values[:-1]):
-                preset[present == value] = k
-            labels, tokens = self.model.predict(docs, preset)
-            tags = np.where(present != 0, present, values[in_place(labels, tokens, fill=-1)])
-        else:
-            labels, tokens = self.model.predict(docs)
-            tags = values[in_place(labels, tokens, fill=-1)]
+        given = self.given_labels(docs, self.cfg["overwrite"])
+        labels, tokens = self.model.predict(docs, *given)
+        tags = values[in_place(labels, tokens, fill=-1)]
+        if given[0] is not None:
+            present = self._present(docs)
+            tags = np.where(present != 0, present, tags)
         return [tags[start:end] for start, end in pairwise(tokens.doc_starts.tolist())]
+
+    def given_labels(self, docs: Sequence[Doc], overwrite: bool) -> Given:
+        attribute = self.cfg["attribute"]
+        if overwrite or not any(doc.has_annotation(attribute) for doc in docs):
+            return None, None
+        present = self._present(docs)
+        preset = np.full(len(present), -1, dtype=np.int64)
+        for k, label in enumerate(self.labels):
+            preset[present == self._value(label)] = k
+        return preset, None
+
+    def _present(self, docs: Sequence[Doc]) -> Keys:
+        """The tags that the Docs have: uint64 [tokens], 0 for none."""
+        attribute = ATTRIBUTES[self.cfg["attribute"]]
+        return np.concatenate([doc.to_array([attribute]).ravel() for doc in docs])
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Keys]) -> None:
         """Write what ``predict`` returned into the Docs."""

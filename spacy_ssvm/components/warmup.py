@@ -10,7 +10,10 @@ from spacy.training import Example
 _WORDS = ["the", "dog", "barks", ".", "a", "cat", "sleeps"]
 _TAGS = ["DET", "NOUN", "VERB", "PUNCT", "DET", "NOUN", "VERB"]
 _HEADS = [1, 2, 2, 2, 5, 6, 6]
+_ENTS = ["O", "B-NOUN", "O", "O", "O", "B-NOUN", "O"]
 _STARTS: list[bool | int | None] = [i in (0, 4) for i in range(len(_WORDS))]
+
+_PROBABLE = {"@misc": "spacy_ssvm.DualCoordinateAscent.v1"}
 
 #: Those that differ in kernels, or in what these are called with.
 _COMPONENTS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -19,6 +22,8 @@ _COMPONENTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ssvm_senter", {}),
     ("ssvm_parser", {"order": 1, "hash_bits": 10}),
     ("ssvm_parser", {"order": 2, "hash_bits": 10}),
+    ("ssvm_ner", {"solver": _PROBABLE}),
+    ("ssvm_parser", {"order": 1, "hash_bits": 10, "solver": _PROBABLE}),
 )
 
 
@@ -30,15 +35,18 @@ def compile_kernels() -> None:
         examples = [
             Example(
                 Doc(nlp.vocab, words=_WORDS, sent_starts=_STARTS),
-                Doc(nlp.vocab, words=_WORDS, tags=_TAGS, heads=_HEADS, deps=_TAGS),
+                Doc(nlp.vocab, words=_WORDS, tags=_TAGS, heads=_HEADS, deps=_TAGS, ents=_ENTS),
             )
         ]
         nlp.initialize(partial(iter, examples))
         for _ in range(2):
             nlp.update(examples)
         doc = nlp(Doc(nlp.vocab, words=_WORDS, sent_starts=_STARTS))
-        pipe.scores(doc)
-        pipe.explain(doc, 1)
+        if factory != "ssvm_ner":
+            pipe.scores(doc)
+            pipe.explain(doc, 1)
+        if pipe.model.beta is not None:
+            pipe.marginals(doc, overwrite=True)
         pipe.objective(examples)
         reloaded = spacy.blank("xx")
         reloaded.add_pipe(factory, config=config)

@@ -83,7 +83,7 @@ def _exponential_steps(transitions: Floats, found: Floats) -> tuple[float, float
         for k in range(K):
             shifted[p, k] = transitions[p, k] - shift
     exponentials(shifted.ravel(), found.ravel())
-    return shifts[0], shifts[K], shifts[K + 1]
+    return float(shifts[0]), float(shifts[K]), float(shifts[K + 1])
 
 
 @kernel
@@ -214,7 +214,7 @@ def log_partition(emissions: Floats, transitions: Floats) -> float:
     if share == 0:
         return -np.inf
     total += np.log(share) + token_shifts.sum() + start + end
-    return total + (n - 1) * step if n > 1 else total
+    return float(total + (n - 1) * step) if n > 1 else float(total)
 
 
 @kernel
@@ -238,7 +238,7 @@ def marginals(emissions: Floats, transitions: Floats, labels: Floats, pairs: Flo
     if total == -np.inf:
         return -np.inf
     total += token_shifts.sum() + start + end
-    return total + (n - 1) * step if n > 1 else total
+    return float(total + (n - 1) * step) if n > 1 else float(total)
 
 
 @kernel
@@ -282,9 +282,7 @@ def _scaled_marginals(
                 if row[k] < _TINY and suffix[k] > 0 and emissions[t, k] > -np.inf:
                     return np.nan
         _multiply(row, back, suffix)
-        if _count_tiny(suffix) > 0 and _has_lost(
-            suffix, row, np.zeros(K), transitions, True
-        ):
+        if _count_tiny(suffix) > 0 and _has_lost(suffix, row, np.zeros(K), transitions, True):
             return np.nan
         # P(j, k) ~ prefix[j] step[j, k] entering[k]; the rest of it adds up to this.
         prefix, mass = prefixes[t - 1], 0.0
@@ -305,7 +303,7 @@ def _scaled_marginals(
         _multiply(weights, entering[1:], pair)
         for k in range(K):
             pair[k] *= step[k]
-    return total
+    return float(total)
 
 
 @kernel
@@ -330,9 +328,7 @@ def _log_forward(emissions: Floats, transitions: Floats, forward: Floats) -> Non
 
 
 @kernel
-def _log_marginals(
-    emissions: Floats, transitions: Floats, labels: Floats, pairs: Floats
-) -> float:
+def _log_marginals(emissions: Floats, transitions: Floats, labels: Floats, pairs: Floats) -> float:
     """``marginals`` by logarithms."""
     n, K = emissions.shape
     pairs[:] = 0.0

@@ -24,6 +24,7 @@ from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.model import ARRAYS, Model, Trace
 from spacy_ssvm.trees.examples import ArcFeatures, Pruner
 from spacy_ssvm.trees.parsing import arc_margins, fill_arc_table, lay_out_nodes, parse_sentences
+from spacy_ssvm.trees.probabilities import arc_probabilities
 
 #: The pruner has few templates: this many hashed rows do.
 PRUNER_BITS = 20
@@ -138,6 +139,11 @@ class ParserModel:
         self.weights = arcs
         self.pruner_weights = pruner
         self.trace = trace
+
+    @property
+    def beta(self) -> float | None:
+        """By which exp(beta score) is a probability of trees; None where there is none."""
+        return None if self.trace is None else self.trace.beta
 
     def pruner(self, weights: AnyWeights) -> Pruner:
         """The pruner with these weights."""
@@ -257,6 +263,31 @@ class ParserModel:
                 self.features, pruner, self.weights, of_sentence, heads[inner], margins[inner]
             )
         return margins[pieces.words]
+
+    def arc_probabilities(
+        self, nodes: Nodes, sentence: int, beta: float, given_heads: Ints | None = None
+    ) -> Floats:
+        """The probability of each arc of a sentence: float64 [n + 1, n + 1], by head.
+
+        given_heads: as in ``parse``. Raises ValueError where arcs are scored in pairs: sums
+        over all trees are then out of reach.
+        """
+        if len(self.features.pairs.head.seeds):
+            raise ValueError("trees with siblings have no probabilities: set order = 1")
+        start, end = nodes.starts[sentence : sentence + 2]
+        N = int(end - start) - 1
+        found = np.empty((N, N))
+        arc_probabilities(
+            self.features,
+            self.pruner(self.pruner_weights),
+            self.weights,
+            nodes.attributes[start:end],
+            np.full(N, -1) if given_heads is None else given_heads[start : end - 1],
+            self.max_length,
+            beta,
+            found,
+        )
+        return found
 
     # Saving and loading
 

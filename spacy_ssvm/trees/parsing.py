@@ -28,7 +28,7 @@ def lay_out_nodes(words: Keys, sentence_starts: Ints, nodes: Keys) -> None:
 
 
 @kernel
-def _allow_only(given: Ints, scores: Floats) -> bool:
+def allow_only(given: Ints, scores: Floats) -> bool:
     """Forbid all other heads of words whose head is given; return whether there are any."""
     N = len(scores)
     restricted = False
@@ -58,7 +58,7 @@ def parse_sentence(
     N = len(heads)
     _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, given)
     free = scores.copy()
-    restricted = _allow_only(given, scores)
+    restricted = allow_only(given, scores)
     sides = make_sides(features.pairs, nodes, 0, N + 1)
     score = decode(features, sides, weights, scores, heads)
     if restricted and score == -np.inf:

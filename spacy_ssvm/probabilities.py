@@ -1,0 +1,153 @@
+"""Probabilities of labels and of spans, under p(y) ~ exp(beta score(y)).
+
+beta is that of the loss that the model was trained by [MGS10 Eq. 3]: what a conditional random
+field, or another member of the family with finite beta, takes for the probability of a label
+sequence. Sums over all sequences are exact.
+"""
+
+import numpy as np
+
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
+from spacy_ssvm.chains.scores import CompactWeights
+from spacy_ssvm.decoders.chain_marginals import log_partition, marginals
+from spacy_ssvm.features.attributes import TokenTable
+from spacy_ssvm.features.extraction import CompiledTemplates
+from spacy_ssvm.features.index import Table
+from spacy_ssvm.model import Model, fill_emissions, restrict_to_given
+from spacy_ssvm.schemes import Scheme, SpanTable
+
+
+def label_probabilities(
+    model: Model,
+    tokens: TokenTable,
+    beta: float,
+    preset: Ints | None = None,
+    allowed: Flags | None = None,
+) -> Floats:
+    """P(y_t = k) of each word: float64 [words, K].
+
+    preset, allowed: as in ``Model.predict``; other sequences have probability 0.
+    """
+    found = np.zeros((len(tokens.positions), len(model.labels)))
+    fill_label_probabilities(
+        model.compiled,
+        model.table,
+        model.weights,
+        tokens.attributes,
+        tokens.sentence_starts,
+        *model.given_sets(tokens, preset, allowed),
+        beta,
+        found,
+    )
+    return found
+
+
+def span_probabilities(
+    model: Model,
+    tokens: TokenTable,
+    beta: float,
+    scheme: Scheme,
+    spans: SpanTable,
+    y: Ints,
+    preset: Ints | None = None,
+    allowed: Flags | None = None,
+) -> Floats:
+    """How probable it is that a span, from its first to its last word, is one: float64 [spans].
+
+    spans: of words, in the order of the text, none across sentences. y: int64 [words], the
+    labels that make them up. It is the sum over the sequences that have these labels at its
+    words, and none beside it by which the span would go on.
+    """
+    found = np.zeros(len(spans.starts))
+    fill_span_probabilities(
+        model.compiled,
+        model.table,
+        model.weights,
+        tokens.attributes,
+        tokens.sentence_starts,
+        *model.given_sets(tokens, preset, allowed),
+        spans.starts,
+        spans.ends,
+        *scheme.neighbours(spans.types),
+        y,
+        beta,
+        found,
+    )
+    return found
+
+
+@kernel
+def fill_label_probabilities(
+    templates: CompiledTemplates,
+    table: Table,
+    weights: CompactWeights,
+    attributes: Keys,
+    sentence_starts: Ints,
+    given: Ints,
+    allowed: Flags,
+    beta: float,
+    probabilities: Floats,
+) -> None:
+    """Write the marginals of all sentences; 0 where every sequence is forbidden."""
+    K = weights.transitions.shape[1]
+    keys = np.empty(len(templates.seeds), dtype=np.uint64)
+    pairs = np.empty((K, K))
+    transitions = beta * weights.transitions
+    for s in range(len(sentence_starts) - 1):
+        start, end = sentence_starts[s], sentence_starts[s + 1]
+        emissions = np.empty((end - start, K))
+        fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
+        restrict_to_given(given, allowed, start, end, emissions)
+        of_sentence = probabilities[start:end]
+        if marginals(beta * emissions, transitions, of_sentence, pairs) == -np.inf:
+            of_sentence[:] = 0.0
+
+
+@kernel
+def fill_span_probabilities(
+    templates: CompiledTemplates,
+    table: Table,
+    weights: CompactWeights,
+    attributes: Keys,
+    sentence_starts: Ints,
+    given: Ints,
+    allowed: Flags,
+    span_starts: Ints,
+    span_ends: Ints,
+    before: Ints,
+    after: Ints,
+    y: Ints,
+    beta: float,
+    probabilities: Floats,
+) -> None:
+    """Write the probabilities of spans: log-partitions with their labels against those of all.
+
+    before, after: int64 [spans], the label that must not stand beside a span, -1 for any.
+    """
+    K = weights.transitions.shape[1]
+    keys = np.empty(len(templates.seeds), dtype=np.uint64)
+    transitions = beta * weights.transitions
+    span = 0
+    for s in range(len(sentence_starts) - 1):
+        start, end = sentence_starts[s], sentence_starts[s + 1]
+        if span == len(span_starts) or span_starts[span] >= end:
+            continue
+        emissions = np.empty((end - start, K))
+        fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
+        restrict_to_given(given, allowed, start, end, emissions)
+        emissions *= beta
+        total = log_partition(emissions, transitions)
+        while span < len(span_starts) and span_starts[span] < end:
+            first, last = span_starts[span], span_ends[span]
+            within = emissions.copy()
+            for t in range(first, last):
+                score = within[t - start, y[t]]
+                within[t - start] = -np.inf
+                within[t - start, y[t]] = score
+            if first > start and before[span] >= 0:
+                within[first - 1 - start, before[span]] = -np.inf
+            if last < end and after[span] >= 0:
+                within[last - start, after[span]] = -np.inf
+            # By rounding, what is certain can come out a little above 1.
+            probabilities[span] = min(np.exp(log_partition(within, transitions) - total), 1.0)
+            span += 1

@@ -1,0 +1,347 @@
+"""Probabilities of labels, spans and arcs, against the enumeration of all analyses."""
+
+from typing import Any
+
+import brute
+import numpy as np
+import pytest
+import spacy
+from conftest import CHUNKER, PARSER, RECOGNIZER, SENTER, TAGGER, Component, copy_of
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+
+from spacy_ssvm.schemes import SCHEMES, SpanTable, spans_of
+from spacy_ssvm.trees.scores import score_arcs
+
+ASCENT = {"@misc": "spacy_ssvm.DualCoordinateAscent.v1", "C": 0.3}
+TYPES = ["LOC", "PER"]
+WORDS = ["Ann", "Rome", "saw", "of", "?"]
+
+
+def crf(component: Component, **config: Any) -> Language:
+    return component.trained(epochs=3, solver=ASCENT, **config)
+
+
+def doc_of(nlp: Language, words: list[str], starts: list[int]) -> Doc:
+    return Doc(nlp.vocab, words=words, sent_starts=[i in starts for i in range(len(words))])
+
+
+def tables_of(pipe: Any, doc: Doc, sentence: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The score tables of a sentence, for probabilities ~ exp(score)."""
+    pipe._sync()
+    model = pipe.model
+    emissions = model.emissions(model.reader.read([doc]), sentence)
+    return model.beta * emissions, model.beta * model.weights.transitions
+
+
+def probable_sequences(emissions: np.ndarray, transitions: np.ndarray) -> dict[Any, float]:
+    scored = brute.scored_sequences(emissions, transitions)
+    total = np.logaddexp.reduce(list(scored.values()))
+    return {y: float(np.exp(score - total)) for y, score in scored.items()}
+
+
+def label_sums(sequences: dict[Any, float], K: int) -> np.ndarray:
+    n = len(next(iter(sequences)))
+    sums = np.zeros((n, K))
+    for y, probability in sequences.items():
+        sums[np.arange(n), list(y)] += probability
+    return sums / sum(sequences.values())
+
+
+def random_weights(pipe: Any, seed: int) -> None:
+    """Weights that are small enough for many sequences to matter."""
+    pipe._sync()
+    weights = pipe.model.weights
+    random = np.random.default_rng(seed)
+    values = random.normal(size=len(weights.weights)).astype(np.float32)
+    transitions = random.normal(size=weights.transitions.shape)
+    legal = np.isfinite(weights.transitions)
+    pipe.model.weights = weights._replace(
+        weights=values, transitions=np.where(legal, transitions, -np.inf)
+    )
+
+
+# Labels of tokens
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.5])
+def test_marginals_of_tags_against_enumeration(beta: float) -> None:
+    nlp = TAGGER.trained(epochs=3, solver={**ASCENT, "beta": beta})
+    tagger: Any = nlp.get_pipe("ssvm_tagger")
+    doc = doc_of(nlp, ["the", "\n", "unseen", "dog", "Mary", "cuts"], starts=[0, 4])
+    found = tagger.marginals(doc)
+    assert found.dtype == np.float64
+    assert found.shape == (6, len(tagger.labels))
+    assert not found[1].any()
+    for sentence, words in enumerate([[0, 2, 3], [4, 5]]):
+        sequences = probable_sequences(*tables_of(tagger, doc, sentence))
+        expected = label_sums(sequences, len(tagger.labels))
+        np.testing.assert_allclose(found[words], expected, atol=1e-9)
+    np.testing.assert_allclose(copy_of(nlp).get_pipe("ssvm_tagger").marginals(doc), found)
+
+
+def test_scores_of_tags_are_the_probabilities_of_what_is_written() -> None:
+    nlp = crf(TAGGER)
+    tagger: Any = nlp.get_pipe("ssvm_tagger")
+    doc = nlp("The old dog \n barks.")
+    scores = tagger.scores(doc)
+    found = tagger.marginals(doc, overwrite=True)
+    for token, score, row in zip(doc, scores, found, strict=True):
+        if token.is_space:
+            assert score == 0
+        else:
+            assert score == pytest.approx(row[tagger.labels.index(token.tag_)])
+            assert 0 < score < 1
+
+
+def test_preset_tags_are_certain_and_change_the_others() -> None:
+    nlp = crf(TAGGER)
+    tagger: Any = nlp.get_pipe("ssvm_tagger")
+    words = ["the", "unseen", "other"]
+    doc = Doc(nlp.vocab, words=words)
+    doc[1].tag_ = tagger.labels[2]
+    found = tagger.marginals(doc)
+    sequences = probable_sequences(*tables_of(tagger, doc))
+    kept = {y: p for y, p in sequences.items() if y[1] == 2}
+    np.testing.assert_allclose(found, label_sums(kept, len(tagger.labels)), atol=1e-9)
+    assert found[1, 2] == pytest.approx(1)
+    free = tagger.marginals(Doc(nlp.vocab, words=words))
+    assert tagger.marginals(doc, overwrite=True) == pytest.approx(free)
+    assert not np.allclose(free, found)
+    annotated = tagger(doc)
+    assert tagger.marginals(annotated).max(axis=1) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("component", [TAGGER, SENTER, RECOGNIZER, CHUNKER], ids=str)
+def test_rows_add_up_to_one(component: Component) -> None:
+    nlp = crf(component)
+    pipe: Any = nlp.get_pipe(component.factory)
+    for text in component.texts()[:5]:
+        doc = nlp.make_doc(text)
+        rows = pipe.marginals(doc).sum(axis=1)
+        np.testing.assert_allclose(rows, [0.0 if token.is_space else 1.0 for token in doc])
+    assert pipe.marginals(Doc(nlp.vocab)).shape == (0, len(pipe.model.labels))
+    assert not pipe.marginals(nlp.make_doc(" \n")).any()
+
+
+def test_the_first_token_of_a_doc_starts_a_sentence() -> None:
+    nlp = crf(SENTER)
+    found = nlp.get_pipe("ssvm_senter").marginals(nlp.make_doc("and so on"))  # type: ignore[attr-defined]
+    assert found[0].tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "component", [TAGGER, SENTER, RECOGNIZER, CHUNKER, PARSER], ids=lambda c: c.factory
+)
+def test_learners_without_probabilities_are_told_from_those_that_have_them(
+    component: Component,
+) -> None:
+    nlp = component.trained(epochs=1)
+    pipe: Any = nlp.get_pipe(component.factory)
+    for solver in ("DualCoordinateAscent", "LBFGS"):
+        with pytest.raises(ValueError, match=f"{pipe.name}: the model knows no prob.*{solver}"):
+            pipe.marginals(nlp.make_doc("The dog barks."))
+
+
+# Spans
+
+
+def small(scheme: str, seed: int) -> tuple[Language, Any]:
+    nlp = RECOGNIZER.pipeline(scheme=scheme, solver=ASCENT, min_count=1)
+    pipe: Any = nlp.get_pipe("ssvm_ner")
+    words = [*WORDS, *WORDS]
+    reference = Doc(nlp.vocab, words=words, ents=["B-PER", "B-LOC", *["O"] * 8])
+    examples = [spacy.training.Example(Doc(nlp.vocab, words=words), reference)]
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    random_weights(pipe, seed)
+    pipe._training = None
+    return nlp, pipe
+
+
+def spans_in(pipe: Any, labels: Any) -> set[tuple[int, int, int]]:
+    starts = np.arange(len(labels)) == 0
+    spans = spans_of(pipe.scheme.decode(np.array(labels), starts))
+    return set(zip(*(array.tolist() for array in spans), strict=True))
+
+
+@pytest.mark.parametrize("scheme", [*SCHEMES])
+@given(words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), seed=st.integers(0, 99))
+def test_probabilities_of_entities_against_enumeration(
+    scheme: str, words: list[str], seed: int
+) -> None:
+    """That exactly this entity is there: what decodes to it, summed up."""
+    nlp, pipe = small(scheme, seed)
+    doc = nlp(Doc(nlp.vocab, words=words))
+    sequences = probable_sequences(*tables_of(pipe, doc))
+    sequences = {y: p for y, p in sequences.items() if p > 0}
+    for entity in doc.ents:
+        one = (entity.start, entity.end, pipe.labels.index(entity.label_))
+        expected = sum(p for y, p in sequences.items() if one in spans_in(pipe, y))
+        assert entity._.ssvm_score == pytest.approx(expected, abs=1e-9)
+    expected = label_sums(sequences, len(pipe.model.labels))
+    np.testing.assert_allclose(pipe.marginals(doc, overwrite=True), expected, atol=1e-9)
+
+
+def test_probabilities_of_entities_beside_one_that_is_given() -> None:
+    nlp, pipe = small("biluo", 1)
+    found = 0
+    for seed in range(20):
+        random_weights(pipe, seed)
+        doc = Doc(nlp.vocab, words=["Ann", "saw", "Rome"])
+        doc.set_ents([Span(doc, 1, 2, "PER")], default="missing")
+        before = doc.copy()
+        sequences = probable_sequences(*tables_of(pipe, doc))
+        given_span = (1, 2, pipe.labels.index("PER"))
+        kept = {y: p for y, p in sequences.items() if p and given_span in spans_in(pipe, y)}
+        total = sum(kept.values())
+        for entity in nlp(doc).ents:
+            one = (entity.start, entity.end, pipe.labels.index(entity.label_))
+            if one == given_span:
+                continue
+            expected = sum(p for y, p in kept.items() if one in spans_in(pipe, y)) / total
+            assert entity._.ssvm_score == pytest.approx(expected, abs=1e-9)
+            found += 1
+        sums = label_sums(kept, len(pipe.model.labels))
+        np.testing.assert_allclose(pipe.marginals(before), sums, atol=1e-9)
+    assert found > 5
+
+
+def test_entities_of_several_sentences_have_the_probabilities_of_each() -> None:
+    nlp = crf(RECOGNIZER)
+    texts = RECOGNIZER.texts()[:4]
+    docs = [nlp(text) for text in texts]
+    alone = [ent._.ssvm_score for doc in docs for ent in doc.ents]
+    together = Doc.from_docs([nlp.make_doc(text) for text in texts])
+    starts = np.cumsum([0, *map(len, docs)])[:-1]
+    for token in together:
+        token.is_sent_start = token.i in starts
+    assert [e._.ssvm_score for e in nlp.get_pipe("ssvm_ner")(together).ents] == pytest.approx(alone)
+    assert len(alone) > 4
+    assert all(0 < score < 1 for score in alone)
+
+
+def test_chunks_have_probabilities_too() -> None:
+    nlp = crf(CHUNKER)
+    key = nlp.get_pipe("ssvm_chunker").cfg["spans_key"]  # type: ignore[attr-defined]
+    scores = nlp(CHUNKER.texts()[0]).spans[key].attrs["scores"]
+    assert scores
+    assert all(0 < score < 1 for score in scores)
+
+
+def test_words_beside_a_span_by_which_it_would_go_on() -> None:
+    for name, expected in {"biluo": (-1, -1), "iob2": (-1, 4), "io": (2, 2)}.items():
+        _, pipe = small(name, 0)
+        nothing = SpanTable(np.zeros(1, int), np.ones(1, int), np.ones(1, int))
+        before, after = pipe.scheme.neighbours(nothing.types)
+        assert (before[0], after[0]) == expected
+        labels = pipe.scheme.labels
+        assert {labels[k] for k in expected if k >= 0} <= {"I-PER"}
+
+
+# Arcs
+
+
+def crf_parser(**config: Any) -> tuple[Language, Any]:
+    nlp = PARSER.trained(epochs=3, order=1, solver=ASCENT, **config)
+    return nlp, nlp.get_pipe("ssvm_parser")
+
+
+def head_sums(scores: np.ndarray, *, projective: bool, kept: dict[int, int]) -> np.ndarray:
+    """P(head | dependent): [n, n], the diagonal for roots; kept: words and their heads."""
+    n = len(scores) - 1
+    heads = brute.trees(n, projective)
+    totals = brute.tree_scores(scores, projective)
+    for word, head in kept.items():
+        totals = np.where(heads[:, word] == head, totals, -np.inf)
+    probabilities = np.exp(totals - np.logaddexp.reduce(totals))
+    sums = np.zeros((n, n))
+    for tree, probability in zip(heads, probabilities, strict=True):
+        for m in range(1, n + 1):
+            sums[m - 1, tree[m] - 1 if tree[m] else m - 1] += probability
+    return sums
+
+
+def arc_table(pipe: Any, doc: Doc, sentence: int) -> np.ndarray:
+    nodes = pipe.model.nodes([doc])
+    start, end = nodes.starts[sentence : sentence + 2]
+    model = pipe.model
+    free = np.full(end - start - 1, -1)
+    arrays = model.features, model.pruner(model.pruner_weights), model.weights
+    return model.beta * score_arcs(*arrays, nodes.attributes, start, end, free)[1]
+
+
+@pytest.mark.parametrize("pruning", [None, 1.0])
+@pytest.mark.parametrize("projective", [True, False])
+def test_probabilities_of_heads_against_enumeration(projective: bool, pruning: Any) -> None:
+    nlp, parser = crf_parser(projective=projective, pruning=pruning)
+    words = ["The", "old", "\n", "dog", "barks", "He", "boxes", "unseen", "others"]
+    doc = doc_of(nlp, words, starts=[0, 5])
+    found = parser.marginals(doc)
+    assert found.shape == (9, 9)
+    for sentence, places in enumerate([[0, 1, 3, 4], [5, 6, 7, 8]]):
+        expected = head_sums(arc_table(parser, doc, sentence), projective=projective, kept={})
+        np.testing.assert_allclose(found[np.ix_(places, places)], expected, atol=1e-9)
+    assert found.sum() == pytest.approx(8)
+    assert not found[2].any()
+    scores = parser.scores(doc)
+    parsed = nlp(doc.copy())
+    for token in parsed:
+        expected_score = 0.0 if token.is_space else found[token.i, token.head.i]
+        assert scores[token.i] == pytest.approx(expected_score)
+    np.testing.assert_allclose(copy_of(nlp).get_pipe("ssvm_parser").marginals(doc), found)
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_arcs_that_are_there_are_certain(projective: bool) -> None:
+    nlp, parser = crf_parser(projective=projective, pruning=None)
+    doc = doc_of(nlp, ["The", "unseen", "dog", "barks"], starts=[0])
+    free = parser.marginals(doc)
+    doc[0].head = doc[1]
+    doc[0].dep_ = "det"
+    scores = arc_table(parser, doc, 0)
+    expected = head_sums(scores, projective=projective, kept={1: 2})
+    np.testing.assert_allclose(parser.marginals(doc), expected, atol=1e-9)
+    np.testing.assert_allclose(parser.marginals(doc, overwrite=True), free)
+    crossing = doc_of(nlp, ["The", "unseen", "dog", "barks"], starts=[0])
+    for word, head in ((0, 2), (1, 3)):
+        crossing[word].head = crossing[head]
+        crossing[word].dep_ = "dep"
+    expected = head_sums(scores, projective=False, kept={1: 3, 2: 4})
+    np.testing.assert_allclose(parser.marginals(crossing), expected, atol=1e-9)
+
+
+def test_sentences_in_pieces_have_the_probabilities_of_the_pieces() -> None:
+    nlp, parser = crf_parser(max_length=3)
+    words = ["The", "old", "dog", "he", "boxes"]
+    whole = parser.marginals(doc_of(nlp, words, starts=[0]))
+    first, second = (
+        parser.marginals(doc_of(nlp, part, starts=[0])) for part in (words[:3], words[3:])
+    )
+    np.testing.assert_allclose(whole[:3, :3], first)
+    np.testing.assert_allclose(whole[:3, 3:], 0)
+    off = 1 - np.eye(2)
+    np.testing.assert_allclose(whole[3:, 3:], second * off)
+    np.testing.assert_allclose(whole[3:, :3], np.outer(second.diagonal(), first.diagonal()))
+    np.testing.assert_allclose(whole.sum(axis=1), 1)
+
+
+def test_trees_of_second_order_have_no_probabilities() -> None:
+    nlp = PARSER.trained(epochs=1, order=2)
+    parser: Any = nlp.get_pipe("ssvm_parser")
+    with pytest.raises(ValueError, match="the model knows no probabilities"):
+        parser.marginals(nlp.make_doc("The dog barks."))
+    doc = nlp.make_doc("The dog barks.")
+    with pytest.raises(ValueError, match="set order = 1"):
+        parser.model.arc_probabilities(parser.model.nodes([doc]), 0, 1.0)
+
+
+def test_documents_without_words() -> None:
+    nlp, parser = crf_parser()
+    assert parser.marginals(Doc(nlp.vocab)).shape == (0, 0)
+    assert not parser.marginals(nlp.make_doc(" \n")).any()
+    single = doc_of(nlp, ["Dogs"], starts=[0])
+    assert parser.marginals(single).tolist() == [[1.0]]
+    assert parser.scores(single).tolist() == [1.0]
