@@ -13,8 +13,12 @@ tag not set) is none.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+
+from spacy_ssvm._jit import Flags
 
 #: The largest distance of a part from the current token.
 MAX_OFFSET = 16
@@ -226,3 +230,37 @@ def _expand(item: str) -> Iterable[str]:
             yield from _runs(attribute, length, window)
     else:
         yield item
+
+
+#: Coarse attributes before finer ones that tell more of the same.
+_COARSE_TO_FINE = (
+    ("suffix1", "suffix2", "suffix3", "suffix4", "suffix5", "lower", "orth"),
+    ("prefix1", "prefix2", "prefix3", "prefix4", "prefix5", "lower", "orth"),
+    ("shape", "shape_full", "orth"),
+    ("pos", "tag", "lower", "orth"),
+)
+
+
+def _as_fine(attribute: str) -> set[str]:
+    """The attribute, and those that are finer."""
+    return {attribute}.union(
+        *(line[line.index(attribute) :] for line in _COARSE_TO_FINE if attribute in line)
+    )
+
+
+def find_finer(templates: Sequence[Template]) -> Flags:
+    """Whether template b needs template a: bool [T, T], [a, b].
+
+    It does where each part of a is one of b, or coarser than one at the same place: tag[0]
+    comes before tag[0]+tag[1], and before lower[0] [MSAF11, section 3.1].
+    """
+    finer = np.zeros((len(templates), len(templates)), dtype=bool)
+    parts = [set(template.parts) for template in templates]
+    for a, template in enumerate(templates):
+        wanted = [
+            {Part(part.offset, name) for name in _as_fine(part.attribute)}
+            for part in template.parts
+        ]
+        for b in range(len(templates)):
+            finer[a, b] = a != b and all(choices & parts[b] for choices in wanted)
+    return finer
