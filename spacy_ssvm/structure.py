@@ -15,17 +15,25 @@ from typing import Any, NamedTuple, Protocol
 
 from spacy_ssvm._jit import (
     Bool,
+    Flags,
     Float,
+    Floats,
     Floats1,
     FunctionType,
     Int,
+    Ints,
     Ints1,
+    Rows,
     Rows1,
     Weights1,
+    named_tuple,
 )
 
 #: The size of the difference for an example without gold annotation.
 NOTHING_TO_LEARN = -1
+
+#: That of an example whose features have no room: see ``GroupedProblem.make_room``.
+NO_ROOM = -2
 
 FindViolator = Callable[..., int]
 Expect = Callable[..., int]
@@ -99,3 +107,47 @@ class AnyProblem(Protocol):
 
     def examples(self) -> Any:
         """The arrays, for kernels."""
+
+
+class Groups(NamedTuple):
+    """The template of each weight, and how its weights are stored.
+
+    The weight first + row * width + k, k < width, belongs to templates[row] and is stored divided
+    by the scale of the template. Those before ``first`` belong to none, and are never shrunk.
+    """
+
+    first: int
+    width: int
+    templates: Rows  #: int32 [rows]
+    scales: Floats  #: float64 [T]
+    first_rows: Ints  #: int64 [T]: rows of the template before this one are void
+
+
+GroupsType = named_tuple(Groups, Int, Int, Rows1, Floats1, Ints1)
+
+
+class GroupedProblem(AnyProblem, Protocol):
+    """What a learner needs of a problem to select among its templates."""
+
+    #: Whether template b needs template a (bool [T, T]); None where that is not known.
+    finer: Flags | None
+
+    @property
+    def sizes(self) -> Ints:
+        """How many weights each template can have (int64 [T])."""
+
+    @property
+    def number_of_rows(self) -> int:
+        """How many rows have weights now."""
+
+    def groups(self) -> Groups:
+        """The template of each weight, as it is now."""
+
+    def make_room(self, w: Floats) -> Floats:
+        """Make room for the features of any example; return the weights with theirs."""
+
+    def rescale(self, w: Floats, factors: Floats) -> None:
+        """Multiply the weights of each template by its factor, float64 [T]."""
+
+    def sweep(self, w: Floats) -> Floats:
+        """Free the memory of templates whose factor was 0; return the weights."""

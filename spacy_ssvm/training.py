@@ -46,6 +46,7 @@ class Training:
         self._changed = False
         self._removed: list[range] = []
         self._start = self._prior(hash_bits)
+        self.problem.row_templates = self.index.row_templates
         self.run = solver.start(self.problem, self._start)
 
     def restart(self, solver: Solver) -> None:
@@ -109,6 +110,7 @@ class Training:
         rows = np.empty(keys.size, dtype=np.int32)
         size = find_rows(self.index.table, keys, starts, rows)
         added = self.problem.append(starts, rows[:size], tokens.sentence_starts, gold)
+        self.problem.row_templates = self.index.row_templates
         self.run.grow(self.index.number_of_rows)
         ends = tokens.doc_sentences + added.start
         return [range(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]

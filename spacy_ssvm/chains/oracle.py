@@ -34,16 +34,25 @@ def _score(
     emissions = np.empty((last - first, K))
     transition_scores(w, examples.legality, transitions)
     emission_scores(examples, i, w, emissions)
-    outcome[1] = 0.0
-    gold = examples.completions[first:last]
-    if is_partial(examples, i) and (complete or gold.min() < 0):
-        restricted = emissions.copy()
-        restrict_to_gold(examples, i, restricted)
-        y = np.empty(last - first, dtype=np.int64)
-        viterbi(restricted, transitions, y)
-        outcome[1] = not np.array_equal(y, gold)
-        gold[:] = y
+    outcome[1] = complete_one(examples, i, complete, emissions, transitions)
     return emissions, transitions
+
+
+@kernel
+def complete_one(
+    examples: Examples, i: int, complete: bool, emissions: Floats, transitions: Floats
+) -> bool:
+    """Complete the gold of example i under its scores; return whether that changed it."""
+    gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
+    if not is_partial(examples, i) or not (complete or gold.min() < 0):
+        return False
+    restricted = emissions.copy()
+    restrict_to_gold(examples, i, restricted)
+    y = np.empty(len(gold), dtype=np.int64)
+    viterbi(restricted, transitions, y)
+    changed = not np.array_equal(y, gold)
+    gold[:] = y
+    return changed
 
 
 @kernel

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Rows
+from spacy_ssvm._jit import Flags, Floats, Ints, Rows
 from spacy_ssvm.chains.examples import Examples
 from spacy_ssvm.chains.oracle import CHAINS
 from spacy_ssvm.growing import GrowingArray, taken
+from spacy_ssvm.structure import Groups
 
 
 def hamming_costs(K: int) -> Floats:
@@ -25,6 +26,7 @@ class ChainProblem:
     """
 
     structure = CHAINS
+    finer: Flags | None = None  # see ``GroupedProblem``
 
     def __init__(
         self, K: int, *, costs: Floats | None = None, legality: Floats | None = None
@@ -49,6 +51,7 @@ class ChainProblem:
         self._token_starts = GrowingArray(np.int64, [0])
         self._feature_starts = GrowingArray(np.int64, [0])
         self._rows = GrowingArray(np.int32)
+        self.row_templates = np.zeros(0, dtype=np.int32)
         self._gold = GrowingArray(np.int64)
         self._completions = GrowingArray(np.int64)
 
@@ -157,3 +160,35 @@ class ChainProblem:
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""
         return (self.K + 2 + rows) * self.K
+
+    # Groups of weights: see ``GroupedProblem``
+
+    @property
+    def number_of_rows(self) -> int:
+        """How many rows have a template: ``row_templates``, int32 [rows], which others set."""
+        return len(self.row_templates)
+
+    @property
+    def sizes(self) -> Ints:
+        """How many weights each template has: int64 [T]."""
+        return self.K * np.bincount(self.row_templates, minlength=1)
+
+    def groups(self) -> Groups:
+        """The template of each weight; weights are stored as they are."""
+        T = len(self.sizes)
+        first = (self.K + 2) * self.K
+        return Groups(first, self.K, self.row_templates, np.ones(T), np.zeros(T, dtype=np.int64))
+
+    def make_room(self, w: Floats) -> Floats:
+        """Nothing to do: all features have rows."""
+        return w
+
+    def rescale(self, w: Floats, factors: Floats) -> None:
+        """Multiply the weights of each template by its factor, float64 [T]."""
+        first = (self.K + 2) * self.K
+        rows = w[first : first + self.number_of_rows * self.K].reshape(-1, self.K)
+        rows *= factors[self.row_templates, None]
+
+    def sweep(self, w: Floats) -> Floats:
+        """Nothing to do: all features keep their rows."""
+        return w

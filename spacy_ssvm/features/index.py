@@ -31,7 +31,7 @@ def empty_slots(size: int) -> Keys:
 
 
 @kernel
-def _scaled(key: int, size: int) -> int:
+def scaled_key(key: int, size: int) -> int:
     """The high half of a key, scaled to 0..size - 1."""
     scaled = ((key >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32)
     return np.int64(scaled)  # type: ignore[no-any-return]
@@ -40,7 +40,7 @@ def _scaled(key: int, size: int) -> int:
 @kernel
 def find_slot(slots: Keys, key: int) -> int:
     """The slot that holds the key, or the empty one where it belongs."""
-    slot = _scaled(key, len(slots))
+    slot = scaled_key(key, len(slots))
     while slots[slot, 0] != key and slots[slot, 0] != np.uint64(0):
         slot += 1
         if slot == len(slots):
@@ -59,14 +59,14 @@ def find_token_rows(table: Table, keys: Keys, rows: Ints) -> int:
         size = 0
         for m in range(T):
             if keys[m] != np.uint64(0):
-                rows[size] = m * table.width + _scaled(keys[m], table.width)
+                rows[size] = m * table.width + scaled_key(keys[m], table.width)
                 size += 1
         return size
     # All first slots are asked for before any is looked at: the memory answers in parallel.
     slots = table.slots
     capacity = len(slots)
     for m in range(T):
-        slot = _scaled(keys[m], capacity)
+        slot = scaled_key(keys[m], capacity)
         rows[m] = slot if slots[slot, 0] == keys[m] else -1 - slot
     size = 0
     for m in range(T):

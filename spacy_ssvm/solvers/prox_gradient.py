@@ -1,0 +1,404 @@
+"""Online proximal gradient with groups of templates [MSAF11 Alg. 1].
+
+    each example:            w -= eta_t grad loss(w; x_i, y_i),     eta_t = eta0 / sqrt(epoch of t)
+    each K examples, n in all:    w = prox(w), of n eta_t lambda sum_m d_m |w_m|
+
+With a budget, lambda is what leaves so many templates, anew each time; with the perceptron loss
+the result does not depend on eta0, and this is the sparseptron. The last w is the result: it is
+meant to say what matters, not to be used.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import (
+    AnyWeights,
+    Float,
+    Floats,
+    Floats1,
+    Int,
+    Ints,
+    Ints1,
+    Rows,
+    kernel,
+    oracle_kernel,
+)
+from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, Loss
+from spacy_ssvm.penalties import (
+    TemplateGroups,
+    coarse_to_fine_groups,
+    description_lengths,
+    disjoint_groups,
+    penalty,
+    shrink,
+    shrink_to_budget,
+)
+from spacy_ssvm.solvers.run import (
+    PrimalRun,
+    check_choice,
+    check_not_negative,
+    check_positive,
+    check_whole,
+)
+from spacy_ssvm.structure import (
+    NO_ROOM,
+    Expect,
+    FindViolator,
+    GroupedProblem,
+    Groups,
+    GroupsType,
+)
+
+LOSSES: dict[str, Loss] = {"perceptron": PERCEPTRON_LOSS, "hinge": HINGE, "log": LOG_LOSS}
+
+#: What is shrunk together: templates, with those that need them; a feature with all labels; or
+#: each weight by itself, which makes the lasso.
+TEMPLATE_GROUPS = ("template", "coarse-to-fine")
+GROUPS = (*TEMPLATE_GROUPS, "attribute", "weight")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxGradient:
+    """Settings of the solver.
+
+    budget: how many templates are left after each proximal step.
+    strength: instead of a budget, lambda, where losses are averaged over the examples.
+    groups: one of GROUPS. Those of templates weigh d = log2 of the number of their weights,
+        those of an attribute log2 of the number of labels, weights 1.
+    l1, l2: lambdas of |w|_1 and 1/2 |w|^2 besides: sparse group lasso, and elastic net.
+    loss: one of LOSSES. That of 'log' touches all features of an example.
+    K: examples between proximal steps. There is one after a pass over all examples, too.
+    eta0: the first step.
+    seed: of the order of examples.
+    Raises ValueError, naming the setting, where a value makes no sense.
+    """
+
+    budget: int | None = None
+    strength: float | None = None
+    groups: str = "template"
+    l1: float = 0.0
+    l2: float = 0.0
+    loss: Loss = PERCEPTRON_LOSS
+    K: int = 1000
+    eta0: float = 1.0
+    seed: int = 0
+    C: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        check_choice(self, "groups", GROUPS)
+        if self.budget is None and self.strength is None:
+            raise ValueError("budget or strength must be set: one says how much is left out")
+        if self.budget is not None:
+            if self.strength is not None:
+                raise ValueError("budget and strength are both set: a budget finds its strength")
+            check_whole(self, "budget", least=1)
+            if self.groups not in TEMPLATE_GROUPS:
+                raise ValueError(
+                    f"budget counts templates, but groups is '{self.groups}': set strength"
+                )
+        else:
+            check_not_negative(self, "strength")
+        check_not_negative(self, "l1", "l2")
+        check_whole(self, "K", least=1)
+        check_positive(self, "eta0")
+        check_whole(self, "seed")
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """The oracles of ``Structure`` that are asked."""
+        return ("find_violator",) if self.loss.beta is None else ("expect",)
+
+    def start(self, problem: Any, prior: Floats | None = None) -> "ProxGradientRun":
+        """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
+        return ProxGradientRun(self, problem, prior)
+
+
+class Step(NamedTuple):
+    """What there is after a proximal step."""
+
+    examples: int  #: seen so far
+    loss: float  #: met since the last step, an example
+    strength: float  #: lambda
+    rows_before: int
+    templates: int  #: with weights
+    rows: int
+
+
+class ProxGradientRun(PrimalRun):
+    """The weights, stored as ``Groups`` says, and the passes that change them."""
+
+    problem: GroupedProblem
+    settings: ProxGradient
+
+    def __init__(
+        self, settings: ProxGradient, problem: GroupedProblem, prior: Floats | None
+    ) -> None:
+        super().__init__(settings, problem, prior)
+        self.history: list[Step] = []
+        self._seen = 0
+        self._since = 0  # the last proximal step
+        self._met = 0.0
+        self._squares: Floats = np.zeros(0)
+
+    def grow(self, rows: int) -> None:
+        """See ``Run``."""
+        super().grow(rows)
+        groups = self.problem.groups()
+        if len(groups.scales) > len(self._squares):
+            self._squares = _squares(self._w, groups)
+
+    @property
+    def w(self) -> Floats:
+        """See ``Run``."""
+        w: Floats = self._w.copy()
+        _multiply_out(w, self.problem.groups())
+        return w
+
+    @property
+    def norms(self) -> Floats:
+        """|w_m| of each template: float64 [T]."""
+        norms: Floats = np.sqrt(np.maximum(self._squares, 0.0))  # a difference of rounded sums
+        return norms
+
+    @property
+    def template_groups(self) -> TemplateGroups:
+        """The groups as they are now: a problem may grow."""
+        problem = self.problem
+        if self.settings.groups == "coarse-to-fine":
+            if problem.finer is None:
+                raise ValueError("groups is 'coarse-to-fine': it is not known what needs what")
+            return coarse_to_fine_groups(problem.sizes, problem.finer)
+        return disjoint_groups(description_lengths(problem.sizes))
+
+    @property
+    def regularizer(self) -> float:
+        """lambda sum_m d_m |w_m|, for all examples; 0 with a budget."""
+        settings = self.settings
+        if settings.strength is None:
+            return 0.0
+        groups, w = self.problem.groups(), self.w
+        weights = w[groups.first :]
+        if settings.groups in TEMPLATE_GROUPS:
+            value = penalty(self.norms, self.template_groups)
+        elif settings.groups == "attribute":
+            whole = len(weights) // groups.width * groups.width
+            rows = weights[:whole].reshape(-1, groups.width)
+            value = _row_weight(groups) * float(np.linalg.norm(rows, axis=1).sum())
+        else:
+            value = float(np.abs(weights).sum())
+        value = settings.strength * value + settings.l1 * float(np.abs(weights).sum())
+        return self.problem.number_of_examples * (
+            value + settings.l2 / 2 * float(weights @ weights)
+        )
+
+    def epoch(self, numbers: Ints) -> float:
+        """See ``Run``."""
+        order = self._shuffled(numbers)
+        total, done, size = 0.0, 0, self.problem.number_of_examples
+        while done < len(order):
+            due = min(self.settings.K - self._since, size - self._seen % size)
+            steps, met = self._steps(order[done : done + due])
+            if steps < min(due, len(order) - done):
+                self._w = self.problem.make_room(self._w)
+            done += steps
+            total += met
+            self._met += met
+            self._seen += steps
+            self._since += steps
+            if self._since and (self._since == self.settings.K or self._seen % size == 0):
+                self.proximal_step()
+        return total
+
+    def _steps(self, order: Ints) -> tuple[int, float]:
+        """A gradient step for each example while there is room: how many, and their losses."""
+        problem, loss = self.problem, self.settings.loss
+        arrays = problem.structure, problem.examples(), order, self._eta
+        state = problem.groups(), self._squares, self._w
+        met = np.zeros(1)
+        if loss.beta is None:
+            steps = _violator_steps(*arrays, float(loss.gamma), problem.most_entries, *state, met)
+        else:
+            scales = float(loss.beta), float(loss.gamma)
+            steps = _expected_steps(*arrays, *scales, problem.most_expected_entries, *state, met)
+        return int(steps), float(met[0])
+
+    @property
+    def _eta(self) -> float:
+        epoch = 1 + self._seen // max(self.problem.number_of_examples, 1)
+        return self.settings.eta0 / float(np.sqrt(epoch))
+
+    def proximal_step(self) -> None:
+        """Shrink the weights by what the gradient steps since the last time weigh."""
+        settings, problem = self.settings, self.problem
+        groups = problem.groups()
+        weight = self._eta * self._since
+        strength = settings.strength or 0.0
+        l1 = settings.l1 + (strength if settings.groups == "weight" else 0.0)
+        if l1 > 0:
+            _threshold_weights(weight * l1, groups, self._w)
+        if settings.groups == "attribute":
+            _threshold_rows(weight * strength * _row_weight(groups), groups, self._w)
+        if l1 > 0 or settings.groups == "attribute":
+            self._squares = _squares(self._w, groups)
+        before = self.norms
+        after = before
+        if settings.budget is not None:
+            after, tau = shrink_to_budget(before, self.template_groups, settings.budget)
+            strength = tau / weight
+        elif settings.groups in TEMPLATE_GROUPS:
+            after = shrink(before, self.template_groups, weight * strength)
+        factors = np.divide(after, before, out=np.zeros(len(after)), where=before > 0)
+        factors /= 1 + weight * settings.l2
+        rows = problem.number_of_rows
+        problem.rescale(self._w, factors)
+        self._squares = self._squares * factors**2
+        self._w = problem.sweep(self._w)
+        left = int(np.count_nonzero(after)), problem.number_of_rows
+        self.history.append(Step(self._seen, self._met / self._since, strength, rows, *left))
+        self._since, self._met = 0, 0.0
+
+
+def _row_weight(groups: Groups) -> float:
+    """d of an attribute's row."""
+    return float(description_lengths(np.array([groups.width]))[0])
+
+
+@kernel
+def _squares(w: Floats, groups: Groups) -> Floats:
+    """The squared norm of each template: float64 [T]."""
+    squares = np.zeros(len(groups.scales))
+    for row in range(len(groups.templates)):
+        m = groups.templates[row]
+        if row >= groups.first_rows[m]:
+            start = groups.first + row * groups.width
+            for index in range(start, start + groups.width):
+                squares[m] += (groups.scales[m] * w[index]) ** 2
+    return squares
+
+
+@kernel
+def _multiply_out(w: Floats, groups: Groups) -> None:
+    """Turn weights as they are stored into what they stand for."""
+    for row in range(len(groups.templates)):
+        m = groups.templates[row]
+        scale = groups.scales[m] if row >= groups.first_rows[m] else 0.0
+        start = groups.first + row * groups.width
+        for index in range(start, start + groups.width):
+            w[index] *= scale
+
+
+@kernel
+def _threshold_weights(tau: float, groups: Groups, w: Floats) -> None:
+    """The operator of tau |w|_1 [MSAF11 Eq. 13]."""
+    for row in range(len(groups.templates)):
+        stored = tau / groups.scales[groups.templates[row]]
+        start = groups.first + row * groups.width
+        for index in range(start, start + groups.width):
+            w[index] = np.sign(w[index]) * max(abs(w[index]) - stored, 0.0)
+
+
+@kernel
+def _threshold_rows(tau: float, groups: Groups, w: Floats) -> None:
+    """The operator of tau sum |row| [MSAF11 Eq. 14]."""
+    for row in range(len(groups.templates)):
+        stored = tau / groups.scales[groups.templates[row]]
+        start = groups.first + row * groups.width
+        norm = np.sqrt((w[start : start + groups.width] ** 2).sum())
+        w[start : start + groups.width] *= 1 - stored / norm if norm > stored else 0.0
+
+
+@kernel
+def _step(
+    indices: Rows,
+    values: AnyWeights,
+    size: int,
+    eta: float,
+    groups: Groups,
+    squares: Floats,
+    w: Floats,
+) -> None:
+    """Add a multiple of a sparse vector to the weights, and keep their squared norms."""
+    for entry in range(size):
+        index = np.int64(indices[entry])
+        change = eta * values[entry]
+        if index >= groups.first:
+            m = groups.templates[(index - groups.first) // groups.width]
+            squares[m] += change * (2 * groups.scales[m] * w[index] + change)
+            change /= groups.scales[m]
+        w[index] += change
+
+
+@oracle_kernel(
+    lambda oracle, examples: Int(
+        *(oracle, examples, Ints1, Float, Float, Int, GroupsType, Floats1, Floats1, Floats1)
+    )
+)
+def _violator_steps(
+    find_violator: FindViolator,
+    examples: Any,
+    order: Ints,
+    eta: float,
+    gamma: float,
+    most_entries: int,
+    groups: Groups,
+    squares: Floats,
+    w: Floats,
+    met: Floats,
+) -> int:
+    """A step for each example, as long as there is room; return how many. met: their losses."""
+    indices = np.empty(most_entries, dtype=np.int32)
+    values = np.empty(most_entries, dtype=np.float32)
+    outcome = np.empty(2)
+    for position in range(len(order)):
+        size = find_violator(examples, order[position], w, gamma, True, indices, values, outcome)
+        if size == NO_ROOM:
+            return position
+        if size < 0:
+            continue
+        loss = gamma * outcome[0]
+        for entry in range(size):
+            index = np.int64(indices[entry])
+            scale = 1.0
+            if index >= groups.first:
+                scale = groups.scales[groups.templates[(index - groups.first) // groups.width]]
+            loss -= scale * w[index] * values[entry]
+        met[0] += loss
+        _step(indices, values, size, eta, groups, squares, w)
+    return len(order)
+
+
+@oracle_kernel(
+    lambda oracle, examples: Int(
+        *(oracle, examples, Ints1, Float, Float, Float, Int),
+        *(GroupsType, Floats1, Floats1, Floats1),
+    ),
+    "expect",
+)
+def _expected_steps(
+    expect: Expect,
+    examples: Any,
+    order: Ints,
+    eta: float,
+    beta: float,
+    gamma: float,
+    most_entries: int,
+    groups: Groups,
+    squares: Floats,
+    w: Floats,
+    met: Floats,
+) -> int:
+    """The same for the losses of expectations."""
+    indices = np.empty(most_entries, dtype=np.int32)
+    values = np.empty(most_entries)
+    outcome = np.empty(2)
+    for position in range(len(order)):
+        i = order[position]
+        size = expect(examples, i, w, beta, gamma, True, indices, values, outcome)
+        if size == NO_ROOM:
+            return position
+        if size >= 0:
+            met[0] += outcome[0]
+            _step(indices, values, size, -eta, groups, squares, w)
+    return len(order)
