@@ -23,6 +23,7 @@ DEFAULT_SOLVER = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1"}
         "hash_bits": None,
         "costs": {},
         "solver": DEFAULT_SOLVER,
+        "selection": None,
         "overwrite": False,
         "scorer": {"@scorers": "spacy_ssvm.tagger_scorer.v1"},
     },
@@ -37,6 +38,7 @@ def make_tagger(
     hash_bits: int | None,
     costs: dict[str, dict[str, float]],
     solver: Any,
+    selection: Any,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> Any:
@@ -49,21 +51,31 @@ def make_tagger(
         rows: bounded memory, at the price of collisions.
     costs: the cost of a wrong label, {gold: {predicted: cost}}; 1 where not given.
     solver: the learner.
+    selection: how to choose among the templates before it learns, see docs/selection.md; None
+        to keep all.
     overwrite: whether to replace tags that a Doc has already.
     scorer: how ``spacy evaluate`` scores the component.
     """
-    from spacy_ssvm.components.settings import check_rows, config_error, read_templates
+    from spacy_ssvm.components.settings import (
+        check_rows,
+        check_selection,
+        config_error,
+        read_templates,
+    )
     from spacy_ssvm.components.tagger import ATTRIBUTES, Tagger
     from spacy_ssvm.model import Model
 
     if attribute not in ATTRIBUTES:
         raise config_error(name, "attribute", f"'{attribute}': choose {' or '.join(ATTRIBUTES)}")
     check_rows(name, min_count, hash_bits)
+    model = Model(read_templates(name, templates))
+    check_selection(name, selection, len(model.templates))
     return Tagger(
         nlp.vocab,
-        Model(read_templates(name, templates)),
+        model,
         name,
         solver=solver,
+        selection=selection,
         min_count=min_count,
         hash_bits=hash_bits,
         costs=costs,
@@ -82,6 +94,7 @@ def make_tagger(
         "hash_bits": None,
         "costs": {},
         "solver": DEFAULT_SOLVER,
+        "selection": None,
         "overwrite": False,
         "scorer": {"@scorers": "spacy.senter_scorer.v1"},
     },
@@ -95,6 +108,7 @@ def make_senter(
     hash_bits: int | None,
     costs: dict[str, dict[str, float]],
     solver: Any,
+    selection: Any,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> Any:
@@ -104,15 +118,18 @@ def make_senter(
     overwrite: whether to replace sentence boundaries that a Doc has already.
     """
     from spacy_ssvm.components.senter import SentenceRecognizer
-    from spacy_ssvm.components.settings import check_rows, read_templates
+    from spacy_ssvm.components.settings import check_rows, check_selection, read_templates
     from spacy_ssvm.model import Model
 
     check_rows(name, min_count, hash_bits)
+    model = Model(read_templates(name, templates), whole_docs=True)
+    check_selection(name, selection, len(model.templates))
     return SentenceRecognizer(
         nlp.vocab,
-        Model(read_templates(name, templates), whole_docs=True),
+        model,
         name,
         solver=solver,
+        selection=selection,
         min_count=min_count,
         hash_bits=hash_bits,
         costs=costs,
@@ -131,6 +148,7 @@ def make_senter(
         "hash_bits": None,
         "costs": {},
         "solver": DEFAULT_SOLVER,
+        "selection": None,
         "overwrite": False,
         "threshold": 0.0,
         "scorer": {"@scorers": "spacy.ner_scorer.v1"},
@@ -146,6 +164,7 @@ def make_ner(
     hash_bits: int | None,
     costs: dict[str, dict[str, float]],
     solver: Any,
+    selection: Any,
     overwrite: bool,
     threshold: float,
     scorer: Callable[..., Any] | None,
@@ -169,6 +188,7 @@ def make_ner(
         hash_bits=hash_bits,
         costs=costs,
         solver=solver,
+        selection=selection,
         overwrite=overwrite,
         threshold=threshold,
         scorer=scorer,
@@ -186,6 +206,7 @@ def make_ner(
         "hash_bits": None,
         "costs": {},
         "solver": DEFAULT_SOLVER,
+        "selection": None,
         "threshold": 0.0,
         "scorer": {"@scorers": "spacy.spancat_scorer.v1"},
     },
@@ -201,6 +222,7 @@ def make_chunker(
     hash_bits: int | None,
     costs: dict[str, dict[str, float]],
     solver: Any,
+    selection: Any,
     threshold: float,
     scorer: Callable[..., Any] | None,
 ) -> Any:
@@ -221,6 +243,7 @@ def make_chunker(
         hash_bits=hash_bits,
         costs=costs,
         solver=solver,
+        selection=selection,
         threshold=threshold,
         scorer=scorer,
     )
@@ -340,7 +363,12 @@ def make_parser(
 def _make_span_pipe(
     cls: type, nlp: Language, name: str, templates: list[str], **settings: Any
 ) -> Any:
-    from spacy_ssvm.components.settings import check_rows, config_error, read_templates
+    from spacy_ssvm.components.settings import (
+        check_rows,
+        check_selection,
+        config_error,
+        read_templates,
+    )
     from spacy_ssvm.model import Model
     from spacy_ssvm.schemes import SCHEMES
 
@@ -351,6 +379,7 @@ def _make_span_pipe(
         raise config_error(name, "threshold", f"{settings['threshold']}: must lie in 0 to 1")
     check_rows(name, settings["min_count"], settings["hash_bits"])
     model = Model(read_templates(name, templates))
+    check_selection(name, settings["selection"], len(model.templates))
     return cls(nlp.vocab, model, name, **settings)
 
 
@@ -436,6 +465,77 @@ def make_cutting_plane(C: float = 0.1, tolerance: float = 1e-3, seed: int = 0) -
     from spacy_ssvm.solvers.cutting_plane import CuttingPlane
 
     return _make_solver(CuttingPlane, C=C, tolerance=tolerance, seed=seed)
+
+
+def make_prox_gradient(
+    budget: int | None = None,
+    strength: float | None = None,
+    groups: str = "template",
+    l1: float = 0.0,
+    l2: float = 0.0,
+    loss: str = "perceptron",
+    K: int = 1000,
+    eta0: float = 1.0,
+    seed: int = 0,
+) -> Any:
+    """Make the learner ``spacy_ssvm.ProxGradient.v1``: see its settings."""
+    from spacy_ssvm.solvers.prox_gradient import ProxGradient
+
+    return _make_solver(
+        ProxGradient,
+        budget=budget,
+        strength=strength,
+        groups=groups,
+        l1=l1,
+        l2=l2,
+        loss=_loss_of(ProxGradient, loss),
+        K=K,
+        eta0=eta0,
+        seed=seed,
+    )
+
+
+def make_selection(
+    method: str = "group-lasso",
+    budget: int | None = None,
+    strength: float | None = None,
+    groups: str = "template",
+    l1: float = 0.0,
+    l2: float = 0.0,
+    loss: str = "perceptron",
+    epochs: int = 5,
+    K: int = 1000,
+    eta0: float = 1.0,
+    seed: int = 0,
+) -> Any:
+    """Make the block ``spacy_ssvm.Selection.v1``: see its settings."""
+    from spacy_ssvm.selection import Selection
+
+    return _make_solver(
+        Selection,
+        method=method,
+        budget=budget,
+        strength=strength,
+        groups=groups,
+        l1=l1,
+        l2=l2,
+        loss=_loss_of(Selection, loss),
+        epochs=epochs,
+        K=K,
+        eta0=eta0,
+        seed=seed,
+    )
+
+
+def _loss_of(settings: type, name: str) -> Any:
+    """The loss of this name; another name is a config error."""
+    from spacy_ssvm.components.settings import solver_error
+    from spacy_ssvm.solvers.prox_gradient import LOSSES
+
+    if name not in LOSSES:
+        message = f"loss is '{name}': choose one of {', '.join(LOSSES)}"
+        raise solver_error(f"spacy_ssvm.{settings.__name__}.v1", message)
+    return LOSSES[name]
 
 
 def _make_solver(solver: type, **settings: Any) -> Any:

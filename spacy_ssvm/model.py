@@ -76,6 +76,15 @@ class Trace(NamedTuple):
         )
 
 
+class TemplateShare(NamedTuple):
+    """What a template weighs in a model."""
+
+    template: str
+    norm: float  #: of its weights
+    rows: int  #: features with weights
+    share: float  #: of the sum of all |w| of features, between 0 and 1
+
+
 class Model:
     """A linear model of label sequences.
 
@@ -159,6 +168,25 @@ class Model:
             for template in self.templates
             if any(is_wanted(part.attribute) for part in template.parts)
         ]
+
+    def template_shares(self) -> tuple[TemplateShare, ...]:
+        """What each template weighs, the largest share first; of equal ones, in their order."""
+        starts = self.weights.row_starts
+        rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        if self.table.width:
+            templates = rows // self.table.width
+        else:
+            templates = np.searchsorted(self.template_rows, rows, side="right") - 1
+        T = len(self.templates)
+        w = self.weights.weights.astype(np.float64)
+        masses = np.bincount(templates, np.abs(w), minlength=T)
+        norms = np.sqrt(np.bincount(templates, w**2, minlength=T))
+        used = np.bincount(templates[np.flatnonzero(np.diff(rows, prepend=-1))], minlength=T)
+        shares = masses / max(masses.sum(), np.finfo(float).tiny)
+        return tuple(
+            TemplateShare(str(self.templates[m]), float(norms[m]), int(used[m]), float(shares[m]))
+            for m in np.argsort(-shares, kind="stable")
+        )
 
     def predict(
         self, docs: Sequence[Any], preset: Ints | None = None, allowed: Flags | None = None

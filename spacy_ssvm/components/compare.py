@@ -24,7 +24,7 @@ from spacy.util import registry, resolve_dot_names
 from thinc.api import Config
 
 from spacy_ssvm.components.jackknife import keep_components
-from spacy_ssvm.components.linear_pipe import LinearPipe
+from spacy_ssvm.components.linear_pipe import LinearPipe, annotate
 
 _DUAL_COORDINATE_DESCENT = "spacy_ssvm.DualCoordinateDescent.v1"
 _DUAL_COORDINATE_ASCENT = "spacy_ssvm.DualCoordinateAscent.v1"
@@ -42,6 +42,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "crf": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 0.0},
     "softmax-margin": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 1.0},
     "lbfgs": {"@misc": "spacy_ssvm.LBFGS.v1"},
+    "prox-grad": {"@misc": "spacy_ssvm.ProxGradient.v1", "budget": None, "strength": 1e-5},
 }
 
 #: The distance that counts as reaching a score, which lies between 0 and 1.
@@ -116,8 +117,8 @@ class Comparison:
         before = nlp.pipeline[: nlp.pipe_names.index(self.component)]
         for other, pipe in before:
             if other in settings["annotating_components"]:
-                _annotate(pipe, train)
-            _annotate(pipe, dev)
+                annotate(pipe, train)
+            annotate(pipe, dev)
         self._score_weights = filled["training"]["score_weights"]
         self._texts: list[Doc] = [example.predicted for example in dev]
         self._references = [example.reference for example in dev]
@@ -193,12 +194,6 @@ def _corpus(config: Config, key: str) -> str:
             "it there, or on the command line, such as --paths.train train.spacy"
         )
     return str(path or name)
-
-
-def _annotate(pipe: Any, examples: Sequence[Example]) -> None:
-    docs = pipe.pipe((example.predicted for example in examples), batch_size=1000)
-    for example, doc in zip(examples, docs, strict=True):
-        example.predicted = doc
 
 
 def make_learner(name: str, seed: int, like: Any) -> Any:

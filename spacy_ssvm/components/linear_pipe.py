@@ -17,6 +17,7 @@ from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
+from spacy.util import logger
 from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
@@ -26,9 +27,11 @@ from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, of_gazetteer, wor
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.gazetteers import read_gazetteers
 from spacy_ssvm.features.resources import Resources
-from spacy_ssvm.model import in_place
+from spacy_ssvm.model import TemplateShare, in_place
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.probabilities import label_probabilities
+from spacy_ssvm.selection import Selected, Selection, Selector, chain_selector
+from spacy_ssvm.solvers.prox_gradient import Step
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.training import Training, objective
 
@@ -45,6 +48,7 @@ class LinearPipe(TrainablePipe):
     model: templates and weights.
     name: the component's name in the pipeline.
     solver: settings of the learner.
+    selection: how to choose among the templates at initialize; None for all.
     min_count, hash_bits: see ``FeatureIndex``.
     costs: the cost of predicting a label where another is right, {gold: {predicted:
         cost}}; "*" stands for every label, later pairs go before earlier ones, and
@@ -63,6 +67,7 @@ class LinearPipe(TrainablePipe):
         hash_bits: int | None,
         costs: Costs,
         scorer: Callable[..., Any] | None,
+        selection: Selection | None = None,
         **cfg: Any,
     ) -> None:
         self.vocab = vocab
@@ -74,6 +79,9 @@ class LinearPipe(TrainablePipe):
         self.min_count = min_count
         self.hash_bits = hash_bits
         self.costs = costs
+        self.selection = selection
+        self.selected: Selected | None = None  # what the selection came to, at initialize
+        self._candidates = None if selection is None else model.templates
         self._labels: tuple[str, ...] = ()
         self._training: Any = None
         self._slots: Slots | None = None
@@ -150,14 +158,16 @@ class LinearPipe(TrainablePipe):
         self._define((*self.labels, label), self.model.resources)
         return 1
 
-    def _define(self, labels: Sequence[str], resources: Resources) -> None:
+    def _define(
+        self, labels: Sequence[str], resources: Resources, templates: Sequence[Any] | None = None
+    ) -> None:
         for label in labels:
             self.check_label(label)
         self._labels = tuple(labels)
         self._add_strings(labels)
-        self.model.define(
-            self.model.templates, self.chain_labels(labels), resources, self.legality()
-        )
+        if templates is None:
+            templates = self.model.templates
+        self.model.define(templates, self.chain_labels(labels), resources, self.legality())
         self._stop_training()
 
     def _stop_training(self) -> None:
@@ -178,7 +188,8 @@ class LinearPipe(TrainablePipe):
     ) -> None:
         """Set the labels and resources, and forget all weights.
 
-        get_examples: returns examples; read once, for their labels, if none are given.
+        get_examples: returns examples; read for their labels, if none are given, and for the
+            selection of templates, if there is one.
         labels: all labels, as ``spacy init labels`` saves them.
         clusters: a file of word clusters (see ``features/clusters.py``), for templates
             such as cluster6[0]. It becomes part of the saved component.
@@ -187,6 +198,9 @@ class LinearPipe(TrainablePipe):
             saved component.
         gazetteer_attribute: "lower" or "orth", what entries are matched by.
         """
+        was_trained = self.model.trace is not None
+        if self._candidates is not None:
+            self.model.define(self._candidates, self.model.labels, self.model.resources)
         resources = self._read_resources(clusters, gazetteers, gazetteer_attribute, nlp)
         if labels is None:
             labels = self.collect_labels(_checked(get_examples(), self.name))
@@ -196,11 +210,41 @@ class LinearPipe(TrainablePipe):
                     "learn from. Check the training corpus (an empty one has none either), or "
                     "give the labels to initialize"
                 )
-        self._define(
-            sorted({*labels, *self.labels} if self.model.trace is None else labels),
-            resources,
-        )
+        self._define(sorted(labels if was_trained else {*labels, *self.labels}), resources)
         self._label_costs()
+        if self.selection is not None:
+            self._select(list(_checked(get_examples(), self.name)), nlp)
+
+    def _select(self, examples: list[Example], nlp: Language | None) -> None:
+        """Keep the templates that the selection leaves, and put them into the config."""
+        assert self.selection is not None
+        if nlp is not None:
+            _annotate_as_in_training(nlp, self, examples)
+        try:
+            selected = self._new_selector(examples).select(self.selection, report=self._log_step)
+        except ValueError as error:
+            raise ValueError(f"{self.name}: [components.{self.name}.selection] {error}") from error
+        found = len(selected.kept), len(selected.table), selected.seconds
+        logger.info("%s: %s of %s templates selected in %.1f s", self.name, *found)
+        self._define(self.labels, self.model.resources, selected.templates)
+        self.selected = selected
+        if nlp is not None:
+            for name in (name for name, pipe in nlp.components if pipe is self):
+                nlp.get_pipe_config(name).update(templates=selected.texts, selection=None)
+
+    def _new_selector(self, examples: list[Example]) -> Selector:
+        """What selects among the templates of the model."""
+        return chain_selector(
+            self.model,
+            [example.predicted for example in examples],
+            self.gold_labels(examples),
+            costs=self._label_costs(),
+            legality=self.legality(),
+        )
+
+    def _log_step(self, epoch: int, step: Step) -> None:
+        message = "%s: selection, epoch %s: loss %.3f, %s templates, %s features"
+        logger.info(message, self.name, epoch, step.loss, step.templates, step.rows)
 
     def _read_resources(
         self,
@@ -290,6 +334,12 @@ class LinearPipe(TrainablePipe):
     def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
         """Nothing to exchange: there are no averages outside the model."""
         yield
+
+    def templates_report(self) -> tuple[TemplateShare, ...]:
+        """What the trained model makes of each of its templates, the largest share first."""
+        self._sync()
+        shares: tuple[TemplateShare, ...] = self.model.template_shares()
+        return shares
 
     def objective(self, examples: Iterable[Example]) -> Objective:
         """Primal, dual and relative duality gap of the trained model, measured anew.
@@ -488,3 +538,20 @@ def _checked(examples: Any, name: str) -> Iterator[Example]:
                 f"{type(example).__name__}"
             )
         yield example
+
+
+def annotate(pipe: Any, examples: Sequence[Example]) -> None:
+    """Let a component write into the predicted Docs of examples."""
+    docs = pipe.pipe((example.predicted for example in examples), batch_size=1000)
+    for example, doc in zip(examples, docs, strict=True):
+        example.predicted = doc
+
+
+def _annotate_as_in_training(nlp: Language, component: Any, examples: Sequence[Example]) -> None:
+    """Let the components annotate that do in training, and are frozen: they have learned."""
+    settings = nlp.config.interpolate()["training"]
+    for name, pipe in nlp.components:
+        if pipe is component:
+            return
+        if name in settings["annotating_components"] and name in settings["frozen_components"]:
+            annotate(pipe, examples)

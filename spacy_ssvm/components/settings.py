@@ -1,6 +1,7 @@
 """Settings of components, checked when a config is read."""
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from thinc.config import ConfigValidationError
 
@@ -8,6 +9,7 @@ from spacy_ssvm.features.arc_families import ARC_FAMILIES
 from spacy_ssvm.features.arcs import ArcTemplate, parse_arc_templates
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import Template, TemplateError, parse_templates
+from spacy_ssvm.selection import Selection
 
 
 def config_error(name: str, key: str, message: str) -> ConfigValidationError:
@@ -60,3 +62,16 @@ def check_rows(name: str, min_count: int, hash_bits: int | None) -> None:
         raise config_error(name, "hash_bits", f"{hash_bits}: must lie between 8 and 28")
     if hash_bits is not None and min_count > 1:
         raise config_error(name, "min_count", "features are not counted where hash_bits is set")
+
+
+def check_selection(name: str, selection: Any, templates: int) -> None:
+    """Check the settings of a selection among so many templates; None for no selection."""
+    if selection is None:
+        return
+    if not isinstance(selection, Selection):
+        message = 'must be null, or a block with @misc = "spacy_ssvm.Selection.v1"'
+        raise config_error(name, "selection", message)
+    try:
+        selection.check_templates(templates)
+    except ValueError as error:
+        raise config_error(name, "selection.budget", str(error)) from error

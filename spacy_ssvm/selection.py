@@ -1,0 +1,274 @@
+"""Selects the templates that matter, before a model learns from them [MSAF11, section 4].
+
+    selector = chain_selector(model, docs, gold)
+    for budget in (50, 40, 30):
+        selected = selector.select(Selection(budget=budget), goes_on=True)
+    model.define(selected.templates, ...)
+
+The model is then fitted anew to the templates that are left, by any learner: nothing of the
+weights that selected them stays.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.chains.lazy import LazyChainProblem
+from spacy_ssvm.features.statistics import Statistics, measure_templates
+from spacy_ssvm.features.templates import find_finer
+from spacy_ssvm.model import Model
+from spacy_ssvm.objective import PERCEPTRON_LOSS, Loss
+from spacy_ssvm.penalties import description_lengths
+from spacy_ssvm.solvers.prox_gradient import TEMPLATE_GROUPS, ProxGradient, ProxGradientRun, Step
+from spacy_ssvm.solvers.run import check_choice, check_not_negative, check_positive, check_whole
+
+METHODS = ("group-lasso", "lasso", "information-gain", "none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Settings of a selection.
+
+    method: 'group-lasso', over groups of templates; 'lasso', over single weights;
+        'information-gain', which ranks templates without weights; 'none' keeps all.
+    budget: how many templates to keep; fewer stay where no more have weights. The lasso keeps
+        those with the largest norms.
+    strength: of the lassos instead of a budget, see ``ProxGradient``; what has weights stays.
+    groups: of the group lasso, 'template', 'coarse-to-fine' or 'attribute'.
+    l1, l2, loss, K, eta0, seed: see ``ProxGradient``.
+    epochs: passes over the examples.
+    Raises ValueError, naming the setting, where a value makes no sense.
+    """
+
+    method: str = "group-lasso"
+    budget: int | None = None
+    strength: float | None = None
+    groups: str = "template"
+    l1: float = 0.0
+    l2: float = 0.0
+    loss: Loss = PERCEPTRON_LOSS
+    epochs: int = 5
+    K: int = 1000
+    eta0: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice(self, "method", METHODS)
+        check_choice(self, "groups", (*TEMPLATE_GROUPS, "attribute"))
+        if self.method != "none":
+            if self.budget is None and self.strength is None:
+                raise ValueError("budget is not set: say how many templates to keep, or strength")
+            if self.budget is not None and self.strength is not None:
+                raise ValueError("budget and strength are both set: choose one")
+        if self.budget is not None:
+            check_whole(self, "budget", least=1)
+        if self.strength is not None:
+            check_positive(self, "strength")
+            if self.method == "information-gain":
+                raise ValueError("strength is set, but the information gain needs a budget")
+        check_not_negative(self, "l1", "l2")
+        check_positive(self, "eta0")
+        check_whole(self, "epochs", "K", least=1)
+        check_whole(self, "seed")
+
+    def check_templates(self, number: int) -> None:
+        """Raise ValueError where there are too few templates to choose from."""
+        if self.budget is not None and self.budget > number:
+            raise ValueError(f"budget is {self.budget}, but there are only {number} templates")
+
+    def learner(self, examples: int) -> ProxGradient:
+        """The learner of a method that has one, for so many examples.
+
+        Where single weights or attributes are shrunk, a budget cannot say by how much: then a
+        pass over the examples shrinks by as much as one step of the perceptron adds.
+        """
+        groups = "weight" if self.method == "lasso" else self.groups
+        budget, strength = self.budget, self.strength
+        if strength is None and groups not in TEMPLATE_GROUPS:
+            budget, strength = None, 1 / max(examples, 1)
+        return ProxGradient(
+            budget=budget,
+            strength=strength,
+            groups=groups,
+            l1=self.l1,
+            l2=self.l2,
+            loss=self.loss,
+            K=self.K,
+            eta0=self.eta0,
+            seed=self.seed,
+        )
+
+
+class SelectedTemplate(NamedTuple):
+    """A template of those there were to choose from."""
+
+    template: str
+    is_kept: bool
+    norm: float  #: of its weights; 0 without a learner
+    rows: int  #: features with weights
+    share: float  #: of the sum of all |w|, between 0 and 1
+    features: int  #: in the corpus
+    gain: float  #: information gain, in bits
+
+
+class Selected(NamedTuple):
+    """What a selection comes to."""
+
+    settings: Selection
+    kept: Ints  #: int64: the numbers of the templates kept, rising
+    templates: tuple[Any, ...]  #: those
+    table: tuple[SelectedTemplate, ...]  #: all templates there were
+    history: tuple[Step, ...]  #: of the learner's run: one entry for each proximal step
+    peak_bytes: int  #: the most that the features and weights of the learner have taken
+    seconds: float
+
+    @property
+    def texts(self) -> list[str]:
+        """The templates kept, as a config lists them."""
+        return [str(template) for template in self.templates]
+
+
+class Selector:
+    """Selects among the templates of a problem, several times where wanted.
+
+    templates: what there is to choose from.
+    statistics: of the templates.
+    """
+
+    def __init__(
+        self, templates: Sequence[Any], problem: LazyChainProblem, statistics: Statistics
+    ) -> None:
+        self.templates = tuple(templates)
+        self.problem = problem
+        self.statistics = statistics
+        self._run: ProxGradientRun | None = None
+
+    def select(
+        self,
+        settings: Selection,
+        *,
+        goes_on: bool = False,
+        report: Callable[[int, Step], None] | None = None,
+    ) -> Selected:
+        """Select templates.
+
+        goes_on: whether a learner starts from the weights that the selection before has left,
+            for a path of budgets.
+        report: called with the number of each epoch, from 1, and its last proximal step.
+        Raises ValueError where the budget is above the number of templates, and where none
+        has weights in the end.
+        """
+        settings.check_templates(len(self.templates))
+        start = time.perf_counter()
+        T = len(self.templates)
+        weights = _Weights(np.zeros(T), np.zeros(T, dtype=np.int64), np.zeros(T))
+        history: tuple[Step, ...] = ()
+        if settings.method == "none":
+            kept = np.arange(T)
+        elif settings.method == "information-gain":
+            kept = _best(self.statistics.gains, settings.budget)
+        else:
+            run = self._start(settings, goes_on)
+            numbers = np.arange(self.problem.number_of_examples)
+            for epoch in range(settings.epochs):
+                run.epoch(numbers)
+                if report is not None and run.history:
+                    report(epoch + 1, run.history[-1])
+            history = tuple(run.history)
+            weights = _weights_of(run)
+            kept = _best(run.norms / description_lengths(self.problem.sizes), settings.budget)
+            kept = kept[weights.norms[kept] > 0]
+        if not len(kept):
+            raise ValueError("no template has weights: is there anything to learn?")
+        return Selected(
+            settings=settings,
+            kept=kept,
+            templates=tuple(self.templates[m] for m in kept),
+            table=self._table(kept, weights),
+            history=history,
+            peak_bytes=self.problem.index.peak_bytes,
+            seconds=time.perf_counter() - start,
+        )
+
+    def _start(self, settings: Selection, goes_on: bool) -> ProxGradientRun:
+        learner = settings.learner(self.problem.number_of_examples)
+        if self._run is None or not goes_on:
+            self.problem.forget_completions()
+            self.problem.forget_rows()
+            self._run = learner.start(self.problem)
+            self._run.grow(0)
+        self._run.settings = learner
+        self._run.history.clear()
+        return self._run
+
+    def _table(self, kept: Ints, weights: "_Weights") -> tuple[SelectedTemplate, ...]:
+        columns = [column.tolist() for column in (*weights, *self.statistics)]
+        is_kept = np.isin(np.arange(len(self.templates)), kept).tolist()
+        return tuple(
+            SelectedTemplate(str(template), *row)
+            for template, *row in zip(self.templates, is_kept, *columns, strict=True)
+        )
+
+
+def chain_selector(
+    model: Model,
+    docs: Sequence[Any],
+    gold: Sequence[Ints],
+    *,
+    costs: Floats | None = None,
+    legality: Floats | None = None,
+) -> Selector:
+    """A selector among the templates of a model of chains.
+
+    docs, gold, costs, legality: what it is to be trained on, as in ``Training``.
+    """
+    tokens = model.reader.read(docs)
+    labels = np.concatenate([np.zeros(0, dtype=np.int64), *gold])[tokens.positions]
+    K = len(model.labels)
+    statistics = measure_templates(
+        model.compiled, tokens.attributes, tokens.sentence_starts, labels, K
+    )
+    problem = LazyChainProblem(
+        K,
+        model.compiled,
+        sizes=K * statistics.features,
+        finer=find_finer(model.templates),
+        costs=costs,
+        legality=legality,
+    )
+    labels = np.where(labels < 0, problem.any_label, labels)
+    problem.set_tokens(tokens.attributes, tokens.sentence_starts, labels)
+    return Selector(model.templates, problem, statistics)
+
+
+class _Weights(NamedTuple):
+    """By template, as in ``SelectedTemplate``."""
+
+    norms: Floats
+    rows: Ints
+    shares: Floats
+
+
+def _weights_of(run: ProxGradientRun) -> _Weights:
+    groups = run.problem.groups()
+    T = len(groups.scales)
+    w = np.abs(run.w[groups.first :]).reshape(-1, groups.width)
+    masses = w.sum(axis=1)
+    used = np.flatnonzero(masses)
+    templates = groups.templates[used]
+    shares = np.bincount(templates, masses[used], minlength=T)
+    return _Weights(
+        np.sqrt(np.bincount(templates, (w[used] ** 2).sum(axis=1), minlength=T)),
+        np.bincount(templates, minlength=T),
+        shares / max(shares.sum(), np.finfo(float).tiny),
+    )
+
+
+def _best(values: Floats, budget: int | None) -> Ints:
+    """The numbers of the largest values, of equal ones the first; all without a budget."""
+    kept: Ints = np.sort(np.argsort(-values, kind="stable")[:budget])
+    return kept
