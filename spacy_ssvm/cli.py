@@ -222,7 +222,7 @@ def compare(
     from tqdm import tqdm
     from wasabi import msg
 
-    from spacy_ssvm.components.compare import HEADER, LEARNERS, Comparison, Record, table
+    from spacy_ssvm.components.compare import HEADER, LEARNERS, Comparison, open_record, table
 
     try:
         from spacy_ssvm.components.compare_report import write_report
@@ -238,9 +238,10 @@ def compare(
     try:
         settings = load_config(config, overrides=parse_config_overrides(context.args))
         comparison = Comparison(settings, component=component, epochs=epochs)
-        record = Record(output, comparison.config, resume=resume)
+        record = open_record(output, comparison.config, resume=resume)
         runs = [(name, seed) for seed, name in product(range(seeds), names)]
-        missing = [run for run in runs if not record.has(*run)]
+        there = {(row.learner, row.seed) for row in record.rows}
+        missing = [run for run in runs if run not in there]
         if comparison.left_out:
             msg.warn(f"Left out, for they are not frozen: {', '.join(comparison.left_out)}")
         if missing:
@@ -259,3 +260,92 @@ def compare(
     report = output / "report.html"
     write_report(report, rows, comparison.facts)
     msg.good(f"Compared {len(names)} learners", str(report))
+
+
+@ssvm.command("select", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def select(
+    context: typer.Context,
+    config: Annotated[Path, typer.Argument(help="A config, as for spacy train", exists=True)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of results and configs")],
+    budgets: Annotated[str, typer.Option(help="Numbers of templates to keep, parted by commas")],
+    methods: Annotated[
+        str | None, typer.Option(help="Names, parted by commas; all where not given")
+    ] = None,
+    component: Annotated[
+        str | None, typer.Option(help="Whose templates, where the pipeline has several of ours")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="How long to learn; max_epochs of the config if not given")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the methods that have ended")
+    ] = False,
+    code: Annotated[
+        Path | None, typer.Option("--code", "-c", help="Python file to import before", exists=True)
+    ] = None,
+) -> None:
+    """Say which templates matter on your data: models by budget, a table and an HTML report.
+
+    Methods: group-lasso, coarse-to-fine, lasso, information-gain, and all for no selection.
+    What each one leaves is learned from scratch, and written as a config of its own.
+    Settings can be given as for spacy train. Needs the extra spacy-ssvm[compare].
+
+    Example: python -m spacy ssvm select ner.cfg --budgets 10,20,40 --output selected
+    --components.ner.templates '["ner452"]'
+    --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
+    """
+    from spacy.util import load_config
+    from tqdm import tqdm
+    from wasabi import msg
+
+    from spacy_ssvm.components import search as searching
+
+    try:
+        from spacy_ssvm.components.search_report import write_report
+    except ImportError as error:
+        reason = f'{error.name} is missing: pip install "spacy-ssvm[compare]"'
+        msg.fail("Cannot select", reason, exits=1)
+    known = [searching.ALL, *searching.METHODS]
+    names = known if methods is None else [*dict.fromkeys(methods.split(","))]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        reason = f"there is no method '{unknown[0]}': choose of {', '.join(known)}"
+        msg.fail("Cannot select", reason, exits=1)
+    wanted = budgets.split(",")
+    if not all(number.strip().isdecimal() for number in wanted):
+        msg.fail("Cannot select", f"--budgets {budgets}: give numbers, parted by commas", exits=1)
+    import_code(code)
+    try:
+        overrides = parse_config_overrides(context.args)
+        settings = load_config(config, overrides=overrides)
+        search = searching.Search(
+            settings, budgets=[*map(int, wanted)], component=component, epochs=epochs
+        )
+        record = searching.open_record(output, search, resume=resume)
+        missing = [name for name in names if name not in {point.method for point in record.rows}]
+        if search.left_out:
+            msg.warn(f"Left out, for they are not frozen: {', '.join(search.left_out)}")
+        if missing:
+            msg.info("Reading the corpora")
+            search.prepare()
+        runs = sum(1 if name == searching.ALL else len(search.budgets) for name in missing)
+        with tqdm(total=runs, unit="model") as progress:
+            for name in missing:
+                progress.set_description(name)
+                for point in search.run(name):
+                    record.add(point)
+                    progress.update()
+    except (OSError, ValueError) as error:
+        msg.fail("Cannot select", str(error), exits=1)
+    points = record.rows
+    for point in points:
+        file = output / "configs" / f"{searching.name_of(point)}.cfg"
+        searching.write_config(file, settings, search.component, point)
+    msg.table(
+        searching.table(points), header=searching.HEADER, aligns=("l", *"rrrrrrr"), divider=True
+    )
+    report = output / "report.html"
+    write_report(report, points, search.facts)
+    chosen = searching.name_of(searching.choose(points))
+    msg.good(f"Searched {len(points)} sets of templates; a config with few features", chosen)
+    msg.info(f"See {report}, and the configs in {output / 'configs'}")

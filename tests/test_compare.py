@@ -26,13 +26,13 @@ from spacy_ssvm.components.compare import (
     LEARNERS,
     Comparison,
     Measure,
-    Record,
     Row,
     make_learner,
+    open_record,
     summarize,
     table,
 )
-from spacy_ssvm.components.compare_report import KINDS, write_report
+from spacy_ssvm.components.compare_report import FIGURES, write_report
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 
 CONFIG = """
@@ -278,7 +278,7 @@ def test_an_interrupted_run_is_done_again(corpus: Path, tmp_path: Path) -> None:
 def test_rows_are_written_as_they_come(corpus: Path, tmp_path: Path) -> None:
     comparison = Comparison(config_of(corpus))
     comparison.prepare()
-    record = Record(tmp_path / "new" / "folder", comparison.config)
+    record = open_record(tmp_path / "new" / "folder", comparison.config)
     for number, row in enumerate(comparison.run("dcd-light", 0), start=1):
         record.add(row)
         assert len(list(srsly.read_jsonl(record.file))) == number
@@ -318,13 +318,13 @@ def test_errors_of_the_command(
 @compiled_only
 def test_errors_of_the_output(corpus: Path, tmp_path: Path) -> None:
     comparison = Comparison(config_of(corpus))
-    record = Record(tmp_path, comparison.config)
+    record = open_record(tmp_path, comparison.config)
     record.add(Row("dcd-ssvm", 0, 1, 0.1, 0.9, None, None, None, None))
     with pytest.raises(ValueError, match=r"compare\.jsonl exists: give --resume"):
-        Record(tmp_path, comparison.config)
+        open_record(tmp_path, comparison.config)
     other = Comparison(config_of(corpus), epochs=9)
     with pytest.raises(ValueError, match=r"was made with other settings: see .*config\.cfg"):
-        Record(tmp_path, other.config, resume=True)
+        open_record(tmp_path, other.config, resume=True)
 
 
 @compiled_only
@@ -349,7 +349,8 @@ def test_a_missing_extra(
             raise ModuleNotFoundError(f"No module named '{name}'", name=missing)
         return import_module(name, *arguments, **settings)
 
-    monkeypatch.delitem(sys.modules, "spacy_ssvm.components.compare_report")
+    for module in ("compare_report", "figures"):
+        monkeypatch.delitem(sys.modules, f"spacy_ssvm.components.{module}")
     monkeypatch.setattr(builtins, "__import__", without)
     result = command(corpus, tmp_path)
     assert result.exit_code == 1
@@ -412,9 +413,9 @@ def test_the_report_needs_nothing_else(report: Path) -> None:
 
 def test_figures_have_titles_and_descriptions(report: Path) -> None:
     figures = re.findall(r"<svg.*?</svg>", report.read_text(encoding="utf8"), flags=re.DOTALL)
-    assert len(figures) == len(KINDS)
+    assert len(figures) == len(FIGURES)
     space = "{http://www.w3.org/2000/svg}"
-    for figure, kind in zip(figures, KINDS, strict=True):
+    for figure, (kind, *_) in zip(figures, FIGURES, strict=True):
         svg = ElementTree.fromstring(figure)
         title, description = svg.find(f"{space}title"), svg.find(f"{space}desc")
         assert title is not None
@@ -469,7 +470,7 @@ document.title = drawn.map(svg => svg.querySelector("title").textContent).join("
 @pytest.mark.skipif(BROWSER is None, reason="needs Chromium, which is not installed")
 def test_the_report_in_a_browser(report: Path, tmp_path: Path) -> None:
     title, console = open_in_browser(report, DRAWN, tmp_path)
-    assert title == "; ".join(kind.title for kind in KINDS)
+    assert title == "; ".join(kind.title for kind, *_ in FIGURES)
     assert not console
     _, console = open_in_browser(report, "console.error('seen')", tmp_path)
     assert len(console) == 1, "errors would be seen"

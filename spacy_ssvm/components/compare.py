@@ -6,7 +6,6 @@ development corpus scored or the objective measured. It is that of the processor
 work on the machine counts little.
 """
 
-import os
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -14,17 +13,11 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import srsly
-from spacy import util
-from spacy.schemas import ConfigSchemaTraining
-from spacy.tokens import Doc
-from spacy.training import Example
-from spacy.training.initialize import init_nlp
-from spacy.util import registry, resolve_dot_names
+from spacy.util import registry
 from thinc.api import Config
 
-from spacy_ssvm.components.jackknife import keep_components
-from spacy_ssvm.components.linear_pipe import LinearPipe, annotate
+from spacy_ssvm.components.record import Record
+from spacy_ssvm.components.trial import Trial
 
 _DUAL_COORDINATE_DESCENT = "spacy_ssvm.DualCoordinateDescent.v1"
 _DUAL_COORDINATE_ASCENT = "spacy_ssvm.DualCoordinateAscent.v1"
@@ -48,7 +41,6 @@ LEARNERS: dict[str, dict[str, Any]] = {
 #: The distance that counts as reaching a score, which lies between 0 and 1.
 NEAR = 0.001
 
-_FACTORY_PREFIX = "ssvm_"
 _WARM_UP_EPOCHS = 2  # the inner passes need what an epoch has stored
 
 
@@ -66,64 +58,13 @@ class Row(NamedTuple):
     working_set: int | None  #: how many constraints are stored
 
 
-class Comparison:
-    """A component of a config, to be learned several times.
-
-    config: as for ``spacy train``. Frozen components are kept before the component, and the
-        others are left out.
-    component: its name; None for the only one of this package in the pipeline.
-    epochs: how long each learner learns; None for the ``max_epochs`` of the config.
-
-    ``config`` holds all that the results depend on, ``facts`` what readers want to know of it,
-    ``left_out`` the components that are not there. Raises ValueError where the config has
-    no such component, no corpora, or no epochs.
-    """
-
-    def __init__(
-        self, config: Config, *, component: str | None = None, epochs: int | None = None
-    ) -> None:
-        self.config = config.interpolate()
-        self.component = _choose(self.config, component)
-        self.epochs = self.config["training"].get("max_epochs", 0) if epochs is None else epochs
-        if self.epochs < 1:
-            raise ValueError(f"{self.epochs} epochs: give --epochs, a number above 0")
-        self.config["training"]["max_epochs"] = self.epochs
-        self.facts = {
-            "component": self.component,
-            "training corpus": _corpus(self.config, "train_corpus"),
-            "development corpus": _corpus(self.config, "dev_corpus"),
-            "epochs": str(self.epochs),
-        }
-        weights = self.config["training"].get("score_weights", {})
-        frozen = self.config["training"].get("frozen_components", [])
-        kept = [*frozen, self.component]
-        self.left_out = [name for name in self.config["nlp"]["pipeline"] if name not in kept]
-        keep_components(self.config, kept)
-        self.config["training"]["score_weights"] = weights
+class Comparison(Trial):
+    """Learns a component with several learners, from the same features."""
 
     def prepare(self) -> None:
-        """Read the corpora and make the features, which comes before the first run.
-
-        Raises ValueError where the component is none of this package, or cannot be scored.
-        """
-        nlp = init_nlp(self.config)
-        self._pipe: Any = nlp.get_pipe(self.component)
-        if not isinstance(self._pipe, LinearPipe):
-            raise ValueError(f"the component '{self.component}' is none of this package")
-        filled = nlp.config.interpolate()
-        settings = registry.resolve(filled["training"], schema=ConfigSchemaTraining)
-        names = [settings["train_corpus"], settings["dev_corpus"]]
-        train, dev = (list(corpus(nlp)) for corpus in resolve_dot_names(filled, names))
-        before = nlp.pipeline[: nlp.pipe_names.index(self.component)]
-        for other, pipe in before:
-            if other in settings["annotating_components"]:
-                annotate(pipe, train)
-            annotate(pipe, dev)
-        self._score_weights = filled["training"]["score_weights"]
-        self._texts: list[Doc] = [example.predicted for example in dev]
-        self._references = [example.reference for example in dev]
-        self._score()
-        self._training, self._numbers = self._pipe.compile(train)
+        """Read the corpora and make the features, which comes before the first run."""
+        examples = self.read()
+        self._training, self._numbers = self._pipe.compile(examples)
 
     def run(self, learner: str, seed: int) -> Iterator[Row]:
         """Learn from nothing; yield a row after each epoch."""
@@ -141,59 +82,6 @@ class Comparison:
             primal, dual, gap = map(_known, training.run.objective())
             size = getattr(training.run, "number_of_constraints", None)
             yield Row(learner, seed, epoch, seconds, self._score(), primal, dual, gap, size)
-
-    def _score(self) -> float:
-        """The score of ``spacy train``, of this component alone."""
-        docs = self._pipe.pipe((doc.copy() for doc in self._texts), batch_size=1000)
-        scores = self._pipe.score(list(map(Example, docs, self._references)))
-        weights = {
-            name: weight
-            for name, weight in self._score_weights.items()
-            if weight and scores.get(name) is not None
-        }
-        if not weights:
-            raise ValueError(
-                f"the dev corpus has nothing by which '{self.component}' could be scored: see "
-                "its annotation, and [training.score_weights]"
-            )
-        total = sum(weight * scores[name] for name, weight in weights.items())
-        return float(total / sum(weights.values()))
-
-
-def _choose(config: Config, name: str | None) -> str:
-    """The name of the component to learn. Raises ValueError where it is not there, or unclear."""
-    pipeline = config["nlp"]["pipeline"]
-    if name is not None:
-        if name not in pipeline:
-            raise ValueError(f"there is no component '{name}' among {', '.join(pipeline)}")
-        if name in config["training"].get("frozen_components", []):
-            raise ValueError(f"the component '{name}' is frozen: it does not learn")
-        return name
-    blocks = config["components"]
-    ours = [n for n in pipeline if blocks.get(n, {}).get("factory", "").startswith(_FACTORY_PREFIX)]
-    if len(ours) != 1:
-        found = ", ".join(ours) or "none"
-        raise ValueError(f"name the component with --component; of this package there are: {found}")
-    return str(ours[0])
-
-
-def _corpus(config: Config, key: str) -> str:
-    """The file of a corpus that training names, else its name there.
-
-    Raises ValueError where there should be a file, and is none.
-    """
-    name = config["training"].get(key, f"corpora.{key.removesuffix('_corpus')}")
-    block: Any = config
-    for part in name.split("."):
-        block = block.get(part, {})
-    path = block.get("path")
-    if not block or ("path" in block and (path is None or not Path(path).exists())):
-        what = f"'{path}' does not exist" if path else "it is not set"
-        raise ValueError(
-            f"[{name}], the {key} of the config, needs a path of .spacy files, and {what}. Give "
-            "it there, or on the command line, such as --paths.train train.spacy"
-        )
-    return str(path or name)
 
 
 def make_learner(name: str, seed: int, like: Any) -> Any:
@@ -217,43 +105,14 @@ def _known(value: float | None) -> float | None:
 # What is written
 
 
-class Record:
-    """The folder of a comparison: its config, and its rows as JSON lines.
-
-    Raises ValueError where there is another comparison in the folder, or this one and it is
-    not to be resumed.
-    """
-
-    def __init__(self, folder: Path, config: Config, *, resume: bool = False) -> None:
-        self.file = folder / "compare.jsonl"
-        settings = folder / "config.cfg"
-        if self.file.exists() and not resume:
-            raise ValueError(f"{self.file} exists: give --resume to go on, or another folder")
-        if self.file.exists() and util.load_config(settings).to_str() != config.to_str():
-            raise ValueError(f"{folder} was made with other settings: see {settings}")
-        folder.mkdir(parents=True, exist_ok=True)
-        config.to_disk(settings)
-        self.rows: list[Row] = []
-        if self.file.exists():
-            self.rows = [Row(**line) for line in srsly.read_jsonl(self.file, skip=True)]
-            self._drop_interrupted(config["training"]["max_epochs"])
-
-    def _drop_interrupted(self, epochs: int) -> None:
-        ended = {(row.learner, row.seed) for row in self.rows if row.epoch == epochs}
-        self.rows = [row for row in self.rows if (row.learner, row.seed) in ended]
-        beside = self.file.with_name(f".{self.file.name}.writing")
-        srsly.write_jsonl(beside, [row._asdict() for row in self.rows])
-        os.replace(beside, self.file)
-
-    def has(self, learner: str, seed: int) -> bool:
-        """Whether a run is there."""
-        return any((row.learner, row.seed) == (learner, seed) for row in self.rows)
-
-    def add(self, row: Row) -> None:
-        """Write one more row."""
-        self.rows.append(row)
-        with self.file.open("a", encoding="utf8") as stream:
-            stream.write(srsly.json_dumps(row._asdict()) + "\n")
+def open_record(folder: Path, config: Config, *, resume: bool = False) -> Record[Row]:
+    """The record of a comparison, with the rows of the runs that have ended."""
+    record = Record(folder / "compare.jsonl", config, Row, resume=resume)
+    if record.rows:
+        epochs = config["training"]["max_epochs"]
+        ended = {(row.learner, row.seed) for row in record.rows if row.epoch == epochs}
+        record.keep(row for row in record.rows if (row.learner, row.seed) in ended)
+    return record
 
 
 # What comes out of it

@@ -221,18 +221,22 @@ class LinearPipe(TrainablePipe):
         if nlp is not None:
             _annotate_as_in_training(nlp, self, examples)
         try:
-            selected = self._new_selector(examples).select(self.selection, report=self._log_step)
+            selected = self.new_selector(examples).select(self.selection, report=self._log_step)
         except ValueError as error:
             raise ValueError(f"{self.name}: [components.{self.name}.selection] {error}") from error
         found = len(selected.kept), len(selected.table), selected.seconds
         logger.info("%s: %s of %s templates selected in %.1f s", self.name, *found)
-        self._define(self.labels, self.model.resources, selected.templates)
+        self.use_templates(selected.templates)
         self.selected = selected
         if nlp is not None:
             for name in (name for name, pipe in nlp.components if pipe is self):
                 nlp.get_pipe_config(name).update(templates=selected.texts, selection=None)
 
-    def _new_selector(self, examples: list[Example]) -> Selector:
+    def use_templates(self, templates: Sequence[Any]) -> None:
+        """Start again from zero weights, with other templates, and the same labels."""
+        self._define(self.labels, self.model.resources, templates)
+
+    def new_selector(self, examples: list[Example]) -> Selector:
         """What selects among the templates of the model."""
         return chain_selector(
             self.model,

@@ -1,0 +1,147 @@
+"""Figures and pages of reports: one HTML file each, with SVG figures, and nothing besides.
+
+Needs the extra ``compare``, and is imported only where a report is written.
+"""
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import matplotlib
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+#: Of lines: the colour on white, and the one on black. Colour-blind readers tell them apart,
+#: and the dashes do too.
+_COLOURS = (
+    ("#0b62a8", "#6cb4f5"),
+    ("#b8480a", "#ff9d5c"),
+    ("#0a7a55", "#4fd0a0"),
+    ("#9b2f7f", "#f08fd2"),
+    ("#7a5f00", "#e3c34a"),
+    ("#4b4bb5", "#a9a8ff"),
+    ("#a3203a", "#ff8b9b"),
+    ("#3f6b78", "#8cc7d8"),
+    ("#5c6b1a", "#bccf63"),
+    ("#5f5f5f", "#bdbdbd"),
+)
+_DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
+_INK = "#000000"  # as matplotlib writes it, for text, axes and ticks
+
+_SETTINGS: dict[Any, Any] = {
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "spacy_ssvm",  # the same figures give the same bytes
+    "font.size": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#808080",
+    "grid.alpha": 0.25,
+}
+
+
+Points = Sequence[tuple[float, float]]
+
+
+class Kind(NamedTuple):
+    """What a figure shows."""
+
+    title: str
+    labels: tuple[str, str]  #: of the axis at the bottom, and of the one on the left
+    text: str  #: what to see in it
+    is_log: tuple[bool, bool] = (False, False)  #: the axes
+    counts: bool = False  #: whether there are whole numbers at the bottom
+
+
+class Drawing(NamedTuple):
+    """A figure of a report."""
+
+    number: int
+    kind: Kind
+    svg: Markup
+    without: list[str]  #: lines that have no such values
+
+
+def draw(number: int, kind: Kind, lines: Mapping[str, Sequence[Points]]) -> Drawing:
+    """A figure: a thin line for each run, and a thick one for the mean of the runs of a name.
+
+    lines: the points of each run, by name; a run without points leaves its name out.
+    """
+    without, ends = [], []
+    with matplotlib.rc_context(_SETTINGS):
+        figure = Figure(figsize=(9, 4.5), layout="constrained")
+        axes = figure.subplots()
+        for place, (name, runs) in enumerate(lines.items()):
+            if not all(runs):
+                without.append(name)
+                continue
+            colour = _COLOURS[place % len(_COLOURS)][0]
+            dashes = _DASHES[place % len(_DASHES)]
+            if len(runs) > 1:
+                for run in runs:
+                    axes.plot(*zip(*run, strict=True), color=colour, alpha=0.35, linewidth=0.8)
+            mean = [_mean_point(points) for points in zip(*runs, strict=False)]
+            axes.plot(
+                *zip(*mean, strict=True),
+                color=colour,
+                linestyle=dashes,
+                linewidth=2,
+                marker="o",
+                markersize=3,
+                label=name,
+            )
+            ends.append(f"{name} ends at {mean[-1][1]:,.4g} after {mean[-1][0]:,.4g}")
+        axes.set_xlabel(kind.labels[0])
+        axes.set_ylabel(kind.labels[1])
+        if ends:
+            axes.set_xscale("log" if kind.is_log[0] else "linear")
+            axes.set_yscale("log" if kind.is_log[1] else "linear")
+            figure.legend(frameon=False, loc="outside right upper")
+        if kind.counts:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        stream = io.StringIO()
+        figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
+    across, up = kind.labels
+    shown = "; ".join(ends) or "There are no such values"
+    description = f"A line for each name: {up} against {across}. {shown}."
+    svg = _inline(stream.getvalue(), f"figure-{number}", kind.title, description)
+    return Drawing(number, kind, svg, without)
+
+
+def write_page(file: Path, template: str, **values: Any) -> None:
+    """Write a report from a template of this folder, which extends ``report_page.html``."""
+    environment = Environment(
+        loader=PackageLoader("spacy_ssvm", "components"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    html = environment.get_template(template).render(colours=_COLOURS, **values)
+    file.write_text(html, encoding="utf8")
+
+
+def _mean_point(points: Points) -> tuple[float, float]:
+    across, up = zip(*points, strict=True)
+    return fmean(across), fmean(up)
+
+
+def _inline(svg: str, name: str, title: str, description: str) -> Markup:
+    """A figure as part of a page: with a title, names of its own, and the page's colours."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+    svg = svg.replace(_INK, "currentColor")
+    for place, (colour, _) in enumerate(_COLOURS):
+        svg = svg.replace(colour, f"var(--line-{place})")
+    opening, rest = svg.split(">", 1)
+    opening = re.sub(r' (width|height)="[^"]*"', "", opening)
+    labels = f'role="img" aria-labelledby="{name}-title {name}-text"'
+    return Markup('{} {}><title id="{}-title">{}</title><desc id="{}-text">{}</desc>{}').format(
+        Markup(opening), Markup(labels), name, title, name, description, Markup(rest)
+    )
