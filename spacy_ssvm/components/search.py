@@ -1,0 +1,191 @@
+"""Searches for the templates of a component that matter: what each choice costs, and brings.
+
+Each method selects among the templates of the config, once for each budget, from the largest to
+the smallest; a learner goes on from the weights that the larger budget has left. What is selected
+is learned from scratch by the solver of the config. Times are those of the processor.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spacy.util import registry
+from thinc.api import Config
+
+from spacy_ssvm.components.record import Record
+from spacy_ssvm.components.trial import Trial
+from spacy_ssvm.selection import Selected, Selection
+
+#: How each method selects.
+METHODS: dict[str, dict[str, Any]] = {
+    "group-lasso": {"method": "group-lasso", "groups": "template"},
+    "coarse-to-fine": {"method": "group-lasso", "groups": "coarse-to-fine"},
+    "lasso": {"method": "lasso"},
+    "information-gain": {"method": "information-gain"},
+}
+ALL = "all"  #: no selection
+
+#: How much worse than the best a score may be that counts as being as good.
+NEAR = 0.002
+
+#: The columns of the table at the end.
+HEADER = (
+    "method",
+    "templates",
+    "features",
+    "dev score",
+    "selection s",
+    "selection MB",
+    "learning s",
+    "tokens/s",
+)
+
+
+class Point(NamedTuple):
+    """What comes of a selection."""
+
+    method: str
+    budget: int | None  #: None for all templates
+    templates: list[str]  #: those that are left, as a config lists them
+    features: int  #: with weights, in the model that has learned from them
+    score: float  #: the best on the development corpus, between 0 and 1
+    selecting: float  #: seconds
+    megabytes: float  #: the most that features and weights took while selecting
+    learning: float  #: seconds
+    speed: float  #: tokens a second, annotated
+    steps: list[tuple[int, int]]  #: while selecting: examples seen, features with weights
+
+
+class Search(Trial):
+    """Selects among the templates of a component, and learns from those that are left.
+
+    The settings of the selection that the methods and budgets leave open are those of the
+    component's ``selection`` in the config, if it has any.
+    """
+
+    def __init__(self, config: Config, *, budgets: Sequence[int], **settings: Any) -> None:
+        super().__init__(config, **settings)
+        if not budgets or min(budgets) < 1:
+            raise ValueError("budgets are numbers of templates above 0, parted by commas")
+        self.budgets = sorted(set(budgets), reverse=True)
+        block = self.config["components"][self.component]
+        base = registry.resolve({"base": block.get("selection")})["base"]
+        self._base = Selection(budget=1) if base is None else replace(base, strength=None, budget=1)
+        block["selection"] = None
+        self.config["search"] = {"budgets": self.budgets}
+        self.facts["budgets"] = ", ".join(map(str, self.budgets))
+
+    def prepare(self) -> None:
+        """Read the corpora.
+
+        Raises ValueError where there are too few templates, or nothing can be selected.
+        """
+        settings = self.config.pop("search")
+        self._examples = self.read()
+        self.config["search"] = settings
+        self._labels = self._pipe.labels
+        self._selector = self._pipe.new_selector(self._examples)
+        Selection(budget=self.budgets[0]).check_templates(len(self._selector.templates))
+        self.facts["templates"] = str(len(self._selector.templates))
+        self._learn(self._selector.templates, epochs=1)  # compiles
+
+    def run(self, method: str) -> Iterator[Point]:
+        """Select by a method with each budget, the largest first."""
+        if method == ALL:
+            yield self._point(method, None)
+            return
+        for number, budget in enumerate(self.budgets):
+            settings = replace(self._base, **METHODS[method], budget=budget)
+            start = time.process_time()
+            selected = self._selector.select(settings, goes_on=number > 0)
+            yield self._point(method, selected, time.process_time() - start)
+
+    def _point(self, method: str, selected: Selected | None, seconds: float = 0.0) -> Point:
+        templates = self._selector.templates if selected is None else selected.templates
+        score, learning, speed = self._learn(templates, epochs=self.epochs)
+        steps = () if selected is None else selected.history
+        return Point(
+            method=method,
+            budget=None if selected is None else selected.settings.budget,
+            templates=[str(template) for template in templates],
+            features=self._pipe.model.number_of_rows,
+            score=score,
+            selecting=seconds,
+            megabytes=selected.peak_bytes / 1e6 if selected is not None and steps else 0.0,
+            learning=learning,
+            speed=speed,
+            steps=[(step.examples, step.rows) for step in steps],
+        )
+
+    def _learn(self, templates: Sequence[Any], epochs: int) -> tuple[float, float, float]:
+        """Learn from scratch; return the best score, seconds of learning and tokens a second."""
+        self._pipe.use_templates(templates)
+        training, numbers = self._pipe.compile(self._examples)
+        best, seconds, speed = 0.0, 0.0, 0.0
+        for _ in range(epochs):
+            start = time.process_time()
+            training.epoch(numbers)
+            seconds += time.process_time() - start
+            best = max(best, self._score())
+        docs = [doc.copy() for doc in self._texts]
+        start = time.process_time()
+        for _ in self._pipe.pipe(docs, batch_size=1000):
+            pass
+        speed = sum(map(len, docs)) / max(time.process_time() - start, 1e-9)
+        return best, seconds, speed
+
+
+def open_record(folder: Path, search: Search, *, resume: bool = False) -> Record[Point]:
+    """The record of a search, with the points of the methods that have ended."""
+    record = Record(folder / "select.jsonl", search.config, Point, resume=resume)
+    wanted = set(search.budgets)
+    found = [(point.method, point.budget) for point in record.rows]
+    ended = {
+        method
+        for method, _ in found
+        if method == ALL or wanted <= {budget for other, budget in found if other == method}
+    }
+    if record.rows:
+        record.keep(point for point in record.rows if point.method in ended)
+    return record
+
+
+def choose(points: Sequence[Point]) -> Point:
+    """The point with the fewest features whose score is near the best."""
+    best = max(point.score for point in points)
+    return min(
+        (point for point in points if point.score >= best - NEAR),
+        key=lambda point: (point.features, -point.score),
+    )
+
+
+def write_config(file: Path, config: Config, component: str, point: Point) -> None:
+    """Write a config with the templates of a point in place of those to choose from."""
+    written = config.copy()
+    written["components"][component].update(templates=point.templates, selection=None)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    written.to_disk(file, interpolate=False)
+
+
+def name_of(point: Point) -> str:
+    """What a point is called."""
+    return point.method if point.budget is None else f"{point.method}-{point.budget}"
+
+
+def table(points: Sequence[Point]) -> list[tuple[str, ...]]:
+    """The points as text, by the columns of ``HEADER``."""
+    return [
+        (
+            point.method,
+            str(len(point.templates)),
+            f"{point.features:,}",
+            f"{100 * point.score:.2f}",
+            "-" if point.budget is None else f"{point.selecting:.1f}",
+            "-" if not point.megabytes else f"{point.megabytes:.1f}",
+            f"{point.learning:.1f}",
+            f"{point.speed:,.0f}",
+        )
+        for point in points
+    ]

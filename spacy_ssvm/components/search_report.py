@@ -1,0 +1,82 @@
+"""The report of a search for templates: tables and figures in one HTML file.
+
+Needs the extra ``compare``, and is imported only where a report is written.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from spacy_ssvm.components.figures import Kind, Points, draw, write_page
+from spacy_ssvm.components.search import ALL, HEADER, NEAR, Point, choose, name_of, table
+
+_SCORE = "dev score"
+
+#: The figures, and the points of a method.
+FIGURES: tuple[tuple[Kind, Callable[[Sequence[Point]], Points]], ...] = (
+    (
+        Kind(
+            "Score by templates",
+            ("templates", _SCORE),
+            "What each budget of templates brings. Higher and farther left is better.",
+            counts=True,
+        ),
+        lambda points: [(len(point.templates), 100 * point.score) for point in points],
+    ),
+    (
+        Kind(
+            "Score by features",
+            ("features with weights", _SCORE),
+            "The same by the size of the model that has learned from them.",
+            is_log=(True, False),
+        ),
+        lambda points: [(point.features, 100 * point.score) for point in points],
+    ),
+    (
+        Kind(
+            "Features while selecting",
+            ("examples seen", "features with weights"),
+            "What is kept in memory after each proximal step, with the largest budget. Features "
+            "of templates that are shrunk to zero are freed.",
+        ),
+        lambda points: points[0].steps,
+    ),
+    (
+        Kind(
+            "Speed by templates",
+            ("templates", "tokens/s"),
+            "Tokens annotated a second, on one core.",
+            counts=True,
+        ),
+        lambda points: [(len(point.templates), point.speed) for point in points],
+    ),
+)
+
+
+def write_report(file: Path, points: Sequence[Point], facts: dict[str, str]) -> None:
+    """Write the report of some points.
+
+    facts: name and value of what the reader should know beside them.
+    """
+    methods: dict[str, list[Point]] = {}
+    for point in points:
+        methods.setdefault(point.method, []).append(point)
+    drawings = [
+        draw(number, kind, {name: [points_of(own)] for name, own in methods.items()})
+        for number, (kind, points_of) in enumerate(FIGURES, start=1)
+    ]
+    selected = [point for point in points if point.method != ALL]
+    kept = [set(point.templates) for point in selected]
+    names = dict.fromkeys(name for point in selected for name in point.templates)
+    rows = [(name, [name in templates for templates in kept]) for name in names]
+    write_page(
+        file,
+        "search_report.html",
+        facts=facts,
+        header=HEADER,
+        table=table(points),
+        chosen=name_of(choose(points)),
+        near=100 * NEAR,
+        drawings=drawings,
+        columns=[name_of(point) for point in selected],
+        survivors=sorted(rows, key=lambda row: -sum(row[1])),
+    )
