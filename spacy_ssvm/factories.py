@@ -428,11 +428,19 @@ def make_stochastic_gradient(
     return _make_solver(StochasticGradient, C=C, steps=steps, eta0=eta0, seed=seed)
 
 
-def make_frank_wolfe(C: float = 0.1, seed: int = 0, tolerance: float = 1e-3) -> Any:
+def make_frank_wolfe(
+    C: float = 0.1,
+    variant: str = "plain",
+    inner_passes: int = 5,
+    seed: int = 0,
+    tolerance: float = 1e-3,
+) -> Any:
     """Make the learner ``spacy_ssvm.FrankWolfe.v1``: see its settings."""
     from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 
-    return _make_solver(FrankWolfe, C=C, seed=seed, tolerance=tolerance)
+    return _make_solver(
+        FrankWolfe, C=C, variant=variant, inner_passes=inner_passes, seed=seed, tolerance=tolerance
+    )
 
 
 def make_dual_coordinate_ascent(

@@ -143,6 +143,19 @@ def test_frank_wolfe_reaches_the_optimum_of_the_quadratic_program(chains, C):
 
 @programmed
 @given(small, regularization, st.booleans())
+def test_pairwise_steps_reach_the_optimum_of_the_quadratic_program(chains, C, has_prior):
+    """To the last digits, which the plain steps do not."""
+    size = (chains.K + 2 + chains.rows) * chains.K
+    prior = np.random.default_rng(0).integers(-2, 3, size) / 2 if has_prior else None
+    value, _ = hinge_optimum(Referee(chains, prior=prior, C=C))
+    run = trained(FrankWolfe(C=C, variant="pairwise", tolerance=1e-6), chains, 300, prior)
+    objective = run.objective()
+    assert objective.gap <= 1e-5 or objective.primal <= 1e-6
+    assert objective.primal == pytest.approx(value, rel=1e-4, abs=1e-6)
+
+
+@programmed
+@given(small, regularization, st.booleans())
 def test_cutting_planes_reach_the_optimum_of_the_quadratic_program(chains, C, has_prior):
     size = (chains.K + 2 + chains.rows) * chains.K
     prior = np.random.default_rng(0).integers(-2, 3, size) / 2 if has_prior else None
@@ -189,6 +202,65 @@ def test_frank_wolfe_keeps_its_books_and_never_lowers_the_dual(data, chains, C):
         objective = run.objective()
         assert objective.primal >= run.dual - 1e-9
         dual = run.dual
+
+
+@checked
+@given(small, regularization, st.booleans())
+def test_pairwise_steps_keep_their_books_and_never_lower_the_dual(chains, C, has_prior):
+    size = (chains.K + 2) * chains.K
+    prior = np.random.default_rng(0).integers(-2, 3, size) / 2 if has_prior else None
+    run = started(FrankWolfe(C=C, variant="pairwise", tolerance=0.0), chains, prior)
+    dual = run.dual
+    for _ in range(10):
+        run.epoch(all_numbers(run))
+        expansion = np.zeros(len(run.w))
+        if prior is not None:
+            expansion[: len(prior)] = prior
+        sets = run.sets
+        for i in all_numbers(run):
+            weight, constraint = 0.0, sets.newest[i]
+            while constraint >= 0:
+                alpha = sets.alphas[constraint]
+                assert alpha > 0
+                weight += alpha
+                start = sets.starts[constraint]
+                entries = slice(start, start + sets.sizes[constraint])
+                np.add.at(expansion, sets.indices[entries], alpha * sets.values[entries])
+                constraint = sets.older[constraint]
+            assert weight <= C + 1e-9
+            assert sets.alpha_sums[i] == pytest.approx(weight, abs=1e-9)
+        np.testing.assert_allclose(run.w, expansion, atol=1e-9)
+        assert not run._state.scratch.any()
+        assert run.dual >= dual - 1e-9
+        assert run.objective().primal >= run.dual - 1e-9
+        dual = run.dual
+
+
+def test_pairwise_steps_forget_examples():
+    chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
+    solver = FrankWolfe(C=0.5, variant="pairwise", tolerance=1e-6)
+    run = trained(solver, chains, 5)
+    run.forget(np.arange(4, 8))
+    run.problem.forget(range(4, 8))
+    run.problem.keep(np.arange(4))
+    run.keep(np.arange(4))
+    for _ in range(100):
+        run.epoch(np.arange(4))
+    alone = trained(solver, chains.part(0, 4), 100)
+    assert run.objective().primal == pytest.approx(alone.objective().primal, rel=1e-5)
+    assert run.number_of_constraints > 0
+    run.forget(np.arange(4))
+    np.testing.assert_allclose(run.w, 0, atol=1e-9)
+    assert run.number_of_constraints == 0
+
+
+@compiled_only
+def test_working_sets_of_pairwise_steps_grow():
+    chains = naive.random_chains(3, K=4, rows=40, examples=100, length=8)
+    run = trained(FrankWolfe(C=0.5, variant="pairwise", tolerance=1e-5), chains, 60)
+    assert run.objective().gap <= 1e-4
+    plane = trained(CuttingPlane(C=0.5, tolerance=1e-5), chains, 300)
+    assert run.objective().primal == pytest.approx(plane.objective().primal, rel=1e-4)
 
 
 def test_frank_wolfe_packs_its_blocks():
@@ -367,6 +439,26 @@ def test_lbfgs_ends_where_the_gradient_is_0_and_ascent_comes_close(loss):
     assert value <= online <= value + 0.5 * (at_zero - value)
 
 
+@compiled_only
+def test_lbfgs_remembers_the_curvature_between_epochs():
+    chains = naive.random_chains(2, K=3, rows=100, examples=100, length=5)
+    short, long = LBFGS(C=0.5, iterations=5), LBFGS(C=0.5, iterations=40)
+    assert trained(short, chains, 8).w.tobytes() == trained(long, chains, 1).w.tobytes()
+
+
+@compiled_only
+def test_lbfgs_follows_a_problem_that_changes():
+    """What it knows of the curvature is that of the examples that it was made from."""
+    chains = naive.random_chains(2, K=3, rows=8, examples=20, length=3)
+    run = trained(LBFGS(C=0.5), chains.part(0, 10), 2)
+    run.problem.append(*chains.part(10, 20).arrays())
+    run.grow(chains.rows)
+    for _ in range(10):
+        run.epoch(all_numbers(run))
+    whole = trained(LBFGS(C=0.5), chains, 10)
+    assert run.objective().primal == pytest.approx(whole.objective().primal, rel=1e-9)
+
+
 def test_lbfgs_minimizes_what_crfsuite_minimizes():
     """c2 |w|^2 + losses, with c2 = 1 / 2C; without ends, and with what gold has alone."""
     crfsuite = pytest.importorskip("pycrfsuite")
@@ -429,13 +521,61 @@ def test_ascent_with_infinite_beta_is_mira():
     np.testing.assert_allclose(trained(almost, chains, 3, prior).w, exact.w, atol=1e-3)
 
 
+# --- Exact solvers on real sentences ----------------------------------------------------
+
+EXACT = {
+    SQUARED_HINGE: [
+        DualCoordinateDescent(variant=variant, delta=1e-7, tolerance=2e-5)
+        for variant in ("ssvm", "light", "cpd")
+    ],
+    HINGE: [
+        FrankWolfe(variant="pairwise", inner_passes=passes, tolerance=2e-5) for passes in (0, 5)
+    ],
+    LOG_LOSS: [LBFGS(), LBFGS(iterations=10)],
+}
+
+
+@compiled_only
+@pytest.mark.parametrize("loss", EXACT, ids=str)
+@pytest.mark.parametrize("component", [TAGGER, RECOGNIZER], ids=lambda c: c.factory)
+def test_exact_solvers_of_one_objective_end_at_one_optimum(component, loss):
+    nlp = component.pipeline()
+    examples = component.examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    training, numbers = nlp.get_pipe(component.factory).compile(examples)
+    primals = []
+    for solver in EXACT[loss]:
+        assert solver.loss == loss
+        training.restart(solver)
+        for _ in range(1000 if loss.beta is None else 20):
+            training.epoch(numbers)
+        primals.append(training.run.objective().primal)
+    assert primals == pytest.approx([min(primals)] * len(primals), rel=1e-4)
+    if loss == HINGE:  # the last digits of a cutting plane take long
+        training.restart(CuttingPlane())
+        for _ in range(50):
+            training.epoch(numbers)
+        bounds = training.run.objective()
+        assert bounds.dual <= min(primals) <= bounds.primal
+    if loss == LOG_LOSS:
+        run = training.run
+        theirs = minimize(run.value_and_gradient, np.zeros(len(run.w)), jac=True, method="CG")
+        assert primals[0] <= theirs.fun * (1 + 1e-6)
+
+
 # --- All learners -----------------------------------------------------------------------
+
+
+def pairwise_frank_wolfe(**options):
+    return FrankWolfe(variant="pairwise", **options)
+
 
 SOLVERS = [
     CuttingPlane,
     DualCoordinateAscent,
     DualCoordinateDescent,
     FrankWolfe,
+    pairwise_frank_wolfe,
     LBFGS,
     Mira,
     Perceptron,
@@ -521,6 +661,8 @@ def test_nothing_to_learn_from(solver):
         (StochasticGradient, "eta0", -1.0),
         (FrankWolfe, "C", -1.0),
         (FrankWolfe, "tolerance", -1.0),
+        (FrankWolfe, "variant", "light"),
+        (FrankWolfe, "inner_passes", -1),
         (DualCoordinateAscent, "beta", 0.0),
         (DualCoordinateAscent, "gamma", -1.0),
         (CuttingPlane, "tolerance", -1.0),

@@ -20,6 +20,7 @@ from spacy_ssvm.components.record import Record
 from spacy_ssvm.components.trial import Trial
 
 _DUAL_COORDINATE_DESCENT = "spacy_ssvm.DualCoordinateDescent.v1"
+_FRANK_WOLFE = "spacy_ssvm.FrankWolfe.v1"
 _DUAL_COORDINATE_ASCENT = "spacy_ssvm.DualCoordinateAscent.v1"
 
 #: What makes each learner, as a block of a config.
@@ -28,12 +29,15 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "dcd-light": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "light"},
     "cpd": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "cpd"},
     "cutting-plane": {"@misc": "spacy_ssvm.CuttingPlane.v1"},
-    "frank-wolfe": {"@misc": "spacy_ssvm.FrankWolfe.v1"},
+    "frank-wolfe": {"@misc": _FRANK_WOLFE, "variant": "plain"},
+    "frank-wolfe-pairwise": {"@misc": _FRANK_WOLFE, "variant": "pairwise"},
     "sgd": {"@misc": "spacy_ssvm.StochasticGradient.v1"},
     "mira": {"@misc": "spacy_ssvm.Mira.v1"},
     "perceptron": {"@misc": "spacy_ssvm.Perceptron.v1"},
     "crf": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 0.0},
     "softmax-margin": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 1.0},
+    "softmax-margin-3": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 3.0},
+    "softmax-margin-5": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 5.0},
     "lbfgs": {"@misc": "spacy_ssvm.LBFGS.v1"},
     "prox-grad": {"@misc": "spacy_ssvm.ProxGradient.v1", "budget": None, "strength": 1e-5},
 }

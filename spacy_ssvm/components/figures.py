@@ -81,7 +81,7 @@ def draw(number: int, kind: Kind, lines: Mapping[str, Sequence[Points]]) -> Draw
                 without.append(name)
                 continue
             colour = _COLOURS[place % len(_COLOURS)][0]
-            dashes = _DASHES[place % len(_DASHES)]
+            dashes = _DASHES[(place + place // len(_COLOURS)) % len(_DASHES)]  # each pair once
             if len(runs) > 1:
                 for run in runs:
                     axes.plot(*zip(*run, strict=True), color=colour, alpha=0.35, linewidth=0.8)

@@ -12,6 +12,8 @@ from (v_i, l_i) towards (C Phi_i(y), C Delta_i(y)) as far as D rises:
 
     d = C Phi_i(y) - v_i,    rate = (C Delta_i(y) - l_i - w . d) / |d|^2, clipped to [0, 1]
 
+The variant 'pairwise' keeps the structures and their dual variables apart: ``pairwise_steps.py``.
+
 Partial gold stands for its best completion, chosen anew when an example is visited for the
 first, second, fourth and eighth time; a block whose completion changes starts anew.
 """
@@ -35,13 +37,22 @@ from spacy_ssvm._jit import (
     oracle_kernel,
 )
 from spacy_ssvm.objective import HINGE, Loss, relative_gap
+from spacy_ssvm.solvers.pairwise_steps import (
+    PairwiseState,
+    pass_over_stored,
+    pass_with_inference,
+    remove_examples,
+    sum_of_costs,
+)
 from spacy_ssvm.solvers.run import (
     PrimalRun,
+    check_choice,
     check_not_negative,
     check_positive,
     check_whole,
     longer,
 )
+from spacy_ssvm.solvers.working_sets import empty_working_sets, with_room
 from spacy_ssvm.structure import AnyProblem, FindViolator
 
 _EARLY_VISITS = 8  # completions change up to this visit, when it is a power of two
@@ -68,6 +79,8 @@ class FrankWolfe:
     """Settings of the solver.
 
     C: the weight of the losses against the squared norm of the weights, per example.
+    variant: 'plain', or 'pairwise' with steps between structures that are stored.
+    inner_passes: of 'pairwise', over what is stored, before each pass with inference.
     seed: of the order of examples.
     tolerance: training stops to change weights when the relative duality gap, measured
         exactly, is at most this.
@@ -75,6 +88,8 @@ class FrankWolfe:
     """
 
     C: float = 0.1
+    variant: str = "plain"
+    inner_passes: int = 5
     seed: int = 0
     tolerance: float = 1e-3
     loss: ClassVar[Loss] = HINGE
@@ -82,12 +97,14 @@ class FrankWolfe:
 
     def __post_init__(self) -> None:
         check_positive(self, "C")
-        check_whole(self, "seed")
+        check_choice(self, "variant", ("plain", "pairwise"))
+        check_whole(self, "inner_passes", "seed")
         check_not_negative(self, "tolerance")
 
     def start(self, problem: AnyProblem, prior: Floats | None = None) -> "FrankWolfeRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
-        return FrankWolfeRun(self, problem, prior)
+        run = FrankWolfeRun if self.variant == "plain" else PairwiseRun
+        return run(self, problem, prior)
 
 
 class FrankWolfeRun(PrimalRun):
@@ -98,15 +115,27 @@ class FrankWolfeRun(PrimalRun):
     def __init__(self, settings: FrankWolfe, problem: AnyProblem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
         self._converged = False
+        self._start()
+
+    def _start(self) -> None:
         self.blocks = _empty_blocks(0, 0)
+
+    @property
+    def _violations(self) -> Floats:
+        """max_y H_i(y) of each example, when it was last decoded."""
+        return self.blocks.violations
+
+    @property
+    def _costs(self) -> float:
+        """sum alpha_i,y Delta_i(y)"""
+        return float(self.blocks.costs.sum())
 
     @property
     def dual(self) -> float:  # type: ignore[override]
         """D(alpha)."""
         prior = self._prior
         known = self._w[: len(prior)]
-        costs = float(self.blocks.costs.sum())
-        return costs - float(prior @ (known - prior)) - self.regularizer
+        return self._costs - float(prior @ (known - prior)) - self.regularizer
 
     @property
     def gap(self) -> float:  # type: ignore[override]
@@ -114,7 +143,7 @@ class FrankWolfeRun(PrimalRun):
 
         The weights moved while they were met, so this is an estimate.
         """
-        losses = float(self.blocks.violations.sum())
+        losses = float(self._violations.sum())
         return relative_gap(self.regularizer + self.settings.C * losses, self.dual)
 
     def grow(self, rows: int) -> None:
@@ -128,11 +157,11 @@ class FrankWolfeRun(PrimalRun):
     def epoch(self, numbers: Ints) -> float:
         """See ``Run``. Does nothing once the exact gap has met the tolerance."""
         if not self._converged:
-            self._pass(self._shuffled(numbers))
+            self._pass(numbers)
             if self.gap <= self.settings.tolerance:
                 exact = relative_gap(self.objective().primal, self.dual)
                 self._converged = exact <= self.settings.tolerance
-        return float(self.blocks.violations[numbers].sum())
+        return float(self._violations[numbers].sum())
 
     def forget(self, numbers: Ints) -> None:
         """Set the dual variables of these examples to 0, and take their share from w."""
@@ -150,7 +179,8 @@ class FrankWolfeRun(PrimalRun):
             visits=blocks.visits[numbers],
         )
 
-    def _pass(self, order: Ints) -> None:
+    def _pass(self, numbers: Ints) -> None:
+        order = self._shuffled(numbers)
         structure, examples = self.problem.structure, self.problem.examples()
         entries, C = self.problem.most_entries, float(self.settings.C)
         done = 0
@@ -159,6 +189,77 @@ class FrankWolfeRun(PrimalRun):
             if done == len(order):
                 break
             self.blocks = _with_room(self.blocks, len(self.blocks.sizes), entries)
+
+
+class PairwiseRun(FrankWolfeRun):
+    """The same, with the structures themselves: see ``pairwise_steps.py``."""
+
+    def _start(self) -> None:
+        self.sets = empty_working_sets(0, 0, 0)
+        self._state = PairwiseState(
+            w=self._w,
+            prior=self._prior,
+            scratch=np.zeros(len(self._w)),
+            violations=np.zeros(0),
+            visits=np.zeros(0, dtype=np.int64),
+            C=float(self.settings.C),
+        )
+
+    @property
+    def _violations(self) -> Floats:
+        return self._state.violations
+
+    @property
+    def _costs(self) -> float:
+        return float(sum_of_costs(self.sets))
+
+    @property
+    def number_of_constraints(self) -> int:
+        """How many structures are stored."""
+        return int(self.sets.used[0] - self.sets.used[2])
+
+    def grow(self, rows: int) -> None:
+        """See ``Run``."""
+        PrimalRun.grow(self, rows)
+        state, size = self._state, len(self._w)
+        prior = longer(state.prior, size)[:size] if len(state.prior) else state.prior
+        self._state = state._replace(w=self._w, prior=prior, scratch=np.zeros(size))
+        examples = self.problem.number_of_examples
+        if examples > len(state.violations):
+            self._converged = False
+            violations = longer(state.violations, examples)
+            visits = longer(state.visits, len(violations))
+            self._state = self._state._replace(violations=violations, visits=visits)
+            self.sets = with_room(self.sets, len(violations), 0)
+
+    def forget(self, numbers: Ints) -> None:
+        """See ``FrankWolfeRun``."""
+        remove_examples(numbers, self.sets, self._state)
+        self._converged = False
+
+    def keep(self, numbers: Ints) -> None:
+        """See ``Run``."""
+        state = self._state
+        self._state = state._replace(
+            violations=state.violations[numbers], visits=state.visits[numbers]
+        )
+        self.sets = self.sets._replace(
+            newest=self.sets.newest[numbers], alpha_sums=self.sets.alpha_sums[numbers]
+        )
+
+    def _pass(self, numbers: Ints) -> None:
+        for _ in range(self.settings.inner_passes):
+            pass_over_stored(self._shuffled(numbers), self.sets, self._state)
+        order = self._shuffled(numbers)
+        structure, examples = self.problem.structure, self.problem.examples()
+        entries, done = self.problem.most_entries, 0
+        while True:
+            done = pass_with_inference(
+                structure, examples, order, done, entries, self.sets, self._state
+            )
+            if done == len(order):
+                break
+            self.sets = with_room(self.sets, len(self.sets.newest), entries)
 
 
 def _empty_blocks(examples: int, entries: int) -> Blocks:

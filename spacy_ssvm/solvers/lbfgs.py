@@ -5,11 +5,14 @@
 with the log loss, beta = 1 and gamma = 0, by default. Values and gradients are exact
 [MGS10 Eq. 9]. Needs scipy: ``pip install "spacy-ssvm[learners]"``.
 
-An epoch runs so many iterations over all examples of the problem, whichever it is given, and
-begins without a memory of earlier ones: let one batch be the whole corpus. Partial gold is
-completed anew when an epoch begins.
+An epoch runs so many iterations over all examples of the problem, whichever it is given: let
+one batch be the whole corpus. Partial gold is completed anew when an epoch begins. What earlier
+iterations have learned of the curvature is kept, unless the problem has changed since. The
+directions are those of Nocedal (1980), the lengths of steps those of scipy's line search.
 """
 
+import warnings
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +22,8 @@ from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, oracle_ker
 from spacy_ssvm.objective import Loss, losses
 from spacy_ssvm.solvers.run import PrimalRun, check_not_negative, check_positive, check_whole
 from spacy_ssvm.structure import AnyProblem, Expect
+
+_PAIRS = 10  # of changes of weights and gradients that are kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,23 +69,81 @@ class LBFGS:
 class LBFGSRun(PrimalRun):
     """The weights, and the iterations that change them."""
 
+    def __init__(self, settings: LBFGS, problem: AnyProblem, prior: Floats | None) -> None:
+        super().__init__(settings, problem, prior)
+        #: Changes of weights s and of gradients y, and 1 / s . y, of the last iterations.
+        self._pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_PAIRS)
+        self._size = 0, 0
+
     def epoch(self, numbers: Ints) -> float:
         """See ``Run``: iterations over all examples; returns the losses of these."""
-        from scipy.optimize import minimize
-
         problem, settings = self.problem, self.settings
         examples = problem.number_of_examples
         changed = np.zeros(examples, dtype=bool)
         problem.structure.complete_gold(problem.examples(), self._w, changed)
-        found = minimize(
-            self.value_and_gradient,
-            self._w,
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": settings.iterations, "gtol": settings.tolerance, "ftol": 0.0},
-        )
-        self._w[:] = found.x
+        if changed.any() or self._size != (examples, len(self._w)):
+            self._pairs.clear()
+            self._size = examples, len(self._w)
+        value, gradient = self.value_and_gradient(self._w)
+        for _ in range(settings.iterations):
+            if np.abs(gradient).max(initial=0.0) <= settings.tolerance:
+                break
+            found = self._iterate(value, gradient)
+            if found is None and self._pairs:  # a direction of no use: start anew
+                self._pairs.clear()
+                found = self._iterate(value, gradient)
+            if found is None:
+                break
+            value, gradient = found
         return float(losses(problem, self._w, numbers, settings.loss).sum())
+
+    def forget(self, numbers: Ints) -> None:
+        """Examples are about to leave: the curvature was theirs too."""
+        self._pairs.clear()
+
+    def _iterate(self, value: float, gradient: Floats) -> tuple[float, Floats] | None:
+        """A step; returns value and gradient behind it, None where no step is found."""
+        from scipy.optimize import line_search
+
+        direction = self._direction(gradient)
+        last: list[Any] = [self._w, value, gradient]
+
+        def at(w: Floats) -> list[Any]:  # the line search asks for values, then for gradients
+            if not np.array_equal(w, last[0]):
+                last[:] = [w.copy(), *self.value_and_gradient(w)]
+            return last
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that none is found is seen below
+            length = line_search(
+                lambda w: at(w)[1], lambda w: at(w)[2], self._w, direction, gradient, value
+            )[0]
+        if length is None:
+            return None
+        change = length * direction
+        _, value, following = at(self._w + change)
+        product = float(change @ (following - gradient))
+        if product > 0:
+            self._pairs.append((change, following - gradient, 1 / product))
+        self._w += change
+        return value, following
+
+    def _direction(self, gradient: Floats) -> Floats:
+        """Minus the inverse of the curvature, as far as it is known, times the gradient."""
+        direction: Floats = -gradient
+        if not self._pairs:
+            return direction / float(np.linalg.norm(gradient))
+        shares = []
+        for change, of_gradient, inverse in reversed(self._pairs):
+            shares.append(inverse * float(change @ direction))
+            direction -= shares[-1] * of_gradient
+        _, of_gradient, inverse = self._pairs[-1]
+        direction /= inverse * float(of_gradient @ of_gradient)
+        for (change, of_gradient, inverse), share in zip(
+            self._pairs, reversed(shares), strict=True
+        ):
+            direction += (share - inverse * float(of_gradient @ direction)) * change
+        return direction
 
     def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
         """P(w) and its gradient."""

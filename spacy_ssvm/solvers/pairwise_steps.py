@@ -1,0 +1,211 @@
+"""Pairwise steps of block-coordinate Frank-Wolfe, over stored structures [Osokin et al. 2016].
+
+    max_alpha >= 0, sum_y alpha_i,y = C    D(alpha) = -1/2 |v|^2 + sum alpha_i,y Delta'_i(y)
+
+as in ``frank_wolfe.py``, where the gold structure, with Phi_i = 0 and Delta_i = 0, has the rest of
+each example's C. A step takes weight from the stored structure a of an example that violates
+least, and gives it to the one b that violates most, as far as D rises:
+
+    (H_i(b) - H_i(a)) / |Phi_i(b) - Phi_i(a)|^2, at most alpha_i,a
+
+so that the optimum is reached in the end at a linear rate [Lacoste-Julien & Jaggi 2015], where
+steps towards b alone zigzag. Passes over what is stored need no inference.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import (
+    Float,
+    Floats,
+    Floats1,
+    Int,
+    Ints,
+    Ints1,
+    kernel,
+    named_tuple,
+    oracle_kernel,
+)
+from spacy_ssvm.solvers.working_sets import (
+    WorkingSets,
+    WorkingSetsType,
+    append,
+    dot,
+    has_room,
+    remove_zeros,
+)
+from spacy_ssvm.structure import FindViolator
+
+_EARLY_VISITS = 8  # completions change up to this visit, when it is a power of two
+_GOLD = -1
+
+
+class PairwiseState(NamedTuple):
+    """What the passes read and change."""
+
+    w: Floats  #: float64 [weights]
+    prior: Floats  #: float64 [weights], w_0; empty where it is 0
+    scratch: Floats  #: float64 [weights]: zeros, before and after
+    violations: Floats  #: float64 [examples]: max_y H_i(y) when example i was last decoded
+    visits: Ints  #: int64 [examples]: how often example i was decoded
+    C: float
+
+
+PairwiseStateType = named_tuple(PairwiseState, Floats1, Floats1, Floats1, Floats1, Ints1, Float)
+
+
+@kernel
+def _choose(i: int, sets: WorkingSets, state: PairwiseState) -> tuple[int, int, float]:
+    """The structures b and a of a step, and H_i(b) - H_i(a)."""
+    best, least = _GOLD, _GOLD
+    high = 0.0
+    low = 0.0 if sets.alpha_sums[i] < state.C else np.inf
+    constraint = sets.newest[i]
+    while constraint >= 0:
+        violation = sets.costs[constraint] - dot(sets, constraint, state.w)
+        if violation > high:
+            best, high = constraint, violation
+        if violation < low and sets.alphas[constraint] > 0:
+            least, low = constraint, violation
+        constraint = sets.older[constraint]
+    return best, least, high - low
+
+
+@kernel
+def _add(constraint: int, amount: float, sets: WorkingSets, i: int, w: Floats) -> None:
+    """Add to one dual variable; w follows."""
+    if constraint == _GOLD:
+        return
+    sets.alphas[constraint] += amount
+    sets.alpha_sums[i] += amount
+    start = sets.starts[constraint]
+    for entry in range(start, start + sets.sizes[constraint]):
+        w[sets.indices[entry]] += amount * sets.values[entry]
+
+
+@kernel
+def _product(one: int, other: int, sets: WorkingSets, scratch: Floats) -> float:
+    """Phi_i(y) . Phi_i(y') of two structures; 0 where one of them is gold."""
+    if one == _GOLD or other == _GOLD:
+        return 0.0
+    start = sets.starts[one]
+    for entry in range(start, start + sets.sizes[one]):
+        scratch[sets.indices[entry]] = sets.values[entry]
+    product = dot(sets, other, scratch)
+    for entry in range(start, start + sets.sizes[one]):
+        scratch[sets.indices[entry]] = 0.0
+    return product
+
+
+@kernel
+def _step(i: int, sets: WorkingSets, state: PairwiseState) -> bool:
+    """One pairwise step for example i; return whether it moved."""
+    best, least, slope = _choose(i, sets, state)
+    if best == least or not slope > 0:
+        return False
+    room = state.C - sets.alpha_sums[i] if least == _GOLD else sets.alphas[least]
+    curvature = -2 * _product(best, least, sets, state.scratch)
+    if best != _GOLD:
+        curvature += sets.norms[best]
+    if least != _GOLD:
+        curvature += sets.norms[least]
+    amount = min(slope / curvature, room) if curvature > 0 else room
+    if amount == room and least != _GOLD:  # exactly 0 is left, whatever the rounding
+        _add(least, -amount, sets, i, state.w)
+        sets.alphas[least] = 0.0
+    else:
+        _add(least, -amount, sets, i, state.w)
+    _add(best, amount, sets, i, state.w)
+    if amount == room and least == _GOLD:
+        sets.alpha_sums[i] = state.C
+    return True
+
+
+@kernel
+def _steps(i: int, sets: WorkingSets, state: PairwiseState) -> None:
+    """As many steps as example i has structures; what has no weight is forgotten."""
+    count = 0
+    constraint = sets.newest[i]
+    while constraint >= 0:
+        count += 1
+        constraint = sets.older[constraint]
+    for _ in range(count):
+        if not _step(i, sets, state):
+            break
+    remove_zeros(sets, i)
+
+
+@kernel
+def pass_over_stored(order: Ints, sets: WorkingSets, state: PairwiseState) -> None:
+    """Steps for each of these examples, without inference."""
+    for i in order:
+        if sets.newest[i] >= 0:
+            _steps(i, sets, state)
+
+
+@kernel
+def sum_of_costs(sets: WorkingSets) -> float:
+    """sum alpha_i,y Delta_i(y)"""
+    total = 0.0
+    for i in range(len(sets.newest)):
+        constraint = sets.newest[i]
+        while constraint >= 0:
+            total += sets.alphas[constraint] * sets.costs[constraint]
+            constraint = sets.older[constraint]
+    return total
+
+
+@kernel
+def remove_examples(numbers: Ints, sets: WorkingSets, state: PairwiseState) -> None:
+    """Take examples out: gold gets all of their weight, and w follows."""
+    for i in numbers:
+        constraint = sets.newest[i]
+        while constraint >= 0:
+            _add(constraint, -sets.alphas[constraint], sets, i, state.w)
+            sets.alphas[constraint] = 0.0
+            constraint = sets.older[constraint]
+        remove_zeros(sets, i)
+        sets.alpha_sums[i] = 0.0
+        state.violations[i] = 0.0
+
+
+@oracle_kernel(
+    lambda oracle, examples: Int(
+        oracle, examples, Ints1, Int, Int, WorkingSetsType, PairwiseStateType
+    )
+)
+def pass_with_inference(
+    find_violator: FindViolator,
+    examples: Any,
+    order: Ints,
+    done: int,
+    most_entries: int,
+    sets: WorkingSets,
+    state: PairwiseState,
+) -> int:
+    """Store what violates most, and make steps, for order[done:]; return how far room sufficed."""
+    outcome = np.empty(2)
+    for position in range(done, len(order)):
+        i = order[position]
+        if not has_room(sets, most_entries):
+            return position
+        visits = state.visits[i] + 1
+        complete = visits <= _EARLY_VISITS and visits & (visits - 1) == 0
+        start = sets.used[1]
+        indices, values = sets.indices[start:], sets.values[start:]
+        size = find_violator(examples, i, state.w, 1.0, complete, indices, values, outcome)
+        if size < 0:
+            continue
+        state.visits[i] = visits
+        violation = outcome[0]
+        for entry in range(size):
+            violation -= state.w[indices[entry]] * values[entry]
+        if outcome[1] > 0 and sets.newest[i] >= 0:
+            remove_examples(order[position : position + 1], sets, state)
+        state.violations[i] = max(violation, 0.0)
+        if violation > 0:
+            append(sets, i, size, outcome[0], state.prior)
+        if sets.newest[i] >= 0:
+            _steps(i, sets, state)
+    return len(order)
