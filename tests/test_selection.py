@@ -31,7 +31,7 @@ from spacy_ssvm.features.index import FeatureIndex, find_rows
 from spacy_ssvm.features.statistics import measure_templates
 from spacy_ssvm.features.templates import Template, find_finer
 from spacy_ssvm.penalties import soft_threshold
-from spacy_ssvm.selection import Selection, Selector, chain_selector
+from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.prox_gradient import LOSSES, ProxGradient, ProxGradientRun
 
 CHAIN_COMPONENTS = [TAGGER, RECOGNIZER, CHUNKER, SENTER]
@@ -487,8 +487,7 @@ def test_a_selector_of_a_model() -> None:
     nlp = TAGGER.trained(epochs=1)
     tagger: Any = nlp.get_pipe("ssvm_tagger")
     examples = TAGGER.examples(nlp.vocab)
-    gold = tagger.gold_labels(examples)
-    selector = chain_selector(tagger.model, [e.predicted for e in examples], gold)
+    selector = tagger.selector(examples)
     seen: list[int] = []
     selected = selector.select(
         Selection(budget=3, epochs=2), report=lambda epoch, step: seen.append(epoch)

@@ -221,7 +221,7 @@ class LinearPipe(TrainablePipe):
         if nlp is not None:
             _annotate_as_in_training(nlp, self, examples)
         try:
-            selected = self.new_selector(examples).select(self.selection, report=self._log_step)
+            selected = self.selector(examples).select(self.selection, report=self._log_step)
         except ValueError as error:
             raise ValueError(f"{self.name}: [components.{self.name}.selection] {error}") from error
         found = len(selected.kept), len(selected.table), selected.seconds
@@ -236,8 +236,8 @@ class LinearPipe(TrainablePipe):
         """Start again from zero weights, with other templates, and the same labels."""
         self._define(self.labels, self.model.resources, templates)
 
-    def new_selector(self, examples: list[Example]) -> Selector:
-        """What selects among the templates of the model."""
+    def selector(self, examples: Sequence[Example]) -> Selector:
+        """What selects among the templates that the model has, for an initialized component."""
         return chain_selector(
             self.model,
             [example.predicted for example in examples],

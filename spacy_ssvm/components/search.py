@@ -86,7 +86,7 @@ class Search(Trial):
         self._examples = self.read()
         self.config["search"] = settings
         self._labels = self._pipe.labels
-        self._selector = self._pipe.new_selector(self._examples)
+        self._selector = self._pipe.selector(self._examples)
         Selection(budget=self.budgets[0]).check_templates(len(self._selector.templates))
         self.facts["templates"] = str(len(self._selector.templates))
         self._learn(self._selector.templates, epochs=1)  # compiles
