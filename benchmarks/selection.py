@@ -1,0 +1,217 @@
+"""Templates selected from hundreds: what is left of accuracy, memory and time, in one run.
+
+    python benchmarks/selection.py --data FOLDER [--tasks ner tagger] [--methods group-lasso ...]
+
+FOLDER holds uner_en_ewt and ud_en_ewt. Tasks, each with its family and its budgets:
+
+    ner       Universal NER English: the 452 templates of Martins et al. 2011, which read tags
+              (UPOS) predicted by ssvm_tagger, jackknifed in train
+    tagger    XPOS of UD English-EWT: 142 templates of words, affixes and shapes
+
+Methods, each with each budget in a process of its own, on one thread, with kernels compiled
+before:
+
+    all                 no selection
+    group-lasso, coarse-to-fine, lasso, information-gain
+
+What is left is learned anew by the default solver. Memory is how much the peak of the process
+rises while templates are selected, or while features are made and learned. Needs the extra
+`bench`.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import ner
+import peers
+import spacy
+import srsly
+import tagger
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.vocab import Vocab
+from wasabi import msg
+
+from spacy_ssvm.components.search import ALL, METHODS
+from spacy_ssvm.components.warmup import compile_kernels
+
+EPOCHS = 8
+_AFFIXES = ("suffix1", "suffix2", "suffix3", "prefix1", "prefix2", "prefix3")
+_WARM_UP = 40  # sentences
+
+
+class Task(NamedTuple):
+    component: str
+    score: str
+    templates: list[str]
+    budgets: tuple[int, ...]
+
+
+TASKS = {
+    "ner": Task("ssvm_ner", "ents_f", ["ner452"], (50, 100, 200)),
+    "tagger": Task(
+        "ssvm_tagger",
+        "tag_acc",
+        [
+            *("tagger", "ngrams(lower, 3, 2)", "ngrams(shape, 3, 2)", "ngrams(case_class, 3, 2)"),
+            *(f"ngrams({affix}, 2, 2)" for affix in _AFFIXES),
+            *("ngrams(punctuation, 2, 2)", "ngrams(length_class, 2, 1)"),
+            *("suffix1[-1]+suffix1[0]+suffix1[1]", "suffix2[-1]+suffix2[0]+suffix2[1]"),
+        ],
+        (15, 30, 60),
+    ),
+}
+PREPARE = "corpora"
+SCORES = ("dev", "test")
+FIGURES = ("templates", "features", "selecting", "selection MB", "learning", "learning MB", "speed")
+HEADER = ("method", *SCORES, *FIGURES[:2], "selection s", "MB", "learning s", "MB", "tokens/s")
+
+
+def prepare(data: Path, task: str, folder: Path) -> dict:
+    """Write the corpora of a task: what comes in, and the gold annotation."""
+    nlp = spacy.blank("en")
+    if task == "tagger":
+        source = data / "ud_en_ewt"
+        parts = {p: tagger.examples_of(nlp, tagger.read(source, p, "XPOS")) for p in ner.PARTS}
+    else:
+        sentences = {part: ner.read(data, "en", part) for part in ner.PARTS}
+        docs = {part: ner.docs_of(nlp, sentences[part]) for part in ner.PARTS}
+        ner.add_tags(nlp, data / ner.TREEBANKS["en"], docs)
+        parts = {part: ner.examples_of(docs[part], sentences[part]) for part in ner.PARTS}
+    for part, examples in parts.items():
+        for side in ("predicted", "reference"):
+            corpus = DocBin(docs=[getattr(example, side) for example in examples])
+            corpus.to_disk(folder / f"{part}-{side}.spacy")
+    return {}
+
+
+def read(folder: Path, vocab: Vocab) -> dict[str, list[Example]]:
+    """The examples of train, dev and test."""
+    parts = {}
+    for part in ner.PARTS:
+        sides = (f"{part}-{side}.spacy" for side in ("predicted", "reference"))
+        docs = (DocBin().from_disk(folder / side).get_docs(vocab) for side in sides)
+        parts[part] = [Example(*pair) for pair in zip(*docs, strict=True)]
+    return parts
+
+
+def run(folder: Path, task: str, method: str, budget: int) -> dict:
+    """Select, learn and score."""
+    component, score, templates, _ = TASKS[task]
+    settings = None
+    if method != ALL:
+        settings = {"@misc": "spacy_ssvm.Selection.v1", **METHODS[method], "budget": budget}
+    nlp = spacy.blank("en")
+    parts = read(folder, nlp.vocab)
+    config = {"templates": templates, "selection": settings}
+    few = parts["train"][:_WARM_UP]
+    warm = nlp.add_pipe(component, name="warm", config=config)
+    warm.initialize(lambda: few)
+    warm.update(few)
+    list(warm.pipe(example.predicted.copy() for example in few))
+    nlp.remove_pipe("warm")
+    pipe = nlp.add_pipe(component, config=config)
+
+    before, start = peers.peak_of_memory(), time.process_time()
+    pipe.initialize(lambda: parts["train"])
+    selecting, selected = time.process_time() - start, peers.peak_of_memory()
+    start = time.process_time()
+    for _ in range(EPOCHS):
+        pipe.update(parts["train"])
+    learning, learned = time.process_time() - start, peers.peak_of_memory()
+    result = {
+        "templates": len(pipe.model.templates),
+        "features": pipe.model.number_of_rows,
+        "selecting": 0.0 if settings is None else selecting,
+        "selection MB": 0.0 if settings is None else selected - before,
+        "learning": learning,
+        "learning MB": max(learned, selected) - before,
+        "speed": peers.annotation_speed(pipe, lambda: copies(parts["test"])),
+        "kept": [str(template) for template in pipe.model.templates],
+    }
+    for part in SCORES:
+        examples = parts[part]
+        docs = pipe.pipe(copies(examples), batch_size=1000)
+        found = [Example(doc, e.reference) for doc, e in zip(docs, examples, strict=True)]
+        result[part] = 100 * pipe.score(found)[score]
+    return result
+
+
+def copies(examples: list[Example]) -> list[Doc]:
+    """Docs to annotate, with what they have already."""
+    return [example.predicted.copy() for example in examples]
+
+
+def show(task: str, results: dict[str, dict]) -> None:
+    rows = [
+        (
+            name,
+            *(f"{result[part]:.2f}" for part in SCORES),
+            *(f"{result[figure]:,.0f}" for figure in FIGURES),
+        )
+        for name, result in results.items()
+    ]
+    msg.divider(task)
+    msg.table(rows, header=HEADER, aligns=("l", *"r" * len(HEADER[1:])), divider=True)
+    if ALL not in results:
+        return
+    whole = results[ALL]
+    rows = [
+        (
+            name,
+            *(f"{result[part] - whole[part]:+.2f}" for part in SCORES),
+            f"{result['features'] / whole['features']:.1%}",
+            f"{result['selection MB'] / whole['learning MB']:.1%}",
+            f"{result['speed'] / whole['speed']:.1f}",
+        )
+        for name, result in results.items()
+        if name != ALL
+    ]
+    header = ("against all", *SCORES, "features", "MB to select", "times the speed")
+    msg.table(rows, header=header, aligns=("l", *"rrrrr"), divider=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder of the corpora")
+    parser.add_argument("--tasks", nargs="+", default=[*TASKS], choices=[*TASKS])
+    parser.add_argument("--methods", nargs="+", default=[ALL, *METHODS], choices=[ALL, *METHODS])
+    parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
+    parser.add_argument("--only", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    compile_kernels()
+    if options.only:
+        method, budget, folder = options.only
+        if method == PREPARE:
+            peers.print_result(prepare(options.data, options.tasks[0], Path(folder)))
+        else:
+            peers.print_result(run(Path(folder), options.tasks[0], method, int(budget)))
+        return
+    for task in options.tasks:
+        with tempfile.TemporaryDirectory() as folder:
+
+            def start(method: str, budget: int, task: str = task, folder: str = folder) -> dict:
+                msg.info(f"{task}: {method} {budget or ''}")
+                arguments = ["--data", str(options.data), "--tasks", task]
+                only = ["--only", method, str(budget), folder]
+                return peers.in_process(__file__, [*arguments, *only])
+
+            start(PREPARE, 0)
+            results = {}
+            for method in options.methods:
+                for budget in (0,) if method == ALL else TASKS[task].budgets:
+                    name = method if method == ALL else f"{method} {budget}"
+                    results[name] = start(method, budget)
+        show(task, results)
+        if options.output:
+            options.output.mkdir(parents=True, exist_ok=True)
+            srsly.write_json(options.output / f"selection-{task}.json", results)
+
+
+if __name__ == "__main__":
+    main()
