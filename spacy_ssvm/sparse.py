@@ -52,8 +52,28 @@ def empty_table(indices: Rows, places: Rows, size: int) -> None:
 
 
 @kernel
+def squared_norm(values: AnyWeights, size: int) -> float:
+    """The sum of the squares of the first values, in four sums side by side."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = size - size % 4
+    for entry in range(0, whole, 4):
+        a += np.float64(values[entry]) ** 2
+        b += np.float64(values[entry + 1]) ** 2
+        c += np.float64(values[entry + 2]) ** 2
+        d += np.float64(values[entry + 3]) ** 2
+    for entry in range(whole, size):
+        a += np.float64(values[entry]) ** 2
+    return (a + b) + (c + d)
+
+
+@kernel
 def drop_zeros(indices: Rows, values: AnyWeights, size: int) -> int:
     """Drop entries whose values cancelled out; return how many there are then."""
+    zeros = 0
+    for entry in range(size):  # long vectors have none as a rule, and this uses vector instructions
+        zeros += values[entry] == 0
+    if zeros == 0:
+        return size
     kept = 0
     for entry in range(size):
         if values[entry] != 0:

@@ -39,10 +39,11 @@ AveragedType = named_tuple(Averaged, Floats1, Floats1, Ints1)
 @kernel
 def move(averaged: Averaged, indices: Rows, values: AnyWeights, size: int, rate: float) -> None:
     """Add a multiple of a sparse vector to the weights, within a step."""
+    w, sums, steps = averaged.w, averaged.sums, float(averaged.steps[0])
     for entry in range(size):
         change = rate * values[entry]
-        averaged.w[indices[entry]] += change
-        averaged.sums[indices[entry]] += averaged.steps[0] * change
+        w[indices[entry]] += change
+        sums[indices[entry]] += steps * change
 
 
 class AveragedRun(PrimalRun):

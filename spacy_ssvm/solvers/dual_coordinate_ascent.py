@@ -19,6 +19,7 @@ from spacy_ssvm.objective import Loss
 from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
 from spacy_ssvm.solvers.mira import MiraRun
 from spacy_ssvm.solvers.run import check_not_negative, check_positive, check_whole
+from spacy_ssvm.sparse import squared_norm
 from spacy_ssvm.structure import AnyProblem, Expect
 
 
@@ -95,9 +96,7 @@ def _pass(
         size = expect(examples, i, averaged.w, beta, gamma, True, indices, values, outcome)
         if size < 0:
             continue
-        norm = 0.0
-        for entry in range(size):
-            norm += values[entry] ** 2
+        norm = squared_norm(values, size)
         if outcome[0] > 0 and norm > 0:
             move(averaged, indices, values, size, -min(C, outcome[0] / norm))
         total += outcome[0]

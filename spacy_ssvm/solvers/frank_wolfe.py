@@ -53,6 +53,7 @@ from spacy_ssvm.solvers.run import (
     longer,
 )
 from spacy_ssvm.solvers.working_sets import empty_working_sets, with_room
+from spacy_ssvm.sparse import find_place, scratch_table
 from spacy_ssvm.structure import AnyProblem, FindViolator
 
 _EARLY_VISITS = 8  # completions change up to this visit, when it is a power of two
@@ -329,7 +330,6 @@ def _pass(
     indices = np.empty(most_entries, dtype=np.int32)
     values = np.empty(most_entries, dtype=np.float32)
     outcome = np.empty(2)
-    places = np.full(len(w), -1, dtype=np.int32)  # of indices among the entries of a step
     for position in range(done, len(order)):
         i = order[position]
         if blocks.used[0] + blocks.sizes[i] + most_entries > len(blocks.indices):
@@ -352,25 +352,25 @@ def _pass(
         # The block and its direction d, behind what is in use.
         start, end = blocks.starts[i], blocks.used[0]
         block = blocks.indices[end:], blocks.values[end:]
-        direction = np.zeros(blocks.sizes[i] + size)
         count = blocks.sizes[i]
+        direction = np.zeros(count + size)
+        places = scratch_table(count + size + 1)
         for entry in range(count):
             block[0][entry] = blocks.indices[start + entry]
             block[1][entry] = blocks.values[start + entry]
             direction[entry] = -blocks.values[start + entry]
-            places[block[0][entry]] = entry
+            places[find_place(block[0], places, block[0][entry])] = entry
         for entry in range(size):
-            place = places[indices[entry]]
-            if place < 0:
-                place = np.int32(count)
+            place = find_place(block[0], places, indices[entry])
+            if places[place] < 0:
+                places[place] = count
                 block[0][count] = indices[entry]
                 block[1][count] = 0.0
                 count += 1
-            direction[place] += C * values[entry]
+            direction[places[place]] += C * values[entry]
         slope = C * outcome[0] - blocks.costs[i]
         curvature = 0.0
         for entry in range(count):
-            places[block[0][entry]] = -1
             slope -= w[block[0][entry]] * direction[entry]
             curvature += direction[entry] ** 2
         if slope <= 0:
