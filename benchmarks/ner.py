@@ -24,6 +24,11 @@ With --ablation:
                 pos         predicted by ssvm_tagger, trained on the treebank in ud_en_ewt or
                             ud_pt_bosque without the fifth of train that it tags
 
+With --calibration:
+
+    crf ...     learners that know probabilities, and on dev how often their labels and entities
+                are right, how probable they are, and the expected calibration error, in %
+
 Needs the extra `bench`.
 """
 
@@ -184,6 +189,19 @@ def without(family: str) -> list[str]:
     ]
 
 
+def calibration(ner, docs: list[Doc], sentences: peers.Labelled) -> dict:
+    """How sure the recognizer is of tokens and of entities, and how often they are right."""
+    sure, right = [], []
+    for doc, (_, labels) in zip(ner.pipe(docs), sentences, strict=True):
+        gold = spans_of(labels)
+        sure += [entity._.ssvm_score for entity in doc.ents]
+        right += [(entity.start, entity.end, entity.label_) in gold for entity in doc.ents]
+    return {
+        **peers.token_calibration(ner, docs, [labels for _, labels in sentences]),
+        **peers.calibration("spans", sure, right),
+    }
+
+
 def run_ssvm(
     data: Path, corpus: str, *, resources: dict | None = None, tagged: bool = False, **settings
 ) -> dict:
@@ -207,7 +225,11 @@ def run_ssvm(
     for _ in range(EPOCHS):
         ner.update(examples)
     precision, recall, dev = precision_recall_f1(labels_of(ner, docs["dev"]), sentences["dev"])
+    known = {}
+    if ner.model.beta is not None:
+        known = calibration(ner, docs_of(nlp, sentences["dev"]), sentences["dev"])
     return {
+        **known,
         "dev": dev,
         "dev precision": precision,
         "dev recall": recall,
@@ -281,7 +303,11 @@ ABLATION = {
         data, corpus, templates=["ner", *TAGS], tagged=True
     ),
 }
-EVERYTHING = {**SYSTEMS, **COSTS, **ABLATION}
+PROBABLE = {
+    name: lambda data, corpus, _, solver=solver: run_ssvm(data, corpus, solver=solver)
+    for name, solver in peers.PROBABLE.items()
+}
+EVERYTHING = {**SYSTEMS, **COSTS, **ABLATION, **PROBABLE}
 
 
 def show(corpus: str, results: dict[str, dict]) -> None:
@@ -294,6 +320,7 @@ def show(corpus: str, results: dict[str, dict]) -> None:
         rows = [(name, *(f"{r[c]:.1f}" for c in columns)) for name, r in curve.items()]
         msg.table(rows, header=("cost", *columns[:2], "dev F1"), aligns=("l", *"rrr"), divider=True)
         msg.info(f"best on dev: {best}")
+    peers.show_calibration(results)
     ours = results.get("ssvm")
     if ours and (lbfgs := results.get("crfsuite-lbfgs")):
         ratio = lbfgs["learning"] / ours["learning"]
@@ -309,6 +336,7 @@ def main() -> None:
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
     parser.add_argument("--costs", action="store_true", help="vary the cost of a missed token")
     parser.add_argument("--ablation", action="store_true", help="vary the families of templates")
+    parser.add_argument("--calibration", action="store_true", help="learners with probabilities")
     parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
     parser.add_argument("--only", choices=[*EVERYTHING], help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
@@ -320,6 +348,7 @@ def main() -> None:
         return
     asked = [system for system in SYSTEMS if system not in options.skip]
     asked += [*COSTS] * options.costs + [*ABLATION] * options.ablation
+    asked += [*PROBABLE] * options.calibration
     for corpus in options.corpora:
         results: dict[str, dict] = {}
         for system in asked:

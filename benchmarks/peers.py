@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import spacy
 from spacy.cli.init_config import init_config
 from spacy.tokens import Doc
@@ -18,6 +19,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 from wasabi import msg
 
+from spacy_ssvm.components.compare import LEARNERS
 from spacy_ssvm.features.attributes import TYPE_ATTRIBUTES
 from spacy_ssvm.features.templates import Template
 
@@ -28,6 +30,18 @@ CRFSUITE = {
 COLUMNS = ("dev", "test", "features", "learning", "speed", "MB", "load", "peak")
 HEADER = ("system", "dev", "test", "features s", "learning s", "tokens/s", "MB", "load ms")
 SPEED_ROUNDS = 5
+BINS = 15
+CALIBRATION = (
+    "tokens right",
+    "tokens sure",
+    "tokens ECE",
+    "spans right",
+    "spans sure",
+    "spans ECE",
+)
+
+#: Learners whose models know probabilities, as solvers of a config.
+PROBABLE = {name: LEARNERS[name] for name in ("crf", "softmax-margin")}
 
 Labelled = Sequence[tuple[list[str], list[str]]]  # words and labels of each sentence
 
@@ -61,6 +75,31 @@ def show(title: str, results: dict[str, dict]) -> None:
     ]
     msg.divider(title)
     msg.table(rows, header=(*HEADER, "peak MB"), aligns=("l", *"rrrrrrrr"), divider=True)
+
+
+def show_calibration(results: dict[str, dict]) -> None:
+    """The table of what says how sure it is."""
+    columns = [c for c in CALIBRATION if any(c in result for result in results.values())]
+    rows = [
+        (name, *(f"{100 * result[c]:.2f}" for c in columns))
+        for name, result in results.items()
+        if columns and columns[0] in result
+    ]
+    if rows:
+        msg.table(rows, header=("dev", *columns), aligns=("l", *"r" * len(columns)), divider=True)
+
+
+def calibration_error(probabilities: Sequence[float], right: Sequence[bool]) -> float:
+    """The expected calibration error [Naeini et al. 2015; Guo et al. 2017].
+
+    Answers are put into 15 bins by their probability, each as wide as the other; it is the
+    mean, over answers, of the distance in their bin between the mean probability and the share
+    that is right.
+    """
+    sure, true = np.array(probabilities), np.array(right, dtype=float)
+    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
+    sums = np.bincount(bins, weights=sure - true, minlength=BINS)
+    return float(np.abs(sums).sum() / len(sure))
 
 
 def tagging_speed(pipe, nlp: spacy.Language, sentences: Labelled) -> float:
@@ -181,6 +220,26 @@ def train_spacy(
             if time.process_time() - start >= budget:
                 break
     return nlp, time.process_time() - start
+
+
+def calibration(kind: str, probabilities: Sequence[float], right: Sequence[bool]) -> dict:
+    """How sure a system is of its answers, and how often they are right."""
+    return {
+        f"{kind} right": float(np.mean(right)),
+        f"{kind} sure": float(np.mean(probabilities)),
+        f"{kind} ECE": calibration_error(probabilities, right),
+    }
+
+
+def token_calibration(pipe, docs: list[Doc], gold: list[list[str]]) -> dict:
+    """Of the most probable label of each token of Docs, which have been annotated or not."""
+    labels = np.array(pipe.model.labels)
+    sure, right = [], []
+    for doc, of_doc in zip(docs, gold, strict=True):
+        found = pipe.marginals(doc, overwrite=True)
+        sure += found.max(axis=1).tolist()
+        right += (labels[found.argmax(axis=1)] == np.array(of_doc)).tolist()
+    return calibration("tokens", sure, right)
 
 
 class Timer:

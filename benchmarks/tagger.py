@@ -9,6 +9,9 @@ FOLDER holds en_ewt-ud-{train,dev,test}.conllu. Gold tokens; one sentence a Doc.
     spacy       spaCy's own tagger, as `init config` sets it up, given ten times the time
     train       `spacy train configs/tagger.cfg`, its time broken down
 
+With --calibration, learners that know probabilities, and on dev how often the most probable
+tags are right, how probable they are, and the expected calibration error, in %.
+
 Each system runs in a process of its own, on one thread; kernels are compiled before.
 Needs the extra `bench`. L-BFGS on 49 tags takes a quarter of an hour.
 """
@@ -71,10 +74,10 @@ def tagged_accuracy(pipe, nlp: spacy.Language, sentences: peers.Labelled) -> flo
     return accuracy([[token.tag_ for token in doc] for doc in docs], sentences)
 
 
-def run_ssvm(data: Path, tags: str, C: float) -> dict:
+def run_ssvm(data: Path, tags: str, **solver) -> dict:
     train, dev, test = (read(data, part, tags) for part in ("train", "dev", "test"))
     nlp = spacy.blank("en")
-    solver = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": C}
+    solver = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", **solver}
     tagger = nlp.add_pipe("ssvm_tagger", config={"solver": solver})
     examples = examples_of(nlp, train)
     learning = peers.Timer(Training, "epoch")
@@ -86,8 +89,13 @@ def run_ssvm(data: Path, tags: str, C: float) -> dict:
     for _ in range(EPOCHS):
         losses = tagger.update(examples)
         dev_accuracy = tagged_accuracy(tagger, nlp, dev)
-        curve.append((learning.seconds, dev_accuracy, losses["ssvm_tagger_gap"]))
+        curve.append((learning.seconds, dev_accuracy, losses.get("ssvm_tagger_gap")))
+    known = {}
+    if tagger.model.beta is not None:
+        docs = [Doc(nlp.vocab, words=words) for words, _ in dev]
+        known = peers.token_calibration(tagger, docs, [labels for _, labels in dev])
     return {
+        **known,
         "dev": curve[-1][1],
         "test": tagged_accuracy(tagger, nlp, test),
         "features": initialize + everything.seconds - learning.seconds,
@@ -152,17 +160,29 @@ def run_train(data: Path, tags: str) -> dict:
 
 
 SYSTEMS = {
-    **{f"ssvm-{C}": lambda data, tags, _, C=C: run_ssvm(data, tags, C) for C in STRENGTHS},
+    **{f"ssvm-{C}": lambda data, tags, _, C=C: run_ssvm(data, tags, C=C) for C in STRENGTHS},
     "crfsuite-ap": lambda data, tags, _: run_crfsuite(data, tags, "crfsuite-ap"),
     "crfsuite-lbfgs": lambda data, tags, _: run_crfsuite(data, tags, "crfsuite-lbfgs"),
     "spacy": run_spacy,
     "train": lambda data, tags, _: run_train(data, tags),
 }
+PROBABLE = {
+    name: lambda data, tags, _, solver=solver: run_ssvm(data, tags, **solver)
+    for name, solver in peers.PROBABLE.items()
+}
+EVERYTHING = {**SYSTEMS, **PROBABLE}
 
 
 def show(tags: str, results: dict[str, dict]) -> None:
     peers.show(f"UD English-EWT, {tags}, accuracy in %", results)
-    ours = max((r for n, r in results.items() if n.startswith("ssvm")), key=lambda r: r["dev"])
+    peers.show_calibration(results)
+    ours = max(
+        (r for n, r in results.items() if n.startswith("ssvm")),
+        key=lambda r: r["dev"],
+        default=None,
+    )
+    if ours is None:
+        return
     if lbfgs := results.get("crfsuite-lbfgs"):
         reached = [seconds for seconds, score, _ in ours["curve"] if score >= lbfgs["dev"]]
         if reached:
@@ -184,20 +204,21 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the treebank")
     parser.add_argument("--tags", nargs="+", default=["XPOS", "UPOS"], choices=["XPOS", "UPOS"])
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
+    parser.add_argument("--calibration", action="store_true", help="learners with probabilities")
     parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
-    parser.add_argument("--only", choices=[*SYSTEMS], help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=[*EVERYTHING], help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     compile_kernels()
     if options.only:
-        system = SYSTEMS[options.only]
+        system = EVERYTHING[options.only]
         peers.print_result(system(options.data, options.tags[0], options.budget))
         return
+    asked = [system for system in SYSTEMS if system not in options.skip]
+    asked += [*PROBABLE] * options.calibration
     for tags in options.tags:
         results: dict[str, dict] = {}
-        for system in SYSTEMS:
-            if system in options.skip:
-                continue
+        for system in asked:
             msg.info(f"{tags}: {system}")
             times = [r["features"] + r["learning"] for n, r in results.items() if "ssvm" in n]
             budget = str(10 * max(times, default=0))
