@@ -137,6 +137,7 @@ def exact(training, numbers, seconds: float) -> None:
         spent = f"{time.process_time() - start:.1f}"
         gap = "-" if objective.gap is None else f"{objective.gap:.1e}"
         rows.append((name, str(epoch), spent, f"{objective.primal:.4f}", gap))
+        msg.info(", ".join(rows[-1]))
     header = ("learner", "epochs", "seconds", "primal", "gap")
     msg.table(rows, header=header, aligns=("l", *"rrrr"), divider=True)
 
