@@ -23,7 +23,13 @@ from spacy_ssvm.features.templates import find_finer
 from spacy_ssvm.model import Model
 from spacy_ssvm.objective import PERCEPTRON_LOSS, Loss
 from spacy_ssvm.penalties import description_lengths
-from spacy_ssvm.solvers.prox_gradient import TEMPLATE_GROUPS, ProxGradient, ProxGradientRun, Step
+from spacy_ssvm.solvers.prox_gradient import (
+    TEMPLATE_GROUPS,
+    ProxGradient,
+    ProxGradientRun,
+    Step,
+    TemplateWeights,
+)
 from spacy_ssvm.solvers.run import check_choice, check_not_negative, check_positive, check_whole
 
 METHODS = ("group-lasso", "lasso", "information-gain", "none")
@@ -165,7 +171,7 @@ class Selector:
         settings.check_templates(len(self.templates))
         start = time.perf_counter()
         T = len(self.templates)
-        weights = _Weights(np.zeros(T), np.zeros(T, dtype=np.int64), np.zeros(T))
+        weights = TemplateWeights(np.zeros(T), np.zeros(T, dtype=np.int64), np.zeros(T))
         history: tuple[Step, ...] = ()
         if settings.method == "none":
             kept = np.arange(T)
@@ -179,8 +185,9 @@ class Selector:
                 if report is not None and run.history:
                     report(epoch + 1, run.history[-1])
             history = tuple(run.history)
-            weights = _weights_of(run)
-            kept = _best(run.norms / description_lengths(self.problem.sizes), settings.budget)
+            weights = run.weigh()
+            sizes = description_lengths(self.problem.sizes)
+            kept = _best(weights.norms / sizes, settings.budget)
             kept = kept[weights.norms[kept] > 0]
         if not len(kept):
             raise ValueError("no template has weights: is there anything to learn?")
@@ -205,8 +212,10 @@ class Selector:
         self._run.history.clear()
         return self._run
 
-    def _table(self, kept: Ints, weights: "_Weights") -> tuple[SelectedTemplate, ...]:
-        columns = [column.tolist() for column in (*weights, *self.statistics)]
+    def _table(self, kept: Ints, weights: TemplateWeights) -> tuple[SelectedTemplate, ...]:
+        shares = weights.masses / max(weights.masses.sum(), np.finfo(float).tiny)
+        arrays = weights.norms, weights.rows, shares, *self.statistics
+        columns = [column.tolist() for column in arrays]
         is_kept = np.isin(np.arange(len(self.templates)), kept).tolist()
         return tuple(
             SelectedTemplate(str(template), *row)
@@ -243,29 +252,6 @@ def chain_selector(
     labels = np.where(labels < 0, problem.any_label, labels)
     problem.set_tokens(tokens.attributes, tokens.sentence_starts, labels)
     return Selector(model.templates, problem, statistics)
-
-
-class _Weights(NamedTuple):
-    """By template, as in ``SelectedTemplate``."""
-
-    norms: Floats
-    rows: Ints
-    shares: Floats
-
-
-def _weights_of(run: ProxGradientRun) -> _Weights:
-    groups = run.problem.groups()
-    T = len(groups.scales)
-    w = np.abs(run.w[groups.first :]).reshape(-1, groups.width)
-    masses = w.sum(axis=1)
-    used = np.flatnonzero(masses)
-    templates = groups.templates[used]
-    shares = np.bincount(templates, masses[used], minlength=T)
-    return _Weights(
-        np.sqrt(np.bincount(templates, (w[used] ** 2).sum(axis=1), minlength=T)),
-        np.bincount(templates, minlength=T),
-        shares / max(shares.sum(), np.finfo(float).tiny),
-    )
 
 
 def _best(values: Floats, budget: int | None) -> Ints:

@@ -126,6 +126,14 @@ class Step(NamedTuple):
     rows: int
 
 
+class TemplateWeights(NamedTuple):
+    """By template."""
+
+    norms: Floats  #: float64 [T]
+    rows: Ints  #: int64 [T]: features with weights
+    masses: Floats  #: float64 [T]: the sum of |w|
+
+
 class ProxGradientRun(PrimalRun):
     """The weights, stored as ``Groups`` says, and the passes that change them."""
 
@@ -147,7 +155,15 @@ class ProxGradientRun(PrimalRun):
         super().grow(rows)
         groups = self.problem.groups()
         if len(groups.scales) > len(self._squares):
-            self._squares = _squares(self._w, groups)
+            self._squares = self.weigh().norms ** 2
+
+    def weigh(self) -> "TemplateWeights":
+        """What each template weighs now, from its weights one by one."""
+        groups = self.problem.groups()
+        T = len(groups.scales)
+        squares, rows, masses = np.zeros(T), np.zeros(T, dtype=np.int64), np.zeros(T)
+        _measure(self._w, groups, squares, rows, masses)
+        return TemplateWeights(np.sqrt(squares), rows, masses)
 
     @property
     def w(self) -> Floats:
@@ -241,7 +257,7 @@ class ProxGradientRun(PrimalRun):
         if settings.groups == "attribute":
             _threshold_rows(weight * strength * _row_weight(groups), groups, self._w)
         if l1 > 0 or settings.groups == "attribute":
-            self._squares = _squares(self._w, groups)
+            self._squares = self.weigh().norms ** 2
         before = self.norms
         after = before
         if settings.budget is not None:
@@ -266,16 +282,22 @@ def _row_weight(groups: Groups) -> float:
 
 
 @kernel
-def _squares(w: Floats, groups: Groups) -> Floats:
-    """The squared norm of each template: float64 [T]."""
-    squares = np.zeros(len(groups.scales))
+def _measure(w: Floats, groups: Groups, squares: Floats, rows: Ints, masses: Floats) -> None:
+    """Write the squared norm of each template, how many rows have weights, and their |w|_1."""
+    squares[:] = 0.0
+    rows[:] = 0
+    masses[:] = 0.0
     for row in range(len(groups.templates)):
         m = groups.templates[row]
         if row >= groups.first_rows[m]:
+            mass = 0.0
             start = groups.first + row * groups.width
             for index in range(start, start + groups.width):
-                squares[m] += (groups.scales[m] * w[index]) ** 2
-    return squares
+                weight = groups.scales[m] * w[index]
+                mass += abs(weight)
+                squares[m] += weight**2
+            masses[m] += mass
+            rows[m] += mass > 0
 
 
 @kernel
