@@ -344,7 +344,7 @@ def _step(
     """Add a multiple of a sparse vector to the weights, and keep their squared norms."""
     for entry in range(size):
         index = np.int64(indices[entry])
-        change = eta * values[entry]
+        change = eta * np.float64(values[entry])
         if index >= groups.first:
             m = groups.templates[(index - groups.first) // groups.width]
             squares[m] += change * (2 * groups.scales[m] * w[index] + change)
