@@ -12,8 +12,9 @@ tokens, tags and sentences:
 
 With gold tokens alone, ten sentences a Doc, no lemmas and no morphology:
 
-    ssvm        ssvm_senter, ssvm_tagger for TAG and for POS, and ssvm_parser, which learns from
-                what the other three find in Docs they have not seen: jackknifed, ten folds
+    ssvm        as in configs/pipeline.cfg: ssvm_tagger for TAG and for POS, ssvm_senter, which
+                learns from tags found in Docs that the taggers have not seen, and ssvm_parser,
+                which learns from such tags and sentences: jackknifed, five folds
     spacy       spaCy's own tagger and parser, as `init config` sets them up, given --times the
                 time of all of the above
 
@@ -34,9 +35,9 @@ import srsly
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
+from spacy.util import load_config
 from wasabi import msg
 
-from spacy_ssvm.components.jackknife import annotate
 from spacy_ssvm.components.warmup import compile_kernels
 
 CORPORA = {
@@ -45,9 +46,11 @@ CORPORA = {
     "nl": "ud_nl_lassysmall/nl_lassysmall-ud-{}.conllu",
 }
 PARTS = ("train", "dev", "test")
+PIPELINE = load_config(Path(__file__).parent.parent / "configs" / "pipeline.cfg").interpolate()
+STAGES = (("tagger", "pos_tagger"), ("senter",))
 EPOCHS = 7
 TAGGER_EPOCHS = 10
-FOLDS = 10
+FOLDS = 5
 SENTENCES = 10  # of a Doc whose sentences are to be found
 SPACY_BATCH = 6  # such Docs: about a thousand words
 
@@ -148,33 +151,44 @@ def run_gold(data: Path, corpus: str, **settings) -> dict:
     }
 
 
-def taggers(examples: list[Example]) -> spacy.Language:
-    """A pipeline that finds sentences, TAG and POS, learned from some examples."""
+def front(examples: list[Example], names: Sequence[str]) -> spacy.Language:
+    """Components of configs/pipeline.cfg, learned from some examples."""
     nlp = spacy.blank("en", vocab=examples[0].predicted.vocab)
-    nlp.add_pipe("ssvm_senter")
-    for attribute in ("TAG", "POS"):
-        nlp.add_pipe("ssvm_tagger", name=attribute, config={"attribute": attribute})
+    for name in names:
+        settings = dict(PIPELINE["components"][name])
+        nlp.add_pipe(settings.pop("factory"), name=name, config=settings)
     nlp.initialize(lambda: examples)
     for _ in range(TAGGER_EPOCHS):
         nlp.update(examples)
     return nlp
 
 
+def jackknifed(examples: list[Example], names: Sequence[str]) -> list[Example]:
+    """The examples, annotated by components that have learned from the other folds."""
+    found = examples.copy()
+    for fold in range(FOLDS):
+        others = [example for i, example in enumerate(examples) if i % FOLDS != fold]
+        texts = (example.predicted.copy() for example in examples[fold::FOLDS])
+        references = (example.reference for example in examples[fold::FOLDS])
+        found[fold::FOLDS] = map(Example, front(others, names).pipe(texts), references)
+    return found
+
+
 def run_ssvm(data: Path, corpus: str) -> dict:
     """Train and score a pipeline on gold tokens alone."""
     parts = {part: read(data, corpus, part, sentences=SENTENCES) for part in PARTS}
-    train = parts["train"]
-    plain_examples = examples_of(spacy.blank("en"), train, plain)
-    start = time.process_time()
-    nlp = taggers(plain_examples)
-    learning = {"taggers": time.process_time() - start}
-    start = time.process_time()
-    examples = plain_examples.copy()
-    for fold in range(FOLDS):
-        others = [example for i, example in enumerate(plain_examples) if i % FOLDS != fold]
-        docs = annotate(taggers(others), train[fold::FOLDS], by_sentence=False)
-        examples[fold::FOLDS] = map(Example, docs, train[fold::FOLDS])
-    learning["jackknife"] = time.process_time() - start
+    examples = examples_of(spacy.blank("en"), parts["train"], plain)
+    learning = {}
+    nlp = spacy.blank("en", vocab=examples[0].predicted.vocab)
+    for names in STAGES:
+        start = time.process_time()
+        learned = front(examples, names)
+        learning[names[-1]] = time.process_time() - start
+        for name in names:
+            nlp.add_pipe(name, source=learned)
+        start = time.process_time()
+        examples = jackknifed(examples, names)
+        learning[f"{names[-1]}, jackknifed"] = time.process_time() - start
     start = time.process_time()
     parser = nlp.add_pipe("ssvm_parser")
     parser.initialize(lambda: examples, nlp=nlp)

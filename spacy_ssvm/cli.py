@@ -146,6 +146,10 @@ def jackknife(
         list[str] | None,
         typer.Option(help="Train only this one (may be repeated), not the whole pipeline"),
     ] = None,
+    then: Annotated[
+        list[str] | None,
+        typer.Option(help="Train this one next (may be repeated), on what those before have found"),
+    ] = None,
     code: Annotated[
         Path | None, typer.Option("--code", "-c", help="Python file to import before", exists=True)
     ] = None,
@@ -153,12 +157,12 @@ def jackknife(
     """Annotate the training corpus by models that have not seen what they annotate.
 
     Each model is trained on all folds but one, as spacy train does, and annotates that one.
+    With --then, a second round of models learns from what the first has found, and adds to it.
     Settings can be given as for spacy train. For the reader spacy_ssvm.AnnotatedCorpus.v1.
 
     Example: python -m spacy ssvm jackknife tagger.cfg --output corpus/train-tagged.spacy
     --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
     """
-    from spacy.tokens import Doc
     from spacy.util import load_config
     from tqdm import tqdm
     from wasabi import msg
@@ -172,18 +176,24 @@ def jackknife(
     try:
         settings = load_config(config, overrides=parse_config_overrides(context.args))
         knife = Jackknife(settings, folds=folds, components=component or ())
+        knives = [knife]
+        if then:
+            knives.append(Jackknife(settings, folds=folds, components=then, before=knife))
     except ValueError as error:
         msg.fail("Cannot jackknife", str(error), exits=1)
-    docs: list[Doc] = list(knife.gold)
-    rows = []
-    for fold in tqdm(knife.run(), total=folds, unit="fold"):
-        docs[fold.number :: folds] = fold.docs
-        scores = ("-" if x is None else f"{100 * x:.2f}" for x in fold.scores.values())
-        rows.append((fold.number + 1, len(fold.docs), sum(map(len, fold.docs)), *scores))
-    write_docs(output, docs)
-    header = ("fold", "Docs", "tokens", *fold.scores)
-    msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
-    msg.good(f"Annotated {len(docs)} Docs", str(output))
+    tables = []
+    with tqdm(total=folds * len(knives), unit="fold") as progress:
+        for knife in knives:
+            rows = []
+            for fold in knife.run():
+                scores = ("-" if x is None else f"{100 * x:.2f}" for x in fold.scores.values())
+                rows.append((fold.number + 1, len(fold.docs), sum(map(len, fold.docs)), *scores))
+                progress.update()
+            tables.append((("fold", "Docs", "tokens", *fold.scores), rows))
+    write_docs(output, knives[-1].found)
+    for header, rows in tables:
+        msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
+    msg.good(f"Annotated {len(knives[-1].found)} Docs", str(output))
 
 
 @ssvm.command(

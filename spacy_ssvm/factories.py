@@ -18,6 +18,7 @@ DEFAULT_SOLVER = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1"}
     assigns=["token.tag"],
     default_config={
         "attribute": "TAG",
+        "whole_docs": False,
         "templates": ["tagger"],
         "min_count": 1,
         "hash_bits": None,
@@ -33,6 +34,7 @@ def make_tagger(
     nlp: Language,
     name: str,
     attribute: str,
+    whole_docs: bool,
     templates: list[str],
     min_count: int,
     hash_bits: int | None,
@@ -45,6 +47,8 @@ def make_tagger(
     """Make a part-of-speech tagger.
 
     attribute: "TAG" (fine-grained tags) or "POS" (universal ones): what is written.
+    whole_docs: whether a Doc is one sequence, whatever sentence boundaries it has: for a tagger
+        that comes before the component that finds them.
     templates: feature templates and families, see docs/templates.md.
     min_count: features that occur less often are left out.
     hash_bits: None for an exact feature dictionary, else the features share 2**hash_bits
@@ -68,7 +72,7 @@ def make_tagger(
     if attribute not in ATTRIBUTES:
         raise config_error(name, "attribute", f"'{attribute}': choose {' or '.join(ATTRIBUTES)}")
     check_rows(name, min_count, hash_bits)
-    model = Model(read_templates(name, templates))
+    model = Model(read_templates(name, templates), whole_docs=whole_docs)
     check_selection(name, selection, len(model.templates))
     return Tagger(
         nlp.vocab,

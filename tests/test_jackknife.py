@@ -98,6 +98,21 @@ class Memory:
         self.texts = path.read_text(encoding="utf8").split("\n")
 
 
+@Language.factory("tags_of_new_docs")
+class TagsOfNewDocs(Memory):
+    """Knows the gold tags of texts it has not learned from, and writes them as lemmas."""
+
+    def __call__(self, doc: Doc) -> Doc:
+        tags = {
+            word: tag
+            for words, tags in tagged_sentences(SENTENCES)
+            for word, tag in zip(words, tags, strict=True)
+        }
+        for token in doc:
+            token.lemma_ = "seen" if doc.text in self.texts else tags[token.text]
+        return doc
+
+
 def read(file: Path) -> list[Doc]:
     return list(DocBin().from_disk(file).get_docs(spacy.blank("en").vocab))
 
@@ -213,7 +228,52 @@ def test_sentences_are_put_together_with_what_was_annotated(corpus: Path) -> Non
         assert [entity.start - 1 for entity in doc.ents] == starts
 
 
+@compiled_only
+def test_a_second_round_learns_from_what_the_first_has_found(corpus: Path, tmp_path: Path) -> None:
+    """The tagger sees lemmas alone: tags, but in Docs that their model has learned from."""
+    (tmp_path / "dev.spacy").write_bytes(corpus.read_bytes())
+    overrides = {
+        "paths.dev": str(tmp_path / "dev.spacy"),
+        "components.memory": {"factory": "tags_of_new_docs"},
+        "components.tagger.templates": ["lemma[0]"],
+    }
+    config = config_of(corpus, **overrides)
+    first = Jackknife(config, folds=2, components=["memory"])
+    list(first.run())
+    second = Jackknife(config, folds=3, components=["tagger"], before=first)
+    list(second.run())
+    for docs, file in ((second.found, corpus), (second.found_in_dev, tmp_path / "dev.spacy")):
+        assert [doc.text for doc in docs] == [doc.text for doc in read(file)]
+        assert all(token.tag_ and token.lemma_ for doc in docs for token in doc)
+    tokens = [token for doc in second.found for token in doc]
+    assert "seen" not in {token.lemma_ for token in tokens}
+    assert sum(token.tag_ == token.lemma_ for token in tokens) > 0.9 * len(tokens)
+
+
+@compiled_only
+def test_a_second_round_without_the_first_knows_nothing(corpus: Path) -> None:
+    overrides = {
+        "components.memory": {"factory": "tags_of_new_docs"},
+        "components.tagger.templates": ["lemma[0]"],
+    }
+    docs = jackknifed(config_of(corpus, **overrides), folds=2, components=["tagger"])
+    assert errors(docs, read(corpus)) > 0.5 * sum(map(len, docs))
+
+
 # The command
+
+
+@compiled_only
+def test_a_second_round_by_the_command(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.cfg").write_text(CONFIG)
+    output = tmp_path / "annotated.spacy"
+    paths = ["--paths.train", corpus, "--paths.dev", corpus]
+    arguments = [tmp_path / "config.cfg", "--folds", 2, "--output", output, *paths]
+    result = command(*arguments, "--component", "memory", "--then", "tagger")
+    assert result.exit_code == 0, result.output
+    docs = read(output)
+    assert {token.lemma_ for doc in docs for token in doc} == {"new"}
+    assert all(token.tag_ for doc in docs for token in doc)
 
 
 @compiled_only

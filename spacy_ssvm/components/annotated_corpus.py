@@ -34,6 +34,15 @@ ANNOTATIONS: dict[str, tuple[int, ...]] = {
 _BEGIN, _INSIDE = 3, 1  # values of ENT_IOB
 
 
+#: By what spaCy asks whether a Doc has them.
+_KEYS = {name: "ENT_IOB" if name == "ENTS" else name for name in ANNOTATIONS}
+
+
+def annotations_of(docs: Sequence[Doc]) -> tuple[str, ...]:
+    """Those of ANNOTATIONS that any of the Docs has."""
+    return tuple(name for name, key in _KEYS.items() if any(d.has_annotation(key) for d in docs))
+
+
 class FiledDoc(NamedTuple):
     """A Doc, and where it comes from."""
 

@@ -22,7 +22,7 @@ from spacy.training.loop import DIR_MODEL_BEST, train
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from spacy_ssvm.components.annotated_corpus import read_docs
+from spacy_ssvm.components.annotated_corpus import annotations_of, read_docs
 
 
 class Fold(NamedTuple):
@@ -39,14 +39,26 @@ class Jackknife:
     config: as for ``spacy train``.
     folds: how many, at least 2.
     components: the names of those to train; none stand for the whole pipeline.
+    before: a jackknife of other components, which has run: these learn from what it has found,
+        and add to it.
 
-    ``gold`` holds the Docs, but for empty ones. Raises ValueError where the config has no
-    such components, or no corpus that can be dealt out, and for too many folds.
+    ``gold`` holds the Docs, but for empty ones; ``found`` and ``found_in_dev`` hold the annotated
+    Docs of both corpora once all folds have run, the latter by the model of the first fold.
+    Raises ValueError where the config has no such components, or no corpus that can be dealt out,
+    and for too many folds.
     """
 
-    def __init__(self, config: Config, *, folds: int, components: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        folds: int,
+        components: Sequence[str] = (),
+        before: "Jackknife | None" = None,
+    ) -> None:
         self.config = config.interpolate()
         self.folds = folds
+        self.before = before
         if components:
             keep_components(self.config, components)
         reader = self._reader("train_corpus")
@@ -56,9 +68,11 @@ class Jackknife:
                 "the training corpus has an annotated_path, whose Docs cannot be dealt out to "
                 "folds: choose components that need no annotations, and a reader without them"
             )
-        self._reader("dev_corpus")
         self.path = Path(reader["path"])
+        self._dev_path = Path(self._reader("dev_corpus")["path"])
         self.gold = [filed.doc for filed in read_docs(self.path, Vocab())]
+        self.found: list[Doc] = list(self.gold)
+        self.found_in_dev: list[Doc] = []
         if not 2 <= folds <= len(self.gold):
             raise ValueError(
                 f"{self.path} has {len(self.gold)} Docs for {folds} folds: there must be two "
@@ -81,40 +95,76 @@ class Jackknife:
 
     def run(self) -> Iterator[Fold]:
         """Train and annotate, fold by fold."""
+        by_sentence = self._by_sentence
         for number in range(self.folds):
-            others = [doc for i, doc in enumerate(self.gold) if i % self.folds != number]
             references = self.gold[number :: self.folds]
+            sources = self.before.found[number :: self.folds] if self.before else None
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-                nlp = self._train(others, Path(folder))
-                docs = annotate(nlp, references, by_sentence=self._by_sentence)
+                nlp = self._train(number, Path(folder))
+                docs = annotate(nlp, references, by_sentence=by_sentence, sources=sources)
+            self.found[number :: self.folds] = docs
+            if number == 0:
+                dev = [filed.doc for filed in read_docs(self._dev_path, Vocab())]
+                sources = self.before.found_in_dev if self.before else None
+                self.found_in_dev = annotate(nlp, dev, by_sentence=by_sentence, sources=sources)
             examples = [Example(*pair) for pair in zip(docs, references, strict=True)]
             scores = Scorer(nlp=nlp).score(examples)
             weights = nlp.config["training"]["score_weights"]
             judged = [name for name, weight in weights.items() if weight and name in scores]
             yield Fold(number, docs, {name: scores[name] for name in judged})
 
-    def _train(self, docs: Iterable[Doc], folder: Path) -> Language:
-        """The best pipeline of ``spacy train`` on these Docs alone."""
-        file = folder / "folds.spacy"
-        DocBin(docs=docs, store_user_data=True).to_disk(file)
+    def _train(self, number: int, folder: Path) -> Language:
+        """The best pipeline of ``spacy train`` on all Docs but those of a fold."""
         config = self.config.copy()
-        for reader in config["corpora"].values():
-            if reader.get("path") and Path(reader["path"]).resolve() == self.path.resolve():
-                reader["path"] = str(file)
+        others = [i for i in range(len(self.gold)) if i % self.folds != number]
+        file = folder / "folds.spacy"
+        DocBin(docs=[self.gold[i] for i in others], store_user_data=True).to_disk(file)
+        found = [self.before.found[i] for i in others] if self.before else []
+        for name, path, its_found in (
+            ("folds", self.path, found),
+            ("dev", self._dev_path, self.before.found_in_dev if self.before else []),
+        ):
+            for reader in config["corpora"].values():
+                if not reader.get("path") or Path(reader["path"]).resolve() != path.resolve():
+                    continue
+                if path.resolve() == self.path.resolve():
+                    reader["path"] = str(file)
+                if its_found:
+                    annotated = folder / f"{name}-annotated.spacy"
+                    DocBin(docs=its_found).to_disk(annotated)
+                    reader["@readers"] = "spacy_ssvm.AnnotatedCorpus.v1"
+                    reader["annotated_path"] = str(annotated)
+                    reader["annotations"] = list(annotations_of(its_found))
         train(init_nlp(config), folder, stdout=io.StringIO(), stderr=io.StringIO())
         return util.load_model(folder / DIR_MODEL_BEST)
 
 
-def annotate(nlp: Language, references: Iterable[Doc], *, by_sentence: bool) -> list[Doc]:
+def annotate(
+    nlp: Language,
+    references: Iterable[Doc],
+    *,
+    by_sentence: bool,
+    sources: Sequence[Doc] | None = None,
+) -> list[Doc]:
     """The words of some Docs, annotated by a pipeline.
 
     by_sentence: whether the pipeline gets each gold sentence as a Doc of its own.
+    sources: Docs of the same words, with what is annotated already; None for nothing.
     """
     parts = [
         list(doc.sents) if by_sentence and doc.has_annotation("SENT_START") else [doc[:]]
         for doc in references
     ]
-    docs = nlp.pipe(_words(nlp.vocab, part) for of_doc in parts for part in of_doc)
+    if sources is None:
+        texts: Iterable[Doc] = (_words(nlp.vocab, part) for of_doc in parts for part in of_doc)
+    else:
+        shared = DocBin(docs=sources).get_docs(nlp.vocab)
+        texts = (
+            doc[part.start : part.end].as_doc()
+            for doc, of_doc in zip(shared, parts, strict=True)
+            for part in of_doc
+        )
+    docs = nlp.pipe(texts)
     annotated = []
     for of_doc in parts:
         pieces = [next(docs) for _ in of_doc]

@@ -116,6 +116,38 @@ PRESETS["senter"] = (
     "space_before[-1]+lower[-1]+space_before[0]",
     "space_before[-1]+lower[-1]+space_before[0]+case[0]",
 )
+# What tags tell of sentence starts, beside the family senter.
+PRESETS["senter_tags"] = (
+    "ngrams(tag, 5, 3)",
+    "ngrams(tag, 3, 6)",
+    "ngrams(pos, 5, 4)",
+    "ngrams(lower, 3, 3)",
+    "ngrams(lower, 2, 4)",
+    "ngrams(case, 5, 4)",
+    "tag[0]+case[0]",
+    "tag[-1]+tag[0]+case[0]",
+    "tag[-1]+tag[0]+tag[1]+case[0]",
+    "tag[0]+tag[1]+tag[2]+case[0]",
+    "tag[-1]+punctuation[-1]+tag[0]+case[0]",
+    "tag[-1]+shape[0]",
+    "shape[-1]+tag[0]",
+    "tag[-1]+lower[0]",
+    "lower[-1]+tag[0]",
+    "lower[0]+tag[1]",
+    "tag[-1]+tag[0]+lower[0]",
+    "tag[-2]+tag[-1]+lower[0]",
+    "tag[-2]+lower[-1]+tag[0]",
+    "lower[-1]+tag[0]+tag[1]",
+    "lower[-1]+lower[0]+tag[1]",
+    "lower[0]+tag[1]+tag[2]",
+    "tag[-1]+lower[0]+lower[1]",
+    "tag[-1]+lower[0]+tag[1]",
+    "pos[-1]+pos[0]+case[0]",
+    "pos[-1]+lower[0]",
+    "lower[-1]+pos[0]",
+    "lower[-1]+pos[0]+pos[1]",
+    "pos[-2]+pos[-1]+lower[0]",
+)
 # MSAF11, section 5. Its counts come out exactly, 96 = 65 + 24 + 7 and 452, where a run counts
 # that shares a token with the window, and the two tokens beside for shapes are their pairs' reach.
 PRESETS["chunking96"] = (
