@@ -31,8 +31,8 @@ def tagger_score(examples: Iterable[Example], *, attribute: str, **kwargs: Any) 
 class Tagger(TokenPipe):
     """Writes ``token.tag`` or ``token.pos``.
 
-    Sentences are label sequences: those of the Doc, where it has boundaries, else the
-    whole Doc. Without ``overwrite``, tags that a Doc has already are kept, and the best
+    Sentences are label sequences: those of the Doc, where it has boundaries, else, or with
+    ``whole_docs``, the whole Doc. Without ``overwrite``, tags that a Doc has already are kept, and the best
     sequence with these tags is found.
     """
 
