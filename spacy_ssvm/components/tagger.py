@@ -32,8 +32,8 @@ class Tagger(TokenPipe):
     """Writes ``token.tag`` or ``token.pos``.
 
     Sentences are label sequences: those of the Doc, where it has boundaries, else, or with
-    ``whole_docs``, the whole Doc. Without ``overwrite``, tags that a Doc has already are kept, and the best
-    sequence with these tags is found.
+    ``whole_docs``, the whole Doc. Without ``overwrite``, tags that a Doc has already are kept,
+    and the best sequence with these tags is found.
     """
 
     # Labels

@@ -3,7 +3,7 @@
 import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Rows, Weights, kernel
-from spacy_ssvm.decoders.tree import chu_liu_edmonds
+from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
 from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals, projective_marginals
 from spacy_ssvm.features.arcs import Sides, make_sides
 from spacy_ssvm.structure import NOTHING_TO_LEARN, Structure
@@ -24,10 +24,11 @@ def _gold(examples: TreeExamples, i: int) -> Ints:
 
 
 @kernel
-def complete_heads(scores: Floats, heads: Ints, completion: Ints) -> bool:
+def complete_heads(scores: Floats, heads: Ints, projective: bool, completion: Ints) -> bool:
     """Fill completion with the best tree that has the gold heads; return whether it changed.
 
-    Arcs that the pruner has left out are used where there is no other tree.
+    projective: whether a projective tree is preferred, where one has them. Arcs that the pruner
+    has left out are used where there is no other tree.
     """
     N = len(heads)
     restricted = np.maximum(scores, _PRUNED)
@@ -36,7 +37,8 @@ def complete_heads(scores: Floats, heads: Ints, completion: Ints) -> bool:
             restricted[:, m] = -np.inf
             restricted[heads[m], m] = 0.0
     y = np.empty(N, dtype=np.int64)
-    chu_liu_edmonds(restricted, y)
+    if not projective or eisner(restricted, y) == -np.inf:
+        chu_liu_edmonds(restricted, y)
     changed = not np.array_equal(y, completion)
     completion[:] = y
     return changed
@@ -58,7 +60,7 @@ def _score(
     outcome[1] = 0.0
     completion = examples.completions[start : end - 1]
     if heads[1:].min() < 0 and (complete or completion[1:].min() < 0):
-        outcome[1] = complete_heads(scores, heads, completion)
+        outcome[1] = complete_heads(scores, heads, examples.features.projective, completion)
     return sides, scores
 
 
