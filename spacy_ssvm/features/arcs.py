@@ -22,14 +22,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Ints, Ints1, Keys, Keys2, Rows, kernel, named_tuple
+from spacy_ssvm._jit import (
+    AnyWeights,
+    Flags,
+    Ints,
+    Ints1,
+    Keys,
+    Keys2,
+    Rows,
+    kernel,
+    named_tuple,
+)
 from spacy_ssvm.features.extraction import (
     CompiledTemplates,
     CompiledTemplatesType,
     compile_templates,
     fill_keys,
 )
-from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateError
+from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateError, as_fine
 from spacy_ssvm.features.text_hash import hash_text
 
 HEAD, DEPENDENT, SIBLING, BETWEEN = "head", "dependent", "sibling", "between"
@@ -152,6 +162,40 @@ def parse_arc_templates(
     return tuple(templates)
 
 
+def find_finer_arcs(templates: Sequence[ArcTemplate]) -> Flags:
+    """Whether template b needs template a: bool [T, T], [a, b].
+
+    It does where each part of a is one of b, or coarser than one of the same role and place,
+    and so are what lies between, and the place: the distance tells the direction, too
+    [MSAF11, section 3.1].
+    """
+    finer = np.zeros((len(templates), len(templates)), dtype=bool)
+    features = [set(_features_of(template)) for template in templates]
+    for a, template in enumerate(templates):
+        wanted = [
+            {(role, offset, name) for name in _finer_names(role, attribute)}
+            for role, offset, attribute in _features_of(template)
+        ]
+        for b in range(len(templates)):
+            finer[a, b] = a != b and all(choices & features[b] for choices in wanted)
+    return finer
+
+
+def _features_of(template: ArcTemplate) -> Iterable[tuple[str, int, str]]:
+    """All that it reads: (role, offset, attribute)."""
+    yield from ((role, part.offset, part.attribute) for role, part in template.parts)
+    if template.between is not None:
+        yield BETWEEN, 0, template.between
+    if template.place is not None:
+        yield "", 0, template.place
+
+
+def _finer_names(role: str, attribute: str) -> set[str]:
+    if role:
+        return as_fine(attribute)
+    return {DIRECTION, DISTANCE} if attribute == DIRECTION else {attribute}
+
+
 class CompiledArcTemplates(NamedTuple):
     """Templates as arrays; those with a part ``between`` come last."""
 
@@ -169,11 +213,16 @@ CompiledArcTemplatesType = named_tuple(
 )
 
 
+def in_order(templates: Iterable[ArcTemplate]) -> tuple[ArcTemplate, ...]:
+    """The templates as they are compiled."""
+    return tuple(sorted(templates, key=lambda template: template.between is not None))
+
+
 def compile_arc_templates(
     templates: Sequence[ArcTemplate], attributes: Sequence[str]
 ) -> CompiledArcTemplates:
     """Templates over a table whose columns are these attributes."""
-    templates = sorted(templates, key=lambda template: template.between is not None)
+    templates = in_order(templates)
     head, dependent, sibling = (_compile_side(templates, role, attributes) for role in ARC_ROLES)
     codes = np.zeros((_CLASSES, len(templates)), dtype=np.uint64)
     for t, template in enumerate(templates):

@@ -68,6 +68,16 @@ def find_live_rows(table: LazyTable, keys: Keys, rows: Ints) -> None:
 
 
 @kernel
+def find_live_row(table: LazyTable, m: int, key: int) -> int:
+    """The row of a key of template m, -1 for none."""
+    slot = find_slot(table.slots, key)
+    if table.slots[slot, 0] == np.uint64(0):
+        return -1
+    row = np.int64(table.slots[slot, 1]) - 1
+    return row if row >= table.first_rows[m] else -1
+
+
+@kernel
 def has_room(table: LazyTable, features: int) -> bool:
     """Whether so many features can get a row."""
     keys, rows = table.counts[0] + features, table.counts[1] + features

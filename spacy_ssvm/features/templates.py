@@ -273,7 +273,7 @@ _COARSE_TO_FINE = (
 )
 
 
-def _as_fine(attribute: str) -> set[str]:
+def as_fine(attribute: str) -> set[str]:
     """The attribute, and those that are finer."""
     return {attribute}.union(
         *(line[line.index(attribute) :] for line in _COARSE_TO_FINE if attribute in line)
@@ -290,8 +290,7 @@ def find_finer(templates: Sequence[Template]) -> Flags:
     parts = [set(template.parts) for template in templates]
     for a, template in enumerate(templates):
         wanted = [
-            {Part(part.offset, name) for name in _as_fine(part.attribute)}
-            for part in template.parts
+            {Part(part.offset, name) for name in as_fine(part.attribute)} for part in template.parts
         ]
         for b in range(len(templates)):
             finer[a, b] = a != b and all(choices & parts[b] for choices in wanted)
