@@ -14,7 +14,7 @@ _PRUNED = -1e6  # the score of an arc that the pruner has left out
 
 
 @kernel
-def _gold(examples: TreeExamples, i: int) -> Ints:
+def gold_heads(examples: TreeExamples, i: int) -> Ints:
     """The gold heads of example i; none where there is nothing to learn from them."""
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
     heads = examples.heads[start : end - 1]
@@ -45,6 +45,17 @@ def complete_heads(scores: Floats, heads: Ints, projective: bool, completion: In
 
 
 @kernel
+def complete_one(examples: TreeExamples, i: int, complete: bool, scores: Floats) -> bool:
+    """Complete partial gold, see ``structure.py``; return whether the completion changed."""
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    heads = examples.heads[start : end - 1]
+    completion = examples.completions[start : end - 1]
+    if heads[1:].min() < 0 and (complete or completion[1:].min() < 0):
+        return bool(complete_heads(scores, heads, examples.features.projective, completion))
+    return False
+
+
+@kernel
 def _score(
     examples: TreeExamples, i: int, w: Floats, complete: bool, outcome: Floats
 ) -> tuple[Sides, Floats]:
@@ -57,15 +68,12 @@ def _score(
     sides, scores = score_arcs(
         examples.features, examples.pruner, w, examples.attributes, start, end, heads
     )
-    outcome[1] = 0.0
-    completion = examples.completions[start : end - 1]
-    if heads[1:].min() < 0 and (complete or completion[1:].min() < 0):
-        outcome[1] = complete_heads(scores, heads, examples.features.projective, completion)
+    outcome[1] = complete_one(examples, i, complete, scores)
     return sides, scores
 
 
 @kernel
-def _add_costs(heads: Ints, gamma: float, scores: Floats) -> None:
+def add_head_costs(heads: Ints, gamma: float, scores: Floats) -> None:
     """Augment scores with gamma for each wrong head."""
     for m in range(1, len(heads)):
         if heads[m] >= 0:
@@ -86,7 +94,7 @@ def find_violator(
     outcome: Floats,
 ) -> int:
     """See ``Structure.find_violator``."""
-    heads = _gold(examples, i)
+    heads = gold_heads(examples, i)
     N = len(heads)
     if N == 0:
         return NOTHING_TO_LEARN
@@ -94,7 +102,7 @@ def find_violator(
     sides, scores = _score(examples, i, w, complete, outcome)
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
     pair_sides = make_sides(features.pairs, examples.attributes, start, end)
-    _add_costs(heads, gamma, scores)
+    add_head_costs(heads, gamma, scores)
     y = np.empty(N, dtype=np.int64)
     decode(features, pair_sides, w, scores, y)
     outcome[0] = 0.0
@@ -124,7 +132,7 @@ def expect(
     features = examples.features
     if len(features.pairs.head.seeds) > 0:
         raise ValueError("trees with siblings have no probabilities: set order = 1")
-    heads = _gold(examples, i)
+    heads = gold_heads(examples, i)
     N = len(heads)
     if N == 0:
         return NOTHING_TO_LEARN
@@ -134,7 +142,7 @@ def expect(
     right = 0.0
     for m in range(1, N):
         right += scores[gold[m], m]
-    _add_costs(heads, gamma, scores)
+    add_head_costs(heads, gamma, scores)
     probabilities = np.empty((N, N))
     if features.projective:
         total = projective_marginals(beta * scores, probabilities)
@@ -151,7 +159,7 @@ def complete_gold(examples: TreeExamples, w: Floats, changed: Flags) -> None:
     """See ``Structure.complete_gold``."""
     outcome = np.empty(2)
     for i in range(len(changed)):
-        heads = _gold(examples, i)
+        heads = gold_heads(examples, i)
         if len(heads) and heads[1:].min() < 0:
             _score(examples, i, w, True, outcome)
             changed[i] = outcome[1] > 0
