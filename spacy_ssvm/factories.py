@@ -268,6 +268,7 @@ def make_chunker(
         "max_length": 500,
         "solver": {**DEFAULT_SOLVER, "C": 0.02},
         "label_solver": DEFAULT_SOLVER,
+        "selection": None,
         "overwrite": False,
         "scorer": {"@scorers": "spacy.parser_scorer.v1"},
     },
@@ -294,6 +295,7 @@ def make_parser(
     max_length: int,
     solver: Any,
     label_solver: Any,
+    selection: Any,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> Any:
@@ -312,11 +314,18 @@ def make_parser(
     min_count: features of labels that occur less often are left out.
     max_length: longer sentences are parsed in pieces of so many words.
     solver, label_solver: the learners of arcs and of labels.
+    selection: how to choose among the templates of arcs before they learn, see
+        docs/selection.md; None to keep all. Those of siblings stay.
     overwrite: whether to replace arcs that a Doc has already.
     scorer: how ``spacy evaluate`` scores the component.
     """
     from spacy_ssvm.components.parser import DependencyParser
-    from spacy_ssvm.components.settings import check_rows, config_error, read_arc_templates
+    from spacy_ssvm.components.settings import (
+        check_rows,
+        check_selection,
+        config_error,
+        read_arc_templates,
+    )
     from spacy_ssvm.features.arcs import ARC_ROLES
     from spacy_ssvm.features.labels import LABEL_ROLES
     from spacy_ssvm.trees.model import ParserModel
@@ -341,6 +350,7 @@ def make_parser(
         if not arcs:
             message = "only templates of siblings: add some of arcs, or set order = 2"
             raise config_error(name, "templates", message)
+    check_selection(name, selection, sum(not template.of_siblings for template in arcs))
     model = ParserModel(
         arcs,
         read_arc_templates(name, "pruner_templates", pruner_templates, ARC_ROLES[:2]),
@@ -356,6 +366,7 @@ def make_parser(
         name,
         solver=solver,
         label_solver=label_solver,
+        selection=selection,
         min_count=min_count,
         hash_bits=hash_bits,
         costs={},

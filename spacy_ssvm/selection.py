@@ -12,12 +12,13 @@ weights that selected them stays.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.chains.lazy import LazyChainProblem
+from spacy_ssvm.features.lazy_index import LazyIndex
 from spacy_ssvm.features.statistics import Statistics, measure_templates
 from spacy_ssvm.features.templates import find_finer
 from spacy_ssvm.model import Model
@@ -31,6 +32,7 @@ from spacy_ssvm.solvers.prox_gradient import (
     TemplateWeights,
 )
 from spacy_ssvm.solvers.run import check_choice, check_not_negative, check_positive, check_whole
+from spacy_ssvm.structure import GroupedProblem
 
 METHODS = ("group-lasso", "lasso", "information-gain", "none")
 
@@ -126,7 +128,7 @@ class Selected(NamedTuple):
 
     settings: Selection
     kept: Ints  #: int64: the numbers of the templates kept, rising
-    templates: tuple[Any, ...]  #: those
+    templates: tuple[Any, ...]  #: those, and others that were not to be chosen from
     table: tuple[SelectedTemplate, ...]  #: all templates there were
     history: tuple[Step, ...]  #: of the learner's run: one entry for each proximal step
     peak_bytes: int  #: the most that the features and weights of the learner have taken
@@ -134,8 +136,20 @@ class Selected(NamedTuple):
 
     @property
     def texts(self) -> list[str]:
-        """The templates kept, as a config lists them."""
+        """The templates of the model, as a config lists them."""
         return [str(template) for template in self.templates]
+
+
+class LazyProblem(GroupedProblem, Protocol):
+    """What a selection needs of a problem."""
+
+    index: LazyIndex
+
+    def forget_completions(self) -> None:
+        """Take back what was assumed where there is no gold annotation."""
+
+    def forget_rows(self) -> None:
+        """Start again without features."""
 
 
 class Selector:
@@ -143,12 +157,19 @@ class Selector:
 
     templates: what there is to choose from.
     statistics: of the templates.
+    others: templates that the model keeps in any case, and that the problem does not know.
     """
 
     def __init__(
-        self, templates: Sequence[Any], problem: LazyChainProblem, statistics: Statistics
+        self,
+        templates: Sequence[Any],
+        problem: LazyProblem,
+        statistics: Statistics,
+        *,
+        others: Sequence[Any] = (),
     ) -> None:
         self.templates = tuple(templates)
+        self.others = tuple(others)
         self.problem = problem
         self.statistics = statistics
         self._run: ProxGradientRun | None = None
@@ -194,7 +215,7 @@ class Selector:
         return Selected(
             settings=settings,
             kept=kept,
-            templates=tuple(self.templates[m] for m in kept),
+            templates=(*(self.templates[m] for m in kept), *self.others),
             table=self._table(kept, weights),
             history=history,
             peak_bytes=self.problem.index.peak_bytes,

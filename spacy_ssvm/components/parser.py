@@ -13,11 +13,13 @@ from spacy.training import Example
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.components.linear_pipe import LinearPipe, reference_columns
 from spacy_ssvm.explanation import Explanation
-from spacy_ssvm.model import in_place
+from spacy_ssvm.model import TemplateShare, in_place
 from spacy_ssvm.objective import Objective
+from spacy_ssvm.selection import Selector
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.trees.explanation import explain_arc
 from spacy_ssvm.trees.model import Nodes, ParserModel
+from spacy_ssvm.trees.selection import tree_selector
 from spacy_ssvm.trees.training import TreeTraining, find_gold_flaw, gold_nodes, objective
 
 #: The label of whitespace tokens, as spaCy's parser writes it.
@@ -97,6 +99,18 @@ class DependencyParser(LinearPipe):
 
     def _add_strings(self, labels: Iterable[str]) -> None:
         super()._add_strings((*labels, WHITESPACE, ROOT))
+
+    def selector(self, examples: Sequence[Example]) -> Selector:
+        """What selects among the templates of arcs, for an initialized component."""
+        docs = [example.predicted for example in examples]
+        return tree_selector(self.model, docs, self.gold_labels(examples), seed=self.solver.seed)
+
+    def templates_report(self) -> tuple[TemplateShare, ...]:
+        """Raises ValueError: the templates of arcs share rows of weights."""
+        raise ValueError(
+            f"{self.name}: the features of arcs share 2**hash_bits rows, whatever their template: "
+            "no weight belongs to one alone. What a selection has measured is in .selected.table"
+        )
 
     def _new_training(self) -> Any:
         return TreeTraining(self.model, self.solver, self.label_solver, min_count=self.min_count)

@@ -89,7 +89,8 @@ class Search(Trial):
         self._selector = self._pipe.selector(self._examples)
         Selection(budget=self.budgets[0]).check_templates(len(self._selector.templates))
         self.facts["templates"] = str(len(self._selector.templates))
-        self._learn(self._selector.templates, epochs=1)  # compiles
+        self._everything = (*self._selector.templates, *self._selector.others)
+        self._learn(self._everything, epochs=1)  # compiles
 
     def run(self, method: str) -> Iterator[Point]:
         """Select by a method with each budget, the largest first."""
@@ -103,7 +104,7 @@ class Search(Trial):
             yield self._point(method, selected, time.process_time() - start)
 
     def _point(self, method: str, selected: Selected | None, seconds: float = 0.0) -> Point:
-        templates = self._selector.templates if selected is None else selected.templates
+        templates = self._everything if selected is None else selected.templates
         score, learning, speed = self._learn(templates, epochs=self.epochs)
         steps = () if selected is None else selected.history
         return Point(

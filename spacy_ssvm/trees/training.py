@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints
+from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.features.arcs import compile_arc_templates
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
-from spacy_ssvm.solvers.run import Solver
+from spacy_ssvm.solvers.run import Run, Solver
 from spacy_ssvm.training import Training, trace_of, worth_keeping
 from spacy_ssvm.trees.examples import ArcFeatures
 from spacy_ssvm.trees.model import PRUNER_BITS, Nodes, ParserModel
@@ -22,7 +22,7 @@ from spacy_ssvm.trees.problem import TreeProblem, find_flaw
 
 _PRUNER_PASSES = 3
 _PRUNER_C = 0.01
-_DOCS_AT_A_TIME = 1000
+DOCS_AT_A_TIME = 1000
 
 
 class TreeTraining:
@@ -45,15 +45,9 @@ class TreeTraining:
         trained = model.trace is not None
         columns = len(model.reader.names)
         # The pruner's weights change in place while it learns: the problem of the arcs sees them.
-        no_pairs = compile_arc_templates((), model.reader.names)
-        arcs = ArcFeatures(model.pruner_arcs, no_pairs, 2**PRUNER_BITS, True)
-        self._pruner_problem = TreeProblem(arcs, model.pruner(np.zeros(1)), columns)
-        self._pruner_problem.pruner = self._pruner_problem.pruner._replace(threshold=np.inf)
-        settings = DualCoordinateDescent(C=_PRUNER_C, seed=solver.seed)
-        self._pruner = settings.start(
-            self._pruner_problem, model.pruner_weights.astype(np.float64) if trained else None
+        self._pruner_problem, self._pruner = start_pruner(
+            model, solver.seed, model.pruner_weights.astype(np.float64) if trained else None
         )
-        self._pruner.grow(2**PRUNER_BITS)
         self.problem = TreeProblem(model.features, model.pruner(self._pruner.w), columns)
         self._start = model.weights.astype(np.float64) if trained else None
         self.run = solver.start(self.problem, self._start)
@@ -81,10 +75,10 @@ class TreeTraining:
         No sentence may have a flaw (see ``find_gold_flaw``).
         """
         numbers: list[range] = []
-        for first in range(0, len(docs), _DOCS_AT_A_TIME):
-            batch = docs[first : first + _DOCS_AT_A_TIME]
+        for first in range(0, len(docs), DOCS_AT_A_TIME):
+            batch = docs[first : first + DOCS_AT_A_TIME]
             nodes = self.model.nodes(batch)
-            heads, labels = gold_nodes(nodes, gold[first : first + _DOCS_AT_A_TIME])
+            heads, labels = gold_nodes(nodes, gold[first : first + DOCS_AT_A_TIME])
             added = self.problem.append(nodes.attributes, nodes.starts, heads)
             self._pruner_problem.append(nodes.attributes, nodes.starts, heads)
             arcs, arc_nodes, sequences = self.model.arc_table(nodes, heads)
@@ -94,10 +88,8 @@ class TreeTraining:
             self._sequences += [range(a, b) for a, b in pairwise(ends)]
             ends = (nodes.tokens.doc_sentences + added.start).tolist()
             numbers += [range(a, b) for a, b in pairwise(ends)]
-            self._pruner.grow(2**PRUNER_BITS)
             self.run.grow(self.model.features.size)
-            for _ in range(_PRUNER_PASSES):
-                self._pruner.epoch(np.arange(added.start, added.stop))
+            learn_pruner(self._pruner, added)
             self.problem.pruner = self.model.pruner(self._pruner.w)
         return numbers
 
@@ -164,15 +156,35 @@ class TreeTraining:
         return type(None), ()
 
 
+def start_pruner(
+    model: ParserModel, seed: int, prior: Floats | None = None
+) -> tuple[TreeProblem, Run]:
+    """A problem without sentences for the pruner of a model, and the learner of its weights."""
+    no_pairs = compile_arc_templates((), model.reader.names)
+    arcs = ArcFeatures(model.pruner_arcs, no_pairs, 2**PRUNER_BITS, True)
+    everything = model.pruner(np.zeros(1))._replace(threshold=np.inf)
+    problem = TreeProblem(arcs, everything, len(model.reader.names))
+    run = DualCoordinateDescent(C=_PRUNER_C, seed=seed).start(problem, prior)
+    run.grow(2**PRUNER_BITS)
+    return problem, run
+
+
+def learn_pruner(run: Run, added: range) -> None:
+    """Let the pruner pass over the sentences that its problem has just got."""
+    run.grow(2**PRUNER_BITS)
+    for _ in range(_PRUNER_PASSES):
+        run.epoch(np.arange(added.start, added.stop))
+
+
 def find_gold_flaw(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> str | None:
     """What is wrong with the first sentence whose gold heads are no part of a tree, if any is.
 
     docs, gold: as in ``TreeTraining.add``.
     """
-    for first in range(0, len(docs), _DOCS_AT_A_TIME):
-        batch = docs[first : first + _DOCS_AT_A_TIME]
+    for first in range(0, len(docs), DOCS_AT_A_TIME):
+        batch = docs[first : first + DOCS_AT_A_TIME]
         nodes = model.nodes(batch)
-        heads, _ = gold_nodes(nodes, gold[first : first + _DOCS_AT_A_TIME])
+        heads, _ = gold_nodes(nodes, gold[first : first + DOCS_AT_A_TIME])
         flaw = find_flaw(nodes.starts, heads)
         if flaw is None:
             continue

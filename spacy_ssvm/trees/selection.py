@@ -1,0 +1,44 @@
+"""Selects among the templates of arcs of a parser: see ``selection.py``.
+
+The selection is of first order. Only arcs that a pruner leaves are scored: it learns from all
+sentences first, as the parser's own does, and stays as it is. Templates of siblings are kept.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from spacy_ssvm._jit import Ints
+from spacy_ssvm.features.arc_keys import compile_arc_keys
+from spacy_ssvm.features.arcs import find_finer_arcs, in_order
+from spacy_ssvm.selection import Selector
+from spacy_ssvm.trees.lazy import LazyTreeProblem
+from spacy_ssvm.trees.model import ParserModel
+from spacy_ssvm.trees.training import DOCS_AT_A_TIME, gold_nodes, learn_pruner, start_pruner
+
+
+def tree_selector(
+    model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints], *, seed: int = 0
+) -> Selector:
+    """A selector among the templates of arcs of a model.
+
+    docs, gold: what it is to be trained on, as in ``TreeTraining.add``.
+    seed: of the order in which the pruner sees sentences.
+    """
+    templates = in_order(template for template in model.templates if not template.of_siblings)
+    names = model.reader.names
+    problem = LazyTreeProblem(
+        compile_arc_keys(templates, names),
+        len(names),
+        projective=model.projective,
+        finer=find_finer_arcs(templates),
+    )
+    pruner_problem, pruner = start_pruner(model, seed)
+    for first in range(0, len(docs), DOCS_AT_A_TIME):
+        nodes = model.nodes(docs[first : first + DOCS_AT_A_TIME])
+        heads, _ = gold_nodes(nodes, gold[first : first + DOCS_AT_A_TIME])
+        problem.append(nodes.attributes, nodes.starts, heads)
+        if model.pruning is not None:
+            learn_pruner(pruner, pruner_problem.append(nodes.attributes, nodes.starts, heads))
+    problem.prune(model.pruner(pruner.w))
+    siblings = tuple(template for template in model.templates if template.of_siblings)
+    return Selector(templates, problem, problem.statistics, others=siblings)
