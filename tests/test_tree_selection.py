@@ -419,7 +419,7 @@ def passes(settings: ProxGradient, problem: Any, rows: int, epochs: int) -> Prox
 def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(
     settings: ProxGradient, unknown: float
 ) -> None:
-    corpus = Corpus(25, unknown=unknown)
+    corpus = Corpus(25, seed=5, unknown=unknown)  # by which rounding breaks no tie
     # No feature of direction or distance shares its row with another of the same sides.
     corpus.templates = in_order(
         t for t in corpus.templates if (t.place == "direction") == (len(t.parts) > 1)
