@@ -163,11 +163,13 @@ def test_a_cost_that_is_no_number(cost: float) -> None:
         nlp,
         "made",
         attribute="TAG",
+        whole_docs=False,
         templates=["lower[0]"],
         min_count=1,
         hash_bits=None,
         costs={"NN": {"VB": cost}},
         solver=make_dual_coordinate_descent(),
+        selection=None,
         overwrite=False,
         scorer=None,
     )
