@@ -4,6 +4,7 @@ import tempfile
 from itertools import product
 
 import brute
+import clarabel
 import naive
 import numba
 import numpy as np
@@ -12,6 +13,7 @@ import spacy
 from conftest import RECOGNIZER, TAGGER, copy_of
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.optimize import minimize
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -65,31 +67,28 @@ def trained(solver, chains, epochs, prior=None):
 
 
 def hinge_optimum(referee):
-    """The optimal value of the L1 problem, from its dual over all structures, and weights."""
+    """The optimal value of the L1 problem over all structures, and weights, by a solver of
+    quadratic programs in (w - prior, xi)."""
     C, prior = referee.C, referee.prior
     phi = np.vstack([phi for phi, _ in referee.structures])
     delta = np.concatenate([delta - phi @ prior for phi, delta in referee.structures])
-    owners = np.concatenate(
-        [np.full(len(delta), i) for i, (_, delta) in enumerate(referee.structures)]
-    )
-    sums = 1.0 * (owners == np.arange(len(referee.structures))[:, None])
-    found = minimize(
-        lambda alpha: (alpha @ phi) @ (alpha @ phi) / 2 - alpha @ delta,
-        np.zeros(len(delta)),
-        jac=lambda alpha: phi @ (alpha @ phi) - delta,
-        bounds=[(0, C)] * len(delta),
-        constraints={
-            "type": "ineq",
-            "fun": lambda a: C - sums @ a,
-            "jac": lambda _: -sums.astype(float),
-        },
-        method="SLSQP",
-        options={"maxiter": 1000, "ftol": 1e-13},
-    )
-    w = prior + found.x @ phi
+    (m, d), n = phi.shape, len(referee.structures)
+    owners = np.repeat(np.arange(n), [len(delta) for _, delta in referee.structures])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-9
+    found = clarabel.DefaultSolver(
+        sparse.diags_array([1.0 * (np.arange(d + n) < d)], offsets=[0]).tocsc(),
+        np.repeat([0.0, C], [d, n]),
+        sparse.csc_array(-np.hstack([phi, owners[:, None] == np.arange(n)])),
+        -delta,
+        [clarabel.NonnegativeConeT(m)],
+        settings,
+    ).solve()
+    w = prior + np.array(found.x[:d])
     primal = ((w - prior) ** 2).sum() / 2 + C * referee.violations(w).sum()
-    assert primal == pytest.approx(-found.fun, rel=2e-3, abs=1e-5)  # it is first order in alpha
-    return -found.fun, w
+    assert primal == pytest.approx(found.obj_val, rel=1e-5, abs=1e-6)
+    return found.obj_val, w
 
 
 # --- Losses -----------------------------------------------------------------------------
