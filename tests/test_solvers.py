@@ -23,6 +23,7 @@ from thinc.config import ConfigValidationError
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.arcs import ArcTemplate, compile_arc_templates, make_sides
 from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, SQUARED_HINGE, Loss, losses
+from spacy_ssvm.solvers import run as run_module
 from spacy_ssvm.solvers.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -163,6 +164,13 @@ def test_cutting_planes_reach_the_optimum_of_the_quadratic_program(chains, C, ha
     objective = run.objective()
     assert objective.primal == pytest.approx(value, rel=1e-4, abs=1e-6)
     assert objective.dual == pytest.approx(value, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize(("solver", "package"), [(CuttingPlane(), "clarabel"), (LBFGS(), "scipy")])
+def test_learners_without_their_package_say_what_to_install(monkeypatch, solver, package):
+    monkeypatch.setattr(run_module, "find_spec", lambda _: None)
+    with pytest.raises(ImportError, match=rf"{package}, .*pip install .spacy-ssvm\[learners\]"):
+        solver.start(ChainProblem(2))
 
 
 @compiled_only

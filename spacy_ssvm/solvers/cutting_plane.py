@@ -7,7 +7,9 @@ over the violating structures of all examples, and solves the dual over all plan
 
     max_alpha >= 0, sum_j alpha_j <= C    D(alpha) = -1/2 |v|^2 + sum_j alpha_j (b_j - w_0 . g_j)
 
-with v = sum_j alpha_j g_j and w = w_0 + v, as in ``dual_coordinate_descent.py``.
+with v = sum_j alpha_j g_j and w = w_0 + v, as in ``dual_coordinate_descent.py``. That is a
+quadratic program as small as the number of planes, solved by the interior points of Clarabel:
+``pip install "spacy-ssvm[learners]"``.
 
 A plane of a part of the examples is one of all, where the others are right. But it takes many
 more of them: let one batch be the whole corpus. Partial gold stands for its completion when it
@@ -21,9 +23,9 @@ import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, oracle_kernel
 from spacy_ssvm.objective import HINGE, Loss, relative_gap
-from spacy_ssvm.solvers.hildreth import hildreth
 from spacy_ssvm.solvers.run import (
     PrimalRun,
+    check_installed,
     check_not_negative,
     check_positive,
     check_whole,
@@ -32,6 +34,8 @@ from spacy_ssvm.solvers.run import (
 from spacy_ssvm.structure import AnyProblem, FindViolator
 
 _MOST_IDLE = 50  # rounds that a plane stays without a dual variable above 0
+_PRECISION = 1e-10  # of the quadratic programs
+_LEAST_SHARE = 1e-9  # of C: a dual variable below it is an interior point's way to say 0
 
 
 class Plane(NamedTuple):
@@ -67,6 +71,7 @@ class CuttingPlane:
 
     def start(self, problem: AnyProblem, prior: Floats | None = None) -> "CuttingPlaneRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
+        check_installed(self, "clarabel")
         return CuttingPlaneRun(self, problem, prior)
 
 
@@ -155,13 +160,39 @@ class CuttingPlaneRun(PrimalRun):
     def _solve(self) -> None:
         """Solve the dual over the planes, and set the weights."""
         bounds = np.array([plane.bound for plane in self._planes])
-        self._alphas = hildreth(self._products, bounds, float(self.settings.C))
+        self._alphas = _best_alphas(self._products, bounds, float(self.settings.C))
         self._w[:] = 0.0
         self._w[: len(self._prior)] = self._prior
         for j in np.flatnonzero(self._alphas):
             plane = self._planes[j]._replace(last_use=self._rounds)
             self._planes[j] = plane
             self._w[plane.indices] += self._alphas[j] * plane.values
+
+
+def _best_alphas(products: Floats, bounds: Floats, C: float) -> Floats:
+    """argmax_alpha bounds . alpha - 1/2 alpha . products . alpha: float64 [planes].
+
+    Over alpha >= 0 with a sum of at most C.
+    """
+    import clarabel
+    from scipy import sparse
+
+    planes = len(bounds)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _PRECISION
+    found = clarabel.DefaultSolver(
+        sparse.triu(C * C * products, format="csc"),
+        -C * bounds,
+        sparse.vstack([sparse.eye(planes), -np.ones((1, planes))], format="csc") * -1.0,
+        np.append(np.zeros(planes), 1.0),
+        [clarabel.NonnegativeConeT(planes + 1)],
+        settings,
+    ).solve()
+    shares = np.array(found.x)
+    shares[shares < _LEAST_SHARE] = 0.0
+    alphas: Floats = C * shares / max(shares.sum(), 1.0)
+    return alphas
 
 
 @oracle_kernel(

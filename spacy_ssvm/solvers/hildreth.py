@@ -1,4 +1,4 @@
-"""Small quadratic programs over a simplex, by Hildreth's row-action method.
+"""Quadratic programs of a few variables over a simplex, by Hildreth's row-action method.
 
     max_alpha    b . alpha - 1/2 alpha . G alpha,    alpha >= 0,    sum alpha <= C
 

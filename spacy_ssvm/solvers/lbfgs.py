@@ -20,7 +20,13 @@ import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, oracle_kernel
 from spacy_ssvm.objective import Loss, losses
-from spacy_ssvm.solvers.run import PrimalRun, check_not_negative, check_positive, check_whole
+from spacy_ssvm.solvers.run import (
+    PrimalRun,
+    check_installed,
+    check_not_negative,
+    check_positive,
+    check_whole,
+)
 from spacy_ssvm.structure import AnyProblem, Expect
 
 _PAIRS = 10  # of changes of weights and gradients that are kept
@@ -63,6 +69,7 @@ class LBFGS:
 
     def start(self, problem: AnyProblem, prior: Floats | None = None) -> "LBFGSRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
+        check_installed(self, "scipy")
         return LBFGSRun(self, problem, prior)
 
 

@@ -1,5 +1,6 @@
 """What all learners have in common: settings that start runs, and weights that grow."""
 
+from importlib.util import find_spec
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -172,6 +173,16 @@ def check_whole(settings: object, *names: str, least: int = 0) -> None:
         if value < least:
             bound = "not be negative" if least == 0 else f"be at least {least}"
             raise ValueError(f"{name} is {value}: it must {bound}")
+
+
+def check_installed(settings: object, *packages: str) -> None:
+    """Raise ImportError, saying what to install, where one of the packages is missing."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise ImportError(
+                f"{type(settings).__name__} learns by means of {package}, which is not "
+                f'installed: pip install "spacy-ssvm[learners]"'
+            )
 
 
 def check_choice(settings: object, name: str, choices: tuple[str, ...]) -> None:
