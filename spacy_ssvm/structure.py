@@ -118,12 +118,14 @@ class Groups(NamedTuple):
 
     first: int
     width: int
+    labels: int  #: how many weights a feature can have
     templates: Rows  #: int32 [rows]
+    older: Rows  #: int32 [rows]: a row before this one of the same feature, -1 for none
     scales: Floats  #: float64 [T]
     first_rows: Ints  #: int64 [T]: rows of the template before this one are void
 
 
-GroupsType = named_tuple(Groups, Int, Int, Rows1, Floats1, Ints1)
+GroupsType = named_tuple(Groups, Int, Int, Int, Rows1, Rows1, Floats1, Ints1)
 
 
 class GroupedProblem(AnyProblem, Protocol):
@@ -137,8 +139,8 @@ class GroupedProblem(AnyProblem, Protocol):
         """How many weights each template can have (int64 [T])."""
 
     @property
-    def number_of_rows(self) -> int:
-        """How many rows have weights now."""
+    def held(self) -> int:
+        """How many weights of templates have memory now."""
 
     def groups(self) -> Groups:
         """The template of each weight, as it is now."""

@@ -382,11 +382,13 @@ class EagerTrees(TreeProblem):
                 self.row_of_key[key] = row
         assert len(set(self.row_of_key.values())) == len(self.row_of_key)
 
-    number_of_rows = 0
+    held = 0
 
     def groups(self) -> Groups:
         T = len(self.sizes)
-        return Groups(0, 1, self.row_templates, np.ones(T), np.zeros(T, dtype=np.int64))
+        older = np.full(self.SIZE, -1, dtype=np.int32)
+        rows = self.row_templates, older, np.ones(T), np.zeros(T, dtype=np.int64)
+        return Groups(0, 1, 1, *rows)
 
     def make_room(self, w: Any) -> Any:
         return w

@@ -1,8 +1,9 @@
 """Chains whose features are found anew each time, and get rows only where a learner steps.
 
 A token has its attributes; the kernels hash its features as they need them. A feature without
-a row has weights of 0. What an oracle writes into its difference gets rows: for the best wrong
-sequence, features of the tokens that are labelled wrong; for expectations, all of an example.
+a row for a label has a weight of 0. What an oracle writes into its difference gets rows: for the
+best wrong sequence, features of the tokens that are labelled wrong, with the labels there and in
+gold; for expectations, all of an example, with all labels.
 """
 
 from typing import NamedTuple
@@ -41,10 +42,11 @@ from spacy_ssvm.features.lazy_index import (
     LazyTable,
     LazyTableType,
     admit,
+    admit_all,
     find_live_rows,
     has_room,
 )
-from spacy_ssvm.sparse import scratch_table
+from spacy_ssvm.sparse import add_entry, drop_zeros, find_place, scratch_table
 from spacy_ssvm.structure import NO_ROOM, NOTHING_TO_LEARN, Groups, Structure
 
 
@@ -63,16 +65,16 @@ LazyExamplesType = named_tuple(
 
 
 @kernel
-def _alone(examples: LazyExamples, i: int, feature_starts: Ints, rows: Rows) -> Examples:
-    """Example i as the only one, with these features."""
+def _alone(examples: LazyExamples, i: int) -> Examples:
+    """Example i as the only one, without features."""
     chains = examples.chains
     first, last = chains.token_starts[i], chains.token_starts[i + 1]
     token_starts = np.zeros(2, dtype=np.int64)
     token_starts[1] = last - first
     return Examples(
         token_starts,
-        feature_starts,
-        rows,
+        np.zeros(last - first + 1, dtype=np.int64),
+        np.empty(0, dtype=np.int32),
         chains.gold[first:last],
         chains.completions[first:last],
         chains.label_sets,
@@ -82,50 +84,98 @@ def _alone(examples: LazyExamples, i: int, feature_starts: Ints, rows: Rows) -> 
 
 
 @kernel
-def _without_features(examples: LazyExamples, i: int) -> Examples:
-    n = examples.chains.token_starts[i + 1] - examples.chains.token_starts[i]
-    return _alone(examples, i, np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+def _add_tokens(
+    examples: LazyExamples,
+    i: int,
+    gold: Ints,
+    y: Ints,
+    size: int,
+    indices: Rows,
+    values: Weights,
+) -> int:
+    """Write phi(x_i, gold) - phi(x_i, y) of features, which get rows, behind ``size`` entries.
+
+    Returns the size then, each index once.
+    """
+    table, templates = examples.table, examples.templates
+    first, last = examples.chains.token_starts[i], examples.chains.token_starts[i + 1]
+    offset = (examples.chains.legality.shape[1] + 2) * examples.chains.legality.shape[1]
+    keys = np.empty(len(templates.seeds), dtype=np.uint64)
+    indices, values = indices[size:], values[size:]
+    places = scratch_table(2 * (y != gold).sum() * len(keys) + 1)
+    added = 0
+    for t in range(first, last):
+        right, wrong = gold[t - first], y[t - first]
+        if right != wrong:
+            fill_keys(templates, examples.attributes, first, last, t, keys)
+            for m in range(len(keys)):
+                if keys[m] != np.uint64(0):
+                    index = offset + admit(table, m, keys[m], right)
+                    added = add_entry(indices, values, places, added, index, 1.0)
+                    index = offset + admit(table, m, keys[m], wrong)
+                    added = add_entry(indices, values, places, added, index, -1.0)
+    return size + drop_zeros(indices, values, added)
 
 
 @kernel
-def _with_features(examples: LazyExamples, i: int, wanted: Flags) -> Examples:
-    """Example i with features of the tokens wanted (bool [n]), which get rows."""
+def _add_expected_tokens(
+    examples: LazyExamples,
+    i: int,
+    gold: Ints,
+    labels: Floats,
+    size: int,
+    indices: Rows,
+    values: Floats,
+) -> int:
+    """The same of E[phi(x_i, Y)] - phi(x_i, gold), where P(y_t = k) is labels[t, k]."""
+    table, templates = examples.table, examples.templates
     first, last = examples.chains.token_starts[i], examples.chains.token_starts[i + 1]
-    keys = np.empty(len(examples.templates.seeds), dtype=np.uint64)
-    feature_starts = np.zeros(last - first + 1, dtype=np.int64)
-    rows = np.empty(wanted.sum() * len(keys), dtype=np.int32)
-    size = 0
+    n, K = labels.shape
+    offset = (K + 2) * K
+    keys = np.empty(len(templates.seeds), dtype=np.uint64)
+    rows = np.empty(K, dtype=np.int64)
+    indices, values = indices[size:], values[size:]
+    places = scratch_table(n * len(keys) + 1)  # of the blocks of K entries of features
+    added = 0
     for t in range(first, last):
-        if wanted[t - first]:
-            fill_keys(examples.templates, examples.attributes, first, last, t, keys)
-            for m in range(len(keys)):
-                if keys[m] != np.uint64(0):
-                    rows[size] = admit(examples.table, m, keys[m])
-                    size += 1
-        feature_starts[t - first + 1] = size
-    return _alone(examples, i, feature_starts, rows)
+        fill_keys(templates, examples.attributes, first, last, t, keys)
+        for m in range(len(keys)):
+            if keys[m] == np.uint64(0):
+                continue
+            admit_all(table, m, keys[m], rows)
+            place = find_place(indices, places, offset + rows[0])
+            if places[place] < 0:
+                places[place] = added
+                for k in range(K):
+                    indices[added + k] = offset + rows[k]
+                    values[added + k] = 0.0
+                added += K
+            block = values[places[place] : places[place] + K]
+            block += labels[t - first]
+            block[gold[t - first]] -= 1.0
+    return size + drop_zeros(indices, values, added)
 
 
 @kernel
 def _emission_scores(examples: LazyExamples, i: int, w: Floats, emissions: Floats) -> None:
-    """Write the emission table [n, K] of example i: sum_m scale_m w[row of m]."""
+    """Write the emission table [n, K] of example i: sum_m scale_m w[row of m and k]."""
     first, last = examples.chains.token_starts[i], examples.chains.token_starts[i + 1]
     K = emissions.shape[1]
     T = len(examples.templates.seeds)
     keys = np.empty(T, dtype=np.uint64)
     rows = np.empty(T, dtype=np.int64)
-    scales = examples.table.scales
+    table, scales = examples.table, examples.table.scales
+    weights = w[(K + 2) * K :]
     emissions[:] = 0.0
     for t in range(first, last):
         fill_keys(examples.templates, examples.attributes, first, last, t, keys)
-        find_live_rows(examples.table, keys, rows)
+        find_live_rows(table, keys, rows)
         scores = emissions[t - first]
         for m in range(T):
-            if rows[m] >= 0:
-                offset = (K + 2 + rows[m]) * K
-                row = w[offset : offset + K]
-                for k in range(K):
-                    scores[k] += scales[m] * row[k]
+            row = rows[m]
+            while row >= 0:
+                scores[table.row_labels[row]] += scales[m] * weights[row]
+                row = np.int64(table.older[row])
 
 
 @kernel
@@ -140,7 +190,7 @@ def find_violator(
     outcome: Floats,
 ) -> int:
     """See ``Structure.find_violator``; w is stored as ``Groups`` says."""
-    example = _without_features(examples, i)
+    example = _alone(examples, i)
     if not is_annotated(example, 0):
         return NOTHING_TO_LEARN
     n, K = len(example.gold), example.legality.shape[1]
@@ -154,11 +204,11 @@ def find_violator(
     viterbi(emissions, transitions, y)
     outcome[0] = cost(example, 0, y)
     wrong = y != example.completions
-    if not has_room(examples.table, wrong.sum() * len(examples.templates.seeds)):
+    if not has_room(examples.table, wrong.sum() * len(examples.templates.seeds), 2):
         return NO_ROOM
-    example = _with_features(examples, i, wrong)
     places = scratch_table(difference_size(example, 0))
-    return difference(example, 0, example.completions, y, indices, values, places)
+    size = difference(example, 0, example.completions, y, indices, values, places)
+    return _add_tokens(examples, i, example.completions, y, size, indices, values)
 
 
 @kernel
@@ -174,11 +224,11 @@ def expect(
     outcome: Floats,
 ) -> int:
     """See ``Structure.expect``; w is stored as ``Groups`` says."""
-    example = _without_features(examples, i)
+    example = _alone(examples, i)
     if not is_annotated(example, 0):
         return NOTHING_TO_LEARN
     n, K = len(example.gold), example.legality.shape[1]
-    if not has_room(examples.table, n * len(examples.templates.seeds)):
+    if not has_room(examples.table, n * len(examples.templates.seeds), K):
         return NO_ROOM
     transitions = np.empty((K + 2, K))
     emissions = np.empty((n, K))
@@ -191,8 +241,8 @@ def expect(
     labels = np.empty((n, K))
     pairs = np.empty((K, K))
     outcome[0] = marginals(beta * emissions, beta * transitions, labels, pairs) / beta - right
-    example = _with_features(examples, i, np.ones(n, dtype=np.bool_))
-    return expected_difference(example, 0, gold, labels, pairs, indices, values)
+    size = expected_difference(example, 0, gold, labels, pairs, indices, values)
+    return _add_expected_tokens(examples, i, gold, labels, size, indices, values)
 
 
 @kernel
@@ -202,7 +252,7 @@ def complete_gold(examples: LazyExamples, w: Floats, changed: Flags) -> None:
     transitions = np.empty((K + 2, K))
     transition_scores(w, examples.chains.legality, transitions)
     for i in range(len(changed)):
-        example = _without_features(examples, i)
+        example = _alone(examples, i)
         if is_annotated(example, 0):
             emissions = np.empty((len(example.gold), K))
             _emission_scores(examples, i, w, emissions)
@@ -241,7 +291,7 @@ class LazyChainProblem(ChainProblem):
     def forget_rows(self) -> None:
         """Start again without features."""
         T, K = len(self.templates.seeds), self.K
-        self.index = LazyIndex(T, first=(K + 2) * K, width=K)
+        self.index = LazyIndex(T, first=(K + 2) * K)
 
     def set_tokens(self, attributes: Keys, token_starts: Ints, gold: Ints) -> None:
         """Set the examples of a problem that has none: see ``ChainProblem.append``.
@@ -255,6 +305,10 @@ class LazyChainProblem(ChainProblem):
     def examples(self) -> LazyExamples:  # type: ignore[override]
         """The arrays, for kernels; valid until ``make_room`` or ``sweep``."""
         return LazyExamples(super().examples(), self._attributes, self.templates, self.index.table)
+
+    def number_of_weights(self, rows: int) -> int:
+        """The length of w for a number of rows."""
+        return (self.K + 2) * self.K + rows
 
     @property
     def most_features(self) -> int:
@@ -279,19 +333,19 @@ class LazyChainProblem(ChainProblem):
         return self._sizes
 
     @property
-    def number_of_rows(self) -> int:
+    def held(self) -> int:
         """See ``GroupedProblem``."""
         return self.index.number_of_rows
 
     def groups(self) -> Groups:
         """See ``GroupedProblem``."""
         index, table = self.index, self.index.table
-        scales = table.scales, table.first_rows
-        return Groups(index.first, index.width, table.row_templates, *scales)
+        rows = table.row_templates, table.older
+        return Groups(index.first, 1, self.K, *rows, table.scales, table.first_rows)
 
     def make_room(self, w: Floats) -> Floats:
         """See ``GroupedProblem``."""
-        return self.index.make_room(w, self.most_features)
+        return self.index.make_room(w)
 
     def rescale(self, w: Floats, factors: Floats) -> None:
         """See ``GroupedProblem``."""

@@ -164,9 +164,9 @@ class ChainProblem:
     # Groups of weights: see ``GroupedProblem``
 
     @property
-    def number_of_rows(self) -> int:
-        """How many rows have a template: ``row_templates``, int32 [rows], which others set."""
-        return len(self.row_templates)
+    def held(self) -> int:
+        """See ``GroupedProblem``; others set ``row_templates``, int32 [rows]."""
+        return self.K * len(self.row_templates)
 
     @property
     def sizes(self) -> Ints:
@@ -177,7 +177,9 @@ class ChainProblem:
         """The template of each weight; weights are stored as they are."""
         T = len(self.sizes)
         first = (self.K + 2) * self.K
-        return Groups(first, self.K, self.row_templates, np.ones(T), np.zeros(T, dtype=np.int64))
+        older = np.full(len(self.row_templates), -1, dtype=np.int32)
+        scales = np.ones(T), np.zeros(T, dtype=np.int64)
+        return Groups(first, self.K, self.K, self.row_templates, older, *scales)
 
     def make_room(self, w: Floats) -> Floats:
         """Nothing to do: all features have rows."""
@@ -186,7 +188,7 @@ class ChainProblem:
     def rescale(self, w: Floats, factors: Floats) -> None:
         """Multiply the weights of each template by its factor, float64 [T]."""
         first = (self.K + 2) * self.K
-        rows = w[first : first + self.number_of_rows * self.K].reshape(-1, self.K)
+        rows = w[first : first + self.held].reshape(-1, self.K)
         rows *= factors[self.row_templates, None]
 
     def sweep(self, w: Floats) -> Floats:

@@ -247,8 +247,8 @@ class LinearPipe(TrainablePipe):
         )
 
     def _log_step(self, epoch: int, step: Step) -> None:
-        message = "%s: selection, epoch %s: loss %.3f, %s templates, %s features"
-        logger.info(message, self.name, epoch, step.loss, step.templates, step.rows)
+        message = "%s: selection, epoch %s: loss %.3f, %s templates, %s weights"
+        logger.info(message, self.name, epoch, step.loss, step.templates, step.held)
 
     def _read_resources(
         self,

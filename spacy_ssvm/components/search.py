@@ -55,7 +55,7 @@ class Point(NamedTuple):
     megabytes: float  #: the most that features and weights took while selecting
     learning: float  #: seconds
     speed: float  #: tokens a second, annotated
-    steps: list[tuple[int, int]]  #: while selecting: examples seen, features with weights
+    steps: list[tuple[int, int]]  #: while selecting: examples seen, weights in memory
 
 
 class Search(Trial):
@@ -117,7 +117,7 @@ class Search(Trial):
             megabytes=selected.peak_bytes / 1e6 if selected is not None and steps else 0.0,
             learning=learning,
             speed=speed,
-            steps=[(step.examples, step.rows) for step in steps],
+            steps=[(step.examples, step.held) for step in steps],
         )
 
     def _learn(self, templates: Sequence[Any], epochs: int) -> tuple[float, float, float]:

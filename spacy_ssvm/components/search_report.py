@@ -33,9 +33,9 @@ FIGURES: tuple[tuple[Kind, Callable[[Sequence[Point]], Points]], ...] = (
     ),
     (
         Kind(
-            "Features while selecting",
-            ("examples seen", "features with weights"),
-            "What is kept in memory after each proximal step, with the largest budget. Features "
+            "Weights while selecting",
+            ("examples seen", "weights in memory"),
+            "What is kept in memory after each proximal step, with the largest budget. Weights "
             "of templates that are shrunk to zero are freed.",
         ),
         lambda points: points[0].steps,

@@ -121,9 +121,9 @@ class Step(NamedTuple):
     examples: int  #: seen so far
     loss: float  #: met since the last step, an example
     strength: float  #: lambda
-    rows_before: int
+    held_before: int  #: weights that had memory before
     templates: int  #: with weights
-    rows: int
+    held: int
 
 
 class TemplateWeights(NamedTuple):
@@ -199,9 +199,9 @@ class ProxGradientRun(PrimalRun):
         if settings.groups in TEMPLATE_GROUPS:
             value = penalty(self.norms, self.template_groups)
         elif settings.groups == "attribute":
-            whole = len(weights) // groups.width * groups.width
-            rows = weights[:whole].reshape(-1, groups.width)
-            value = _row_weight(groups) * float(np.linalg.norm(rows, axis=1).sum())
+            squares = np.zeros(len(groups.templates))
+            _square_features(w, groups, squares)
+            value = _feature_weight(groups) * float(np.sqrt(squares).sum())
         else:
             value = float(np.abs(weights).sum())
         value = settings.strength * value + settings.l1 * float(np.abs(weights).sum())
@@ -255,7 +255,7 @@ class ProxGradientRun(PrimalRun):
         if l1 > 0:
             _threshold_weights(weight * l1, groups, self._w)
         if settings.groups == "attribute":
-            _threshold_rows(weight * strength * _row_weight(groups), groups, self._w)
+            _threshold_features(weight * strength * _feature_weight(groups), groups, self._w)
         if l1 > 0 or settings.groups == "attribute":
             self._squares = self.weigh().norms ** 2
         before = self.norms
@@ -267,26 +267,37 @@ class ProxGradientRun(PrimalRun):
             after = shrink(before, self.template_groups, weight * strength)
         factors = np.divide(after, before, out=np.zeros(len(after)), where=before > 0)
         factors /= 1 + weight * settings.l2
-        rows = problem.number_of_rows
+        held = problem.held
         problem.rescale(self._w, factors)
         self._squares = self._squares * factors**2
         self._w = problem.sweep(self._w)
-        left = int(np.count_nonzero(after)), problem.number_of_rows
-        self.history.append(Step(self._seen, self._met / self._since, strength, rows, *left))
+        left = int(np.count_nonzero(after)), problem.held
+        self.history.append(Step(self._seen, self._met / self._since, strength, held, *left))
         self._since, self._met = 0, 0.0
 
 
-def _row_weight(groups: Groups) -> float:
-    """d of an attribute's row."""
-    return float(description_lengths(np.array([groups.width]))[0])
+def _feature_weight(groups: Groups) -> float:
+    """d of a feature with all its labels."""
+    return float(description_lengths(np.array([groups.labels]))[0])
+
+
+@kernel
+def _oldest_rows(groups: Groups) -> Rows:
+    """The oldest row of the feature of each row: int32 [rows]."""
+    oldest = np.empty(len(groups.older), dtype=np.int32)
+    for row in range(len(oldest)):
+        oldest[row] = row if groups.older[row] < 0 else oldest[groups.older[row]]
+    return oldest
 
 
 @kernel
 def _measure(w: Floats, groups: Groups, squares: Floats, rows: Ints, masses: Floats) -> None:
-    """Write the squared norm of each template, how many rows have weights, and their |w|_1."""
+    """Write the squared norm of each template, how many features weigh, and their |w|_1."""
     squares[:] = 0.0
     rows[:] = 0
     masses[:] = 0.0
+    oldest = _oldest_rows(groups)
+    weighs = np.zeros(len(oldest), dtype=np.bool_)
     for row in range(len(groups.templates)):
         m = groups.templates[row]
         if row >= groups.first_rows[m]:
@@ -297,7 +308,9 @@ def _measure(w: Floats, groups: Groups, squares: Floats, rows: Ints, masses: Flo
                 mass += abs(weight)
                 squares[m] += weight**2
             masses[m] += mass
-            rows[m] += mass > 0
+            if mass > 0 and not weighs[oldest[row]]:
+                weighs[oldest[row]] = True
+                rows[m] += 1
 
 
 @kernel
@@ -322,12 +335,26 @@ def _threshold_weights(tau: float, groups: Groups, w: Floats) -> None:
 
 
 @kernel
-def _threshold_rows(tau: float, groups: Groups, w: Floats) -> None:
-    """The operator of tau sum |row| [MSAF11 Eq. 14]."""
-    for row in range(len(groups.templates)):
-        stored = tau / groups.scales[groups.templates[row]]
+def _square_features(w: Floats, groups: Groups, squares: Floats) -> None:
+    """Write the squared norm of each feature's weights, as stored, at its oldest row."""
+    squares[:] = 0.0
+    oldest = _oldest_rows(groups)
+    for row in range(len(oldest)):
         start = groups.first + row * groups.width
-        norm = np.sqrt((w[start : start + groups.width] ** 2).sum())
+        for index in range(start, start + groups.width):
+            squares[oldest[row]] += w[index] ** 2
+
+
+@kernel
+def _threshold_features(tau: float, groups: Groups, w: Floats) -> None:
+    """The operator of tau sum |w_f|, f: the features [MSAF11 Eq. 14]."""
+    squares = np.empty(len(groups.templates))
+    _square_features(w, groups, squares)
+    oldest = _oldest_rows(groups)
+    for row in range(len(oldest)):
+        stored = tau / groups.scales[groups.templates[row]]
+        norm = np.sqrt(squares[oldest[row]])
+        start = groups.first + row * groups.width
         w[start : start + groups.width] *= 1 - stored / norm if norm > stored else 0.0
 
 

@@ -15,7 +15,6 @@ from spacy_ssvm._jit import (
     Flags,
     Floats,
     Ints,
-    Ints1,
     Keys,
     Rows,
     Weights,
@@ -48,12 +47,9 @@ class LazyTreeExamples(NamedTuple):
     trees: TreeExamples
     arcs: Arcs  #: those that are scored, gold ones among them
     table: LazyTable
-    asked: Ints  #: int64 [1]: for how many features there was no room
 
 
-LazyTreeExamplesType = named_tuple(
-    LazyTreeExamples, TreeExamplesType, ArcsType, LazyTableType, Ints1
-)
+LazyTreeExamplesType = named_tuple(LazyTreeExamples, TreeExamplesType, ArcsType, LazyTableType)
 
 
 @kernel
@@ -145,8 +141,7 @@ def _add_arcs(
         for m in range(1, N):
             if coefficients[h, m] != 0:
                 most += most_keys(templates, h, m)
-    if not has_room(table, most):
-        examples.asked[0] = most
+    if not has_room(table, most, 1):
         return NO_ROOM
     keys = np.empty(most_rows(templates, N), dtype=np.uint64)
     owners = np.empty(len(keys), dtype=np.int64)
@@ -159,7 +154,7 @@ def _add_arcs(
             if coefficient != 0:
                 count = fill_arc_keys(templates, sides, h, m, everyone, keys, owners)
                 for k in range(count):
-                    row = admit(table, owners[k], keys[k])
+                    row = admit(table, owners[k], keys[k], 0)
                     size = add_entry(indices, values, places, size, row, coefficient)
     return drop_zeros(indices, values, size)
 
@@ -278,12 +273,11 @@ class LazyTreeProblem(TreeProblem):
             columns,
         )
         self.finer = finer
-        self._asked = np.zeros(1, dtype=np.int64)
         self.forget_rows()
 
     def forget_rows(self) -> None:
         """Start again without features."""
-        self.index = LazyIndex(len(self.features.arcs.head.seeds), first=0, width=1)
+        self.index = LazyIndex(len(self.features.arcs.head.seeds), first=0)
 
     def prune(self, pruner: Pruner) -> None:
         """List the arcs that the pruner leaves, with the gold ones, and measure templates."""
@@ -295,7 +289,7 @@ class LazyTreeProblem(TreeProblem):
 
     def examples(self) -> LazyTreeExamples:  # type: ignore[override]
         """The arrays, for kernels; valid until ``make_room`` or ``sweep``."""
-        return LazyTreeExamples(super().examples(), self.arcs, self.index.table, self._asked)
+        return LazyTreeExamples(super().examples(), self.arcs, self.index.table)
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""
@@ -317,18 +311,19 @@ class LazyTreeProblem(TreeProblem):
         return self.statistics.features
 
     @property
-    def number_of_rows(self) -> int:
+    def held(self) -> int:
         """See ``GroupedProblem``."""
         return self.index.number_of_rows
 
     def groups(self) -> Groups:
         """See ``GroupedProblem``."""
         table = self.index.table
-        return Groups(0, 1, table.row_templates, table.scales, table.first_rows)
+        scales = table.scales, table.first_rows
+        return Groups(0, 1, 1, table.row_templates, table.older, *scales)
 
     def make_room(self, w: Floats) -> Floats:
         """Make room for the features for which there was none; return the weights with theirs."""
-        return self.index.make_room(w, int(self._asked[0]))
+        return self.index.make_room(w)
 
     def rescale(self, w: Floats, factors: Floats) -> None:
         """See ``GroupedProblem``."""
