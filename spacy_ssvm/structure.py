@@ -120,12 +120,11 @@ class Groups(NamedTuple):
     width: int
     labels: int  #: how many weights a feature can have
     templates: Rows  #: int32 [rows]
-    older: Rows  #: int32 [rows]: a row before this one of the same feature, -1 for none
     scales: Floats  #: float64 [T]
     first_rows: Ints  #: int64 [T]: rows of the template before this one are void
 
 
-GroupsType = named_tuple(Groups, Int, Int, Int, Rows1, Rows1, Floats1, Ints1)
+GroupsType = named_tuple(Groups, Int, Int, Int, Rows1, Floats1, Ints1)
 
 
 class GroupedProblem(AnyProblem, Protocol):
@@ -144,6 +143,9 @@ class GroupedProblem(AnyProblem, Protocol):
 
     def groups(self) -> Groups:
         """The template of each weight, as it is now."""
+
+    def row_features(self) -> Rows:
+        """The feature of each row, a number below that of rows: int32 [rows]."""
 
     def make_room(self, w: Floats) -> Floats:
         """Make room for the features of any example; return the weights with theirs."""

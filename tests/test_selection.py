@@ -28,6 +28,7 @@ from spacy_ssvm.chains.lazy import LazyChainProblem
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
 from spacy_ssvm.features.index import FeatureIndex, find_rows
+from spacy_ssvm.features.lazy_index import find_block
 from spacy_ssvm.features.statistics import measure_templates
 from spacy_ssvm.features.templates import Template, find_finer
 from spacy_ssvm.penalties import soft_threshold
@@ -108,6 +109,16 @@ class Corpus:
         return set(selected.texts)
 
 
+def row_of(table: Any, key: int, label: int) -> int:
+    """The row of a feature for a label, -1 for none."""
+    for m in range(len(table.live)):  # a feature is that of one template
+        start, count = find_block(table, m, np.uint64(key))
+        for row in range(start, start + count):
+            if table.row_templates[row] == m and table.row_labels[row] == label:
+                return int(row)
+    return -1
+
+
 def passes(settings: ProxGradient, problem: Any, rows: int, epochs: int) -> ProxGradientRun:
     run = settings.start(problem)
     run.grow(rows)
@@ -146,13 +157,16 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, un
     expected = dict(zip(index.row_keys.tolist(), rows, strict=True))
     table = lazy.index.table
     found = run.w[first:]
-    assert len(found) == len(table.row_keys)
+    assert len(found) == len(table.row_labels)
     seen = {key: np.zeros(K) for key in expected}
-    for row in range(table.counts[1]):
-        if row >= table.first_rows[table.row_templates[row]]:
-            seen[int(table.row_keys[row])][table.row_labels[row]] += found[row]
-        else:
-            assert found[row] == 0
+    in_use = np.zeros(len(found), dtype=bool)
+    for key in expected:
+        for label in range(K):
+            if (row := row_of(table, key, label)) >= 0:
+                seen[key][label] = found[row]
+                in_use[row] = True
+    assert not found[~in_use].any()
+    assert in_use.sum() == lazy.held
     for key, weights in expected.items():
         np.testing.assert_allclose(seen[key], weights, atol=1e-10)
     np.testing.assert_allclose(run.norms, naive.norms, atol=1e-7)
@@ -169,11 +183,11 @@ def test_small_scales_are_multiplied_out():
     lazy = corpus.lazy()
     run = passes(ProxGradient(budget=30, K=60), lazy, 0, epochs=1)
     before = run.w
-    lazy.index.table.scales[:] *= 1e-4
-    lazy.rescale(run._w, np.full(len(corpus.templates), 1e-3))
+    lazy.index.table.scales[:] *= 1e-40
+    lazy.rescale(run._w, np.full(len(corpus.templates), 1e-30))
     assert (lazy.index.table.scales == 1).all()
     first = (corpus.K + 2) * corpus.K
-    np.testing.assert_allclose(run.w[first:], 1e-7 * before[first:])
+    np.testing.assert_allclose(run.w[first:], 1e-70 * before[first:])
     np.testing.assert_array_equal(run.w[:first], before[:first])
 
 

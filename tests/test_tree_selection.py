@@ -32,6 +32,7 @@ from spacy_ssvm.features.arcs import (
     make_sides,
     parse_arc_templates,
 )
+from spacy_ssvm.features.lazy_index import find_block
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.prox_gradient import LOSSES, ProxGradient, ProxGradientRun
 from spacy_ssvm.structure import NO_ROOM, Groups
@@ -125,12 +126,22 @@ def with_weights(problem: LazyTreeProblem, trees: Trees, seed: int) -> tuple[Any
     table = problem.index.table
     w = run._w
     w[:] = random.normal(size=len(w))
-    meant = {}
-    for row in range(table.counts[1]):
-        m = table.row_templates[row]
-        if row >= table.first_rows[m]:
-            meant[int(table.row_keys[row])] = table.scales[m] * w[row]
+    meant = {
+        key: table.scales[table.row_templates[row]] * w[row]
+        for key, row in rows_in_use(table).items()
+    }
     return w, meant
+
+
+def rows_in_use(table: Any) -> dict[int, int]:
+    """The row of each feature that has one."""
+    found = {}
+    for key in table.slots[:, 0].tolist():
+        for m in range(len(table.live)):  # a feature is that of one template
+            row, count = find_block(table, m, np.uint64(key)) if key else (0, 0)
+            if count and table.row_templates[row] == m:
+                found[key] = int(row)
+    return found
 
 
 def asked(oracle: Any, problem: LazyTreeProblem, w: Any, dtype: Any, size: int, *scales: float):
@@ -144,7 +155,8 @@ def asked(oracle: Any, problem: LazyTreeProblem, w: Any, dtype: Any, size: int, 
         w = problem.make_room(w)
         entries = oracle(problem.examples(), 0, w, *arguments)
     assert entries >= 0
-    keys = problem.index.table.row_keys[indices[:entries]].tolist()
+    key_of = {row: key for key, row in rows_in_use(problem.index.table).items()}
+    keys = [key_of[row] for row in indices[:entries].tolist()]
     assert len(set(keys)) == entries
     return dict(zip(keys, values[:entries].tolist(), strict=True)), outcome
 
@@ -386,9 +398,10 @@ class EagerTrees(TreeProblem):
 
     def groups(self) -> Groups:
         T = len(self.sizes)
-        older = np.full(self.SIZE, -1, dtype=np.int32)
-        rows = self.row_templates, older, np.ones(T), np.zeros(T, dtype=np.int64)
-        return Groups(0, 1, 1, *rows)
+        return Groups(0, 1, 1, self.row_templates, np.ones(T), np.zeros(T, dtype=np.int64))
+
+    def row_features(self) -> Any:
+        return np.arange(self.SIZE, dtype=np.int32)
 
     def make_room(self, w: Any) -> Any:
         return w
@@ -435,9 +448,7 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(
     run = passes(settings, problem, 0, epochs=3)
     table, found = problem.index.table, run.w
     seen = dict.fromkeys(eager.row_of_key, 0.0)
-    for row in range(table.counts[1]):
-        if row >= table.first_rows[table.row_templates[row]]:
-            seen[int(table.row_keys[row])] = found[row]
+    seen |= {key: found[row] for key, row in rows_in_use(table).items()}
     for key, row in eager.row_of_key.items():
         assert seen[key] == pytest.approx(naive_run.w[row], abs=1e-9)
     np.testing.assert_allclose(run.norms, naive_run.norms, atol=1e-7)

@@ -42,8 +42,7 @@ from spacy_ssvm.features.lazy_index import (
     LazyTable,
     LazyTableType,
     admit,
-    admit_all,
-    find_live_rows,
+    find_blocks,
     has_room,
 )
 from spacy_ssvm.sparse import add_entry, drop_zeros, find_place, scratch_table
@@ -87,6 +86,7 @@ def _alone(examples: LazyExamples, i: int) -> Examples:
 def _add_tokens(
     examples: LazyExamples,
     i: int,
+    w: Floats,
     gold: Ints,
     y: Ints,
     size: int,
@@ -99,28 +99,35 @@ def _add_tokens(
     """
     table, templates = examples.table, examples.templates
     first, last = examples.chains.token_starts[i], examples.chains.token_starts[i + 1]
-    offset = (examples.chains.legality.shape[1] + 2) * examples.chains.legality.shape[1]
+    K = examples.chains.legality.shape[1]
+    offset = (K + 2) * K
+    weights = w[offset:]
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
+    labels, rows = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
     indices, values = indices[size:], values[size:]
-    places = scratch_table(2 * (y != gold).sum() * len(keys) + 1)
-    added = 0
-    for t in range(first, last):
-        right, wrong = gold[t - first], y[t - first]
-        if right != wrong:
-            fill_keys(templates, examples.attributes, first, last, t, keys)
-            for m in range(len(keys)):
-                if keys[m] != np.uint64(0):
-                    index = offset + admit(table, m, keys[m], right)
-                    added = add_entry(indices, values, places, added, index, 1.0)
-                    index = offset + admit(table, m, keys[m], wrong)
-                    added = add_entry(indices, values, places, added, index, -1.0)
-    return size + drop_zeros(indices, values, added)
+    while True:
+        places = scratch_table(2 * (y != gold).sum() * len(keys) + 1)
+        added, moves = 0, table.counts[2]
+        for t in range(first, last):
+            labels[0], labels[1] = gold[t - first], y[t - first]
+            if labels[0] != labels[1]:
+                fill_keys(templates, examples.attributes, first, last, t, keys)
+                for m in range(len(keys)):
+                    if keys[m] != np.uint64(0):
+                        admit(table, weights, m, keys[m], labels, rows)
+                        index = offset + rows[0]
+                        added = add_entry(indices, values, places, added, index, 1.0)
+                        index = offset + rows[1]
+                        added = add_entry(indices, values, places, added, index, -1.0)
+        if table.counts[2] == moves:  # no row moved after it had been written
+            return size + drop_zeros(indices, values, added)
 
 
 @kernel
 def _add_expected_tokens(
     examples: LazyExamples,
     i: int,
+    w: Floats,
     gold: Ints,
     labels: Floats,
     size: int,
@@ -132,8 +139,9 @@ def _add_expected_tokens(
     first, last = examples.chains.token_starts[i], examples.chains.token_starts[i + 1]
     n, K = labels.shape
     offset = (K + 2) * K
+    weights = w[offset:]
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
-    rows = np.empty(K, dtype=np.int64)
+    everything, rows = np.arange(K), np.empty(K, dtype=np.int64)
     indices, values = indices[size:], values[size:]
     places = scratch_table(n * len(keys) + 1)  # of the blocks of K entries of features
     added = 0
@@ -142,7 +150,7 @@ def _add_expected_tokens(
         for m in range(len(keys)):
             if keys[m] == np.uint64(0):
                 continue
-            admit_all(table, m, keys[m], rows)
+            admit(table, weights, m, keys[m], everything, rows)
             place = find_place(indices, places, offset + rows[0])
             if places[place] < 0:
                 places[place] = added
@@ -163,19 +171,23 @@ def _emission_scores(examples: LazyExamples, i: int, w: Floats, emissions: Float
     K = emissions.shape[1]
     T = len(examples.templates.seeds)
     keys = np.empty(T, dtype=np.uint64)
-    rows = np.empty(T, dtype=np.int64)
+    starts = np.empty(T, dtype=np.int64)
+    counts = np.empty(T, dtype=np.int64)
     table, scales = examples.table, examples.table.scales
     weights = w[(K + 2) * K :]
     emissions[:] = 0.0
     for t in range(first, last):
         fill_keys(examples.templates, examples.attributes, first, last, t, keys)
-        find_live_rows(table, keys, rows)
+        find_blocks(table, keys, starts, counts)
         scores = emissions[t - first]
         for m in range(T):
-            row = rows[m]
-            while row >= 0:
-                scores[table.row_labels[row]] += scales[m] * weights[row]
-                row = np.int64(table.older[row])
+            if counts[m] == K:
+                block = weights[starts[m] : starts[m] + K]
+                for k in range(K):
+                    scores[k] += scales[m] * block[k]
+            else:
+                for row in range(starts[m], starts[m] + counts[m]):
+                    scores[table.row_labels[row]] += scales[m] * weights[row]
 
 
 @kernel
@@ -204,11 +216,11 @@ def find_violator(
     viterbi(emissions, transitions, y)
     outcome[0] = cost(example, 0, y)
     wrong = y != example.completions
-    if not has_room(examples.table, wrong.sum() * len(examples.templates.seeds), 2):
+    if not has_room(examples.table, wrong.sum() * len(examples.templates.seeds)):
         return NO_ROOM
     places = scratch_table(difference_size(example, 0))
     size = difference(example, 0, example.completions, y, indices, values, places)
-    return _add_tokens(examples, i, example.completions, y, size, indices, values)
+    return _add_tokens(examples, i, w, example.completions, y, size, indices, values)
 
 
 @kernel
@@ -228,7 +240,7 @@ def expect(
     if not is_annotated(example, 0):
         return NOTHING_TO_LEARN
     n, K = len(example.gold), example.legality.shape[1]
-    if not has_room(examples.table, n * len(examples.templates.seeds), K):
+    if not has_room(examples.table, n * len(examples.templates.seeds)):
         return NO_ROOM
     transitions = np.empty((K + 2, K))
     emissions = np.empty((n, K))
@@ -242,7 +254,7 @@ def expect(
     pairs = np.empty((K, K))
     outcome[0] = marginals(beta * emissions, beta * transitions, labels, pairs) / beta - right
     size = expected_difference(example, 0, gold, labels, pairs, indices, values)
-    return _add_expected_tokens(examples, i, gold, labels, size, indices, values)
+    return _add_expected_tokens(examples, i, w, gold, labels, size, indices, values)
 
 
 @kernel
@@ -291,7 +303,7 @@ class LazyChainProblem(ChainProblem):
     def forget_rows(self) -> None:
         """Start again without features."""
         T, K = len(self.templates.seeds), self.K
-        self.index = LazyIndex(T, first=(K + 2) * K)
+        self.index = LazyIndex(T, first=(K + 2) * K, labels=K)
 
     def set_tokens(self, attributes: Keys, token_starts: Ints, gold: Ints) -> None:
         """Set the examples of a problem that has none: see ``ChainProblem.append``.
@@ -340,8 +352,12 @@ class LazyChainProblem(ChainProblem):
     def groups(self) -> Groups:
         """See ``GroupedProblem``."""
         index, table = self.index, self.index.table
-        rows = table.row_templates, table.older
-        return Groups(index.first, 1, self.K, *rows, table.scales, table.first_rows)
+        scales = table.scales, table.first_rows
+        return Groups(index.first, 1, self.K, table.row_templates, *scales)
+
+    def row_features(self) -> Rows:
+        """See ``GroupedProblem``."""
+        return self.index.row_features()
 
     def make_room(self, w: Floats) -> Floats:
         """See ``GroupedProblem``."""

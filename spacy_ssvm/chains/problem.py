@@ -177,9 +177,12 @@ class ChainProblem:
         """The template of each weight; weights are stored as they are."""
         T = len(self.sizes)
         first = (self.K + 2) * self.K
-        older = np.full(len(self.row_templates), -1, dtype=np.int32)
         scales = np.ones(T), np.zeros(T, dtype=np.int64)
-        return Groups(first, self.K, self.K, self.row_templates, older, *scales)
+        return Groups(first, self.K, self.K, self.row_templates, *scales)
+
+    def row_features(self) -> Rows:
+        """See ``GroupedProblem``: each row is a feature."""
+        return np.arange(len(self.row_templates), dtype=np.int32)
 
     def make_room(self, w: Floats) -> Floats:
         """Nothing to do: all features have rows."""

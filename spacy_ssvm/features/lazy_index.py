@@ -1,10 +1,12 @@
 """Weights of features that come when a learner first touches them, and go with their template.
 
-A row is the weight of a feature for a label; the rows of a feature are a chain. A row belongs to
-a template. The weights of a template are stored divided by its scale, so that
-to shrink a template is one multiplication, and to remove it is to note that its rows, all those
-so far, are void: ``first_rows`` [MSAF11, section 4, "Space and Time Efficiency"]. Void rows are
-swept out when they are the larger part.
+A row is the weight of a feature for a label. The rows of a feature lie together, in a block that
+moves to the end, twice as large, when it is full: a loose one, of a few labels as they came, or a
+dense one, of all labels in their order. A row belongs to a template. The weights of a template are
+stored divided by its scale, so that to shrink a template is one multiplication, and to remove it
+is to note that its rows, all those so far, are void: ``first_rows`` [MSAF11, section 4, "Space and
+Time Efficiency"]. Void rows and those that blocks have left are swept out when they are the larger
+part.
 """
 
 from typing import NamedTuple
@@ -14,10 +16,10 @@ import numpy as np
 from spacy_ssvm._jit import (
     Floats,
     Floats1,
+    Int,
     Ints,
     Ints1,
     Keys,
-    Keys1,
     Keys2,
     Rows,
     Rows1,
@@ -26,198 +28,270 @@ from spacy_ssvm._jit import (
 )
 from spacy_ssvm.features.index import empty_slots, find_slot, move, scaled_key
 
-_LEAST_SCALE = 1e-6  # below it, weights are multiplied out
+_LEAST_SCALE = 1e-50  # below it, weights are multiplied out
+_LARGEST_LOOSE_BLOCK = 16  # rows
+_COUNT_BITS = np.uint64(16)  # of a slot's payload: first row, room, rows in use
+_COUNT = np.uint64(0xFFFF)
 
 
 class LazyTable(NamedTuple):
     """What kernels read and change."""
 
-    slots: Keys  #: uint64 [capacity, 2]: keys with their newest row + 1, see ``index.py``
-    row_keys: Keys  #: uint64 [room]
+    slots: Keys  #: uint64 [capacity, 2]: keys with their block, see ``_pack``
     row_templates: Rows  #: int32 [room]
-    row_labels: Rows  #: int32 [room]
-    older: Rows  #: int32 [room]: the row before this one of the same feature, -1 for none
+    row_labels: Rows  #: int32 [room]; -1 for rows out of use
     first_rows: Ints  #: int64 [T]: rows of the template before this one are void
-    live: Ints  #: int64 [T]: how many rows are not
-    counts: Ints  #: int64 [2]: keys in the slots, rows
+    live: Ints  #: int64 [T]: how many rows are in use
+    counts: Ints  #: int64 [3]: keys in the slots, rows, times that rows in use have moved
     asked: Ints  #: int64 [2]: for how many more keys and rows there was no room
     scales: Floats  #: float64 [T]
+    labels: int  #: how many a feature can have
 
 
 LazyTableType = named_tuple(
-    LazyTable, Keys2, Keys1, Rows1, Rows1, Rows1, Ints1, Ints1, Ints1, Ints1, Floats1
+    LazyTable, Keys2, Rows1, Rows1, Ints1, Ints1, Ints1, Ints1, Floats1, Int
 )
 
 
 @kernel
-def find_live_rows(table: LazyTable, keys: Keys, rows: Ints) -> None:
-    """Write the newest row of each template's key (uint64 [T]) for one token, -1 for none."""
+def _pack(start: int, room: int, count: int) -> int:
+    """A block as the payload of a slot."""
+    block = (np.uint64(start) << _COUNT_BITS) | np.uint64(room)
+    return (block << _COUNT_BITS) | np.uint64(count)  # type: ignore[no-any-return]
+
+
+@kernel
+def _unpack(payload: int) -> tuple[int, int, int]:
+    """The first row of a block, its room, and how many rows are in use."""
+    room = (payload >> _COUNT_BITS) & _COUNT
+    start = payload >> (_COUNT_BITS + _COUNT_BITS)
+    return np.int64(start), np.int64(room), np.int64(payload & _COUNT)
+
+
+@kernel
+def find_blocks(table: LazyTable, keys: Keys, starts: Ints, counts: Ints) -> None:
+    """Write the rows of each template's key (uint64 [T]) for one token: the first, how many."""
     slots, capacity = table.slots, len(table.slots)
     for m in range(len(keys)):  # all first slots are asked for before any is looked at
-        rows[m] = -1
+        counts[m] = 0
+        starts[m] = -1
         if table.live[m] > 0 and keys[m] != np.uint64(0):
-            rows[m] = scaled_key(keys[m], capacity)
+            starts[m] = scaled_key(keys[m], capacity)
     for m in range(len(keys)):
-        slot = rows[m]
-        if slot < 0:
-            continue
-        rows[m] = -1
-        if slots[slot, 0] == np.uint64(0):
+        slot = starts[m]
+        if slot < 0 or slots[slot, 0] == np.uint64(0):
             continue
         if slots[slot, 0] != keys[m]:
             slot = find_slot(slots, keys[m])
             if slots[slot, 0] != keys[m]:
                 continue
-        row = np.int64(slots[slot, 1]) - 1
-        if row >= table.first_rows[m]:
-            rows[m] = row
+        start, _, count = _unpack(slots[slot, 1])
+        if start >= table.first_rows[m]:
+            starts[m] = start
+            counts[m] = count
 
 
 @kernel
-def find_live_row(table: LazyTable, m: int, key: int) -> int:
-    """The newest row of a key of template m, -1 for none."""
+def find_block(table: LazyTable, m: int, key: int) -> tuple[int, int]:
+    """The first row of a key of template m, and how many it has."""
     slot = find_slot(table.slots, key)
     if table.slots[slot, 0] == np.uint64(0):
-        return -1
-    row = np.int64(table.slots[slot, 1]) - 1
-    return row if row >= table.first_rows[m] else -1
+        return 0, 0
+    start, _, count = _unpack(table.slots[slot, 1])
+    return start, count if start >= table.first_rows[m] else 0
 
 
 @kernel
-def has_room(table: LazyTable, features: int, labels: int) -> bool:
-    """Whether so many features can get rows for so many labels; if not, that is noted."""
-    keys, rows = table.counts[0] + features, table.counts[1] + features * labels
-    if 3 * keys <= 2 * len(table.slots) and rows <= len(table.row_keys):
+def has_room(table: LazyTable, features: int) -> bool:
+    """Whether so many features can get rows; if not, that is noted."""
+    rows = features * table.labels
+    is_wide = table.counts[1] + rows <= len(table.row_labels)
+    if is_wide and 3 * (table.counts[0] + features) <= 2 * len(table.slots):
         return True
     table.asked[0] = features
-    table.asked[1] = features * labels
+    table.asked[1] = rows
     return False
 
 
 @kernel
-def _add_row(table: LazyTable, slot: int, m: int, key: int, label: int, older: int) -> int:
-    """A new row, the newest of the key in this slot."""
-    row = table.counts[1]
-    table.row_keys[row] = key
-    table.row_templates[row] = m
-    table.row_labels[row] = label
-    table.older[row] = older
-    table.counts[1] += 1
-    table.live[m] += 1
-    table.slots[slot, 1] = np.uint64(row + 1)
-    return row  # type: ignore[no-any-return]
+def _find_labels(table: LazyTable, start: int, count: int, labels: Ints, rows: Ints) -> int:
+    """Write the row of each label in a block, -1 for none; return how many have none."""
+    missing = len(labels)
+    for j in range(len(labels)):
+        rows[j] = -1
+        for row in range(start, start + count):
+            if table.row_labels[row] == labels[j]:
+                rows[j] = row
+                missing -= 1
+                break
+    return missing
 
 
 @kernel
-def _claim_slot(table: LazyTable, key: int) -> int:
-    """The slot of a key, which gets one where it has none."""
+def admit(table: LazyTable, weights: Floats, m: int, key: int, labels: Ints, rows: Ints) -> None:
+    """Write the rows of a key of template m for some labels, new ones where it has none.
+
+    weights: float64 [room]. labels, rows: int64. The block of the key may move.
+    """
     slot = find_slot(table.slots, key)
     if table.slots[slot, 0] == np.uint64(0):
         table.slots[slot, 0] = key
         table.counts[0] += 1
-    return slot
+    start, room, count = _unpack(table.slots[slot, 1])
+    if start < table.first_rows[m]:
+        start, room, count = 0, 0, 0
+    if count == table.labels:
+        for j in range(len(labels)):
+            rows[j] = start + labels[j]
+        return
+    missing = _find_labels(table, start, count, labels, rows)
+    if missing == 0:
+        return
+    table.live[m] += missing
+    if count + missing > room:
+        room = max(2 * room, count + missing)
+        is_dense = room >= table.labels or room > _LARGEST_LOOSE_BLOCK
+        if is_dense:
+            room = table.labels
+        new = table.counts[1]
+        table.counts[1] += room
+        table.counts[2] += count > 0
+        table.row_templates[new : new + room] = m
+        for j in range(room):
+            table.row_labels[new + j] = j if is_dense else -1
+        for j in range(count):
+            row = new + (table.row_labels[start + j] if is_dense else j)
+            table.row_labels[row] = table.row_labels[start + j]
+            table.row_labels[start + j] = -1
+            weights[row] = weights[start + j]
+            weights[start + j] = 0.0
+        start = new
+        if is_dense:
+            table.live[m] += room - count - missing
+            count = room
+        _find_labels(table, start, count, labels, rows)
+    for j in range(len(labels)):
+        if rows[j] < 0:
+            rows[j] = start + count
+            table.row_labels[start + count] = labels[j]
+            count += 1
+    table.slots[slot, 1] = _pack(start, room, count)
 
 
 @kernel
-def admit(table: LazyTable, m: int, key: int, label: int) -> int:
-    """The row of a key of template m for a label, a new one where it has none."""
-    slot = _claim_slot(table, key)
-    newest = np.int64(table.slots[slot, 1]) - 1
-    if newest < table.first_rows[m]:
-        newest = -1
-    row = newest
-    while row >= 0:
-        if table.row_labels[row] == label:
-            return row  # type: ignore[no-any-return]
-        row = np.int64(table.older[row])
-    return _add_row(table, slot, m, key, label, newest)
-
-
-@kernel
-def admit_all(table: LazyTable, m: int, key: int, rows: Ints) -> None:
-    """Write the rows of a key of template m for all labels, new ones where it has none."""
-    slot = _claim_slot(table, key)
-    newest = np.int64(table.slots[slot, 1]) - 1
-    if newest < table.first_rows[m]:
-        newest = -1
-    rows[:] = -1
-    row = newest
-    while row >= 0:
-        rows[table.row_labels[row]] = row
-        row = np.int64(table.older[row])
-    for label in range(len(rows)):
-        if rows[label] < 0:
-            newest = _add_row(table, slot, m, key, label, newest)
-            rows[label] = newest
-
-
-@kernel
-def _link(slots: Keys, keys: Keys, older: Rows) -> int:
-    """Chain rows (with keys uint64 [rows]) in empty slots; return the number of chains."""
-    chains = 0
-    for row in range(len(keys)):
-        slot = find_slot(slots, keys[row])
-        chains += slots[slot, 0] == np.uint64(0)
-        slots[slot, 0] = keys[row]
-        older[row] = np.int64(slots[slot, 1]) - 1
-        slots[slot, 1] = np.uint64(row + 1)
-    return chains
-
-
-@kernel
-def _multiply_out(table: LazyTable, m: int, w: Floats) -> None:
-    """Give template m the scale 1; w: float64 [room]."""
+def _multiply_out(table: LazyTable, m: int, weights: Floats) -> None:
+    """Give template m the scale 1."""
     for row in range(table.first_rows[m], table.counts[1]):
         if table.row_templates[row] == m:
-            w[row] *= table.scales[m]
+            weights[row] *= table.scales[m]
     table.scales[m] = 1.0
+
+
+@kernel
+def _write_features(table: LazyTable, features: Rows) -> None:
+    """Write the first row of the block of each row; of those out of use, anything."""
+    features[:] = 0
+    for slot in range(len(table.slots)):
+        start, _, count = _unpack(table.slots[slot, 1])
+        if start + count <= len(features):
+            features[start : start + count] = start
+
+
+@kernel
+def _find_live_slots(table: LazyTable) -> Ints:
+    """The slots whose keys have rows, in the order of these."""
+    slots = np.empty(len(table.slots), dtype=np.int64)
+    starts = np.empty(len(slots), dtype=np.int64)
+    size = 0
+    for slot in range(len(slots)):
+        start, _, count = _unpack(table.slots[slot, 1])
+        if count > 0 and start >= table.first_rows[table.row_templates[start]]:
+            slots[size] = slot
+            starts[size] = start
+            size += 1
+    return slots[:size][np.argsort(starts[:size])]
+
+
+@kernel
+def _compact(table: LazyTable, weights: Floats, order: Ints, slots: Keys) -> None:
+    """Move blocks to the front, without rows that weigh nothing, where loose.
+
+    order: by ``_find_live_slots``. The blocks that are left are written to an empty table.
+    """
+    table.live[:] = 0
+    table.counts[:2] = 0
+    end = 0
+    for old in order:
+        start, _, count = _unpack(table.slots[old, 1])
+        m, size = table.row_templates[start], 0
+        for row in range(start, start + count):
+            size += weights[row] != 0
+        if size == 0:
+            continue
+        stays = count == table.labels and size > min(table.labels // 2, _LARGEST_LOOSE_BLOCK)
+        size = 0
+        for row in range(start, start + count):
+            if stays or weights[row] != 0:
+                table.row_labels[end + size] = table.row_labels[row]
+                weights[end + size] = weights[row]
+                size += 1
+        table.row_templates[end : end + size] = m
+        slot = find_slot(slots, table.slots[old, 0])
+        slots[slot, 0] = table.slots[old, 0]
+        slots[slot, 1] = _pack(end, size, size)
+        table.live[m] += size
+        table.counts[0] += 1
+        end += size
+    table.counts[1] = end
 
 
 class LazyIndex:
     """The rows of T templates. Their weights are kept by others: float64 [first + room]."""
 
-    def __init__(self, T: int, *, first: int) -> None:
+    def __init__(self, T: int, *, first: int, labels: int) -> None:
         self.first = first
         self.table = LazyTable(
-            empty_slots(0),
-            np.zeros(0, dtype=np.uint64),
-            np.zeros(0, dtype=np.int32),
-            np.zeros(0, dtype=np.int32),
-            np.zeros(0, dtype=np.int32),
-            np.zeros(T, dtype=np.int64),
-            np.zeros(T, dtype=np.int64),
-            np.zeros(2, dtype=np.int64),
-            np.zeros(2, dtype=np.int64),
-            np.ones(T),
+            slots=empty_slots(0),
+            row_templates=np.zeros(0, dtype=np.int32),
+            row_labels=np.zeros(0, dtype=np.int32),
+            first_rows=np.zeros(T, dtype=np.int64),
+            live=np.zeros(T, dtype=np.int64),
+            counts=np.zeros(3, dtype=np.int64),
+            asked=np.zeros(2, dtype=np.int64),
+            scales=np.ones(T),
+            labels=labels,
         )
         self.peak_bytes = self.bytes
 
     @property
     def number_of_rows(self) -> int:
-        """Those that are not void."""
+        """Those in use."""
         return int(self.table.live.sum())
 
     @property
     def bytes(self) -> int:
         """What the table and the weights take."""
-        weights = 8 * (self.first + len(self.table.row_keys))
-        return weights + sum(array.nbytes for array in self.table)
+        weights = 8 * (self.first + len(self.table.row_labels))
+        return weights + sum(array.nbytes for array in self.table[:-1])
+
+    def row_features(self) -> Rows:
+        """The feature of each row, by the number of its first row: int32 [room]."""
+        features = np.empty(len(self.table.row_labels), dtype=np.int32)
+        _write_features(self.table, features)
+        return features
 
     def make_room(self, w: Floats) -> Floats:
         """Make room for what was asked; return the weights with those of the new rows."""
         table = self.table
-        keys, rows = (int(number) for number in table.counts + table.asked)
+        keys, rows = (int(number) for number in table.counts[:2] + table.asked)
+        if rows > len(table.row_labels):
+            self._resize(w, max(rows, 3 * int(table.counts[1]) // 2))
         replaced = 0
-        if rows > len(table.row_keys):
-            room = max(rows, 3 * int(table.counts[1]) // 2)
-            replaced += w.nbytes
-            w = np.append(w, np.zeros(self.first + room - len(w)))
-            self._move_rows(np.arange(table.counts[1]), room)
         if 3 * keys > 2 * len(table.slots):
             slots = empty_slots(max(keys, 3 * int(table.counts[0]) // 2) + 1)
-            replaced += table.slots.nbytes
+            replaced = table.slots.nbytes
             move(table.slots, slots)
-            self.table = self.table._replace(slots=slots)
+            self.table = table._replace(slots=slots)
         self.peak_bytes = max(self.peak_bytes, self.bytes + replaced)
         return w
 
@@ -232,30 +306,23 @@ class LazyIndex:
             _multiply_out(table, int(m), w[self.first :])
 
     def sweep(self, w: Floats) -> Floats:
-        """Free the memory of void rows, once they are the larger part; return the weights."""
+        """Free the memory of rows out of use, once they are the larger part; return the weights."""
         table = self.table
         if 2 * self.number_of_rows > table.counts[1]:
             return w
-        rows = np.arange(table.counts[1])
-        weights = w[self.first : self.first + len(rows)]
-        kept = rows[(rows >= table.first_rows[table.row_templates[: len(rows)]]) & (weights != 0)]
-        replaced = w.nbytes
-        w = np.concatenate([w[: self.first], weights[kept]])
-        self._move_rows(kept, len(kept))
-        slots = empty_slots(len(kept) + 1)
-        chains = _link(slots, self.table.row_keys, self.table.older)
-        self.table = self.table._replace(slots=slots)
+        order = _find_live_slots(table)
+        slots = empty_slots(len(order))
+        _compact(table, w[self.first :], order, slots)
+        self.peak_bytes = max(self.peak_bytes, self.bytes + slots.nbytes)
         table.first_rows[:] = 0
-        table.live[:] = np.bincount(self.table.row_templates, minlength=len(table.live))
-        table.counts[:] = chains, len(kept)
-        self.peak_bytes = max(self.peak_bytes, self.bytes + replaced)
+        self._resize(w, int(table.counts[1]))
+        self.table = table._replace(slots=slots)
         return w
 
-    def _move_rows(self, kept: Ints, room: int) -> None:
-        """Keep these rows in arrays with so much room."""
-        moved = {}
-        for name in ("row_keys", "row_templates", "row_labels", "older"):
-            array = getattr(self.table, name)
-            moved[name] = np.full(room, -1 if name == "older" else 0, dtype=array.dtype)
-            moved[name][: len(kept)] = array[kept]
-        self.table = self.table._replace(**moved)
+    def _resize(self, w: Floats, room: int) -> None:
+        """Give rows this room, where the arrays are, without copies."""
+        before = len(self.table.row_labels)
+        self.table.row_templates.resize(room, refcheck=False)
+        self.table.row_labels.resize(room, refcheck=False)
+        self.table.row_labels[before:] = -1
+        w.resize(self.first + room, refcheck=False)

@@ -162,7 +162,7 @@ class ProxGradientRun(PrimalRun):
         groups = self.problem.groups()
         T = len(groups.scales)
         squares, rows, masses = np.zeros(T), np.zeros(T, dtype=np.int64), np.zeros(T)
-        _measure(self._w, groups, squares, rows, masses)
+        _measure(self._w, groups, self.problem.row_features(), squares, rows, masses)
         return TemplateWeights(np.sqrt(squares), rows, masses)
 
     @property
@@ -200,7 +200,7 @@ class ProxGradientRun(PrimalRun):
             value = penalty(self.norms, self.template_groups)
         elif settings.groups == "attribute":
             squares = np.zeros(len(groups.templates))
-            _square_features(w, groups, squares)
+            _square_features(w, groups, self.problem.row_features(), squares)
             value = _feature_weight(groups) * float(np.sqrt(squares).sum())
         else:
             value = float(np.abs(weights).sum())
@@ -255,7 +255,8 @@ class ProxGradientRun(PrimalRun):
         if l1 > 0:
             _threshold_weights(weight * l1, groups, self._w)
         if settings.groups == "attribute":
-            _threshold_features(weight * strength * _feature_weight(groups), groups, self._w)
+            tau = weight * strength * _feature_weight(groups)
+            _threshold_features(tau, groups, problem.row_features(), self._w)
         if l1 > 0 or settings.groups == "attribute":
             self._squares = self.weigh().norms ** 2
         before = self.norms
@@ -282,22 +283,14 @@ def _feature_weight(groups: Groups) -> float:
 
 
 @kernel
-def _oldest_rows(groups: Groups) -> Rows:
-    """The oldest row of the feature of each row: int32 [rows]."""
-    oldest = np.empty(len(groups.older), dtype=np.int32)
-    for row in range(len(oldest)):
-        oldest[row] = row if groups.older[row] < 0 else oldest[groups.older[row]]
-    return oldest
-
-
-@kernel
-def _measure(w: Floats, groups: Groups, squares: Floats, rows: Ints, masses: Floats) -> None:
+def _measure(
+    w: Floats, groups: Groups, features: Rows, squares: Floats, rows: Ints, masses: Floats
+) -> None:
     """Write the squared norm of each template, how many features weigh, and their |w|_1."""
     squares[:] = 0.0
     rows[:] = 0
     masses[:] = 0.0
-    oldest = _oldest_rows(groups)
-    weighs = np.zeros(len(oldest), dtype=np.bool_)
+    weighs = np.zeros(len(features), dtype=np.bool_)
     for row in range(len(groups.templates)):
         m = groups.templates[row]
         if row >= groups.first_rows[m]:
@@ -308,8 +301,8 @@ def _measure(w: Floats, groups: Groups, squares: Floats, rows: Ints, masses: Flo
                 mass += abs(weight)
                 squares[m] += weight**2
             masses[m] += mass
-            if mass > 0 and not weighs[oldest[row]]:
-                weighs[oldest[row]] = True
+            if mass > 0 and not weighs[features[row]]:
+                weighs[features[row]] = True
                 rows[m] += 1
 
 
@@ -335,25 +328,24 @@ def _threshold_weights(tau: float, groups: Groups, w: Floats) -> None:
 
 
 @kernel
-def _square_features(w: Floats, groups: Groups, squares: Floats) -> None:
-    """Write the squared norm of each feature's weights, as stored, at its oldest row."""
+def _square_features(w: Floats, groups: Groups, features: Rows, squares: Floats) -> None:
+    """Write the squared norm of each feature's weights, as they are stored."""
     squares[:] = 0.0
-    oldest = _oldest_rows(groups)
-    for row in range(len(oldest)):
-        start = groups.first + row * groups.width
-        for index in range(start, start + groups.width):
-            squares[oldest[row]] += w[index] ** 2
+    for row in range(len(features)):
+        if row >= groups.first_rows[groups.templates[row]]:
+            start = groups.first + row * groups.width
+            for index in range(start, start + groups.width):
+                squares[features[row]] += w[index] ** 2
 
 
 @kernel
-def _threshold_features(tau: float, groups: Groups, w: Floats) -> None:
+def _threshold_features(tau: float, groups: Groups, features: Rows, w: Floats) -> None:
     """The operator of tau sum |w_f|, f: the features [MSAF11 Eq. 14]."""
-    squares = np.empty(len(groups.templates))
-    _square_features(w, groups, squares)
-    oldest = _oldest_rows(groups)
-    for row in range(len(oldest)):
+    squares = np.empty(len(features))
+    _square_features(w, groups, features, squares)
+    for row in range(len(features)):
         stored = tau / groups.scales[groups.templates[row]]
-        norm = np.sqrt(squares[oldest[row]])
+        norm = np.sqrt(squares[features[row]])
         start = groups.first + row * groups.width
         w[start : start + groups.width] *= 1 - stored / norm if norm > stored else 0.0
 

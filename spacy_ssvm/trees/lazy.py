@@ -29,7 +29,7 @@ from spacy_ssvm.features.lazy_index import (
     LazyTable,
     LazyTableType,
     admit,
-    find_live_row,
+    find_block,
     has_room,
 )
 from spacy_ssvm.features.statistics import Statistics, measure_arc_templates
@@ -114,8 +114,8 @@ def _arc_scores(
         count = fill_arc_keys(templates, sides, h, m, living, keys, owners)
         total = 0.0
         for k in range(count):
-            row = find_live_row(table, owners[k], keys[k])
-            if row >= 0:
+            row, count_of_rows = find_block(table, owners[k], keys[k])
+            if count_of_rows > 0:
                 total += table.scales[owners[k]] * w[row]
         scores[h, m] = total
 
@@ -125,6 +125,7 @@ def _add_arcs(
     examples: LazyTreeExamples,
     i: int,
     sides: Sides,
+    w: Floats,
     coefficients: Floats,
     indices: Rows,
     values: AnyWeights,
@@ -141,12 +142,13 @@ def _add_arcs(
         for m in range(1, N):
             if coefficients[h, m] != 0:
                 most += most_keys(templates, h, m)
-    if not has_room(table, most, 1):
+    if not has_room(table, most):
         return NO_ROOM
     keys = np.empty(most_rows(templates, N), dtype=np.uint64)
     owners = np.empty(len(keys), dtype=np.int64)
     everyone = np.arange(len(templates.head.seeds))
     places = scratch_table(most + 1)
+    label, row = np.zeros(1, dtype=np.int64), np.empty(1, dtype=np.int64)
     size = 0
     for h in range(N):
         for m in range(1, N):
@@ -154,8 +156,8 @@ def _add_arcs(
             if coefficient != 0:
                 count = fill_arc_keys(templates, sides, h, m, everyone, keys, owners)
                 for k in range(count):
-                    row = admit(table, owners[k], keys[k], 0)
-                    size = add_entry(indices, values, places, size, row, coefficient)
+                    admit(table, w, owners[k], keys[k], label, row)
+                    size = add_entry(indices, values, places, size, row[0], coefficient)
     return drop_zeros(indices, values, size)
 
 
@@ -191,7 +193,7 @@ def find_violator(
             outcome[0] += 1.0
         coefficients[gold[m], m] += 1.0
         coefficients[y[m], m] -= 1.0
-    return _add_arcs(examples, i, sides, coefficients, indices, values)
+    return _add_arcs(examples, i, sides, w, coefficients, indices, values)
 
 
 @kernel
@@ -229,7 +231,7 @@ def expect(
     outcome[0] = total / beta - right
     for m in range(1, N):
         coefficients[gold[m], m] -= 1.0
-    return _add_arcs(examples, i, sides, coefficients, indices, values)
+    return _add_arcs(examples, i, sides, w, coefficients, indices, values)
 
 
 @kernel
@@ -277,7 +279,7 @@ class LazyTreeProblem(TreeProblem):
 
     def forget_rows(self) -> None:
         """Start again without features."""
-        self.index = LazyIndex(len(self.features.arcs.head.seeds), first=0)
+        self.index = LazyIndex(len(self.features.arcs.head.seeds), first=0, labels=1)
 
     def prune(self, pruner: Pruner) -> None:
         """List the arcs that the pruner leaves, with the gold ones, and measure templates."""
@@ -318,8 +320,11 @@ class LazyTreeProblem(TreeProblem):
     def groups(self) -> Groups:
         """See ``GroupedProblem``."""
         table = self.index.table
-        scales = table.scales, table.first_rows
-        return Groups(0, 1, 1, table.row_templates, table.older, *scales)
+        return Groups(0, 1, 1, table.row_templates, table.scales, table.first_rows)
+
+    def row_features(self) -> Rows:
+        """See ``GroupedProblem``."""
+        return self.index.row_features()
 
     def make_room(self, w: Floats) -> Floats:
         """Make room for the features for which there was none; return the weights with theirs."""
