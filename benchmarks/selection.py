@@ -53,11 +53,12 @@ class Task(NamedTuple):
     score: str
     templates: list[str]
     budgets: tuple[int, ...]
+    K: int  #: examples between two times of shrinking
     settings: dict
 
 
 TASKS = {
-    "ner": Task("ssvm_ner", "ents_f", ["ner452"], (50, 100, 200), {}),
+    "ner": Task("ssvm_ner", "ents_f", ["ner452"], (50, 100, 200), 1000, {}),
     "tagger": Task(
         "ssvm_tagger",
         "tag_acc",
@@ -67,10 +68,11 @@ TASKS = {
             *("ngrams(punctuation, 2, 2)", "ngrams(length_class, 2, 1)"),
             *("suffix1[-1]+suffix1[0]+suffix1[1]", "suffix2[-1]+suffix2[0]+suffix2[1]"),
         ],
-        (15, 30, 60),
+        (30, 50, 60),
+        2000,
         {},
     ),
-    "parser": Task("ssvm_parser", "dep_uas", ["parser684"], (100, 200, 300), {"order": 1}),
+    "parser": Task("ssvm_parser", "dep_uas", ["parser684"], (100, 200, 300), 30, {"order": 1}),
 }
 PREPARE = "corpora"
 SCORES = ("dev", "test")
@@ -122,10 +124,11 @@ def read(folder: Path, vocab: Vocab) -> dict[str, list[Example]]:
 
 def run(folder: Path, task: str, method: str, budget: int) -> dict:
     """Select, learn and score."""
-    component, score, templates, _, others = TASKS[task]
+    component, score, templates, _, K, others = TASKS[task]
     settings = None
     if method != ALL:
-        settings = {"@misc": "spacy_ssvm.Selection.v1", **METHODS[method], "budget": budget}
+        settings = {"@misc": "spacy_ssvm.Selection.v1", "budget": budget, "K": K}
+        settings |= METHODS[method]
     nlp = spacy.blank("en")
     parts = read(folder, nlp.vocab)
     config = {"templates": templates, "selection": settings, **others}
