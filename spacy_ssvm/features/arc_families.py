@@ -43,6 +43,11 @@ _BIGRAMS = [
     *("h.morph+d.morph", "h.tag+d.morph", "h.morph+d.tag", "h.lower+d.morph", "h.morph+d.lower"),
     *("h.lemma+d.lemma", "h.lemma+d.pos", "h.pos+d.lemma"),
 ]
+_WORD_FORMS = [
+    *("h.suffix3+d.suffix3", "h.suffix2+d.suffix2+distance", "h.shape+d.shape"),
+    *("h.suffix3+d.lower", "h.lower+d.suffix3", "h.suffix3+d.tag", "h.tag+d.suffix3"),
+    *("h.tag+d.tag+d.suffix3", "h.tag+h.suffix3+d.tag"),
+]
 _SURROUNDING = [
     *("h.A+h.A[1]+d.A[-1]+d.A", "h.A[-1]+h.A+d.A[-1]+d.A", "h.A+h.A[1]+d.A+d.A[1]"),
     *("h.A[-1]+h.A+d.A+d.A[1]", "h.A+h.A[1]+d.A", "h.A[-1]+h.A+d.A", "h.A+d.A+d.A[1]"),
@@ -101,6 +106,7 @@ ARC_FAMILIES: dict[str, tuple[str, ...]] = {
     "parser": (
         *map(_written, _UNIGRAMS),
         *map(_written, _with_distance(_BIGRAMS)),
+        *map(_written, _WORD_FORMS),
         *(
             _written(text, A=attribute)
             for attribute in ("tag", "pos")
