@@ -143,15 +143,15 @@ RUNS = [
 
 
 @pytest.mark.parametrize("settings", RUNS)
-@pytest.mark.parametrize("unknown", [0.0, 0.4])
-def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, unknown):
-    corpus = Corpus(seed=2, unknown=unknown)  # with others, rounding may break a tie
+@pytest.mark.parametrize(("K", "unknown"), [(4, 0.0), (4, 0.4), (40, 0.0)])
+def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K, unknown):
+    corpus = Corpus(seed=2, K=K, unknown=unknown)  # with others, rounding may break a tie
     eager, index = corpus.eager()
     naive = passes(settings, eager, index.number_of_rows, epochs=3)
     lazy = corpus.lazy()
     run = passes(settings, lazy, 0, epochs=3)
 
-    K, first = corpus.K, (corpus.K + 2) * corpus.K
+    first = (K + 2) * K
     np.testing.assert_allclose(run.w[:first], naive.w[:first], atol=1e-10)
     rows = naive.w[first : first + len(index.row_keys) * K].reshape(-1, K)
     expected = dict(zip(index.row_keys.tolist(), rows, strict=True))
