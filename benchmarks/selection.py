@@ -23,6 +23,7 @@ rises while templates are selected, or while features are made and learned. Need
 """
 
 import argparse
+import gc
 import tempfile
 import time
 from pathlib import Path
@@ -138,9 +139,11 @@ def run(folder: Path, task: str, method: str, budget: int) -> dict:
     warm.update(few)
     list(warm.pipe(example.predicted.copy() for example in few))
     nlp.remove_pipe("warm")
+    del warm
+    gc.collect()
     pipe = nlp.add_pipe(component, config=config)
 
-    before, start = peers.peak_of_memory(), time.process_time()
+    before, start = peers.forget_peak(), time.process_time()
     pipe.initialize(lambda: parts["train"])
     selecting, selected = time.process_time() - start, peers.peak_of_memory()
     start = time.process_time()
