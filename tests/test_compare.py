@@ -225,7 +225,7 @@ def test_learners_share_the_settings_of_the_solver() -> None:
 @compiled_only
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_learner_learns(corpus: Path, name: str) -> None:
-    rows = rows_of(Comparison(config_of(corpus), epochs=6), (name, 0))
+    rows = rows_of(Comparison(config_of(corpus), epochs=9), (name, 0))
     assert max(row.score for row in rows) > 0.9
 
 
