@@ -114,8 +114,8 @@ def _arc_scores(
         count = fill_arc_keys(templates, sides, h, m, living, keys, owners)
         total = 0.0
         for k in range(count):
-            row, count_of_rows = find_block(table, owners[k], keys[k])
-            if count_of_rows > 0:
+            row, rows = find_block(table, owners[k], keys[k])
+            if rows > 0:
                 total += table.scales[owners[k]] * w[row]
         scores[h, m] = total
 
