@@ -1,6 +1,7 @@
 """Templates selected from hundreds: what is left of accuracy, memory and time, in one run.
 
     python benchmarks/selection.py --data FOLDER [--tasks ner tagger parser] [--methods all ...]
+        [--sentences 1000] [--K 30]
 
 FOLDER holds uner_en_ewt and ud_en_ewt. Tasks, each with its family and its budgets:
 
@@ -9,7 +10,11 @@ FOLDER holds uner_en_ewt and ud_en_ewt. Tasks, each with its family and its budg
     tagger    XPOS of UD English-EWT: 116 templates of words, affixes and shapes
     parser    heads of UD English-EWT, UAS of all tokens: the 684 templates of arcs in
               ``parser684``, order 1, with gold tags and lemmas; the first 1,000 sentences of
-              train, for a selection looks at each arc with all templates
+              train unless ``--sentences`` says more, for a selection looks at each arc with all
+              templates, which takes a second for 60 sentences
+
+Weights shrink every K examples, a number that goes with the task and its corpus: 1,000, 2,000
+and 30 unless ``--K`` says otherwise.
 
 Methods, each with each budget in a process of its own, on one thread, with kernels compiled
 before:
@@ -46,7 +51,6 @@ from spacy_ssvm.components.warmup import compile_kernels
 EPOCHS = 8
 _AFFIXES = ("suffix1", "suffix2", "suffix3", "prefix1", "prefix2", "prefix3")
 _WARM_UP = 40  # sentences
-_PARSED = 1000  # sentences that a parser learns from
 
 
 class Task(NamedTuple):
@@ -55,11 +59,12 @@ class Task(NamedTuple):
     templates: list[str]
     budgets: tuple[int, ...]
     K: int  #: examples between two times of shrinking
+    sentences: int | None  #: how many of train are learned from; None for all
     settings: dict
 
 
 TASKS = {
-    "ner": Task("ssvm_ner", "ents_f", ["ner452"], (50, 100, 200), 1000, {}),
+    "ner": Task("ssvm_ner", "ents_f", ["ner452"], (50, 100, 200), 1000, None, {}),
     "tagger": Task(
         "ssvm_tagger",
         "tag_acc",
@@ -71,9 +76,12 @@ TASKS = {
         ],
         (30, 50, 60),
         2000,
+        None,
         {},
     ),
-    "parser": Task("ssvm_parser", "dep_uas", ["parser684"], (100, 200, 300), 30, {"order": 1}),
+    "parser": Task(
+        "ssvm_parser", "dep_uas", ["parser684"], (100, 200, 300), 30, 1000, {"order": 1}
+    ),
 }
 PREPARE = "corpora"
 SCORES = ("dev", "test")
@@ -81,7 +89,7 @@ FIGURES = ("templates", "features", "selecting", "selection MB", "learning", "le
 HEADER = ("method", *SCORES, *FIGURES[:2], "selection s", "MB", "learning s", "MB", "tokens/s")
 
 
-def prepare(data: Path, task: str, folder: Path) -> dict:
+def prepare(data: Path, task: str, sentences: int | None, folder: Path) -> dict:
     """Write the corpora of a task: what comes in, and the gold annotation."""
     nlp = spacy.blank("en")
     if task == "tagger":
@@ -92,12 +100,12 @@ def prepare(data: Path, task: str, folder: Path) -> dict:
             part: [Example(analysed(nlp, doc), doc) for doc in parser.read(data, "en", part)]
             for part in ner.PARTS
         }
-        del parts["train"][_PARSED:]
     else:
         sentences = {part: ner.read(data, "en", part) for part in ner.PARTS}
         docs = {part: ner.docs_of(nlp, sentences[part]) for part in ner.PARTS}
         ner.add_tags(nlp, data / ner.TREEBANKS["en"], docs)
         parts = {part: ner.examples_of(docs[part], sentences[part]) for part in ner.PARTS}
+    del parts["train"][sentences:]
     for part, examples in parts.items():
         for side in ("predicted", "reference"):
             corpus = DocBin(docs=[getattr(example, side) for example in examples])
@@ -123,9 +131,9 @@ def read(folder: Path, vocab: Vocab) -> dict[str, list[Example]]:
     return parts
 
 
-def run(folder: Path, task: str, method: str, budget: int) -> dict:
+def run(folder: Path, task: str, method: str, budget: int, K: int) -> dict:
     """Select, learn and score."""
-    component, score, templates, _, K, others = TASKS[task]
+    component, score, templates, *_, others = TASKS[task]
     settings = None
     if method != ALL:
         settings = {"@misc": "spacy_ssvm.Selection.v1", "budget": budget, "K": K}
@@ -172,6 +180,23 @@ def run(folder: Path, task: str, method: str, budget: int) -> dict:
     return result
 
 
+def run_all(task: str, methods: list[str], arguments: list[str]) -> dict[str, dict]:
+    """What each method comes to with each budget, in processes with these arguments."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def start(method: str, budget: int) -> dict:
+            msg.info(f"{task}: {method} {budget or ''}")
+            return peers.in_process(__file__, [*arguments, "--only", method, str(budget), folder])
+
+        start(PREPARE, 0)
+        results = {}
+        for method in methods:
+            for budget in (0,) if method == ALL else TASKS[task].budgets:
+                name = method if method == ALL else f"{method} {budget}"
+                results[name] = start(method, budget)
+        return results
+
+
 def copies(examples: list[Example]) -> list[Doc]:
     """Docs to annotate, with what they have already."""
     return [example.predicted.copy() for example in examples]
@@ -213,32 +238,26 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the corpora")
     parser.add_argument("--tasks", nargs="+", default=[*TASKS], choices=[*TASKS])
     parser.add_argument("--methods", nargs="+", default=[ALL, *METHODS], choices=[ALL, *METHODS])
+    parser.add_argument("--sentences", type=int, help="how many of train, instead of the task's")
+    parser.add_argument("--K", type=int, help="examples between shrinkings, instead of the task's")
     parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
     parser.add_argument("--only", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     compile_kernels()
-    if options.only:
-        method, budget, folder = options.only
-        if method == PREPARE:
-            peers.print_result(prepare(options.data, options.tasks[0], Path(folder)))
-        else:
-            peers.print_result(run(Path(folder), options.tasks[0], method, int(budget)))
-        return
     for task in options.tasks:
-        with tempfile.TemporaryDirectory() as folder:
-
-            def start(method: str, budget: int, task: str = task, folder: str = folder) -> dict:
-                msg.info(f"{task}: {method} {budget or ''}")
-                arguments = ["--data", str(options.data), "--tasks", task]
-                only = ["--only", method, str(budget), folder]
-                return peers.in_process(__file__, [*arguments, *only])
-
-            start(PREPARE, 0)
-            results = {}
-            for method in options.methods:
-                for budget in (0,) if method == ALL else TASKS[task].budgets:
-                    name = method if method == ALL else f"{method} {budget}"
-                    results[name] = start(method, budget)
+        sentences, K = options.sentences or TASKS[task].sentences, options.K or TASKS[task].K
+        if options.only:
+            method, budget, folder = options.only
+            if method == PREPARE:
+                result = prepare(options.data, task, sentences, Path(folder))
+            else:
+                result = run(Path(folder), task, method, int(budget), K)
+            peers.print_result(result)
+            continue
+        arguments = ["--data", str(options.data), "--tasks", task, "--K", str(K)]
+        if sentences:
+            arguments += ["--sentences", str(sentences)]
+        results = run_all(task, options.methods, arguments)
         show(task, results)
         if options.output:
             options.output.mkdir(parents=True, exist_ok=True)
