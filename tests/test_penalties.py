@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from referees import solve_cone_program
 from scipy import sparse
 
 from spacy_ssvm.features.templates import Template, find_finer
@@ -38,18 +39,14 @@ def minimizer(w: np.ndarray, groups: list[tuple[float, list[int]]], l2: float = 
     cones = sparse.csc_array(
         (-np.ones(len(entries)), (np.arange(len(entries)), entries)), (len(entries), n + G)
     )
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-    solver = clarabel.DefaultSolver(
-        sparse.diags_array([(1 + l2) * (np.arange(n + G) < n)], offsets=[0]).tocsc(),
+    x, _ = solve_cone_program(
+        (1 + l2) * (np.arange(n + G) < n),
         np.concatenate([-w, [d for d, _ in groups]]),
         cones,
         np.zeros(len(entries)),
         [clarabel.SecondOrderConeT(1 + len(members)) for _, members in groups],
-        settings,
     )
-    return np.array(solver.solve().x[:n])
+    return x[:n]
 
 
 def value(v: np.ndarray, w: np.ndarray, groups: list[tuple[float, list[int]]]) -> float:

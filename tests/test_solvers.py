@@ -13,7 +13,7 @@ import spacy
 from conftest import RECOGNIZER, TAGGER, copy_of
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from scipy import sparse
+from referees import solve_cone_program
 from scipy.optimize import minimize
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -75,21 +75,17 @@ def hinge_optimum(referee):
     delta = np.concatenate([delta - phi @ prior for phi, delta in referee.structures])
     (m, d), n = phi.shape, len(referee.structures)
     owners = np.repeat(np.arange(n), [len(delta) for _, delta in referee.structures])
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-9
-    found = clarabel.DefaultSolver(
-        sparse.diags_array([1.0 * (np.arange(d + n) < d)], offsets=[0]).tocsc(),
+    x, optimum = solve_cone_program(
+        1.0 * (np.arange(d + n) < d),
         np.repeat([0.0, C], [d, n]),
-        sparse.csc_array(-np.hstack([phi, owners[:, None] == np.arange(n)])),
+        -np.hstack([phi, owners[:, None] == np.arange(n)]),
         -delta,
         [clarabel.NonnegativeConeT(m)],
-        settings,
-    ).solve()
-    w = prior + np.array(found.x[:d])
+    )
+    w = prior + x[:d]
     primal = ((w - prior) ** 2).sum() / 2 + C * referee.violations(w).sum()
-    assert primal == pytest.approx(found.obj_val, rel=1e-5, abs=1e-6)
-    return found.obj_val, w
+    assert primal == pytest.approx(optimum, rel=1e-5, abs=1e-6)
+    return optimum, w
 
 
 # --- Losses -----------------------------------------------------------------------------
