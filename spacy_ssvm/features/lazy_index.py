@@ -193,8 +193,7 @@ def _write_features(table: LazyTable, features: Rows) -> None:
     features[:] = 0
     for slot in range(len(table.slots)):
         start, _, count = _unpack(table.slots[slot, 1])
-        if start + count <= len(features):
-            features[start : start + count] = start
+        features[start : start + count] = start
 
 
 @kernel
