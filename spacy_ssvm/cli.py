@@ -24,9 +24,10 @@ def main() -> None:
 
 @ssvm.command("warmup")
 def warmup() -> None:
-    """Compile all kernels into the cache, so that the first use does not wait.
+    """Compile the kernels of all components into the cache, so that the first use does not wait.
 
-    Run it once after installation, for example in the build of a container image. The
+    Run it once after installation, for example in the build of a container image. Solvers that
+    no default names, and selections of templates, compile theirs when first used. The
     cache lies in NUMBA_CACHE_DIR where that is set, else beside the package, else in the
     user's cache folder.
     """

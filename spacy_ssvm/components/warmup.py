@@ -1,4 +1,4 @@
-"""Compiles every kernel once, so that no user waits for it: for container builds."""
+"""Compiles the kernels of all components once, so that no user waits: for container builds."""
 
 from functools import partial
 from typing import Any
