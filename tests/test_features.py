@@ -18,7 +18,15 @@ from spacy_ssvm.features import attributes as reading
 from spacy_ssvm.features.attributes import ATTRIBUTES, SPACES, AttributeReader, is_attribute
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
-from spacy_ssvm.features.index import FeatureIndex, find_rows
+from spacy_ssvm.features.index import (
+    FeatureIndex,
+    empty_slots,
+    find_payloads,
+    find_rows,
+    grow_slots,
+    insert_all,
+    settle,
+)
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.features.templates import (
     PRESETS,
@@ -418,6 +426,28 @@ def test_a_hashed_index_gives_each_template_its_own_slice(data, T, hash_bits):
     index.admit(keys)
     assert index.number_of_rows == rows
     assert rows_of(index, keys) == found
+
+
+@given(st.data(), st.sampled_from([8, 62]))
+def test_keys_are_found_after_others_are_taken_out_and_where_slots_grow(data, bits):
+    """With keys of few bits, all start at the first slot; the highest ones go round the end."""
+    low = 1 if data.draw(st.booleans()) else 2**64 - 2**bits
+    keys = data.draw(st.lists(st.integers(low, low + 2**bits - 1), min_size=1, unique=True))
+    stay = {key for key in keys if data.draw(st.booleans())}
+    slots = empty_slots(len(keys))
+    payloads = np.arange(1, len(keys) + 1, dtype=np.uint64)
+    insert_all(slots, np.array(keys, dtype=np.uint64), payloads)
+    for slot in slots:
+        if int(slot[0]) not in stay:
+            slot[:] = 0
+    expected = [number if key in stay else -1 for number, key in enumerate(keys, start=1)]
+    found = np.empty(len(keys), dtype=np.int64)
+    for change in (settle, lambda slots: grow_slots(slots, 2 * len(keys) + 9)):
+        change(slots)
+        find_payloads(slots, np.array(keys, dtype=np.uint64), found)
+        assert found.tolist() == expected
+        assert not slots[slots[:, 0] == 0].any()
+        assert np.count_nonzero(slots[:, 0]) == len(stay)
 
 
 def test_a_hashed_index_uses_its_rows_evenly():

@@ -25,9 +25,22 @@ class Table(NamedTuple):
     width: int  #: rows of each template in a hashed space, 0 for an exact one
 
 
+def _capacity(size: int) -> int:
+    """How many slots there are to be for ``size`` keys."""
+    return max(_SMALLEST_TABLE, int(size / _FULL) + 1)
+
+
 def empty_slots(size: int) -> Keys:
     """Slots with room for ``size`` keys."""
-    return np.zeros((max(_SMALLEST_TABLE, int(size / _FULL) + 1), 2), dtype=np.uint64)
+    return np.zeros((_capacity(size), 2), dtype=np.uint64)
+
+
+def grow_slots(slots: Keys, size: int) -> None:
+    """Make room for ``size`` keys, more than before, where the array is."""
+    before = len(slots)
+    slots.resize((_capacity(size), 2), refcheck=False)
+    _spread(slots, before)
+    settle(slots)
 
 
 @kernel
@@ -114,6 +127,42 @@ def move(slots: Keys, new_slots: Keys) -> None:
             slot = find_slot(new_slots, slots[i, 0])
             new_slots[slot, 0] = slots[i, 0]
             new_slots[slot, 1] = slots[i, 1]
+
+
+@kernel
+def _put_again(slots: Keys, slot: int) -> None:
+    """Take a key out, if there is one, and put it into the first slot that is free to it."""
+    key, payload = slots[slot, 0], slots[slot, 1]
+    if key != np.uint64(0):
+        slots[slot, 0] = slots[slot, 1] = np.uint64(0)
+        slot = find_slot(slots, key)
+        slots[slot, 0] = key
+        slots[slot, 1] = payload
+
+
+@kernel
+def _spread(slots: Keys, before: int) -> None:
+    """Move the keys of the first ``before`` slots to about where they belong, from the last on.
+
+    Where they go, others have gone from, so that no crowd forms.
+    """
+    for slot in range(before - 1, -1, -1):
+        _put_again(slots, slot)
+
+
+@kernel
+def settle(slots: Keys) -> None:
+    """Put each key where it belongs, after others have been taken out.
+
+    In rising order: what is put down again finds all slots below the present one settled. Keys
+    from the end that lie at the beginning, as far as the first empty slot, come last.
+    """
+    for slot in range(len(slots)):
+        _put_again(slots, slot)
+    slot = 0
+    while slots[slot, 0] != np.uint64(0):
+        _put_again(slots, slot)
+        slot += 1
 
 
 @kernel

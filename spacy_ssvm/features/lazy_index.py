@@ -5,8 +5,8 @@ moves to the end, twice as large, when it is full: a loose one, of a few labels 
 dense one, of all labels in their order. A row belongs to a template. The weights of a template are
 stored divided by its scale, so that to shrink a template is one multiplication, and to remove it
 is to note that its rows, all those so far, are void: ``first_rows`` [MSAF11, section 4, "Space and
-Time Efficiency"]. Void rows and those that blocks have left are swept out when they are the larger
-part.
+Time Efficiency"]. Void rows and those that blocks have left are swept out when they are many. All
+arrays grow, and are swept, where they are.
 """
 
 from typing import NamedTuple
@@ -26,10 +26,12 @@ from spacy_ssvm._jit import (
     kernel,
     named_tuple,
 )
-from spacy_ssvm.features.index import empty_slots, find_slot, move, scaled_key
+from spacy_ssvm.features.index import empty_slots, find_slot, grow_slots, scaled_key, settle
 
 _LEAST_SCALE = 1e-50  # below it, weights are multiplied out
 _LARGEST_LOOSE_BLOCK = 16  # rows
+_GROWTH = 1.25  # of what there is, where there is no room
+_IN_USE = 0.75  # the share of rows in use below which the others are swept out
 _COUNT_BITS = np.uint64(16)  # of a slot's payload: first row, room, rows in use
 _COUNT = np.uint64(0xFFFF)
 
@@ -197,51 +199,49 @@ def _write_features(table: LazyTable, features: Rows) -> None:
 
 
 @kernel
-def _find_live_slots(table: LazyTable) -> Ints:
-    """The slots whose keys have rows, in the order of these."""
-    slots = np.empty(len(table.slots), dtype=np.int64)
-    starts = np.empty(len(slots), dtype=np.int64)
-    size = 0
-    for slot in range(len(slots)):
+def _place_rows(table: LazyTable, weights: Floats) -> Rows:
+    """Where each row goes, as how many before it stay: int32 [rows + 1].
+
+    Void rows go, and so do those that weigh nothing, but in a dense block of many that do.
+    """
+    places = np.zeros(table.counts[1] + 1, dtype=np.int32)
+    for slot in range(len(table.slots)):
         start, _, count = _unpack(table.slots[slot, 1])
-        if count > 0 and start >= table.first_rows[table.row_templates[start]]:
-            slots[size] = slot
-            starts[size] = start
-            size += 1
-    return slots[:size][np.argsort(starts[:size])]
+        if count == 0 or start < table.first_rows[table.row_templates[start]]:
+            continue
+        size = 0
+        for row in range(start, start + count):
+            size += weights[row] != 0
+        is_dense = count == table.labels and size > min(count // 2, _LARGEST_LOOSE_BLOCK)
+        for row in range(start, start + count):
+            places[row + 1] = is_dense or weights[row] != 0
+    for row in range(len(places) - 1):
+        places[row + 1] += places[row]
+    return places
 
 
 @kernel
-def _compact(table: LazyTable, weights: Floats, order: Ints, slots: Keys) -> None:
-    """Move blocks to the front, without rows that weigh nothing, where loose.
-
-    order: by ``_find_live_slots``. The blocks that are left are written to an empty table.
-    """
+def _move_rows(table: LazyTable, weights: Floats, places: Rows) -> None:
+    """Move rows to their places; keys without rows lose their slots."""
     table.live[:] = 0
-    table.counts[:2] = 0
-    end = 0
-    for old in order:
-        start, _, count = _unpack(table.slots[old, 1])
-        m, size = table.row_templates[start], 0
-        for row in range(start, start + count):
-            size += weights[row] != 0
-        if size == 0:
-            continue
-        stays = count == table.labels and size > min(table.labels // 2, _LARGEST_LOOSE_BLOCK)
-        size = 0
-        for row in range(start, start + count):
-            if stays or weights[row] != 0:
-                table.row_labels[end + size] = table.row_labels[row]
-                weights[end + size] = weights[row]
-                size += 1
-        table.row_templates[end : end + size] = m
-        slot = find_slot(slots, table.slots[old, 0])
-        slots[slot, 0] = table.slots[old, 0]
-        slots[slot, 1] = _pack(end, size, size)
-        table.live[m] += size
-        table.counts[0] += 1
-        end += size
-    table.counts[1] = end
+    table.counts[0] = 0
+    for slot in range(len(table.slots)):
+        start, _, count = _unpack(table.slots[slot, 1])
+        size = places[start + count] - places[start]
+        if size > 0:
+            table.slots[slot, 1] = _pack(places[start], size, size)
+            table.live[table.row_templates[start]] += size
+            table.counts[0] += 1
+        else:
+            table.slots[slot, 0] = table.slots[slot, 1] = np.uint64(0)
+    settle(table.slots)
+    for row in range(len(places) - 1):
+        new = places[row]
+        if new < places[row + 1]:
+            table.row_templates[new] = table.row_templates[row]
+            table.row_labels[new] = table.row_labels[row]
+            weights[new] = weights[row]
+    table.counts[1] = places[-1]
 
 
 class LazyIndex:
@@ -284,14 +284,10 @@ class LazyIndex:
         table = self.table
         keys, rows = (int(number) for number in table.counts[:2] + table.asked)
         if rows > len(table.row_labels):
-            self._resize(w, max(rows, 3 * int(table.counts[1]) // 2))
-        replaced = 0
+            self._resize(w, max(rows, int(_GROWTH * table.counts[1])))
         if 3 * keys > 2 * len(table.slots):
-            slots = empty_slots(max(keys, 3 * int(table.counts[0]) // 2) + 1)
-            replaced = table.slots.nbytes
-            move(table.slots, slots)
-            self.table = table._replace(slots=slots)
-        self.peak_bytes = max(self.peak_bytes, self.bytes + replaced)
+            grow_slots(table.slots, max(keys, int(_GROWTH * table.counts[0])) + 1)
+        self.peak_bytes = max(self.peak_bytes, self.bytes)
         return w
 
     def rescale(self, w: Floats, factors: Floats) -> None:
@@ -305,17 +301,14 @@ class LazyIndex:
             _multiply_out(table, int(m), w[self.first :])
 
     def sweep(self, w: Floats) -> Floats:
-        """Free the memory of rows out of use, once they are the larger part; return the weights."""
+        """Free the memory of rows out of use, once they are many; return the weights."""
         table = self.table
-        if 2 * self.number_of_rows > table.counts[1]:
-            return w
-        order = _find_live_slots(table)
-        slots = empty_slots(len(order))
-        _compact(table, w[self.first :], order, slots)
-        self.peak_bytes = max(self.peak_bytes, self.bytes + slots.nbytes)
-        table.first_rows[:] = 0
-        self._resize(w, int(table.counts[1]))
-        self.table = table._replace(slots=slots)
+        if self.number_of_rows < _IN_USE * table.counts[1]:
+            places = _place_rows(table, w[self.first :])
+            self.peak_bytes = max(self.peak_bytes, self.bytes + places.nbytes)
+            _move_rows(table, w[self.first :], places)
+            table.first_rows[:] = 0
+            self._resize(w, int(table.counts[1]))
         return w
 
     def _resize(self, w: Floats, room: int) -> None:
