@@ -1,7 +1,7 @@
 """Templates selected from hundreds: what is left of accuracy, memory and time, in one run.
 
     python benchmarks/selection.py --data FOLDER [--tasks ner tagger parser] [--methods all ...]
-        [--sentences 1000] [--K 30]
+        [--sentences 1000] [--K 30] [--hash-bits 25]
 
 FOLDER holds uner_en_ewt and ud_en_ewt. Tasks, each with its family and its budgets:
 
@@ -11,10 +11,12 @@ FOLDER holds uner_en_ewt and ud_en_ewt. Tasks, each with its family and its budg
     parser    heads of UD English-EWT, UAS of all tokens: the 684 templates of arcs in
               ``parser684``, order 1, with gold tags and lemmas; the first 1,000 sentences of
               train unless ``--sentences`` says more, for a selection looks at each arc with all
-              templates, which takes a second for 60 sentences
+              templates, which takes a second for 60 sentences. Rows are so many that few features
+              share one: 2**25, or what ``--hash-bits`` says
 
 Weights shrink every K examples, a number that goes with the task and its corpus: 1,000, 2,000
-and 30 unless ``--K`` says otherwise.
+and 30 unless ``--K`` says otherwise. The whole of train wants ``--sentences 20000 --K 400
+--hash-bits 27``.
 
 Methods, each with each budget in a process of its own, on one thread, with kernels compiled
 before:
@@ -80,7 +82,8 @@ TASKS = {
         {},
     ),
     "parser": Task(
-        "ssvm_parser", "dep_uas", ["parser684"], (100, 200, 300), 30, 1000, {"order": 1}
+        *("ssvm_parser", "dep_uas", ["parser684"], (100, 200, 300), 30, 1000),
+        {"order": 1, "hash_bits": 25},
     ),
 }
 PREPARE = "corpora"
@@ -131,9 +134,9 @@ def read(folder: Path, vocab: Vocab) -> dict[str, list[Example]]:
     return parts
 
 
-def run(folder: Path, task: str, method: str, budget: int, K: int) -> dict:
+def run(folder: Path, task: Task, method: str, budget: int) -> dict:
     """Select, learn and score."""
-    component, score, templates, *_, others = TASKS[task]
+    component, score, templates, _, K, _, others = task
     settings = None
     if method != ALL:
         settings = {"@misc": "spacy_ssvm.Selection.v1", "budget": budget, "K": K}
@@ -171,7 +174,7 @@ def run(folder: Path, task: str, method: str, budget: int, K: int) -> dict:
         examples = parts[part]
         docs = pipe.pipe(copies(examples), batch_size=1000)
         found = [Example(doc, e.reference) for doc, e in zip(docs, examples, strict=True)]
-        if task == "parser":  # the scorer of spaCy leaves out punctuation
+        if component == "ssvm_parser":  # the scorer of spaCy leaves out punctuation
             docs = [example.predicted for example in found]
             result[part] = parser.attachment(docs, [e.reference for e in found])[0]
         else:
@@ -195,6 +198,15 @@ def run_all(task: str, methods: list[str], arguments: list[str]) -> dict[str, di
                 name = method if method == ALL else f"{method} {budget}"
                 results[name] = start(method, budget)
         return results
+
+
+def adjust(task: Task, options: argparse.Namespace) -> Task:
+    """A task with the numbers of the command line in place of its own."""
+    changes = {name: getattr(options, name) for name in ("sentences", "K")}
+    task = task._replace(**{name: value for name, value in changes.items() if value is not None})
+    if options.hash_bits is None:
+        return task
+    return task._replace(settings=task.settings | {"hash_bits": options.hash_bits})
 
 
 def copies(examples: list[Example]) -> list[Doc]:
@@ -240,23 +252,25 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=[ALL, *METHODS], choices=[ALL, *METHODS])
     parser.add_argument("--sentences", type=int, help="how many of train, instead of the task's")
     parser.add_argument("--K", type=int, help="examples between shrinkings, instead of the task's")
+    parser.add_argument("--hash-bits", type=int, help="of the features of arcs: 2**bits rows")
     parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
     parser.add_argument("--only", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     compile_kernels()
     for task in options.tasks:
-        sentences, K = options.sentences or TASKS[task].sentences, options.K or TASKS[task].K
+        adjusted = adjust(TASKS[task], options)
         if options.only:
             method, budget, folder = options.only
             if method == PREPARE:
-                result = prepare(options.data, task, sentences, Path(folder))
+                result = prepare(options.data, task, adjusted.sentences, Path(folder))
             else:
-                result = run(Path(folder), task, method, int(budget), K)
+                result = run(Path(folder), adjusted, method, int(budget))
             peers.print_result(result)
             continue
-        arguments = ["--data", str(options.data), "--tasks", task, "--K", str(K)]
-        if sentences:
-            arguments += ["--sentences", str(sentences)]
+        arguments = ["--data", str(options.data), "--tasks", task]
+        for option in ("sentences", "K", "hash_bits"):
+            if (value := getattr(options, option)) is not None:
+                arguments += [f"--{option.replace('_', '-')}", str(value)]
         results = run_all(task, options.methods, arguments)
         show(task, results)
         if options.output:
