@@ -14,9 +14,8 @@ FOLDER holds uner_en_ewt and ud_en_ewt. Tasks, each with its family and its budg
               templates, which takes a second for 60 sentences. Rows are so many that few features
               share one: 2**25, or what ``--hash-bits`` says
 
-Weights shrink every K examples, a number that goes with the task and its corpus: 1,000, 2,000
-and 30 unless ``--K`` says otherwise. The whole of train wants ``--sentences 20000 --K 400
---hash-bits 27``.
+Weights shrink every K examples: 1,000, 2,000 and 30 unless ``--K`` says otherwise. The whole of
+train, for the parser, is ``--sentences 20000 --hash-bits 27``.
 
 Methods, each with each budget in a process of its own, on one thread, with kernels compiled
 before:

@@ -527,7 +527,7 @@ def make_selection(
     l2: float = 0.0,
     loss: str = "perceptron",
     epochs: int = 5,
-    K: int = 1000,
+    K: int | None = None,
     eta0: float = 1.0,
     seed: int = 0,
 ) -> Any:

@@ -47,8 +47,9 @@ class Selection:
         those with the largest norms.
     strength: of the lassos instead of a budget, see ``ProxGradient``; what has weights stays.
     groups: of the group lasso, 'template', 'coarse-to-fine' or 'attribute'.
-    l1, l2, loss, K, eta0, seed: see ``ProxGradient``.
+    l1, l2, loss, eta0, seed: see ``ProxGradient``.
     epochs: passes over the examples.
+    K: examples between two times of shrinking; None for 1000 label sequences, or 30 trees.
     Raises ValueError, naming the setting, where a value makes no sense.
     """
 
@@ -60,7 +61,7 @@ class Selection:
     l2: float = 0.0
     loss: Loss = PERCEPTRON_LOSS
     epochs: int = 5
-    K: int = 1000
+    K: int | None = None
     eta0: float = 1.0
     seed: int = 0
 
@@ -80,7 +81,9 @@ class Selection:
                 raise ValueError("strength is set, but the information gain needs a budget")
         check_not_negative(self, "l1", "l2")
         check_positive(self, "eta0")
-        check_whole(self, "epochs", "K", least=1)
+        check_whole(self, "epochs", least=1)
+        if self.K is not None:
+            check_whole(self, "K", least=1)
         check_whole(self, "seed")
 
     def check_templates(self, number: int) -> None:
@@ -88,8 +91,8 @@ class Selection:
         if self.budget is not None and self.budget > number:
             raise ValueError(f"budget is {self.budget}, but there are only {number} templates")
 
-    def learner(self, examples: int) -> ProxGradient:
-        """The learner of a method that has one, for so many examples.
+    def learner(self, problem: "LazyProblem") -> ProxGradient:
+        """The learner of a method that has one, for a problem.
 
         Where single weights or attributes are shrunk, a budget cannot say by how much: then a
         pass over the examples shrinks by as much as one step of the perceptron adds.
@@ -97,7 +100,7 @@ class Selection:
         groups = "weight" if self.method == "lasso" else self.groups
         budget, strength = self.budget, self.strength
         if strength is None and groups not in TEMPLATE_GROUPS:
-            budget, strength = None, 1 / max(examples, 1)
+            budget, strength = None, 1 / max(problem.number_of_examples, 1)
         return ProxGradient(
             budget=budget,
             strength=strength,
@@ -105,7 +108,7 @@ class Selection:
             l1=self.l1,
             l2=self.l2,
             loss=self.loss,
-            K=self.K,
+            K=problem.default_K if self.K is None else self.K,
             eta0=self.eta0,
             seed=self.seed,
         )
@@ -144,6 +147,7 @@ class LazyProblem(GroupedProblem, Protocol):
     """What a selection needs of a problem."""
 
     index: LazyIndex
+    default_K: int  #: examples between two times of shrinking, where the settings say nothing
 
     def forget_completions(self) -> None:
         """Take back what was assumed where there is no gold annotation."""
@@ -223,7 +227,7 @@ class Selector:
         )
 
     def _start(self, settings: Selection, goes_on: bool) -> ProxGradientRun:
-        learner = settings.learner(self.problem.number_of_examples)
+        learner = settings.learner(self.problem)
         if self._run is None or not goes_on:
             self.problem.forget_completions()
             self.problem.forget_rows()

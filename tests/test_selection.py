@@ -26,6 +26,7 @@ from thinc.config import ConfigValidationError
 
 from spacy_ssvm.chains.lazy import LazyChainProblem
 from spacy_ssvm.chains.problem import ChainProblem
+from spacy_ssvm.features.arc_keys import compile_arc_keys
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
 from spacy_ssvm.features.index import FeatureIndex, find_rows
 from spacy_ssvm.features.lazy_index import find_block
@@ -34,6 +35,7 @@ from spacy_ssvm.features.templates import Template, find_finer
 from spacy_ssvm.penalties import soft_threshold
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.prox_gradient import LOSSES, ProxGradient, ProxGradientRun
+from spacy_ssvm.trees.lazy import LazyTreeProblem
 
 CHAIN_COMPONENTS = [TAGGER, RECOGNIZER, CHUNKER, SENTER]
 
@@ -323,6 +325,13 @@ def test_bad_settings(settings, message):
     with pytest.raises(ConfigValidationError, match=message) as caught:
         TAGGER.pipeline(selection=block)
     assert "Selection.v1" in str(caught.value)
+
+
+def test_how_often_weights_shrink_goes_with_the_structure() -> None:
+    trees = LazyTreeProblem(compile_arc_keys((), ()), 0, projective=True)
+    for problem, K in ((Corpus(seed=0).lazy(), 1000), (trees, 30)):
+        assert Selection(budget=1).learner(problem).K == K
+        assert Selection(budget=1, K=7).learner(problem).K == 7
 
 
 @pytest.mark.parametrize(
