@@ -108,7 +108,7 @@ class Selection:
             l1=self.l1,
             l2=self.l2,
             loss=self.loss,
-            K=problem.default_K if self.K is None else self.K,
+            K=problem.shrink_after if self.K is None else self.K,
             eta0=self.eta0,
             seed=self.seed,
         )
@@ -147,7 +147,7 @@ class LazyProblem(GroupedProblem, Protocol):
     """What a selection needs of a problem."""
 
     index: LazyIndex
-    default_K: int  #: examples between two times of shrinking, where the settings say nothing
+    shrink_after: int  #: examples, where the settings do not say
 
     def forget_completions(self) -> None:
         """Take back what was assumed where there is no gold annotation."""

@@ -282,7 +282,7 @@ class LazyChainProblem(ChainProblem):
     """
 
     structure = LAZY_CHAINS
-    default_K = 1000
+    shrink_after = 1000
 
     def __init__(
         self,
