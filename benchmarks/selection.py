@@ -107,7 +107,7 @@ def prepare(data: Path, task: str, sentences: int | None, folder: Path) -> dict:
         docs = {part: ner.docs_of(nlp, sentences[part]) for part in ner.PARTS}
         ner.add_tags(nlp, data / ner.TREEBANKS["en"], docs)
         parts = {part: ner.examples_of(docs[part], sentences[part]) for part in ner.PARTS}
-    del parts["train"][sentences:]
+    parts["train"] = parts["train"][:sentences]
     for part, examples in parts.items():
         for side in ("predicted", "reference"):
             corpus = DocBin(docs=[getattr(example, side) for example in examples])
