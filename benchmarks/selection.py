@@ -103,10 +103,10 @@ def prepare(data: Path, task: str, sentences: int | None, folder: Path) -> dict:
             for part in ner.PARTS
         }
     else:
-        sentences = {part: ner.read(data, "en", part) for part in ner.PARTS}
-        docs = {part: ner.docs_of(nlp, sentences[part]) for part in ner.PARTS}
+        gold = {part: ner.read(data, "en", part) for part in ner.PARTS}
+        docs = {part: ner.docs_of(nlp, gold[part]) for part in ner.PARTS}
         ner.add_tags(nlp, data / ner.TREEBANKS["en"], docs)
-        parts = {part: ner.examples_of(docs[part], sentences[part]) for part in ner.PARTS}
+        parts = {part: ner.examples_of(docs[part], gold[part]) for part in ner.PARTS}
     parts["train"] = parts["train"][:sentences]
     for part, examples in parts.items():
         for side in ("predicted", "reference"):
