@@ -49,7 +49,7 @@ class Selection:
     groups: of the group lasso, 'template', 'coarse-to-fine' or 'attribute'.
     l1, l2, loss, eta0, seed: see ``ProxGradient``.
     epochs: passes over the examples.
-    K: examples between two times of shrinking; None for 1000 label sequences, or 30 trees.
+    K: examples between two times of shrinking; None for all label sequences, or 30 trees.
     Raises ValueError, naming the setting, where a value makes no sense.
     """
 
@@ -147,7 +147,10 @@ class LazyProblem(GroupedProblem, Protocol):
     """What a selection needs of a problem."""
 
     index: LazyIndex
-    shrink_after: int  #: examples, where the settings do not say
+
+    @property
+    def shrink_after(self) -> int:
+        """The examples between two times of shrinking, where the settings do not say."""
 
     def forget_completions(self) -> None:
         """Take back what was assumed where there is no gold annotation."""

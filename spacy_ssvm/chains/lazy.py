@@ -282,7 +282,6 @@ class LazyChainProblem(ChainProblem):
     """
 
     structure = LAZY_CHAINS
-    shrink_after = 1000
 
     def __init__(
         self,
@@ -339,6 +338,11 @@ class LazyChainProblem(ChainProblem):
     def most_expected_entries(self) -> int:
         """See ``AnyProblem``."""
         return (self.most_features + self.K + 2) * self.K
+
+    @property
+    def shrink_after(self) -> int:
+        """See ``LazyProblem``: all examples, for fewer favour templates with few values."""
+        return max(self.number_of_examples, 1)
 
     @property
     def sizes(self) -> Ints:
