@@ -49,7 +49,7 @@ class Selection:
     groups: of the group lasso, 'template', 'coarse-to-fine' or 'attribute'.
     l1, l2, loss, eta0, seed: see ``ProxGradient``.
     epochs: passes over the examples.
-    K: examples between two times of shrinking; None for all label sequences, or 30 trees.
+    K: examples between two times of shrinking; None for all label sequences, or 1000 trees.
     Raises ValueError, naming the setting, where a value makes no sense.
     """
 

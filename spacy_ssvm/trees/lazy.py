@@ -259,7 +259,7 @@ class LazyTreeProblem(TreeProblem):
     """
 
     structure = LAZY_TREES
-    shrink_after = 30  # examples: rows of wrong arcs pile up fast
+    shrink_after = 1000  # examples: rows of wrong arcs pile up faster than those of labels
 
     def __init__(
         self,
