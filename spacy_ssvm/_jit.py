@@ -1,10 +1,6 @@
-"""How kernels are compiled and cached: the only file that talks to numba's compiler.
+"""How kernels are compiled, and the types that they are compiled for.
 
-Compiled code is kept under a hash of the package's sources, because numba's own disk
-cache does not notice that a function called from another file has changed. The cache
-lies in ``NUMBA_CACHE_DIR`` where that is set, else beside the package where it can be
-written, else in the user's cache folder. Where none can be written (a read-only
-install without a home), kernels are compiled anew in each process.
+Compiled kernels are kept on disk: see ``_kernel_cache.py``.
 
 ``kernel`` compiles on the first call, by the argument types it meets. ``oracle_kernel``
 compiles on the first call for a kind of structure, by an explicit signature, which a kernel
@@ -12,12 +8,9 @@ needs that takes an oracle as a function pointer: only then does a second proces
 the cache.
 """
 
+import contextlib
 import functools
-import hashlib
-import os
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -25,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from spacy_ssvm._kernel_cache import KernelCache
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _config: Any = numba.config
-
-PACKAGE = Path(__file__).parent
 
 # How annotations name arrays, whatever their number of axes.
 Floats = npt.NDArray[np.float64]
@@ -98,17 +91,13 @@ def oracle_kernel(
 
 
 def _compile(function: Callable[..., Any], signature: Any) -> Any:
-    directory = cache_directory()
-    if directory is None:
-        return numba.njit(signature, nogil=True)(function)
-    configured = _config.CACHE_DIR
-    _config.CACHE_DIR = str(directory)
-    try:
-        return numba.njit(signature, nogil=True, cache=True)(function)
-    except (RuntimeError, OSError):  # the folder has become unwritable since we looked
-        return numba.njit(signature, nogil=True)(function)
-    finally:
-        _config.CACHE_DIR = configured
+    dispatcher: Any = numba.njit(nogil=True)(function)
+    with contextlib.suppress(OSError):  # sources that cannot be read: nothing is kept
+        dispatcher._cache = KernelCache(function)
+    if signature is not None:
+        dispatcher.compile(signature)
+        dispatcher.disable_compile()
+    return dispatcher
 
 
 def _wrapping(function: F) -> F:
@@ -120,33 +109,3 @@ def _wrapping(function: F) -> F:
             return function(*arguments)
 
     return call  # type: ignore[return-value]
-
-
-@functools.cache
-def cache_directory() -> Path | None:
-    """The first folder that can be written, named after the package's sources."""
-    digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode())
-        digest.update(path.read_bytes())
-    name = f"kernels-{digest.hexdigest()[:16]}"
-    for root in _cache_roots():
-        directory = root / name
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=directory).close()
-        except OSError:
-            continue
-        return directory
-    return None
-
-
-def _cache_roots() -> list[Path]:
-    if configured := _config.CACHE_DIR:
-        return [Path(configured) / "spacy_ssvm"]
-    roots = [PACKAGE / "__pycache__"]
-    if cache := os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA"):
-        roots.append(Path(cache) / "spacy_ssvm")
-    elif home := os.environ.get("HOME"):
-        roots.append(Path(home) / ".cache" / "spacy_ssvm")
-    return roots

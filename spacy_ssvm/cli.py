@@ -35,14 +35,14 @@ def warmup() -> None:
 
     from wasabi import msg
 
-    from spacy_ssvm._jit import cache_directory
+    from spacy_ssvm._kernel_cache import writable_root
     from spacy_ssvm.components.warmup import compile_kernels
 
     start = time.perf_counter()
     msg.info("Compiling kernels: about a minute")
     compile_kernels()
     seconds = time.perf_counter() - start
-    directory = cache_directory()
+    directory = writable_root()
     if directory is None:
         msg.warn(
             f"Compiled in {seconds:.1f} s, but no folder for the cache can be written: set "

@@ -43,7 +43,7 @@ def test_every_module_has_a_docstring(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_go_one_way(module):
     room = module.split("/")[0]
-    if module != "_jit.py":
+    if module not in {"_jit.py", "_kernel_cache.py"}:
         assert not imports_any(module, "numba")
     if module != "features/attributes.py" and room not in {"components", *ENTRANCES}:
         assert not imports_any(module, "spacy")

@@ -1,0 +1,200 @@
+"""Where compiled kernels are kept, and how they are found again.
+
+Numba's own disk cache does not notice that a function called from another file has changed, and
+passes over folders that it may not write. Here the kernels of a module lie in a folder named
+after the sources they are compiled from: those of the module and of all that it imports from
+this package. Every folder that can be read is searched; new kernels go to the first one that
+can be written:
+
+1. ``NUMBA_CACHE_DIR``, where that is set
+2. the package's own folder
+3. the user's cache folder, where ``NUMBA_CACHE_DIR`` is not set
+
+What cannot be read, or is damaged, counts as missing. Where no folder can be written, kernels
+are compiled anew in each process.
+"""
+
+import contextlib
+import functools
+import hashlib
+import logging
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+
+_config: Any = numba.config
+
+PACKAGE = Path(__file__).parent
+
+_IMPORT = re.compile(rf"^(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.M)
+_UNUSED = 30 * 24 * 3600  # seconds after which old kernels in a shared folder are removed
+_logger = logging.getLogger(PACKAGE.name)
+
+
+class _Locator:
+    """Names the folder of a function's module; numba asks the rest."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        self.digest = _sources_digest(Path(file))
+        self.folder = f"{function.__module__}-{self.digest[:16]}"
+        self._line = function.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> "_Locator":
+        return cls(function, file)
+
+    def get_cache_path(self) -> str:
+        return str(_roots()[0] / self.folder)
+
+    def get_source_stamp(self) -> str:
+        return self.digest
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+class _CompiledKernel(CompileResultCacheImpl):
+    """How a compiled kernel becomes bytes: as numba does it."""
+
+    _locator_classes: Any = (_Locator,)
+
+
+class KernelCache(FunctionCache):
+    """The compiled versions of one kernel on disk.
+
+    Raises OSError where the sources of the package cannot be read.
+    """
+
+    _impl_class = _CompiledKernel
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        locator = _Locator(function, function.__code__.co_filename)
+        self._folders = [root / locator.folder for root in _roots()]
+        base = self._impl.filename_base
+        self._files = [
+            IndexDataCacheFile(str(folder), base, locator.digest) for folder in self._folders
+        ]
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The kernel compiled for these argument types; None where no folder holds it."""
+        target_context.refresh()
+        key = self._index_key(sig, target_context.codegen())
+        for place, file in enumerate(self._files):
+            try:
+                data = file.load(key)
+                found = None if data is None else self._impl.rebuild(target_context, data)
+            except Exception:  # truncated or damaged, a pickle can raise anything
+                continue
+            if found is not None:
+                if place > 0:
+                    self._save(0, key, data)  # the first folder alone may be carried elsewhere
+                return found
+        _announce_compilation()
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save a compiled kernel into the first folder that can be written."""
+        if self._impl.check_cachable(data):
+            key, reduced = self._index_key(sig, data.codegen), self._impl.reduce(data)
+            any(self._save(place, key, reduced) for place in range(len(self._files)))
+
+    def _save(self, place: int, key: Any, data: Any) -> bool:
+        """Whether the folder could be written."""
+        folder, file = self._folders[place], self._files[place]
+        try:
+            if not folder.is_dir():
+                folder.mkdir(parents=True, exist_ok=True)
+                _remove_old_folders(folder)
+            try:
+                file.load(key)
+            except OSError:
+                raise
+            except Exception:  # damaged: begin anew
+                file.flush()
+            file.save(key, data)
+        except OSError:
+            return False
+        return True
+
+
+def writable_root() -> Path | None:
+    """The folder that new kernels go to; None where none can be written."""
+    for root in _roots():
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=root).close()
+        except OSError:
+            continue
+        return root
+    return None
+
+
+def _roots() -> list[Path]:
+    own = PACKAGE / "__pycache__" / "kernels"
+    if configured := _config.CACHE_DIR:
+        return [Path(configured) / PACKAGE.name, own]
+    if cache := os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA"):
+        return [own, Path(cache) / PACKAGE.name]
+    if home := os.environ.get("HOME"):
+        return [own, Path(home) / ".cache" / PACKAGE.name]
+    return [own]
+
+
+def _remove_old_folders(folder: Path) -> None:
+    """Remove what older sources of the same module have left beside its folder.
+
+    Other installations may share the folders outside of the package: there, recent ones stay.
+    """
+    is_shared = not folder.is_relative_to(PACKAGE)
+    for old in folder.parent.glob(f"{folder.name.rpartition('-')[0]}-*"):
+        with contextlib.suppress(FileNotFoundError):  # another process removes it too
+            if old != folder and not (is_shared and time.time() - old.stat().st_mtime < _UNUSED):
+                shutil.rmtree(old, ignore_errors=True)
+
+
+@functools.cache
+def _announce_compilation() -> None:
+    """Say once that the first use takes a while."""
+    root = writable_root()
+    _logger.warning(
+        "%s: compiling kernels for their first use, which can take a minute. %s",
+        PACKAGE.name,
+        "No folder can be written to keep them: set NUMBA_CACHE_DIR to one that can"
+        if root is None
+        else f"They are kept in {root}; 'python -m spacy ssvm warmup' compiles all of them ahead",
+    )
+
+
+@functools.cache
+def _sources_digest(file: Path) -> str:
+    """Of the sources that the kernels of a file are compiled from, and of numba's settings."""
+    settings = (_config.BOUNDSCHECK, _config.OPT, _config.DEBUGINFO_DEFAULT)
+    digest = hashlib.sha256(repr(list(map(str, settings))).encode())
+    found, waiting = {file}, [file]
+    while waiting:
+        new = _imported_files(waiting.pop()) - found
+        found |= new
+        waiting += new
+    for source in sorted(found):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+@functools.cache
+def _imported_files(file: Path) -> frozenset[Path]:
+    """The files of this package that a file imports where it begins."""
+    names = set()
+    for module, members in _IMPORT.findall(file.read_text(encoding="utf8")):
+        names |= {module, *(f"{module}.{name}" for name in re.findall(r"\w+", members))}
+    files = {PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in names}
+    return frozenset(path for path in files if path.is_file())
