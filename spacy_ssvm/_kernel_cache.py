@@ -99,6 +99,7 @@ class KernelCache(FunctionCache):
                     self._save(0, key, data)  # the first folder alone may be carried elsewhere
                 return found
         _announce_compilation()
+        _logger.debug("compiling %s%s", self._py_func.__qualname__, sig)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:

@@ -4,7 +4,6 @@ docs -> token attributes -> feature keys -> rows -> emissions -> decoder -> labe
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,14 @@ from spacy_ssvm._jit import (
 )
 from spacy_ssvm.chains.scores import CompactWeights, add_rows
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
-from spacy_ssvm.features.attributes import AttributeReader, TokenTable
+from spacy_ssvm.features.attributes import (
+    ATTRIBUTES,
+    CLUSTER_ATTRIBUTES,
+    AttributeReader,
+    TokenTable,
+    is_attribute,
+    of_gazetteer,
+)
 from spacy_ssvm.features.clusters import Clusters
 from spacy_ssvm.features.extraction import (
     CompiledTemplates,
@@ -27,11 +33,13 @@ from spacy_ssvm.features.extraction import (
     fill_keys,
 )
 from spacy_ssvm.features.gazetteers import Gazetteers
-from spacy_ssvm.features.index import Table, empty_slots, find_token_rows
+from spacy_ssvm.features.index import Table, check_slots, empty_slots, find_token_rows
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
-from spacy_ssvm.features.templates import Template
+from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.objective import SQUARED_HINGE, Loss, Objective, evaluate
 from spacy_ssvm.structure import AnyProblem
+
+_KIND = "chain model"  # of models that are copied by themselves
 
 #: The saved arrays with their types.
 ARRAYS: dict[str, type] = {
@@ -285,22 +293,22 @@ class Model:
 
     # Saving and loading
 
-    def to_disk(self, path: str | Path) -> None:
-        """Save into a folder, which is made where there is none: see ``storage.py``."""
-        storage.save(path, self.header(), self.arrays())
-
-    def from_disk(self, path: str | Path) -> "Model":
-        """Load from a folder. Raises ModelFileError, naming the file, where that fails."""
-        storage.load(path, ARRAYS, self.load)
-        return self
+    @property
+    def types(self) -> storage.Types:
+        """The saved arrays with their types."""
+        return ARRAYS
 
     def to_bytes(self) -> bytes:
-        """The model as MessagePack."""
-        return storage.to_bytes(self.header(), self.arrays())
+        """The model as bytes."""
+        return storage.to_bytes(_KIND, {"model": self.header()}, self.arrays())
 
     def from_bytes(self, data: bytes) -> "Model":
         """Load what ``to_bytes`` made. Raises ModelFileError where that fails."""
-        storage.from_bytes(data, ARRAYS, self.load)
+
+        def build(parts: storage.Header, arrays: storage.Arrays) -> None:
+            self.become(self.read(parts["model"], arrays))
+
+        storage.from_bytes(data, _KIND, ("model",), self.types, build)
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -338,28 +346,151 @@ class Model:
             "gazetteer_slots": empty if gazetteers is None else gazetteers.slots,
         }
 
-    def load(self, header: storage.Header, arrays: storage.Arrays) -> None:
+    def read(self, header: storage.Header, arrays: storage.Arrays) -> "SavedModel":
+        """What was saved, once it is known to be safe for kernels; see ``become``.
+
+        Raises ValueError, saying what is wrong, or what ``storage.Build`` names.
+        """
+        texts = checked_texts(header["templates"], "templates")
+        templates = parse_templates(texts, is_attribute=is_attribute, attributes=ATTRIBUTES)
+        saved = read_model(header, arrays, templates)
+        if saved.labels:
+            names = {part.attribute for template in templates for part in template.parts}
+            check_resources(names, saved.resources)
+        return saved
+
+    def become(self, saved: "SavedModel") -> None:
         """Become the model that was saved."""
-        clusters, gazetteers = None, None
-        if header["has_clusters"]:
-            clusters = Clusters(arrays["cluster_words"], arrays["cluster_bits"])
-        if settings := header["gazetteers"]:
-            gazetteers = Gazetteers(
-                settings["types"], settings["attribute"], arrays["gazetteer_slots"]
-            )
-        resources = Resources(clusters, gazetteers)
-        self.define(map(Template.parse, header["templates"]), header["labels"], resources)
-        self.set_weights(
-            Table(arrays["slots"], header["rows_per_template"]),
-            CompactWeights(
-                arrays["transitions"].astype(np.float64),
-                arrays["row_starts"],
-                arrays["labels"],
-                arrays["weights"],
-            ),
-            arrays["template_rows"],
-            None if header["trace"] is None else Trace(**header["trace"]),
+        self.define(saved.templates, saved.labels, saved.resources)
+        self.set_weights(saved.table, saved.weights, saved.template_rows, saved.trace)
+
+
+class SavedModel(NamedTuple):
+    """What a saved model holds, in the order of ``Model``'s settings and weights."""
+
+    templates: tuple[Template, ...]
+    labels: tuple[str, ...]
+    resources: Resources
+    table: Table
+    weights: CompactWeights
+    template_rows: Ints
+    trace: Trace | None
+
+
+def read_model(
+    header: storage.Header, arrays: storage.Arrays, templates: tuple[Template, ...]
+) -> SavedModel:
+    """What was saved of a model with these templates. Raises ValueError as ``Model.read``."""
+    labels = checked_texts(header["labels"], "labels")
+    K, T = len(labels), len(templates)
+    width = header["rows_per_template"]
+    slots, row_starts, template_rows = (
+        arrays[name] for name in ("slots", "row_starts", "template_rows")
+    )
+    transitions = arrays["transitions"].astype(np.float64)
+    columns, weights = arrays["labels"], arrays["weights"]
+    require(type(width) is int and 0 <= width < 2**40, "rows_per_template is no number of rows")
+    require(K < 2**16, f"{K} labels: at most {2**16 - 1} are possible")
+    require(transitions.shape == (K + 2, K), "the transitions do not fit the labels")
+    require(
+        bool(np.all(np.isfinite(transitions) | np.isneginf(transitions))),
+        "the weights of transitions are not finite",
+    )
+    check_slots(slots)
+    rows = len(row_starts) - 1
+    require(row_starts.ndim == 1 and rows >= 0 and row_starts[0] == 0, "the rows have no start")
+    sizes = np.diff(row_starts)
+    require(
+        weights.ndim == columns.ndim == 1
+        and row_starts[-1] == len(weights) == len(columns)
+        and bool(np.all((sizes >= 0) & (sizes <= K))),
+        "the rows of weights do not fit their number",
+    )
+    require(bool(np.all(np.isfinite(weights))), "weights are not finite")
+    require(len(columns) == 0 or int(columns.max()) < K, "a weight belongs to no label")
+    require(
+        template_rows.shape == (T + 1,)
+        and template_rows[0] == 0
+        and template_rows[-1] == rows
+        and bool(np.all(np.diff(template_rows) >= 0)),
+        "the rows do not fit the templates",
+    )
+    if width:
+        require(rows == width * T, "the rows do not fit rows_per_template")
+    else:
+        payloads = slots[slots[:, 0] != 0, 1]
+        require(
+            len(payloads) == rows
+            and bool(np.array_equal(np.sort(payloads), np.arange(1, rows + 1, dtype=np.uint64))),
+            "the hash table does not fit the rows",
         )
+    return SavedModel(
+        templates,
+        labels,
+        _read_resources(header, arrays),
+        Table(slots, width),
+        CompactWeights(transitions, row_starts, columns, weights),
+        template_rows,
+        read_trace(header["trace"]),
+    )
+
+
+def require(is_right: bool, what_is_wrong: str) -> None:
+    """Raise ValueError, saying what is wrong with a saved model."""
+    if not is_right:
+        raise ValueError(what_is_wrong)
+
+
+def checked_texts(texts: Any, what: str) -> tuple[str, ...]:
+    """A list of different texts. Raises ValueError for anything else."""
+    require(
+        isinstance(texts, list)
+        and all(isinstance(text, str) for text in texts)
+        and len(set(texts)) == len(texts),
+        f"the {what} are not a list of different texts",
+    )
+    return tuple(texts)
+
+
+def read_trace(fields: Any) -> Trace | None:
+    """What was saved of a training run. Raises ValueError, TypeError where that is no such."""
+    if fields is None:
+        return None
+    trace = Trace(**fields)
+    numbers = [trace.C, trace.regularizer, trace.epochs, trace.gamma]
+    numbers += [value for value in (trace.dual, trace.beta) if value is not None]
+    require(
+        all(type(value) in (int, float) and np.isfinite(value) for value in numbers)
+        and trace.C > 0
+        and (trace.beta is None or trace.beta > 0)
+        and min(trace.regularizer, trace.epochs, trace.gamma) >= 0
+        and isinstance(trace.squared, bool),
+        "what it says of its training makes no sense",
+    )
+    return trace
+
+
+def _read_resources(header: storage.Header, arrays: storage.Arrays) -> Resources:
+    clusters, gazetteers = None, None
+    if header["has_clusters"]:
+        clusters = Clusters(arrays["cluster_words"], arrays["cluster_bits"])
+    if settings := header["gazetteers"]:
+        types = checked_texts(settings["types"], "types of gazetteers")
+        gazetteers = Gazetteers(types, settings["attribute"], arrays["gazetteer_slots"])
+    return Resources(clusters, gazetteers)
+
+
+def check_resources(names: Iterable[str], resources: Resources) -> None:
+    """Raise ValueError where templates name attributes that need resources that are missing."""
+    for name in names:
+        if name in CLUSTER_ATTRIBUTES:
+            require(resources.clusters is not None, f"'{name}' needs word clusters")
+        elif of_gazetteer(name):
+            kind = name.partition(".")[2]
+            found = resources.gazetteers is not None and (
+                not kind or kind in resources.gazetteers.types
+            )
+            require(found, f"'{name}' needs a gazetteer")
 
 
 def _from_bytes(whole_docs: bool, data: bytes) -> Model:

@@ -1,126 +1,220 @@
-"""Saved models: a header and arrays, in a folder or as bytes.
+"""Saved components: a header and arrays, in a folder or as bytes.
 
-A folder holds ``model.json`` (format version, what the model says of itself, and shape and
+A folder holds ``model.json`` (format version, kind of component, its parts, and the shape and
 checksum of each array) and ``arrays-<checksum>/*.npy``, which open memory-mapped. The arrays
-are written beside the old ones, and ``model.json`` is moved into place last: an interrupted
-write leaves the old model whole.
+are written beside the old ones, and ``model.json`` is moved into place last: whenever a write is
+interrupted, the folder holds the old component or the new one, complete. One checksum covers
+the header, and through it the arrays; bytes begin with a checksum of all that follows.
 """
 
+import contextlib
+import json
 import os
 import shutil
-import tempfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import srsly
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _HEADER = "model.json"
+_WRITING = ".writing"
+_MAGIC = b"spacy_ssvm component\n"
+_CHECKSUM_BYTES = 4
 
 Header = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 Types = Mapping[str, type]
 
-#: Makes a model of what was saved. May raise KeyError or TypeError for a broken header.
+#: Makes a component of its saved parts and arrays. Raises ValueError, saying what is wrong, or
+#: LookupError, TypeError, AttributeError or ArithmeticError where the parts are malformed; the
+#: component is then left as it was.
 Build = Callable[[Header, Arrays], None]
 
 
 class ModelFileError(ValueError):
-    """A saved model that cannot be read."""
+    """A saved component that cannot be read."""
 
 
-def save(path: str | Path, header: Header, arrays: Arrays) -> None:
-    """Save into a folder, which is made where there is none."""
+def save(path: str | Path, kind: str, parts: Header, arrays: Arrays) -> None:
+    """Save into a folder, which is made where there is none.
+
+    kind: of component. parts: what is saved of it beside the arrays, as JSON.
+    """
     path = Path(path)
     path.mkdir(parents=True, exist_ok=True)
-    checksums = {name: zlib.crc32(array.tobytes()) for name, array in arrays.items()}
-    folder = f"arrays-{zlib.crc32(srsly.json_dumps(checksums, sort_keys=True).encode()):08x}"
-    header = header | {
+    types = {name: array.dtype.type for name, array in arrays.items()}
+    header = _header(kind, parts, arrays)
+    folder = path / header["folder"]
+    beside = path / _WRITING
+    with _locked(path):
+        shutil.rmtree(beside, ignore_errors=True)  # what a killed process has left
+        beside.mkdir()
+        try:
+            new_header, new_arrays = beside / _HEADER, beside / folder.name
+            new_header.write_text(json.dumps(header, indent=1), encoding="utf8")
+            if not _holds_arrays(folder, header, types):
+                new_arrays.mkdir()
+                for name, array in arrays.items():
+                    np.save(new_arrays / f"{name}.npy", array, allow_pickle=False)
+                shutil.rmtree(folder, ignore_errors=True)
+                os.replace(new_arrays, folder)
+            os.replace(new_header, path / _HEADER)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        for old in path.glob("arrays-*"):
+            if old != folder:
+                shutil.rmtree(old, ignore_errors=True)
+
+
+def load(path: str | Path, kind: str, parts: Collection[str], types: Types, build: Build) -> None:
+    """Load from a folder. Raises ModelFileError, naming the file, where that fails.
+
+    parts: the names of those to be loaded.
+    types: the arrays to be loaded, with their types.
+    """
+    file = Path(path) / _HEADER
+    text = _read(file)
+    while True:
+        try:
+            header = _parse(text, str(file))
+            _check_header(header, kind, parts, types, str(file))
+            arrays = _read_arrays(file.parent / header["folder"], header, types)
+            break
+        except ModelFileError:
+            text_now = _read(file)
+            if text_now == text:
+                raise
+            text = text_now  # another process has saved the component in the meantime
+    _build(build, header, arrays, str(file))
+
+
+def to_bytes(kind: str, parts: Header, arrays: Arrays) -> bytes:
+    """The component as bytes."""
+    raw = {name: array.tobytes() for name, array in arrays.items()}
+    message = {"header": _header(kind, parts, arrays), "arrays": raw}
+    packed: bytes = srsly.msgpack_dumps(message)
+    return _MAGIC + _checksum_bytes(packed) + packed
+
+
+def from_bytes(data: bytes, kind: str, parts: Collection[str], types: Types, build: Build) -> None:
+    """Load what ``to_bytes`` made; see ``load``. Raises ModelFileError where that fails."""
+    source = f"the bytes of '{kind}'"
+    start = len(_MAGIC) + _CHECKSUM_BYTES
+    packed = data[start:]
+    if data[: len(_MAGIC)] != _MAGIC:
+        raise ModelFileError(f"{source}: not those of a saved component of this spacy_ssvm")
+    if data[len(_MAGIC) : start] != _checksum_bytes(packed):
+        raise ModelFileError(f"{source}: damaged or truncated, the checksum does not match")
+    message = srsly.msgpack_loads(packed)
+    header, raw = message["header"], message["arrays"]
+    _check_header(header, kind, parts, types, source)
+    arrays = {}
+    for name, dtype in types.items():
+        shape = header["arrays"][name]["shape"]
+        values: np.ndarray = np.frombuffer(raw[name], dtype)
+        if values.size != np.prod(shape, dtype=np.int64):
+            raise ModelFileError(f"{source}: '{name}' has not the size that was saved")
+        arrays[name] = values.reshape(shape).copy()
+    _build(build, header, arrays, source)
+
+
+def _header(kind: str, parts: Header, arrays: Arrays) -> Header:
+    header: Header = {
         "format": FORMAT_VERSION,
-        "folder": folder,
+        "component": kind,
+        "parts": parts,
         "arrays": {
-            name: {"shape": list(array.shape), "crc32": checksums[name]}
+            name: {"shape": list(array.shape), "crc32": _array_checksum(array)}
             for name, array in arrays.items()
         },
     }
-    types = {name: array.dtype.type for name, array in arrays.items()}
-    beside = Path(tempfile.mkdtemp(prefix=".writing-", dir=path))
-    new_header = path / f"{beside.name}.json"
+    header["folder"] = f"arrays-{_json_checksum(header['arrays'])}"
+    return header | {"checksum": _json_checksum(header)}
+
+
+def _json_checksum(value: Any) -> str:
+    return f"{zlib.crc32(json.dumps(value, sort_keys=True).encode()):08x}"
+
+
+def _array_checksum(array: np.ndarray) -> int:
+    """The checksum of an array in C order."""
+    return zlib.crc32(np.ascontiguousarray(array).data if array.size else b"")
+
+
+def _checksum_bytes(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(_CHECKSUM_BYTES, "little")
+
+
+def _read(file: Path) -> str:
     try:
-        for name, array in arrays.items():
-            np.save(beside / f"{name}.npy", array, allow_pickle=False)
-        (beside / _HEADER).write_text(srsly.json_dumps(header, indent=1), encoding="utf8")
-        os.replace(beside / _HEADER, new_header)
-        beside.chmod(0o755)
-        if not _holds_arrays(path / folder, header, types):
-            shutil.rmtree(path / folder, ignore_errors=True)
-            os.replace(beside, path / folder)
-        os.replace(new_header, path / _HEADER)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-        new_header.unlink(missing_ok=True)
-    for old in path.glob("arrays-*"):
-        if old.name != folder:
-            shutil.rmtree(old, ignore_errors=True)
-
-
-def load(path: str | Path, types: Types, build: Build) -> None:
-    """Load from a folder. Raises ModelFileError, naming the file, where that fails.
-
-    types: the arrays that the model has, with their types.
-    """
-    path = Path(path)
-    file = path / _HEADER
-    try:
-        header = srsly.json_loads(file.read_text(encoding="utf8"))
+        return file.read_text(encoding="utf8")
     except (OSError, ValueError) as error:
         raise ModelFileError(f"{file}: cannot be read as the header of a model") from error
-    _check_version(header, str(file))
+
+
+def _parse(text: str, source: str) -> Header:
+    """The header, once its version and its checksum are known to be right."""
     try:
-        build(header, _read_arrays(path / header["folder"], header, types))
-    except (KeyError, TypeError) as error:
-        raise ModelFileError(f"{file}: the header of the model is not whole: {error}") from error
-
-
-def to_bytes(header: Header, arrays: Arrays) -> bytes:
-    """The model as MessagePack."""
-    shapes = {name: {"shape": list(array.shape)} for name, array in arrays.items()}
-    header = header | {"format": FORMAT_VERSION, "arrays": shapes}
-    raw = {name: array.tobytes() for name, array in arrays.items()}
-    result: bytes = srsly.msgpack_dumps({"header": header, "arrays": raw})
-    return result
-
-
-def from_bytes(data: bytes, types: Types, build: Build) -> None:
-    """Load what ``to_bytes`` made. Raises ModelFileError where that fails."""
-    try:
-        message = srsly.msgpack_loads(data)
-        header, raw = message["header"], message["arrays"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise ModelFileError("the bytes are not those of a model") from error
-    _check_version(header, "the bytes of the model")
-    try:
-        arrays = {
-            name: np.frombuffer(raw[name], dtype).reshape(header["arrays"][name]["shape"]).copy()
-            for name, dtype in types.items()
-        }
-        build(header, arrays)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"the bytes are not those of a whole model: {error}") from error
-
-
-def _check_version(header: Any, source: str) -> None:
+        header: Header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{source}: cannot be read as the header of a model") from error
     version = header.get("format") if isinstance(header, dict) else None
     if not isinstance(version, int):
         raise ModelFileError(f"{source}: not the header of a model")
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"{source}: saved in format {version}, but this spacy_ssvm reads formats up to "
-            f"{FORMAT_VERSION}: install a newer spacy_ssvm"
+    if version != FORMAT_VERSION:
+        advice = (
+            "install a newer spacy_ssvm"
+            if version > FORMAT_VERSION
+            else "train it again, or install the spacy_ssvm that it was saved with"
         )
+        raise ModelFileError(
+            f"{source}: saved in format {version}, but this spacy_ssvm reads format "
+            f"{FORMAT_VERSION}: {advice}"
+        )
+    checksum = header.pop("checksum", None)
+    if checksum != _json_checksum(header):
+        raise ModelFileError(f"{source}: damaged, its checksum has changed")
+    return header
+
+
+def _check_header(
+    header: Header, kind: str, parts: Collection[str], types: Types, source: str
+) -> None:
+    """Check that a header is that of a component of this kind, with these parts and arrays."""
+    try:
+        flaw = _find_flaw(header, kind, parts, types)
+    except (LookupError, TypeError, AttributeError) as error:
+        flaw = f"the header of the model lacks {error}"
+    if flaw is not None:
+        raise ModelFileError(f"{source}: {flaw}")
+
+
+def _find_flaw(header: Header, kind: str, parts: Collection[str], types: Types) -> str | None:
+    if header["component"] != kind:
+        return f"holds '{str(header['component'])[:60]}', not '{kind}'"
+    for part in parts:
+        if part not in header["parts"]:
+            return f"saved without its {part}; load it with exclude=['{part}']"
+    for name in types:
+        described = header["arrays"][name]
+        for number in (described["crc32"], *described["shape"]):
+            if type(number) is not int or number < 0:
+                return f"the header of the model does not describe '{name}'"
+    if Path(header["folder"]).parts != (header["folder"],):
+        return "the header of the model names no folder"
+    return None
+
+
+def _build(build: Build, header: Header, arrays: Arrays, source: str) -> None:
+    try:
+        build(header["parts"], arrays)
+    except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}" if type(error) is not ValueError else error
+        raise ModelFileError(f"{source}: not a valid model: {what}") from error
 
 
 def _read_arrays(folder: Path, header: Header, types: Types) -> Arrays:
@@ -132,7 +226,7 @@ def _read_arrays(folder: Path, header: Header, types: Types) -> Arrays:
         mode: Any = None if 0 in header["arrays"][name]["shape"] else "c"
         try:
             array = np.asarray(np.load(file, mmap_mode=mode, allow_pickle=False))
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # numpy parses the header of a file as Python
             raise ModelFileError(f"{file}: missing, truncated or damaged") from error
         arrays[name] = _checked(array, header["arrays"][name], dtype, str(file))
     return arrays
@@ -149,6 +243,28 @@ def _holds_arrays(folder: Path, header: Header, types: Types) -> bool:
 def _checked(array: np.ndarray, expected: Header, dtype: type, source: str) -> np.ndarray:
     if array.dtype != dtype or list(array.shape) != expected["shape"]:
         raise ModelFileError(f"{source}: holds {array.dtype} {array.shape}, not what was saved")
-    if zlib.crc32(array.data if array.size else b"") != expected["crc32"]:
+    if not array.flags.c_contiguous:
+        raise ModelFileError(f"{source}: not in C order, as it was saved")
+    if _array_checksum(array) != expected["crc32"]:
         raise ModelFileError(f"{source}: damaged, its checksum has changed")
     return array
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Make other processes wait that save into the folder, where the system knows locks.
+
+    The lock goes with its process: what lies in the folder then was left by one that was killed.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

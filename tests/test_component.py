@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from conftest import Component, ScriptRunner, compiled_only, contents, copy_of
+from conftest import COMPONENTS, Component, ScriptRunner, compiled_only, contents, copy_of
 from spacy.cli.train import train as spacy_train
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Token
 from spacy.training import Example
 from thinc.api import Adam
+
+from spacy_ssvm.storage import ModelFileError
 
 
 def save_component(component: Component, nlp: Language, path: Path) -> dict[str, bytes]:
@@ -375,11 +377,38 @@ def test_a_copy_learns_on_without_its_original(
 
 def test_saved_fields(component: Component, trained: Language, tmp_path: Path) -> None:
     pipe: Any = trained.get_pipe(component.name)
-    for excluded, left in [("vocab", {"cfg", "model"}), ("model", {"cfg", "vocab"}),
-                           ("cfg", {"model", "vocab"})]:  # fmt: skip
+    for excluded, left in [("vocab", {"model.json", "arrays"}), ("model", {"model.json", "vocab"}),
+                           ("cfg", {"model.json", "arrays", "vocab"})]:  # fmt: skip
         pipe.to_disk(tmp_path / excluded, exclude=[excluded])
-        assert {path.name for path in (tmp_path / excluded).iterdir()} == left
+        names = {path.name.partition("-")[0] for path in (tmp_path / excluded).iterdir()}
+        assert names == left
         assert len(pipe.to_bytes(exclude=[excluded])) < len(pipe.to_bytes())
+
+
+@pytest.mark.parametrize("excluded", ["cfg", "model"])
+def test_what_was_excluded_when_saved_cannot_be_loaded(
+    component: Component, trained: Language, tmp_path: Path, excluded: str
+) -> None:
+    source: Any = trained.get_pipe(component.name)
+    source.to_disk(tmp_path, exclude=[excluded, "vocab"])
+    nlp = component.pipeline()
+    pipe: Any = nlp.get_pipe(component.name)
+    message = f"saved without its {excluded}; load it with exclude=\\['{excluded}'\\]"
+    with pytest.raises(ModelFileError, match=message):
+        pipe.from_disk(tmp_path, exclude=["vocab"])
+    with pytest.raises(ModelFileError, match=message):
+        pipe.from_bytes(source.to_bytes(exclude=[excluded, "vocab"]), exclude=["vocab"])
+    pipe.from_disk(tmp_path, exclude=["vocab", excluded])
+    assert (pipe.labels == ()) == (excluded == "model")
+
+
+def test_a_component_of_another_kind(component: Component, trained: Language) -> None:
+    source: Any = trained.get_pipe(component.name)
+    for other in COMPONENTS:
+        pipe: Any = other.pipeline().get_pipe(other.name)
+        if pipe.kind != source.kind:
+            with pytest.raises(ModelFileError, match=f"'{source.kind}', not '{pipe.kind}'"):
+                pipe.from_bytes(source.to_bytes())
 
 
 @pytest.mark.parametrize("form", ["disk", "bytes"])
@@ -499,7 +528,7 @@ def test_an_interrupted_save_leaves_the_old_model_whole(
     nlp.get_pipe(component.name).to_disk(path, exclude=exclude)
     old = component.annotate(nlp)
     assert old != component.gold()
-    files = set(contents(path / "model"))
+    files = set(contents(path))
 
     original = getattr(*function)
     for calls_before_failure in count():
@@ -517,14 +546,14 @@ def test_an_interrupted_save_leaves_the_old_model_whole(
         assert component.annotate(load()) == old
     assert calls_before_failure > 1, "saving writes and moves more than once"
     assert component.annotate(load()) == component.gold()
-    assert len(contents(path / "model")) == len(files), "no leftovers of interrupted saves"
+    assert len(contents(path)) == len(files), "no leftovers of interrupted saves"
 
 
 def test_the_saved_form_holds_no_pickles(
     component: Component, trained: Language, tmp_path: Path
 ) -> None:
     trained.to_disk(tmp_path)
-    arrays = list((tmp_path / component.name / "model").glob("arrays-*/*.npy"))
+    arrays = list((tmp_path / component.name).glob("arrays-*/*.npy"))
     assert arrays
     for path in arrays:
         opened = np.load(path, mmap_mode="r", allow_pickle=False)

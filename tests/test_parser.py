@@ -625,7 +625,7 @@ def test_damaged_arrays_of_arcs_are_named(trained: Language, tmp_path: Path) -> 
     for name in ("arc_weights", "pruner_weights", "labels.weights"):
         folder = tmp_path / name
         shutil.copytree(tmp_path / "whole", folder)
-        (file,) = (folder / NAME / "model").glob(f"arrays-*/{name}.npy")
+        (file,) = (folder / NAME).glob(f"arrays-*/{name}.npy")
         data = bytearray(file.read_bytes())
         data[-1] ^= 1
         file.write_bytes(bytes(data))

@@ -14,6 +14,8 @@ from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT
 class Chunker(SpanPipe):
     """Writes ``doc.spans[spans_key]``, with the scores as its attribute ``scores``."""
 
+    kind = "ssvm_chunker"
+
     def annotation(self) -> str:
         return f"doc.spans['{self.cfg['spans_key']}']"
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
-import srsly
-from spacy import util
 from spacy.attrs import ORTH, SPACY
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
@@ -20,8 +18,10 @@ from spacy.training import Example, validate_examples
 from spacy.util import logger
 from spacy.vocab import Vocab
 
+from spacy_ssvm import storage
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.chains.problem import hamming_costs
+from spacy_ssvm.components.settings import check_saved_settings
 from spacy_ssvm.components.slots import Slots, digest
 from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, of_gazetteer, words_of
 from spacy_ssvm.features.clusters import read_clusters
@@ -87,6 +87,8 @@ class LinearPipe(TrainablePipe):
         self._slots: Slots | None = None
 
     # What a subclass adds
+
+    kind: str  #: the name of the component's factory
 
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
         """The gold labels of the predicted tokens: int64 [tokens] each, -1 for none."""
@@ -468,48 +470,102 @@ class LinearPipe(TrainablePipe):
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         self._sync()  # a copy has the weights, but not what they were learned with
-        return super().__reduce_ex__(protocol)
+        state = {key: getattr(self, key) for key in ("vocab", "model", "name", "scorer")}
+        settings = storage.to_bytes(self.kind, {"cfg": self.cfg}, {})
+        return _copied, (type(self), state | vars(self), settings)
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """The component as bytes. exclude: 'cfg', 'vocab' or 'model'."""
-        self._sync()
-        fields = {
-            "cfg": lambda: srsly.json_dumps(self.cfg),
-            "vocab": lambda: self.vocab.to_bytes(exclude=exclude),
-            "model": self.model.to_bytes,
-        }
-        result: bytes = util.to_bytes(fields, exclude)
-        return result
+        parts, arrays = self._saved(exclude)
+        if "vocab" not in exclude:
+            parts["vocab"] = {}
+            arrays["vocab"] = np.frombuffer(self.vocab.to_bytes(exclude=exclude), dtype=np.uint8)
+        return storage.to_bytes(self.kind, parts, arrays)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "LinearPipe":
-        """Load what ``to_bytes`` made."""
-        fields: dict[str, Callable[..., Any]] = {
-            "cfg": lambda data: self.cfg.update(srsly.json_loads(data)),
-            "vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude),
-            "model": self.model.from_bytes,
-        }
-        util.from_bytes(bytes_data, fields, exclude)
+        """Load what ``to_bytes`` made.
+
+        Raises ModelFileError where that fails; the component then stays as it was.
+        """
+        parts, types = self._wanted(exclude)
+        if "vocab" not in exclude:
+            parts.append("vocab")
+            types |= {"vocab": np.uint8}
+
+        def build(saved: storage.Header, arrays: storage.Arrays) -> None:
+            self._become(saved, arrays, exclude)
+            if "vocab" not in exclude:
+                self.vocab.from_bytes(arrays["vocab"].tobytes(), exclude=exclude)
+
+        storage.from_bytes(bytes_data, self.kind, parts, types, build)
         return self._loaded()
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save into a folder. exclude: 'cfg', 'vocab' or 'model'."""
-        self._sync()
-        fields = {
-            "cfg": lambda file: srsly.write_json(file, self.cfg),
-            "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
-            "model": self.model.to_disk,
-        }
-        util.to_disk(path, fields, exclude)
+        """Save into a folder. exclude: 'cfg', 'vocab' or 'model'.
+
+        The vocabulary apart, an interrupted write leaves what was saved there before.
+        """
+        storage.save(path, self.kind, *self._saved(exclude))
+        if "vocab" not in exclude:
+            self.vocab.to_disk(Path(path) / "vocab", exclude=exclude)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "LinearPipe":
-        """Load from a folder. Raises ModelFileError, naming the file, where one is damaged."""
-        fields: dict[str, Callable[..., Any]] = {
-            "cfg": lambda file: self.cfg.update(srsly.read_json(file)),
-            "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
-            "model": self.model.from_disk,
-        }
-        util.from_disk(path, fields, exclude)
+        """Load from a folder.
+
+        Raises ModelFileError, naming the file, where one is damaged or cannot be used; the
+        component then stays as it was.
+        """
+        storage.load(
+            path, self.kind, *self._wanted(exclude), partial(self._become, exclude=exclude)
+        )
+        if "vocab" not in exclude:
+            self.vocab.from_disk(Path(path) / "vocab", exclude=exclude)
         return self._loaded()
+
+    def _saved(self, exclude: Iterable[str]) -> tuple[storage.Header, storage.Arrays]:
+        """The parts and arrays to be saved."""
+        self._sync()
+        parts: storage.Header = {}
+        arrays: storage.Arrays = {}
+        if "cfg" not in exclude:
+            parts["cfg"] = self.cfg
+        if "model" not in exclude:
+            parts["model"] = self.model.header()
+            arrays |= self.model.arrays()
+        return parts, arrays
+
+    def _wanted(self, exclude: Iterable[str]) -> tuple[list[str], dict[str, type]]:
+        """The names of the parts, and the types of the arrays, to be loaded."""
+        parts = [part for part in ("cfg", "model") if part not in exclude]
+        return parts, dict(self.model.types) if "model" in parts else {}
+
+    def _become(
+        self, parts: storage.Header, arrays: storage.Arrays, exclude: Iterable[str]
+    ) -> None:
+        """Take over saved parts, once all of them are known to fit each other."""
+        cfg = self.cfg
+        if "cfg" not in exclude:
+            saved_cfg = dict(parts["cfg"])
+            check_saved_settings(cfg, saved_cfg)
+            self.cfg = cfg | saved_cfg
+        try:
+            if "model" not in exclude:
+                model = self.model.read(parts["model"], arrays)
+                self.check_model(model)
+                self.model.become(model)
+        except BaseException:
+            self.cfg = cfg
+            raise
+
+    def check_model(self, saved: Any) -> None:
+        """Raise ValueError where the labels of a saved model are not those of a component."""
+        labels = self.component_labels(saved.labels)
+        for label in labels:
+            self.check_label(label)
+        if tuple(self.chain_labels(labels)) != saved.labels:
+            raise ValueError(
+                f"its labels are not those of this component: {', '.join(saved.labels)[:60]}"
+            )
 
     def _loaded(self) -> "LinearPipe":
         self._stop_training()
@@ -521,6 +577,17 @@ class LinearPipe(TrainablePipe):
         """Make the vocabulary know what the component writes."""
         for label in labels:
             self.vocab.strings.add(label)
+
+
+def _copied(cls: type[LinearPipe], state: dict[str, Any], settings: bytes) -> LinearPipe:
+    """The component that was pickled."""
+    pipe = cls.__new__(cls)
+    for key, value in state.items():
+        setattr(pipe, key, value)
+    storage.from_bytes(
+        settings, cls.kind, ("cfg",), {}, lambda parts, _: setattr(pipe, "cfg", parts["cfg"])
+    )
+    return pipe
 
 
 def reference_columns(example: Example, attributes: Sequence[int]) -> Keys | None:

@@ -35,6 +35,8 @@ class EntityRecognizer(SpanPipe):
     label sequence with them is found.
     """
 
+    kind = "ssvm_ner"
+
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         if not Span.has_extension(SCORE):

@@ -36,6 +36,8 @@ class DependencyParser(LinearPipe):
     token depends on the word before it in its sentence, else on the first one behind it.
     """
 
+    kind = "ssvm_parser"
+
     model: ParserModel
 
     def __init__(self, *args: Any, label_solver: Solver, **settings: Any) -> None:

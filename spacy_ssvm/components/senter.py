@@ -31,6 +31,8 @@ class SentenceRecognizer(TokenPipe):
     found. Whitespace tokens end the sentence before them, but for one that begins a Doc.
     """
 
+    kind = "ssvm_senter"
+
     # Labels
 
     @property

@@ -1,6 +1,6 @@
 """Settings of components, checked when a config is read."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from thinc.config import ConfigValidationError
@@ -9,6 +9,7 @@ from spacy_ssvm.features.arc_families import ARC_FAMILIES
 from spacy_ssvm.features.arcs import ArcTemplate, parse_arc_templates
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import Template, TemplateError, parse_templates
+from spacy_ssvm.schemes import SCHEMES
 from spacy_ssvm.selection import Selection
 
 
@@ -75,3 +76,20 @@ def check_selection(name: str, selection: Any, templates: int) -> None:
         selection.check_templates(templates)
     except ValueError as error:
         raise config_error(name, "selection.budget", str(error)) from error
+
+
+#: What the saved settings of components may be.
+_SAVED_SETTINGS: dict[str, Callable[[Any], bool]] = {
+    "attribute": lambda value: value in ("TAG", "POS"),
+    "overwrite": lambda value: isinstance(value, bool),
+    "scheme": lambda value: value in SCHEMES,
+    "spans_key": lambda value: isinstance(value, str),
+    "threshold": lambda value: type(value) in (int, float) and 0 <= value <= 1,
+}
+
+
+def check_saved_settings(settings: dict[str, Any], saved: dict[str, Any]) -> None:
+    """Raise ValueError where a component with these settings cannot have the saved ones."""
+    for key in settings:
+        if key in _SAVED_SETTINGS and not (key in saved and _SAVED_SETTINGS[key](saved[key])):
+            raise ValueError(f"the setting {key} cannot be {saved.get(key)!r:.60}")

@@ -13,6 +13,7 @@ from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.components.linear_pipe import EVERY, LinearPipe
 from spacy_ssvm.explanation import Explanation, explain_label
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
+from spacy_ssvm.model import SavedModel
 from spacy_ssvm.probabilities import span_probabilities
 from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT, Scheme, SpanTable, Tokens, spans_of
 
@@ -74,6 +75,15 @@ class SpanPipe(LinearPipe):
 
     def legality(self) -> Floats | None:
         return self.scheme.legality() if self.labels else None
+
+    def check_model(self, saved: SavedModel) -> None:
+        super().check_model(saved)
+        if saved.labels:
+            legality = Scheme(self.cfg["scheme"], self.component_labels(saved.labels)).legality()
+            if not np.array_equal(np.isinf(legality), np.isinf(saved.weights.transitions)):
+                raise ValueError(
+                    f"its transitions are not those of the scheme {self.cfg['scheme']}"
+                )
 
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
         if not examples:

@@ -36,6 +36,8 @@ class Tagger(TokenPipe):
     and the best sequence with these tags is found.
     """
 
+    kind = "ssvm_tagger"
+
     # Labels
 
     def annotation(self) -> str:

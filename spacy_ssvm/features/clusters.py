@@ -24,9 +24,14 @@ class Clusters:
 
     words: uint64 [n], hashes of the words, sorted.
     bits: uint64 [n], each bit string behind a leading 1, as a number.
+    Raises ValueError where the arrays are not such.
     """
 
     def __init__(self, words: Keys, bits: Keys) -> None:
+        if words.ndim != 1 or words.shape != bits.shape:
+            raise ValueError("word clusters are not as many words as bit strings")
+        if np.any(words[1:] <= words[:-1]) or np.any(bits == 0):
+            raise ValueError("word clusters are not sorted, or lack their bits")
         self.words = words
         self.bits = bits
 

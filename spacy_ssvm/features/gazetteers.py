@@ -14,7 +14,7 @@ import numpy as np
 import srsly
 
 from spacy_ssvm._jit import Flags, Keys, kernel
-from spacy_ssvm.features.index import empty_slots, find_slot, move
+from spacy_ssvm.features.index import check_slots, empty_slots, find_slot, move
 
 MAX_TYPES = 32
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -31,6 +31,7 @@ class Gazetteers:
     types: their names, sorted.
     attribute: the attribute of tokens that entries are matched by, 'lower' or 'orth'.
     slots: uint64 [capacity, 2], hashes of prefixes and the types that they are entries of.
+    Raises ValueError for too many types, for an unknown attribute, and for invalid slots.
     """
 
     def __init__(
@@ -38,9 +39,12 @@ class Gazetteers:
     ) -> None:
         if len(types) > MAX_TYPES:
             raise ValueError(f"{len(types)} types of gazetteers: at most {MAX_TYPES} are possible")
+        if attribute not in ("lower", "orth"):
+            raise ValueError(f"gazetteers are matched on 'lower' or 'orth', not on '{attribute}'")
         self.types = tuple(types)
         self.attribute = attribute
         self.slots = empty_slots(0) if slots is None else slots
+        check_slots(self.slots)
         self._size = int(np.count_nonzero(self.slots[:, 0]))
 
     def add(self, kind: str, words: Keys, starts: np.ndarray) -> None:
@@ -142,8 +146,6 @@ def read_gazetteers(
     words_of: entries -> the attribute of their tokens, uint64 [tokens] each.
     Raises ValueError naming file and line where one cannot be read.
     """
-    if attribute not in ("lower", "orth"):
-        raise ValueError(f"gazetteers are matched on 'lower' or 'orth', not on '{attribute}'")
     lists = {
         kind: Path(path) for kind, path in files.items() if ".jsonl" not in Path(path).suffixes
     }

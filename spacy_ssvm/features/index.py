@@ -35,6 +35,14 @@ def empty_slots(size: int) -> Keys:
     return np.zeros((_capacity(size), 2), dtype=np.uint64)
 
 
+def check_slots(slots: Keys) -> None:
+    """Raise ValueError where a search in slots from a file might not end."""
+    if slots.ndim != 2 or slots.shape[1] != 2:
+        raise ValueError(f"a hash table has the shape {slots.shape}, not [capacity, 2]")
+    if np.count_nonzero(slots[:, 0]) >= len(slots):
+        raise ValueError("a hash table has no empty slot")
+
+
 def grow_slots(slots: Keys, size: int) -> None:
     """Make room for ``size`` keys, more than before, where the array is."""
     before = len(slots)

@@ -10,18 +10,37 @@ are a label sequence. Sources: McDonald, Crammer & Pereira 2005; McDonald, Lerma
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spacy_ssvm import storage
 from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, Weights
-from spacy_ssvm.features.arcs import ArcTemplate, compile_arc_templates
-from spacy_ssvm.features.attributes import AttributeReader, TokenTable
+from spacy_ssvm.features.arcs import (
+    ARC_ROLES,
+    ArcTemplate,
+    compile_arc_templates,
+    parse_arc_templates,
+)
+from spacy_ssvm.features.attributes import (
+    ATTRIBUTES,
+    AttributeReader,
+    TokenTable,
+    is_attribute,
+)
 from spacy_ssvm.features.labels import LABEL_ROLES, as_chain_templates, compile_columns
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
-from spacy_ssvm.model import ARRAYS, Model, Trace
+from spacy_ssvm.model import (
+    ARRAYS,
+    Model,
+    SavedModel,
+    Trace,
+    check_resources,
+    checked_texts,
+    read_model,
+    read_trace,
+    require,
+)
 from spacy_ssvm.trees.examples import ArcFeatures, Pruner
 from spacy_ssvm.trees.parsing import arc_margins, fill_arc_table, lay_out_nodes, parse_sentences
 from spacy_ssvm.trees.probabilities import arc_probabilities
@@ -29,6 +48,7 @@ from spacy_ssvm.trees.probabilities import arc_probabilities
 #: The pruner has few templates: this many hashed rows do.
 PRUNER_BITS = 20
 
+_KIND = "parser model"  # of models that are copied by themselves
 _ARC_ARRAYS: dict[str, type] = {"arc_weights": np.float32, "pruner_weights": np.float32}
 _LABELS = "labels."  # before the names of the arrays of the model of labels
 
@@ -291,22 +311,22 @@ class ParserModel:
 
     # Saving and loading
 
-    def to_disk(self, path: str | Path) -> None:
-        """Save into a folder, which is made where there is none: see ``storage.py``."""
-        storage.save(path, self._header(), self._arrays())
-
-    def from_disk(self, path: str | Path) -> "ParserModel":
-        """Load from a folder. Raises ModelFileError, naming the file, where that fails."""
-        storage.load(path, self._types, self._load)
-        return self
+    @property
+    def types(self) -> storage.Types:
+        """The saved arrays with their types."""
+        return _ARC_ARRAYS | {f"{_LABELS}{name}": dtype for name, dtype in ARRAYS.items()}
 
     def to_bytes(self) -> bytes:
-        """The model as MessagePack."""
-        return storage.to_bytes(self._header(), self._arrays())
+        """The model as bytes."""
+        return storage.to_bytes(_KIND, {"model": self.header()}, self.arrays())
 
     def from_bytes(self, data: bytes) -> "ParserModel":
         """Load what ``to_bytes`` made. Raises ModelFileError where that fails."""
-        storage.from_bytes(data, self._types, self._load)
+
+        def build(parts: storage.Header, arrays: storage.Arrays) -> None:
+            self.become(self.read(parts["model"], arrays))
+
+        storage.from_bytes(data, _KIND, ("model",), self.types, build)
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -318,11 +338,8 @@ class ParserModel:
         }
         return _from_bytes, (settings, self.to_bytes())
 
-    @property
-    def _types(self) -> dict[str, type]:
-        return _ARC_ARRAYS | {f"{_LABELS}{name}": dtype for name, dtype in ARRAYS.items()}
-
-    def _header(self) -> storage.Header:
+    def header(self) -> storage.Header:
+        """What is saved beside the arrays."""
         return {
             "templates": list(map(str, self.templates)),
             "pruner_templates": list(map(str, self.pruner_templates)),
@@ -332,30 +349,80 @@ class ParserModel:
             "labels": self.label_model.header(),
         }
 
-    def _arrays(self) -> storage.Arrays:
+    def arrays(self) -> storage.Arrays:
+        """What is saved, by the names of ``types``."""
         arrays = {f"{_LABELS}{name}": array for name, array in self.label_model.arrays().items()}
         return arrays | {"arc_weights": self.weights, "pruner_weights": self.pruner_weights}
 
-    def _load(self, header: storage.Header, arrays: storage.Arrays) -> None:
-        # Whatever may be missing is read before anything is changed.
-        templates = tuple(map(ArcTemplate.parse, header["templates"]))
-        pruner_templates = tuple(map(ArcTemplate.parse, header["pruner_templates"]))
-        label_templates = tuple(
-            ArcTemplate.parse(text, LABEL_ROLES) for text in header["label_templates"]
-        )
+    def read(self, header: storage.Header, arrays: storage.Arrays) -> "SavedParserModel":
+        """What was saved, once it is known to be safe for kernels; see ``become``.
+
+        Raises ValueError, saying what is wrong, or what ``storage.Build`` names.
+        """
         hash_bits = header["hash_bits"]
-        trace = None if header["trace"] is None else Trace(**header["trace"])
-        labels = LabelModel(())
-        labels.load(header["labels"], {name: arrays[f"{_LABELS}{name}"] for name in ARRAYS})
-        self.hash_bits = hash_bits
-        self.pruner_templates = pruner_templates
-        self.label_templates = label_templates
-        self.define(templates, labels.labels, labels.resources)
-        self.label_model.set_weights(
-            labels.table, labels.weights, labels.template_rows, labels.trace
+        require(type(hash_bits) is int and 8 <= hash_bits <= 28, "hash_bits is not in 8 to 28")
+        _check_weights(arrays["arc_weights"], hash_bits, "arcs")
+        _check_weights(arrays["pruner_weights"], PRUNER_BITS, "the pruner")
+        label_templates = _read_templates(header, "label_templates", LABEL_ROLES)
+        of_labels = {name: arrays[f"{_LABELS}{name}"] for name in ARRAYS}
+        saved = SavedParserModel(
+            _read_templates(header, "templates", ARC_ROLES),
+            _read_templates(header, "pruner_templates", ARC_ROLES[:2]),
+            label_templates,
+            hash_bits,
+            arrays["arc_weights"],
+            arrays["pruner_weights"],
+            read_trace(header["trace"]),
+            read_model(header["labels"], of_labels, as_chain_templates(label_templates)),
         )
+        if saved.labels:
+            everything = (*saved.templates, *saved.pruner_templates, *label_templates)
+            names = {name for template in everything for name in template.attributes}
+            check_resources(names, saved.label_model.resources)
+        return saved
+
+    def become(self, saved: "SavedParserModel") -> None:
+        """Become the model that was saved."""
+        self.hash_bits = saved.hash_bits
+        self.pruner_templates = saved.pruner_templates
+        self.label_templates = saved.label_templates
+        self.define(saved.templates, saved.labels, saved.label_model.resources)
+        self.label_model.become(saved.label_model)
         # Weights are met at random: copied, they lie in large pages of memory.
-        self.set_weights(arrays["arc_weights"].copy(), arrays["pruner_weights"].copy(), trace)
+        self.set_weights(saved.arc_weights.copy(), saved.pruner_weights.copy(), saved.trace)
+
+
+class SavedParserModel(NamedTuple):
+    """What a saved parser's model holds."""
+
+    templates: tuple[ArcTemplate, ...]
+    pruner_templates: tuple[ArcTemplate, ...]
+    label_templates: tuple[ArcTemplate, ...]
+    hash_bits: int
+    arc_weights: Weights
+    pruner_weights: Weights
+    trace: Trace | None
+    label_model: SavedModel
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the labels of arcs."""
+        return self.label_model.labels
+
+
+def _read_templates(
+    header: storage.Header, key: str, roles: Sequence[str]
+) -> tuple[ArcTemplate, ...]:
+    texts = checked_texts(header[key], key)
+    return parse_arc_templates(
+        texts, families={}, roles=roles, is_attribute=is_attribute, attributes=ATTRIBUTES
+    )
+
+
+def _check_weights(weights: Weights, bits: int, what: str) -> None:
+    require(weights.shape == (2**bits + 1,), f"the weights of {what} are not 2**{bits} and one")
+    require(bool(np.all(np.isfinite(weights))), f"weights of {what} are not finite")
+    require(weights[-1] == 0, f"the weight of {what} without a feature is not 0")
 
 
 def _as_nodes(tokens: TokenTable) -> Nodes:

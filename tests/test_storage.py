@@ -1,0 +1,119 @@
+"""Saving while processes are killed, or load what is being saved."""
+
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ScriptRunner, contents
+from saving import KIND, TYPES, save
+
+from spacy_ssvm import storage
+from spacy_ssvm.storage import ModelFileError
+
+Saving = tuple[Path, "subprocess.Popen[str]"]
+
+SAVE = """
+import sys
+from saving import save
+
+number = 0
+while True:
+    number += 1
+    save(sys.argv[1], number % 2)
+    if number == 2:
+        print("saving", flush=True)
+"""
+
+
+def load(path: Path) -> int:
+    """The number of the saved component. All its parts must agree."""
+    found = []
+
+    def build(parts: storage.Header, arrays: storage.Arrays) -> None:
+        found.extend([parts["cfg"]["number"], *parts["model"]])
+        found.extend(int(value) for array in arrays.values() for value in np.unique(array))
+
+    storage.load(path, KIND, ("cfg", "model"), TYPES, build)
+    assert len(set(found)) == 1, found
+    return int(found[0])
+
+
+@pytest.fixture
+def saving(tmp_path: Path, run_script: ScriptRunner) -> Iterator[Saving]:
+    """A folder, and a process that saves into it again and again, 0 and 1 in turn."""
+    process = run_script.start(SAVE, tmp_path / "saved")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "saving\n"
+    yield tmp_path / "saved", process
+    process.kill()
+    process.communicate()
+
+
+def test_a_killed_save_leaves_the_old_component_or_the_new_one(
+    tmp_path: Path, run_script: ScriptRunner
+) -> None:
+    path = tmp_path / "saved"
+    save(path, 0)
+    files = set(contents(path))
+    draw = random.Random(0)
+    for _ in range(8):
+        process = run_script.start(SAVE, path)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(draw.uniform(0, 0.02))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert load(path) in (0, 1)
+    save(path, 0)
+    assert load(path) == 0
+    assert set(contents(path)) == files, "what killed processes have left is gone"
+
+
+def test_loads_while_another_process_saves(saving: Saving) -> None:
+    path, process = saving
+    found = {load(path) for _ in range(300)}
+    assert found == {0, 1}
+    assert process.poll() is None
+
+
+def test_two_processes_save_into_one_folder(saving: Saving, run_script: ScriptRunner) -> None:
+    path, process = saving
+    other = run_script.start(SAVE, path)
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "saving\n"
+        for _ in range(30):
+            load(path)
+        assert process.poll() is other.poll() is None
+    finally:
+        other.kill()
+        other.communicate()
+
+
+def test_lasting_damage_is_reported(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+    (file,) = tmp_path.glob("arrays-*/rows.npy")
+    file.unlink()
+    with pytest.raises(ModelFileError, match=r"rows\.npy: missing, truncated or damaged"):
+        load(tmp_path)
+
+
+def test_a_damaged_array_is_written_anew(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+    (file,) = tmp_path.glob("arrays-*/rows.npy")
+    file.write_bytes(b"")
+    save(tmp_path, 1)
+    assert load(tmp_path) == 1
+
+
+def test_arrays_that_are_there_are_not_written_again(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+    (file,) = tmp_path.glob("arrays-*/rows.npy")
+    written = file.stat().st_mtime_ns
+    save(tmp_path, 1)
+    assert file.stat().st_mtime_ns == written
