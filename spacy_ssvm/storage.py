@@ -29,6 +29,8 @@ Header = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 Types = Mapping[str, type]
 
+NO_ARRAYS: Types = {}
+
 #: Makes a component of its saved parts and arrays. Raises ValueError, saying what is wrong, or
 #: LookupError, TypeError, AttributeError or ArithmeticError where the parts are malformed; the
 #: component is then left as it was.
@@ -100,8 +102,19 @@ def to_bytes(kind: str, parts: Header, arrays: Arrays) -> bytes:
     return _MAGIC + _checksum_bytes(packed) + packed
 
 
-def from_bytes(data: bytes, kind: str, parts: Collection[str], types: Types, build: Build) -> None:
-    """Load what ``to_bytes`` made; see ``load``. Raises ModelFileError where that fails."""
+def from_bytes(
+    data: bytes,
+    kind: str,
+    parts: Collection[str],
+    types: Types,
+    build: Build,
+    *,
+    optional: Types = NO_ARRAYS,
+) -> None:
+    """Load what ``to_bytes`` made; see ``load``. Raises ModelFileError where that fails.
+
+    optional: further arrays with their types, to be loaded where they were saved.
+    """
     source = f"the bytes of '{kind}'"
     start = len(_MAGIC) + _CHECKSUM_BYTES
     packed = data[start:]
@@ -111,6 +124,7 @@ def from_bytes(data: bytes, kind: str, parts: Collection[str], types: Types, bui
         raise ModelFileError(f"{source}: damaged or truncated, the checksum does not match")
     message = srsly.msgpack_loads(packed)
     header, raw = message["header"], message["arrays"]
+    types = {**types, **{name: optional[name] for name in optional if name in header["arrays"]}}
     _check_header(header, kind, parts, types, source)
     arrays = {}
     for name, dtype in types.items():

@@ -5,6 +5,7 @@ A new component joins the tests of ``test_component.py`` as one more entry of CO
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -513,6 +514,15 @@ def environment(**changes: str | None) -> dict[str, str]:
     paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **changes}
     return {name: value for name, value in variables.items() if value is not None}
+
+
+def bound_by_permissions() -> list[str]:
+    """What to put in front of a command so that permissions bind it, even where it is root's."""
+    if os.geteuid() != 0:
+        return []
+    if shutil.which("setpriv") is None:
+        pytest.skip("root may write everywhere, and there is no setpriv to take that right away")
+    return ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"]
 
 
 class ScriptRunner:

@@ -1,17 +1,21 @@
 """What the package costs those who have it installed, and where it can run."""
 
 import json
-import os
 import shutil
 import stat
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import TAGGER, TESTS, ScriptRunner, compiled_only, contents
+from conftest import (
+    TAGGER,
+    TESTS,
+    ScriptRunner,
+    bound_by_permissions,
+    compiled_only,
+    contents,
+)
 
 import spacy_ssvm
 
@@ -84,21 +88,6 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def unprivileged(folder: Path) -> list[str]:
-    """What to put in front of a command so that permissions bind it."""
-    if os.geteuid() != 0:
-        return []
-    setpriv = shutil.which("setpriv")
-    if setpriv is None:
-        pytest.skip("root may write everywhere, and there is no setpriv to become another user")
-    command = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups"]
-    probe = f"import os, spacy; os.listdir({str(folder)!r})"
-    try_it = [*command, sys.executable, "-c", probe]
-    if subprocess.run(try_it, capture_output=True, check=False).returncode != 0:
-        pytest.skip("root may write everywhere, and another user cannot run this Python")
-    return command
-
-
 def test_runs_from_a_read_only_folder_without_a_home(open_folder: Path) -> None:
     site = open_folder / "site"
     package = Path(spacy_ssvm.__file__).parent
@@ -111,12 +100,11 @@ def test_runs_from_a_read_only_folder_without_a_home(open_folder: Path) -> None:
     scripts = open_folder / "scripts"
     scripts.mkdir(mode=0o755)
 
-    command = unprivileged(open_folder)
     output = ScriptRunner(scripts)(
         TRAIN,
-        command=command,
+        command=bound_by_permissions(),
         PYTHONPATH=str(site),
-        HOME=None if command else str(site),  # the other user has none in /etc/passwd either
+        HOME=None,
         XDG_CACHE_HOME=None,
         NUMBA_CACHE_DIR=None,
     )

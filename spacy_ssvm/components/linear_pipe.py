@@ -478,7 +478,6 @@ class LinearPipe(TrainablePipe):
         """The component as bytes. exclude: 'cfg', 'vocab' or 'model'."""
         parts, arrays = self._saved(exclude)
         if "vocab" not in exclude:
-            parts["vocab"] = {}
             arrays["vocab"] = np.frombuffer(self.vocab.to_bytes(exclude=exclude), dtype=np.uint8)
         return storage.to_bytes(self.kind, parts, arrays)
 
@@ -487,17 +486,14 @@ class LinearPipe(TrainablePipe):
 
         Raises ModelFileError where that fails; the component then stays as it was.
         """
-        parts, types = self._wanted(exclude)
-        if "vocab" not in exclude:
-            parts.append("vocab")
-            types |= {"vocab": np.uint8}
+        optional = {} if "vocab" in exclude else {"vocab": np.uint8}
 
         def build(saved: storage.Header, arrays: storage.Arrays) -> None:
             self._become(saved, arrays, exclude)
-            if "vocab" not in exclude:
+            if "vocab" in arrays:
                 self.vocab.from_bytes(arrays["vocab"].tobytes(), exclude=exclude)
 
-        storage.from_bytes(bytes_data, self.kind, parts, types, build)
+        storage.from_bytes(bytes_data, self.kind, *self._wanted(exclude), build, optional=optional)
         return self._loaded()
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
@@ -518,7 +514,7 @@ class LinearPipe(TrainablePipe):
         storage.load(
             path, self.kind, *self._wanted(exclude), partial(self._become, exclude=exclude)
         )
-        if "vocab" not in exclude:
+        if "vocab" not in exclude and (Path(path) / "vocab").exists():
             self.vocab.from_disk(Path(path) / "vocab", exclude=exclude)
         return self._loaded()
 

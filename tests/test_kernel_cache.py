@@ -1,0 +1,216 @@
+"""Compiled kernels are found again wherever they can be read, and never when they are stale."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import bound_by_permissions, compiled_only, environment
+
+from spacy_ssvm import _kernel_cache
+from spacy_ssvm._kernel_cache import PACKAGE
+
+pytestmark = compiled_only
+
+KERNELS = """
+from spacy_ssvm._jit import kernel
+
+@kernel
+def add(a, b):
+    return a + b
+"""
+
+CALL = """
+import json, kernels
+result = kernels.add(1, 2)
+stats = kernels.add.stats
+print(json.dumps([result, sum(stats.cache_hits.values()), sum(stats.cache_misses.values())]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a module of kernels."""
+    (tmp_path / "kernels.py").write_text(KERNELS, encoding="utf8")
+    yield tmp_path
+    for own in own_folders():
+        shutil.rmtree(own)
+
+
+def own_folders() -> list[Path]:
+    """What tests have left in the package's own cache."""
+    return list((PACKAGE / "__pycache__" / "kernels").glob("kernels-*"))
+
+
+def call(
+    folder: Path, *, command: Iterable[str] = (), **changes: str | None
+) -> tuple[list[int], str]:
+    """Call the kernel in a process; its result, hits and misses, and what it logged."""
+    changes = {"NUMBA_CACHE_DIR": str(folder / "cache"), **changes}
+    process = subprocess.run(
+        [*command, sys.executable, "-c", CALL],
+        env=environment(**changes),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout), process.stderr
+
+
+def cached_files(folder: Path) -> list[Path]:
+    return sorted(path for path in (folder / "cache").rglob("*") if path.is_file())
+
+
+def make_read_only(folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+
+def test_the_first_process_compiles_and_says_so_and_the_second_does_not(folder: Path) -> None:
+    result, log = call(folder)
+    assert result == [3, 0, 1]
+    assert "compiling kernels for their first use" in log
+    assert str(folder / "cache") in log
+    assert "python -m spacy ssvm warmup" in log
+    assert call(folder) == ([3, 1, 0], "")
+
+
+def test_a_cache_that_can_only_be_read_is_read(folder: Path) -> None:
+    call(folder)
+    files = cached_files(folder)
+    make_read_only(folder / "cache")
+    assert call(folder, command=bound_by_permissions()) == ([3, 1, 0], "")
+    assert cached_files(folder) == files
+
+
+def test_without_a_folder_to_write_kernels_are_compiled(folder: Path) -> None:
+    (folder / "cache").touch()  # no folder can be made of it
+    own = PACKAGE / "__pycache__" / "kernels"
+    own.mkdir(parents=True, exist_ok=True)
+    mode = own.stat().st_mode
+    try:
+        own.chmod(0o555)
+        result, log = call(folder, command=bound_by_permissions())
+    finally:
+        own.chmod(mode)
+    assert result == [3, 0, 1]
+    assert "set NUMBA_CACHE_DIR to one that can" in log
+
+
+@pytest.mark.parametrize("size", [0, 1, 0.5, 0.99])
+def test_truncated_files_are_written_again(folder: Path, size: float) -> None:
+    call(folder)
+    for file in cached_files(folder):
+        data = file.read_bytes()
+        file.write_bytes(data[: int(size if size in (0, 1) else size * len(data))])
+    assert call(folder)[0] == [3, 0, 1]
+    assert call(folder)[0] == [3, 1, 0]
+
+
+def test_files_of_other_programs_are_written_again(folder: Path) -> None:
+    call(folder)
+    for file in cached_files(folder):
+        file.write_bytes(b"(lp0\nno pickle at all")
+    assert call(folder)[0] == [3, 0, 1]
+    assert call(folder)[0] == [3, 1, 0]
+
+
+def test_what_the_package_holds_is_copied_into_the_folder_that_is_set(folder: Path) -> None:
+    home = str(folder / "home")
+    result, _ = call(folder, NUMBA_CACHE_DIR=None, HOME=home, XDG_CACHE_HOME=None)
+    assert result == [3, 0, 1]
+    assert own_folders(), "the package's folder comes before the user's"
+    assert call(folder)[0] == [3, 1, 0]
+    for own in own_folders():
+        shutil.rmtree(own)
+    assert call(folder)[0] == [3, 1, 0]
+
+
+def test_a_change_of_the_source_is_noticed_and_old_kernels_go(folder: Path) -> None:
+    call(folder)
+    (old,) = (folder / "cache" / "spacy_ssvm").iterdir()
+    long_ago = time.time() - 40 * 24 * 3600
+    os.utime(old, (long_ago, long_ago))
+    (folder / "kernels.py").write_text(KERNELS.replace("a + b", "a - b"), encoding="utf8")
+    assert call(folder)[0] == [-1, 0, 1]
+    (new,) = (folder / "cache" / "spacy_ssvm").iterdir()
+    assert new != old
+    (folder / "kernels.py").write_text(KERNELS, encoding="utf8")
+    assert call(folder)[0] == [3, 0, 1]
+    assert new.exists(), "another installation may use what is younger"
+
+
+def test_kernels_with_bounds_checks_are_kept_apart(folder: Path) -> None:
+    assert call(folder)[0] == [3, 0, 1]
+    assert call(folder, NUMBA_BOUNDSCHECK="1")[0] == [3, 0, 1]
+    assert call(folder, NUMBA_BOUNDSCHECK="1")[0] == [3, 1, 0]
+    assert call(folder)[0] == [3, 1, 0]
+
+
+@pytest.fixture
+def digest(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The digest of a module of a copy of the package, which is the fixture's folder."""
+    with tempfile.TemporaryDirectory() as name:
+        copy = Path(name) / PACKAGE.name
+        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        monkeypatch.setattr(_kernel_cache, "PACKAGE", copy)
+
+        def of_module(module: str) -> str:
+            _kernel_cache._sources_digest.cache_clear()
+            _kernel_cache._imported_files.cache_clear()
+            return _kernel_cache._sources_digest(copy / module)
+
+        of_module.folder = copy  # type: ignore[attr-defined]
+        yield of_module
+    _kernel_cache._sources_digest.cache_clear()
+    _kernel_cache._imported_files.cache_clear()
+
+
+def test_an_edit_concerns_the_kernels_that_depend_on_it(digest: Any) -> None:
+    modules = ["decoders/chain.py", "chains/oracle.py", "model.py", "decoders/tree.py"]
+    before = [digest(module) for module in modules]
+    for edited, changes in [
+        ("cli.py", [False] * 4),
+        ("components/tagger.py", [False] * 4),
+        ("decoders/tree.py", [False, False, False, True]),
+        ("decoders/chain.py", [True, True, True, False]),
+        ("_jit.py", [True] * 4),
+    ]:
+        file = digest.folder / edited
+        source = file.read_text(encoding="utf8")
+        file.write_text(f"{source}\n# edited\n", encoding="utf8")
+        found = [digest(module) for module in modules]
+        assert [a != b for a, b in zip(before, found, strict=True)] == changes, edited
+        file.write_text(source, encoding="utf8")
+    assert [digest(module) for module in modules] == before
+
+
+def test_a_digest_covers_all_that_a_module_has_imported(digest: Any) -> None:
+    """Whatever the form of the import: seen from a process that runs it."""
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import sys, spacy_ssvm.trees.lazy; print(*sys.modules, sep='\\n')"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    found, waiting = set(), [digest.folder / "trees/lazy.py"]
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found.add(file)
+            waiting += _kernel_cache._imported_files(file)
+    names = {file.relative_to(digest.folder.parent).with_suffix("") for file in found}
+    covered = {".".join(name.parts) for name in names}
+    packages = {"spacy_ssvm", *(f"spacy_ssvm.{path.name}" for path in PACKAGE.iterdir())}
+    imported = {name for name in loaded if name.startswith("spacy_ssvm.")} - packages
+    assert imported - covered <= {"spacy_ssvm._kernel_cache"}
+    assert len(imported) > 10
