@@ -40,3 +40,13 @@ def test_configs_set_what_factories_set(path, name, block):
     ours, theirs = resolved({k: given[k] for k in defaults}), resolved(dict(defaults))
     different = {k for k in defaults if ours[k] != theirs[k] and k != "scorer"}
     assert different == CHOSEN.get((path.stem, name), set())
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=[path.stem for path in CONFIGS])
+def test_each_epoch_is_evaluated(path):
+    """``patience`` ends a training only after models that were scored; so the last one is."""
+    training = load_config(path, interpolate=True)["training"]
+    assert training["batcher"]["size"] >= 10**9, "a step is an epoch"
+    assert training["eval_frequency"] == 1
+    assert 1 < training["patience"] < training["max_epochs"]
+    assert training["max_steps"] == 0

@@ -113,6 +113,33 @@ class TagsOfNewDocs(Memory):
         return doc
 
 
+@Language.factory("counter", default_config={"scores": [0.5]})
+class Counter(Memory):
+    """Counts its updates, and lemmatizes by their number.
+
+    scores: what it scores on any corpus after one update, after two, ...; the last from there on.
+    """
+
+    def __init__(self, nlp: Language, name: str, scores: list[float]) -> None:
+        super().__init__(nlp, name)
+        self.scores = scores
+
+    def update(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, float]:
+        self.texts.append("update")
+        return {}
+
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Any) -> None:
+        pass
+
+    def __call__(self, doc: Doc) -> Doc:
+        for token in doc:
+            token.lemma_ = str(len(self.texts))
+        return doc
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, float]:
+        return {"lemma_acc": self.scores[min(len(self.texts), len(self.scores)) - 1]}
+
+
 def read(file: Path) -> list[Doc]:
     return list(DocBin().from_disk(file).get_docs(spacy.blank("en").vocab))
 
@@ -260,6 +287,54 @@ def test_a_second_round_without_the_first_knows_nothing(corpus: Path) -> None:
     assert errors(docs, read(corpus)) > 0.5 * sum(map(len, docs))
 
 
+# How long models learn
+
+
+def updates_of(corpus: Path, scores: list[float], **training: int) -> set[str]:
+    """How often the models that annotate were updated."""
+    overrides = {f"training.{key}": value for key, value in training.items()}
+    config = config_of(corpus, **overrides)
+    config["nlp"]["pipeline"] = ["counter"]
+    config["components"] = {"counter": {"factory": "counter", "scores": scores}}
+    config["initialize"] = {}
+    config["training"]["score_weights"] = {"lemma_acc": 1.0}
+    return {token.lemma_ for doc in jackknifed(config, folds=2) for token in doc}
+
+
+RISING = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+
+
+@pytest.mark.parametrize(("scores", "training", "updates"), [
+    (RISING, {"max_epochs": 5, "eval_frequency": 5, "patience": 5}, 5),
+    (RISING, {"max_epochs": 6, "eval_frequency": 4, "patience": 3}, 6),
+    (RISING, {"max_epochs": 6, "eval_frequency": 2, "patience": 2}, 6),
+    (RISING, {"max_epochs": 0, "max_steps": 3, "eval_frequency": 2, "patience": 1}, 4),
+    (RISING, {"max_epochs": -1, "max_steps": 3, "eval_frequency": 9}, 4),
+    ([0.5], {"max_epochs": 3, "eval_frequency": 9}, 3),
+    ([0.5, 0.4], {"max_epochs": 3, "eval_frequency": 9}, 1),
+    ([0.5, 0.4, 0.9, 0.3], {"max_epochs": 5, "eval_frequency": 2}, 3),
+    ([0.5, 0.4, 0.3, 0.9], {"max_epochs": 9, "eval_frequency": 1, "patience": 2}, 1),
+    ([0.5, 0.4, 0.3, 0.9], {"max_epochs": 0, "eval_frequency": 1, "patience": 3}, 7),
+])  # fmt: skip
+def test_the_best_model_annotates_and_the_last_is_evaluated(
+    corpus: Path, scores: list[float], training: dict[str, int], updates: int
+) -> None:
+    assert updates_of(corpus, scores, **training) == {str(updates)}
+
+
+def test_the_last_model_of_small_batches_is_evaluated(corpus: Path) -> None:
+    """Each fold learns from 10 or 11 Docs, in batches of 4: in 3 steps an epoch."""
+    sizes = {"max_epochs": 2, "eval_frequency": 5, "patience": 1, "batcher.size": 4}
+    assert updates_of(corpus, [*RISING, 0.7], **sizes) == {"6"}
+
+
+def test_no_batches(corpus: Path) -> None:
+    batcher = {"@batchers": "spacy.batch_by_words.v1", "size": 1, "tolerance": 0.0}
+    config = config_of(corpus, **{"training.batcher": {**batcher, "discard_oversize": True}})
+    with pytest.raises(ValueError, match=r"training\.batcher\] has made no batches"):
+        jackknifed(config, folds=2, components=["memory"])
+
+
 # The command
 
 
@@ -311,6 +386,15 @@ def test_command(corpus: Path, tmp_path: Path) -> None:
     ({}, {"folds": 1}, "two folds at least"),
     ({}, {"folds": 22}, "has 21 Docs for 22 folds"),
     ({}, {"components": ["parser"]}, "no component 'parser' among memory, tagger"),
+    ({"training.max_epochs": 0, "training.max_steps": 0}, {}, r"training does not end.*= 0, .*= 1"),
+    (
+        {"training.max_epochs": -1, "training.max_steps": 0, "training.patience": 5,
+         "training.eval_frequency": 6},
+        {}, "does not end.*patience = 5, eval_frequency = 6",
+    ),
+    ({"training.eval_frequency": 0}, {}, "an eval_frequency above 0"),
+    ({"training.max_steps": -1}, {}, "max_steps of at least 0"),
+    ({"training.patience": "long"}, {}, "patience\tInput should be a valid integer"),
 ])  # fmt: skip
 def test_what_makes_no_sense(
     corpus: Path, overrides: dict[str, Any], settings: dict[str, Any], message: str

@@ -13,12 +13,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from spacy import util
-from spacy.language import Language
+from spacy.language import DEFAULT_CONFIG, Language
+from spacy.schemas import ConfigSchemaTraining
 from spacy.scorer import Scorer
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
-from spacy.training.loop import DIR_MODEL_BEST, train
+from spacy.training.loop import (
+    DIR_MODEL_BEST,
+    DIR_MODEL_LAST,
+    create_evaluation_callback,
+    train,
+)
+from spacy.util import registry, resolve_dot_names
 from spacy.vocab import Vocab
 from thinc.api import Config
 
@@ -45,7 +52,7 @@ class Jackknife:
     ``gold`` holds the Docs, but for empty ones; ``found`` and ``found_in_dev`` hold the annotated
     Docs of both corpora once all folds have run, the latter by the model of the first fold.
     Raises ValueError where the config has no such components, or no corpus that can be dealt out,
-    and for too many folds.
+    where training would not end, and for too many folds.
     """
 
     def __init__(
@@ -61,6 +68,7 @@ class Jackknife:
         self.before = before
         if components:
             keep_components(self.config, components)
+        self._use_all_of_training()
         reader = self._reader("train_corpus")
         self._by_sentence = bool(reader.get("gold_preproc"))
         if reader.get("annotated_path"):
@@ -93,6 +101,29 @@ class Jackknife:
             )
         return dict(block)
 
+    def _use_all_of_training(self) -> None:
+        """Turn off a ``patience`` that ends training before its second evaluation.
+
+        spaCy evaluates at each step that ``eval_frequency`` divides, the first included, and stops
+        ``patience`` steps after the best of these. Raises ValueError where nothing else ends it.
+        """
+        filled = Config(DEFAULT_CONFIG).merge(self.config).interpolate()["training"]
+        training = registry.resolve(filled, schema=ConfigSchemaTraining)
+        frequency, patience = training["eval_frequency"], training["patience"]
+        if frequency < 1 or training["max_steps"] < 0:
+            raise ValueError(
+                "[training] needs an eval_frequency above 0, and max_steps of at least 0"
+            )
+        if patience >= frequency:
+            return
+        if training["max_epochs"] < 1 and training["max_steps"] == 0:
+            raise ValueError(
+                f"training does not end: set max_epochs or max_steps in [training], or a patience "
+                f"of at least eval_frequency steps. They are: patience = {patience}, "
+                f"eval_frequency = {frequency}"
+            )
+        self.config["training"]["patience"] = 0
+
     def run(self) -> Iterator[Fold]:
         """Train and annotate, fold by fold."""
         by_sentence = self._by_sentence
@@ -114,7 +145,10 @@ class Jackknife:
             yield Fold(number, docs, {name: scores[name] for name in judged})
 
     def _train(self, number: int, folder: Path) -> Language:
-        """The best pipeline of ``spacy train`` on all Docs but those of a fold."""
+        """The best pipeline of ``spacy train`` on all Docs but those of a fold.
+
+        The one after the last step counts among those evaluated, whatever ``eval_frequency`` is.
+        """
         config = self.config.copy()
         others = [i for i in range(len(self.gold)) if i % self.folds != number]
         file = folder / "folds.spacy"
@@ -136,7 +170,19 @@ class Jackknife:
                     reader["annotated_path"] = str(annotated)
                     reader["annotations"] = list(annotations_of(its_found))
         train(init_nlp(config), folder, stdout=io.StringIO(), stderr=io.StringIO())
-        return util.load_model(folder / DIR_MODEL_BEST)
+        if not (folder / DIR_MODEL_BEST).exists():
+            raise ValueError("the batcher of [training.batcher] has made no batches to learn from")
+        best, last = (util.load_model(folder / name) for name in (DIR_MODEL_BEST, DIR_MODEL_LAST))
+        return last if _score_on_dev(last) >= _score_on_dev(best) else best
+
+
+def _score_on_dev(nlp: Language) -> float:
+    """What ``spacy train`` judges a pipeline by."""
+    config = nlp.config.interpolate()
+    settings = config["training"]
+    (corpus,) = resolve_dot_names(config, [settings["dev_corpus"]])
+    score, _ = create_evaluation_callback(nlp, corpus, settings["score_weights"])()
+    return score
 
 
 def annotate(
