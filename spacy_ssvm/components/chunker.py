@@ -8,6 +8,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
 from spacy_ssvm.components.spans import GoldSpans, ScoredSpans, SpanPipe
+from spacy_ssvm.messages import shorten
 from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT
 
 
@@ -36,10 +37,10 @@ class Chunker(SpanPipe):
         for one, other in pairwise(gold):
             if other.start < one.end:
                 raise ValueError(
-                    f"{self.name}: the spans '{one.text}' ({one.label_}, tokens {one.start} to "
-                    f"{one.end}) and '{other.text}' ({other.label_}, tokens {other.start} to "
-                    f"{other.end}) overlap in '{reference.text[:60]}': a label sequence cannot "
-                    "express both"
+                    f"{self.name}: the spans '{shorten(one.text)}' ({one.label_}, tokens "
+                    f"{one.start} to {one.end}) and '{shorten(other.text)}' ({other.label_}, "
+                    f"tokens {other.start} to {other.end}) overlap in "
+                    f"'{shorten(reference.text)}': a label sequence cannot express both"
                 )
         places[:] = OUT
         misaligned = 0

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
+from spacy_ssvm.messages import shorten
 from spacy_ssvm.schemes import SCHEMES
 
 
@@ -36,7 +37,7 @@ def read_sentences(path: Path, *, encoding: str = "utf8") -> Iterator[list[Token
                     sentence = []
                 elif not _is_comment(line):
                     sentence.append(Token(number, columns))
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, LookupError, UnicodeError) as error:
         raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
     if sentence:
         yield sentence
@@ -85,7 +86,7 @@ def _column(path: Path, token: Token, column: int, name: str) -> str:
     if not value:
         raise ValueError(
             f"{path}, line {token.number}: there is no column {column} for the {name}, but "
-            f"{len(token.columns)}: {' '.join(token.columns)[:60]!r}"
+            f"{len(token.columns)}: {shorten(' '.join(token.columns))!r}"
         )
     return value
 
@@ -98,8 +99,8 @@ def _spans(path: Path, sentence: list[Token], column: int) -> Iterator[tuple[int
         letter, _, kind = value.partition("-")
         if value != "O" and (letter not in (*SCHEMES["biluo"], "E", "S") or not kind):
             raise ValueError(
-                f"{path}, line {token.number}: {value!r} is no tag of a span: expected O or "
-                "B-, I-, L-, U- (or E-, S-) with a label"
+                f"{path}, line {token.number}: {shorten(value)!r} is no tag of a span: expected O "
+                "or B-, I-, L-, U- (or E-, S-) with a label"
             )
         if label and (value == "O" or letter in "BUS" or kind != label):
             yield start, i, label

@@ -13,6 +13,7 @@ from spacy.training import Example
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.components.linear_pipe import LinearPipe, reference_columns
 from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.messages import shorten
 from spacy_ssvm.model import TemplateShare, in_place
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selector
@@ -93,8 +94,8 @@ class DependencyParser(LinearPipe):
             elif label:
                 raise ValueError(
                     f"{self.name}: the label '{label}' of token {i} "
-                    f"('{example.predicted[i].text}') was not among the labels at initialize. "
-                    "Initialize on the whole corpus, or list all labels in "
+                    f"('{shorten(example.predicted[i].text)}') was not among the labels at "
+                    "initialize. Initialize on the whole corpus, or list all labels in "
                     f"[initialize.components.{self.name}.labels]"
                 )
         return tree

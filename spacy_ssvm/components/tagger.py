@@ -14,6 +14,7 @@ from spacy.training import Example
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.components.linear_pipe import Given, reference_columns
 from spacy_ssvm.components.tokens import TokenPipe
+from spacy_ssvm.messages import shorten
 from spacy_ssvm.model import in_place
 
 ATTRIBUTES = {"TAG": TAG, "POS": POS}
@@ -82,10 +83,9 @@ class Tagger(TokenPipe):
 
     def _refuse(self, example: Example, i: int, value: int) -> None:
         token = example.predicted[i]
-        text = example.predicted.text
         raise ValueError(
             f"{self.name}: the label '{example.reference.vocab.strings[value]}' of token {i} "
-            f"('{token.text}') in '{text if len(text) <= 60 else text[:57] + '...'}' was not "
+            f"('{shorten(token.text)}') in '{shorten(example.predicted.text)}' was not "
             "among the labels at initialize. Initialize on the whole corpus, or list all labels "
             f"in [initialize.components.{self.name}.labels]"
         )

@@ -41,6 +41,7 @@ from spacy_ssvm.features.extraction import (
 )
 from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateError, as_fine
 from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.messages import shorten
 
 HEAD, DEPENDENT, SIBLING, BETWEEN = "head", "dependent", "sibling", "between"
 DIRECTION, DISTANCE = "direction", "distance"
@@ -76,8 +77,8 @@ class ArcTemplate:
                 place = piece
             elif match is None or match[1] not in (*roles, BETWEEN):
                 raise TemplateError(
-                    f"cannot read '{piece}'. A part is written role.attribute[offset] (roles: "
-                    f"{', '.join(roles)}), between.attribute, direction or distance"
+                    f"cannot read '{shorten(piece)}'. A part is written role.attribute[offset] "
+                    f"(roles: {', '.join(roles)}), between.attribute, direction or distance"
                 )
             elif match[1] == BETWEEN:
                 if between is not None or match[3] is not None:
@@ -148,13 +149,14 @@ def parse_arc_templates(
                 template = ArcTemplate.parse(text, roles)
             except TemplateError as error:
                 raise TemplateError(
-                    f"template '{item}': {error}. Families: {', '.join(families)}"
+                    f"template '{shorten(item)}': {error}. Families: {', '.join(families)}"
                 ) from None
             for name in template.attributes:
                 if not is_attribute(name):
                     raise TemplateError(
-                        f"template '{item}': there is no attribute '{name}'. Attributes: "
-                        f"{', '.join(attributes)}; any spaCy token attribute in lower case"
+                        f"template '{shorten(item)}': there is no attribute '{shorten(name)}'. "
+                        f"Attributes: {', '.join(attributes)}; any spaCy token attribute in lower "
+                        "case"
                     )
             templates[template] = None
     if not templates:

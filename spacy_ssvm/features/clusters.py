@@ -13,6 +13,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Keys
 from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.messages import shorten
 
 #: The lengths of the prefixes that templates can name: cluster4, cluster6, ...
 CLUSTER_LENGTHS = (4, 6, 10, 20)
@@ -75,7 +76,7 @@ def _entries(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, int]]:
         if not rest or not rest[0] or not bits or set(bits) - {"0", "1"}:
             raise ValueError(
                 f"{path}, line {number}: expected a bit string, a tab and a word, found "
-                f"{line.rstrip()!r}"
+                f"{shorten(line.rstrip())!r}"
             )
         if len(bits) > _LONGEST:
             raise ValueError(

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spacy_ssvm._jit import Flags
+from spacy_ssvm.messages import shorten
 
 #: The largest distance of a part from the current token.
 MAX_OFFSET = 16
@@ -201,9 +202,9 @@ class Template:
             match = _PART.fullmatch(piece.strip())
             if match is None:
                 raise TemplateError(
-                    f"cannot read '{piece.strip()}'. A template is written attribute[offset], or "
-                    "several joined by '+', such as lower[-1]+lower[0]. Families: "
-                    f"{', '.join(PRESETS)}, ngrams(attribute, n, window)"
+                    f"cannot read '{shorten(piece.strip())}'. A template is written "
+                    "attribute[offset], or several joined by '+', such as lower[-1]+lower[0]. "
+                    f"Families: {', '.join(PRESETS)}, ngrams(attribute, n, window)"
                 )
             part = Part(int(match[2]), match[1])
             if abs(part.offset) > MAX_OFFSET:
@@ -231,14 +232,14 @@ def parse_templates(
             try:
                 template = Template.parse(text)
             except TemplateError as error:
-                raise TemplateError(f"template '{item}': {error}") from None
+                raise TemplateError(f"template '{shorten(item)}': {error}") from None
             for part in template.parts:
                 if not is_attribute(part.attribute):
                     raise TemplateError(
-                        f"template '{item}': there is no attribute '{part.attribute}'. "
-                        f"Attributes: {', '.join(attributes)}; any spaCy token attribute in "
-                        "lower case (tag, pos, lemma, ent_type, like_num, ...); _.name for an "
-                        "extension attribute"
+                        f"template '{shorten(item)}': there is no attribute "
+                        f"'{shorten(part.attribute)}'. Attributes: {', '.join(attributes)}; any "
+                        "spaCy token attribute in lower case (tag, pos, lemma, ent_type, like_num, "
+                        "...); _.name for an extension attribute"
                     )
             templates[template] = None
     if not templates:
@@ -255,7 +256,7 @@ def _expand(item: str) -> Iterable[str]:
         attribute, n, window = match[1], int(match[2]), int(match[3])
         if not 1 <= n <= 2 * window + 1:
             raise TemplateError(
-                f"template '{item}': n is {n}, but a window of {window} holds runs of "
+                f"template '{shorten(item)}': n is {n}, but a window of {window} holds runs of "
                 f"1 to {2 * window + 1} tokens"
             )
         for length in range(1, n + 1):

@@ -12,6 +12,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.features.arcs import compile_arc_templates
+from spacy_ssvm.messages import shorten
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Run, Solver
@@ -193,11 +194,10 @@ def find_gold_flaw(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]
         places = nodes.tokens.positions[[words + m for m in members]]
         d = int(np.searchsorted(nodes.tokens.doc_starts, places[0], side="right")) - 1
         tokens = [int(place - nodes.tokens.doc_starts[d]) for place in places]
-        named = ", ".join(f"{i} '{batch[d][i].text}'" for i in tokens)
-        text = batch[d].text
+        named = ", ".join(f"{i} '{shorten(batch[d][i].text)}'" for i in tokens)
         return (
             f"the gold heads of a sentence are no tree: {what} (tokens {named}) in "
-            f"'{text if len(text) <= 60 else text[:57] + '...'}'"
+            f"'{shorten(batch[d].text)}'"
         )
     return None
 
