@@ -1,13 +1,14 @@
 """The folder of what is learned again and again: its config, and rows as JSON lines."""
 
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import srsly
 from spacy import util
 from thinc.api import Config
+
+from spacy_ssvm.components.files import replacing
 
 AnyRow = TypeVar("AnyRow", bound=NamedTuple)
 
@@ -17,31 +18,46 @@ class Record(Generic[AnyRow]):
 
     file: of the rows; ``config.cfg`` beside it holds all that they depend on.
     make_row: a row from its fields.
-    Raises ValueError where there are rows already, and they are not to be resumed, or depend on
-    something else.
+    A last line that was not written to its end, by a process that was stopped, is dropped. Raises
+    ValueError where there are rows already, and they are not to be resumed, depend on something
+    else, or are damaged.
     """
 
     def __init__(
         self, file: Path, config: Config, make_row: Callable[..., AnyRow], *, resume: bool = False
     ) -> None:
         self.file = file
-        settings = file.with_name("config.cfg")
-        if file.exists() and not resume:
-            raise ValueError(f"{file} exists: give --resume to go on, or another folder")
-        if file.exists() and util.load_config(settings).to_str() != config.to_str():
-            raise ValueError(f"{file.parent} was made with other settings: see {settings}")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        config.to_disk(settings)
         self.rows: list[AnyRow] = []
-        if file.exists():
-            self.rows = [make_row(**line) for line in srsly.read_jsonl(file, skip=True)]
+        settings = file.with_name("config.cfg")
+        if not file.exists():
+            with replacing(settings) as beside:
+                config.to_disk(beside)
+            return
+        if not resume:
+            raise ValueError(f"{file} exists: give --resume to go on, or another folder")
+        if util.load_config(settings).to_str() != config.to_str():
+            raise ValueError(f"{file.parent} was made with other settings: see {settings}")
+        self.keep(self._read(make_row))
+
+    def _read(self, make_row: Callable[..., AnyRow]) -> list[AnyRow]:
+        *lines, _ = self.file.read_bytes().split(b"\n")  # what follows the last line break is torn
+        rows = []
+        for number, line in enumerate(lines, start=1):
+            try:
+                fields: Any = srsly.json_loads(line)
+                rows.append(make_row(**fields))
+            except (ValueError, TypeError) as error:
+                raise ValueError(
+                    f"{self.file}, line {number}, is damaged: remove the line, or choose another "
+                    "folder"
+                ) from error
+        return rows
 
     def keep(self, rows: Iterable[AnyRow]) -> None:
         """Write these rows in place of those that are there."""
         self.rows = list(rows)
-        beside = self.file.with_name(f".{self.file.name}.writing")
-        srsly.write_jsonl(beside, [row._asdict() for row in self.rows])
-        os.replace(beside, self.file)
+        with replacing(self.file) as beside:
+            srsly.write_jsonl(beside, [row._asdict() for row in self.rows])
 
     def add(self, row: AnyRow) -> None:
         """Write one more row."""
