@@ -3,11 +3,16 @@
 spaCy imports this file at each of its commands: heavy imports are inside the functions.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from click import ClickException
 from spacy.cli._util import app, import_code, parse_config_overrides
+from thinc.config import Config, ConfigValidationError
+from wasabi import msg
 
 ssvm = typer.Typer(
     name="ssvm",
@@ -20,6 +25,37 @@ app.add_typer(ssvm)
 @ssvm.callback()
 def main() -> None:
     """Linear structured prediction: prepare and inspect spacy_ssvm pipelines."""
+
+
+@contextmanager
+def _show_errors(title: str) -> Iterator[None]:
+    """End the command with a message instead of a traceback when its input is at fault."""
+    try:
+        yield
+        return
+    except ConfigValidationError as error:
+        reason = error.from_error(error, show_config=False).text.strip()
+    except ClickException as error:
+        reason = error.format_message()
+    except (OSError, ValueError) as error:
+        reason = str(error)
+    msg.fail(title, reason, exits=1)
+
+
+def _load_config(file: Path, context: typer.Context, code: Path | None) -> Config:
+    """The config of a training, with the settings of the command line, after importing code.
+
+    Raises ValueError where it has no such settings.
+    """
+    from spacy.util import load_config
+
+    import_code(code)
+    config = load_config(file, overrides=parse_config_overrides(context.args))
+    for section, key in (("nlp", "pipeline"), ("components", None), ("training", None)):
+        if section not in config or (key and key not in config[section]):
+            missing = f"[{section}]" if key is None else f"{key} in [{section}]"
+            raise ValueError(f"{file} is not a config for 'spacy train': it has no {missing}")
+    return config
 
 
 @ssvm.command("warmup")
@@ -83,18 +119,17 @@ def report(
 
     Example: python -m spacy ssvm report training/model-best corpus/test.spacy
     """
-    from wasabi import msg
-
     from spacy_ssvm.components.report import measure
 
-    rows = measure(
-        model,
-        corpus,
-        gap=gap,
-        log=log,
-        gold_preproc=gold_preproc,
-        without=without or ("punct",),
-    )
+    with _show_errors("Cannot report"):
+        rows = measure(
+            model,
+            corpus,
+            gap=gap,
+            log=log,
+            gold_preproc=gold_preproc,
+            without=without or ("punct",),
+        )
     msg.table(rows, divider=False)
 
 
@@ -117,27 +152,35 @@ def convert(
 
     Example: python -m spacy ssvm convert train.conll dev.conll --output corpus
     """
-    from spacy.tokens import DocBin
     from spacy.vocab import Vocab
-    from wasabi import msg
 
+    from spacy_ssvm.components.annotated_corpus import write_docs
     from spacy_ssvm.components.columns import make_doc, read_sentences
 
     vocab = Vocab()
-    rows = []
-    for file in files:
-        try:
-            docs = [
+    converted = {}
+    with _show_errors("Cannot convert"):
+        for file in files:
+            target = output / f"{file.stem}.spacy"
+            if target in converted:
+                raise ValueError(f"two of the files would be written to {target}")
+            converted[target] = [
                 make_doc(vocab, file, s, word=word, span=span, tag=tag, spans_key=spans_key)
                 for s in read_sentences(file, encoding=encoding)
             ]
-        except ValueError as error:
-            msg.fail("Cannot convert", str(error), exits=1)
-        output.mkdir(parents=True, exist_ok=True)
-        target = output / f"{file.stem}.spacy"
-        DocBin(docs=docs).to_disk(target)
-        spans = sum(len(doc.spans[spans_key] if spans_key else doc.ents) for doc in docs)
-        rows.append((str(target), len(docs), sum(map(len, docs)), spans))
+            if not converted[target]:
+                raise ValueError(f"{file}: there are no sentences")
+        for target, docs in converted.items():
+            write_docs(target, docs)
+    rows = [
+        (
+            str(target),
+            len(docs),
+            sum(map(len, docs)),
+            sum(len(doc.spans[spans_key] if spans_key else doc.ents) for doc in docs),
+        )
+        for target, docs in converted.items()
+    ]
     msg.table(
         rows, header=("file", "sentences", "tokens", "spans"), aligns=("l", *"rrr"), divider=True
     )
@@ -159,6 +202,9 @@ def jackknife(
         list[str] | None,
         typer.Option(help="Train this one next (may be repeated), on what those before have found"),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the output where it exists")
+    ] = False,
     code: Annotated[
         Path | None, typer.Option("--code", "-c", help="Python file to import before", exists=True)
     ] = None,
@@ -172,34 +218,35 @@ def jackknife(
     Example: python -m spacy ssvm jackknife tagger.cfg --output corpus/train-tagged.spacy
     --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
     """
-    from spacy.util import load_config
     from tqdm import tqdm
-    from wasabi import msg
 
-    from spacy_ssvm.components.jackknife import Jackknife, write_docs
+    from spacy_ssvm.components.annotated_corpus import write_docs
+    from spacy_ssvm.components.jackknife import Jackknife
 
-    if output.suffix != ".spacy" or output.exists():
-        reason = "exists" if output.exists() else "must end in .spacy"
-        msg.fail("Cannot jackknife", f"the output, {output}, {reason}", exits=1)
-    import_code(code)
-    try:
-        settings = load_config(config, overrides=parse_config_overrides(context.args))
-        knife = Jackknife(settings, folds=folds, components=component or ())
-        knives = [knife]
-        if then:
-            knives.append(Jackknife(settings, folds=folds, components=then, before=knife))
-    except ValueError as error:
-        msg.fail("Cannot jackknife", str(error), exits=1)
     tables = []
-    with tqdm(total=folds * len(knives), unit="fold") as progress:
-        for knife in knives:
-            rows = []
-            for fold in knife.run():
-                scores = ("-" if x is None else f"{100 * x:.2f}" for x in fold.scores.values())
-                rows.append((fold.number + 1, len(fold.docs), sum(map(len, fold.docs)), *scores))
-                progress.update()
-            tables.append((("fold", "Docs", "tokens", *fold.scores), rows))
-    write_docs(output, knives[-1].found)
+    with _show_errors("Cannot jackknife"):
+        if output.suffix != ".spacy" or output.is_dir():
+            raise ValueError(f"the output, {output}, must be a file that ends in .spacy")
+        if output.exists() and not overwrite:
+            raise ValueError(f"{output} exists: give --overwrite to replace it, or another file")
+        settings = _load_config(config, context, code)
+        knives = [Jackknife(settings, folds=folds, components=component or ())]
+        if then:
+            knives.append(Jackknife(settings, folds=folds, components=then, before=knives[0]))
+        for path in (knives[0].path, knives[0].dev_path):
+            if output.resolve().is_relative_to(path.resolve()):
+                raise ValueError(f"the output, {output}, would become part of the corpus {path}")
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tqdm(total=folds * len(knives), unit="fold") as progress:
+            for knife in knives:
+                rows = []
+                for fold in knife.run():
+                    scores = ("-" if x is None else f"{100 * x:.2f}" for x in fold.scores.values())
+                    tokens = sum(map(len, fold.docs))
+                    rows.append((fold.number + 1, len(fold.docs), tokens, *scores))
+                    progress.update()
+                tables.append((("fold", "Docs", "tokens", *fold.scores), rows))
+        write_docs(output, knives[-1].found)
     for header, rows in tables:
         msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
     msg.good(f"Annotated {len(knives[-1].found)} Docs", str(output))
@@ -237,9 +284,7 @@ def compare(
     """
     from itertools import product
 
-    from spacy.util import load_config
     from tqdm import tqdm
-    from wasabi import msg
 
     from spacy_ssvm.components.compare import HEADER, LEARNERS, Comparison, open_record, table
 
@@ -253,9 +298,8 @@ def compare(
     if unknown:
         reason = f"there is no learner '{unknown[0]}': choose of {', '.join(LEARNERS)}"
         msg.fail("Cannot compare", reason, exits=1)
-    import_code(code)
-    try:
-        settings = load_config(config, overrides=parse_config_overrides(context.args))
+    with _show_errors("Cannot compare"):
+        settings = _load_config(config, context, code)
         comparison = Comparison(settings, component=component, epochs=epochs)
         record = open_record(output, comparison.config, resume=resume)
         runs = [(name, seed) for seed, name in product(range(seeds), names)]
@@ -272,8 +316,6 @@ def compare(
                 for row in comparison.run(learner, seed):
                     record.add(row)
                     progress.update()
-    except (OSError, ValueError) as error:
-        msg.fail("Cannot compare", str(error), exits=1)
     rows = record.rows
     msg.table(table(rows), header=HEADER, aligns=("l", *"rrrrr"), divider=True)
     report = output / "report.html"
@@ -313,9 +355,7 @@ def select(
     --components.ner.templates '["ner452"]'
     --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
     """
-    from spacy.util import load_config
     from tqdm import tqdm
-    from wasabi import msg
 
     from spacy_ssvm.components import search as searching
 
@@ -333,10 +373,8 @@ def select(
     wanted = budgets.split(",")
     if not all(number.strip().isdecimal() for number in wanted):
         msg.fail("Cannot select", f"--budgets {budgets}: give numbers, parted by commas", exits=1)
-    import_code(code)
-    try:
-        overrides = parse_config_overrides(context.args)
-        settings = load_config(config, overrides=overrides)
+    with _show_errors("Cannot select"):
+        settings = _load_config(config, context, code)
         search = searching.Search(
             settings, budgets=[*map(int, wanted)], component=component, epochs=epochs
         )
@@ -354,8 +392,6 @@ def select(
                 for point in search.run(name):
                     record.add(point)
                     progress.update()
-    except (OSError, ValueError) as error:
-        msg.fail("Cannot select", str(error), exits=1)
     points = record.rows
     for point in points:
         file = output / "configs" / f"{searching.name_of(point)}.cfg"

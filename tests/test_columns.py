@@ -92,3 +92,38 @@ def test_the_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(ssvm, ["convert", str(path), "--output", str(tmp_path / "none")])
     assert result.exit_code == 1
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(("data", "options", "problem"), [
+    (b"a O\n", ["--encoding", "nosuch"], "cannot be read as nosuch: unknown encoding"),
+    (b"a O\n", ["--encoding", "hex"], "cannot be read as hex: "),
+    (b"a O\n", ["--encoding", "utf-16"], "cannot be read as utf-16: "),
+    (b"\xe9 O\n", [], "cannot be read as utf8: "),
+    (b"\n# a = b\n", [], "there are no sentences"),
+    (b"a O\n", ["--word", "5"], "line 1: there is no column 5 for the word"),
+])  # fmt: skip
+def test_what_cannot_be_converted(
+    tmp_path: Path, data: bytes, options: list[str], problem: str
+) -> None:
+    good, bad, output = tmp_path / "good.conll", tmp_path / "bad.conll", tmp_path / "corpus"
+    good.write_text("a O\n", encoding="utf8")
+    bad.write_bytes(data)
+    files = [str(good), str(bad)]
+    result = CliRunner().invoke(ssvm, ["convert", *files, "--output", str(output), *options])
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit), "no traceback"
+    assert "Cannot convert" in result.output
+    assert problem in " ".join(result.output.split())
+    assert not output.exists(), "no file is written unless all can be"
+
+
+def test_files_that_would_be_written_to_the_same_place(tmp_path: Path) -> None:
+    files = [tmp_path / "a" / "train.conll", tmp_path / "b" / "train.txt"]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text("a O\n", encoding="utf8")
+    output = tmp_path / "corpus"
+    result = CliRunner().invoke(ssvm, ["convert", *map(str, files), "--output", str(output)])
+    assert result.exit_code == 1
+    assert "two of the files would be written to" in " ".join(result.output.split())
+    assert not output.exists()

@@ -16,7 +16,8 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
-from spacy_ssvm.components.jackknife import Jackknife, annotate, write_docs
+from spacy_ssvm.components.annotated_corpus import write_docs
+from spacy_ssvm.components.jackknife import Jackknife, annotate
 
 CONFIG = """
 [paths]
@@ -181,6 +182,21 @@ def command(*arguments: Any) -> Any:
 
 
 # Folds
+
+
+def test_a_corpus_anywhere_in_the_config_is_dealt_out(corpus: Path) -> None:
+    """No model learns from what it annotates, wherever its corpus stands in the config."""
+    reader = {"@readers": "spacy.Corpus.v1", "path": str(corpus), "gold_preproc": False}
+    for place in ("corpora.all.gold", "data.gold"):
+        config = config_of(corpus, **{"training.train_corpus": place})
+        section, *inner = place.split(".")
+        config[section] = {**config.get(section, {}), **_nested(inner, reader)}
+        docs = jackknifed(config, folds=2, components=["memory"])
+        assert {token.lemma_ for doc in docs for token in doc} == {"new"}
+
+
+def _nested(names: list[str], block: dict[str, Any]) -> dict[str, Any]:
+    return {names[0]: _nested(names[1:], block)} if names else block
 
 
 @compiled_only
@@ -365,18 +381,44 @@ def test_command(corpus: Path, tmp_path: Path) -> None:
     assert [doc.text for doc in docs] == [doc.text for doc in gold]
     assert all(token.tag_ for doc in docs for token in doc)
 
-    again = tmp_path / "again.spacy"
-    assert command(*arguments, "--output", again).exit_code == 0
-    assert again.read_bytes() == output.read_bytes()
     other = tmp_path / "other.spacy"
     assert command(*arguments, "--output", other, "--training.max_epochs", 1).exit_code == 0
     assert other.read_bytes() != output.read_bytes()
 
-    before = output.read_bytes()
-    refused = command(*arguments, "--output", output)
-    assert refused.exit_code == 1
-    assert "exists" in refused.output
-    assert output.read_bytes() == before
+    arguments += ["--output", other]
+    assert command(*arguments, "--overwrite").exit_code == 0
+    assert other.read_bytes() == output.read_bytes()
+
+
+def test_an_output_that_exists_is_refused_before_anything_is_read(
+    corpus: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "config.cfg").write_text("no config", encoding="utf8")
+    output = tmp_path / "annotated.spacy"
+    output.write_bytes(b"what is there")
+    result = command(tmp_path / "config.cfg", "--output", output)
+    assert result.exit_code == 1
+    assert "exists: give --overwrite" in " ".join(result.output.split())
+    assert output.read_bytes() == b"what is there"
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_the_output_does_not_become_part_of_a_corpus(
+    corpus: Path, tmp_path: Path, folder: bool
+) -> None:
+    (tmp_path / "config.cfg").write_text(CONFIG)
+    data = corpus.read_bytes()
+    output = corpus.with_name("other.spacy") if folder else corpus
+    for role, other in (("train", "dev"), ("dev", "train")):
+        paths = [f"--paths.{role}", corpus.parent if folder else corpus]
+        (tmp_path / "apart").mkdir(exist_ok=True)
+        (tmp_path / "apart" / "corpus.spacy").write_bytes(data)
+        paths += [f"--paths.{other}", tmp_path / "apart" / "corpus.spacy"]
+        result = command(tmp_path / "config.cfg", *paths, "--output", output, "--overwrite")
+        assert result.exit_code == 1
+        assert "would become part of the corpus" in " ".join(result.output.split())
+    assert corpus.read_bytes() == data
+    assert folder is not (output.exists())
 
 
 @pytest.mark.parametrize(("overrides", "settings", "message"), [
@@ -417,7 +459,13 @@ def test_an_annotated_corpus_cannot_be_dealt_out(corpus: Path) -> None:
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--folds", 1000], "1000 folds"),
     (["--component", "parser"], "no component 'parser'"),
-    (["--output", "annotated.txt"], "must end in .spacy"),
+    (["--output", "annotated.txt"], "must be a file that ends in .spacy"),
+    (["--paths.dev", "config.cfg"], "config.cfg is not a .spacy file, nor a folder"),
+    (["--paths.train", "nowhere.spacy"], "nowhere.spacy"),
+    (["--training.max_epochs", "many"], "max_epochs"),
+    (["--nosuch", 1], "No such option '--nosuch'"),
+    (["--nlp.pipeline", "[]"], "there are no components to train"),
+    (["--components.tagger.templates", '["nosuch[0]"]'], "there is no attribute 'nosuch'"),
 ])  # fmt: skip
 def test_errors_of_the_command(
     corpus: Path, tmp_path: Path, arguments: list[Any], message: str
@@ -427,6 +475,7 @@ def test_errors_of_the_command(
     output = tmp_path / "annotated.spacy"
     result = command(tmp_path / "config.cfg", *paths, "--output", output, *arguments)
     assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit), "no traceback"
     assert message in " ".join(result.output.split())
     assert not output.exists()
 

@@ -6,6 +6,7 @@ will be in use: annotations of a model that has seen the corpus are too good. Th
 side of the examples, while the references keep the gold annotations.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -18,8 +19,11 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus, Example
 from spacy.training.corpus import FILE_TYPE, walk_corpus
 from spacy.vocab import Vocab
+from thinc.api import Config
 
+from spacy_ssvm.components.files import replacing
 from spacy_ssvm.components.senter import aligned_marks
+from spacy_ssvm.messages import shorten
 
 #: What can be carried over to the predicted Docs, and where Docs keep it.
 ANNOTATIONS: dict[str, tuple[int, ...]] = {
@@ -55,11 +59,46 @@ class FiledDoc(NamedTuple):
 
 
 def read_docs(path: str | Path, vocab: Vocab) -> Iterator[FiledDoc]:
-    """The Docs of a .spacy file, or of all those in a folder. Empty Docs are left out."""
-    for file in walk_corpus(path, FILE_TYPE):
-        for number, doc in enumerate(DocBin().from_disk(file).get_docs(vocab), start=1):
+    """The Docs of a .spacy file, or of all those in a folder. Empty Docs are left out.
+
+    Raises ValueError naming the path where there are no such files, or one is damaged.
+    """
+    with warnings.catch_warnings():  # spaCy only warns where it finds no files
+        warnings.simplefilter("ignore")
+        files = walk_corpus(path, FILE_TYPE)
+    if not files:
+        raise ValueError(f"{path} is not a {FILE_TYPE} file, nor a folder of such files")
+    for file in files:
+        for number, doc in enumerate(_docs(file, vocab), start=1):
             if len(doc):
                 yield FiledDoc(file, number, doc)
+
+
+def _docs(file: Path, vocab: Vocab) -> Iterator[Doc]:
+    try:
+        yield from DocBin().from_disk(file).get_docs(vocab)
+    except OSError:
+        raise
+    except Exception as error:  # a damaged file can raise any
+        raise ValueError(f"{file} is damaged, or not a {FILE_TYPE} file") from error
+
+
+def write_docs(file: Path, docs: Iterable[Doc]) -> None:
+    """Write a .spacy file: whole, or not at all."""
+    with replacing(file) as beside:
+        DocBin(docs=docs).to_disk(beside)
+
+
+def corpus_block(config: Config, key: str) -> tuple[str, dict[str, Any]]:
+    """The block of a corpus that training names, and its name; empty where it is not there.
+
+    key: of [training], "train_corpus" or "dev_corpus".
+    """
+    name: str = config["training"].get(key, f"corpora.{key.removesuffix('_corpus')}")
+    block: Any = config
+    for part in name.split("."):
+        block = block.get(part, {})
+    return name, dict(block)
 
 
 class AnnotatedCorpus(Corpus):
@@ -129,8 +168,8 @@ class AnnotatedCorpus(Corpus):
                 )
             if not _same_tokens(gold.doc, annotated.doc):
                 raise ValueError(
-                    f"{annotated} has other tokens than {gold}, '{_beginning(annotated.doc)}' "
-                    f"and '{_beginning(gold.doc)}': the gold and the annotated corpus must hold "
+                    f"{annotated} has other tokens than {gold}, '{shorten(annotated.doc.text)}' "
+                    f"and '{shorten(gold.doc.text)}': the gold and the annotated corpus must hold "
                     "the same Docs in the same order"
                 )
             yield gold.doc, annotated.doc
@@ -154,7 +193,7 @@ class AnnotatedCorpus(Corpus):
         if len(values) != len(reference):
             raise ValueError(
                 "spacy_ssvm.AnnotatedCorpus.v1: the augmenter has changed the number of tokens: "
-                f"'{_beginning(reference)}' cannot be annotated"
+                f"'{shorten(reference.text)}' cannot be annotated"
             )
         if ENT_IOB in columns and values[0, columns.index(ENT_IOB)] == _INSIDE:
             values[0, columns.index(ENT_IOB)] = _BEGIN  # the entity began in another part
@@ -188,7 +227,3 @@ def _carry_over(example: Example, annotations: Iterable[str]) -> None:
 def _same_tokens(one: Doc, other: Doc) -> bool:
     tokens: Any = [ORTH, SPACY]
     return np.array_equal(one.to_array(tokens), other.to_array(tokens))
-
-
-def _beginning(doc: Doc) -> str:
-    return doc.text if len(doc.text) <= 60 else f"{doc.text[:57]}..."

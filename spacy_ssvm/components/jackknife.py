@@ -6,7 +6,6 @@ those of new text. ``AnnotatedCorpus`` reads them beside the gold corpus.
 """
 
 import io
-import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -29,7 +28,7 @@ from spacy.util import registry, resolve_dot_names
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from spacy_ssvm.components.annotated_corpus import annotations_of, read_docs
+from spacy_ssvm.components.annotated_corpus import annotations_of, corpus_block, read_docs
 
 
 class Fold(NamedTuple):
@@ -68,6 +67,8 @@ class Jackknife:
         self.before = before
         if components:
             keep_components(self.config, components)
+        if not self.config["nlp"]["pipeline"]:
+            raise ValueError("there are no components to train: [nlp] has an empty pipeline")
         self._use_all_of_training()
         reader = self._reader("train_corpus")
         self._by_sentence = bool(reader.get("gold_preproc"))
@@ -77,8 +78,9 @@ class Jackknife:
                 "folds: choose components that need no annotations, and a reader without them"
             )
         self.path = Path(reader["path"])
-        self._dev_path = Path(self._reader("dev_corpus")["path"])
+        self.dev_path = Path(self._reader("dev_corpus")["path"])
         self.gold = [filed.doc for filed in read_docs(self.path, Vocab())]
+        self._dev = [filed.doc for filed in read_docs(self.dev_path, Vocab())]
         self.found: list[Doc] = list(self.gold)
         self.found_in_dev: list[Doc] = []
         if not 2 <= folds <= len(self.gold):
@@ -90,16 +92,13 @@ class Jackknife:
 
     def _reader(self, key: str) -> dict[str, Any]:
         """The block of a corpus that training names. Raises ValueError where it has no path."""
-        name = self.config["training"].get(key, f"corpora.{key.removesuffix('_corpus')}")
-        block: Any = self.config
-        for part in name.split("."):
-            block = block.get(part, {})
+        name, block = corpus_block(self.config, key)
         if not block.get("path"):
             raise ValueError(
                 f"[{name}], the {key} of the config, has no path of .spacy files. Set it there, "
                 "or on the command line, such as --paths.train train.spacy"
             )
-        return dict(block)
+        return block
 
     def _use_all_of_training(self) -> None:
         """Turn off a ``patience`` that ends training before its second evaluation.
@@ -135,9 +134,10 @@ class Jackknife:
                 docs = annotate(nlp, references, by_sentence=by_sentence, sources=sources)
             self.found[number :: self.folds] = docs
             if number == 0:
-                dev = [filed.doc for filed in read_docs(self._dev_path, Vocab())]
                 sources = self.before.found_in_dev if self.before else None
-                self.found_in_dev = annotate(nlp, dev, by_sentence=by_sentence, sources=sources)
+                self.found_in_dev = annotate(
+                    nlp, self._dev, by_sentence=by_sentence, sources=sources
+                )
             examples = [Example(*pair) for pair in zip(docs, references, strict=True)]
             scores = Scorer(nlp=nlp).score(examples)
             weights = nlp.config["training"]["score_weights"]
@@ -156,10 +156,10 @@ class Jackknife:
         found = [self.before.found[i] for i in others] if self.before else []
         for name, path, its_found in (
             ("folds", self.path, found),
-            ("dev", self._dev_path, self.before.found_in_dev if self.before else []),
+            ("dev", self.dev_path, self.before.found_in_dev if self.before else []),
         ):
-            for reader in config["corpora"].values():
-                if not reader.get("path") or Path(reader["path"]).resolve() != path.resolve():
+            for reader in _readers(config):
+                if Path(reader["path"]).resolve() != path.resolve():
                     continue
                 if path.resolve() == self.path.resolve():
                     reader["path"] = str(file)
@@ -174,6 +174,15 @@ class Jackknife:
             raise ValueError("the batcher of [training.batcher] has made no batches to learn from")
         best, last = (util.load_model(folder / name) for name in (DIR_MODEL_BEST, DIR_MODEL_LAST))
         return last if _score_on_dev(last) >= _score_on_dev(best) else best
+
+
+def _readers(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The blocks of a config, wherever they are, that read a path."""
+    for value in block.values():
+        if isinstance(value, dict):
+            if "@readers" in value and value.get("path"):
+                yield value
+            yield from _readers(value)
 
 
 def _score_on_dev(nlp: Language) -> float:
@@ -224,17 +233,6 @@ def annotate(
 def _words(vocab: Vocab, part: Span) -> Doc:
     spaces = [bool(token.whitespace_) for token in part]
     return Doc(vocab, words=[token.text for token in part], spaces=spaces)
-
-
-def write_docs(file: Path, docs: Iterable[Doc]) -> None:
-    """Write a .spacy file: whole, or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.writing")
-    try:
-        DocBin(docs=docs).to_disk(beside)
-        os.replace(beside, file)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def keep_components(config: Config, names: Sequence[str]) -> None:

@@ -12,8 +12,10 @@ from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
+from spacy.training.loop import DIR_MODEL_BEST
 from spacy.util import resolve_dot_names
 
+from spacy_ssvm.components.annotated_corpus import corpus_block, read_docs
 from spacy_ssvm.components.linear_pipe import LinearPipe
 
 Row = tuple[str, str]
@@ -48,11 +50,18 @@ def measure(
     log: what ``TrainingLog`` wrote, for the time that training took.
     gold_preproc: whether the predicted Docs have the tokens and sentences of the gold.
     without: labels of arcs to leave out from a second count of right arcs.
+    Raises ValueError naming the folder or file that is not what it should be.
     """
+    training = [] if log is None else [("training", _time_of_training(log))]
     start = time.perf_counter()
-    nlp = spacy.load(model)
+    nlp = _load(model)
     load = time.perf_counter() - start
-    examples = list(Corpus(corpus, gold_preproc=gold_preproc)(nlp))
+    reader = Corpus(corpus)
+    make = reader.make_examples_gold_preproc if gold_preproc else reader.make_examples
+    examples = list(make(nlp, (filed.doc for filed in read_docs(corpus, nlp.vocab))))
+    if not examples:
+        raise ValueError(f"{corpus} has no Docs to measure on")
+    learned = training_examples(nlp) if gap else []
     rows = [("corpus", f"{corpus}: {len(examples)} Docs")]
     scores = nlp.evaluate(examples)
     rows += [
@@ -67,15 +76,32 @@ def measure(
     if scores.get("ents_f") is not None:
         low, high = interval_of_f1(examples)
         rows.append(("95 % interval", f"{100 * low:.1f} to {100 * high:.1f} %, by bootstrap"))
-    learned = training_examples(nlp) if gap else []
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, LinearPipe):
             rows += _of_component(nlp, name, pipe, examples, learned)
-    if log is not None:
-        steps = list(srsly.read_jsonl(log))
-        rows.append(("training", f"{steps[-1]['seconds']:.1f} s, {len(steps)} evaluations"))
+    rows += training
     size = sum(file.stat().st_size for file in Path(model).rglob("*") if file.is_file())
     return [*rows, ("load", f"{1000 * load:.0f} ms"), ("pipeline on disk", f"{size / 1e6:.1f} MB")]
+
+
+def _load(model: Path) -> Language:
+    try:
+        return spacy.load(model)
+    except Exception as error:  # a damaged folder can raise any
+        best = model / DIR_MODEL_BEST
+        hint = f" Did you mean {best}?" if best.is_dir() else ""
+        reason = str(error).rstrip(".")
+        raise ValueError(f"{model} cannot be loaded as a pipeline: {reason}.{hint}") from error
+
+
+def _time_of_training(log: Path) -> str:
+    try:
+        steps = list(srsly.read_jsonl(log))
+        return f"{steps[-1]['seconds']:.1f} s, {len(steps)} evaluations"
+    except (ValueError, LookupError, TypeError) as error:
+        raise ValueError(
+            f"{log} was not written by the logger spacy_ssvm.TrainingLog.v1"
+        ) from error
 
 
 def _of_arcs(examples: list[Example], without: Sequence[str]) -> list[Row]:
@@ -90,11 +116,28 @@ def _of_arcs(examples: list[Example], without: Sequence[str]) -> list[Row]:
 
 
 def training_examples(nlp: Language) -> list[Example]:
-    """What a pipeline has learned from, read as its config says."""
+    """What a pipeline has learned from, read as its config says.
+
+    Raises ValueError where that cannot be read, or no component has a duality gap.
+    """
     config = nlp.config.interpolate()
     settings = config["training"]
-    (corpus,) = resolve_dot_names(config, [settings["train_corpus"]])
-    examples = list(corpus(nlp))
+    learners = {name for name, pipe in nlp.pipeline if isinstance(pipe, LinearPipe)}
+    if not learners - set(settings["frozen_components"]):
+        raise ValueError(
+            "there is no duality gap to measure: the pipeline has no component of this package "
+            "that its config trains"
+        )
+    name, block = corpus_block(config, "train_corpus")
+    try:
+        (corpus,) = resolve_dot_names(config, [settings["train_corpus"]])
+        examples = list(corpus(nlp))
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            "the duality gap is measured on the training corpus, which cannot be read: "
+            f"[{name}] has path = {block.get('path')}. Run the command in the folder where the "
+            "pipeline was trained"
+        ) from error
     with nlp.select_pipes(enable=settings["annotating_components"]):
         docs = nlp.pipe(example.predicted for example in examples)
         for example, doc in zip(examples, docs, strict=True):

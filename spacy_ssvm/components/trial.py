@@ -10,6 +10,7 @@ from spacy.training.initialize import init_nlp
 from spacy.util import registry, resolve_dot_names
 from thinc.api import Config
 
+from spacy_ssvm.components.annotated_corpus import corpus_block
 from spacy_ssvm.components.jackknife import keep_components
 from spacy_ssvm.components.linear_pipe import LinearPipe, annotate
 
@@ -115,10 +116,7 @@ def _corpus(config: Config, key: str) -> str:
 
     Raises ValueError where there should be a file, and is none.
     """
-    name = config["training"].get(key, f"corpora.{key.removesuffix('_corpus')}")
-    block: Any = config
-    for part in name.split("."):
-        block = block.get(part, {})
+    name, block = corpus_block(config, key)
     path = block.get("path")
     if not block or ("path" in block and (path is None or not Path(path).exists())):
         what = f"'{path}' does not exist" if path else "it is not set"

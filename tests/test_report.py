@@ -1,0 +1,141 @@
+"""The report of a pipeline: its figures, and what cannot be reported."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+import srsly
+from conftest import TAGGER, compiled_only, tagging_examples
+from spacy.language import Language
+from spacy.tokens import DocBin
+from spacy.util import load_config
+from typer.testing import CliRunner
+
+from spacy_ssvm.cli import ssvm
+
+
+@pytest.fixture(scope="module")
+def saved(trained_tagger: Language, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a pipeline and the corpus that it was trained on."""
+    folder = tmp_path_factory.mktemp("report")
+    examples = tagging_examples(trained_tagger.vocab)
+    DocBin(docs=[example.reference for example in examples]).to_disk(folder / "train.spacy")
+    trained_tagger.to_disk(folder / "pipeline")
+    for name in ("train", "dev"):
+        set_config(folder / "pipeline", f"corpora.{name}.path", str(folder / "train.spacy"))
+    return folder
+
+
+@pytest.fixture
+def folder(saved: Path, tmp_path: Path) -> Path:
+    """A copy, for the test to change; its config names the corpus of the original."""
+    shutil.copytree(saved, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def set_config(pipeline: Path, key: str, value: Any) -> None:
+    file = pipeline / "config.cfg"
+    load_config(file, overrides={key: value}).to_disk(file)
+
+
+def report(pipeline: Path, corpus: Path, *options: Any) -> Any:
+    arguments = ["report", pipeline, corpus, *options]
+    return CliRunner().invoke(ssvm, [*map(str, arguments)])
+
+
+def refused(pipeline: Path, corpus: Path, *options: Any) -> str:
+    """What the command says, on one line, where it refuses."""
+    result = report(pipeline, corpus, *options)
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit), "no traceback"
+    assert "Cannot report" in result.output
+    return " ".join(result.output.split())
+
+
+def quoted(path: Path) -> str:
+    """A pattern for a path that the width of the terminal may have broken."""
+    return r"\s?".join(map(re.escape, str(path)))
+
+
+@compiled_only
+def test_a_report(saved: Path) -> None:
+    log = saved / "log.jsonl"
+    srsly.write_jsonl(log, [{"seconds": 1.0}, {"seconds": 2.5}])
+    result = report(saved / "pipeline", saved / "train.spacy", "--gap", "--log", log)
+    assert result.exit_code == 0, result.output
+    rows = dict(re.findall(r"(?m)^(\S.*?)  +(\S.*?) *$", result.output))
+    assert rows["corpus"].endswith(f"{len(TAGGER.gold())} Docs")
+    assert rows["TAG accuracy"] == "100.00 %"
+    assert rows["training"] == "2.5 s, 2 evaluations"
+    assert re.fullmatch(
+        r"\d+\.\d\d % \(primal \d+\.\d, dual \d+\.\d\)", rows[f"{TAGGER.name}: duality gap"]
+    )
+
+
+def test_a_folder_that_is_no_pipeline(folder: Path) -> None:
+    (folder / "training").mkdir()
+    message = refused(folder / "training", folder / "train.spacy")
+    assert "cannot be loaded as a pipeline" in message
+    assert "Did you mean" not in message
+    shutil.move(folder / "pipeline", folder / "training" / "model-best")
+    message = refused(folder / "training", folder / "train.spacy")
+    assert re.search(rf"Did you mean {quoted(folder / 'training' / 'model-best')}\?", message)
+
+
+def test_a_damaged_pipeline(folder: Path) -> None:
+    (folder / "pipeline" / "tokenizer").write_bytes(b"\xc1")
+    message = refused(folder / "pipeline", folder / "train.spacy")
+    assert re.search(quoted(folder / "pipeline") + " cannot be loaded as a pipeline", message)
+
+
+@pytest.mark.parametrize("name", ["text.txt", "folder", "text.spacy", "cut.spacy", "none.spacy"])
+def test_a_corpus_that_is_none(folder: Path, name: str) -> None:
+    corpus = folder / name
+    if name == "folder":
+        corpus.mkdir()
+    elif name == "cut.spacy":
+        corpus.write_bytes((folder / "train.spacy").read_bytes()[:-100])
+    elif name == "none.spacy":
+        DocBin(docs=[spacy.blank("en")("")]).to_disk(corpus)
+    else:
+        corpus.write_text("root:x:0:0\n", encoding="utf8")
+    problem = {
+        "text.txt": " is not a .spacy file, nor a folder of such files",
+        "folder": " is not a .spacy file, nor a folder of such files",
+        "none.spacy": " has no Docs to measure on",
+    }.get(name, " is damaged, or not a .spacy file")
+    assert re.search(quoted(corpus) + problem, refused(folder / "pipeline", corpus))
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"text", b"[1]\n", b"3\n", b'{"step": 1}\n'])
+def test_a_log_of_something_else(folder: Path, data: bytes) -> None:
+    log = folder / "log.jsonl"
+    log.write_bytes(data)
+    message = refused(folder / "pipeline", folder / "train.spacy", "--log", log)
+    problem = " was not written by the logger spacy_ssvm.TrainingLog.v1"
+    assert re.search(quoted(log) + problem, message)
+
+
+@pytest.mark.parametrize("path", [None, "nowhere/train.spacy"])
+def test_a_gap_without_the_training_corpus(folder: Path, path: str | None) -> None:
+    set_config(folder / "pipeline", "corpora.train.path", path)
+    message = refused(folder / "pipeline", folder / "train.spacy", "--gap")
+    assert f"cannot be read: [corpora.train] has path = {path}. Run the command in" in message
+
+
+def test_a_gap_on_a_corpus_of_something_else(folder: Path) -> None:
+    nlp = spacy.blank("en")
+    doc = nlp("An unknown tag")
+    doc[0].tag_ = "XYZ"
+    DocBin(docs=[doc]).to_disk(folder / "other.spacy")
+    set_config(folder / "pipeline", "corpora.train.path", str(folder / "other.spacy"))
+    assert "the label 'XYZ'" in refused(folder / "pipeline", folder / "train.spacy", "--gap")
+
+
+def test_a_gap_of_components_that_have_none(folder: Path) -> None:
+    set_config(folder / "pipeline", "training.frozen_components", [TAGGER.name])
+    message = refused(folder / "pipeline", folder / "train.spacy", "--gap")
+    assert "no component of this package that its config trains" in message
