@@ -21,7 +21,11 @@ from spacy.vocab import Vocab
 from spacy_ssvm import storage
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.chains.problem import hamming_costs
-from spacy_ssvm.components.settings import check_saved_settings
+from spacy_ssvm.components.settings import (
+    check_saved_settings,
+    config_error,
+    initialize_error,
+)
 from spacy_ssvm.components.slots import Slots, digest
 from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, of_gazetteer, words_of
 from spacy_ssvm.features.clusters import read_clusters
@@ -225,7 +229,7 @@ class LinearPipe(TrainablePipe):
         try:
             selected = self.selector(examples).select(self.selection, report=self._log_step)
         except ValueError as error:
-            raise ValueError(f"{self.name}: [components.{self.name}.selection] {error}") from error
+            raise config_error(self.name, "selection", f"{self.name}: {error}") from error
         found = len(selected.kept), len(selected.table), selected.seconds
         logger.info("%s: %s of %s templates selected in %.1f s", self.name, *found)
         self.use_templates(selected.templates)
@@ -259,31 +263,49 @@ class LinearPipe(TrainablePipe):
         attribute: str,
         nlp: Language | None,
     ) -> Resources:
-        for given, is_wanted, what, key in (
-            (clusters, CLUSTER_ATTRIBUTES.__contains__, "word clusters", "clusters = PATH"),
-            (gazetteers, of_gazetteer, "gazetteers", 'gazetteers = {"TYPE": "PATH"}'),
+        for given, is_wanted, key, what, setting in (
+            (
+                clusters,
+                CLUSTER_ATTRIBUTES.__contains__,
+                "clusters",
+                "word clusters",
+                "clusters = PATH",
+            ),
+            (gazetteers, of_gazetteer, "gazetteers", "gazetteers", 'gazetteers = {"TYPE": "PATH"}'),
         ):
             named = self.model.templates_with(is_wanted)
             if named and not given:
-                raise ValueError(
-                    f"{self.name}: the template '{named[0]}' needs {what}. Set {key} in "
-                    f"[initialize.components.{self.name}]"
+                raise initialize_error(
+                    self.name,
+                    key,
+                    f"{self.name}: the template '{named[0]}' needs {what}. Set {setting} in "
+                    f"[initialize.components.{self.name}]",
                 )
-        lists = None
+        lists = words = None
         if gazetteers:
             values = partial(words_of, nlp or Language(self.vocab), attribute)
-            lists = read_gazetteers(gazetteers, values, attribute=attribute)
+            try:
+                lists = read_gazetteers(gazetteers, values, attribute=attribute)
+            except (OSError, ValueError) as error:
+                raise initialize_error(self.name, "gazetteers", str(error)) from error
             self._check_gazetteer_types(lists.types)
-        return Resources(None if clusters is None else read_clusters(clusters), lists)
+        if clusters is not None:
+            try:
+                words = read_clusters(clusters)
+            except (OSError, ValueError) as error:
+                raise initialize_error(self.name, "clusters", str(error)) from error
+        return Resources(words, lists)
 
     def _check_gazetteer_types(self, types: Sequence[str]) -> None:
         for name in self.model.reader.names:
             kind = name.partition(".")[2]
             if of_gazetteer(name) and kind and kind not in types:
                 template = self.model.templates_with(name.__eq__)[0]
-                raise ValueError(
+                raise initialize_error(
+                    self.name,
+                    "gazetteers",
                     f"{self.name}: the template '{template}' names a gazetteer of type "
-                    f"'{kind}', but there are: {', '.join(types)}"
+                    f"'{kind}', but there are: {', '.join(types)}",
                 )
 
     def update(
@@ -437,19 +459,23 @@ class LinearPipe(TrainablePipe):
             for predicted, value in row.items():
                 for label in (gold, predicted):
                     if label not in (*classes, EVERY):
-                        raise ValueError(
+                        raise config_error(
+                            self.name,
+                            "costs",
                             f"{self.name}: costs name the label '{label}', which does not "
                             f"exist. Labels: {', '.join(dict.fromkeys(classes))}; "
-                            f"'{EVERY}' for all"
+                            f"'{EVERY}' for all",
                         )
                 cells = wrong & np.outer(
                     (classes == gold) | (gold == EVERY),
                     (classes == predicted) | (predicted == EVERY),
                 )
                 if not (np.isfinite(value) and value >= 0 and (cells.any() or value == 0)):
-                    raise ValueError(
+                    raise config_error(
+                        self.name,
+                        "costs",
                         f"{self.name}: the cost of predicting '{predicted}' for '{gold}' is "
-                        f"{value}: costs are numbers, at least 0, and 0 for the right label"
+                        f"{value}: costs are numbers, at least 0, and 0 for the right label",
                     )
                 costs[cells] = value
         return costs

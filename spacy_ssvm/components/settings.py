@@ -14,21 +14,26 @@ from spacy_ssvm.selection import Selection
 
 
 def config_error(name: str, key: str, message: str) -> ConfigValidationError:
-    """An error that names the component and the key of its settings."""
-    return ConfigValidationError(
-        title=f"[components.{name}]",
-        desc="A setting of the component makes no sense.",
-        errors=[{"loc": [key], "msg": message}],
-    )
+    """An error that names the component and the key of its settings.
+
+    ``spacy train`` prints it without a traceback. It is a ValueError.
+    """
+    return _invalid(f"[components.{name}]", key, message)
+
+
+def initialize_error(name: str, key: str, message: str) -> ConfigValidationError:
+    """An error that names the component and the argument of its ``initialize``."""
+    return _invalid(f"[initialize.components.{name}]", key, message)
 
 
 def solver_error(solver: str, message: str) -> ConfigValidationError:
-    """An error in the settings of a learner."""
-    return ConfigValidationError(
-        title=f"@misc = {solver}",
-        desc="A setting of the learner makes no sense.",
-        errors=[{"loc": [message.split()[0]], "msg": message}],
-    )
+    """An error in the settings of a solver; the message begins with the key."""
+    return _invalid(f"@misc = {solver}", message.split()[0], message)
+
+
+def _invalid(title: str, key: str, message: str) -> ConfigValidationError:
+    errors = [{"loc": [key], "msg": message}]
+    return ConfigValidationError(title=title, desc="Invalid setting.", errors=errors)
 
 
 def read_templates(name: str, items: Iterable[str]) -> tuple[Template, ...]:

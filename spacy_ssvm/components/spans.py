@@ -11,6 +11,7 @@ from spacy.training import Example
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.components.linear_pipe import EVERY, LinearPipe
+from spacy_ssvm.components.settings import initialize_error
 from spacy_ssvm.explanation import Explanation, explain_label
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
 from spacy_ssvm.model import SavedModel
@@ -59,9 +60,11 @@ class SpanPipe(LinearPipe):
 
     def check_label(self, label: str) -> None:
         if label in ("O", EVERY):
-            raise ValueError(
+            raise initialize_error(
+                self.name,
+                "labels",
                 f"{self.name}: spans cannot have the label '{label}': it stands for "
-                f"{'every label' if label == EVERY else 'tokens outside of spans'}. Rename it"
+                f"{'every label' if label == EVERY else 'tokens outside of spans'}. Rename it",
             )
 
     def chain_labels(self, labels: Sequence[str]) -> Sequence[str]:

@@ -13,6 +13,7 @@ from spacy.training import Example
 
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.components.linear_pipe import Given, reference_columns
+from spacy_ssvm.components.settings import config_error
 from spacy_ssvm.components.tokens import TokenPipe
 from spacy_ssvm.messages import shorten
 from spacy_ssvm.model import in_place
@@ -46,10 +47,12 @@ class Tagger(TokenPipe):
 
     def check_label(self, label: str) -> None:
         if self.cfg["attribute"] == "POS" and label not in UNIVERSAL_TAGS:
-            raise ValueError(
+            raise config_error(
+                self.name,
+                "attribute",
                 f"{self.name}: '{label}' is not a universal part-of-speech tag. Write TAG "
                 'instead (attribute = "TAG"), or map the labels to '
-                f"{', '.join(tag for tag in UNIVERSAL_TAGS if tag)}"
+                f"{', '.join(tag for tag in UNIVERSAL_TAGS if tag)}",
             )
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
