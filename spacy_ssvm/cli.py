@@ -17,14 +17,14 @@ from wasabi import msg
 ssvm = typer.Typer(
     name="ssvm",
     no_args_is_help=True,
-    help="Linear structured prediction: prepare and inspect spacy_ssvm pipelines.",
+    help="Linear structured prediction: prepare, train and inspect pipelines of spacy_ssvm.",
 )
 app.add_typer(ssvm)
 
 
 @ssvm.callback()
 def main() -> None:
-    """Linear structured prediction: prepare and inspect spacy_ssvm pipelines."""
+    """Linear structured prediction: prepare, train and inspect pipelines of spacy_ssvm."""
 
 
 @contextmanager
@@ -98,26 +98,31 @@ def warmup() -> None:
 
 @ssvm.command("report")
 def report(
-    model: Annotated[Path, typer.Argument(help="A trained pipeline, a folder", exists=True)],
-    corpus: Annotated[Path, typer.Argument(help="A .spacy file to measure on", exists=True)],
+    model: Annotated[Path, typer.Argument(help="Folder of a trained pipeline", exists=True)],
+    corpus: Annotated[
+        Path, typer.Argument(help="A .spacy file, or a folder of them, to measure on", exists=True)
+    ],
     gap: Annotated[
-        bool, typer.Option("--gap", help="Measure the duality gap, on what it was trained on")
+        bool,
+        typer.Option("--gap", help="Measure the duality gap on the training corpus of its config"),
     ] = False,
     log: Annotated[
         Path | None,
-        typer.Option(help="What the logger spacy_ssvm.TrainingLog.v1 wrote", exists=True),
+        typer.Option(help="File that the logger spacy_ssvm.TrainingLog.v1 wrote", exists=True),
     ] = None,
     gold_preproc: Annotated[
-        bool, typer.Option("--gold-preproc", "-G", help="Use the gold tokens and sentences")
+        bool, typer.Option("--gold-preproc", "-G", help="Use gold tokens and sentences")
     ] = False,
     without: Annotated[
         list[str] | None,
-        typer.Option(help="Count arcs again without those of this label (may be repeated)"),
+        typer.Option(help="Score arcs again without this label, punct by default (repeatable)"),
     ] = None,
 ) -> None:
-    """Print what a pipeline is worth: accuracy, speed, size, duality gap.
+    """Report accuracy, speed and size of a pipeline, as a table on the screen.
 
-    Example: python -m spacy ssvm report training/model-best corpus/test.spacy
+    \b
+    Example:
+      python -m spacy ssvm report training/model-best corpus/test.spacy
     """
     from spacy_ssvm.components.report import measure
 
@@ -135,22 +140,26 @@ def report(
 
 @ssvm.command("convert")
 def convert(
-    files: Annotated[list[Path], typer.Argument(help="Column files", exists=True)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the .spacy files")],
-    word: Annotated[int, typer.Option(help="Column of the words, from 0")] = 0,
+    files: Annotated[list[Path], typer.Argument(help="Column files to convert", exists=True)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")],
+    word: Annotated[int, typer.Option(help="Column of the words, counted from 0")] = 0,
     span: Annotated[int, typer.Option(help="Column of the spans; -1 is the last")] = -1,
     tag: Annotated[int | None, typer.Option(help="Column of the part-of-speech tags")] = None,
     spans_key: Annotated[
         str | None, typer.Option(help="Write doc.spans under this key, not doc.ents")
     ] = None,
-    encoding: Annotated[str, typer.Option(help="utf8, latin-1, ...")] = "utf8",
+    encoding: Annotated[
+        str, typer.Option(help="Encoding of the files: utf8, latin-1, ...")
+    ] = "utf8",
 ) -> None:
-    """Turn column files (CoNLL-2000, 2002, 2003 and alike) into .spacy files.
+    """Convert column files (CoNLL-2000, 2002, 2003 and similar) to .spacy files.
 
-    One token a line, sentences parted by empty lines, spans as IOB1, IOB2 or BILUO. Each
-    sentence becomes a Doc.
+    The files have one token per line, empty lines between sentences, and spans as IOB1, IOB2 or
+    BILUO. FILE.conll becomes FILE.spacy in the output folder, with a Doc for each sentence.
 
-    Example: python -m spacy ssvm convert train.conll dev.conll --output corpus
+    \b
+    Example:
+      python -m spacy ssvm convert train.conll dev.conll --output corpus
     """
     from spacy.vocab import Vocab
 
@@ -191,32 +200,36 @@ def convert(
 )
 def jackknife(
     context: typer.Context,
-    config: Annotated[Path, typer.Argument(help="A config, as for spacy train", exists=True)],
+    config: Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)],
     output: Annotated[Path, typer.Option("--output", "-o", help="The .spacy file to write")],
-    folds: Annotated[int, typer.Option(help="How many models to train")] = 10,
+    folds: Annotated[int, typer.Option(help="Number of folds, and of models to train")] = 10,
     component: Annotated[
         list[str] | None,
-        typer.Option(help="Train only this one (may be repeated), not the whole pipeline"),
+        typer.Option(help="Train only this component, not the whole pipeline (repeatable)"),
     ] = None,
     then: Annotated[
         list[str] | None,
-        typer.Option(help="Train this one next (may be repeated), on what those before have found"),
+        typer.Option(help="Train this component next, on what those before predict (repeatable)"),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the output where it exists")
+        bool, typer.Option("--overwrite", help="Replace the output if it exists")
     ] = False,
     code: Annotated[
-        Path | None, typer.Option("--code", "-c", help="Python file to import before", exists=True)
+        Path | None, typer.Option("--code", "-c", help="Python file to import first", exists=True)
     ] = None,
 ) -> None:
     """Annotate the training corpus by models that have not seen what they annotate.
 
-    Each model is trained on all folds but one, as spacy train does, and annotates that one.
-    With --then, a second round of models learns from what the first has found, and adds to it.
-    Settings can be given as for spacy train. For the reader spacy_ssvm.AnnotatedCorpus.v1.
+    Each model is trained on all folds but one, as spacy train does, and annotates that one. With
+    --then, a second round of models learns from the predictions of the first, and adds its own.
+    Writes the Docs of the training corpus in their order with predicted annotations, for the
+    reader spacy_ssvm.AnnotatedCorpus.v1, and prints the scores of each fold. Settings can be
+    overridden as for spacy train.
 
-    Example: python -m spacy ssvm jackknife tagger.cfg --output corpus/train-tagged.spacy
-    --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
+    \b
+    Example:
+      python -m spacy ssvm jackknife tagger.cfg --output corpus/tagged.spacy \\
+        --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
     """
     from tqdm import tqdm
 
@@ -257,30 +270,38 @@ def jackknife(
 )
 def compare(
     context: typer.Context,
-    config: Annotated[Path, typer.Argument(help="A config, as for spacy train", exists=True)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of rows and report")],
+    config: Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")],
     learners: Annotated[
-        str | None, typer.Option(help="Names, parted by commas; all where not given")
+        str | None, typer.Option(help="Comma-separated names; all by default")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="How often each one learns", min=1)] = 3,
+    seeds: Annotated[
+        int, typer.Option(help="Number of runs of each, with seeds 0, 1, ...", min=1)
+    ] = 3,
     component: Annotated[
-        str | None, typer.Option(help="What learns, where the pipeline has several of ours")
+        str | None, typer.Option(help="Component to train, if several are of this package")
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="How long; max_epochs of the config where not given")
+        int | None, typer.Option(help="Epochs of each run; by default max_epochs of the config")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that are there")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the finished runs in the output folder")
+    ] = False,
     code: Annotated[
-        Path | None, typer.Option("--code", "-c", help="Python file to import before", exists=True)
+        Path | None, typer.Option("--code", "-c", help="Python file to import first", exists=True)
     ] = None,
 ) -> None:
-    """Say which learner gets where on your data, and how fast: a table and an HTML report.
+    """Compare learners on your data: accuracy, objective and time.
 
-    Learns one component of the config from its corpora, with each learner and seed.
-    Settings can be given as for spacy train. Needs the extra spacy-ssvm[compare].
+    Trains one component of the config with each learner and seed. Prints a table, and writes
+    report.html (figures), compare.jsonl (a row for each epoch) and config.cfg. Settings can be
+    overridden as for spacy train. Needs the extra "compare".
 
-    Example: python -m spacy ssvm compare tagger.cfg --learners dcd-ssvm,dcd-light
-    --output compared --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
+    \b
+    Example:
+      python -m spacy ssvm compare tagger.cfg --output compared \\
+        --learners dcd-ssvm,dcd-light \\
+        --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
     """
     from itertools import product
 
@@ -326,34 +347,38 @@ def compare(
 @ssvm.command("select", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def select(
     context: typer.Context,
-    config: Annotated[Path, typer.Argument(help="A config, as for spacy train", exists=True)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of results and configs")],
-    budgets: Annotated[str, typer.Option(help="Numbers of templates to keep, parted by commas")],
+    config: Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")],
+    budgets: Annotated[str, typer.Option(help="Comma-separated numbers of templates to keep")],
     methods: Annotated[
-        str | None, typer.Option(help="Names, parted by commas; all where not given")
+        str | None, typer.Option(help="Comma-separated names; all by default")
     ] = None,
     component: Annotated[
-        str | None, typer.Option(help="Whose templates, where the pipeline has several of ours")
+        str | None,
+        typer.Option(help="Component with the templates, if several are of this package"),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="How long to learn; max_epochs of the config if not given")
+        int | None, typer.Option(help="Epochs of each model; by default max_epochs of the config")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the methods that have ended")
+        bool, typer.Option("--resume", help="Keep the finished methods in the output folder")
     ] = False,
     code: Annotated[
-        Path | None, typer.Option("--code", "-c", help="Python file to import before", exists=True)
+        Path | None, typer.Option("--code", "-c", help="Python file to import first", exists=True)
     ] = None,
 ) -> None:
-    """Say which templates matter on your data: models by budget, a table and an HTML report.
+    """Find the templates that matter on your data, by method and budget.
 
-    Methods: group-lasso, coarse-to-fine, lasso, information-gain, and all for no selection.
-    What each one leaves is learned from scratch, and written as a config of its own.
-    Settings can be given as for spacy train. Needs the extra spacy-ssvm[compare].
+    Methods: group-lasso, coarse-to-fine, lasso, information-gain, and all for no selection. A
+    model is trained from scratch on the templates that each selection keeps. Prints a table, and
+    writes report.html (figures), select.jsonl (a row for each model) and a config for each model
+    in configs/. Settings can be overridden as for spacy train. Needs the extra "compare".
 
-    Example: python -m spacy ssvm select ner.cfg --budgets 10,20,40 --output selected
-    --components.ner.templates '["ner452"]'
-    --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
+    \b
+    Example:
+      python -m spacy ssvm select ner.cfg --output selected --budgets 10,20,40 \\
+        --components.ner.templates '["ner452"]' \\
+        --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
     """
     from tqdm import tqdm
 
@@ -372,7 +397,7 @@ def select(
         msg.fail("Cannot select", reason, exits=1)
     wanted = budgets.split(",")
     if not all(number.strip().isdecimal() for number in wanted):
-        msg.fail("Cannot select", f"--budgets {budgets}: give numbers, parted by commas", exits=1)
+        msg.fail("Cannot select", f"--budgets {budgets}: give comma-separated numbers", exits=1)
     with _show_errors("Cannot select"):
         settings = _load_config(config, context, code)
         search = searching.Search(

@@ -1,13 +1,19 @@
 """What users see on the command line: errors of ``spacy train``, and the help texts."""
 
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 import spacy
 from conftest import tagged_sentences
+from spacy.cli._util import app
 from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin
+from typer.testing import CliRunner
+
+import spacy_ssvm.cli  # noqa: F401  # adds the commands, as spaCy does for installed packages
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 
@@ -92,3 +98,26 @@ def test_what_the_config_has_wrong_is_one_message(
     assert problem in shown
     assert f"components.{name}]" in shown
     assert len(shown.strip().splitlines()) < 8
+
+
+# Help texts
+
+
+@pytest.mark.parametrize("command", ["report", "convert", "jackknife", "compare", "select"])
+def test_the_example_of_a_help_text_can_be_run(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copied from the screen, it is read as a command, which then finds its files empty."""
+    shown = CliRunner().invoke(app, ["ssvm", command, "--help"]).output
+    example = re.search(r"Example:\n((?:.*\\\n)*.*\n)", shown)
+    assert example is not None
+    arguments = shlex.split(example[1].replace("\\\n", " "))
+    assert arguments[:5] == ["python", "-m", "spacy", "ssvm", command]
+    monkeypatch.chdir(tmp_path)
+    for name in arguments[5:]:
+        if re.search(r"/|\.(?!json)\w+$", name) and not name.startswith(("-", "[")):
+            Path(name).parent.mkdir(exist_ok=True)
+            Path(name).touch()
+    result = CliRunner().invoke(app, arguments[3:])
+    assert result.exit_code == 1, result.output
+    assert f"Cannot {command}" in result.output

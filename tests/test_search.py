@@ -144,7 +144,7 @@ def test_a_resumed_search_does_what_is_missing(corpus: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--budgets", "2,few"), "--budgets 2,few: give numbers, parted by commas"),
+        (("--budgets", "2,few"), "--budgets 2,few: give comma-separated numbers"),
         (("--budgets", "0"), "budgets are numbers of templates above 0"),
         (("--budgets", "7"), "budget is 7, but there are only 6 templates"),
         (("--budgets", "2", "--methods", "lasso,magic"), "there is no method 'magic'"),

@@ -68,7 +68,7 @@ class Search(Trial):
     def __init__(self, config: Config, *, budgets: Sequence[int], **settings: Any) -> None:
         super().__init__(config, **settings)
         if not budgets or min(budgets) < 1:
-            raise ValueError("budgets are numbers of templates above 0, parted by commas")
+            raise ValueError("budgets are numbers of templates above 0")
         self.budgets = sorted(set(budgets), reverse=True)
         block = self.config["components"][self.component]
         base = registry.resolve({"base": block.get("selection")})["base"]
