@@ -1,6 +1,8 @@
 """The search for templates: what it selects and learns, its folder, table and report."""
 
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from typer.testing import CliRunner
 from spacy_ssvm.cli import ssvm
 from spacy_ssvm.components.search import METHODS, Point, Search, choose, name_of, table
 from spacy_ssvm.components.search_report import FIGURES, write_report
+from spacy_ssvm.selection import Selector
+from spacy_ssvm.training import Training
 
 __all__ = ["corpus"]  # a fixture
 
@@ -97,6 +101,39 @@ def test_the_settings_of_the_config_go_before_the_defaults(corpus: Path) -> None
 def test_the_same_seed_gives_the_same_points(corpus: Path) -> None:
     first, again = (points_of(search_of(corpus, 2, 4), "group-lasso", "lasso") for _ in range(2))
     assert timeless(first) == timeless(again)
+
+
+@compiled_only
+def test_compilation_is_no_part_of_the_times(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock that only moves while kernels run: 100 s where one is new, else 1 s."""
+    clock = 0.0
+    used: set[str] = set()
+
+    def slow_at_first(run: Callable[..., Any], kernel: Callable[..., str]) -> Callable[..., Any]:
+        def timed(*arguments: Any, **settings: Any) -> Any:
+            nonlocal clock
+            name = kernel(*arguments, **settings)
+            clock += 1.0 if name in used else 100.0
+            used.add(name)
+            return run(*arguments, **settings)
+
+        return timed
+
+    learning = iter(["first epoch", "second epoch"])
+    monkeypatch.setattr(
+        Training, "epoch", slow_at_first(Training.epoch, lambda *_: next(learning, "first epoch"))
+    )
+    monkeypatch.setattr(
+        Selector,
+        "select",
+        slow_at_first(
+            Selector.select, lambda _, settings, **__: str((settings.method, settings.groups))
+        ),
+    )
+    monkeypatch.setattr(time, "process_time", lambda: clock)
+    for point in points_of(search_of(corpus, 1, 3), "all", *METHODS):
+        assert point.learning == 3.0, point.method
+        assert point.selecting == (0.0 if point.method == "all" else 1.0), point.method
 
 
 # The command
