@@ -23,6 +23,7 @@ checked = settings(deadline=None, max_examples=50 if numba.config.DISABLE_JIT el
 whole = st.integers(-3, 3).map(float)
 with_infinities = st.one_of(whole, whole, st.just(-np.inf))
 rounded = st.floats(-1e3, 1e3)
+not_numbers = st.one_of(whole, whole, st.just(-np.inf), st.just(np.nan))
 
 
 @st.composite
@@ -108,6 +109,18 @@ def test_decoders_of_an_empty_sequence():
 def test_fewer_than_one_of_the_best_is_refused(n, k):
     with pytest.raises(ValueError, match="k must be at least 1"):
         k_best(np.zeros((n, 2)), np.zeros((4, 2)), k)
+
+
+@checked
+@given(tables(scores=not_numbers), st.integers(1, 5))
+def test_nan_forbids_a_label_or_a_transition(drawn, k):
+    emissions, transitions = drawn
+    without = [np.where(np.isnan(table), -np.inf, table) for table in drawn]
+    score, y = decode(emissions, transitions)
+    assert (score, y) == decode(*without)
+    assert all(0 <= label < emissions.shape[1] for label in y)
+    for found, expected in zip(k_best(emissions, transitions, k), k_best(*without, k), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @checked

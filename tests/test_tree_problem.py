@@ -188,6 +188,25 @@ def violation_of(phi, delta, w):
 
 
 @checked
+@given(kinds, sentences(shortest=2), seeds, st.sampled_from([np.nan, np.inf, -np.inf]))
+def test_weights_that_are_no_numbers_leave_heads_in_range(kind, sentence, seed, flaw):
+    trees, w = Trees(kind, [sentence]), whole_weights(seed)
+    w[np.random.default_rng(seed).random(SIZE + 1) < 0.1] = flaw
+    w[SIZE] = 0.0
+    problem = trees.problem()
+    with np.errstate(invalid="ignore"):
+        phi, delta, _ = violator(problem, 0, w)
+        assert all(0 <= row < SIZE for row in phi)
+        assert 0 <= delta <= len(sentence[1]) - 1
+        heads, given_heads = (np.full(len(sentence[1]), -1, dtype=np.int64) for _ in range(2))
+        problem_arrays = trees.features(), trees.pruner(), w, trees.nodes[0]
+        parse_sentence(*problem_arrays, given_heads, heads)
+        assert heads[0] == -1
+        assert all(0 <= h < len(heads) for h in heads[1:])
+        arc_margins(*problem_arrays, heads, np.empty(len(heads)))
+
+
+@checked
 @given(kinds, sentences(), seeds)
 def test_the_violator_is_the_worst_tree(kind, sentence, seed):
     trees, w = Trees(kind, [sentence]), whole_weights(seed)

@@ -6,8 +6,8 @@ Score tables, everywhere in the package:
     emissions     float64 [n, K]
     transitions   float64 [K + 2, K]: rows 0..K-1 are the previous label, row K holds the
                   start scores, row K + 1 the end scores
-Minus infinity forbids a label or a transition. Ties go to the smaller label. Where every
-sequence is forbidden, the score is minus infinity and the sequence is of no meaning.
+Minus infinity forbids a label or a transition, and so does NaN. Ties go to the smaller label.
+Where every sequence is forbidden, the score is minus infinity and the sequence is of no meaning.
 """
 
 import numpy as np

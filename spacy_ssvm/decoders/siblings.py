@@ -102,7 +102,7 @@ def _inside(scores: Floats, starts: Ints, pairs: Floats) -> Spans:
                     total = pairs[start] + complete[m, near]
                     sibling, s = _best_sibling(scores, pairs, start, incomplete, joint, h, m)
                     inner[h, m] = h
-                    if sibling > total:
+                    if not total >= sibling:  # it may be NaN
                         total = sibling
                         inner[h, m] = s
                     incomplete[h, m] = total + scores[h, m]
@@ -196,7 +196,7 @@ def sibling_max_marginals(scores: Floats, starts: Ints, pairs: Floats, best: Flo
                 for d in range(h + step, m + step, step):
                     outside_arc[h, d] = max(outside_arc[h, d], rest + complete[d, m])
                     outside[d, m] = max(outside[d, m], rest + incomplete[h, d])
-                if scores[h, m] == -np.inf:
+                if not scores[h, m] > -np.inf:
                     continue
                 best[h, m] = incomplete[h, m] + outside_arc[h, m]
                 rest = outside_arc[h, m] + scores[h, m]

@@ -6,8 +6,8 @@ Score tables, everywhere in the package:
     scores        float64 [n + 1, n + 1], by head and dependent; column 0 and the diagonal
                   are not looked at
     heads         int64 [n + 1]; heads[0] is -1
-Every tree has exactly one word whose head is the root. Minus infinity forbids an arc. Where
-no tree is allowed, the score is minus infinity and the heads are of no meaning.
+Every tree has exactly one word whose head is the root. Minus infinity forbids an arc, and so
+does NaN. Where no tree is allowed, the score is minus infinity and the heads are of no meaning.
 
     eisner              projective trees, O(n^3) [Eisner 1996]
     chu_liu_edmonds     all trees, O(n^2) for each cycle met [Chu & Liu 1965, Edmonds 1967]

@@ -155,7 +155,7 @@ def pair_scores(
     rows = np.empty(most_rows(features.pairs, 0), dtype=np.int32)
     for h in range(N):
         for m in range(1, N):
-            if h == m or scores[h, m] == -np.inf:
+            if h == m or not scores[h, m] > -np.inf:
                 continue
             slot = starts[h, m]
             count = fill_pair_rows(features.pairs, sides, features.size, h, m, N, rows)
