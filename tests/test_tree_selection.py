@@ -276,6 +276,45 @@ def test_expectations_are_those_over_all_trees(
         assert phi.get(key, 0.0) == pytest.approx(expected[key], abs=1e-9)
 
 
+@pytest.mark.parametrize("projective", [True, False])
+def test_only_arcs_that_are_scored_have_expectations(projective: bool) -> None:
+    """What is written fits into the room that the problem asks for, and gets no other rows."""
+    random = np.random.default_rng(0)
+    words = [random.integers(1, 9, (n, 2)).tolist() for n in (4, 12)]
+    nodes = [np.array([[ROOT] * 2, *w, [BEHIND] * 2], dtype=np.uint64) for w in words]
+    gold = [[-1, 0, 1, 2, 3], [-1, 0, *range(1, 12)]]
+    trees = Trees(list(zip(nodes, gold, strict=True)), projective=projective, threshold=0.5)
+    problem = trees.lazy()
+    w = ProxGradient(budget=5).start(problem).w
+    size = problem.most_expected_entries
+    asked(expect, problem, w, np.float64, 10 * size, 1.0, 0.0)  # rows for the first sentence
+    for i in range(2):
+        first, last = problem.arcs.starts[i : i + 2]
+        arcs = zip(problem.arcs.heads[first:last], problem.arcs.dependents[first:last], strict=True)
+        expected = {key for h, m in arcs for _, key in keys_of(ARCS, COLUMNS, nodes[i], h, m)}
+        assert last - first < (len(nodes[i]) - 2) ** 2  # not all of them
+        indices, values = np.empty(10 * size, dtype=np.int32), np.empty(10 * size)
+        arguments = 1.0, 0.0, True, indices, values, np.zeros(2)
+        entries = expect(problem.examples(), i, w, *arguments)
+        if entries == NO_ROOM:
+            w = problem.make_room(w)
+            entries = expect(problem.examples(), i, w, *arguments)
+        key_of = {row: key for key, row in rows_in_use(problem.index.table).items()}
+        assert {key_of[row] for row in indices[:entries].tolist()} <= expected
+        assert 0 < entries <= size
+
+
+def test_more_arcs_than_there_is_room_for_are_an_error() -> None:
+    trees = Trees([(np.array([[ROOT] * 2, [1, 1], [2, 2], [BEHIND] * 2], np.uint64), [-1, 0, 1])])
+    problem = trees.lazy()
+    indices, values = np.full(9, -7, dtype=np.int32), np.full(9, -7.0)
+    arguments = 1.0, 0.0, True, indices[:4], values[:4], np.zeros(2)
+    with pytest.raises(ValueError, match="arcs that are not scored"):
+        expect(problem.examples(), 0, np.zeros(0), *arguments)
+    assert (indices == -7).all()
+    assert problem.index.number_of_rows == 0
+
+
 @checked
 @given(kinds, sentences(partial=True), sentences(), st.integers(0, 99))
 def test_partial_gold_is_completed_in_the_best_way(

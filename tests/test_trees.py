@@ -11,6 +11,9 @@ from hypothesis.extra.numpy import arrays
 from spacy_ssvm.decoders.siblings import number_pairs, sibling_max_marginals, siblings
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
 from spacy_ssvm.decoders.tree_marginals import (
+    _eliminate,
+    _eliminate_by_logarithms,
+    _find_root,
     max_marginals,
     nonprojective_marginals,
     projective_marginals,
@@ -26,6 +29,7 @@ whole = st.integers(-3, 3).map(float)
 with_infinities = st.one_of(whole, whole, st.just(-np.inf))
 few_arcs = st.one_of(whole, st.just(-np.inf))
 rounded = st.floats(-1e3, 1e3)
+not_numbers = st.one_of(whole, whole, st.just(-np.inf), st.just(np.nan))
 
 
 @st.composite
@@ -138,6 +142,26 @@ def test_decoders_leave_the_score_tables_alone_and_repeat_themselves(decoder, sc
     again, heads_again = decode(decoder, scores)
     assert score == again
     np.testing.assert_array_equal(heads, heads_again)
+
+
+@decoders
+@checked
+@given(scores=tables(not_numbers))
+def test_nan_forbids_an_arc(decoder, scores):
+    score, heads = decode(decoder, scores)
+    assert score == best_score(np.where(np.isnan(scores), -np.inf, scores), decoder)
+    check_range(heads)
+    if score > -np.inf:
+        assert is_tree(heads, decoder in PROJECTIVE)
+        assert score_of(scores, heads) == score
+
+
+@decoders
+@checked
+@given(scores=tables(st.sampled_from([0.0, 1.0, np.inf, -np.inf, np.nan])))
+def test_infinite_scores_leave_heads_in_range(decoder, scores):
+    _, heads = decode(decoder, scores)
+    check_range(heads)
 
 
 @decoders
@@ -287,7 +311,7 @@ def packed(scores, pairs):
     size = number_pairs(scores, starts)
     for h in range(N):
         for m in range(1, N):
-            if h == m or scores[h, m] == -np.inf:
+            if h == m or not scores[h, m] > -np.inf:
                 continue
             step = 1 if m > h else -1
             inner = [s for s in range(h + step, m, step) if h > 0 and scores[h, s] > -np.inf]
@@ -333,6 +357,23 @@ def test_siblings_find_the_best_tree_of_few_arcs_and_pairs(drawn):
     check_range(heads)
     if score > -np.inf:
         assert score_of_pairs(scores, pairs, heads) == score
+
+
+@checked
+@given(pair_tables(not_numbers, not_numbers))
+def test_nan_forbids_a_pair_of_arcs(drawn):
+    scores, pairs = drawn
+    without = [np.where(np.isnan(table), -np.inf, table) for table in drawn]
+    score, heads = decode_pairs(scores, pairs)
+    assert score == brute.tree_scores(without[0], True, without[1]).max()
+    check_range(heads)
+    if score > -np.inf:
+        assert is_tree(heads, projective=True)
+        assert score_of_pairs(scores, pairs, heads) == score
+    # The others are defined where all scores are numbers; here they only stay in their tables.
+    starts, values = packed(scores, pairs)
+    starts[starts < 0] = 2**40
+    sibling_max_marginals(scores, starts, values, np.empty(scores.shape))
 
 
 @checked
@@ -385,9 +426,82 @@ def test_a_long_sentence_with_scores_of_pairs():
 
 
 def test_a_weak_link_between_strong_arcs_still_makes_a_tree():
-    """Each of two words has the other as a head that is 200 better than the root."""
+    """Each of two words has the other as a head that is much better than the root."""
     scores = np.zeros((3, 3))
-    scores[1, 2] = scores[2, 1] = 200.0
-    marginals = np.empty((3, 3))
-    assert nonprojective_marginals(scores, marginals) == pytest.approx(200 + np.log(2))
-    assert marginals[0, 1:] == pytest.approx([0.5, 0.5])
+    for best in (200.0, 2000.0):
+        scores[1, 2] = scores[2, 1] = best
+        marginals = np.empty((3, 3))
+        assert nonprojective_marginals(scores, marginals) == pytest.approx(best + np.log(2))
+        assert marginals[0, 1:] == pytest.approx([0.5, 0.5])
+
+
+def check_exactly(scores, rtol=1e-13):
+    """Probabilities to the last digits, and 0 exactly for what is forbidden.
+
+    Scores are whole numbers; the best total is taken from all totals, so that the exponentials
+    are those of small numbers.
+    """
+    totals = brute.tree_scores(scores)
+    best = totals.max()
+    marginals = np.full(scores.shape, 99.0)
+    log_partition = nonprojective_marginals(scores, marginals)
+    if best == -np.inf:
+        assert log_partition == -np.inf
+        return
+    weights = np.exp(totals - best)
+    assert log_partition == pytest.approx(best + np.log(weights.sum()), rel=rtol, abs=rtol)
+    for m in range(1, len(scores)):
+        heads = brute.trees(len(scores) - 1)[:, m]
+        expected = np.bincount(heads, weights, len(scores)) / weights.sum()
+        np.testing.assert_allclose(marginals[:, m], expected, rtol=0, atol=rtol)
+        assert not marginals[np.isneginf(scores[:, m]), m].any()
+
+
+far_apart = st.one_of(st.integers(-100, 100).map(float), st.just(-np.inf), st.just(100.0))
+
+
+@checked
+@given(tables(far_apart, shortest=1, longest=5))
+def test_forbidden_arcs_weigh_nothing_and_others_lose_no_digits(scores):
+    check_exactly(scores)
+
+
+def test_a_tree_of_many_weak_links():
+    """Of six words in a row, each prefers the one behind it to the next, by 200."""
+    scores = np.full((7, 7), -np.inf)
+    for m in range(1, 6):
+        scores[m + 1, m], scores[m, m + 1] = -100.0, 100.0
+    scores[2, 1] = 100.0
+    scores[0, 6] = -100.0  # only the last one may depend on the root
+    check_exactly(scores)
+    scores[0, 1:6] = -1000.0
+    check_exactly(scores)
+
+
+@checked
+@given(tables(not_numbers, shortest=1, longest=4))
+def test_nan_forbids_an_arc_among_all_trees(scores):
+    found, expected = np.empty(scores.shape), np.empty(scores.shape)
+    without = np.where(np.isnan(scores), -np.inf, scores)
+    total = nonprojective_marginals(scores, found)
+    assert total == nonprojective_marginals(without, expected)
+    if total > -np.inf:
+        np.testing.assert_array_equal(found, expected)
+
+
+@checked
+@given(tables(st.one_of(whole, st.just(-np.inf)), shortest=1, longest=5))
+def test_both_ways_of_elimination_agree(scores):
+    n = len(scores) - 1
+    root = _find_root(scores)
+    assert (root > 0) == (best_score(scores, "chu_liu_edmonds") > -np.inf)
+    if root == 0:
+        return
+    words = np.array([root, *(m for m in range(1, n + 1) if m != root)])
+    potentials = scores[np.ix_(words, words)].T.copy()
+    np.fill_diagonal(potentials, -np.inf)
+    found, expected = ((np.zeros(n), np.zeros((n, n))) for _ in range(2))
+    total = _eliminate(potentials, scores[0, words], *found)
+    assert _eliminate_by_logarithms(potentials, scores[0, words], *expected) == pytest.approx(total)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)

@@ -10,10 +10,9 @@ Tables are those of ``decoders.tree``; every tree has exactly one word whose hea
 import numpy as np
 
 from spacy_ssvm._jit import Floats, kernel
-from spacy_ssvm.decoders.tree import chu_liu_edmonds
+from spacy_ssvm.decoders.chain_marginals import log_sum
 
-_FORBIDDEN = 1e-100  # a forbidden arc against the best of the same word
-_DOUBTFUL = -100.0  # a log-partition below this may be that of trees with a forbidden arc
+_TINY = 1e-280  # a smaller number above 0 may lose digits, and its inverse may overflow
 
 
 @kernel
@@ -125,73 +124,191 @@ def projective_marginals(scores: Floats, marginals: Floats) -> float:
 def nonprojective_marginals(scores: Floats, marginals: Floats) -> float:
     """Write the probability of each arc among all trees; return the log-partition.
 
-    marginals: float64 [n + 1, n + 1]; of no meaning where the log-partition is minus infinity.
+    marginals: float64 [n + 1, n + 1], exactly 0 for forbidden arcs; of no meaning where the
+    log-partition is minus infinity.
 
     The matrix-tree theorem [Koo et al. 2007] without a determinant: words are eliminated one
-    by one, as Grassmann, Taksar and Heyman (1985) do it for Markov chains, whose stationary
-    distribution is that of the root. Sums and products of positive numbers alone lose no
-    digits, however peaked the distribution is. Arcs that are more than 230 worse than the best
-    one of the same word count like forbidden ones. The derivatives of the log-partition, the
-    marginals, come from the same steps backwards.
+    by one, as Grassmann, Taksar and Heyman (1985) do for Markov chains, whose stationary
+    distribution is that of the root. The log-partition is made of sums and products of
+    positive numbers, which lose no digits however peaked the distribution is. Where one of
+    them would leave the range of float64, the elimination is repeated with logarithms.
+
+    The word eliminated last is the root of some tree. Every other word can then reach it
+    through allowed heads, so that no elimination divides by 0, whatever is forbidden.
     """
     n = len(scores) - 1
     marginals[:] = 0.0
     if n == 0:
         return 0.0
+    first = _find_root(scores)
+    if first == 0:
+        return -np.inf
+    words = np.arange(1, n + 1)
+    words[0], words[first - 1] = first, 1
+    potentials = np.full((n, n), -np.inf)  # [word, head], against the best head of the word
+    roots = np.full(n, -np.inf)
     shift = 0.0
-    weights = np.zeros((n, n))  # [word, head], against the best head of the word
-    roots = np.zeros(n)
     for i in range(n):
         best = -np.inf
         for h in range(n + 1):
-            if h != i + 1:
-                best = max(best, scores[h, i + 1])
-        if best == -np.inf:
-            return -np.inf
+            if h != words[i]:
+                best = max(best, scores[h, words[i]])
         shift += best
-        roots[i] = np.exp(scores[0, i + 1] - best)
+        if scores[0, words[i]] > -np.inf:
+            roots[i] = scores[0, words[i]] - best
         for j in range(n):
-            if j != i:
-                weights[i, j] = max(np.exp(scores[j + 1, i + 1] - best), _FORBIDDEN)
-    q = weights.copy()
+            if j != i and scores[words[j], words[i]] > -np.inf:
+                potentials[i, j] = scores[words[j], words[i]] - best
+    of_roots, of_arcs = np.zeros(n), np.zeros((n, n))
+    total = _eliminate(potentials, roots, of_roots, of_arcs)
+    if np.isnan(total):
+        total = _eliminate_by_logarithms(potentials, roots, of_roots, of_arcs)
+    for i in range(n):
+        marginals[0, words[i]] = of_roots[i]
+        for j in range(n):
+            marginals[words[j], words[i]] = of_arcs[i, j]
+    return float(total + shift)
+
+
+@kernel
+def _find_root(scores: Floats) -> int:
+    """A word that depends on the root in some tree; 0 where there is no tree."""
+    N = len(scores)
+    stack = np.empty(N, dtype=np.int64)
+    reached = np.empty(N, dtype=np.bool_)
+    for root in range(1, N):
+        if not scores[0, root] > -np.inf:
+            continue
+        reached[:] = False
+        reached[root] = True
+        stack[0] = root
+        size, count = 1, 1
+        while size > 0:
+            size -= 1
+            h = stack[size]
+            for m in range(1, N):
+                if not reached[m] and scores[h, m] > -np.inf:
+                    reached[m] = True
+                    stack[size] = m
+                    size += 1
+                    count += 1
+        if count == N - 1:
+            return root
+    return 0
+
+
+@kernel
+def _eliminate(potentials: Floats, roots: Floats, of_roots: Floats, of_arcs: Floats) -> float:
+    """Write the probability of each arc; return the log-partition, NaN where digits are lost.
+
+    potentials: float64 [n, n], the log-potential of each arc by word and head. The first word
+        is eliminated last. roots: float64 [n], log-potentials of arcs from the root.
+    of_roots, of_arcs: probabilities, laid out the same way.
+    """
+    n = len(roots)
+    q = np.exp(potentials)
+    has_lost = False
+    for i in range(n):
+        for j in range(n):
+            has_lost |= (q[i, j] < _TINY) & (potentials[i, j] > -np.inf)
     sums = np.ones(n)
-    shares = np.zeros((n, n))  # f[i, k]: what of word i's way through word k goes on
+    shares = np.zeros((n, n))  # [k, i]: q[i, k] / sums[k]
     for k in range(n - 1, 0, -1):
+        if has_lost:
+            return np.nan
         sums[k] = q[k, :k].sum()
+        onward = q[k]
         for i in range(k):
-            shares[i, k] = q[i, k] / sums[k]
-            for j in range(k):
-                if j != i:
-                    q[i, j] += shares[i, k] * q[k, j]
+            if q[i, k] > 0:
+                share = q[i, k] / sums[k]
+                shares[k, i] = share
+                row = q[i]
+                for j in range(k):
+                    through = share * onward[j]
+                    has_lost |= (through < _TINY) & (onward[j] > 0)
+                    row[j] += through
     stationary = np.ones(n)
     for k in range(1, n):
-        stationary[k] = (stationary[:k] * shares[:k, k]).sum()
-    total = (roots * stationary).sum()
-    log_partition = np.log(total) + np.log(sums).sum()
-    if log_partition < _DOUBTFUL and chu_liu_edmonds(scores, np.empty(n + 1, np.int64)) == -np.inf:
-        return -np.inf
-
-    of_stationary = roots / total
-    of_shares = np.zeros((n, n))
-    for k in range(n - 1, 0, -1):
+        stationary[k] = 0.0
         for i in range(k):
-            of_stationary[i] += of_stationary[k] * shares[i, k]
-            of_shares[i, k] = of_stationary[k] * stationary[i]
-    gradient = np.zeros((n, n))
+            through = stationary[i] * shares[k, i]
+            has_lost |= (through < _TINY) & (stationary[i] > 0) & (shares[k, i] > 0)
+            stationary[k] += through
+    total = 0.0
+    for i in range(n):
+        of_roots[i] = np.exp(roots[i]) * stationary[i]
+        has_lost |= (of_roots[i] < _TINY) & (roots[i] > -np.inf) & (stationary[i] > 0)
+        total += of_roots[i]
+    if has_lost or not total < 1 / _TINY:
+        return np.nan
+
+    of_stationary = np.exp(roots) / total
+    for i in range(n):
+        of_roots[i] /= total
+    for k in range(n - 1, 0, -1):
+        if stationary[k] == 0:
+            of_stationary[k] = 0.0
+        for i in range(k):
+            of_stationary[i] += of_stationary[k] * shares[k, i]
+    gradient = np.zeros((n, n))  # of the log-partition, by q
     for k in range(1, n):
         of_sum = 1.0
         for i in range(k):
+            if shares[k, i] == 0:
+                continue
+            of_share = of_stationary[k] * stationary[i]
             for j in range(k):
-                if j != i:
-                    of_shares[i, k] += gradient[i, j] * q[k, j]
-                    gradient[k, j] += gradient[i, j] * shares[i, k]
-            of_sum -= of_shares[i, k] * shares[i, k]
-            gradient[i, k] = of_shares[i, k] / sums[k]
-        for j in range(k):
-            gradient[k, j] += of_sum / sums[k]
+                of_share += gradient[i, j] * q[k, j]
+                gradient[k, j] += gradient[i, j] * shares[k, i]
+            of_sum -= of_share * shares[k, i]
+            gradient[i, k] = of_share / sums[k]
+        for j in range(k):  # where q is 0, the gradient is not needed and may be infinite
+            gradient[k, j] = gradient[k, j] + of_sum / sums[k] if q[k, j] > 0 else 0.0
     for i in range(n):
-        marginals[0, i + 1] = roots[i] * stationary[i] / total
-        for j in range(n):
-            if j != i:
-                marginals[j + 1, i + 1] = gradient[i, j] * weights[i, j]
-    return float(log_partition + shift)
+        for j in range(n):  # rounding can leave less than 0
+            of_arcs[i, j] = max(gradient[i, j] * np.exp(potentials[i, j]), 0.0)
+    return float(np.log(total) + np.log(sums).sum())
+
+
+@kernel
+def _eliminate_by_logarithms(
+    potentials: Floats, roots: Floats, of_roots: Floats, of_arcs: Floats
+) -> float:
+    """``_eliminate`` in the log domain, where no number is too small. About ten times slower."""
+    n = len(roots)
+    q = potentials.copy()
+    sums = np.zeros(n)
+    shares = np.full((n, n), -np.inf)
+    for k in range(n - 1, 0, -1):
+        sums[k] = log_sum(q[k, :k])
+        for i in range(k):
+            shares[k, i] = q[i, k] - sums[k]
+            for j in range(k):
+                q[i, j] = _sum(q[i, j], shares[k, i] + q[k, j], False)
+    stationary = np.zeros(n)
+    for k in range(1, n):
+        stationary[k] = _sum_of_splits(stationary[:k], shares[k, :k], False)
+    total = log_sum(roots + stationary)
+    of_roots[:] = np.exp(roots + stationary - total)
+
+    of_stationary = roots - total
+    for k in range(n - 1, 0, -1):
+        for i in range(k):
+            of_stationary[i] = _sum(of_stationary[i], of_stationary[k] + shares[k, i], False)
+    gradient = np.full((n, n), -np.inf)
+    for k in range(1, n):
+        of_sum = 1.0
+        used = np.zeros(k)  # gradient x q of row k, between 0 and 1
+        for i in range(k):
+            of_share = _sum_of_splits(gradient[i, :k], q[k, :k], False)
+            of_share = _sum(of_share, of_stationary[k] + stationary[i], False)
+            for j in range(k):
+                used[j] += np.exp(gradient[i, j] + shares[k, i] + q[k, j])
+            of_sum -= np.exp(of_share + shares[k, i])
+            gradient[i, k] = of_share - sums[k]
+        for j in range(k):
+            used[j] += of_sum * np.exp(q[k, j] - sums[k])
+            if used[j] > 0:
+                gradient[k, j] = np.log(used[j]) - q[k, j]
+    of_arcs[:] = np.exp(gradient + potentials)
+    return float(total + sums.sum())

@@ -133,7 +133,8 @@ def _add_arcs(
     """Write the sum of coefficient x features over arcs, whose features get rows.
 
     coefficients: float64 [n + 1, n + 1], by head and dependent. Returns the size, each index
-    once; NO_ROOM where there are not so many rows.
+    once; NO_ROOM where there are not so many rows. Raises ValueError, with nothing written, where
+    more arcs have a coefficient than the buffers have room for.
     """
     templates, table = examples.trees.features.arcs, examples.table
     N = len(coefficients)
@@ -142,6 +143,8 @@ def _add_arcs(
         for m in range(1, N):
             if coefficients[h, m] != 0:
                 most += most_keys(templates, h, m)
+    if most > len(indices):
+        raise ValueError("arcs that are not scored have coefficients: are all weights finite?")
     if not has_room(table, most):
         return NO_ROOM
     keys = np.empty(most_rows(templates, N), dtype=np.uint64)
