@@ -193,34 +193,106 @@ def test_small_scales_are_multiplied_out():
     np.testing.assert_array_equal(run.w[:first], before[:first])
 
 
-def test_single_weights_are_the_lasso():
-    """The run equals gradient steps and soft thresholds, written out."""
+def shrunk_groups(rows: Any, members: list[Any], tau: float, d: list[float]) -> Any:
+    """The operator of tau sum_g d_g |w_g|, group after group."""
+    rows = rows.copy()
+    for in_group, weight in zip(members, d, strict=True):
+        norm = np.linalg.norm(rows[in_group])
+        rows[in_group] *= 1 - tau * weight / norm if norm > tau * weight else 0.0
+    return rows
+
+
+def shrunk(rows: Any, owners: Any, finer: Any, settings: ProxGradient, etas: float) -> Any:
+    """The proximal operator of a run over weights [rows, K], written out.
+
+    owners: the template of each row; etas: the sum of eta_t since the last one.
+    """
+    K, T, strength = rows.shape[1], len(finer), settings.strength
+    tau = etas * strength
+    if settings.groups == "weight":
+        rows = soft_threshold(rows, tau)
+    rows = soft_threshold(rows, etas * settings.l1)
+    if settings.groups == "attribute":
+        each = [[row] for row in range(len(rows))]
+        rows = shrunk_groups(rows, each, tau, [np.log2(K)] * len(rows))
+    if settings.groups in ("template", "coarse-to-fine"):
+        templates = [{m} for m in range(T)]
+        if settings.groups == "coarse-to-fine":
+            templates = [{m, *np.flatnonzero(finer[m])} for m in range(T)]
+            templates.sort(key=len)
+        members = [np.isin(owners, list(group)) for group in templates]
+        rows = shrunk_groups(rows, members, tau, [np.log2(K * m.sum()) for m in members])
+    return rows / (1 + etas * settings.l2)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ProxGradient(strength=0.03, K=7, groups="weight"),
+        ProxGradient(strength=0.01, K=7, groups="template"),
+        ProxGradient(strength=0.01, K=100, groups="template", eta0=0.5),
+        ProxGradient(strength=0.005, K=7, groups="coarse-to-fine"),
+        ProxGradient(strength=0.02, K=7, groups="attribute"),
+        ProxGradient(strength=0.01, K=7, groups="template", l1=0.004, l2=0.01),
+    ],
+    ids=str,
+)
+def test_a_run_is_gradient_steps_and_proximal_operators(settings):
+    """[MSAF11 Alg. 1] with the operators of many examples at once, all written out.
+
+    The step size of pass p is eta0 / sqrt(p), for the operator at its end too.
+    """
     corpus = Corpus()
     problem, index = corpus.eager()
-    settings = ProxGradient(strength=0.03, K=7, groups="weight")
-    run = passes(settings, problem, index.number_of_rows, epochs=2)
+    run = passes(settings, problem, index.number_of_rows, epochs=3)
     twin, _ = corpus.eager()
-    examples = twin.examples()
-    w = np.zeros(twin.number_of_weights(index.number_of_rows))
+    examples, n = twin.examples(), twin.number_of_examples
     first = (corpus.K + 2) * corpus.K
+    w = np.zeros(twin.number_of_weights(index.number_of_rows))
+    owners, finer = index.row_templates, find_finer(corpus.templates)
     random = np.random.default_rng(0)
     indices = np.empty(twin.most_entries, dtype=np.int32)
     values = np.empty(twin.most_entries, dtype=np.float32)
     outcome = np.empty(2)
-    for epoch in (1, 2):
+    find = twin.structure.find_violator
+    for epoch in (1, 2, 3):
+        eta = settings.eta0 / np.sqrt(epoch)
         since = 0
-        for position, i in enumerate(random.permutation(twin.number_of_examples), start=1):
-            find = twin.structure.find_violator
+        for position, i in enumerate(random.permutation(n), start=1):
             size = find(examples, int(i), w, 0.0, True, indices, values, outcome)
-            eta = 1 / np.sqrt(epoch)
             w[indices[:size]] += eta * values[:size]
             since += 1
-            done = (epoch - 1) * twin.number_of_examples + position
-            if since == 7 or position == twin.number_of_examples:
-                eta = 1 / np.sqrt(1 + done // twin.number_of_examples)
-                w[first:] = soft_threshold(w[first:], eta * since * 0.03)
+            if since == settings.K or position == n:
+                rows = w[first:].reshape(-1, corpus.K)
+                w[first:] = shrunk(rows, owners, finer, settings, eta * since).ravel()
                 since = 0
     np.testing.assert_allclose(run.w[: len(w)], w, atol=1e-12)
+    weights = np.abs(w[first:]).reshape(-1, corpus.K).sum(axis=1)
+    assert 0 < np.count_nonzero(weights) < len(weights)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"budget": 5}, {"strength": 0.01}, {"strength": 0.02, "groups": "attribute"}]
+)
+def test_with_the_perceptron_loss_the_first_step_only_scales_the_weights(settings):
+    corpus = Corpus()
+    one, four = (
+        passes(ProxGradient(K=7, eta0=eta0, **settings), corpus.lazy(), 0, epochs=2)
+        for eta0 in (1.0, 4.0)
+    )
+    np.testing.assert_array_equal(four.w, 4 * one.w)
+    assert one.norms.any()
+
+
+@pytest.mark.parametrize("groups", ["template", "coarse-to-fine"])
+def test_the_strength_that_a_budget_finds_leaves_the_same_weights(groups):
+    corpus = Corpus()
+    budget = ProxGradient(budget=6, groups=groups, eta0=0.5)
+    found = passes(budget, corpus.lazy(), 0, epochs=1)
+    strength = ProxGradient(strength=found.history[-1].strength, groups=groups, eta0=0.5)
+    again = passes(strength, corpus.lazy(), 0, epochs=1)
+    np.testing.assert_allclose(again.norms, found.norms, atol=1e-9)
+    assert np.count_nonzero(found.norms) == 6
 
 
 @pytest.mark.parametrize("groups", ["template", "coarse-to-fine"])
@@ -325,6 +397,13 @@ def test_bad_settings(settings, message):
     with pytest.raises(ConfigValidationError, match=message) as caught:
         TAGGER.pipeline(selection=block)
     assert "Selection.v1" in str(caught.value)
+
+
+def test_a_budget_of_single_weights_shrinks_by_a_step_in_a_pass() -> None:
+    problem = Corpus(sentences=40).lazy()
+    for settings in ({"method": "lasso"}, {"groups": "attribute"}):
+        learner = Selection(budget=3, **settings).learner(problem)
+        assert (learner.budget, learner.strength) == (None, 1 / 40)
 
 
 def test_how_often_weights_shrink_goes_with_the_structure() -> None:

@@ -1,11 +1,13 @@
 """Online proximal gradient with groups of templates [MSAF11 Alg. 1].
 
-    each example:            w -= eta_t grad loss(w; x_i, y_i),     eta_t = eta0 / sqrt(epoch of t)
-    each K examples, n in all:    w = prox(w), of n eta_t lambda sum_m d_m |w_m|
+    each example:       w -= eta_t grad loss(w; x_i, y_i),    eta_t = eta0 / sqrt(epoch of t)
+    each K examples:    w = prox(w), of (sum_t eta_t) lambda sum_m d_m |w_m|,
 
-With a budget, lambda is what leaves so many templates, anew each time; with the perceptron loss
-the result does not depend on eta0, and this is the sparseptron. The last w is the result: it is
-meant to say what matters, not to be used.
+where t runs over the examples since the last proximal step: Algorithm 1 makes one of weight
+eta_t lambda after each example. With a budget, lambda is chosen anew at each proximal step so
+that this many templates are left. With the perceptron loss and no l2, eta0 only scales the
+weights; with a budget this is the sparseptron. The result is the last w, which says what matters
+and is not meant to predict.
 """
 
 from dataclasses import dataclass
@@ -147,6 +149,7 @@ class ProxGradientRun(PrimalRun):
         self.history: list[Step] = []
         self._seen = 0
         self._since = 0  # the last proximal step
+        self._etas = 0.0  # their sum since then
         self._met = 0.0
         self._squares: Floats = np.zeros(0)
 
@@ -215,7 +218,8 @@ class ProxGradientRun(PrimalRun):
         total, done, size = 0.0, 0, self.problem.number_of_examples
         while done < len(order):
             due = min(self.settings.K - self._since, size - self._seen % size)
-            steps, met = self._steps(order[done : done + due])
+            eta = self._eta
+            steps, met = self._steps(order[done : done + due], eta)
             if steps < min(due, len(order) - done):
                 self._w = self.problem.make_room(self._w)
             done += steps
@@ -223,14 +227,15 @@ class ProxGradientRun(PrimalRun):
             self._met += met
             self._seen += steps
             self._since += steps
+            self._etas += steps * eta
             if self._since and (self._since == self.settings.K or self._seen % size == 0):
                 self.proximal_step()
         return total
 
-    def _steps(self, order: Ints) -> tuple[int, float]:
+    def _steps(self, order: Ints, eta: float) -> tuple[int, float]:
         """A gradient step for each example while there is room: how many, and their losses."""
         problem, loss = self.problem, self.settings.loss
-        arrays = problem.structure, problem.examples(), order, self._eta
+        arrays = problem.structure, problem.examples(), order, eta
         state = problem.groups(), self._squares, self._w
         met = np.zeros(1)
         if loss.beta is None:
@@ -246,10 +251,10 @@ class ProxGradientRun(PrimalRun):
         return self.settings.eta0 / float(np.sqrt(epoch))
 
     def proximal_step(self) -> None:
-        """Shrink the weights by what the gradient steps since the last time weigh."""
+        """Shrink the weights, in proportion to the gradient steps since the last time."""
         settings, problem = self.settings, self.problem
         groups = problem.groups()
-        weight = self._eta * self._since
+        weight = self._etas
         strength = settings.strength or 0.0
         l1 = settings.l1 + (strength if settings.groups == "weight" else 0.0)
         if l1 > 0:
@@ -274,7 +279,7 @@ class ProxGradientRun(PrimalRun):
         self._w = problem.sweep(self._w)
         left = int(np.count_nonzero(after)), problem.held
         self.history.append(Step(self._seen, self._met / self._since, strength, held, *left))
-        self._since, self._met = 0, 0.0
+        self._since, self._etas, self._met = 0, 0.0, 0.0
 
 
 def _feature_weight(groups: Groups) -> float:
