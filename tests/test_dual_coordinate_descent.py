@@ -7,6 +7,8 @@ The referee writes every structure of every example as a constraint and solves
 It stands on ``naive.py`` and scipy alone.
 """
 
+from itertools import permutations
+
 import brute
 import naive
 import numba
@@ -379,6 +381,74 @@ def test_primal_is_never_below_dual(data, chains, C):
         assert -1e-12 <= objective.gap <= 1 + 1e-12
         other = data.draw(whole_numbers(referee.size))
         assert referee.primal(other) >= run.dual - 1e-12
+
+
+def updated(run, i, order):
+    """The weights after UPDATEWEIGHT(i), in the given order of its constraints [CY13 Alg. 1]."""
+    w, stored = run.w.copy(), constraints(run, i)
+    total, C = sum(alpha for alpha, _, _ in stored), run.settings.C
+    for place in order:
+        alpha, delta, phi = stored[place]
+        phi = naive.dense(phi, len(w))
+        slope = delta - w @ phi - total / (2 * C)
+        change = max(slope / (phi @ phi + 1 / (2 * C)), -alpha)
+        w += change * phi
+        total += change
+    return w
+
+
+def test_the_newest_constraint_is_updated_first_and_the_others_at_random():
+    chains = naive.random_chains(0, K=4, rows=4, examples=1, length=1)
+    met = set()
+    for seed in range(12):
+        run = start(Referee(chains, C=0.5).problem(), 4, C=0.5, variant="light", seed=seed)
+        while len(constraints(run, 0)) < 3:
+            run.epoch(np.array([0]))
+        expected = {order: updated(run, 0, order) for order in permutations(range(3))}
+        inner_pass(np.array([0]), run.sets, run._state)
+        distances = {order: np.abs(w - run.w).max() for order, w in expected.items()}
+        closest, second = sorted(distances.values())[:2]
+        assert closest < 1e-12
+        assert second > 1e-6  # each order makes weights of its own
+        met.add(min(distances, key=distances.get))
+    assert met == {(0, 1, 2), (0, 2, 1)}
+
+
+@checked
+@given(naive.chains(), regularization)
+def test_cpd_infers_for_all_examples_with_the_weights_fixed(chains, C):
+    referee = Referee(chains, C=C)
+    run = start(referee.problem(), chains.rows, C=C, variant="cpd")
+    for _ in range(3):
+        expected = referee.violations(weights(run, referee))
+        assert run.epoch(all_numbers(run)) == pytest.approx(expected.sum(), abs=1e-9)
+        found = run._state.violations[: len(expected)]
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("passes", [1, 3])
+def test_ssvm_is_light_after_passes_over_the_stored_constraints(passes):
+    """[CY13 Alg. 3]: r passes without inference, each in an order of its own, then one with it."""
+    chains = naive.random_chains(1, K=3, rows=8, examples=8, length=3)
+    run = trained(chains, 3, variant="ssvm", inner_passes=passes)
+    twin = trained(chains, 0, variant="light")
+    for _ in range(3):
+        for _ in range(passes):
+            inner_pass(twin._order.permutation(8), twin.sets, twin._state)
+        twin.epoch(all_numbers(twin))
+    assert run.w.tobytes() == twin.w.tobytes()
+
+
+def test_each_pass_with_inference_has_an_order_of_its_own():
+    chains = naive.random_chains(1, K=3, rows=8, examples=8, length=3)
+    run, twin = trained(chains, 0, seed=5, variant="light"), trained(chains, 0, variant="light")
+    twin._state = twin._state._replace(random=run._state.random.copy())
+    order = np.random.default_rng(5)
+    for _ in range(3):
+        run.epoch(all_numbers(run))
+        for i in order.permutation(8):
+            twin.epoch(np.array([i]))
+        assert run.w.tobytes() == twin.w.tobytes()
 
 
 def test_constraints_below_delta_are_not_stored():

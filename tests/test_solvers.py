@@ -24,6 +24,8 @@ from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.arcs import ArcTemplate, compile_arc_templates, make_sides
 from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, SQUARED_HINGE, Loss, losses
 from spacy_ssvm.solvers import run as run_module
+from spacy_ssvm.solvers import stochastic_gradient
+from spacy_ssvm.solvers.averaging import Averaged, move
 from spacy_ssvm.solvers.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -312,6 +314,27 @@ def test_stochastic_gradient_goes_on_from_a_prior(steps):
     assert best.dual - 1e-9 <= run.objective().primal <= 1.03 * best.primal
 
 
+@pytest.mark.parametrize(("C", "chosen"), [(0.02, 0.03125), (0.1, 0.125), (2.0, 0.25)])
+def test_the_first_step_is_the_one_that_makes_the_lowest_primal(monkeypatch, C, chosen):
+    """Of 2^-1 .. 2^-5, after a pass over a sample, as if the sample were all examples."""
+    monkeypatch.setattr(stochastic_gradient, "_SAMPLE", 8)
+    chains = naive.random_chains(5, K=3, rows=8, examples=40, length=3)
+    primals = {}
+    run = started(StochasticGradient(C=C, seed=2), chains)
+    sample = np.random.default_rng(2).permutation(40)[:8]
+    run.epoch(all_numbers(run))
+    part = naive.Chains(
+        3, 8, [chains.features[i] for i in sample], [chains.gold[i] for i in sample]
+    )
+    for eta0 in (0.5, 0.25, 0.125, 0.0625, 0.03125):
+        alone = started(StochasticGradient(C=C, eta0=eta0), part)
+        alone._shuffled = lambda numbers: numbers  # the sample is in order
+        alone.epoch(np.arange(8))
+        primals[eta0] = alone.objective().primal
+    assert len(set(primals.values())) == 5
+    assert run._eta0 == min(primals, key=primals.get) == chosen
+
+
 # --- Averaged learners ------------------------------------------------------------------
 
 ONLINE = [
@@ -401,6 +424,29 @@ def test_k_best_mira_minimizes_what_it_should(chains, C, k):
         assert found == pytest.approx(value, rel=1e-4, abs=1e-6)
 
 
+@programmed
+@given(naive.chains(examples=2, length=2, shortest=2, fewest_labels=3), regularization)
+def test_k_best_mira_compares_the_structures_that_violate_most(chains, C):
+    """Of nine structures those three; without costs, it would be those that score best."""
+    k, size = 3, (chains.K + 2 + chains.rows) * chains.K
+    prior = np.random.default_rng(0).normal(size=size)  # without it, structures tie
+    run = started(Mira(C=C, k=k), chains, prior)
+    for i in all_numbers(run):
+        w = run._averaged.w.copy()
+        part = naive.Chains(chains.K, chains.rows, [chains.features[i]], [chains.gold[i]])
+        referee = Referee(part, prior=w[:size], C=C)
+        ((phi, delta),) = referee.structures
+        violations = delta - phi @ w[:size]
+        worst = np.argsort(-violations)[:k]
+        found = run.epoch(np.array([i]))
+        assert found == pytest.approx(max(violations.max(), 0.0), abs=1e-6)
+        gold = np.flatnonzero(delta == 0)
+        chosen = np.union1d(worst, gold)
+        referee.structures = [(phi[chosen], delta[chosen])]
+        _, best = hinge_optimum(referee)
+        np.testing.assert_allclose(run._averaged.w[:size], best, atol=1e-3)
+
+
 def test_k_best_mira_is_1_best_mira_where_k_is_1():
     chains = naive.random_chains(4, K=3, rows=6, examples=10, length=4)
     one, other = trained(Mira(seed=1), chains, 4), started(Mira(seed=1), chains)
@@ -411,6 +457,61 @@ def test_k_best_mira_is_1_best_mira_where_k_is_1():
     assert hildreth(np.array([[4.0]]), np.array([2.0]), 1.0) == pytest.approx([0.5])
     assert hildreth(np.array([[4.0]]), np.array([2.0]), 0.1) == pytest.approx([0.1])
     assert hildreth(np.array([[0.0]]), np.array([0.0]), 0.1) == pytest.approx([0.0])
+
+
+def test_hildreth_where_vectors_do_not_differ():
+    """Without curvature, the dual rises as far as the simplex allows, or not at all."""
+    assert hildreth(np.array([[0.0]]), np.array([2.0]), 0.1) == pytest.approx([0.1])
+    assert hildreth(np.array([[0.0]]), np.array([-2.0]), 0.1) == pytest.approx([0.0])
+    same = np.array([[4.0, 4.0], [4.0, 4.0]])
+    assert hildreth(same, np.array([1.0, 2.0]), 1.0) == pytest.approx([0.0, 0.5])
+    assert hildreth(same, np.array([2.0, 1.0]), 0.1) == pytest.approx([0.1, 0.0])
+    assert hildreth(np.zeros((2, 2)), np.array([1.0, 2.0]), 0.3) == pytest.approx([0.0, 0.3])
+
+
+@checked
+@given(st.integers(0, 999), st.integers(1, 4), st.integers(1, 3), regularization)
+def test_hildreth_is_as_good_as_a_quadratic_program(seed, count, size, C):
+    """Of whole vectors, of which some are 0 or equal."""
+    random = np.random.default_rng(seed)
+    vectors = random.integers(-1, 2, (count, size)).astype(float)
+    bounds = random.integers(-2, 3, count).astype(float)
+    products = vectors @ vectors.T
+    alphas = hildreth(products, bounds, C)
+    assert (alphas >= 0).all()
+    assert alphas.sum() <= C * (1 + 1e-9)
+    slopes = bounds - products @ alphas  # at the optimum, no weight can go where the dual rises
+    best = max(slopes.max(), 0.0)
+    gain = C * best - alphas @ slopes  # bounds how far the dual is from its optimum
+    assert gain <= 1e-6
+
+
+@pytest.mark.parametrize("value", [1.0, 3.0, 1 / 3])
+def test_steps_are_taken_in_float64(value):
+    """Also where the rate is a Python float, without compilation."""
+    averaged = Averaged(np.zeros(2), np.zeros(2), np.array([3]))
+    move(averaged, np.array([1], np.int32), np.array([value], np.float32), 1, 0.1)
+    expected = 0.1 * float(np.float32(value))
+    assert averaged.w.tolist() == [0.0, expected]
+    assert averaged.sums.tolist() == [0.0, 3 * expected]
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        DualCoordinateAscent(C=0.01, beta=None, gamma=1.0),
+        FrankWolfe(C=0.01),
+        FrankWolfe(C=0.01, variant="pairwise"),
+        Mira(C=0.01),
+        Mira(C=0.01, k=3),
+        StochasticGradient(C=0.01, steps="pegasos"),
+    ],
+    ids=str,
+)
+def test_the_first_step_is_made_in_float64(solver):
+    """It is as long as C, which float32 cannot hold: w = C Phi, and the average is w."""
+    run = trained(solver, naive.Chains(2, 1, [[[0, 0, 0]]], [[1]]), 1)
+    assert sorted(set(run.w.tolist())) == sorted({0.0, *(times * 0.01 for times in (-3, -1, 1, 3))})
 
 
 # --- The family of losses ---------------------------------------------------------------
@@ -603,6 +704,25 @@ def test_the_objective_is_that_of_the_weights(solver):
     total = sum(naive_loss(chains, i, run.w, loss) for i in all_numbers(run))
     assert run.objective().primal == pytest.approx(run.regularizer + C * total, rel=1e-5)
     assert (run.dual is None) == (run.gap is None) == (run.objective().gap is None)
+
+
+@pytest.mark.parametrize("C", [1e-30, 1e-10, 1e4, 1e30])
+@pytest.mark.parametrize(
+    "solver", [CuttingPlane, DualCoordinateDescent, FrankWolfe, pairwise_frank_wolfe]
+)
+def test_the_gap_is_between_0_and_1_however_small_or_large_C_is(solver, C):
+    chains = naive.random_chains(1, K=3, rows=3, examples=6, length=2)
+    run = started(solver(C=C), chains)
+    for _ in range(5):
+        run.epoch(all_numbers(run))
+        assert -1e-12 <= run.objective().gap <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("solver", [solver for solver in SOLVERS if solver is not Perceptron])
+@pytest.mark.parametrize("C", [1e-300, 1e-31, 1e31, 1e300])
+def test_C_out_of_the_range_of_the_arithmetic_is_refused(solver, C):
+    with pytest.raises(ValueError, match=r"^C is .*: it must be between 1e-30 and 1e\+30"):
+        solver(C=C)
 
 
 @every_solver

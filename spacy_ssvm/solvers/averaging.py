@@ -41,7 +41,7 @@ def move(averaged: Averaged, indices: Rows, values: AnyWeights, size: int, rate:
     """Add a multiple of a sparse vector to the weights, within a step."""
     w, sums, steps = averaged.w, averaged.sums, float(averaged.steps[0])
     for entry in range(size):
-        change = rate * values[entry]
+        change = rate * np.float64(values[entry])
         w[indices[entry]] += change
         sums[indices[entry]] += steps * change
 

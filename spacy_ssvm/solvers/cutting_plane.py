@@ -25,9 +25,9 @@ from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, oracle_ker
 from spacy_ssvm.objective import HINGE, Loss, relative_gap
 from spacy_ssvm.solvers.run import (
     PrimalRun,
+    check_C,
     check_installed,
     check_not_negative,
-    check_positive,
     check_whole,
     longer,
 )
@@ -65,7 +65,7 @@ class CuttingPlane:
     oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
 
     def __post_init__(self) -> None:
-        check_positive(self, "C")
+        check_C(self)
         check_not_negative(self, "tolerance")
         check_whole(self, "seed")
 

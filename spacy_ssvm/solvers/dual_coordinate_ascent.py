@@ -18,7 +18,7 @@ from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, oracle_kernel
 from spacy_ssvm.objective import Loss
 from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
 from spacy_ssvm.solvers.mira import MiraRun
-from spacy_ssvm.solvers.run import check_not_negative, check_positive, check_whole
+from spacy_ssvm.solvers.run import check_C, check_not_negative, check_positive, check_whole
 from spacy_ssvm.sparse import squared_norm
 from spacy_ssvm.structure import AnyProblem, Expect
 
@@ -40,7 +40,7 @@ class DualCoordinateAscent:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_positive(self, "C")
+        check_C(self)
         if self.beta is not None:
             check_positive(self, "beta")
         check_not_negative(self, "gamma")

@@ -1,4 +1,4 @@
-"""Dual coordinate descent for the L2-loss structural SVM [CY13].
+"""Dual coordinate descent for the L2-loss structural SVM [CY13 Eqs. 2 and 4].
 
     max_alpha >= 0   D(alpha) = -1/2 |v|^2 - 1/(4C) sum_i A_i^2 + sum alpha_i,y Delta'_i(y)
 
@@ -14,9 +14,9 @@ example whose completion changes starts anew.
 
 Only constraints that were violated are stored (``working_sets.py``). An epoch makes
 ``inner_passes`` passes over them without inference, and one pass with it: DCD-SSVM
-[CY13 Alg. 3]; without the inner passes it is DCD-Light [CY13 Alg. 2]. CPD [CY13, section 3,
-after Chang et al. 2010] adds the violated constraints of all examples with w fixed, and then
-makes passes over the stored ones until they hardly raise D.
+[CY13 Alg. 3]; without the inner passes it is DCD-Light [CY13 Alg. 2]. CPD [CY13, sections 2.2
+and 4.4.1, after Chang et al. 2010] adds the violated constraints of all examples with w fixed,
+and then makes passes over the stored ones until they hardly raise D.
 """
 
 from dataclasses import dataclass
@@ -40,6 +40,7 @@ from spacy_ssvm._jit import (
 )
 from spacy_ssvm.objective import SQUARED_HINGE, Loss, Objective, evaluate, relative_gap
 from spacy_ssvm.solvers.run import (
+    check_C,
     check_choice,
     check_not_negative,
     check_positive,
@@ -106,7 +107,8 @@ class DualCoordinateDescent:
     oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
 
     def __post_init__(self) -> None:
-        check_positive(self, "C", "delta")
+        check_C(self)
+        check_positive(self, "delta")
         check_choice(self, "variant", ("ssvm", "light", "cpd"))
         check_whole(self, "inner_passes", "seed")
         check_not_negative(self, "tolerance")
@@ -279,7 +281,7 @@ def _random(state: Keys, n: int) -> int:
 
 @kernel
 def _step(i: int, constraint: int, exact: bool, sets: WorkingSets, state: State) -> None:
-    """Move one dual variable to its best value [CY13 Eq. 5]; to 0 if not ``exact``."""
+    """Move one dual variable to its best value [CY13 Eq. 8]; to 0 if not ``exact``."""
     score = dot(sets, constraint, state.w)
     slope = sets.costs[constraint] - score - sets.alpha_sums[i] / (2 * state.C)
     curvature = sets.norms[constraint] + 1 / (2 * state.C)

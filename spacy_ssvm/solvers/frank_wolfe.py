@@ -46,9 +46,9 @@ from spacy_ssvm.solvers.pairwise_steps import (
 )
 from spacy_ssvm.solvers.run import (
     PrimalRun,
+    check_C,
     check_choice,
     check_not_negative,
-    check_positive,
     check_whole,
     longer,
 )
@@ -97,7 +97,7 @@ class FrankWolfe:
     oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
 
     def __post_init__(self) -> None:
-        check_positive(self, "C")
+        check_C(self)
         check_choice(self, "variant", ("plain", "pairwise"))
         check_whole(self, "inner_passes", "seed")
         check_not_negative(self, "tolerance")
@@ -367,7 +367,7 @@ def _pass(
                 block[0][count] = indices[entry]
                 block[1][count] = 0.0
                 count += 1
-            direction[places[place]] += C * values[entry]
+            direction[places[place]] += C * np.float64(values[entry])
         slope = C * outcome[0] - blocks.costs[i]
         curvature = 0.0
         for entry in range(count):

@@ -31,9 +31,12 @@ def hildreth(products: Floats, bounds: Floats, C: float) -> Floats:
                 if a < count:
                     curvature += products[a, a] - 2 * products[a, b]
                 slope = slopes[b] - slopes[a]
-                if curvature <= 0:
-                    continue
-                change = min(max(slope / curvature, -alphas[b]), alphas[a])
+                if curvature > 0:
+                    change = min(max(slope / curvature, -alphas[b]), alphas[a])
+                elif slope > 0:  # equal vectors: the objective is linear
+                    change = alphas[a]
+                else:
+                    change = -alphas[b] if slope < 0 else 0.0
                 if change == 0.0:
                     continue
                 alphas[b] += change

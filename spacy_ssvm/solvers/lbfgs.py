@@ -22,6 +22,7 @@ from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, oracle_ker
 from spacy_ssvm.objective import Loss, losses
 from spacy_ssvm.solvers.run import (
     PrimalRun,
+    check_C,
     check_installed,
     check_not_negative,
     check_positive,
@@ -52,7 +53,8 @@ class LBFGS:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_positive(self, "C", "beta")
+        check_C(self)
+        check_positive(self, "beta")
         check_not_negative(self, "gamma", "tolerance")
         check_whole(self, "iterations", least=1)
         check_whole(self, "seed")

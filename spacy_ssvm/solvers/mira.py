@@ -19,7 +19,7 @@ from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, Rows, Weights, kern
 from spacy_ssvm.objective import HINGE, Loss
 from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
 from spacy_ssvm.solvers.hildreth import hildreth
-from spacy_ssvm.solvers.run import check_positive, check_whole
+from spacy_ssvm.solvers.run import check_C, check_whole
 from spacy_ssvm.structure import AnyProblem, FindBest, FindViolator
 
 
@@ -40,7 +40,7 @@ class Mira:
     loss: ClassVar[Loss] = HINGE
 
     def __post_init__(self) -> None:
-        check_positive(self, "C")
+        check_C(self)
         check_whole(self, "k", least=1)
         check_whole(self, "seed")
 

@@ -11,6 +11,7 @@ from spacy_ssvm.objective import Loss, Objective, evaluate
 from spacy_ssvm.structure import AnyProblem
 
 _MAX_WEIGHTS = 2**31 - 1  # indices into w are int32
+_MIN_C, _MAX_C = 1e-30, 1e30
 
 Number = TypeVar("Number", np.float64, np.int64)
 
@@ -154,6 +155,16 @@ def check_positive(settings: object, *names: str) -> None:
         value = getattr(settings, name)
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name} is {value}: it must be a number above 0")
+
+
+def check_C(settings: Any) -> None:
+    """Raise ValueError where C is not a number above 0, or out of range for the arithmetic.
+
+    For small C the weights are proportional to it, and models keep them in float32.
+    """
+    check_positive(settings, "C")
+    if not _MIN_C <= settings.C <= _MAX_C:
+        raise ValueError(f"C is {settings.C}: it must be between {_MIN_C} and {_MAX_C}")
 
 
 def check_not_negative(settings: object, *names: str) -> None:

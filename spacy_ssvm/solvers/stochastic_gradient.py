@@ -6,7 +6,7 @@ Step T takes an example i and its most violating y. With l examples,
 
     w -= eta_T ((w - w_0) / (C l) - Phi_i(y))
 
-    'decay'      eta_T = eta_0 / (1 + eta_0 T / (C l))^0.75 [CY13, section 5, after Bottou 2004]
+    'decay'      eta_T = eta_0 / (1 + eta_0 T / (C l))^0.75 [CY13, section 4.3, after Bottou 2004]
     'pegasos'    eta_T = C l / (T + 1) [Shalev-Shwartz et al. 2007], without the projection
 
 [CY13] prints T / C, for an objective that is not divided by l; here steps would shrink too soon.
@@ -21,7 +21,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, kernel, oracle_kernel
 from spacy_ssvm.objective import HINGE, Loss, losses
-from spacy_ssvm.solvers.run import PrimalRun, check_choice, check_positive, check_whole
+from spacy_ssvm.solvers.run import PrimalRun, check_C, check_choice, check_positive, check_whole
 from spacy_ssvm.structure import AnyProblem, FindViolator
 
 _FIRST_STEPS = (0.5, 0.25, 0.125, 0.0625, 0.03125)
@@ -36,7 +36,7 @@ class StochasticGradient:
     C: the weight of the losses against the squared norm of the weights, per example.
     steps: how long they are, 'decay' or 'pegasos'.
     eta0: of 'decay', the first step; None takes the one of 2^-1..2^-5 that makes the lowest
-        primal on 1000 of the first examples [CY13].
+        primal on a sample of 1000 of the first examples [CY13, section 4.3].
     seed: of the order of examples, and of the sample.
     Raises ValueError, naming the setting, where a value makes no sense.
     """
@@ -49,7 +49,7 @@ class StochasticGradient:
     oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
 
     def __post_init__(self) -> None:
-        check_positive(self, "C")
+        check_C(self)
         check_choice(self, "steps", ("decay", "pegasos"))
         if self.eta0 is not None:
             check_positive(self, "eta0")
@@ -148,6 +148,6 @@ def _pass(
             scale = 1.0
         if violation > 0:
             for entry in range(size):
-                w[indices[entry]] += eta / scale * values[entry]
+                w[indices[entry]] += eta / scale * np.float64(values[entry])
     _fold(scale, prior, w)
     return met
