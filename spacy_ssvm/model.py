@@ -159,6 +159,17 @@ class Model:
         self.template_rows = template_rows
         self.trace = trace
 
+    def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
+        """Append labels with zero weights; the other labels keep theirs.
+
+        legality: of all labels, see ``Problem``.
+        """
+        before, K = len(self.labels), len(self.labels) + len(labels)
+        transitions = np.zeros((K + 2, K)) if legality is None else legality.copy()
+        transitions[[*range(before), K, K + 1], :before] = self.weights.transitions
+        self.labels = (*self.labels, *labels)
+        self.weights = self.weights._replace(transitions=transitions)
+
     @property
     def beta(self) -> float | None:
         """By which exp(beta score) is a probability; None for a loss that knows of none."""

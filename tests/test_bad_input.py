@@ -197,9 +197,17 @@ def test_costs_of_an_unknown_label(costs: dict[str, dict[str, float]]) -> None:
 
 def test_an_empty_corpus() -> None:
     nlp = TAGGER.pipeline()
-    message = refusal(lambda: nlp.initialize(list))
+    message = refusal(lambda: nlp.initialize(lambda: iter(())))
     assert f"{NAME}: the examples have no TAG annotation to learn from" in message
     assert "an empty one has none either" in message
+
+
+@pytest.mark.parametrize("get_examples", [list, lambda: None, []])
+def test_what_returns_no_examples_is_refused_as_in_spacy(get_examples: Any) -> None:
+    tagger: Any = TAGGER.pipeline().get_pipe(NAME)
+    message = refusal(lambda: tagger.initialize(get_examples), TypeError)
+    assert message.startswith("[E930]")
+    assert f"{NAME}.initialize" in message
 
 
 def test_a_corpus_without_tags() -> None:
@@ -207,7 +215,9 @@ def test_a_corpus_without_tags() -> None:
     docs = [nlp.make_doc("no tags here"), nlp.make_doc(" \n ")]
     message = refusal(lambda: nlp.initialize(lambda: [Example(doc, doc) for doc in docs]))
     assert f"{NAME}: the examples have no TAG annotation" in message
-    assert "no TAG annotation" in refusal(lambda: nlp.initialize())
+    message = refusal(lambda: nlp.initialize())
+    assert "no TAG annotation" in message
+    assert "[E143]" in message
     universal = TAGGER.pipeline(attribute="POS")
     message = refusal(lambda: universal.initialize(lambda: [Example(doc, doc) for doc in docs]))
     assert "no POS annotation" in message
@@ -544,4 +554,4 @@ def test_a_corpus_without_spans(factory: str, annotation: str) -> None:
     nlp.add_pipe(factory)
     doc = nlp.make_doc("Ann sleeps")
     with pytest.raises(ValueError, match=re.escape(f"the examples have no {annotation} annot")):
-        nlp.initialize(lambda: [Example(doc, doc.copy())])
+        nlp.initialize(lambda: [Example(doc, doc.copy()), Example(doc.copy(), doc.copy())])

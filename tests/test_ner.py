@@ -259,8 +259,32 @@ def test_add_label_before_training() -> None:
     train(nlp, entity_examples(nlp.vocab, "[Ann]PER saw [Rome]LOC"))
     assert set(recognizer.labels) == {"LOC", "MISC", "PER"}
     assert entities(nlp("Ann saw Rome")) == [(0, 1, "PER"), (2, 3, "LOC")]
-    with pytest.raises(ValueError, match="cannot add the label 'ORG' to a trained model"):
-        recognizer.add_label("ORG")
+
+
+def test_a_type_added_to_a_trained_component_is_learned() -> None:
+    nlp = RECOGNIZER.pipeline()
+    recognizer = train(nlp, entity_examples(nlp.vocab, "[Ann]PER saw [Rome]LOC"))
+    with pytest.raises(ValueError, match="cannot have the label 'O'"):
+        recognizer.add_label("O")
+    assert recognizer.labels == ("LOC", "PER")
+    assert recognizer.add_label("ORG") == 1
+    new = entity_examples(nlp.vocab, "[Acme Ltd]ORG hired [Bob]PER")
+    for _ in range(15):
+        nlp.update(new, sgd=nlp.resume_training())
+    for pipeline in (nlp, copy_of(nlp)):
+        assert entities(pipeline("Ann saw Rome")) == [(0, 1, "PER"), (2, 3, "LOC")]
+        assert entities(pipeline("Acme Ltd hired Bob")) == [(0, 2, "ORG"), (3, 4, "PER")]
+
+
+def test_without_types_all_tokens_are_outside() -> None:
+    nlp = RECOGNIZER.pipeline()
+    nlp.initialize()
+    nlp.update(entity_examples(nlp.vocab, "Ann saw Rome"))
+    for pipeline in (nlp, copy_of(nlp)):
+        assert [token.ent_iob_ for token in pipeline("Ann saw Rome")] == ["O", "O", "O"]
+        doc = pipeline.make_doc("Ann saw Rome")
+        doc.ents = [Span(doc, 0, 1, "PER")]
+        assert entities(recognizer_of(pipeline)(doc)) == [(0, 1, "PER")]
 
 
 # Gold: from Docs to labels and back

@@ -235,7 +235,7 @@ def test_what_is_not_annotated_teaches_nothing() -> None:
 
 def test_no_annotation_to_learn_from() -> None:
     nlp = SENTER.pipeline()
-    bare = [Example(nlp.make_doc("It rained."), nlp.make_doc("It rained."))]
+    bare = [Example(nlp.make_doc(text), nlp.make_doc(text)) for text in ("It rained.", "Oh no!")]
     with pytest.raises(ValueError, match="no sentence boundary annotation to learn from"):
         nlp.initialize(lambda: bare)
 
@@ -257,10 +257,13 @@ def test_docs_of_one_sentence_bring_a_warning() -> None:
 def test_labels() -> None:
     nlp = SENTER.pipeline()
     senter: Any = nlp.get_pipe("ssvm_senter")
-    with pytest.raises(ValueError, match="the labels are inside and start, not 'begin'"):
-        senter.add_label("begin")
-    nlp.initialize(lambda: paragraph_examples(nlp.vocab))
-    assert senter.labels == ("inside", "start")
+    for _ in range(2):
+        assert senter.labels == ("inside", "start")
+        assert senter.label_data is None
+        for label in ("begin", "start"):
+            with pytest.raises(NotImplementedError, match="the labels are inside and start"):
+                senter.add_label(label)
+        nlp.initialize(lambda: paragraph_examples(nlp.vocab))
     assert "ssvm_senter" not in nlp.pipe_labels
 
 

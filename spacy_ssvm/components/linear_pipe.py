@@ -6,11 +6,13 @@ A subclass says what its labels are (``gold_labels``), how they are read and wri
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
 from spacy.attrs import ORTH, SPACY
+from spacy.errors import Errors
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
@@ -106,6 +108,13 @@ class LinearPipe(TrainablePipe):
         """What is learned from, for messages."""
         raise NotImplementedError
 
+    def can_start_unannotated(self, *, has_corpus: bool) -> bool:
+        """Whether initialize may go on where the examples have no annotation to learn from.
+
+        has_corpus: whether there is more than the one Doc that ``nlp.initialize()`` passes.
+        """
+        return bool(self.labels)
+
     def check_label(self, label: str) -> None:
         """Raise ValueError where the component cannot write the label."""
 
@@ -141,28 +150,44 @@ class LinearPipe(TrainablePipe):
         return self._labels
 
     @property
-    def label_data(self) -> tuple[str, ...]:
-        """The labels as ``spacy init labels`` saves them."""
+    def label_data(self) -> tuple[str, ...] | None:
+        """The labels as ``spacy init labels`` saves them, None for nothing to save."""
         return self.labels
 
     def add_label(self, label: str) -> int:
-        """Add a label before training. Returns 1, or 0 where it is there already.
+        """Add a label. Returns 1, or 0 where it is there already.
 
-        Raises ValueError once the model has been trained: its weights have one column a
-        label.
+        Of a trained component, the other labels keep their weights, from which training goes
+        on; examples that were seen before are forgotten.
+        Raises ValueError where a trained component is not resizable.
         """
         if not isinstance(label, str):
             raise ValueError(f"{self.name}: a label must be a text, not {label!r}")
         if label in self.labels:
             return 0
-        if self._training is not None or self.model.trace is not None:
+        labels = (*self.labels, label)
+        if self._training is None and self.model.trace is None:
+            self._define(labels, self.model.resources)
+            return 1
+        if not self.is_resizable:
             raise ValueError(
                 f"{self.name}: cannot add the label '{label}' to a trained model. Give all "
                 "labels to initialize(labels=...), or to [initialize.components."
                 f"{self.name}.labels] in the config, and train again"
             )
-        self._define((*self.labels, label), self.model.resources)
+        self.check_label(label)
+        self._sync()
+        self._labels = labels
+        self._add_strings(labels)
+        known = len(self.model.labels)
+        self.model.add_labels(self.chain_labels(labels)[known:], self.legality())
+        self._stop_training()
         return 1
+
+    @property
+    def is_resizable(self) -> bool:
+        """Whether labels can be added to a trained component."""
+        return False
 
     def _define(
         self, labels: Sequence[str], resources: Resources, templates: Sequence[Any] | None = None
@@ -195,7 +220,8 @@ class LinearPipe(TrainablePipe):
         """Set the labels and resources, and forget all weights.
 
         get_examples: returns examples; read for their labels, if none are given, and for the
-            selection of templates, if there is one.
+            selection of templates, if there is one. Labels that were added before are kept,
+            and suffice: ``nlp.initialize()`` passes one Doc without annotation.
         labels: all labels, as ``spacy init labels`` saves them.
         clusters: a file of word clusters (see ``features/clusters.py``), for templates
             such as cluster6[0]. It becomes part of the saved component.
@@ -204,22 +230,31 @@ class LinearPipe(TrainablePipe):
             saved component.
         gazetteer_attribute: "lower" or "orth", what entries are matched by.
         """
+        util.check_lexeme_norms(self.vocab, self.name)  # type: ignore[no-untyped-call]
         was_trained = self.model.trace is not None
         if self._candidates is not None:
             self.model.define(self._candidates, self.model.labels, self.model.resources)
         resources = self._read_resources(clusters, gazetteers, gazetteer_attribute, nlp)
         if labels is None:
-            labels = self.collect_labels(_checked(get_examples(), self.name))
-            if not labels:
-                raise ValueError(
-                    f"{self.name}: the examples have no {self.annotation()} annotation to "
-                    "learn from. Check the training corpus (an empty one has none either), or "
-                    "give the labels to initialize"
-                )
+            labels = self._find_labels(get_examples) or self.labels
         self._define(sorted(labels if was_trained else {*labels, *self.labels}), resources)
         self._label_costs()
         if self.selection is not None:
-            self._select(list(_checked(get_examples(), self.name)), nlp)
+            self._select(list(_checked(get_examples, self.name)), nlp)
+
+    def _find_labels(self, get_examples: Callable[[], Iterable[Example]]) -> list[str]:
+        """The labels of a corpus. Raises ValueError where there are none to start from."""
+        examples = _checked(get_examples, self.name)
+        first = list(islice(examples, 2))
+        labels = self.collect_labels(chain(first, examples))
+        if not labels and not self.can_start_unannotated(has_corpus=len(first) > 1):
+            standard = "" if self.labels else f" {Errors.E143.format(name=self.name)}"
+            raise ValueError(
+                f"{self.name}: the examples have no {self.annotation()} annotation to learn "
+                "from. Check the training corpus (an empty one has none either), or give the "
+                f"labels to initialize.{standard}"
+            )
+        return labels
 
     def _select(self, examples: list[Example], nlp: Language | None) -> None:
         """Keep the templates that the selection leaves, and put them into the config."""
@@ -356,6 +391,23 @@ class LinearPipe(TrainablePipe):
             legality=self.legality(),
         )
 
+    def rehearse(
+        self,
+        examples: Iterable[Example],
+        *,
+        sgd: Any = None,
+        losses: dict[str, float] | None = None,
+        **config: Any,
+    ) -> dict[str, float]:
+        """Leave the weights as they are: training a loaded model already keeps close to them.
+
+        Further training penalizes the distance from the loaded weights.
+        """
+        validate_examples(examples, f"{type(self).__name__}.rehearse")
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        return losses
+
     def finish_update(self, sgd: Any) -> None:
         """Nothing to do: each update leaves the weights whole."""
 
@@ -481,7 +533,7 @@ class LinearPipe(TrainablePipe):
         return costs
 
     def _require_trainable(self) -> None:
-        if not self.labels:
+        if not self.model.labels:
             raise ValueError(
                 f"{self.name}: there are no labels. Initialize the component on a corpus "
                 "(nlp.initialize), or load a trained one"
@@ -622,8 +674,14 @@ def reference_columns(example: Example, attributes: Sequence[int]) -> Keys | Non
     return reference[:, 2:] if np.array_equal(predicted, reference[:, :2]) else None
 
 
-def _checked(examples: Any, name: str) -> Iterator[Example]:
-    """The examples, each checked to be one."""
+def _checked(get_examples: Any, name: str) -> Iterator[Example]:
+    """The examples that a callback returns, each checked to be one.
+
+    Unlike spaCy's ``validate_get_examples``, this reads the corpus only once.
+    """
+    examples = get_examples() if callable(get_examples) else get_examples
+    if not callable(get_examples) or not examples:
+        raise TypeError(Errors.E930.format(method=f"{name}.initialize", obj=examples))
     for example in examples:
         if not isinstance(example, Example):
             raise TypeError(

@@ -45,6 +45,10 @@ class EntityRecognizer(SpanPipe):
     def annotation(self) -> str:
         return "entity"
 
+    def can_start_unannotated(self, *, has_corpus: bool) -> bool:
+        # Without types of entities, all tokens are O: labels may be added later.
+        return bool(self.labels) or not has_corpus
+
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
         found = set()
         for example in examples:
@@ -127,8 +131,9 @@ class EntityRecognizer(SpanPipe):
         """
         scheme, K = self.scheme, len(self.model.labels)
         numbers = {self.vocab.strings[label]: k for k, label in enumerate(self.labels)}
-        going_on = [[label == f"I-{kind}" for label in self.model.labels] for kind in self.labels]
-        allowed = np.vstack([np.eye(K, dtype=bool), ~np.array(going_on)])
+        inside = np.array([f"I-{kind}" for kind in self.labels])
+        stops = inside[:, None] != np.array(self.model.labels)
+        allowed = np.vstack([np.eye(K, dtype=bool), stops])
         preset = np.full(len(kept), -1, dtype=np.int64)
         preset[kept] = OUTSIDE
         start = 0

@@ -48,6 +48,10 @@ class DependencyParser(LinearPipe):
 
     # Labels
 
+    @property
+    def is_resizable(self) -> bool:
+        return True
+
     def annotation(self) -> str:
         return "DEP"
 

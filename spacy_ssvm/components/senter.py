@@ -1,12 +1,14 @@
 """``ssvm_senter``: where sentences begin."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from spacy.attrs import IS_SPACE, SENT_START
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -36,19 +38,46 @@ class SentenceRecognizer(TokenPipe):
     # Labels
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the labels, which are always the same."""
+        return LABELS
+
+    @property
+    def label_data(self) -> None:
+        """Nothing for ``spacy init labels`` to save."""
+
+    @property
     def hide_labels(self) -> bool:
         """The labels say nothing about a pipeline."""
         return True
 
+    def add_label(self, label: str) -> int:
+        """Raises NotImplementedError: the labels cannot be changed."""
+        raise NotImplementedError(f"{self.name}: the labels are {' and '.join(LABELS)}, no others")
+
+    def initialize(  # type: ignore[override]  # there are no labels to be given
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        clusters: str | Path | None = None,
+        gazetteers: dict[str, str] | None = None,
+        gazetteer_attribute: str = "lower",
+    ) -> None:
+        """Set the resources, and forget all weights; see ``LinearPipe.initialize``."""
+        super().initialize(
+            get_examples,
+            nlp=nlp,
+            clusters=clusters,
+            gazetteers=gazetteers,
+            gazetteer_attribute=gazetteer_attribute,
+        )
+
+    def can_start_unannotated(self, *, has_corpus: bool) -> bool:
+        return not has_corpus
+
     def annotation(self) -> str:
         return "sentence boundary"
-
-    def check_label(self, label: str) -> None:
-        if label not in LABELS:
-            raise ValueError(f"{self.name}: the labels are {' and '.join(LABELS)}, not '{label}'")
-
-    def chain_labels(self, labels: Sequence[str]) -> Sequence[str]:
-        return LABELS if labels else ()
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
         marks = [_marks(example.reference)[1:] for example in examples]

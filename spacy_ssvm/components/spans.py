@@ -58,6 +58,10 @@ class SpanPipe(LinearPipe):
         """How spans become label sequences."""
         return Scheme(self.cfg["scheme"], self.labels)
 
+    @property
+    def is_resizable(self) -> bool:
+        return True
+
     def check_label(self, label: str) -> None:
         if label in ("O", EVERY):
             raise initialize_error(
@@ -68,7 +72,7 @@ class SpanPipe(LinearPipe):
             )
 
     def chain_labels(self, labels: Sequence[str]) -> Sequence[str]:
-        return Scheme(self.cfg["scheme"], labels).labels if labels else ()
+        return Scheme(self.cfg["scheme"], labels).labels
 
     def component_labels(self, chain_labels: Sequence[str]) -> Sequence[str]:
         return list(dict.fromkeys(label[2:] for label in chain_labels if label != "O"))
@@ -77,7 +81,7 @@ class SpanPipe(LinearPipe):
         return [label[2:] or label for label in self.model.labels]
 
     def legality(self) -> Floats | None:
-        return self.scheme.legality() if self.labels else None
+        return self.scheme.legality()
 
     def check_model(self, saved: SavedModel) -> None:
         super().check_model(saved)

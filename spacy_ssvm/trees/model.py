@@ -154,6 +154,10 @@ class ParserModel:
         """The names of the labels of arcs."""
         return self.label_model.labels
 
+    def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
+        """Append labels of arcs with zero weights; all other weights stay."""
+        self.label_model.add_labels(labels, legality)
+
     def set_weights(self, arcs: Weights, pruner: Weights, trace: Trace | None) -> None:
         """Set the weights of arcs: float32 [2**hash_bits + 1], and of the pruner's."""
         self.weights = arcs
