@@ -205,8 +205,33 @@ def test_training_on_line_breaks() -> None:
 
 def test_gold_labels() -> None:
     assert gold(["a", "b", "c"], [True, False, True]) == ["S", "-", "S"]
-    assert gold(["a", "b", "c"], [True, None, True]) == ["S", "?", "S"]
+    assert gold(["a", "b", "c"], [True, None, False]) == ["S", "?", "-"]
     assert gold(["a", "b", "c"], [None, None, None]) == ["?", "?", "?"]
+
+
+def test_where_starts_are_marked_other_tokens_are_inside() -> None:
+    assert gold(["a", "b", "c"], [True, None, True]) == ["S", "-", "S"]
+    assert gold(["a", "b", "c", "d"], [True, None, True, None], ["ab", "c", "d"]) == ["S", "S", "-"]
+
+
+@pytest.mark.parametrize("marked_inside", [[], [2, 10]], ids=["starts", "some-marked-inside"])
+def test_learns_from_starts_as_zeros_and_ones(marked_inside: list[int]) -> None:
+    starts = [1, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0]
+    nlp = SENTER.pipeline()
+    examples = [
+        Example.from_dict(nlp.make_doc(text), {"sent_starts": starts})
+        for text in (
+            "I like green eggs. Eat blue ham. I like purple eggs.",
+            "She likes purple eggs. They hate ham. You like yellow eggs.",
+        )
+    ]
+    for i in marked_inside:
+        examples[0].reference[i].is_sent_start = False
+    nlp.initialize()
+    for _ in range(20):
+        nlp.update(examples)
+    doc = nlp("I like green eggs. Eat blue ham. I like purple eggs.")
+    assert [int(token.is_sent_start) for token in doc] == starts
 
 
 def test_a_gold_start_at_whitespace_moves_to_the_next_word() -> None:

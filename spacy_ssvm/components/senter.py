@@ -147,9 +147,16 @@ class SentenceRecognizer(TokenPipe):
 
 
 def _marks(doc: Doc) -> Ints:
-    """IS_START, IS_INSIDE or 0 for each token: int64 [tokens]."""
-    marks: Any = doc.to_array([SENT_START])
-    return marks.ravel().astype(np.int64)  # type: ignore[no-any-return]
+    """IS_START, IS_INSIDE or 0 for each token of a reference: int64 [tokens].
+
+    Where starts are marked, tokens without a mark are inside, as for spaCy's senter:
+    ``{"sent_starts": [1, 0, 0, 1, 0]}`` marks nothing else.
+    """
+    columns: Any = doc.to_array([SENT_START])
+    marks: Ints = columns.ravel().astype(np.int64)
+    if np.any(marks[1:] == IS_START):
+        marks[1:][marks[1:] == 0] = IS_INSIDE
+    return marks
 
 
 def _gold_labels(example: Example) -> Ints:
@@ -172,10 +179,9 @@ def aligned_marks(example: Example) -> Ints:
     The first of the tokens that a reference token is split into may be a start, the others
     are not; of a token in whose middle a sentence starts, nothing is known.
     """
-    columns = reference_columns(example, [SENT_START])
-    if columns is not None:
-        return columns[:, 0].astype(np.int64)
     marks = _marks(example.reference)
+    if reference_columns(example, []) is not None:
+        return marks
     to_reference, to_predicted = example.alignment.x2y, example.alignment.y2x
     aligned = np.zeros(len(example.predicted), dtype=np.int64)
     for i in range(len(aligned)):
