@@ -17,7 +17,7 @@ from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
-from spacy.util import logger
+from spacy.util import check_lexeme_norms, logger
 from spacy.vocab import Vocab
 
 from spacy_ssvm import storage
@@ -230,7 +230,7 @@ class LinearPipe(TrainablePipe):
             saved component.
         gazetteer_attribute: "lower" or "orth", what entries are matched by.
         """
-        util.check_lexeme_norms(self.vocab, self.name)  # type: ignore[no-untyped-call]
+        check_lexeme_norms(self.vocab, self.name)  # type: ignore[no-untyped-call]
         was_trained = self.model.trace is not None
         if self._candidates is not None:
             self.model.define(self._candidates, self.model.labels, self.model.resources)
@@ -636,7 +636,7 @@ class LinearPipe(TrainablePipe):
         labels = self.component_labels(saved.labels)
         for label in labels:
             self.check_label(label)
-        if tuple(self.chain_labels(labels)) != saved.labels:
+        if saved.labels and tuple(self.chain_labels(labels)) != saved.labels:
             raise ValueError(
                 f"its labels are not those of this component: {', '.join(saved.labels)[:60]}"
             )

@@ -73,6 +73,9 @@ class SentenceRecognizer(TokenPipe):
             gazetteer_attribute=gazetteer_attribute,
         )
 
+    def chain_labels(self, labels: Sequence[str]) -> Sequence[str]:
+        return LABELS
+
     def can_start_unannotated(self, *, has_corpus: bool) -> bool:
         return not has_corpus
 
