@@ -1,24 +1,26 @@
 """Why a token gets its label: the features that fired, with their weights."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from wasabi.tables import table as format_table
 
-from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm._jit import Flags, Floats, Ints
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
 from spacy_ssvm.features.attributes import TokenTable
 from spacy_ssvm.features.templates import Template
-from spacy_ssvm.model import Model
+from spacy_ssvm.model import Model, restrict_to_given
 
 TRANSITIONS = "transitions"
 OTHER_TOKENS = "labels of other tokens"
+OTHER_FEATURES = "other features"
 
 
 @dataclass(frozen=True)
 class Reason:
-    """One feature, or the last two rows of an explanation."""
+    """One row of an explanation: a feature, or a sum of what is not shown one by one."""
 
     template: str
     value: str  #: what the template saw, as text
@@ -64,10 +66,37 @@ class Explanation:
         return f"'{self.token}': {self.label}, not {self.runner_up}\n{table}"
 
 
-def explain_label(model: Model, doc: Any, i: int) -> Explanation:
-    """Explain the label of token i of a Doc, by itself as the model sees it."""
-    if len(model.labels) < 2:
-        raise ValueError("there is but one label: nothing to choose, nothing to explain")
+def strongest(features: Iterable[Reason], top: int | None) -> list[Reason]:
+    """The features with the largest absolute differences first, the others added up in one row.
+
+    top: how many features to keep, None for all.
+    Raises ValueError where top is less than 1.
+    """
+    if top is not None and top < 1:
+        raise ValueError(f"top is {top}: give the number of features to show, or None for all")
+    ranked = sorted(features, key=lambda reason: -abs(reason.difference))
+    shown, others = ranked[:top], ranked[len(ranked[:top]) :]
+    if others:
+        weights = sum(r.weight for r in others), sum(r.runner_up_weight for r in others)
+        shown.append(Reason(OTHER_FEATURES, f"{len(others)} more", *weights))
+    return shown
+
+
+def explain_label(
+    model: Model,
+    doc: Any,
+    i: int,
+    preset: Ints | None = None,
+    allowed: Flags | None = None,
+    *,
+    top: int | None = None,
+) -> Explanation:
+    """Explain the label of token i of a Doc.
+
+    preset, allowed: as in ``Model.predict``; other sequences are not considered.
+    top: how many features to show, see ``strongest``.
+    Raises ValueError for whitespace, and where only one label is possible.
+    """
     tokens = model.reader.read([doc])
     place = int(np.searchsorted(tokens.positions, i))
     if place == len(tokens.positions) or tokens.positions[place] != i:
@@ -75,6 +104,9 @@ def explain_label(model: Model, doc: Any, i: int) -> Explanation:
     s = int(np.searchsorted(tokens.sentence_starts, place, side="right")) - 1
     t = place - int(tokens.sentence_starts[s])
     emissions = model.emissions(tokens, s)
+    given, allowed = model.given_sets(tokens, preset, allowed)
+    start, end = tokens.sentence_starts[s : s + 2].tolist()
+    restrict_to_given(given, allowed, start, end, emissions)
     transitions = model.weights.transitions
     best = np.empty(len(emissions), dtype=np.int64)
     score = viterbi(emissions, transitions, best)
@@ -82,24 +114,26 @@ def explain_label(model: Model, doc: Any, i: int) -> Explanation:
     at_token = max_marginals(emissions, transitions)[t]
     at_token[label] = -np.inf
     runner_up = int(at_token.argmax())
+    if not np.isfinite(at_token[runner_up]):
+        raise ValueError(f"token {i} can only have the label '{model.labels[label]}'")
 
     forced = emissions.copy()
     forced[t, np.arange(len(model.labels)) != runner_up] = -np.inf
     other = np.empty(len(emissions), dtype=np.int64)
     margin = score - viterbi(forced, transitions, other)
 
-    reasons = []
+    features = []
     for m, template in enumerate(model.templates):
         row = model.row_of(tokens, s, t, m)
         if row >= 0:
             weights = np.zeros(len(model.labels))
-            start, end = model.weights.row_starts[row : row + 2]
-            weights[model.weights.labels[start:end]] = model.weights.weights[start:end]
+            first, last = model.weights.row_starts[row : row + 2]
+            weights[model.weights.labels[first:last]] = model.weights.weights[first:last]
             value = _value(model, doc, tokens, s, t, template)
-            reasons.append(
+            features.append(
                 Reason(str(template), value, float(weights[label]), float(weights[runner_up]))
             )
-    reasons.sort(key=lambda reason: -abs(reason.difference))
+    reasons = strongest(features, top)
     around = [_around(transitions, y, t) for y in (best, other)]
     reasons.append(Reason(TRANSITIONS, "", *around))
     elsewhere = np.arange(len(best)) != t

@@ -923,6 +923,7 @@ def test_scores_are_margins_of_the_least_sure_token(
     sequences, scores = sequence_scores(recognizer, doc)
     best = sequences[scores.argmax()]
     margins = [scores.max() - scores[sequences[:, t] != best[t]].max() for t in range(len(doc))]
+    assert recognizer.scores(doc) == pytest.approx(np.array(margins), abs=1e-6)
     for ent in doc.ents:
         margin = min(margins[ent.start : ent.end])
         assert ent._.ssvm_score == pytest.approx(1 - math.exp(-margin), abs=1e-6)

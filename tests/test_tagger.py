@@ -524,7 +524,7 @@ def test_margins_with_a_single_label_are_infinite() -> None:
     tagger = train(nlp, [example_of(nlp, "dog/NN cat/NN")], 2)
     assert tags(nlp("dog bird")) == ["NN", "NN"]
     assert all(math.isinf(margin) and margin > 0 for margin in tagger.scores(nlp("dog bird")))
-    with pytest.raises(ValueError, match="one label"):
+    with pytest.raises(ValueError, match="token 0 can only have the label 'NN'"):
         tagger.explain(nlp("dog bird"), 0)
 
 

@@ -55,9 +55,8 @@ for component, config, resources in uses:
     docs = list(nlp.pipe(component.texts()))
     for doc in docs[:3]:
         nlp(doc)  # annotated already
-        if component.name in ("ssvm_tagger", "ssvm_senter", "ssvm_parser"):
-            pipe.scores(doc)
-            pipe.explain(doc, 0)
+        pipe.scores(doc)
+        pipe.explain(doc, 0)
     for example in examples:
         example.predicted[0].is_sent_start = True
         if len(example.predicted) > 1:

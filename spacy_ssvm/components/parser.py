@@ -12,6 +12,7 @@ from spacy.training import Example
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.components.linear_pipe import LinearPipe, reference_columns
+from spacy_ssvm.components.tokens import token_index
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.messages import shorten
 from spacy_ssvm.model import TemplateShare, in_place
@@ -223,14 +224,13 @@ class DependencyParser(LinearPipe):
         return found
 
     def scores(self, doc: Doc) -> Floats:
-        """How sure the model is of the head of each token: float64 [tokens].
+        """The confidence in the best head of each token: float64 [tokens].
 
-        The probability of the arc, where the model's loss knows probabilities (see
-        ``marginals``). Else the margin between the best tree of the sentence and the best one
+        If the model has probabilities (see ``marginals``), the score is the probability of the
+        arc. Otherwise it is the margin between the best tree of the sentence and the best one
         in which the token has another head, among the arcs that the pruner leaves, in units
         of the model's scores: comparable within a model, not calibrated, infinite where every
-        such tree has the arc. 0 for whitespace. Arcs that the Doc has already are not taken
-        into account.
+        such tree has the arc. Whitespace has 0. Arcs that the Doc already has are ignored.
         """
         self._require_trainable()
         self._sync()
@@ -245,15 +245,17 @@ class DependencyParser(LinearPipe):
             found[start + 1 : end - 1] = arcs[of_sentence, np.arange(1, len(arcs))]
         return in_place(found[nodes.words], nodes.tokens, fill=0.0)
 
-    def explain(self, doc: Doc, token: int | Token) -> Explanation:
-        """Why a token gets its head, and not the next best: a table that adds up.
+    def explain(self, doc: Doc, token: int | Token, *, top: int | None = None) -> Explanation:
+        """Explain why a token gets its head and not the runner-up.
 
-        token: the token, or its index in the Doc.
+        token: the token, or its index in the Doc; negative indices count from the end.
+        top: how many features to show, the others added up in one row; None for all.
+        Raises IndexError or ValueError for a token that is not in the Doc, and ValueError for
+        whitespace, and where no other head is possible.
         """
         self._require_trainable()
         self._sync()
-        i = token.i if isinstance(token, Token) else range(len(doc))[token]
-        return explain_arc(self.model, doc, i)
+        return explain_arc(self.model, doc, token_index(doc, token), top=top)
 
 
 def _offsets(nodes: Nodes, heads: Ints) -> Ints:

@@ -2,17 +2,18 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 from spacy.attrs import IS_SPACE, SENT_START
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
-from spacy_ssvm.components.linear_pipe import EVERY, LinearPipe
+from spacy_ssvm.components.linear_pipe import EVERY
 from spacy_ssvm.components.settings import initialize_error
-from spacy_ssvm.explanation import Explanation, explain_label
+from spacy_ssvm.components.tokens import TokenPipe
+from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
 from spacy_ssvm.model import SavedModel
 from spacy_ssvm.probabilities import span_probabilities
@@ -37,7 +38,7 @@ class ScoredSpans(NamedTuple):
     scores: Floats  #: float64 [spans]: in [0, 1), see ``SpanPipe``
 
 
-class SpanPipe(LinearPipe):
+class SpanPipe(TokenPipe):
     """Finds spans that do not overlap, by a scheme of label sequences.
 
     The score of a span, where the model's loss knows probabilities (see ``marginals``), is
@@ -190,13 +191,29 @@ class SpanPipe(LinearPipe):
         of_spans = [margins[a:b].min() for a, b in zip(spans.starts, spans.ends, strict=True)]
         return np.asarray(-np.expm1(-np.array(of_spans)))
 
-    def explain(self, span: Span) -> tuple[Explanation, ...]:
-        """Why the tokens of a span get their labels, token by token."""
-        self._require_trainable()
-        self._sync()
-        return tuple(
-            explain_label(self.model, span.doc, token.i) for token in span if not token.is_space
-        )
+    @overload
+    def explain(self, doc: Doc, token: int | Token, *, top: int | None = None) -> Explanation: ...
+
+    @overload
+    def explain(self, doc: Span, *, top: int | None = None) -> tuple[Explanation, ...]: ...
+
+    def explain(
+        self, doc: Doc | Span, token: int | Token | None = None, *, top: int | None = None
+    ) -> Explanation | tuple[Explanation, ...]:
+        """Explain the label of a token, as ``TokenPipe.explain``, or those of a whole span.
+
+        ``explain(span)`` takes any span, predicted or not, and returns one explanation for each
+        of its tokens that is not whitespace. Labels are those of the scheme, such as B-PER.
+        """
+        if isinstance(doc, Span):
+            if token is not None:
+                raise ValueError("give a Doc with a token, or a Span alone")
+            return tuple(
+                super(SpanPipe, self).explain(doc.doc, t.i, top=top) for t in doc if not t.is_space
+            )
+        if token is None:
+            raise ValueError("give the token to explain, or a Span instead of the Doc")
+        return super().explain(doc, token, top=top)
 
 
 def _of_words(places: Ints, kept: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""What the components share that give a label to each token: confidence and reasons."""
+"""Confidence and explanations of the components whose model labels the tokens of a sequence."""
 
 import numpy as np
 from spacy.tokens import Doc, Token
@@ -11,32 +11,53 @@ from spacy_ssvm.probabilities import label_probabilities
 
 
 class TokenPipe(LinearPipe):
-    """Labels tokens, and says how sure it is of each label, and why."""
+    """A component whose model gives one label to each token, be it a tag or part of a span."""
 
     def scores(self, doc: Doc) -> Floats:
-        """How sure the model is of the best label of each token: float64 [tokens].
+        """The confidence in the best label of each token: float64 [tokens].
 
-        The probability of that label, where the model's loss knows probabilities (see
-        ``marginals``). Else the margin between the best label sequence and the best one with
-        another label at this token, in units of the model's scores: comparable within a
-        model, not calibrated, infinite where there is but one label. 0 for whitespace. What
-        the Doc has been given already is not taken into account.
+        The labels are those of the model: for spans, the labels of the scheme.
+
+        If the model has probabilities (see ``marginals``), the score is the probability of the
+        best label. Otherwise it is the margin between the best label sequence and the best one
+        with another label at this token, in units of the model's scores: comparable within a
+        model, not calibrated, infinite where no other label is possible. Whitespace has 0.
+        Annotation that the Doc already has is ignored; a sentence always starts at its first
+        token.
         """
         self._require_trainable()
         self._sync()
-        labels, tokens = self.model.predict([doc])
+        given = self.given_labels([doc], overwrite=True)
+        labels, tokens = self.model.predict([doc], *given)
         if self.model.beta is not None:
-            found = label_probabilities(self.model, tokens, self.model.beta)
+            found = label_probabilities(self.model, tokens, self.model.beta, *given)
             return in_place(found[np.arange(len(labels)), labels], tokens, fill=0.0)
         sentences = np.arange(len(tokens.sentence_starts) - 1)
-        return in_place(self.model.margins(tokens, labels, sentences), tokens, fill=0.0)
+        return in_place(self.model.margins(tokens, labels, sentences, *given), tokens, fill=0.0)
 
-    def explain(self, doc: Doc, token: int | Token) -> Explanation:
-        """Why a token gets its label, and not the next best: a table that adds up.
+    def explain(self, doc: Doc, token: int | Token, *, top: int | None = None) -> Explanation:
+        """Explain why a token gets its label and not the runner-up.
 
-        token: the token, or its index in the Doc.
+        token: the token, or its index in the Doc; negative indices count from the end.
+        top: how many features to show, the others added up in one row; None for all.
+        Raises IndexError or ValueError for a token that is not in the Doc, and ValueError for
+        whitespace, which has no label, and where only one label is possible.
         """
         self._require_trainable()
         self._sync()
-        i = token.i if isinstance(token, Token) else range(len(doc))[token]
-        return explain_label(self.model, doc, i)
+        i = token_index(doc, token)
+        return explain_label(self.model, doc, i, *self.given_labels([doc], overwrite=True), top=top)
+
+
+def token_index(doc: Doc, token: int | Token) -> int:
+    """The index of a token in its Doc, at least 0.
+
+    Raises IndexError for an index out of range, ValueError for a token of another Doc.
+    """
+    if isinstance(token, Token):
+        if token.doc is not doc:
+            raise ValueError(f"the token '{token.text}' belongs to another Doc")
+        return token.i
+    if not -len(doc) <= token < len(doc):
+        raise IndexError(f"there is no token {token}: the Doc has {len(doc)} tokens")
+    return int(token) % len(doc)

@@ -70,11 +70,8 @@ def compile_for(use: Use) -> None:
     nlp.update(examples)
     doc = nlp(_doc(nlp))
     nlp(_partial_example(nlp).reference)  # what is annotated already is kept
-    if use.factory in ("ssvm_ner", "ssvm_chunker"):
-        pipe.explain(doc[1:2])
-    else:
-        pipe.scores(doc)
-        pipe.explain(doc, 1)
+    pipe.scores(doc)
+    pipe.explain(doc, 1)
     if pipe.model.beta is not None:
         pipe.marginals(doc)
         pipe.marginals(doc, overwrite=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spacy_ssvm.explanation import Explanation, Reason
+from spacy_ssvm.explanation import Explanation, Reason, strongest
 from spacy_ssvm.features.arcs import (
     ArcTemplate,
     compile_arc_templates,
@@ -19,11 +19,12 @@ OTHER_ARCS = "siblings and other arcs"
 ROOT = "<root>"
 
 
-def explain_arc(model: ParserModel, doc: Any, i: int) -> Explanation:
-    """Explain the head of token i of a Doc, by itself as the model sees it.
+def explain_arc(model: ParserModel, doc: Any, i: int, *, top: int | None = None) -> Explanation:
+    """Explain the head of token i of a Doc, ignoring arcs that the Doc already has.
 
-    The best tree is set against the best one in which the token has another head. Raises
-    ValueError for whitespace, and where no tree has another head for the token.
+    The best tree is compared with the best one in which the token has another head.
+    top: how many features to show, see ``strongest``.
+    Raises ValueError for whitespace, and where no tree has another head for the token.
     """
     nodes = model.pieces(model.nodes([doc]))
     place = int(np.searchsorted(nodes.tokens.positions, i))
@@ -39,14 +40,14 @@ def explain_arc(model: ParserModel, doc: Any, i: int) -> Explanation:
     if not np.isfinite(other):
         raise ValueError(f"token {i} has but one possible head: nothing to choose or explain")
     h, runner_up = int(heads[0, m]), int(heads[1, m])
-    reasons = []
+    features = []
     for template in model.templates:
         if not template.of_siblings:
             weights = [_weight(model, template, of_sentence, head, m) for head in (h, runner_up)]
             if any(weights):
                 seen = [_value(model, doc, nodes, s, template, x, m) for x in (h, runner_up)]
-                reasons.append(Reason(str(template), " / ".join(dict.fromkeys(seen)), *weights))
-    reasons.sort(key=lambda reason: -abs(reason.difference))
+                features.append(Reason(str(template), " / ".join(dict.fromkeys(seen)), *weights))
+    reasons = strongest(features, top)
     sums = [sum(reason.weight for reason in reasons)]
     sums.append(sum(reason.runner_up_weight for reason in reasons))
     reasons.append(Reason(OTHER_ARCS, "", best - sums[0], other - sums[1]))

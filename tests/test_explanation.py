@@ -1,0 +1,160 @@
+"""Confidence and explanations: the same calls on every component."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Component
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_ssvm.explanation import OTHER_FEATURES, Reason, strongest
+
+SPANS = ("ssvm_ner", "ssvm_chunker")
+TEXT = "The old Paris \n Jones saw a cat ."
+
+
+def pipe_and_doc(component: Component, nlp: Language) -> tuple[Any, Doc]:
+    """The component, and a Doc with whitespace that it has not annotated."""
+    return nlp.get_pipe(component.name), nlp.make_doc(TEXT)
+
+
+def words_of(doc: Doc) -> list[int]:
+    return [token.i for token in doc if not token.is_space]
+
+
+def test_scores_are_the_margins_that_explanations_add_up_to(
+    component: Component, trained: Language
+) -> None:
+    pipe, doc = pipe_and_doc(component, trained)
+    scores = pipe.scores(doc)
+    assert scores.dtype == np.float64
+    assert scores.shape == (len(doc),)
+    for token in doc:
+        if token.is_space:
+            assert scores[token.i] == 0.0
+            with pytest.raises(ValueError, match=f"token {token.i} is whitespace"):
+                pipe.explain(doc, token)
+            continue
+        if np.isinf(scores[token.i]):  # a sentence starts at the first token, whatever the words
+            assert (component.factory, token.i) == ("ssvm_senter", 0)
+            with pytest.raises(ValueError, match="token 0 can only have the label 'start'"):
+                pipe.explain(doc, token)
+            continue
+        explanation = pipe.explain(doc, token)
+        assert explanation.token == token.text
+        assert explanation.label != explanation.runner_up
+        assert explanation.margin == pytest.approx(scores[token.i], abs=1e-5)
+        assert sum(r.difference for r in explanation.reasons) == pytest.approx(
+            explanation.margin, abs=1e-5
+        )
+        assert pipe.explain(doc, token.i) == pipe.explain(doc, token.i - len(doc)) == explanation
+    assert len(set(scores.tolist())) > 2
+
+
+def test_what_a_doc_is_annotated_with_does_not_change_its_scores(
+    component: Component, trained: Language
+) -> None:
+    pipe, doc = pipe_and_doc(component, trained)
+    before = pipe.scores(doc)
+    explanations = [pipe.explain(doc, i) for i in words_of(doc)[1:]]
+    other = trained.make_doc(TEXT)
+    predictions = pipe.predict([other])
+    pipe.set_annotations([other], predictions)
+    assert pipe.scores(other).tolist() == before.tolist()
+    assert [pipe.explain(other, i) for i in words_of(other)[1:]] == explanations
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_scores_of_docs_without_words(component: Component, trained: Language, text: str) -> None:
+    doc = trained.make_doc(text)
+    scores = trained.get_pipe(component.name).scores(doc)  # type: ignore[attr-defined]
+    assert scores.dtype == np.float64
+    assert scores.tolist() == [0.0] * len(doc)
+
+
+def test_scores_are_probabilities_where_the_model_has_them(component: Component) -> None:
+    settings = {"order": 1} if component.factory == "ssvm_parser" else {}
+    ascent = {"@misc": "spacy_ssvm.DualCoordinateAscent.v1"}
+    nlp = component.trained(epochs=2, solver=ascent, **settings)
+    pipe, doc = pipe_and_doc(component, nlp)
+    scores, marginals = pipe.scores(doc), pipe.marginals(doc)
+    assert scores.shape == (len(doc),)
+    heads = {token.text: token.i for token in doc}
+    for i, score in enumerate(scores):
+        if doc[i].is_space:
+            assert score == 0.0
+            continue
+        if (component.factory, i) == ("ssvm_senter", 0):
+            assert score == 1.0
+            continue
+        label = pipe.explain(doc, i).label
+        if component.factory == "ssvm_parser":
+            column = i if label == "<root>" else heads[label]
+        else:
+            column = pipe.model.labels.index(label)
+        assert score == pytest.approx(marginals[i, column])
+        assert 0 < score <= 1
+
+
+def test_explanations_show_the_strongest_features(component: Component, trained: Language) -> None:
+    pipe, doc = pipe_and_doc(component, trained)
+    full = pipe.explain(doc, 1)
+    rest = 1 if component.factory == "ssvm_parser" else 2  # rows for all but the features
+    features, sums = full.reasons[:-rest], full.reasons[-rest:]
+    assert len(features) > 3
+    short = pipe.explain(doc, 1, top=2)
+    assert short.reasons[:2] == features[:2]
+    assert short.reasons[2].template == OTHER_FEATURES
+    assert f"{len(features) - 2} more" in str(short)
+    assert short.reasons[3:] == sums
+    assert (short.label, short.runner_up, short.margin) == (
+        full.label,
+        full.runner_up,
+        full.margin,
+    )
+    differences = [r.difference for r in short.reasons]
+    assert sum(differences) == pytest.approx(short.margin, abs=1e-5)
+    assert pipe.explain(doc, 1, top=len(features)) == full
+    with pytest.raises(ValueError, match="top is 0: give the number of features to show, or None"):
+        pipe.explain(doc, 1, top=0)
+
+
+def test_strongest_features_come_first_and_nothing_is_lost() -> None:
+    features = [
+        Reason(name, "", weight, 1.0) for name, weight in zip("abcd", (2, 5, -2, 1.5), strict=True)
+    ]
+    assert [r.template for r in strongest(features, None)] == ["b", "c", "a", "d"]
+    assert [r.template for r in strongest(features, 4)] == ["b", "c", "a", "d"]
+    *shown, others = strongest(features, 2)
+    assert [r.template for r in shown] == ["b", "c"]
+    assert others == Reason(OTHER_FEATURES, "2 more", 3.5, 2.0)
+    assert strongest([], 3) == []
+
+
+def test_explaining_tokens_that_are_not_in_the_doc(component: Component, trained: Language) -> None:
+    pipe, doc = pipe_and_doc(component, trained)
+    for i in (len(doc), -len(doc) - 1):
+        with pytest.raises(IndexError, match=f"no token {i}: the Doc has {len(doc)} tokens"):
+            pipe.explain(doc, i)
+    with pytest.raises(ValueError, match="the token 'old' belongs to another Doc"):
+        pipe.explain(doc, trained.make_doc("so old")[1])
+
+
+def test_spans_are_explained_token_by_token(component: Component, trained: Language) -> None:
+    pipe, doc = pipe_and_doc(component, trained)
+    span = doc[1:5]
+    if component.factory not in SPANS:
+        with pytest.raises(TypeError):
+            pipe.explain(span)
+        return
+    expected = tuple(pipe.explain(doc, i) for i in words_of(doc) if 1 <= i < 5)
+    assert len(expected) == 3
+    assert pipe.explain(span) == expected
+    assert pipe.explain(span, top=1) == tuple(
+        pipe.explain(doc, i, top=1) for i in words_of(doc) if 1 <= i < 5
+    )
+    with pytest.raises(ValueError, match="give a Doc with a token, or a Span alone"):
+        pipe.explain(span, 1)
+    with pytest.raises(ValueError, match="give the token to explain, or a Span instead"):
+        pipe.explain(doc)
