@@ -21,6 +21,7 @@ from spacy_ssvm.selection import Selector
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.trees.explanation import explain_arc
 from spacy_ssvm.trees.model import Nodes, ParserModel
+from spacy_ssvm.trees.problem import find_flaw
 from spacy_ssvm.trees.selection import tree_selector
 from spacy_ssvm.trees.training import TreeTraining, find_gold_flaw, gold_nodes, objective
 
@@ -34,8 +35,9 @@ class DependencyParser(LinearPipe):
 
     Each sentence gets one tree, with one root; the boundaries are those of the Doc, and stay
     as they are. A Doc without boundaries is parsed as one sentence. Without ``overwrite``,
-    arcs that a Doc has already are kept, and the best tree with them is found. A whitespace
-    token depends on the word before it in its sentence, else on the first one behind it.
+    arcs that a Doc has already are kept, and the best tree with them is found. Heads that form
+    a cycle, which spaCy allows, are an error. A whitespace token depends on the word before it
+    in its sentence, else on the first one behind it.
     """
 
     kind = "ssvm_parser"
@@ -182,8 +184,30 @@ class DependencyParser(LinearPipe):
         starts = nodes.tokens.doc_starts
         places = np.arange(len(columns)) - np.repeat(starts[:-1], np.diff(starts))
         trees[present, 0] = (places + columns[:, 0].astype(np.int64))[present]
+        self._refuse_cycle(docs, np.where(trees[:, 0] == places, -1, trees[:, 0]), starts)
         trees[present, 1] = [numbers.get(value, -1) for value in columns[present, 1].tolist()]
         return gold_nodes(nodes, [trees[a:b] for a, b in pairwise(starts.tolist())])
+
+    def _refuse_cycle(self, docs: Sequence[Doc], heads: Ints, starts: Ints) -> None:
+        """Raise ValueError, naming Doc and tokens, where the heads of a Doc form a cycle.
+
+        heads: int64 [tokens], a token of the same Doc, -1 for none or a root.
+        starts: int64 [docs + 1].
+        """
+        node_starts = starts + 2 * np.arange(len(starts))
+        nodes = np.full(int(node_starts[-1]), -1, dtype=np.int64)
+        of_docs = np.repeat(np.arange(len(docs)), np.diff(starts))
+        nodes[np.arange(len(heads)) + 2 * of_docs + 1] = np.where(heads < 0, -1, heads + 1)
+        flaw = find_flaw(node_starts, nodes)
+        if flaw is not None:
+            number, _, members = flaw
+            doc = docs[number]
+            tokens = ", ".join(f"{m - 1} '{doc[m - 1].text}'" for m in members)
+            raise ValueError(
+                f"{self.name}: the heads that the Doc '{_shortened(doc.text)}' already has form a "
+                f"cycle (tokens {tokens}). Correct or remove them, or set overwrite = true in "
+                f"[components.{self.name}] to replace them"
+            )
 
     def _warn_of_missing_boundaries(self, docs: Sequence[Doc]) -> None:
         if self._has_warned or all(len(d) < 2 or d.has_annotation("SENT_START") for d in docs):
@@ -256,6 +280,10 @@ class DependencyParser(LinearPipe):
         self._require_trainable()
         self._sync()
         return explain_arc(self.model, doc, token_index(doc, token), top=top)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _offsets(nodes: Nodes, heads: Ints) -> Ints:
