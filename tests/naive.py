@@ -10,9 +10,51 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
+from unicodedata import category, digit
 
 import numpy as np
 from hypothesis import strategies as st
+
+# --- Attributes of words, character by character ----------------------------------------
+
+
+def case_class(text: str) -> str:
+    kinds = [
+        "l" if c.islower() else "u" if c.isupper() else "t" if c.istitle() else "" for c in text
+    ]
+    if not any(kinds):
+        return "uncased" if any(category(c)[0] == "L" for c in text) else "none"
+    cased = {kind for kind in kinds if kind}
+    if cased in ({"l"}, {"u"}):
+        return "lower" if "l" in cased else "upper"
+    begins = all((kind == "l") == bool(before) for before, kind in pairwise(["", *kinds]) if kind)
+    return "title" if begins else "mixed"
+
+
+def digit_class(text: str) -> str:
+    digits = [digit(c, None) is not None for c in text]
+    return "none" if not any(digits) else "all" if all(digits) else "some"
+
+
+def punctuation(text: str) -> str:
+    return "no" if any(category(c)[0] in "LN" for c in text) else "yes"
+
+
+def shape_full(text: str) -> str:
+    def of_character(c: str) -> str:
+        if category(c)[0] == "L":
+            return "X" if category(c) == "Lu" else "x"
+        return "d" if digit(c, None) is not None else "X" if c.isupper() else c
+
+    return "".join(map(of_character, text))
+
+
+TYPE_ATTRIBUTES: dict[str, Callable[[str], str]] = {
+    "case_class": case_class,
+    "digit_class": digit_class,
+    "punctuation": punctuation,
+    "shape_full": shape_full,
+}
 
 # --- Problems ---------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """From Docs to feature rows: templates, keys, rows, cluster files and the reader of Docs."""
 
 import gzip
+import sys
 from itertools import pairwise
 
 import naive
@@ -15,7 +16,13 @@ from spacy.attrs import IDS
 from spacy.tokens import Doc, Token
 
 from spacy_ssvm.features import attributes as reading
-from spacy_ssvm.features.attributes import ATTRIBUTES, SPACES, AttributeReader, is_attribute
+from spacy_ssvm.features.attributes import (
+    ATTRIBUTES,
+    SPACES,
+    TYPE_ATTRIBUTES,
+    AttributeReader,
+    is_attribute,
+)
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
 from spacy_ssvm.features.index import (
@@ -538,8 +545,11 @@ def column(table, reader, name):
         ("shape_full", {"McDonald-90s": "XxXxxxxx-ddx", "?!": "?!"}),
         ("shape", {"McDonald-90s": "XxXx-dx", "Ab1": "Xxd", "Abcd11": "Xxd", "...": "."}),
         ("case", {"ab": "lower", "AB": "upper", "Ab": "title", "aB": "mixed", "12": None}),
+        ("case", {"كتاب": "uncased", "ספר": "uncased", "東京": "uncased", "東京2": "uncased"}),
+        ("case", {"ال-USA": "upper", "東京a": "lower", "東京aB": "mixed", "...": None}),
+        ("case", {"\u01c5": "title", "\u2163": "upper", "\u2172\u2163": "mixed", "\u00bd": None}),
         ("digits", {"12": "all", "1a": "some", "ab": None}),
-        ("case_class", {"Anna": "title", "12": "none"}),
+        ("case_class", {"Anna": "title", "12": "none", "كتاب": "uncased"}),
         ("digit_class", {"12": "all", "1a": "some", "ab": "none"}),
         ("hyphen", {"a-b": "yes", "-a": None, "-": None, "ab": None}),
         ("punctuation", {"?!": "yes", "a.": "no", "1": "no"}),
@@ -560,6 +570,24 @@ def test_the_attributes_of_words(nlp, name, values):
     numbers = column(reader.read([doc]), reader, name)
     assert naive.same_classes(numbers, expected)
     assert [number == 0 for number in numbers] == [value is None for value in expected]
+
+
+LETTERS = "aZ\u00e9\u00c9\u0130\u01c5\u00aa\u2163\u24d0\u0645\u05d0\u6771\u3042\u0e01"
+OTHERS = "19\u0663\u00b2\u00bd\u4e09.-\u3002\u0651 "
+CODE_POINTS = [*range(0x3000), *range(0x3000, sys.maxunicode, 37)]
+
+
+@pytest.mark.parametrize("name", ["case_class", "digit_class", "punctuation", "shape_full"])
+def test_attributes_of_single_characters_follow_the_unicode_database(name):
+    characters = map(chr, CODE_POINTS)
+    naive_value = naive.TYPE_ATTRIBUTES[name]
+    assert not [c for c in characters if TYPE_ATTRIBUTES[name](c) != naive_value(c)]
+
+
+@given(text=st.text(st.sampled_from(LETTERS + OTHERS), max_size=6))
+def test_attributes_of_words_follow_the_unicode_database(text):
+    for name, naive_value in naive.TYPE_ATTRIBUTES.items():
+        assert TYPE_ATTRIBUTES[name](text) == naive_value(text)
 
 
 def test_all_attributes_that_templates_may_use_can_be_read(nlp):

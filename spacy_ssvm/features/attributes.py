@@ -48,7 +48,9 @@ def _case(text: str) -> str | None:
         return "upper"
     if text.istitle():
         return "title"
-    return "mixed" if any(c.isalpha() for c in text) else None
+    if any(c.islower() or c.istitle() for c in text):  # a single capital is a title, too
+        return "mixed"
+    return "uncased" if any(c.isalpha() for c in text) else None
 
 
 def _digits(text: str) -> str | None:

@@ -149,8 +149,9 @@ PRESETS["senter_tags"] = (
     "lower[-1]+pos[0]+pos[1]",
     "pos[-2]+pos[-1]+lower[0]",
 )
-# MSAF11, section 5. Its counts come out exactly, 96 = 65 + 24 + 7 and 452, where a run counts
-# that shares a token with the window, and the two tokens beside for shapes are their pairs' reach.
+# [MSAF11, section 5] gives the number of templates, 96 and 452. Counting the runs that share a
+# token with the window gives 96 = 65 + 24 + 7 only with a window of 1 for shapes, whose pairs then
+# reach the paper's 2 tokens on either side.
 PRESETS["chunking96"] = (
     *_runs_that_touch("tag", 5, 5),
     *_runs_that_touch("lower", 3, 3),
