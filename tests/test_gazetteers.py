@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,16 @@ import numba
 import numpy as np
 import pytest
 import spacy
-from conftest import RECOGNIZER, copy_of, entity_examples, entity_of_each_token, make_doc
+from conftest import (
+    CHUNKER,
+    RECOGNIZER,
+    TAGGER,
+    Component,
+    copy_of,
+    entity_examples,
+    entity_of_each_token,
+    make_doc,
+)
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
@@ -28,6 +38,9 @@ from spacy_ssvm.features.gazetteers import (
     Gazetteers,
     read_gazetteers,
 )
+
+# Types here have other names than the labels.
+pytestmark = pytest.mark.filterwarnings("ignore:.* gazetteer types are no labels")
 
 checked = settings(deadline=None, max_examples=30 if numba.config.DISABLE_JIT else 300)
 
@@ -582,6 +595,40 @@ def test_initialize_anew_replaces_gazetteers(files: dict[str, str], tmp_path: Pa
     recognizer.initialize(lambda: examples, nlp=nlp, gazetteers=other)
     RECOGNIZER.train(nlp, examples, 1)
     assert seen(nlp, "Ida Lug Otto", "gazetteer.PERSON") == ["-", "S", "-"]
+
+
+def unpredictable(component: Component, files: dict[str, str], **initialize: Any) -> list[str]:
+    """The warnings of initialize about types that are never predicted, by component."""
+    nlp = component.pipeline(templates=["lower[0]", "gazetteer[0]"])
+    nlp.config["initialize"]["components"][component.name] = {"gazetteers": files, **initialize}
+    examples = component.examples(nlp.vocab)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        nlp.initialize(lambda: examples)
+    return [str(w.message) for w in caught if "gazetteer types" in str(w.message)]
+
+
+@pytest.mark.parametrize("component", [RECOGNIZER, CHUNKER])
+def test_types_that_only_gazetteers_have_are_named_once(
+    component: Component, tmp_path: Path
+) -> None:
+    lists = {kind: str(plain(tmp_path / f"{kind}.txt", "oak")) for kind in ("LOC", "NP", "TREE")}
+    other = "NP" if component is RECOGNIZER else "LOC"
+    (message,) = unpredictable(component, lists)
+    named = ", ".join(sorted([other, "TREE"]))
+    assert message.startswith(
+        f"{component.name}: these gazetteer types are no labels of the training examples: {named}."
+    )
+    assert "will never be predicted" in message
+    assert f"[initialize.components.{component.name}.gazetteers]" in message
+
+
+def test_types_that_are_labels_give_no_warning(tmp_path: Path) -> None:
+    lists = {kind: str(plain(tmp_path / f"{kind}.txt", "oak")) for kind in ("LOC", "PER")}
+    assert unpredictable(RECOGNIZER, lists) == []
+    lists["TREE"] = lists["LOC"]
+    assert unpredictable(RECOGNIZER, lists, labels=["LOC", "ORG", "PER", "TREE"]) == []
+    assert unpredictable(TAGGER, lists) == [], "types are features of tags alone"
 
 
 def test_a_template_of_a_type_that_no_gazetteer_has(files: dict[str, str]) -> None:

@@ -118,6 +118,9 @@ class LinearPipe(TrainablePipe):
     def check_label(self, label: str) -> None:
         """Raise ValueError where the component cannot write the label."""
 
+    def check_gazetteers(self, labels: Sequence[str], resources: Resources) -> None:
+        """Warn about gazetteers that cannot do what their types suggest."""
+
     def chain_labels(self, labels: Sequence[str]) -> Sequence[str]:
         """The labels of the model, by the component's labels."""
         return labels
@@ -237,7 +240,9 @@ class LinearPipe(TrainablePipe):
         resources = self._read_resources(clusters, gazetteers, gazetteer_attribute, nlp)
         if labels is None:
             labels = self._find_labels(get_examples) or self.labels
-        self._define(sorted(labels if was_trained else {*labels, *self.labels}), resources)
+        labels = sorted(labels if was_trained else {*labels, *self.labels})
+        self.check_gazetteers(labels, resources)
+        self._define(labels, resources)
         self._label_costs()
         if self.selection is not None:
             self._select(list(_checked(get_examples, self.name)), nlp)

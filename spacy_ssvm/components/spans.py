@@ -15,6 +15,7 @@ from spacy_ssvm.components.settings import initialize_error
 from spacy_ssvm.components.tokens import TokenPipe
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
+from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.model import SavedModel
 from spacy_ssvm.probabilities import span_probabilities
 from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT, Scheme, SpanTable, Tokens, spans_of
@@ -70,6 +71,20 @@ class SpanPipe(TokenPipe):
                 "labels",
                 f"{self.name}: spans cannot have the label '{label}': it stands for "
                 f"{'every label' if label == EVERY else 'tokens outside of spans'}. Rename it",
+            )
+
+    def check_gazetteers(self, labels: Sequence[str], resources: Resources) -> None:
+        gazetteers = resources.gazetteers
+        unknown = [] if gazetteers is None else sorted({*gazetteers.types} - {*labels})
+        if unknown:
+            warnings.warn(
+                f"{self.name}: these gazetteer types are no labels of the training examples: "
+                f"{', '.join(unknown)}. Gazetteers only provide features, so spans of these types "
+                "will never be predicted. To predict them, annotate them in the examples, or name "
+                "the gazetteers after existing labels in "
+                f"[initialize.components.{self.name}.gazetteers]; ignore this warning if they are "
+                "meant as features only",
+                stacklevel=3,
             )
 
     def chain_labels(self, labels: Sequence[str]) -> Sequence[str]:
