@@ -54,6 +54,8 @@ ARRAYS: dict[str, type] = {
     "gazetteer_slots": np.uint64,
 }
 
+MAX_LABELS = 2**16 - 1  #: as many as ``ARRAYS["labels"]`` can number
+
 
 class Trace(NamedTuple):
     """What a training run says of itself: enough to measure the duality gap again."""
@@ -401,7 +403,7 @@ def read_model(
     transitions = arrays["transitions"].astype(np.float64)
     columns, weights = arrays["labels"], arrays["weights"]
     require(type(width) is int and 0 <= width < 2**40, "rows_per_template is no number of rows")
-    require(K < 2**16, f"{K} labels: at most {2**16 - 1} are possible")
+    require(K <= MAX_LABELS, f"{K} labels: at most {MAX_LABELS} are possible")
     require(transitions.shape == (K + 2, K), "the transitions do not fit the labels")
     require(
         bool(np.all(np.isfinite(transitions) | np.isneginf(transitions))),

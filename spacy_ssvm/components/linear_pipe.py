@@ -4,6 +4,7 @@ A subclass says what its labels are (``gold_labels``), how they are read and wri
 (``predict``, ``set_annotations``), and what belongs in its config.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
@@ -33,7 +34,7 @@ from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, of_gazetteer, wor
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.gazetteers import read_gazetteers
 from spacy_ssvm.features.resources import Resources
-from spacy_ssvm.model import TemplateShare, in_place
+from spacy_ssvm.model import MAX_LABELS, TemplateShare, in_place
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.probabilities import label_probabilities
 from spacy_ssvm.selection import Selected, Selection, Selector, chain_selector
@@ -45,6 +46,11 @@ Costs = dict[str, dict[str, float]]
 Given = tuple[Ints | None, Flags | None]
 
 EVERY = "*"  #: stands for every label in costs
+
+#: More labels of a model than this are worth a warning.
+MANY_LABELS = 500
+_SECONDS_PER_TRANSITION = 1e-9  # measured: 0.3e-9 to 0.8e-9 to learn, 0.4e-9 to 2.5e-9 to annotate
+_BYTES_PER_TRANSITION = 40  # five tables of float64: scores, legality, costs and copies
 
 
 class LinearPipe(TrainablePipe):
@@ -120,6 +126,10 @@ class LinearPipe(TrainablePipe):
 
     def check_gazetteers(self, labels: Sequence[str], resources: Resources) -> None:
         """Warn about gazetteers that cannot do what their types suggest."""
+
+    def fewer_labels(self, labels: Sequence[str]) -> str:
+        """Advice for a model that has too many labels, as a sentence."""
+        return "Use a coarser set of labels, or divide it between several components"
 
     def chain_labels(self, labels: Sequence[str]) -> Sequence[str]:
         """The labels of the model, by the component's labels."""
@@ -197,6 +207,12 @@ class LinearPipe(TrainablePipe):
     ) -> None:
         for label in labels:
             self.check_label(label)
+        K = len(self.chain_labels(labels))
+        if K > MAX_LABELS:
+            raise ValueError(
+                f"{self.name}: the model would have {K:,} labels, but {MAX_LABELS:,} are the most "
+                f"that are possible. {self.fewer_labels(labels)}"
+            )
         self._labels = tuple(labels)
         self._add_strings(labels)
         if templates is None:
@@ -242,6 +258,7 @@ class LinearPipe(TrainablePipe):
             labels = self._find_labels(get_examples) or self.labels
         labels = sorted(labels if was_trained else {*labels, *self.labels})
         self.check_gazetteers(labels, resources)
+        self._warn_of_many_labels(labels, get_examples)
         self._define(labels, resources)
         self._label_costs()
         if self.selection is not None:
@@ -260,6 +277,27 @@ class LinearPipe(TrainablePipe):
                 f"labels to initialize.{standard}"
             )
         return labels
+
+    def _warn_of_many_labels(
+        self, labels: Sequence[str], get_examples: Callable[[], Iterable[Example]]
+    ) -> None:
+        """Warn where the model has so many labels that time and memory get out of hand.
+
+        Decoding a token costs K^2 operations, and each feature has K weights while it learns.
+        """
+        K = len(self.chain_labels(labels))
+        if K <= MANY_LABELS:
+            return
+        tokens = sum(len(example.predicted) for example in _checked(get_examples(), self.name))
+        duration = _duration(tokens * K**2 * _SECONDS_PER_TRANSITION)
+        warnings.warn(
+            f"{self.name}: the model has {K:,} labels, and time grows with the square of their "
+            f"number. A pass over the {tokens:,} tokens of the examples will take about "
+            f"{duration}, and training at least {K**2 * _BYTES_PER_TRANSITION / 1e9:.1f} GB of "
+            f"memory for transitions and {K * 8e5 / 1e9:.1f} GB for every 100,000 features. "
+            f"{self.fewer_labels(labels)}",
+            stacklevel=3,
+        )
 
     def _select(self, examples: list[Example], nlp: Language | None) -> None:
         """Keep the templates that the selection leaves, and put them into the config."""
@@ -667,6 +705,12 @@ def _copied(cls: type[LinearPipe], state: dict[str, Any], settings: bytes) -> Li
         settings, cls.kind, ("cfg",), {}, lambda parts, _: setattr(pipe, "cfg", parts["cfg"])
     )
     return pipe
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
 
 
 def reference_columns(example: Example, attributes: Sequence[int]) -> Keys | None:

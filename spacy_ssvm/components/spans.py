@@ -18,7 +18,17 @@ from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.model import SavedModel
 from spacy_ssvm.probabilities import span_probabilities
-from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT, Scheme, SpanTable, Tokens, spans_of
+from spacy_ssvm.schemes import (
+    BEGIN,
+    INSIDE,
+    MISSING,
+    OUT,
+    SCHEMES,
+    Scheme,
+    SpanTable,
+    Tokens,
+    spans_of,
+)
 
 
 class GoldSpans(NamedTuple):
@@ -86,6 +96,16 @@ class SpanPipe(TokenPipe):
                 "meant as features only",
                 stacklevel=3,
             )
+
+    def fewer_labels(self, labels: Sequence[str]) -> str:
+        advice = "Use fewer types of spans"
+        numbers = {name: len(Scheme(name, labels).labels) for name in SCHEMES}
+        smaller = [
+            f'scheme = "{name}" ({number:,} labels)'
+            for name, number in numbers.items()
+            if number < numbers[self.cfg["scheme"]]
+        ]
+        return f"{advice}, or set {' or '.join(smaller)}" if smaller else advice
 
     def chain_labels(self, labels: Sequence[str]) -> Sequence[str]:
         return Scheme(self.cfg["scheme"], labels).labels
