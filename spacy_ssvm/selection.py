@@ -43,8 +43,8 @@ class Selection:
 
     method: 'group-lasso', over groups of templates; 'lasso', over single weights;
         'information-gain', which ranks templates without weights; 'none' keeps all.
-    budget: how many templates to keep; fewer stay where no more have weights. The lasso keeps
-        those with the largest norms.
+    budget: how many templates to keep; fewer stay where no more have weights. The lasso, and
+        groups of attributes, keep those with the largest norms divided by log2 of their size.
     strength: of the lassos instead of a budget, see ``ProxGradient``; what has weights stays.
     groups: of the group lasso, 'template', 'coarse-to-fine' or 'attribute'.
     l1, l2, loss, eta0, seed: see ``ProxGradient``.
