@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import srsly
 
+from spacy_ssvm.messages import shorten
+
 FORMAT_VERSION = 2
 _HEADER = "model.json"
 _WRITING = ".writing"
@@ -209,7 +211,7 @@ def _check_header(
 
 def _find_flaw(header: Header, kind: str, parts: Collection[str], types: Types) -> str | None:
     if header["component"] != kind:
-        return f"holds '{str(header['component'])[:60]}', not '{kind}'"
+        return f"holds '{shorten(str(header['component']))}', not '{kind}'"
     for part in parts:
         if part not in header["parts"]:
             return f"saved without its {part}; load it with exclude=['{part}']"

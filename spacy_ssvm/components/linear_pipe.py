@@ -34,6 +34,7 @@ from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, of_gazetteer, wor
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.gazetteers import read_gazetteers
 from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.messages import shorten
 from spacy_ssvm.model import MAX_LABELS, TemplateShare, in_place
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.probabilities import label_probabilities
@@ -681,7 +682,7 @@ class LinearPipe(TrainablePipe):
             self.check_label(label)
         if saved.labels and tuple(self.chain_labels(labels)) != saved.labels:
             raise ValueError(
-                f"its labels are not those of this component: {', '.join(saved.labels)[:60]}"
+                f"its labels are not those of this component: {shorten(', '.join(saved.labels))}"
             )
 
     def _loaded(self) -> "LinearPipe":

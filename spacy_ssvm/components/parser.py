@@ -204,7 +204,7 @@ class DependencyParser(LinearPipe):
             doc = docs[number]
             tokens = ", ".join(f"{m - 1} '{doc[m - 1].text}'" for m in members)
             raise ValueError(
-                f"{self.name}: the heads that the Doc '{_shortened(doc.text)}' already has form a "
+                f"{self.name}: the heads that the Doc '{shorten(doc.text)}' already has form a "
                 f"cycle (tokens {tokens}). Correct or remove them, or set overwrite = true in "
                 f"[components.{self.name}] to replace them"
             )
@@ -280,10 +280,6 @@ class DependencyParser(LinearPipe):
         self._require_trainable()
         self._sync()
         return explain_arc(self.model, doc, token_index(doc, token), top=top)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _offsets(nodes: Nodes, heads: Ints) -> Ints:
