@@ -312,7 +312,7 @@ def make_parser(
         heads, if the arc is to be looked at; None for all arcs.
     hash_bits: the features of arcs share 2**hash_bits rows.
     min_count: features of labels that occur less often are left out.
-    max_length: longer sentences are parsed in pieces of so many words.
+    max_length: longer sentences are learned and parsed in pieces of so many words.
     solver, label_solver: the learners of arcs and of labels.
     selection: how to choose among the templates of arcs before they learn, see
         docs/selection.md; None to keep all. Those of siblings stay.

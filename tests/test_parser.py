@@ -348,7 +348,7 @@ def test_gold_trees() -> None:
     nlp, (example,) = initialized(LINES[0])
     labels = parser_of(nlp).labels
     assert labels == ("ROOT", "det", "nsubj", "punct")
-    assert gold(nlp, example) == [[1, 1], [2, 2], [2, 0], [2, 3]]
+    assert gold(nlp, example) == [[1, 1, 1], [2, 2, 0], [2, 0, 0], [2, 3, 0]]
 
 
 def test_gold_trees_of_other_tokens() -> None:
@@ -357,7 +357,7 @@ def test_gold_trees_of_other_tokens() -> None:
     reference = parsed_doc(nlp.vocab, "can:3:nsubj not:3:det sing:0:ROOT loud:3:punct")
     words, spaces = ["can", "not", "sing", "lo", "ud"], [True, True, True, False, False]
     split = gold(nlp, Example(Doc(nlp.vocab, words=words, spaces=spaces), reference))
-    assert [head for head, _ in split[:3]] == [2, 2, 2]
+    assert [head for head, _, _ in split[:3]] == [2, 2, 2]
     reference = Doc(
         nlp.vocab,
         words=["can", "not", "sing"],
@@ -366,7 +366,7 @@ def test_gold_trees_of_other_tokens() -> None:
         deps=["nsubj", "det", "ROOT"],
     )
     predicted = Doc(nlp.vocab, words=["cannot", "sing"], spaces=[True, False])
-    assert gold(nlp, Example(predicted, reference)) == [[-1, -1], [1, 0]]
+    assert gold(nlp, Example(predicted, reference)) == [[-1, -1, 1], [1, 0, 0]]
 
 
 @pytest.mark.parametrize("words", [["ab", "c", "d"], ["a", "b", "c", "d"]])
@@ -381,8 +381,8 @@ def test_tokens_without_an_arc_have_none_whatever_the_tokens(words: list[str]) -
     )
     spaces = [word != "a" for word in words]
     tree = gold(nlp, Example(Doc(nlp.vocab, words=words, spaces=spaces), reference))
-    assert tree[-1] == [-1, -1]
-    assert tree[-2] == [len(words) - 2, 0]
+    assert tree[-1] == [-1, -1, 0]
+    assert tree[-2] == [len(words) - 2, 0, 0]
 
 
 def test_what_is_not_annotated_teaches_nothing() -> None:
@@ -442,6 +442,99 @@ def test_gold_sentences_that_are_split_or_merged() -> None:
         doc = nlp(example.predicted.copy())
         check_trees(doc)
         assert [t.is_sent_start for t in doc] == [t.is_sent_start for t in example.predicted]
+
+
+def learned(examples: list[Example], nlp: Language) -> list[bytes]:
+    """The weights after two epochs, and the measured objective."""
+    nlp.initialize(lambda: examples)
+    for _ in range(2):
+        nlp.update(examples)
+    parser = parser_of(nlp)
+    measured = parser.objective(examples)
+    model = parser.model
+    arrays = model.weights, model.pruner_weights, model.label_model.weights.weights
+    return [array.tobytes() for array in arrays] + [str(measured).encode()]
+
+
+def number_of_candidates(nlp: Language, examples: list[Example]) -> int:
+    """The sentences that a selection learns from."""
+    return int(parser_of(nlp).selector(examples).problem.number_of_examples)
+
+
+def test_docs_without_boundaries_are_learned_by_those_of_the_references(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    results = []
+    for starts in ([0, 4, 9], None):
+        nlp = PARSER.pipeline()
+        examples = [example_of(nlp, *LINES, starts=starts)]
+        with caplog.at_level("INFO", logger="spacy"):
+            results.append(learned(examples, nlp))
+        assert PARSER.number_of_examples(nlp) == 3
+        assert number_of_candidates(nlp, examples) == 3
+        said = [r.message for r in caplog.records if "sentences of the references" in r.message]
+        assert len(said) == (starts is None)
+    assert results[0] == results[1]
+
+
+def test_boundaries_of_the_reference_where_tokens_differ() -> None:
+    nlp, _ = initialized(*LINES)
+    reference = parsed_doc(nlp.vocab, LINES[0], LINES[2], LINES[0])
+    words = ["The", "dog", "barks", ".", "Shecan", "The", "d", "og", "barks."]
+    spaces = [True, True, True, True, True, True, False, True, False]
+    reference = Doc(
+        nlp.vocab,
+        words=[token.text for token in reference],
+        spaces=[token.text != "She" for token in reference[:-2]] + [False, False],
+        heads=[token.head.i for token in reference],
+        deps=[token.dep_ for token in reference],
+    )
+    tree = gold(nlp, Example(Doc(nlp.vocab, words=words, spaces=spaces), reference))
+    assert [i for i, (_, _, starts) in enumerate(tree) if starts] == [0, 4, 5]
+
+
+def test_a_word_without_an_arc_makes_no_boundaries() -> None:
+    nlp, _ = initialized(*LINES)
+    example = example_of(nlp, *LINES, LINES[0])
+    example.reference[5].dep_ = ""  # the root of the second sentence
+    assert [i for i, (_, _, starts) in enumerate(gold(nlp, example)) if starts] == [0, 11]
+
+
+def test_boundaries_that_are_nowhere_bring_one_warning() -> None:
+    nlp, _ = initialized(*LINES)
+    words = ["Birds", "sang"]
+    examples = [Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words)) for _ in "ab"]
+    nlp.update(examples)  # nothing is learned, nothing is said
+    for example in examples:
+        example.reference[1].dep_ = "ROOT"
+        assert not example.reference.has_annotation("SENT_START")
+    with pytest.warns(UserWarning, match="neither in its predicted Doc nor") as caught:
+        parser_of(nlp).gold_labels(examples)
+    assert len(caught) == 1
+
+
+def test_long_sentences_are_learned_in_pieces() -> None:
+    line = "Birds:2:nsubj sang:0:ROOT in:2:prep trees:3:pobj now:2:advmod and:5:cc then:5:conj"
+    whole, cut = PARSER.pipeline(max_length=3), PARSER.pipeline(max_length=100)
+    pieces = [0, 3, 6]
+    results = [
+        learned([example_of(nlp, line, starts=starts)], nlp)
+        for nlp, starts in ((whole, [0]), (cut, pieces))
+    ]
+    assert results[0] == results[1]
+    examples = [example_of(whole, line, starts=[0])]
+    assert number_of_candidates(whole, examples) == len(pieces)
+    problem = parser_of(whole)._training.problem.examples()
+    assert np.diff(problem.node_starts).tolist() == [5, 5, 3]
+    assert problem.heads.tolist() == [-1, 2, 0, 2, -1, -1, -1, -1, 2, -1, -1, -1, -1]
+
+
+def test_a_circle_across_pieces_is_refused() -> None:
+    nlp, _ = initialized(*LINES, max_length=2)
+    deps = ["det", "det", "nsubj", "ROOT"]
+    reference = Doc(nlp.vocab, words=["a", "b", "c", "d"], heads=[1, 2, 0, 3], deps=deps)
+    with pytest.raises(ValueError, match="no tree: a circle"):
+        nlp.update([Example(Doc(nlp.vocab, words=["a", "b", "c", "d"]), reference)])
 
 
 def test_a_circle_is_refused_by_name_and_leaves_nothing_behind() -> None:

@@ -6,12 +6,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from spacy.attrs import DEP, HEAD, SENT_START
+from spacy.attrs import DEP, HEAD, IS_SPACE, SENT_START
 from spacy.tokens import Doc, Token
 from spacy.training import Example
+from spacy.util import logger
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.components.linear_pipe import LinearPipe, reference_columns
+from spacy_ssvm.components.senter import IS_INSIDE, IS_START, align_marks
 from spacy_ssvm.components.tokens import token_index
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.messages import shorten
@@ -34,10 +36,11 @@ class DependencyParser(LinearPipe):
     """Writes ``token.head`` and ``token.dep``.
 
     Each sentence gets one tree, with one root; the boundaries are those of the Doc, and stay
-    as they are. A Doc without boundaries is parsed as one sentence. Without ``overwrite``,
-    arcs that a Doc has already are kept, and the best tree with them is found. Heads that form
-    a cycle, which spaCy allows, are an error. A whitespace token depends on the word before it
-    in its sentence, else on the first one behind it.
+    as they are. A Doc without boundaries is parsed as one sentence; in training, it has those
+    of its reference. Without ``overwrite``, arcs that a Doc has already are kept, and the best
+    tree with them is found. Heads that form a cycle, which spaCy allows, are an error. A
+    whitespace token depends on the word before it in its sentence, else on the first one behind
+    it.
     """
 
     kind = "ssvm_parser"
@@ -48,6 +51,8 @@ class DependencyParser(LinearPipe):
         super().__init__(*args, **settings)
         self.label_solver = label_solver
         self._has_warned = False
+        self._has_warned_of_training = False
+        self._uses_reference_boundaries = False
 
     # Labels
 
@@ -67,8 +72,10 @@ class DependencyParser(LinearPipe):
         return sorted(found - {""})
 
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
-        """The head and label of each predicted token: int64 [tokens, 2] each, -1 for none.
+        """The head, label and sentence start of each predicted token: int64 [tokens, 3] each.
 
+        As in ``TreeTraining.add``: boundaries are those of the predicted Docs, or of the
+        references where these have none.
         Raises ValueError, naming the tokens, where the heads of a sentence are no tree.
         """
         numbers = {label: k for k, label in enumerate(self.labels)}
@@ -81,7 +88,8 @@ class DependencyParser(LinearPipe):
     def _gold_tree(self, example: Example, numbers: dict[str, int]) -> Ints:
         strings = example.reference.vocab.strings
         columns = reference_columns(example, [HEAD, DEP])
-        tree = np.full((len(example.predicted), 2), -1, dtype=np.int64)
+        tree = np.full((len(example.predicted), 3), -1, dtype=np.int64)
+        tree[:, 2] = 0
         if columns is not None:
             has_arc = columns[:, 1] != 0
             offsets = columns[:, 0].astype(np.int64)
@@ -105,7 +113,33 @@ class DependencyParser(LinearPipe):
                     "initialize. Initialize on the whole corpus, or list all labels in "
                     f"[initialize.components.{self.name}.labels]"
                 )
+        if not _has_boundaries(example.predicted) and np.any(tree[:, 0] >= 0):
+            tree[:, 2] = self._reference_starts(example)
         return tree
+
+    def _reference_starts(self, example: Example) -> Flags:
+        """Where the reference says that sentences start, at the predicted tokens."""
+        if not _has_boundaries(example.reference):
+            self._warn_of_training_without_boundaries()
+        elif not self._uses_reference_boundaries:
+            self._uses_reference_boundaries = True
+            logger.info(
+                "%s: training on the sentences of the references, because the predicted Docs "
+                "have none. Docs to be parsed need boundaries of their own",
+                self.name,
+            )
+        return np.asarray(align_marks(example, _tree_marks(example.reference)) == IS_START)
+
+    def _warn_of_training_without_boundaries(self) -> None:
+        if self._has_warned_of_training:
+            return
+        self._has_warned_of_training = True
+        warnings.warn(
+            f"{self.name}: an example has sentence boundaries neither in its predicted Doc nor "
+            "in its reference, and is learned as one sentence, which is slow where it holds more. "
+            "Set the boundaries of the reference (token.is_sent_start)",
+            stacklevel=2,
+        )
 
     def _add_strings(self, labels: Iterable[str]) -> None:
         super()._add_strings((*labels, WHITESPACE, ROOT))
@@ -210,7 +244,7 @@ class DependencyParser(LinearPipe):
             )
 
     def _warn_of_missing_boundaries(self, docs: Sequence[Doc]) -> None:
-        if self._has_warned or all(len(d) < 2 or d.has_annotation("SENT_START") for d in docs):
+        if self._has_warned or all(map(_has_boundaries, docs)):
             return
         self._has_warned = True
         warnings.warn(
@@ -280,6 +314,27 @@ class DependencyParser(LinearPipe):
         self._require_trainable()
         self._sync()
         return explain_arc(self.model, doc, token_index(doc, token), top=top)
+
+
+def _has_boundaries(doc: Doc) -> bool:
+    """Whether something is known of the sentences of a Doc; one token is one sentence."""
+    return len(doc) < 2 or doc.has_annotation("SENT_START")
+
+
+def _tree_marks(reference: Doc) -> Ints:
+    """The boundaries between the trees of a reference: int64 [tokens], IS_START or IS_INSIDE.
+
+    A word without an arc is the root of a sentence of its own to spaCy. It belongs to a tree
+    next to it, but nothing says to which: there is no boundary on either side of its sentence.
+    """
+    columns: Any = reference.to_array([HEAD, DEP, SENT_START, IS_SPACE])
+    starts = columns[:, 2] == 1
+    starts[0] = True
+    is_loose = ~columns[:, [0, 1, 3]].any(axis=1)
+    has_loose = np.bincount(np.cumsum(starts) - 1, weights=is_loose) > 0
+    marks = np.full(len(columns), IS_INSIDE, dtype=np.int64)
+    marks[np.flatnonzero(starts)[~(has_loose | np.roll(has_loose, 1))]] = IS_START
+    return marks
 
 
 def _offsets(nodes: Nodes, heads: Ints) -> Ints:

@@ -177,12 +177,16 @@ def _gold_labels(example: Example) -> Ints:
 
 
 def aligned_marks(example: Example) -> Ints:
-    """The marks of the reference at the predicted tokens: int64 [tokens].
+    """The marks of the reference at the predicted tokens: int64 [tokens]."""
+    return align_marks(example, _marks(example.reference))
+
+
+def align_marks(example: Example, marks: Ints) -> Ints:
+    """Marks of the reference's tokens at the predicted tokens: int64 [tokens].
 
     The first of the tokens that a reference token is split into may be a start, the others
     are not; of a token in whose middle a sentence starts, nothing is known.
     """
-    marks = _marks(example.reference)
     if reference_columns(example, []) is not None:
         return marks
     to_reference, to_predicted = example.alignment.x2y, example.alignment.y2x

@@ -198,10 +198,11 @@ class AttributeReader:
         self._lock = threading.Lock()
         self._forget_types()
 
-    def read(self, docs: Sequence[Doc]) -> TokenTable:
+    def read(self, docs: Sequence[Doc], starts: Flags | None = None) -> TokenTable:
         """The attributes of all tokens of the Docs that are not whitespace.
 
         A sentence starts at each Doc and at each token that is marked as a start.
+        starts: bool [tokens of all Docs], where sentences start, too.
         """
         inputs = [self.inputs(doc) for doc in docs]
         doc_starts = np.zeros(len(docs) + 1, dtype=np.int64)
@@ -211,7 +212,8 @@ class AttributeReader:
         kept = np.flatnonzero(whitespace == 0)
         all_kept = len(kept) == len(columns)
 
-        firsts = sentence_firsts(columns[:, 1] == 1, doc_starts, kept)
+        marked = columns[:, 1] == 1
+        firsts = sentence_firsts(marked if starts is None else marked | starts, doc_starts, kept)
         sentence_starts = np.append(firsts, len(kept)).astype(np.int64)
         doc_sentences = np.searchsorted(kept[firsts], doc_starts).astype(np.int64)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, Weights
+from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, Weights
 from spacy_ssvm.features.arcs import (
     ARC_ROLES,
     ArcTemplate,
@@ -87,7 +87,7 @@ class ParserModel:
     hash_bits: weights of arcs are kept in 2**hash_bits rows.
     pruning: how much worse than the best tree of the pruner one with an arc may be, in
         wrong heads, if the arc is to be looked at; None for all arcs.
-    max_length: longer sentences are parsed in pieces.
+    max_length: longer sentences are learned and parsed in pieces.
     """
 
     def __init__(
@@ -186,9 +186,9 @@ class ParserModel:
 
     # Parsing
 
-    def nodes(self, docs: Sequence[Any]) -> Nodes:
-        """The words of Docs as nodes."""
-        return _as_nodes(self.reader.read(docs))
+    def nodes(self, docs: Sequence[Any], starts: Flags | None = None) -> Nodes:
+        """The words of Docs as nodes. starts: see ``AttributeReader.read``."""
+        return _as_nodes(self.reader.read(docs, starts))
 
     def pieces(self, nodes: Nodes) -> Nodes:
         """The same words as nodes, each sentence cut into pieces of at most max_length words."""

@@ -13,7 +13,13 @@ from spacy_ssvm.features.arcs import find_finer_arcs, in_order
 from spacy_ssvm.selection import Selector
 from spacy_ssvm.trees.lazy import LazyTreeProblem
 from spacy_ssvm.trees.model import ParserModel
-from spacy_ssvm.trees.training import DOCS_AT_A_TIME, gold_nodes, learn_pruner, start_pruner
+from spacy_ssvm.trees.training import (
+    DOCS_AT_A_TIME,
+    gold_nodes,
+    learn_pruner,
+    start_pruner,
+    training_nodes,
+)
 
 
 def tree_selector(
@@ -34,8 +40,9 @@ def tree_selector(
     )
     pruner_problem, pruner = start_pruner(model, seed)
     for first in range(0, len(docs), DOCS_AT_A_TIME):
-        nodes = model.nodes(docs[first : first + DOCS_AT_A_TIME])
-        heads, _ = gold_nodes(nodes, gold[first : first + DOCS_AT_A_TIME])
+        gold_of_batch = gold[first : first + DOCS_AT_A_TIME]
+        nodes = training_nodes(model, docs[first : first + DOCS_AT_A_TIME], gold_of_batch)
+        heads, _ = gold_nodes(nodes, gold_of_batch)
         problem.append(nodes.attributes, nodes.starts, heads)
         if model.pruning is not None:
             learn_pruner(pruner, pruner_problem.append(nodes.attributes, nodes.starts, heads))

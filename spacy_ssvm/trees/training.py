@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm._jit import Flags, Floats, Ints
 from spacy_ssvm.features.arcs import compile_arc_templates
 from spacy_ssvm.messages import shorten
 from spacy_ssvm.objective import Objective
@@ -71,15 +71,17 @@ class TreeTraining:
     def add(self, docs: Sequence[Any], gold: Sequence[Ints]) -> list[range]:
         """Make examples of Docs; return the numbers of those of each Doc.
 
-        gold: int64 [tokens, 2] for each Doc: the head, as a token of the Doc (the token itself
-            for a root), and the label; -1 for none. Whitespace is passed over.
+        gold: int64 [tokens, 3] for each Doc: the head, as a token of the Doc (the token itself
+            for a root), and the label, -1 for none; and 1 where a sentence starts that the Doc
+            does not mark, else 0. Whitespace is passed over.
         No sentence may have a flaw (see ``find_gold_flaw``).
         """
         numbers: list[range] = []
         for first in range(0, len(docs), DOCS_AT_A_TIME):
             batch = docs[first : first + DOCS_AT_A_TIME]
-            nodes = self.model.nodes(batch)
-            heads, labels = gold_nodes(nodes, gold[first : first + DOCS_AT_A_TIME])
+            gold_of_batch = gold[first : first + DOCS_AT_A_TIME]
+            nodes = training_nodes(self.model, batch, gold_of_batch)
+            heads, labels = gold_nodes(nodes, gold_of_batch)
             added = self.problem.append(nodes.attributes, nodes.starts, heads)
             self._pruner_problem.append(nodes.attributes, nodes.starts, heads)
             arcs, arc_nodes, sequences = self.model.arc_table(nodes, heads)
@@ -184,8 +186,9 @@ def find_gold_flaw(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]
     """
     for first in range(0, len(docs), DOCS_AT_A_TIME):
         batch = docs[first : first + DOCS_AT_A_TIME]
-        nodes = model.nodes(batch)
-        heads, _ = gold_nodes(nodes, gold[first : first + DOCS_AT_A_TIME])
+        gold_of_batch = gold[first : first + DOCS_AT_A_TIME]
+        nodes = model.nodes(batch, _gold_starts(gold_of_batch))
+        heads, _ = gold_nodes(nodes, gold_of_batch)
         flaw = find_flaw(nodes.starts, heads)
         if flaw is None:
             continue
@@ -200,6 +203,18 @@ def find_gold_flaw(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]
             f"'{shorten(batch[d].text)}'"
         )
     return None
+
+
+def training_nodes(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> Nodes:
+    """The sentences to learn from, those of more than max_length words in ``pieces``.
+
+    docs, gold: as in ``TreeTraining.add``.
+    """
+    return model.pieces(model.nodes(docs, _gold_starts(gold)))
+
+
+def _gold_starts(gold: Sequence[Ints]) -> Flags:
+    return np.asarray(np.concatenate(gold)[:, 2] == 1)
 
 
 def gold_nodes(nodes: Nodes, gold: Sequence[Ints]) -> tuple[Ints, Ints]:
@@ -237,7 +252,7 @@ def objective(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> 
     """
     if model.trace is None:
         raise ValueError("the model has not been trained: there is no objective to measure")
-    nodes = model.nodes(docs)
+    nodes = training_nodes(model, docs, gold)
     heads, _ = gold_nodes(nodes, gold)
     pruner = model.pruner(model.pruner_weights.astype(np.float64))
     problem = TreeProblem(model.features, pruner, len(model.reader.names))
