@@ -60,6 +60,7 @@ def test_tags_and_spans_of_other_columns(tmp_path: Path) -> None:
     ("text", "columns", "message"),
     [
         ("a O\nb X-PER\n", {}, "line 2: 'X-PER' is no tag of a span"),
+        ("a O\n#  \n", {}, "line 2: '#' is no tag of a span"),
         ("a O\nb B-\n", {}, "line 2: 'B-' is no tag of a span"),
         ("a O\n\nb O\n", {"span": 2}, "line 1: there is no column 2 for the spans, but 2"),
         ("a O\nb\tO\n", {"word": 3}, "line 1: there is no column 3 for the word"),

@@ -45,7 +45,9 @@ def read_sentences(path: Path, *, encoding: str = "utf8") -> Iterator[list[Token
 
 def _is_comment(line: str) -> bool:
     """A comment as CoNLL-U writes it: a line may also begin with the token '#'."""
-    return line.startswith("# ") and (" = " in line or line.split()[1] in ("newdoc", "newpar"))
+    return line.startswith("# ") and (
+        " = " in line or line.split()[1:2] in (["newdoc"], ["newpar"])
+    )
 
 
 def make_doc(
