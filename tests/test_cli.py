@@ -72,6 +72,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("ner", {"initialize.components.ner.labels": ["*"]}, "spans cannot have the label '*'"),
     ("ner", {"components.ner.costs": {"PERS": {"O": 2.0}}}, "costs name the label 'PERS'"),
     ("ner", {"components.ner.costs": {"PER": {"O": -2.0}}}, "costs are numbers, at least 0"),
+    ("tagger", {"components.tagger.attribute": "POS"}, "have no POS annotation to learn from"),
     (
         "tagger",
         {"components.tagger.attribute": "POS", "initialize.components.tagger.labels": ["NN"]},

@@ -210,9 +210,11 @@ class LinearPipe(TrainablePipe):
             self.check_label(label)
         K = len(self.chain_labels(labels))
         if K > MAX_LABELS:
-            raise ValueError(
+            raise initialize_error(
+                self.name,
+                "labels",
                 f"{self.name}: the model would have {K:,} labels, but {MAX_LABELS:,} are the most "
-                f"that are possible. {self.fewer_labels(labels)}"
+                f"that are possible. {self.fewer_labels(labels)}",
             )
         self._labels = tuple(labels)
         self._add_strings(labels)
@@ -272,10 +274,12 @@ class LinearPipe(TrainablePipe):
         labels = self.collect_labels(chain(first, examples))
         if not labels and not self.can_start_unannotated(has_corpus=len(first) > 1):
             standard = "" if self.labels else f" {Errors.E143.format(name=self.name)}"
-            raise ValueError(
+            raise initialize_error(
+                self.name,
+                "labels",
                 f"{self.name}: the examples have no {self.annotation()} annotation to learn "
                 "from. Check the training corpus (an empty one has none either), or give the "
-                f"labels to initialize.{standard}"
+                f"labels to initialize.{standard}",
             )
         return labels
 
