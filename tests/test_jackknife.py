@@ -329,6 +329,7 @@ RISING = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
     ([0.5], {"max_epochs": 3, "eval_frequency": 9}, 3),
     ([0.5, 0.4], {"max_epochs": 3, "eval_frequency": 9}, 1),
     ([0.5, 0.4, 0.9, 0.3], {"max_epochs": 5, "eval_frequency": 2}, 3),
+    ([0.5, 0.4, 0.3, 0.2, 0.9], {"max_epochs": 6, "eval_frequency": 2, "patience": 2}, 1),
     ([0.5, 0.4, 0.3, 0.9], {"max_epochs": 9, "eval_frequency": 1, "patience": 2}, 1),
     ([0.5, 0.4, 0.3, 0.9], {"max_epochs": 0, "eval_frequency": 1, "patience": 3}, 7),
 ])  # fmt: skip
