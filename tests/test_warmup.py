@@ -56,7 +56,7 @@ for component, config, resources in uses:
     for doc in docs[:3]:
         nlp(doc)  # annotated already
         pipe.scores(doc)
-        pipe.explain(doc, 0)
+        pipe.explain(doc, 1)
     for example in examples:
         example.predicted[0].is_sent_start = True
         if len(example.predicted) > 1:
