@@ -141,7 +141,7 @@ def test_learners_without_probabilities_are_told_from_those_that_have_them(
     nlp = component.trained(epochs=1)
     pipe: Any = nlp.get_pipe(component.factory)
     for solver in ("DualCoordinateAscent", "LBFGS"):
-        with pytest.raises(ValueError, match=f"{pipe.name}: the model knows no prob.*{solver}"):
+        with pytest.raises(ValueError, match=rf"{pipe.name}: .* no probabilities\. .*{solver}"):
             pipe.marginals(nlp.make_doc("The dog barks."))
 
 
@@ -331,7 +331,7 @@ def test_sentences_in_pieces_have_the_probabilities_of_the_pieces() -> None:
 def test_trees_of_second_order_have_no_probabilities() -> None:
     nlp = PARSER.trained(epochs=1, order=2)
     parser: Any = nlp.get_pipe("ssvm_parser")
-    with pytest.raises(ValueError, match="the model knows no probabilities"):
+    with pytest.raises(ValueError, match="has no probabilities"):
         parser.marginals(nlp.make_doc("The dog barks."))
     doc = nlp.make_doc("The dog barks.")
     with pytest.raises(ValueError, match="set order = 1"):

@@ -489,12 +489,12 @@ class LinearPipe(TrainablePipe):
     def marginals(self, doc: Doc, *, overwrite: bool | None = None) -> Floats:
         """The probability of each label at each token: float64 [tokens, K].
 
-        K are the labels of the model, ``self.model.labels``: of spans, those of the scheme.
-        Rows add up to 1; whitespace, which is not analysed, has zeros.
-        overwrite: whether what the Doc has already is passed over; as the component is set by
-            default. Else it is certain: the component's own annotation too, where it has
-            been there before.
-        Raises ValueError where the model's loss knows no probabilities.
+        K is the number of labels of the model, ``self.model.labels``; for spans, these are the
+        labels of the scheme. Rows sum to 1; whitespace, which has no label, has zeros.
+        overwrite: whether to ignore annotation that the Doc already has, by default the
+            component's own setting. Otherwise that annotation is certain, even where the
+            component itself has written it.
+        Raises ValueError if the model was trained without probabilities.
         """
         self._require_trainable()
         self._sync()
@@ -508,15 +508,15 @@ class LinearPipe(TrainablePipe):
         return bool(self.cfg.get("overwrite", True) if overwrite is None else overwrite)
 
     def _require_beta(self) -> float:
-        """The model's beta. Raises ValueError, naming learners that have one, for none."""
+        """The model's beta. Raises ValueError, naming solvers that have one, if it has none."""
         beta: float | None = self.model.beta
         if beta is None:
             raise ValueError(
-                f"{self.name}: the model knows no probabilities, for they were no part of what "
-                "it was trained by. Train it with a solver of finite beta, such as "
+                f"{self.name}: this model was trained with a margin loss and has no probabilities. "
+                "Train it with a solver of finite beta, such as "
                 '@misc = "spacy_ssvm.DualCoordinateAscent.v1" (a conditional random field) or '
-                '"spacy_ssvm.LBFGS.v1", in '
-                f"[components.{self.name}.solver]; margins are there for every learner"
+                f'"spacy_ssvm.LBFGS.v1", in [components.{self.name}.solver], or use scores(doc), '
+                "which are margins then"
             )
         return beta
 

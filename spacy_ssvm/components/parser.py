@@ -260,11 +260,11 @@ class DependencyParser(LinearPipe):
     def marginals(self, doc: Doc, *, overwrite: bool | None = None) -> Floats:
         """The probability of each head of each token: float64 [tokens, tokens].
 
-        Row i belongs to token i; column j is its head, and that of a root is the token
-        itself, as in spaCy. Rows add up to 1; whitespace has zeros. What the pruner leaves out
-        has 0. Memory grows with the square of the Doc.
+        Entry [i, j] is the probability that token j is the head of token i; a root is its own
+        head, as in spaCy. Rows sum to 1; whitespace has zeros, and so have arcs that the pruner
+        discards. Memory grows with the square of the Doc's length.
         overwrite: see ``LinearPipe.marginals``.
-        Raises ValueError where the model's loss knows no probabilities, and for order = 2.
+        Raises ValueError if the model was trained without probabilities, and for order = 2.
         """
         self._require_trainable()
         self._sync()
