@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from conftest import CHUNKER, PARSER, RECOGNIZER, TAGGER, Component
 
+from spacy_ssvm.components import linear_pipe
 from spacy_ssvm.components.linear_pipe import MANY_LABELS, _duration
 
 
@@ -85,5 +86,16 @@ def test_more_labels_than_a_model_can_number_are_refused() -> None:
         pytest.warns(UserWarning, match="65,537 labels"),
         pytest.raises(ValueError, match=r"ssvm_ner: .* 65,537 labels, but 65,535 .*\"iob2\""),
     ):
-        recognizer.initialize(list, nlp=nlp, labels=labels)
+        recognizer.initialize(lambda: iter(()), nlp=nlp, labels=labels)
     assert recognizer.labels == ()
+
+
+def test_more_labels_than_a_trained_model_can_number_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recognizer: Any = RECOGNIZER.trained(epochs=1).get_pipe(RECOGNIZER.name)
+    monkeypatch.setattr(linear_pipe, "MAX_LABELS", len(recognizer.model.labels))
+    labels = recognizer.labels
+    with pytest.raises(ValueError, match="are the most that are possible"):
+        recognizer.add_label("NEW")
+    assert recognizer.labels == labels

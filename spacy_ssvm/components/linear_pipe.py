@@ -189,7 +189,7 @@ class LinearPipe(TrainablePipe):
                 "labels to initialize(labels=...), or to [initialize.components."
                 f"{self.name}.labels] in the config, and train again"
             )
-        self.check_label(label)
+        self._check_labels(labels)
         self._sync()
         self._labels = labels
         self._add_strings(labels)
@@ -206,6 +206,16 @@ class LinearPipe(TrainablePipe):
     def _define(
         self, labels: Sequence[str], resources: Resources, templates: Sequence[Any] | None = None
     ) -> None:
+        self._check_labels(labels)
+        self._labels = tuple(labels)
+        self._add_strings(labels)
+        if templates is None:
+            templates = self.model.templates
+        self.model.define(templates, self.chain_labels(labels), resources, self.legality())
+        self._stop_training()
+
+    def _check_labels(self, labels: Sequence[str]) -> None:
+        """Raise ValueError for labels that the component cannot write, or too many of them."""
         for label in labels:
             self.check_label(label)
         K = len(self.chain_labels(labels))
@@ -216,12 +226,6 @@ class LinearPipe(TrainablePipe):
                 f"{self.name}: the model would have {K:,} labels, but {MAX_LABELS:,} are the most "
                 f"that are possible. {self.fewer_labels(labels)}",
             )
-        self._labels = tuple(labels)
-        self._add_strings(labels)
-        if templates is None:
-            templates = self.model.templates
-        self.model.define(templates, self.chain_labels(labels), resources, self.legality())
-        self._stop_training()
 
     def _stop_training(self) -> None:
         self._training = None
@@ -293,7 +297,7 @@ class LinearPipe(TrainablePipe):
         K = len(self.chain_labels(labels))
         if K <= MANY_LABELS:
             return
-        tokens = sum(len(example.predicted) for example in _checked(get_examples(), self.name))
+        tokens = sum(len(example.predicted) for example in _checked(get_examples, self.name))
         duration = _duration(tokens * K**2 * _SECONDS_PER_TRANSITION)
         warnings.warn(
             f"{self.name}: the model has {K:,} labels, and time grows with the square of their "
