@@ -1,7 +1,7 @@
 """A corpus annotated fold by fold, by models that have not seen the fold."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -306,7 +306,9 @@ def test_a_second_round_without_the_first_knows_nothing(corpus: Path) -> None:
 # How long models learn
 
 
-def updates_of(corpus: Path, scores: list[float], **training: int) -> set[str]:
+def updates_of(
+    corpus: Path, scores: list[float], components: Sequence[str] = (), **training: int
+) -> set[str]:
     """How often the models that annotate were updated."""
     overrides = {f"training.{key}": value for key, value in training.items()}
     config = config_of(corpus, **overrides)
@@ -314,7 +316,9 @@ def updates_of(corpus: Path, scores: list[float], **training: int) -> set[str]:
     config["components"] = {"counter": {"factory": "counter", "scores": scores}}
     config["initialize"] = {}
     config["training"]["score_weights"] = {"lemma_acc": 1.0}
-    return {token.lemma_ for doc in jackknifed(config, folds=2) for token in doc}
+    return {
+        token.lemma_ for doc in jackknifed(config, folds=2, components=components) for token in doc
+    }
 
 
 RISING = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
@@ -343,6 +347,11 @@ def test_the_last_model_of_small_batches_is_evaluated(corpus: Path) -> None:
     """Each fold learns from 10 or 11 Docs, in batches of 4: in 3 steps an epoch."""
     sizes = {"max_epochs": 2, "eval_frequency": 5, "patience": 1, "batcher.size": 4}
     assert updates_of(corpus, [*RISING, 0.7], **sizes) == {"6"}
+
+
+def test_chosen_components_are_judged_by_the_weights_of_the_config(corpus: Path) -> None:
+    settings = {"max_epochs": 3, "eval_frequency": 1}
+    assert updates_of(corpus, [0.5, 0.9, 0.4], ["counter"], **settings) == {"2"}
 
 
 def test_no_batches(corpus: Path) -> None:

@@ -252,4 +252,5 @@ def keep_components(config: Config, names: Sequence[str]) -> None:
     ):
         kept = [name for name in config[section].get(key, []) if name in names]
         config[section][key] = kept
-    config["training"]["score_weights"] = {}  # those of the components
+    weights = config["training"].get("score_weights", {})  # spaCy adds those of the components
+    config["training"]["score_weights"] = {name: value for name, value in weights.items() if value}
