@@ -1,5 +1,6 @@
 """The configs that lie in ``configs/`` show all settings of their components."""
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,16 @@ def test_configs_set_what_factories_set(path, name, block):
     ours, theirs = resolved({k: given[k] for k in defaults}), resolved(dict(defaults))
     different = {k for k in defaults if ours[k] != theirs[k] and k != "scorer"}
     assert different == CHOSEN.get((path.stem, name), set())
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "block"), SETTINGS, ids=[f"{path.stem}-{name}" for path, name, _ in SETTINGS]
+)
+def test_configs_set_what_initialize_takes(path, name, block):
+    """A config shows each argument that the initialize of its components has."""
+    pipe = spacy.blank("en").add_pipe(block["factory"])
+    takes = inspect.signature(pipe.initialize).parameters.keys() - {"get_examples", "nlp"}
+    assert load_config(path)["initialize"]["components"].get(name, {}).keys() == takes
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=[path.stem for path in CONFIGS])
