@@ -81,12 +81,13 @@ def test_durations(seconds: float, text: str) -> None:
 def test_more_labels_than_a_model_can_number_are_refused() -> None:
     nlp = RECOGNIZER.pipeline()
     recognizer: Any = nlp.get_pipe(RECOGNIZER.name)
+    examples = RECOGNIZER.examples(nlp.vocab)
     labels = [f"L{i}" for i in range(16384)]
     with (
         pytest.warns(UserWarning, match="65,537 labels"),
         pytest.raises(ValueError, match=r"ssvm_ner: .* 65,537 labels, but 65,535 .*\"iob2\""),
     ):
-        recognizer.initialize(lambda: iter(()), nlp=nlp, labels=labels)
+        recognizer.initialize(lambda: examples, nlp=nlp, labels=labels)
     assert recognizer.labels == ()
 
 
