@@ -20,6 +20,8 @@ from spacy_ssvm.features.labels import (
 )
 from spacy_ssvm.features.templates import TemplateError
 
+pytestmark = pytest.mark.uncompiled
+
 PLAIN = numba.config.DISABLE_JIT
 checked = settings(deadline=None, max_examples=10 if PLAIN else 100)
 

@@ -17,6 +17,8 @@ from spacy_ssvm.decoders.chain_marginals import (
 )
 from spacy_ssvm.schemes import Scheme
 
+pytestmark = pytest.mark.uncompiled
+
 checked = settings(deadline=None, max_examples=50 if numba.config.DISABLE_JIT else 300)
 
 # Whole numbers add up exactly, whatever the order, so that ties are ties.

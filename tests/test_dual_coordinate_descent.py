@@ -24,6 +24,8 @@ from spacy_ssvm.objective import evaluate
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent, inner_pass
 from spacy_ssvm.solvers.working_sets import with_room
 
+pytestmark = pytest.mark.uncompiled
+
 PLAIN = numba.config.DISABLE_JIT
 checked = settings(
     deadline=None,

@@ -43,6 +43,8 @@ from spacy_ssvm.features.templates import (
     parse_templates,
 )
 
+pytestmark = pytest.mark.uncompiled
+
 checked = settings(deadline=None, max_examples=20 if numba.config.DISABLE_JIT else 100)
 
 

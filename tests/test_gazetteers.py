@@ -104,6 +104,7 @@ def lists_and_texts(draw: Any) -> tuple[dict[str, list[Entry]], list[int], list[
     return lists, words, [*[True][: len(words)], *starts[1:]]
 
 
+@pytest.mark.uncompiled
 @checked
 @given(lists_and_texts())
 @example(({"A": [(1, 2), (1, 2, 3)], "B": [(1, 2)]}, [1, 2, 3, 1, 2, 2], [True] + [False] * 5))
@@ -125,6 +126,7 @@ def test_matches_are_those_of_an_obvious_matcher(
         assert found[:, column].tolist() == expected
 
 
+@pytest.mark.uncompiled
 @checked
 @given(lists_and_texts(), st.randoms(use_true_random=False))
 def test_the_order_and_number_of_additions_do_not_matter(
@@ -143,6 +145,7 @@ def test_the_order_and_number_of_additions_do_not_matter(
     np.testing.assert_array_equal(at_once.match(*text), one_by_one.match(*text))
 
 
+@pytest.mark.uncompiled
 def test_a_table_from_the_slots_of_another_goes_on_growing() -> None:
     """Slots are what is saved."""
     first = Gazetteers(["A", "B"])

@@ -23,6 +23,8 @@ from spacy_ssvm.penalties import (
     soft_threshold,
 )
 
+pytestmark = pytest.mark.uncompiled
+
 vectors = st.lists(st.integers(-8, 8), min_size=1, max_size=8).map(
     lambda values: np.array(values) / 2
 )

@@ -66,6 +66,7 @@ def random_weights(pipe: Any, seed: int) -> None:
 # Labels of tokens
 
 
+@pytest.mark.uncompiled
 @pytest.mark.parametrize("beta", [1.0, 0.5])
 def test_marginals_of_tags_against_enumeration(beta: float) -> None:
     nlp = TAGGER.trained(epochs=3, solver={**ASCENT, "beta": beta})
@@ -167,7 +168,10 @@ def spans_in(pipe: Any, labels: Any) -> set[tuple[int, int, int]]:
     return set(zip(*(array.tolist() for array in spans), strict=True))
 
 
-@pytest.mark.parametrize("scheme", [*SCHEMES])
+@pytest.mark.parametrize(
+    "scheme",
+    [pytest.param(s, marks=[pytest.mark.uncompiled] * (s == "biluo")) for s in SCHEMES],
+)
 @given(words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), seed=st.integers(0, 99))
 def test_probabilities_of_entities_against_enumeration(
     scheme: str, words: list[str], seed: int
@@ -273,8 +277,15 @@ def arc_table(pipe: Any, doc: Doc, sentence: int) -> np.ndarray:
     return model.beta * score_arcs(*arrays, nodes.attributes, start, end, free)[1]
 
 
-@pytest.mark.parametrize("pruning", [None, 1.0])
-@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize(
+    ("projective", "pruning"),
+    [
+        (True, None),
+        (True, 1.0),
+        (False, None),
+        pytest.param(False, 1.0, marks=pytest.mark.uncompiled),
+    ],
+)
 def test_probabilities_of_heads_against_enumeration(projective: bool, pruning: Any) -> None:
     nlp, parser = crf_parser(projective=projective, pruning=pruning)
     words = ["The", "old", "\n", "dog", "barks", "He", "boxes", "unseen", "others"]

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from spacy_ssvm.chains.problem import ChainProblem, hamming_costs
 
+pytestmark = pytest.mark.uncompiled
+
 checked = settings(deadline=None, max_examples=100)
 
 # Two examples: three tokens with 2, 0 and 1 features, and one token with 1 feature.

@@ -3,6 +3,7 @@
 import naive
 import numba
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -22,6 +23,8 @@ from spacy_ssvm.chains.scores import (
     row_sizes,
     transition_scores,
 )
+
+pytestmark = pytest.mark.uncompiled
 
 checked = settings(deadline=None, max_examples=30 if numba.config.DISABLE_JIT else 200)
 whole = st.integers(-3, 3).map(float)

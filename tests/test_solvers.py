@@ -39,6 +39,8 @@ from spacy_ssvm.trees.examples import ArcFeatures, Pruner
 from spacy_ssvm.trees.problem import TreeProblem
 from spacy_ssvm.trees.scores import all_arcs, arc_scores
 
+pytestmark = pytest.mark.uncompiled
+
 PLAIN = numba.config.DISABLE_JIT
 checked = settings(
     deadline=None,

@@ -26,8 +26,11 @@ from spacy_ssvm.structure import NOTHING_TO_LEARN
 from spacy_ssvm.trees.examples import ArcFeatures, Pruner
 from spacy_ssvm.trees.oracle import find_violator
 from spacy_ssvm.trees.parsing import arc_margins, parse_sentence
+from spacy_ssvm.trees.probabilities import arc_probabilities
 from spacy_ssvm.trees.problem import TreeProblem, find_flaw
 from spacy_ssvm.trees.scores import likely_arcs
+
+pytestmark = pytest.mark.uncompiled
 
 PLAIN = numba.config.DISABLE_JIT
 checked = settings(
@@ -182,6 +185,51 @@ def has(heads, given):
 
 def violation_of(phi, delta, w):
     return delta - sum(w[row] * value for row, value in phi.items())
+
+
+# --- Probabilities ----------------------------------------------------------------------
+
+
+def probabilities_of(trees, w, given, max_length, nodes):
+    found = np.full((len(given), len(given)), np.nan)
+    arrays = trees.features(), trees.pruner(), w, nodes, np.array(given)
+    arc_probabilities(*arrays, max_length, 0.5, found)
+    return found
+
+
+@checked
+@given(st.sampled_from(["first", "crossing"]), sentences(partial=True), seeds)
+def test_probabilities_of_arcs_are_sums_over_all_trees_with_the_given_heads(kind, sentence, seed):
+    nodes, given_heads = sentence
+    trees, w = Trees(kind, [sentence]), whole_weights(seed)
+    every = trees.trees(0)
+    kept = np.array([y for y in every.tolist() if has(y, given_heads)])
+    weights = np.exp([0.5 * trees.score(0, y, w) for y in kept])
+    expected = np.zeros((len(given_heads), len(given_heads)))
+    for y, weight in zip(kept, weights / weights.sum(), strict=True):
+        expected[y[1:], np.arange(1, len(y))] += weight
+    found = probabilities_of(trees, w, given_heads, 100, nodes)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@checked
+@given(st.sampled_from(["first", "crossing"]), sentences(shortest=3), seeds)
+def test_pieces_of_long_sentences_hang_on_the_root_of_the_first(kind, sentence, seed):
+    nodes, gold = sentence
+    trees, w = Trees(kind, [sentence]), whole_weights(seed)
+    n, free = len(gold) - 1, np.full(len(gold), -1)
+    found = probabilities_of(trees, w, free, 2, nodes)
+    expected = np.zeros((n + 1, n + 1))
+    for first in range(1, n + 1, 2):
+        last = min(first + 2, n + 1)
+        piece = np.vstack([nodes[:1], nodes[first:last], nodes[-1:]])
+        alone = probabilities_of(trees, w, free[: last - first + 1], 2, piece)
+        expected[first:last, first:last] = alone[1:, 1:]
+        if first == 1:
+            root = expected[0, 1:3] = alone[0, 1:]
+        else:
+            expected[1:3, first:last] = np.outer(root, alone[0, 1:])
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 # --- The oracle -------------------------------------------------------------------------

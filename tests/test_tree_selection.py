@@ -168,6 +168,7 @@ def score(features: Counter[Any], meant: dict[int, float]) -> float:
 # --- Keys -------------------------------------------------------------------------------
 
 
+@pytest.mark.uncompiled
 @checked
 @given(sentences(shortest=2, longest=6))
 def test_keys_tell_features_apart(sentence: Any) -> None:
@@ -199,6 +200,7 @@ def test_equal_words_at_both_ends_and_places_have_keys_of_their_own() -> None:
     assert 0 not in keys
 
 
+@pytest.mark.uncompiled
 def test_the_684_templates_have_keys_of_their_own() -> None:
     templates = parse_arc_templates(
         ["parser684"],
@@ -219,6 +221,7 @@ def test_the_684_templates_have_keys_of_their_own() -> None:
 kinds = st.booleans()
 
 
+@pytest.mark.uncompiled
 @checked
 @given(kinds, sentences(), sentences(), st.integers(0, 99))
 def test_the_violator_is_the_worst_tree(
@@ -247,6 +250,7 @@ def test_the_violator_is_the_worst_tree(
     )
 
 
+@pytest.mark.uncompiled
 @checked
 @given(kinds, sentences(), sentences(), st.integers(0, 99), st.sampled_from([0.0, 0.7]))
 def test_expectations_are_those_over_all_trees(
@@ -276,6 +280,7 @@ def test_expectations_are_those_over_all_trees(
         assert phi.get(key, 0.0) == pytest.approx(expected[key], abs=1e-9)
 
 
+@pytest.mark.uncompiled
 @pytest.mark.parametrize("projective", [True, False])
 def test_only_arcs_that_are_scored_have_expectations(projective: bool) -> None:
     """What is written fits into the room that the problem asks for, and gets no other rows."""
@@ -304,6 +309,7 @@ def test_only_arcs_that_are_scored_have_expectations(projective: bool) -> None:
         assert 0 < entries <= size
 
 
+@pytest.mark.uncompiled
 def test_more_arcs_than_there_is_room_for_are_an_error() -> None:
     trees = Trees([(np.array([[ROOT] * 2, [1, 1], [2, 2], [BEHIND] * 2], np.uint64), [-1, 0, 1])])
     problem = trees.lazy()
@@ -315,6 +321,7 @@ def test_more_arcs_than_there_is_room_for_are_an_error() -> None:
     assert problem.index.number_of_rows == 0
 
 
+@pytest.mark.uncompiled
 @checked
 @given(kinds, sentences(partial=True), sentences(), st.integers(0, 99))
 def test_partial_gold_is_completed_in_the_best_way(
@@ -497,6 +504,7 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(
         assert step.strength == pytest.approx(naive_step.strength)
 
 
+@pytest.mark.uncompiled
 @pytest.mark.parametrize("unknown", [0.0, 0.3])
 def test_information_gain_and_counts(unknown: float) -> None:
     corpus = Corpus(12, unknown=unknown)
@@ -524,6 +532,7 @@ def test_information_gain_and_counts(unknown: float) -> None:
         assert found.gains[t] == pytest.approx(gain)
 
 
+@pytest.mark.uncompiled
 def test_the_pruner_says_which_arcs_are_scored_and_gold_ones_always_are() -> None:
     random = np.random.default_rng(0)
     examples = []

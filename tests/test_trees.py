@@ -19,6 +19,8 @@ from spacy_ssvm.decoders.tree_marginals import (
     projective_marginals,
 )
 
+pytestmark = pytest.mark.uncompiled
+
 compiled_only = pytest.mark.skipif(
     numba.config.DISABLE_JIT, reason="long sentences are too slow in Python"
 )
