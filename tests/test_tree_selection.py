@@ -710,7 +710,10 @@ def test_nothing_to_learn_from(words: list[str]) -> None:
     nlp = PARSER.pipeline(selection=selection(budget=4))
     example = Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words))
     pipe: Any = nlp.get_pipe(PARSER.name)
-    with pytest.raises(ValueError, match=r"components\.ssvm_parser\.selection.*no template"):
+    message = (
+        r"\[components\.ssvm_parser\]\nInvalid setting\.\nselection\t.*no template has weights"
+    )
+    with pytest.raises(ConfigValidationError, match=message):
         pipe.initialize(lambda: [example], labels=["det", "ROOT"])
 
 
