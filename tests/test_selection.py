@@ -519,7 +519,10 @@ def test_nothing_to_learn_from() -> None:
     words = ["The", "dog"]
     example = Example(make_doc(nlp.vocab, words), make_doc(nlp.vocab, words))
     nlp.config["initialize"]["components"] = {"ssvm_tagger": {"labels": ["DT", "NN"]}}
-    with pytest.raises(ValueError, match=r"components\.ssvm_tagger\.selection.*no template"):
+    message = (
+        r"\[components\.ssvm_tagger\]\nInvalid setting\.\nselection\t.*no template has weights"
+    )
+    with pytest.raises(ConfigValidationError, match=message):
         nlp.get_pipe("ssvm_tagger").initialize(lambda: [example], labels=["DT", "NN"])  # type: ignore[attr-defined]
 
 
@@ -557,7 +560,9 @@ def test_spacy_train_selects(tmp_path: Path) -> None:
     models = [tmp_path / name / "model-last" / "tagger" for name in ("out", "again")]
     files = [sorted(f.read_bytes() for f in m.rglob("*") if f.is_file()) for m in models]
     assert files[0] == files[1]
-    assert srsly.read_json(models[0] / "cfg") == srsly.read_json(models[1] / "cfg")
+    headers = [srsly.read_json(model / "model.json") for model in models]
+    assert headers[0] == headers[1]
+    assert headers[0]["parts"]["cfg"] == {"attribute": "TAG", "overwrite": False}
 
 
 class TagByHand:
