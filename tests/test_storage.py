@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,6 +80,35 @@ def test_loads_while_another_process_saves(saving: Saving) -> None:
     found = {load(path) for _ in range(300)}
     assert found == {0, 1}
     assert process.poll() is None
+
+
+def test_a_component_that_is_replaced_while_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path, 0)
+    read_arrays = storage._read_arrays
+    newer = iter([1])
+
+    def read_late(*arguments: Any) -> storage.Arrays:
+        for number in newer:  # another process, between the header and the arrays
+            save(tmp_path, number)
+        return read_arrays(*arguments)
+
+    monkeypatch.setattr(storage, "_read_arrays", read_late)
+    assert load(tmp_path) == 1
+
+
+def test_a_changed_setting_is_noticed(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+    file = tmp_path / "model.json"
+    header = file.read_text(encoding="utf8")
+    for old, new in [
+        ('"number": 1', '"number": 0'),
+        ('"component": "test"', '"component": "tent"'),
+    ]:
+        file.write_text(header.replace(old, new), encoding="utf8")
+        with pytest.raises(ModelFileError, match=r"model\.json: damaged, its checksum has changed"):
+            load(tmp_path)
 
 
 def test_two_processes_save_into_one_folder(saving: Saving, run_script: ScriptRunner) -> None:
