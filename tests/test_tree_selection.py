@@ -1,6 +1,7 @@
 """Selection among templates of arcs: oracles against all trees, rows, what a parser keeps."""
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -506,8 +507,13 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(
 
 @pytest.mark.uncompiled
 @pytest.mark.parametrize("unknown", [0.0, 0.3])
-def test_information_gain_and_counts(unknown: float) -> None:
+@pytest.mark.parametrize("between", [0, 1, 2, 6])
+def test_information_gain_and_counts(unknown: float, between: int) -> None:
     corpus = Corpus(12, unknown=unknown)
+    plain = [template for template in corpus.templates if template.between is None]
+    names = pairwise(["r0", "n0", "r1", "n1", "r0", "r1", "n0"])
+    texts = [f"head.{one}+between.{other}+dependent.{one}" for one, other in names]
+    corpus.templates = in_order([*plain, *map(ArcTemplate.parse, texts[:between])])
     found = corpus.lazy().statistics
     counts: list[Counter[Any]] = [Counter() for _ in corpus.templates]
     right: list[Counter[Any]] = [Counter() for _ in corpus.templates]

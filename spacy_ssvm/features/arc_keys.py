@@ -54,7 +54,7 @@ def one_of(templates: CompiledArcTemplates, t: int) -> CompiledArcTemplates:
         for side in templates[:3]
     )
     codes = np.ascontiguousarray(templates.codes[:, t : t + 1])
-    between = templates.between[max(b, 0) : b + 1]
+    between = templates.between[b : b + 1] if b >= 0 else templates.between[:0]
     return CompiledArcTemplates(head, dependent, sibling, codes, between)
 
 
