@@ -91,7 +91,7 @@ def open_folder() -> Iterator[Path]:
 def test_runs_from_a_read_only_folder_without_a_home(open_folder: Path) -> None:
     site = open_folder / "site"
     package = Path(spacy_ssvm.__file__).parent
-    ignored = shutil.ignore_patterns("__pycache__", "__jit_cache__", "*cache*")
+    ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(package, site / package.name, ignore=ignored)
     shutil.copy(TESTS / "conftest.py", site)
     files = contents(site)
