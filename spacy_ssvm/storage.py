@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import shutil
+import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ _HEADER = "model.json"
 _WRITING = ".writing"
 _MAGIC = b"spacy_ssvm component\n"
 _CHECKSUM_BYTES = 4
+_TRIES, _PAUSE = 10, 0.005  # readings of a component, and seconds between them
 
 Header = dict[str, Any]
 Arrays = dict[str, np.ndarray]
@@ -81,7 +83,7 @@ def load(path: str | Path, kind: str, parts: Collection[str], types: Types, buil
     types: the arrays to be loaded, with their types.
     """
     file = Path(path) / _HEADER
-    text = _read(file)
+    text, failures = _read(file), 0
     while True:
         try:
             header = _parse(text, str(file))
@@ -89,10 +91,14 @@ def load(path: str | Path, kind: str, parts: Collection[str], types: Types, buil
             arrays = _read_arrays(file.parent / header["folder"], header, types)
             break
         except ModelFileError:
-            text_now = _read(file)
-            if text_now == text:
+            # Another process may be saving: damage is what lasts while the header stays.
+            failures += 1
+            if failures == _TRIES:
                 raise
-            text = text_now  # another process has saved the component in the meantime
+            time.sleep(_PAUSE)
+            text_now = _read(file)
+            if text_now != text:
+                text, failures = text_now, 0
     _build(build, header, arrays, str(file))
 
 
@@ -124,18 +130,28 @@ def from_bytes(
         raise ModelFileError(f"{source}: not those of a saved component of this spacy_ssvm")
     if data[len(_MAGIC) : start] != _checksum_bytes(packed):
         raise ModelFileError(f"{source}: damaged or truncated, the checksum does not match")
-    message = srsly.msgpack_loads(packed)
-    header, raw = message["header"], message["arrays"]
-    types = {**types, **{name: optional[name] for name in optional if name in header["arrays"]}}
-    _check_header(header, kind, parts, types, source)
-    arrays = {}
-    for name, dtype in types.items():
-        shape = header["arrays"][name]["shape"]
-        values: np.ndarray = np.frombuffer(raw[name], dtype)
-        if values.size != np.prod(shape, dtype=np.int64):
-            raise ModelFileError(f"{source}: '{name}' has not the size that was saved")
-        arrays[name] = values.reshape(shape).copy()
+    try:
+        message = srsly.msgpack_loads(packed)
+        header, raw = message["header"], message["arrays"]
+        _check_version(header, source)
+        saved = {name: optional[name] for name in optional if name in header["arrays"]}
+        _check_header(header, kind, parts, {**types, **saved}, source)
+        arrays = {
+            name: _unpack(raw[name], header["arrays"][name]["shape"], dtype)
+            for name, dtype in {**types, **saved}.items()
+        }
+    except ModelFileError:
+        raise
+    except Exception as error:  # what others have packed can raise anything
+        raise ModelFileError(f"{source}: not those of a saved component") from error
     _build(build, header, arrays, source)
+
+
+def _unpack(data: bytes, shape: list[int], dtype: type) -> np.ndarray:
+    """The array of these bytes. Raises ValueError where they are too many or too few."""
+    values: np.ndarray = np.frombuffer(data, dtype)
+    array: np.ndarray = values.reshape(shape).copy()
+    return array
 
 
 def _header(kind: str, parts: Header, arrays: Arrays) -> Header:
@@ -178,6 +194,14 @@ def _parse(text: str, source: str) -> Header:
         header: Header = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{source}: cannot be read as the header of a model") from error
+    _check_version(header, source)
+    checksum = header.pop("checksum", None)
+    if checksum != _json_checksum(header):
+        raise ModelFileError(f"{source}: damaged, its checksum has changed")
+    return header
+
+
+def _check_version(header: Any, source: str) -> None:
     version = header.get("format") if isinstance(header, dict) else None
     if not isinstance(version, int):
         raise ModelFileError(f"{source}: not the header of a model")
@@ -191,10 +215,6 @@ def _parse(text: str, source: str) -> Header:
             f"{source}: saved in format {version}, but this spacy_ssvm reads format "
             f"{FORMAT_VERSION}: {advice}"
         )
-    checksum = header.pop("checksum", None)
-    if checksum != _json_checksum(header):
-        raise ModelFileError(f"{source}: damaged, its checksum has changed")
-    return header
 
 
 def _check_header(
@@ -220,7 +240,8 @@ def _find_flaw(header: Header, kind: str, parts: Collection[str], types: Types) 
         for number in (described["crc32"], *described["shape"]):
             if type(number) is not int or number < 0:
                 return f"the header of the model does not describe '{name}'"
-    if Path(header["folder"]).parts != (header["folder"],):
+    folder = header["folder"]
+    if Path(folder).parts != (folder,) or not folder.startswith("arrays-"):
         return "the header of the model names no folder"
     return None
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import srsly
 from conftest import ScriptRunner, contents
 from saving import KIND, TYPES, save
 
@@ -82,20 +83,66 @@ def test_loads_while_another_process_saves(saving: Saving) -> None:
     assert process.poll() is None
 
 
+@pytest.mark.parametrize("last", [0, 1])
 def test_a_component_that_is_replaced_while_it_is_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: int
 ) -> None:
+    """By another one, and perhaps by the first one again: then the header is the same."""
     save(tmp_path, 0)
     read_arrays = storage._read_arrays
-    newer = iter([1])
 
     def read_late(*arguments: Any) -> storage.Arrays:
-        for number in newer:  # another process, between the header and the arrays
-            save(tmp_path, number)
+        monkeypatch.setattr(storage, "_read_arrays", read_arrays)
+        save(tmp_path, 1)
         return read_arrays(*arguments)
 
     monkeypatch.setattr(storage, "_read_arrays", read_late)
-    assert load(tmp_path) == 1
+    monkeypatch.setattr(storage.time, "sleep", lambda _: save(tmp_path, last))
+    assert load(tmp_path) == last
+
+
+def packed(message: Any) -> bytes:
+    """Bytes with the checksum that they should have."""
+    data = srsly.msgpack_dumps(message)
+    return storage._MAGIC + storage._checksum_bytes(data) + data
+
+
+def test_forged_bytes() -> None:
+    arrays = {"values": np.zeros(4, dtype=np.float32)}
+    data = storage.to_bytes(KIND, {"cfg": {}}, arrays)
+    message = srsly.msgpack_loads(data[len(storage._MAGIC) + 4 :])
+    assert packed(message) == data
+    header, raw = message["header"], message["arrays"]
+    described = {"shape": [4], "crc32": 0}
+
+    def load_bytes(message: Any) -> None:
+        types = {"values": np.float32}
+        storage.from_bytes(packed(message), KIND, ("cfg",), types, lambda *_: None)
+
+    load_bytes(message)
+    with pytest.raises(ModelFileError, match=r"the bytes of 'test': saved in format 3.*newer"):
+        load_bytes({"header": header | {"format": 3}, "arrays": raw})
+    for forged in (
+        None,
+        3,
+        "text",
+        [],
+        {},
+        {"header": header},
+        {"header": [], "arrays": raw},
+        {"header": header | {"arrays": None}, "arrays": raw},
+        {"header": header | {"arrays": {"values": described | {"shape": [5]}}}, "arrays": raw},
+        {
+            "header": header | {"arrays": {"values": described | {"shape": [2**62, 4]}}},
+            "arrays": raw,
+        },
+        {"header": header | {"folder": ".."}, "arrays": raw},
+        {"header": header, "arrays": {}},
+        {"header": header, "arrays": {"values": "text"}},
+        {"header": header, "arrays": {"values": b"123"}},
+    ):
+        with pytest.raises(ModelFileError, match="the bytes of 'test'"):
+            load_bytes(forged)
 
 
 def test_a_changed_setting_is_noticed(tmp_path: Path) -> None:
