@@ -72,7 +72,6 @@ def warmup() -> None:
     import time
 
     from tqdm import tqdm
-    from wasabi import msg
 
     from spacy_ssvm._kernel_cache import writable_root
     from spacy_ssvm.components.warmup import USES, compile_for

@@ -85,9 +85,9 @@ def load(path: str | Path, kind: str, parts: Collection[str], types: Types, buil
     file = Path(path) / _HEADER
     text, failures = _read(file), 0
     while True:
+        header = _parse(text, str(file))
+        _check_header(header, kind, parts, types, str(file))
         try:
-            header = _parse(text, str(file))
-            _check_header(header, kind, parts, types, str(file))
             arrays = _read_arrays(file.parent / header["folder"], header, types)
             break
         except ModelFileError:

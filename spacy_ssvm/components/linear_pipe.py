@@ -686,8 +686,7 @@ class LinearPipe(TrainablePipe):
     def check_model(self, saved: Any) -> None:
         """Raise ValueError where the labels of a saved model are not those of a component."""
         labels = self.component_labels(saved.labels)
-        for label in labels:
-            self.check_label(label)
+        self._check_labels(labels)
         if saved.labels and tuple(self.chain_labels(labels)) != saved.labels:
             raise ValueError(
                 f"its labels are not those of this component: {shorten(', '.join(saved.labels))}"
