@@ -20,7 +20,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
 
-from spacy_ssvm.components.warmup import compile_kernels
+from spacy_ssvm.commands.warmup import compile_kernels
 
 VOCABULARY = 1_000_000
 AT_A_TIME = 100_000

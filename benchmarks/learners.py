@@ -23,7 +23,7 @@ from tagger import examples_of, read
 from wasabi import msg
 
 from spacy_ssvm.chains.scores import emission_scores, transition_scores
-from spacy_ssvm.components.compare import LEARNERS, make_learner
+from spacy_ssvm.commands.compare import LEARNERS, make_learner
 from spacy_ssvm.decoders.chain import viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
 from spacy_ssvm.solvers.cutting_plane import CuttingPlane

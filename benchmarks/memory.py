@@ -161,7 +161,7 @@ def main() -> None:
 
     import peers
 
-    from spacy_ssvm.components.warmup import compile_kernels
+    from spacy_ssvm.commands.warmup import compile_kernels
 
     compile_kernels()
     with tempfile.TemporaryDirectory() as output:

@@ -45,12 +45,12 @@ from spacy.tokens import Doc
 from spacy.training import Example, biluo_to_iob, iob_to_biluo
 from wasabi import msg
 
+from spacy_ssvm.chains.training import Training
+from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.columns import make_doc, read_sentences
 from spacy_ssvm.components.linear_pipe import LinearPipe
-from spacy_ssvm.components.warmup import compile_kernels
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import Template, parse_templates
-from spacy_ssvm.training import Training
 
 EPOCHS = 10
 PARTS = ("train", "dev", "test")

@@ -38,7 +38,7 @@ from spacy.training.converters import conllu_to_docs
 from spacy.util import load_config
 from wasabi import msg
 
-from spacy_ssvm.components.warmup import compile_kernels
+from spacy_ssvm.commands.warmup import compile_kernels
 
 CORPORA = {
     "en": "ud_en_ewt/en_ewt-ud-{}.conllu",

@@ -18,7 +18,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 from wasabi import msg
 
-from spacy_ssvm.components.compare import LEARNERS
+from spacy_ssvm.commands.compare import LEARNERS
 from spacy_ssvm.features.attributes import TYPE_ATTRIBUTES
 from spacy_ssvm.features.templates import Template
 

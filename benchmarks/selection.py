@@ -46,8 +46,8 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from wasabi import msg
 
-from spacy_ssvm.components.search import ALL, METHODS
-from spacy_ssvm.components.warmup import compile_kernels
+from spacy_ssvm.commands.search import ALL, METHODS
+from spacy_ssvm.commands.warmup import compile_kernels
 
 EPOCHS = 8
 _AFFIXES = ("suffix1", "suffix2", "suffix3", "prefix1", "prefix2", "prefix3")
@@ -127,8 +127,8 @@ def read(folder: Path, vocab: Vocab) -> dict[str, list[Example]]:
     """The examples of train, dev and test."""
     parts = {}
     for part in ner.PARTS:
-        sides = (f"{part}-{side}.spacy" for side in ("predicted", "reference"))
-        docs = (DocBin().from_disk(folder / side).get_docs(vocab) for side in sides)
+        endpoints = (f"{part}-{side}.spacy" for side in ("predicted", "reference"))
+        docs = (DocBin().from_disk(folder / side).get_docs(vocab) for side in endpoints)
         parts[part] = [Example(*pair) for pair in zip(*docs, strict=True)]
     return parts
 

@@ -22,7 +22,7 @@ from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
 from wasabi import msg
 
-from spacy_ssvm.components.warmup import compile_kernels
+from spacy_ssvm.commands.warmup import compile_kernels
 
 EPOCHS = 12
 FORMS = ("tokens", "text")

@@ -23,7 +23,7 @@ from spacy.training.converters import conllu_to_docs
 from spacy.util import minibatch
 from wasabi import msg
 
-from spacy_ssvm.components.warmup import compile_kernels
+from spacy_ssvm.commands.warmup import compile_kernels
 
 COMPONENTS = ("ssvm_tagger", "ssvm_senter", "ssvm_ner", "ssvm_parser")
 DOCS_AT_A_TIME = 100

@@ -30,11 +30,11 @@ from spacy.training.initialize import init_nlp
 from spacy.training.loop import train as train_nlp
 from wasabi import msg
 
+from spacy_ssvm.chains.training import Training
+from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.linear_pipe import LinearPipe
-from spacy_ssvm.components.warmup import compile_kernels
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import parse_templates
-from spacy_ssvm.training import Training
 
 CONFIG = Path(__file__).parent.parent / "configs" / "tagger.cfg"
 EPOCHS = 15

@@ -64,7 +64,7 @@ def kernel(function: F) -> F:
 
 
 def oracle_kernel(
-    signature: Callable[[Any, Any], Any], oracle: str = "find_violator"
+    signature: Callable[[Any, Any], Any], oracle: str = "loss_augmented_decode"
 ) -> Callable[[F], Callable[..., Any]]:
     """Compile a function for each kind of structure that it is first called for.
 

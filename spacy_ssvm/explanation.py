@@ -2,19 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 from wasabi.tables import table as format_table
 
-from spacy_ssvm._jit import Flags, Floats, Ints
-from spacy_ssvm.decoders.chain import max_marginals, viterbi
-from spacy_ssvm.features.attributes import TokenTable
-from spacy_ssvm.features.templates import Template
-from spacy_ssvm.model import Model, restrict_to_given
-
-TRANSITIONS = "transitions"
-OTHER_TOKENS = "labels of other tokens"
 OTHER_FEATURES = "other features"
 
 
@@ -80,98 +70,3 @@ def strongest(features: Iterable[Reason], top: int | None) -> list[Reason]:
         weights = sum(r.weight for r in others), sum(r.runner_up_weight for r in others)
         shown.append(Reason(OTHER_FEATURES, f"{len(others)} more", *weights))
     return shown
-
-
-def explain_label(
-    model: Model,
-    doc: Any,
-    i: int,
-    preset: Ints | None = None,
-    allowed: Flags | None = None,
-    *,
-    top: int | None = None,
-) -> Explanation:
-    """Explain the label of token i of a Doc.
-
-    preset, allowed: as in ``Model.predict``; other sequences are not considered.
-    top: how many features to show, see ``strongest``.
-    Raises ValueError for whitespace, and where only one label is possible.
-    """
-    tokens = model.reader.read([doc])
-    place = int(np.searchsorted(tokens.positions, i))
-    if place == len(tokens.positions) or tokens.positions[place] != i:
-        raise ValueError(f"token {i} is whitespace: it is no part of the label sequence")
-    s = int(np.searchsorted(tokens.sentence_starts, place, side="right")) - 1
-    t = place - int(tokens.sentence_starts[s])
-    emissions = model.emissions(tokens, s)
-    given, allowed = model.given_sets(tokens, preset, allowed)
-    start, end = tokens.sentence_starts[s : s + 2].tolist()
-    restrict_to_given(given, allowed, start, end, emissions)
-    transitions = model.weights.transitions
-    best = np.empty(len(emissions), dtype=np.int64)
-    score = viterbi(emissions, transitions, best)
-    label = int(best[t])
-    at_token = max_marginals(emissions, transitions)[t]
-    at_token[label] = -np.inf
-    runner_up = int(at_token.argmax())
-    if not np.isfinite(at_token[runner_up]):
-        raise ValueError(f"token {i} can only have the label '{model.labels[label]}'")
-
-    forced = emissions.copy()
-    forced[t, np.arange(len(model.labels)) != runner_up] = -np.inf
-    other = np.empty(len(emissions), dtype=np.int64)
-    margin = score - viterbi(forced, transitions, other)
-
-    features = []
-    for m, template in enumerate(model.templates):
-        row = model.row_of(tokens, s, t, m)
-        if row >= 0:
-            weights = np.zeros(len(model.labels))
-            first, last = model.weights.row_starts[row : row + 2]
-            weights[model.weights.labels[first:last]] = model.weights.weights[first:last]
-            value = _value(model, doc, tokens, s, t, template)
-            features.append(
-                Reason(str(template), value, float(weights[label]), float(weights[runner_up]))
-            )
-    reasons = strongest(features, top)
-    around = [_around(transitions, y, t) for y in (best, other)]
-    reasons.append(Reason(TRANSITIONS, "", *around))
-    elsewhere = np.arange(len(best)) != t
-    rest = [
-        float(emissions[elsewhere, y[elsewhere]].sum()) + _path(transitions, y) - at
-        for y, at in zip((best, other), around, strict=True)
-    ]
-    reasons.append(Reason(OTHER_TOKENS, "", *rest))
-    names = model.labels[label], model.labels[runner_up]
-    return Explanation(doc[i].text, *names, float(margin), tuple(reasons))
-
-
-def _path(transitions: Floats, y: Ints) -> float:
-    """The sum of all transition scores of a label sequence, its start and end included."""
-    K = transitions.shape[1]
-    ends = transitions[K, y[0]] + transitions[K + 1, y[-1]]
-    return float(ends + transitions[y[:-1], y[1:]].sum())
-
-
-def _around(transitions: Floats, y: Ints, t: int) -> float:
-    """The transition scores into and out of position t."""
-    K = transitions.shape[1]
-    into = transitions[K, y[0]] if t == 0 else transitions[y[t - 1], y[t]]
-    out_of = transitions[K + 1, y[-1]] if t == len(y) - 1 else transitions[y[t], y[t + 1]]
-    return float(into + out_of)
-
-
-def _value(model: Model, doc: Any, tokens: TokenTable, s: int, t: int, template: Template) -> str:
-    """What the parts of a template saw, as text."""
-    start, end = tokens.sentence_starts[s : s + 2]
-    values = []
-    for part in template.parts:
-        place = int(start) + t + part.offset
-        if place < start:
-            values.append("<start>")
-        elif place >= end:
-            values.append("<end>")
-        else:
-            i = int(tokens.positions[place])
-            values.append(str(model.reader.text_value(part.attribute, doc, i)))
-    return " + ".join(values)

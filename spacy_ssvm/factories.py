@@ -60,6 +60,7 @@ def make_tagger(
     overwrite: whether to replace tags that a Doc has already.
     scorer: how ``spacy evaluate`` scores the component.
     """
+    from spacy_ssvm.chains.model import Model
     from spacy_ssvm.components.settings import (
         check_rows,
         check_selection,
@@ -67,7 +68,6 @@ def make_tagger(
         read_templates,
     )
     from spacy_ssvm.components.tagger import ATTRIBUTES, Tagger
-    from spacy_ssvm.model import Model
 
     if attribute not in ATTRIBUTES:
         raise config_error(name, "attribute", f"'{attribute}': choose {' or '.join(ATTRIBUTES)}")
@@ -121,9 +121,9 @@ def make_senter(
     costs: by "start" and "inside": {"start": {"inside": 2.0}} makes a missed start cost 2.
     overwrite: whether to replace sentence boundaries that a Doc has already.
     """
+    from spacy_ssvm.chains.model import Model
     from spacy_ssvm.components.senter import SentenceRecognizer
     from spacy_ssvm.components.settings import check_rows, check_selection, read_templates
-    from spacy_ssvm.model import Model
 
     check_rows(name, min_count, hash_bits)
     model = Model(read_templates(name, templates), whole_docs=True)
@@ -326,9 +326,9 @@ def make_parser(
         config_error,
         read_arc_templates,
     )
-    from spacy_ssvm.features.arcs import ARC_ROLES
-    from spacy_ssvm.features.labels import LABEL_ROLES
+    from spacy_ssvm.trees.labels import LABEL_ROLES
     from spacy_ssvm.trees.model import ParserModel
+    from spacy_ssvm.trees.templates import ARC_ROLES
 
     if order not in (1, 2):
         raise config_error(name, "order", f"{order}: choose 1 or 2")
@@ -338,9 +338,9 @@ def make_parser(
         raise config_error(name, "pruning", f"{pruning}: must be at least 0, or null")
     if max_length < 2:
         raise config_error(name, "max_length", f"{max_length}: must be at least 2")
-    if order == 2 and "expect" in solver.oracles:
+    if order == 2 and "expected_gradient" in solver.oracles:
         raise config_error(name, "solver", "needs the probabilities of trees: set order = 1")
-    if "find_best" in solver.oracles:
+    if "k_best_decode" in solver.oracles:
         raise config_error(name, "solver", "needs the k best trees: set k = 1 in it")
     check_rows(name, 1, hash_bits)
     check_rows(name, min_count, None)
@@ -378,14 +378,14 @@ def make_parser(
 def _make_span_pipe(
     cls: type, nlp: Language, name: str, templates: list[str], **settings: Any
 ) -> Any:
+    from spacy_ssvm.chains.model import Model
+    from spacy_ssvm.chains.schemes import SCHEMES
     from spacy_ssvm.components.settings import (
         check_rows,
         check_selection,
         config_error,
         read_templates,
     )
-    from spacy_ssvm.model import Model
-    from spacy_ssvm.schemes import SCHEMES
 
     if settings["scheme"] not in SCHEMES:
         message = f"'{settings['scheme']}': choose one of {', '.join(SCHEMES)}"

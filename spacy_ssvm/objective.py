@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, Void, oracle_kernel
-from spacy_ssvm.structure import AnyProblem, Expect, FindViolator
+from spacy_ssvm.structure import ExpectedGradient, LossAugmentedDecode, Problem
 
 
 class Loss(NamedTuple):
@@ -44,7 +44,7 @@ class Objective(NamedTuple):
 
 
 def evaluate(
-    problem: AnyProblem,
+    problem: Problem,
     w: Floats,
     *,
     C: float,
@@ -66,7 +66,7 @@ def relative_gap(primal: float, dual: float) -> float:
     return (primal - dual) / primal if primal > 0 else 0.0
 
 
-def losses(problem: AnyProblem, w: Floats, numbers: Ints, loss: Loss) -> Floats:
+def losses(problem: Problem, w: Floats, numbers: Ints, loss: Loss) -> Floats:
     """The losses of these examples at w.
 
     Partial gold is completed as the problem has it, or in the best way where it has not.
@@ -74,30 +74,30 @@ def losses(problem: AnyProblem, w: Floats, numbers: Ints, loss: Loss) -> Floats:
     found = np.zeros(len(numbers))
     arrays = problem.structure, problem.examples(), numbers, w
     if loss.beta is None:
-        _max_violations(*arrays, float(loss.gamma), problem.most_entries, found)
+        _max_violations(*arrays, float(loss.gamma), problem.max_entries, found)
     else:
         scales = float(loss.beta), float(loss.gamma)
-        _smooth_losses(*arrays, *scales, problem.most_expected_entries, found)
+        _smooth_losses(*arrays, *scales, problem.max_expected_entries, found)
     return found**2 if loss.squared else found
 
 
 @oracle_kernel(lambda oracle, examples: Void(oracle, examples, Ints1, Floats1, Float, Int, Floats1))
 def _max_violations(
-    find_violator: FindViolator,
+    loss_augmented_decode: LossAugmentedDecode,
     examples: Any,
     numbers: Ints,
     w: Floats,
     gamma: float,
-    most_entries: int,
+    max_entries: int,
     violations: Floats,
 ) -> None:
     """Write max_y gamma Delta_i(y) - w . Phi_i(y) of each example."""
-    indices = np.empty(most_entries, dtype=np.int32)
-    values = np.empty(most_entries, dtype=np.float32)
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries, dtype=np.float32)
     outcome = np.empty(2)
     for position in range(len(numbers)):
         i = numbers[position]
-        size = find_violator(examples, i, w, gamma, False, indices, values, outcome)
+        size = loss_augmented_decode(examples, i, w, gamma, False, indices, values, outcome)
         if size >= 0:
             violation = gamma * outcome[0]
             for entry in range(size):
@@ -107,23 +107,23 @@ def _max_violations(
 
 @oracle_kernel(
     lambda oracle, examples: Void(oracle, examples, Ints1, Floats1, Float, Float, Int, Floats1),
-    "expect",
+    "expected_gradient",
 )
 def _smooth_losses(
-    expect: Expect,
+    expected_gradient: ExpectedGradient,
     examples: Any,
     numbers: Ints,
     w: Floats,
     beta: float,
     gamma: float,
-    most_entries: int,
+    max_entries: int,
     found: Floats,
 ) -> None:
     """Write L_{beta,gamma} of each example."""
-    indices = np.empty(most_entries, dtype=np.int32)
-    values = np.empty(most_entries)
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries)
     outcome = np.empty(2)
     for position in range(len(numbers)):
         i = numbers[position]
-        if expect(examples, i, w, beta, gamma, False, indices, values, outcome) >= 0:
+        if expected_gradient(examples, i, w, beta, gamma, False, indices, values, outcome) >= 0:
             found[position] = outcome[0]

@@ -29,12 +29,12 @@ class TemplateGroups(NamedTuple):
     starts: Ints  #: int64 [groups + 1]: the first member of each group
     members: Ints  #: int64: templates
     weights: Floats  #: float64 [groups]: d
-    finer: Flags  #: bool [T, T]: whether template b needs template a
+    refines: Flags  #: bool [T, T]: whether template b needs template a
 
     @property
     def are_disjoint(self) -> bool:
         """Whether each template is a group of its own."""
-        return not self.finer.any()
+        return not self.refines.any()
 
 
 def disjoint_groups(weights: Floats) -> TemplateGroups:
@@ -43,18 +43,18 @@ def disjoint_groups(weights: Floats) -> TemplateGroups:
     return TemplateGroups(np.arange(T + 1), np.arange(T), weights, np.zeros((T, T), dtype=bool))
 
 
-def coarse_to_fine_groups(sizes: Ints, finer: Flags) -> TemplateGroups:
+def coarse_to_fine_groups(sizes: Ints, refines: Flags) -> TemplateGroups:
     """The group of template a holds a and all templates that need it [MSAF11, section 3.1].
 
-    sizes: int64 [T], the weights of each template. finer: bool [T, T], see ``TemplateGroups``.
+    sizes: int64 [T], the weights of each template. refines: bool [T, T], see ``TemplateGroups``.
     """
-    together = finer | np.eye(len(sizes), dtype=bool)
+    together = refines | np.eye(len(sizes), dtype=bool)
     order = np.argsort(together.sum(axis=1), kind="stable")
     return TemplateGroups(
         np.concatenate([[0], np.cumsum(together[order].sum(axis=1))]).astype(np.int64),
         np.nonzero(together[order])[1],
         description_lengths(together[order] @ sizes),
-        finer & ~finer.T,
+        refines & ~refines.T,
     )
 
 
@@ -127,7 +127,7 @@ def _shrink_nested(norms: Floats, groups: TemplateGroups, budget: int) -> tuple[
             high = tau
     shrunk = shrink(norms, groups, low)
     while np.count_nonzero(shrunk) > budget:
-        is_needed = groups.finer @ (shrunk > 0)
+        is_needed = groups.refines @ (shrunk > 0)
         ends = np.flatnonzero((shrunk > 0) & ~is_needed)
         shrunk[ends[::-1][np.argmin(norms[ends[::-1]])]] = 0.0
     return shrunk, low

@@ -17,11 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints
-from spacy_ssvm.chains.lazy import LazyChainProblem
-from spacy_ssvm.features.lazy_index import LazyIndex
-from spacy_ssvm.features.statistics import Statistics, measure_templates
-from spacy_ssvm.features.templates import find_finer
-from spacy_ssvm.model import Model
+from spacy_ssvm.features.statistics import Statistics
 from spacy_ssvm.objective import PERCEPTRON_LOSS, Loss
 from spacy_ssvm.penalties import description_lengths
 from spacy_ssvm.solvers.prox_gradient import (
@@ -146,7 +142,9 @@ class Selected(NamedTuple):
 class LazyProblem(GroupedProblem, Protocol):
     """What a selection needs of a problem."""
 
-    index: LazyIndex
+    @property
+    def peak_bytes(self) -> int:
+        """The most memory that features and weights have taken."""
 
     @property
     def shrink_after(self) -> int:
@@ -213,7 +211,7 @@ class Selector:
                 if report is not None and run.history:
                     report(epoch + 1, run.history[-1])
             history = tuple(run.history)
-            weights = run.weigh()
+            weights = run.template_weights()
             sizes = description_lengths(self.problem.sizes)
             kept = _best(weights.norms / sizes, settings.budget)
             kept = kept[weights.norms[kept] > 0]
@@ -225,7 +223,7 @@ class Selector:
             templates=(*(self.templates[m] for m in kept), *self.others),
             table=self._table(kept, weights),
             history=history,
-            peak_bytes=self.problem.index.peak_bytes,
+            peak_bytes=self.problem.peak_bytes,
             seconds=time.perf_counter() - start,
         )
 
@@ -249,37 +247,6 @@ class Selector:
             SelectedTemplate(str(template), *row)
             for template, *row in zip(self.templates, is_kept, *columns, strict=True)
         )
-
-
-def chain_selector(
-    model: Model,
-    docs: Sequence[Any],
-    gold: Sequence[Ints],
-    *,
-    costs: Floats | None = None,
-    legality: Floats | None = None,
-) -> Selector:
-    """A selector among the templates of a model of chains.
-
-    docs, gold, costs, legality: what it is to be trained on, as in ``Training``.
-    """
-    tokens = model.reader.read(docs)
-    labels = np.concatenate([np.zeros(0, dtype=np.int64), *gold])[tokens.positions]
-    K = len(model.labels)
-    statistics = measure_templates(
-        model.compiled, tokens.attributes, tokens.sentence_starts, labels, K
-    )
-    problem = LazyChainProblem(
-        K,
-        model.compiled,
-        sizes=K * statistics.features,
-        finer=find_finer(model.templates),
-        costs=costs,
-        legality=legality,
-    )
-    labels = np.where(labels < 0, problem.any_label, labels)
-    problem.set_tokens(tokens.attributes, tokens.sentence_starts, labels)
-    return Selector(model.templates, problem, statistics)
 
 
 def _best(values: Floats, budget: int | None) -> Ints:

@@ -14,6 +14,7 @@ import shutil
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import srsly
 
 from spacy_ssvm.messages import shorten
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _HEADER = "model.json"
 _WRITING = ".writing"
 _MAGIC = b"spacy_ssvm component\n"
@@ -305,3 +306,32 @@ def _locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def require(is_right: bool, what_is_wrong: str) -> None:
+    """Raise ValueError, saying what is wrong with a saved model."""
+    if not is_right:
+        raise ValueError(what_is_wrong)
+
+
+def checked_texts(texts: Any, what: str) -> tuple[str, ...]:
+    """A list of different texts. Raises ValueError for anything else."""
+    require(
+        isinstance(texts, list)
+        and all(isinstance(text, str) for text in texts)
+        and len(set(texts)) == len(texts),
+        f"the {what} are not a list of different texts",
+    )
+    return tuple(texts)
+
+
+@contextmanager
+def replacing(file: Path) -> Iterator[Path]:
+    """A path to write to, which takes the place of a file once the block ends without error."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f".{file.name}.writing")
+    try:
+        yield beside
+        os.replace(beside, file)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ problems. A solver hands them to its kernels as function pointers, and sees of a
 only sparse differences of feature vectors and costs.
 
 Each writes its vectors as indices into w (int32) and values, each index once, without zeros,
-and returns their size, or ``NOTHING_TO_LEARN`` for an example without gold annotation. Partial
+and returns their size, or ``UNANNOTATED`` for an example without gold annotation. Partial
 gold stands for its best completion under w, which is looked for where ``complete`` is set, or
 there is none yet; outcome[1] is 1 where it has changed.
 """
@@ -30,14 +30,14 @@ from spacy_ssvm._jit import (
 )
 
 #: The size of the difference for an example without gold annotation.
-NOTHING_TO_LEARN = -1
+UNANNOTATED = -1
 
-#: That of an example whose features have no room: see ``GroupedProblem.make_room``.
-NO_ROOM = -2
+#: That of an example whose features have no room: see ``GroupedProblem.reserve``.
+NEEDS_CAPACITY = -2
 
-FindViolator = Callable[..., int]
-Expect = Callable[..., int]
-FindBest = Callable[..., int]
+LossAugmentedDecode = Callable[..., int]
+ExpectedGradient = Callable[..., int]
+KBest = Callable[..., int]
 
 
 class Structure(NamedTuple):
@@ -49,7 +49,7 @@ class Structure(NamedTuple):
     #: (examples, i, w, gamma, complete, indices, values, outcome) -> size: loss-augmented
     #: inference, y = argmax w . phi(x_i, y) + gamma Delta_i(y). Writes Phi_i(y), with values
     #: in float32, and outcome[0] = Delta_i(y). gamma = 0 is plain decoding.
-    find_violator: FindViolator
+    loss_augmented_decode: LossAugmentedDecode
 
     #: (examples, w, changed): gives each example with partial gold its best completion
     #: under w; tells which (bool [examples]) changed.
@@ -59,13 +59,13 @@ class Structure(NamedTuple):
     #: E[phi(x_i, Y)] - phi(x_i, y_i), with values in float64, where the log-potentials of Y
     #: are beta (w . phi(x_i, y) + gamma Delta_i(y)); and outcome[0] = L_{beta,gamma}(w; x_i,
     #: y_i), of which that is the gradient [MGS10 Eqs. 3 and 9]. beta is finite.
-    expect: Expect
+    expected_gradient: ExpectedGradient
 
     #: (examples, i, w, gamma, k, complete, starts, costs, indices, values, outcome) -> count:
-    #: the k best of ``find_violator``, best first. Writes the Phi of all behind one another,
+    #: the k best of ``loss_augmented_decode``, best first. Writes their Phi one after another,
     #: the m-th at starts[m] to starts[m + 1], and Delta_i of each into costs. None where a
     #: structure cannot tell.
-    find_best: FindBest | None
+    k_best_decode: KBest | None
 
     def oracle_type(self, name: str) -> Any:
         """The numba type of an oracle."""
@@ -73,19 +73,19 @@ class Structure(NamedTuple):
 
 
 _SIGNATURES: dict[str, Callable[[Any], Any]] = {
-    "find_violator": lambda examples: Int(
+    "loss_augmented_decode": lambda examples: Int(
         examples, Int, Floats1, Float, Bool, Rows1, Weights1, Floats1
     ),
-    "expect": lambda examples: Int(
+    "expected_gradient": lambda examples: Int(
         examples, Int, Floats1, Float, Float, Bool, Rows1, Floats1, Floats1
     ),
-    "find_best": lambda examples: Int(
+    "k_best_decode": lambda examples: Int(
         *(examples, Int, Floats1, Float, Int, Bool, Ints1, Floats1, Rows1, Weights1, Floats1)
     ),
 }
 
 
-class AnyProblem(Protocol):
+class Problem(Protocol):
     """What solvers need of a problem."""
 
     structure: Structure
@@ -95,12 +95,12 @@ class AnyProblem(Protocol):
         """How many examples there are."""
 
     @property
-    def most_entries(self) -> int:
+    def max_entries(self) -> int:
         """How many entries Phi_i(y) has at most, for any example."""
 
     @property
-    def most_expected_entries(self) -> int:
-        """How many entries ``Structure.expect`` writes at most, for any example."""
+    def max_expected_entries(self) -> int:
+        """How many entries ``Structure.expected_gradient`` writes at most, for any example."""
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""
@@ -121,24 +121,24 @@ class Groups(NamedTuple):
     labels: int  #: how many weights a feature can have
     templates: Rows  #: int32 [rows]
     scales: Floats  #: float64 [T]
-    first_rows: Ints  #: int64 [T]: rows of the template before this one are void
+    first_rows: Ints  #: int64 [T]: rows of the template before this one are stale
 
 
 GroupsType = named_tuple(Groups, Int, Int, Int, Rows1, Floats1, Ints1)
 
 
-class GroupedProblem(AnyProblem, Protocol):
+class GroupedProblem(Problem, Protocol):
     """What a learner needs of a problem to select among its templates."""
 
     #: Whether template b needs template a (bool [T, T]); None where that is not known.
-    finer: Flags | None
+    refines: Flags | None
 
     @property
     def sizes(self) -> Ints:
         """How many weights each template can have (int64 [T])."""
 
     @property
-    def held(self) -> int:
+    def allocated(self) -> int:
         """How many weights of templates have memory now."""
 
     def groups(self) -> Groups:
@@ -147,7 +147,7 @@ class GroupedProblem(AnyProblem, Protocol):
     def row_features(self) -> Rows:
         """The feature of each row, a number below that of rows: int32 [rows]."""
 
-    def make_room(self, w: Floats) -> Floats:
+    def reserve(self, w: Floats) -> Floats:
         """Make room for the features of any example; return the weights with theirs."""
 
     def rescale(self, w: Floats, factors: Floats) -> None:

@@ -4,13 +4,9 @@ from functools import cache
 
 import numpy as np
 
-from spacy_ssvm.features.arcs import (
-    compile_arc_templates,
-    fill_arc_rows,
-    fill_pair_rows,
-    make_sides,
-)
+from spacy_ssvm.trees.keys import fill_arc_rows, fill_pair_rows, hash_endpoints
 from spacy_ssvm.trees.scores import arc_scores
+from spacy_ssvm.trees.templates import compile_arc_templates
 
 
 @cache
@@ -23,22 +19,22 @@ def arc_rows(templates, columns, nodes, size, h, m):
     """The rows of an arc; size stands for no feature."""
     arrays = compiled(tuple(templates), tuple(columns))
     rows = np.full(len(templates) * (len(nodes) + 1), -1, dtype=np.int32)
-    sides = make_sides(arrays, nodes, 0, len(nodes))
-    return rows[: fill_arc_rows(arrays, sides, size, h, m, rows)].tolist()
+    endpoints = hash_endpoints(arrays, nodes, 0, len(nodes))
+    return rows[: fill_arc_rows(arrays, endpoints, size, h, m, rows)].tolist()
 
 
 def pair_rows(templates, columns, nodes, size, h, m, s):
     """The rows of a pair of arcs with one head."""
     arrays = compiled(tuple(templates), tuple(columns))
     rows = np.full(len(templates) + 1, -1, dtype=np.int32)
-    sides = make_sides(arrays, nodes, 0, len(nodes))
-    return rows[: fill_pair_rows(arrays, sides, size, h, m, s, rows)].tolist()
+    endpoints = hash_endpoints(arrays, nodes, 0, len(nodes))
+    return rows[: fill_pair_rows(arrays, endpoints, size, h, m, s, rows)].tolist()
 
 
 def scores_of_arcs(templates, columns, nodes, size, weights, allowed):
     """The score table of a sentence."""
     arrays = compiled(tuple(templates), tuple(columns))
     scores = np.full(allowed.shape, np.nan)
-    sides = make_sides(arrays, nodes, 0, len(nodes))
-    arc_scores(arrays, sides, size, weights, allowed, scores)
+    endpoints = hash_endpoints(arrays, nodes, 0, len(nodes))
+    arc_scores(arrays, endpoints, size, weights, allowed, scores)
     return scores

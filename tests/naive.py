@@ -232,14 +232,14 @@ def arc_values(
     """
     values: list[tuple[Any, ...] | None] = []
     for template in sorted(templates, key=lambda template: template.between is not None):
-        sides = []
+        endpoints = []
         for role, node in (("head", h), ("dependent", m), ("sibling", s)):
             parts = [(p.offset, columns.index(p.attribute)) for r, p in template.parts if r == role]
-            sides.append(template_value(parts, nodes, node) if node is not None else ())
-        seen = ((template.parts, template.between), *sides, place_value(template.place, h, m))
+            endpoints.append(template_value(parts, nodes, node) if node is not None else ())
+        seen = ((template.parts, template.between), *endpoints, place_value(template.place, h, m))
         if template.between is None:
-            values.append(None if None in sides else seen)
-        elif None not in sides:
+            values.append(None if None in endpoints else seen)
+        elif None not in endpoints:
             column = columns.index(template.between)
             words = nodes[min(h, m) + 1 : max(h, m)]
             found = dict.fromkeys(word[column] for word in words if word[column] != 0)

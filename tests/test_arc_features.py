@@ -8,17 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels import arc_rows, pair_rows, scores_of_arcs
 
-from spacy_ssvm.features.arc_families import ARC_FAMILIES
-from spacy_ssvm.features.arcs import ARC_ROLES, ArcTemplate, distance_class, parse_arc_templates
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
-from spacy_ssvm.features.labels import (
+from spacy_ssvm.features.templates import TemplateError
+from spacy_ssvm.trees.families import ARC_FAMILIES
+from spacy_ssvm.trees.keys import distance_class
+from spacy_ssvm.trees.labels import (
     LABEL_ROLES,
     as_chain_templates,
     compile_columns,
     fill_arc_columns,
     order_dependents,
 )
-from spacy_ssvm.features.templates import TemplateError
+from spacy_ssvm.trees.templates import ARC_ROLES, ArcTemplate, parse_arc_templates
 
 pytestmark = pytest.mark.uncompiled
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from spacy_ssvm.chains.schemes import Scheme
 from spacy_ssvm.decoders.chain import k_best, max_marginals, viterbi
 from spacy_ssvm.decoders.chain_marginals import (
     _log_marginals,
@@ -15,7 +16,6 @@ from spacy_ssvm.decoders.chain_marginals import (
     log_partition,
     marginals,
 )
-from spacy_ssvm.schemes import Scheme
 
 pytestmark = pytest.mark.uncompiled
 

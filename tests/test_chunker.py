@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_ssvm.schemes import SCHEMES
+from spacy_ssvm.chains.schemes import SCHEMES
 
 NAME = CHUNKER.name
 Chunk = tuple[int, int, str]

@@ -13,7 +13,7 @@ from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
 
-import spacy_ssvm.cli  # noqa: F401  # adds the commands, as spaCy does for installed packages
+import spacy_ssvm.commands.cli  # noqa: F401  # adds the commands, as spaCy does for installed packages
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 

@@ -21,8 +21,8 @@ from spacy.training import Corpus
 from thinc.api import Config
 from typer.testing import CliRunner
 
-from spacy_ssvm.cli import ssvm
-from spacy_ssvm.components.compare import (
+from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.commands.compare import (
     LEARNERS,
     Comparison,
     Measure,
@@ -32,7 +32,7 @@ from spacy_ssvm.components.compare import (
     summarize,
     table,
 )
-from spacy_ssvm.components.compare_report import FIGURES, write_report
+from spacy_ssvm.commands.compare_report import FIGURES, write_report
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 
 CONFIG = """

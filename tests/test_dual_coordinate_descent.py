@@ -22,7 +22,7 @@ from scipy.optimize import lsq_linear
 from spacy_ssvm.chains.problem import ChainProblem, hamming_costs
 from spacy_ssvm.objective import evaluate
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent, inner_pass
-from spacy_ssvm.solvers.working_sets import with_room
+from spacy_ssvm.solvers.working_sets import with_capacity
 
 pytestmark = pytest.mark.uncompiled
 
@@ -572,7 +572,7 @@ def test_working_sets_survive_packing():
         run.epoch(all_numbers(run))
         packed.epoch(all_numbers(packed))
         before = [constraints(packed, i) for i in all_numbers(packed)]
-        packed.sets = with_room(packed.sets, len(packed.sets.newest), 0)
+        packed.sets = with_capacity(packed.sets, len(packed.sets.newest), 0)
         assert [constraints(packed, i) for i in all_numbers(packed)] == before
         assert packed.sets.used[2] == 0
         assert packed.sets.used[0] == sum(map(len, before))

@@ -25,22 +25,15 @@ from spacy_ssvm.features.attributes import (
 )
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
-from spacy_ssvm.features.index import (
-    FeatureIndex,
+from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.features.templates import PRESETS, Part, Template, TemplateError, parse_templates
+from spacy_ssvm.weights.feature_index import FeatureIndex, find_rows
+from spacy_ssvm.weights.hash_table import (
     empty_slots,
     find_payloads,
-    find_rows,
     grow_slots,
     insert_all,
-    settle,
-)
-from spacy_ssvm.features.resources import Resources
-from spacy_ssvm.features.templates import (
-    PRESETS,
-    Part,
-    Template,
-    TemplateError,
-    parse_templates,
+    rehash_in_place,
 )
 
 pytestmark = pytest.mark.uncompiled
@@ -326,7 +319,7 @@ class NaiveIndex:
         self.rows = {}
         self.templates = []
 
-    def admit(self, keys):
+    def insert(self, keys):
         for token in keys:
             for m, key in enumerate(token):
                 if key != 0:
@@ -360,8 +353,8 @@ def test_an_exact_index_gives_each_key_its_row(data, T, min_count):
     batches = data.draw(st.lists(st.integers(0, 8).map(lambda n: (n, T)), min_size=1, max_size=4))
     for shape in batches:
         keys = data.draw(arrays(np.uint64, shape, elements=st.one_of(crowded, anywhere)))
-        index.admit(keys)
-        expected.admit(keys.tolist())
+        index.insert(keys)
+        expected.insert(keys.tolist())
         assert index.number_of_rows == len(expected.rows)
         assert index.row_keys.tolist() == list(expected.rows)
         assert index.row_templates.tolist() == expected.templates
@@ -372,7 +365,7 @@ def test_an_exact_index_gives_each_key_its_row(data, T, min_count):
 
 def test_keys_of_three_templates_get_rows_in_the_order_they_are_met():
     index = FeatureIndex(3)
-    index.admit(np.array([[11, 12, 0], [11, 13, 14]], dtype=np.uint64))
+    index.insert(np.array([[11, 12, 0], [11, 13, 14]], dtype=np.uint64))
     assert index.row_keys.tolist() == [11, 12, 13, 14]
     assert index.row_templates.tolist() == [0, 1, 1, 2]
     unknown = np.array([[14, 99, 0], [0, 0, 0], [13, 13, 11]], dtype=np.uint64)
@@ -382,12 +375,12 @@ def test_keys_of_three_templates_get_rows_in_the_order_they_are_met():
 def test_a_key_below_the_minimum_count_has_no_row_yet():
     index = FeatureIndex(1, min_count=3)
     keys = np.array([[5], [5], [6]], dtype=np.uint64)
-    index.admit(keys)
+    index.insert(keys)
     assert index.number_of_rows == 0
     assert rows_of(index, keys) == [[], [], []]
-    index.admit(keys)
+    index.insert(keys)
     assert rows_of(index, keys) == [[0], [0], []]
-    index.admit(keys)
+    index.insert(keys)
     assert rows_of(index, keys) == [[0], [0], [1]]
 
 
@@ -400,7 +393,7 @@ def test_an_index_grows_over_many_keys(min_count):
     index = FeatureIndex(1, min_count=min_count)
     for _ in range(min_count):
         for batch in np.array_split(keys, 17):
-            index.admit(batch[:, None].copy())
+            index.insert(batch[:, None].copy())
     np.testing.assert_array_equal(index.row_keys, keys)
     assert rows_of(index, keys[:, None].copy()) == [[row] for row in range(len(keys))]
 
@@ -411,9 +404,9 @@ def test_a_loaded_index_goes_on_from_its_rows():
     keys = np.array([[8, 5], [9, 3]], dtype=np.uint64)
     assert index.number_of_rows == 3
     assert rows_of(index, keys) == [[0, 2], [1]]
-    index.admit(keys)
+    index.insert(keys)
     assert rows_of(index, keys) == [[0, 2], [1]]
-    index.admit(keys)
+    index.insert(keys)
     assert rows_of(index, keys) == [[0, 2], [3, 1]]
     assert index.row_keys.tolist() == [8, 3, 5, 9]
     assert index.row_templates.tolist() == [0, 1, 1, 0]
@@ -432,7 +425,7 @@ def test_a_hashed_index_gives_each_template_its_own_slice(data, T, hash_bits):
     for token, token_rows in zip(keys.tolist(), found, strict=True):
         templates = [m for m, key in enumerate(token) if key != 0]
         assert [row // width for row in token_rows] == templates
-    index.admit(keys)
+    index.insert(keys)
     assert index.number_of_rows == rows
     assert rows_of(index, keys) == found
 
@@ -451,7 +444,7 @@ def test_keys_are_found_after_others_are_taken_out_and_where_slots_grow(data, bi
             slot[:] = 0
     expected = [number if key in stay else -1 for number, key in enumerate(keys, start=1)]
     found = np.empty(len(keys), dtype=np.int64)
-    for change in (settle, lambda slots: grow_slots(slots, 2 * len(keys) + 9)):
+    for change in (rehash_in_place, lambda slots: grow_slots(slots, 2 * len(keys) + 9)):
         change(slots)
         find_payloads(slots, np.array(keys, dtype=np.uint64), found)
         assert found.tolist() == expected
@@ -896,7 +889,7 @@ def test_tokens_share_a_row_exactly_where_a_template_sees_the_same(docs):
         compile_templates(templates, reader.names), table.attributes, table.sentence_starts, keys
     )
     index = FeatureIndex(len(templates))
-    index.admit(keys)
+    index.insert(keys)
     found = [row for rows in rows_of(index, keys) for row in rows]
 
     see = {

@@ -147,7 +147,7 @@ def test_the_order_and_number_of_additions_do_not_matter(
 
 @pytest.mark.uncompiled
 def test_a_table_from_the_slots_of_another_goes_on_growing() -> None:
-    """Slots are what is saved."""
+    """ExampleCache are what is saved."""
     first = Gazetteers(["A", "B"])
     add(first, "A", [(i, i + 1) for i in range(1, 50)])
     second = Gazetteers(["A", "B"], slots=first.slots.copy())

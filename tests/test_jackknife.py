@@ -15,9 +15,9 @@ from spacy.training import Example
 from thinc.api import Config
 from typer.testing import CliRunner
 
-from spacy_ssvm.cli import ssvm
+from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.commands.jackknife import Jackknife, annotate
 from spacy_ssvm.components.annotated_corpus import write_docs
-from spacy_ssvm.components.jackknife import Jackknife, annotate
 
 CONFIG = """
 [paths]

@@ -7,12 +7,12 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_ssvm.components.columns import make_doc, read_sentences
-from spacy_ssvm.features.arc_families import ARC_FAMILIES
-from spacy_ssvm.features.arcs import ARC_ROLES, parse_arc_templates
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.gazetteers import read_gazetteers
 from spacy_ssvm.features.templates import parse_templates
 from spacy_ssvm.messages import shorten
+from spacy_ssvm.trees.families import ARC_FAMILIES
+from spacy_ssvm.trees.templates import ARC_ROLES, parse_arc_templates
 
 LONG = "x" * 2_000_000
 

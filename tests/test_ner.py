@@ -29,8 +29,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
-from spacy_ssvm.chains.scores import CompactWeights
-from spacy_ssvm.schemes import SCHEMES
+from spacy_ssvm.chains.schemes import SCHEMES
+from spacy_ssvm.weights.compact import CompactWeights
 
 NAME = RECOGNIZER.name
 WORDS = "abcdefghijkl"
@@ -560,7 +560,7 @@ def test_learns_from_partial_gold_and_fills_in_the_rest(scheme: str) -> None:
 
 
 def cut(nlp: Language, ents: list[Entity], joined: bool) -> Example:
-    """The watchdog barks loudly: one of the two sides has two tokens for the second one."""
+    """The watchdog barks loudly: one of the two endpoints has two tokens for the second one."""
     divided = {"words": ["the", "watch", "dog", "barks", "loudly"],
                "spaces": [True, False, True, True, False]}  # fmt: skip
     whole = {"words": ["the", "watchdog", "barks", "loudly"]}

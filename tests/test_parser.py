@@ -352,7 +352,7 @@ def test_gold_trees() -> None:
 
 
 def test_gold_trees_of_other_tokens() -> None:
-    """What is not one token on both sides has no arc, and none leads to it."""
+    """What is not one token on both endpoints has no arc, and none leads to it."""
     nlp, _ = initialized(*LINES)
     reference = parsed_doc(nlp.vocab, "can:3:nsubj not:3:det sing:0:ROOT loud:3:punct")
     words, spaces = ["can", "not", "sing", "lo", "ud"], [True, True, True, False, False]

@@ -5,12 +5,12 @@ from itertools import pairwise
 import clarabel
 import numpy as np
 import pytest
+from conic_reference import solve_cone_program
 from hypothesis import given
 from hypothesis import strategies as st
-from referees import solve_cone_program
 from scipy import sparse
 
-from spacy_ssvm.features.templates import Template, find_finer
+from spacy_ssvm.features.templates import Template, find_refinements
 from spacy_ssvm.penalties import (
     TemplateGroups,
     coarse_to_fine_groups,
@@ -102,8 +102,8 @@ NESTED = ["tag[0]", "tag[0]+tag[1]", "tag[0]+tag[1]+tag[2]", "shape[0]", "shape[
 def test_nested_groups_are_exact(data, tau):
     """Groups that are nested as a tree, shrunk in sequence, reach the optimum of their sum."""
     w = np.array(data.draw(st.lists(st.integers(-8, 8), min_size=10, max_size=10))) / 2
-    finer = find_finer(list(map(Template.parse, NESTED)))
-    groups = coarse_to_fine_groups(np.full(5, 2), finer)
+    refines = find_refinements(list(map(Template.parse, NESTED)))
+    groups = coarse_to_fine_groups(np.full(5, 2), refines)
     templates = [[2 * m, 2 * m + 1] for m in range(5)]
     wanted = []
     for g, d in enumerate(groups.weights):
@@ -120,8 +120,8 @@ def test_nested_groups_are_exact(data, tau):
 
 def test_coarse_to_fine_groups_hold_what_needs_them():
     texts = ["tag[0]", "tag[1]", "tag[0]+tag[1]", "lower[0]", "lower[0]+tag[1]", "suffix2[0]"]
-    finer = find_finer(list(map(Template.parse, texts)))
-    assert {texts[a]: [texts[b] for b in np.flatnonzero(finer[a])] for a in range(6)} == {
+    refines = find_refinements(list(map(Template.parse, texts)))
+    assert {texts[a]: [texts[b] for b in np.flatnonzero(refines[a])] for a in range(6)} == {
         "tag[0]": ["tag[0]+tag[1]", "lower[0]", "lower[0]+tag[1]"],
         "tag[1]": ["tag[0]+tag[1]", "lower[0]+tag[1]"],
         "tag[0]+tag[1]": ["lower[0]+tag[1]"],
@@ -173,10 +173,10 @@ def test_budgets_of_overlapping_groups_are_met_and_keep_what_is_needed(data):
         data.draw(st.lists(st.integers(1, 4), min_size=len(FAMILY), max_size=len(FAMILY)))
     ).astype(np.float64)
     budget = data.draw(st.integers(1, len(FAMILY)))
-    finer = find_finer(list(map(Template.parse, FAMILY)))
-    groups = coarse_to_fine_groups(np.full(len(FAMILY), 4), finer)
+    refines = find_refinements(list(map(Template.parse, FAMILY)))
+    groups = coarse_to_fine_groups(np.full(len(FAMILY), 4), refines)
     shrunk, _ = shrink_to_budget(norms, groups, budget)
     kept = shrunk > 0
     assert kept.sum() == budget
-    for a, b in np.argwhere(finer):
+    for a, b in np.argwhere(refines):
         assert kept[a] or not kept[b], f"{FAMILY[b]} without {FAMILY[a]}"

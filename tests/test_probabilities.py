@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from spacy_ssvm.schemes import SCHEMES, SpanTable, spans_of
-from spacy_ssvm.trees.scores import score_arcs
+from spacy_ssvm.chains.schemes import SCHEMES, SpanTable, spans_of
+from spacy_ssvm.trees.pruner import score_arcs
 
 ASCENT = {"@misc": "spacy_ssvm.DualCoordinateAscent.v1", "C": 0.3}
 TYPES = ["LOC", "PER"]

@@ -14,7 +14,7 @@ from spacy.tokens import DocBin
 from spacy.util import load_config
 from typer.testing import CliRunner
 
-from spacy_ssvm.cli import ssvm
+from spacy_ssvm.commands.cli import ssvm
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT, SCHEMES, Scheme, Tokens, spans_of
+from spacy_ssvm.chains.schemes import BEGIN, INSIDE, MISSING, OUT, SCHEMES, Scheme, Tokens, spans_of
 
 TYPES = ("LOC", "PER")
 Span = tuple[int, int, int]  #: first token, behind the last token, number of the type

@@ -10,19 +10,16 @@ from hypothesis.extra.numpy import arrays
 
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.chains.scores import (
-    CompactWeights,
     add_costs,
-    add_rows,
     cost,
     difference,
     difference_size,
     emission_scores,
-    fill_rows,
     is_partial,
     restrict_to_gold,
-    row_sizes,
     transition_scores,
 )
+from spacy_ssvm.weights.compact import CompactWeights, add_rows, fill_rows, row_sizes
 
 pytestmark = pytest.mark.uncompiled
 

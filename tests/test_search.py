@@ -16,11 +16,11 @@ from spacy.util import load_config
 from test_compare import BROWSER, CONFIG, DRAWN, config_of, corpus, open_in_browser
 from typer.testing import CliRunner
 
-from spacy_ssvm.cli import ssvm
-from spacy_ssvm.components.search import METHODS, Point, Search, choose, name_of, table
-from spacy_ssvm.components.search_report import FIGURES, write_report
+from spacy_ssvm.chains.training import Training
+from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.commands.search import METHODS, Point, Search, choose, name_of, table
+from spacy_ssvm.commands.search_report import FIGURES, write_report
 from spacy_ssvm.selection import Selector
-from spacy_ssvm.training import Training
 
 __all__ = ["corpus"]  # a fixture
 

@@ -27,16 +27,16 @@ from thinc.config import ConfigValidationError
 
 from spacy_ssvm.chains.lazy import LazyChainProblem
 from spacy_ssvm.chains.problem import ChainProblem
-from spacy_ssvm.features.arc_keys import compile_arc_keys
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
-from spacy_ssvm.features.index import FeatureIndex, find_rows
-from spacy_ssvm.features.lazy_index import find_block
 from spacy_ssvm.features.statistics import measure_templates
-from spacy_ssvm.features.templates import Template, find_finer
+from spacy_ssvm.features.templates import Template, find_refinements
 from spacy_ssvm.penalties import soft_threshold
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.prox_gradient import LOSSES, ProxGradient, ProxGradientRun
+from spacy_ssvm.trees.keys import compile_arc_keys
 from spacy_ssvm.trees.lazy import LazyTreeProblem
+from spacy_ssvm.weights.feature_index import FeatureIndex, find_rows
+from spacy_ssvm.weights.lazy import find_block
 
 CHAIN_COMPONENTS = [TAGGER, RECOGNIZER, CHUNKER, SENTER]
 
@@ -80,7 +80,7 @@ class Corpus:
             self.K,
             compiled,
             sizes=self.K * statistics.features,
-            finer=find_finer(self.templates),
+            refines=find_refinements(self.templates),
         )
         gold = np.where(self.gold < 0, problem.any_label, self.gold)
         problem.set_tokens(self.attributes, self.starts, gold)
@@ -97,13 +97,13 @@ class Corpus:
         compiled = compile_templates(self.templates, self.names)
         extract_keys(compiled, self.attributes, self.starts, keys)
         index = FeatureIndex(len(self.templates))
-        index.admit(keys)
+        index.insert(keys)
         feature_starts = np.empty(len(self.gold) + 1, dtype=np.int64)
         rows = np.empty(keys.size, dtype=np.int32)
         size = find_rows(index.table, keys, feature_starts, rows)
         problem = ChainProblem(self.K)
         problem.row_templates = index.row_templates
-        problem.finer = find_finer(self.templates)
+        problem.refines = find_refinements(self.templates)
         gold = np.where(self.gold < 0, problem.any_label, self.gold)
         problem.append(feature_starts, rows[:size], self.starts, gold)
         return problem, index
@@ -116,7 +116,7 @@ def rows_in_use(table: Any) -> dict[tuple[int, int], int]:
     """The row of each feature, by its key, and label that has one."""
     found = {}
     for key in table.slots[:, 0].tolist():
-        for m in range(len(table.live)) if key else ():  # a feature is that of one template
+        for m in range(len(table.active)) if key else ():  # a feature is that of one template
             start, count = find_block(table, m, np.uint64(key))
             for row in range(start, start + count):
                 if table.row_templates[row] == m:
@@ -178,7 +178,7 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K,
         seen[key][label] = found[row]
         in_use[row] = True
     assert not found[~in_use].any()
-    assert in_use.sum() == lazy.held
+    assert in_use.sum() == lazy.allocated
     for key, weights in expected.items():
         np.testing.assert_allclose(seen[key], weights, atol=1e-10)
     np.testing.assert_allclose(run.norms, naive.norms, atol=1e-7)
@@ -213,12 +213,12 @@ def shrunk_groups(rows: Any, members: list[Any], tau: float, d: list[float]) -> 
     return rows
 
 
-def shrunk(rows: Any, owners: Any, finer: Any, settings: ProxGradient, etas: float) -> Any:
+def shrunk(rows: Any, owners: Any, refines: Any, settings: ProxGradient, etas: float) -> Any:
     """The proximal operator of a run over weights [rows, K], written out.
 
     owners: the template of each row; etas: the sum of eta_t since the last one.
     """
-    K, T, strength = rows.shape[1], len(finer), settings.strength
+    K, T, strength = rows.shape[1], len(refines), settings.strength
     tau = etas * strength
     if settings.groups == "weight":
         rows = soft_threshold(rows, tau)
@@ -229,7 +229,7 @@ def shrunk(rows: Any, owners: Any, finer: Any, settings: ProxGradient, etas: flo
     if settings.groups in ("template", "coarse-to-fine"):
         templates = [{m} for m in range(T)]
         if settings.groups == "coarse-to-fine":
-            templates = [{m, *np.flatnonzero(finer[m])} for m in range(T)]
+            templates = [{m, *np.flatnonzero(refines[m])} for m in range(T)]
             templates.sort(key=len)
         members = [np.isin(owners, list(group)) for group in templates]
         rows = shrunk_groups(rows, members, tau, [np.log2(K * m.sum()) for m in members])
@@ -261,12 +261,12 @@ def test_a_run_is_gradient_steps_and_proximal_operators(settings):
     examples, n = twin.examples(), twin.number_of_examples
     first = (corpus.K + 2) * corpus.K
     w = np.zeros(twin.number_of_weights(index.number_of_rows))
-    owners, finer = index.row_templates, find_finer(corpus.templates)
+    owners, refines = index.row_templates, find_refinements(corpus.templates)
     random = np.random.default_rng(0)
-    indices = np.empty(twin.most_entries, dtype=np.int32)
-    values = np.empty(twin.most_entries, dtype=np.float32)
+    indices = np.empty(twin.max_entries, dtype=np.int32)
+    values = np.empty(twin.max_entries, dtype=np.float32)
     outcome = np.empty(2)
-    find = twin.structure.find_violator
+    find = twin.structure.loss_augmented_decode
     for epoch in (1, 2, 3):
         eta = settings.eta0 / np.sqrt(epoch)
         since = 0
@@ -276,7 +276,7 @@ def test_a_run_is_gradient_steps_and_proximal_operators(settings):
             since += 1
             if since == settings.K or position == n:
                 rows = w[first:].reshape(-1, corpus.K)
-                w[first:] = shrunk(rows, owners, finer, settings, eta * since).ravel()
+                w[first:] = shrunk(rows, owners, refines, settings, eta * since).ravel()
                 since = 0
     np.testing.assert_allclose(run.w[: len(w)], w, atol=1e-12)
     weights = np.abs(w[first:]).reshape(-1, corpus.K).sum(axis=1)
@@ -367,7 +367,11 @@ def test_the_table_and_the_memory():
     assert selected.peak_bytes >= index.bytes > 0
     features = sum(row.rows for row in selected.table)
     assert features < index.number_of_rows <= corpus.K * features
-    assert index.number_of_rows == selected.history[-1].held < selected.history[-1].held_before
+    assert (
+        index.number_of_rows
+        == selected.history[-1].allocated
+        < selected.history[-1].allocated_before
+    )
 
 
 @pytest.mark.uncompiled

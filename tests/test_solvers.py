@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import spacy
 from conftest import RECOGNIZER, TAGGER, copy_of
+from conic_reference import solve_cone_program
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from referees import solve_cone_program
 from scipy.optimize import minimize
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -21,7 +21,6 @@ from test_dual_coordinate_descent import Referee, all_numbers
 from thinc.config import ConfigValidationError
 
 from spacy_ssvm.chains.problem import ChainProblem
-from spacy_ssvm.features.arcs import ArcTemplate, compile_arc_templates, make_sides
 from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, SQUARED_HINGE, Loss, losses
 from spacy_ssvm.solvers import run as run_module
 from spacy_ssvm.solvers import stochastic_gradient
@@ -35,9 +34,12 @@ from spacy_ssvm.solvers.lbfgs import LBFGS
 from spacy_ssvm.solvers.mira import Mira
 from spacy_ssvm.solvers.perceptron import Perceptron
 from spacy_ssvm.solvers.stochastic_gradient import StochasticGradient
-from spacy_ssvm.trees.examples import ArcFeatures, Pruner
+from spacy_ssvm.trees.keys import hash_endpoints
+from spacy_ssvm.trees.layout import ArcFeatures, Pruner
 from spacy_ssvm.trees.problem import TreeProblem
-from spacy_ssvm.trees.scores import all_arcs, arc_scores
+from spacy_ssvm.trees.pruner import all_arcs
+from spacy_ssvm.trees.scores import arc_scores
+from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
 
 pytestmark = pytest.mark.uncompiled
 
@@ -851,8 +853,8 @@ def tree_scores(problem, i, w):
     allowed = np.empty((N, N), dtype=bool)
     all_arcs(allowed)
     scores = np.empty((N, N))
-    sides = make_sides(examples.features.arcs, examples.attributes, start, end)
-    arc_scores(examples.features.arcs, sides, examples.features.size, w, allowed, scores)
+    endpoints = hash_endpoints(examples.features.arcs, examples.attributes, start, end)
+    arc_scores(examples.features.arcs, endpoints, examples.features.size, w, allowed, scores)
     return scores, examples.heads[start : start + N]
 
 
@@ -879,15 +881,15 @@ def test_losses_of_trees_are_those_of_the_enumeration(projective, loss):
 
 
 def check_gradient(problem, rows, loss, seed):
-    """The gradient that ``expect`` writes, against finite differences of the loss."""
+    """The gradient that ``expected_gradient`` writes, against finite differences of the loss."""
     random = np.random.default_rng(seed)
     size = problem.number_of_weights(rows)
     w, towards = random.normal(size=(2, size))
-    indices = np.empty(problem.most_expected_entries, dtype=np.int32)
+    indices = np.empty(problem.max_expected_entries, dtype=np.int32)
     values, outcome = np.empty(len(indices)), np.empty(2)
     step = 1e-5
     for i in range(problem.number_of_examples):
-        count = problem.structure.expect(
+        count = problem.structure.expected_gradient(
             problem.examples(), i, w, loss.beta, loss.gamma, False, indices, values, outcome
         )
         if count < 0:

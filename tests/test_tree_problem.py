@@ -21,14 +21,15 @@ from test_dual_coordinate_descent import (
 )
 
 from spacy_ssvm.decoders.tree import eisner
-from spacy_ssvm.features.arcs import ArcTemplate
-from spacy_ssvm.structure import NOTHING_TO_LEARN
-from spacy_ssvm.trees.examples import ArcFeatures, Pruner
-from spacy_ssvm.trees.oracle import find_violator
-from spacy_ssvm.trees.parsing import arc_margins, parse_sentence
+from spacy_ssvm.structure import UNANNOTATED
+from spacy_ssvm.trees.inference import arc_margins, parse_sentence
+from spacy_ssvm.trees.layout import ArcFeatures, Pruner
+from spacy_ssvm.trees.nodes import find_flaw
+from spacy_ssvm.trees.oracle import loss_augmented_decode
 from spacy_ssvm.trees.probabilities import arc_probabilities
-from spacy_ssvm.trees.problem import TreeProblem, find_flaw
-from spacy_ssvm.trees.scores import likely_arcs
+from spacy_ssvm.trees.problem import TreeProblem
+from spacy_ssvm.trees.pruner import likely_arcs
+from spacy_ssvm.trees.templates import ArcTemplate
 
 pytestmark = pytest.mark.uncompiled
 
@@ -161,11 +162,11 @@ seeds = st.integers(0, 999)
 
 def violator(problem, i, w, complete=False):
     """Phi as a dict, Delta, and whether the completion has changed; None for nothing to learn."""
-    indices = np.full(problem.most_entries, -1, dtype=np.int32)
-    values = np.zeros(problem.most_entries, dtype=np.float32)
+    indices = np.full(problem.max_entries, -1, dtype=np.int32)
+    values = np.zeros(problem.max_entries, dtype=np.float32)
     outcome = np.full(2, np.nan)
-    size = find_violator(problem.examples(), i, w, 1.0, complete, indices, values, outcome)
-    if size == NOTHING_TO_LEARN:
+    size = loss_augmented_decode(problem.examples(), i, w, 1.0, complete, indices, values, outcome)
+    if size == UNANNOTATED:
         return None
     phi = dict(zip(indices[:size].tolist(), values[:size].tolist(), strict=True))
     assert len(phi) == size

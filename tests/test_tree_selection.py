@@ -21,25 +21,29 @@ from spacy.util import load_config
 from test_tree_problem import BEHIND, ROOT, checked, sentences
 from thinc.config import ConfigValidationError
 
-from spacy_ssvm.components.search import ALL, Search
+from spacy_ssvm.commands.search import ALL, Search
 from spacy_ssvm.decoders.tree import eisner
-from spacy_ssvm.features.arc_families import ARC_FAMILIES
-from spacy_ssvm.features.arc_keys import compile_arc_keys, fill_arc_keys
-from spacy_ssvm.features.arcs import (
-    ARC_ROLES,
-    ArcTemplate,
-    find_finer_arcs,
-    in_order,
-    make_sides,
-    parse_arc_templates,
-)
-from spacy_ssvm.features.lazy_index import find_block
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.prox_gradient import LOSSES, ProxGradient, ProxGradientRun
-from spacy_ssvm.structure import NO_ROOM, Groups
-from spacy_ssvm.trees.examples import ArcFeatures, Pruner
-from spacy_ssvm.trees.lazy import LazyTreeProblem, complete_gold, expect, find_violator
+from spacy_ssvm.structure import NEEDS_CAPACITY, Groups
+from spacy_ssvm.trees.families import ARC_FAMILIES
+from spacy_ssvm.trees.keys import compile_arc_keys, fill_arc_keys, hash_endpoints
+from spacy_ssvm.trees.layout import ArcFeatures, Pruner
+from spacy_ssvm.trees.lazy import (
+    LazyTreeProblem,
+    complete_gold,
+    expected_gradient,
+    loss_augmented_decode,
+)
 from spacy_ssvm.trees.problem import TreeProblem
+from spacy_ssvm.trees.templates import (
+    ARC_ROLES,
+    ArcTemplate,
+    find_arc_refinements,
+    in_order,
+    parse_arc_templates,
+)
+from spacy_ssvm.weights.lazy import find_block
 
 pytestmark = pytest.mark.filterwarnings(PARSER.warning or "")
 
@@ -63,9 +67,9 @@ def keys_of(templates: Any, columns: Any, nodes: np.ndarray, h: int, m: int) -> 
     arrays = compile_arc_keys(templates, columns)
     keys = np.empty(len(templates) * len(nodes), dtype=np.uint64)
     owners = np.empty(len(keys), dtype=np.int64)
-    sides = make_sides(arrays, nodes, 0, len(nodes))
+    endpoints = hash_endpoints(arrays, nodes, 0, len(nodes))
     everyone = np.arange(len(templates))
-    count = fill_arc_keys(arrays, sides, h, m, everyone, keys, owners)
+    count = fill_arc_keys(arrays, endpoints, h, m, everyone, keys, owners)
     return list(zip(owners[:count].tolist(), keys[:count].tolist(), strict=True))
 
 
@@ -101,7 +105,7 @@ class Trees:
     def lazy(self) -> LazyTreeProblem:
         arrays = compile_arc_keys(ARCS, COLUMNS)
         problem = LazyTreeProblem(
-            arrays, 2, projective=self.projective, finer=find_finer_arcs(ARCS)
+            arrays, 2, projective=self.projective, refines=find_arc_refinements(ARCS)
         )
         problem.append(*self.arrays())
         problem.prune(self.pruner())
@@ -138,7 +142,7 @@ def rows_in_use(table: Any) -> dict[int, int]:
     """The row of each feature that has one."""
     found = {}
     for key in table.slots[:, 0].tolist():
-        for m in range(len(table.live)):  # a feature is that of one template
+        for m in range(len(table.active)):  # a feature is that of one template
             row, count = find_block(table, m, np.uint64(key)) if key else (0, 0)
             if count and table.row_templates[row] == m:
                 found[key] = int(row)
@@ -152,8 +156,8 @@ def asked(oracle: Any, problem: LazyTreeProblem, w: Any, dtype: Any, size: int, 
     outcome = np.zeros(2)
     arguments = *scales, True, indices, values, outcome
     entries = oracle(problem.examples(), 0, w, *arguments)
-    if entries == NO_ROOM:
-        w = problem.make_room(w)
+    if entries == NEEDS_CAPACITY:
+        w = problem.reserve(w)
         entries = oracle(problem.examples(), 0, w, *arguments)
     assert entries >= 0
     key_of = {row: key for key, row in rows_in_use(problem.index.table).items()}
@@ -231,8 +235,8 @@ def test_the_violator_is_the_worst_tree(
     trees = Trees([sentence, other], projective=projective)
     problem = trees.lazy()
     w, meant = with_weights(problem, trees, seed)
-    size = problem.most_entries
-    phi, outcome = asked(find_violator, problem, w, np.float32, size, 1.0)
+    size = problem.max_entries
+    phi, outcome = asked(loss_augmented_decode, problem, w, np.float32, size, 1.0)
     gold = trees.gold[0]
     right = trees.features(0, gold)
     found = []
@@ -261,8 +265,8 @@ def test_expectations_are_those_over_all_trees(
     trees = Trees([sentence, other], projective=projective)
     problem = trees.lazy()
     w, meant = with_weights(problem, trees, seed)
-    size = problem.most_expected_entries
-    phi, outcome = asked(expect, problem, w, np.float64, size, beta, gamma)
+    size = problem.max_expected_entries
+    phi, outcome = asked(expected_gradient, problem, w, np.float64, size, beta, gamma)
     gold = trees.gold[0]
     vectors = [trees.features(0, y) for y in trees.trees(0)]
     costs = [sum(h != g for h, g in zip(y, gold, strict=True)) for y in trees.trees(0)]
@@ -292,8 +296,10 @@ def test_only_arcs_that_are_scored_have_expectations(projective: bool) -> None:
     trees = Trees(list(zip(nodes, gold, strict=True)), projective=projective, threshold=0.5)
     problem = trees.lazy()
     w = ProxGradient(budget=5).start(problem).w
-    size = problem.most_expected_entries
-    asked(expect, problem, w, np.float64, 10 * size, 1.0, 0.0)  # rows for the first sentence
+    size = problem.max_expected_entries
+    asked(
+        expected_gradient, problem, w, np.float64, 10 * size, 1.0, 0.0
+    )  # rows for the first sentence
     for i in range(2):
         first, last = problem.arcs.starts[i : i + 2]
         arcs = zip(problem.arcs.heads[first:last], problem.arcs.dependents[first:last], strict=True)
@@ -301,10 +307,10 @@ def test_only_arcs_that_are_scored_have_expectations(projective: bool) -> None:
         assert last - first < (len(nodes[i]) - 2) ** 2  # not all of them
         indices, values = np.empty(10 * size, dtype=np.int32), np.empty(10 * size)
         arguments = 1.0, 0.0, True, indices, values, np.zeros(2)
-        entries = expect(problem.examples(), i, w, *arguments)
-        if entries == NO_ROOM:
-            w = problem.make_room(w)
-            entries = expect(problem.examples(), i, w, *arguments)
+        entries = expected_gradient(problem.examples(), i, w, *arguments)
+        if entries == NEEDS_CAPACITY:
+            w = problem.reserve(w)
+            entries = expected_gradient(problem.examples(), i, w, *arguments)
         key_of = {row: key for key, row in rows_in_use(problem.index.table).items()}
         assert {key_of[row] for row in indices[:entries].tolist()} <= expected
         assert 0 < entries <= size
@@ -317,7 +323,7 @@ def test_more_arcs_than_there_is_room_for_are_an_error() -> None:
     indices, values = np.full(9, -7, dtype=np.int32), np.full(9, -7.0)
     arguments = 1.0, 0.0, True, indices[:4], values[:4], np.zeros(2)
     with pytest.raises(ValueError, match="arcs that are not scored"):
-        expect(problem.examples(), 0, np.zeros(0), *arguments)
+        expected_gradient(problem.examples(), 0, np.zeros(0), *arguments)
     assert (indices == -7).all()
     assert problem.index.number_of_rows == 0
 
@@ -397,7 +403,7 @@ class Corpus:
             compile_arc_keys(self.templates, self.NAMES),
             len(self.NAMES),
             projective=True,
-            finer=find_finer_arcs(self.templates),
+            refines=find_arc_refinements(self.templates),
         )
         problem.append(*self.arrays())
         problem.prune(self.pruner())
@@ -430,7 +436,7 @@ class EagerTrees(TreeProblem):
         )
         super().__init__(features, corpus.pruner(), len(corpus.NAMES))
         self.append(*corpus.arrays())
-        self.finer, self.sizes = like.finer, like.sizes
+        self.refines, self.sizes = like.refines, like.sizes
         self.row_templates = np.zeros(self.SIZE, dtype=np.int32)
         self.row_of_key: dict[int, int] = {}
         for nodes, _, h, m in corpus.arcs():
@@ -441,7 +447,7 @@ class EagerTrees(TreeProblem):
                 self.row_of_key[key] = row
         assert len(set(self.row_of_key.values())) == len(self.row_of_key)
 
-    held = 0
+    allocated = 0
 
     def groups(self) -> Groups:
         T = len(self.sizes)
@@ -450,7 +456,7 @@ class EagerTrees(TreeProblem):
     def row_features(self) -> Any:
         return np.arange(self.SIZE, dtype=np.int32)
 
-    def make_room(self, w: Any) -> Any:
+    def reserve(self, w: Any) -> Any:
         return w
 
     def sweep(self, w: Any) -> Any:
@@ -485,7 +491,7 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(
     settings: ProxGradient, unknown: float
 ) -> None:
     corpus = Corpus(25, seed=5, unknown=unknown)  # by which rounding breaks no tie
-    # No feature of direction or distance shares its row with another of the same sides.
+    # No feature of direction or distance shares its row with another of the same endpoints.
     corpus.templates = in_order(
         t for t in corpus.templates if (t.place == "direction") == (len(t.parts) > 1)
     )
@@ -601,7 +607,7 @@ def test_the_other_methods_meet_their_budget(method: str) -> None:
 )
 def test_coarse_templates_come_before_finer_ones(coarse: str, fine: str) -> None:
     templates = [ArcTemplate.parse(coarse), ArcTemplate.parse(fine)]
-    assert find_finer_arcs(templates).tolist() == [[False, True], [False, False]]
+    assert find_arc_refinements(templates).tolist() == [[False, True], [False, False]]
 
 
 @pytest.mark.parametrize(
@@ -614,7 +620,7 @@ def test_coarse_templates_come_before_finer_ones(coarse: str, fine: str) -> None
     ],
 )
 def test_templates_that_say_different_things_need_not_each_other(one: str, other: str) -> None:
-    assert not find_finer_arcs([ArcTemplate.parse(one), ArcTemplate.parse(other)]).any()
+    assert not find_arc_refinements([ArcTemplate.parse(one), ArcTemplate.parse(other)]).any()
 
 
 # --- The parser -------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spacy_ssvm.decoders.siblings import number_pairs, sibling_max_marginals, siblings
+from spacy_ssvm.decoders.siblings import eisner_siblings, number_pairs, sibling_max_marginals
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
 from spacy_ssvm.decoders.tree_marginals import (
     _eliminate,
@@ -55,7 +55,7 @@ def pair_tables(draw, scores=with_infinities, pairs=whole, shortest=0, longest=5
 def arcs_alone(scores, heads):
     """The decoder of pairs of arcs, where no pair has a score."""
     starts = np.full(scores.shape, -1, dtype=np.int64)
-    return siblings(scores, starts, np.zeros(number_pairs(scores, starts)), heads)
+    return eisner_siblings(scores, starts, np.zeros(number_pairs(scores, starts)), heads)
 
 
 PROJECTIVE = {"eisner": eisner, "siblings": arcs_alone}
@@ -327,7 +327,7 @@ def packed(scores, pairs):
 
 def decode_pairs(scores, pairs):
     heads = np.full(len(scores), 99, dtype=np.int64)
-    score = siblings(scores, *packed(scores, pairs), heads)
+    score = eisner_siblings(scores, *packed(scores, pairs), heads)
     return score, heads
 
 

@@ -7,8 +7,8 @@ import pytest
 from conftest import COMPONENTS, compiled_only, environment
 from typer.testing import CliRunner
 
-from spacy_ssvm.cli import ssvm
-from spacy_ssvm.components import warmup
+from spacy_ssvm.commands import warmup
+from spacy_ssvm.commands.cli import ssvm
 
 USE = """
 import logging, sys

@@ -10,18 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    Flags,
-    Floats,
-    Ints,
-    Keys,
-    Keys2,
-    Rows,
-    Weights,
-    kernel,
-    named_tuple,
-)
-from spacy_ssvm.chains.examples import Examples, ExamplesType
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys, Keys2, Rows, Weights, kernel, named_tuple
+from spacy_ssvm.chains.layout import Examples, ExamplesType
 from spacy_ssvm.chains.oracle import complete_one
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.chains.scores import (
@@ -37,16 +27,16 @@ from spacy_ssvm.chains.scores import (
 from spacy_ssvm.decoders.chain import viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
 from spacy_ssvm.features.extraction import CompiledTemplates, CompiledTemplatesType, fill_keys
-from spacy_ssvm.features.lazy_index import (
+from spacy_ssvm.structure import NEEDS_CAPACITY, UNANNOTATED, Groups, Structure
+from spacy_ssvm.weights.lazy import (
     LazyIndex,
     LazyTable,
     LazyTableType,
-    admit,
     find_blocks,
-    has_room,
+    get_or_insert,
+    has_capacity,
 )
-from spacy_ssvm.sparse import add_entry, drop_zeros, find_place, scratch_table
-from spacy_ssvm.structure import NO_ROOM, NOTHING_TO_LEARN, Groups, Structure
+from spacy_ssvm.weights.sparse import add_entry, drop_zeros, find_place, scratch_table
 
 
 class LazyExamples(NamedTuple):
@@ -114,7 +104,7 @@ def _add_tokens(
                 fill_keys(templates, examples.attributes, first, last, t, keys)
                 for m in range(len(keys)):
                     if keys[m] != np.uint64(0):
-                        admit(table, weights, m, keys[m], labels, rows)
+                        get_or_insert(table, weights, m, keys[m], labels, rows)
                         index = offset + rows[0]
                         added = add_entry(indices, values, places, added, index, 1.0)
                         index = offset + rows[1]
@@ -150,7 +140,7 @@ def _add_expected_tokens(
         for m in range(len(keys)):
             if keys[m] == np.uint64(0):
                 continue
-            admit(table, weights, m, keys[m], everything, rows)
+            get_or_insert(table, weights, m, keys[m], everything, rows)
             place = find_place(indices, places, offset + rows[0])
             if places[place] < 0:
                 places[place] = added
@@ -191,7 +181,7 @@ def _emission_scores(examples: LazyExamples, i: int, w: Floats, emissions: Float
 
 
 @kernel
-def find_violator(
+def loss_augmented_decode(
     examples: LazyExamples,
     i: int,
     w: Floats,
@@ -201,10 +191,10 @@ def find_violator(
     values: Weights,
     outcome: Floats,
 ) -> int:
-    """See ``Structure.find_violator``; w is stored as ``Groups`` says."""
+    """See ``Structure.loss_augmented_decode``; w is stored as ``Groups`` says."""
     example = _alone(examples, i)
     if not is_annotated(example, 0):
-        return NOTHING_TO_LEARN
+        return UNANNOTATED
     n, K = len(example.gold), example.legality.shape[1]
     transitions = np.empty((K + 2, K))
     emissions = np.empty((n, K))
@@ -216,15 +206,15 @@ def find_violator(
     viterbi(emissions, transitions, y)
     outcome[0] = cost(example, 0, y)
     wrong = y != example.completions
-    if not has_room(examples.table, wrong.sum() * len(examples.templates.seeds)):
-        return NO_ROOM
+    if not has_capacity(examples.table, wrong.sum() * len(examples.templates.seeds)):
+        return NEEDS_CAPACITY
     places = scratch_table(difference_size(example, 0))
     size = difference(example, 0, example.completions, y, indices, values, places)
     return _add_tokens(examples, i, w, example.completions, y, size, indices, values)
 
 
 @kernel
-def expect(
+def expected_gradient(
     examples: LazyExamples,
     i: int,
     w: Floats,
@@ -235,13 +225,13 @@ def expect(
     values: Floats,
     outcome: Floats,
 ) -> int:
-    """See ``Structure.expect``; w is stored as ``Groups`` says."""
+    """See ``Structure.expected_gradient``; w is stored as ``Groups`` says."""
     example = _alone(examples, i)
     if not is_annotated(example, 0):
-        return NOTHING_TO_LEARN
+        return UNANNOTATED
     n, K = len(example.gold), example.legality.shape[1]
-    if not has_room(examples.table, n * len(examples.templates.seeds)):
-        return NO_ROOM
+    if not has_capacity(examples.table, n * len(examples.templates.seeds)):
+        return NEEDS_CAPACITY
     transitions = np.empty((K + 2, K))
     emissions = np.empty((n, K))
     transition_scores(w, example.legality, transitions)
@@ -272,13 +262,15 @@ def complete_gold(examples: LazyExamples, w: Floats, changed: Flags) -> None:
 
 
 #: Chains with lazy features, as solvers see them.
-LAZY_CHAINS = Structure(LazyExamplesType, find_violator, complete_gold, expect, None)
+LAZY_CHAINS = Structure(
+    LazyExamplesType, loss_augmented_decode, complete_gold, expected_gradient, None
+)
 
 
 class LazyChainProblem(ChainProblem):
     """Chains over K labels whose features are those of compiled templates.
 
-    sizes, finer: see ``GroupedProblem``. costs, legality: see ``ChainProblem``.
+    sizes, refines: see ``GroupedProblem``. costs, legality: see ``ChainProblem``.
     """
 
     structure = LAZY_CHAINS
@@ -289,14 +281,14 @@ class LazyChainProblem(ChainProblem):
         templates: CompiledTemplates,
         *,
         sizes: Ints,
-        finer: Flags | None = None,
+        refines: Flags | None = None,
         costs: Floats | None = None,
         legality: Floats | None = None,
     ) -> None:
         super().__init__(K, costs=costs, legality=legality)
         self.templates = templates
         self._sizes = sizes
-        self.finer = finer
+        self.refines = refines
         self.forget_rows()
         self._attributes = np.zeros((0, 0), dtype=np.uint64)
 
@@ -315,7 +307,7 @@ class LazyChainProblem(ChainProblem):
         self._attributes = attributes
 
     def examples(self) -> LazyExamples:  # type: ignore[override]
-        """The arrays, for kernels; valid until ``make_room`` or ``sweep``."""
+        """The arrays, for kernels; valid until ``reserve`` or ``sweep``."""
         return LazyExamples(super().examples(), self._attributes, self.templates, self.index.table)
 
     def number_of_weights(self, rows: int) -> int:
@@ -323,21 +315,21 @@ class LazyChainProblem(ChainProblem):
         return (self.K + 2) * self.K + rows
 
     @property
-    def most_features(self) -> int:
+    def max_features(self) -> int:
         """How many features an example has at most."""
         lengths = np.diff(self._token_starts.array)
         return int(lengths.max(initial=0)) * len(self.templates.seeds)
 
     @property
-    def most_entries(self) -> int:
-        """See ``AnyProblem``."""
+    def max_entries(self) -> int:
+        """See ``Problem``."""
         lengths = np.diff(self._token_starts.array)
-        return 2 * (self.most_features + int(lengths.max(initial=0)) + 1)
+        return 2 * (self.max_features + int(lengths.max(initial=0)) + 1)
 
     @property
-    def most_expected_entries(self) -> int:
-        """See ``AnyProblem``."""
-        return (self.most_features + self.K + 2) * self.K
+    def max_expected_entries(self) -> int:
+        """See ``Problem``."""
+        return (self.max_features + self.K + 2) * self.K
 
     @property
     def shrink_after(self) -> int:
@@ -350,9 +342,14 @@ class LazyChainProblem(ChainProblem):
         return self._sizes
 
     @property
-    def held(self) -> int:
+    def allocated(self) -> int:
         """See ``GroupedProblem``."""
         return self.index.number_of_rows
+
+    @property
+    def peak_bytes(self) -> int:
+        """See ``LazyProblem``."""
+        return self.index.peak_bytes
 
     def groups(self) -> Groups:
         """See ``GroupedProblem``."""
@@ -364,9 +361,9 @@ class LazyChainProblem(ChainProblem):
         """See ``GroupedProblem``."""
         return self.index.row_features()
 
-    def make_room(self, w: Floats) -> Floats:
+    def reserve(self, w: Floats) -> Floats:
         """See ``GroupedProblem``."""
-        return self.index.make_room(w)
+        return self.index.reserve(w)
 
     def rescale(self, w: Floats, factors: Floats) -> None:
         """See ``GroupedProblem``."""

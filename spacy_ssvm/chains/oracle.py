@@ -3,7 +3,7 @@
 import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Rows, Weights, kernel
-from spacy_ssvm.chains.examples import Examples, ExamplesType
+from spacy_ssvm.chains.layout import Examples, ExamplesType
 from spacy_ssvm.chains.scores import (
     add_costs,
     cost,
@@ -19,8 +19,8 @@ from spacy_ssvm.chains.scores import (
 )
 from spacy_ssvm.decoders.chain import k_best, viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
-from spacy_ssvm.sparse import scratch_table
-from spacy_ssvm.structure import NOTHING_TO_LEARN, Structure
+from spacy_ssvm.structure import UNANNOTATED, Structure
+from spacy_ssvm.weights.sparse import scratch_table
 
 
 @kernel
@@ -56,7 +56,7 @@ def complete_one(
 
 
 @kernel
-def find_violator(
+def loss_augmented_decode(
     examples: Examples,
     i: int,
     w: Floats,
@@ -66,9 +66,9 @@ def find_violator(
     values: Weights,
     outcome: Floats,
 ) -> int:
-    """See ``Structure.find_violator``."""
+    """See ``Structure.loss_augmented_decode``."""
     if not is_annotated(examples, i):
-        return NOTHING_TO_LEARN
+        return UNANNOTATED
     emissions, transitions = _score(examples, i, w, complete, outcome)
     gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
     add_costs(examples, i, gamma, emissions)
@@ -80,7 +80,7 @@ def find_violator(
 
 
 @kernel
-def find_best(
+def k_best_decode(
     examples: Examples,
     i: int,
     w: Floats,
@@ -93,9 +93,9 @@ def find_best(
     values: Weights,
     outcome: Floats,
 ) -> int:
-    """See ``Structure.find_best``."""
+    """See ``Structure.k_best_decode``."""
     if not is_annotated(examples, i):
-        return NOTHING_TO_LEARN
+        return UNANNOTATED
     emissions, transitions = _score(examples, i, w, complete, outcome)
     gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
     add_costs(examples, i, gamma, emissions)
@@ -112,7 +112,7 @@ def find_best(
 
 
 @kernel
-def expect(
+def expected_gradient(
     examples: Examples,
     i: int,
     w: Floats,
@@ -123,9 +123,9 @@ def expect(
     values: Floats,
     outcome: Floats,
 ) -> int:
-    """See ``Structure.expect``: forward-backward."""
+    """See ``Structure.expected_gradient``: forward-backward."""
     if not is_annotated(examples, i):
-        return NOTHING_TO_LEARN
+        return UNANNOTATED
     emissions, transitions = _score(examples, i, w, complete, outcome)
     gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
     right = path_score(emissions, transitions, gold)
@@ -147,4 +147,6 @@ def complete_gold(examples: Examples, w: Floats, changed: Flags) -> None:
 
 
 #: Chains, as solvers see them.
-CHAINS = Structure(ExamplesType, find_violator, complete_gold, expect, find_best)
+CHAINS = Structure(
+    ExamplesType, loss_augmented_decode, complete_gold, expected_gradient, k_best_decode
+)

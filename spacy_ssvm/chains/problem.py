@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Rows
-from spacy_ssvm.chains.examples import Examples
+from spacy_ssvm.chains.layout import Examples
 from spacy_ssvm.chains.oracle import CHAINS
-from spacy_ssvm.growing import GrowingArray, taken
 from spacy_ssvm.structure import Groups
+from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
 
 
 def hamming_costs(K: int) -> Floats:
@@ -26,7 +26,7 @@ class ChainProblem:
     """
 
     structure = CHAINS
-    finer: Flags | None = None  # see ``GroupedProblem``
+    refines: Flags | None = None  # see ``GroupedProblem``
 
     def __init__(
         self, K: int, *, costs: Floats | None = None, legality: Floats | None = None
@@ -125,8 +125,8 @@ class ChainProblem:
 
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
-        tokens, self._token_starts = taken(self._token_starts, numbers)
-        features, self._feature_starts = taken(self._feature_starts, tokens)
+        tokens, self._token_starts = gather_ranges(self._token_starts, numbers)
+        features, self._feature_starts = gather_ranges(self._feature_starts, tokens)
         self._gold = GrowingArray(np.int64, self._gold.array[tokens])
         self._completions = GrowingArray(np.int64, self._completions.array[tokens])
         self._rows = GrowingArray(np.int32, self._rows.array[features])
@@ -145,14 +145,14 @@ class ChainProblem:
         )
 
     @property
-    def most_entries(self) -> int:
+    def max_entries(self) -> int:
         """How many entries Phi_i(y) has at most, for any example."""
         lengths = np.diff(self._token_starts.array)
         features = np.diff(self._feature_starts.array[self._token_starts.array])
         return int((2 * (features + lengths + 1)).max(initial=0))
 
     @property
-    def most_expected_entries(self) -> int:
+    def max_expected_entries(self) -> int:
         """How many entries E[phi(x_i, Y)] has at most, for any example."""
         features = np.diff(self._feature_starts.array[self._token_starts.array])
         return int(features.max(initial=0) + self.K + 2) * self.K
@@ -164,7 +164,7 @@ class ChainProblem:
     # Groups of weights: see ``GroupedProblem``
 
     @property
-    def held(self) -> int:
+    def allocated(self) -> int:
         """See ``GroupedProblem``; others set ``row_templates``, int32 [rows]."""
         return self.K * len(self.row_templates)
 
@@ -184,14 +184,14 @@ class ChainProblem:
         """See ``GroupedProblem``: each row is a feature."""
         return np.arange(len(self.row_templates), dtype=np.int32)
 
-    def make_room(self, w: Floats) -> Floats:
+    def reserve(self, w: Floats) -> Floats:
         """Nothing to do: all features have rows."""
         return w
 
     def rescale(self, w: Floats, factors: Floats) -> None:
         """Multiply the weights of each template by its factor, float64 [T]."""
         first = (self.K + 2) * self.K
-        rows = w[first : first + self.held].reshape(-1, self.K)
+        rows = w[first : first + self.allocated].reshape(-1, self.K)
         rows *= factors[self.row_templates, None]
 
     def sweep(self, w: Floats) -> Floats:

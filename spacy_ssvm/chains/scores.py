@@ -1,37 +1,14 @@
 """All that knows weights x features: score tables, costs, feature differences.
 
-Weights come in two forms: the dense vector w of ``examples.py`` while a model learns, and
+Weights come in two forms: the dense vector w of ``layout.py`` while a model learns, and
 compact rows, float32 without zeros, for tagging. Scores are float64 in both cases.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from spacy_ssvm._jit import (
-    Floats,
-    Ints,
-    Labels,
-    Rows,
-    Weights,
-    kernel,
-)
-from spacy_ssvm.chains.examples import Examples
-from spacy_ssvm.sparse import add_entry, drop_zeros, empty_table, find_place, scratch_table
-
-
-class CompactWeights(NamedTuple):
-    """Weights without empty rows.
-
-    A row holds its labels with a weight that is not 0, or, where those are many, all
-    labels in order: a full row is added by vector instructions. Most rows are sparse,
-    but most of those that fire are full.
-    """
-
-    transitions: Floats  #: float64 [K + 2, K], laid out as in decoders.chain, with legality
-    row_starts: Ints  #: int64 [rows + 1]: the first entry of each row
-    labels: Labels  #: uint16 [entries]
-    weights: Weights  #: float32 [entries]
+from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
+from spacy_ssvm.chains.layout import Examples
+from spacy_ssvm.weights.sparse import add_entry, drop_zeros, empty_table, find_place, scratch_table
 
 
 @kernel
@@ -57,50 +34,6 @@ def emission_scores(examples: Examples, i: int, w: Floats, emissions: Floats) ->
             row = w[offset : offset + K]
             for k in range(K):
                 emissions[t, k] += row[k]
-
-
-@kernel
-def row_sizes(emissions: Floats, sizes: Ints) -> None:
-    """The size of each row [rows, K] in compact form; 0 for an empty one."""
-    rows, K = emissions.shape
-    for row in range(rows):
-        size = 0
-        for k in range(K):
-            if np.float32(emissions[row, k]) != 0:
-                size += 1
-        sizes[row] = K if 4 * size > K else size
-
-
-@kernel
-def fill_rows(
-    emissions: Floats, rows: Ints, row_starts: Ints, labels: Labels, weights: Weights
-) -> None:
-    """Write these rows in compact form."""
-    K = emissions.shape[1]
-    for place in range(len(rows)):
-        entry = row_starts[place]
-        full = row_starts[place + 1] - entry == K
-        for k in range(K):
-            weight = np.float32(emissions[rows[place], k])
-            if full or weight != 0:
-                labels[entry] = k
-                weights[entry] = weight
-                entry += 1
-
-
-@kernel
-def add_rows(weights: CompactWeights, rows: Ints, size: int, emissions: Floats) -> None:
-    """Add the first ``size`` rows of compact weights to the emissions [K] of one token."""
-    K = len(emissions)
-    for m in range(size):
-        start, end = weights.row_starts[rows[m]], weights.row_starts[rows[m] + 1]
-        if end - start == K:
-            full = weights.weights[start:end]
-            for k in range(K):
-                emissions[k] += full[k]
-        else:
-            for entry in range(start, end):
-                emissions[weights.labels[entry]] += weights.weights[entry]
 
 
 @kernel

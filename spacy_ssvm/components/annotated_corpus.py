@@ -21,9 +21,9 @@ from spacy.training.corpus import FILE_TYPE, walk_corpus
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from spacy_ssvm.components.files import replacing
 from spacy_ssvm.components.senter import aligned_marks
 from spacy_ssvm.messages import shorten
+from spacy_ssvm.storage import replacing
 
 #: What can be carried over to the predicted Docs, and where Docs keep it.
 ANNOTATIONS: dict[str, tuple[int, ...]] = {

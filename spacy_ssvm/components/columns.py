@@ -12,8 +12,8 @@ from typing import NamedTuple
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
+from spacy_ssvm.chains.schemes import SCHEMES
 from spacy_ssvm.messages import shorten
-from spacy_ssvm.schemes import SCHEMES
 
 
 class Token(NamedTuple):

@@ -23,30 +23,27 @@ from spacy.vocab import Vocab
 
 from spacy_ssvm import storage
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
+from spacy_ssvm.chains.model import MAX_LABELS, TemplateShare
+from spacy_ssvm.chains.probabilities import label_probabilities
 from spacy_ssvm.chains.problem import hamming_costs
-from spacy_ssvm.components.settings import (
-    check_saved_settings,
-    config_error,
-    initialize_error,
-)
-from spacy_ssvm.components.slots import Slots, digest
-from spacy_ssvm.features.attributes import CLUSTER_ATTRIBUTES, of_gazetteer, words_of
-from spacy_ssvm.features.clusters import read_clusters
-from spacy_ssvm.features.gazetteers import read_gazetteers
+from spacy_ssvm.chains.selection import chain_selector
+from spacy_ssvm.chains.training import Training, objective
+from spacy_ssvm.components.example_cache import ExampleCache, digest
+from spacy_ssvm.components.settings import check_saved_settings, config_error, initialize_error
+from spacy_ssvm.features.attributes import scatter_to_tokens, words_of
+from spacy_ssvm.features.clusters import CLUSTER_ATTRIBUTES, read_clusters
+from spacy_ssvm.features.gazetteers import is_gazetteer_attribute, read_gazetteers
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.messages import shorten
-from spacy_ssvm.model import MAX_LABELS, TemplateShare, in_place
 from spacy_ssvm.objective import Objective
-from spacy_ssvm.probabilities import label_probabilities
-from spacy_ssvm.selection import Selected, Selection, Selector, chain_selector
+from spacy_ssvm.selection import Selected, Selection, Selector
 from spacy_ssvm.solvers.prox_gradient import Step
 from spacy_ssvm.solvers.run import Solver
-from spacy_ssvm.training import Training, objective
 
 Costs = dict[str, dict[str, float]]
 Given = tuple[Ints | None, Flags | None]
 
-EVERY = "*"  #: stands for every label in costs
+WILDCARD = "*"  #: stands for every label in costs
 
 #: More labels of a model than this are worth a warning.
 MANY_LABELS = 500
@@ -97,7 +94,7 @@ class LinearPipe(TrainablePipe):
         self._candidates = None if selection is None else model.templates
         self._labels: tuple[str, ...] = ()
         self._training: Any = None
-        self._slots: Slots | None = None
+        self._cache: ExampleCache | None = None
 
     # What a subclass adds
 
@@ -180,7 +177,7 @@ class LinearPipe(TrainablePipe):
         if label in self.labels:
             return 0
         labels = (*self.labels, label)
-        if self._training is None and self.model.trace is None:
+        if self._training is None and self.model.summary is None:
             self._define(labels, self.model.resources)
             return 1
         if not self.is_resizable:
@@ -229,7 +226,7 @@ class LinearPipe(TrainablePipe):
 
     def _stop_training(self) -> None:
         self._training = None
-        self._slots = None
+        self._cache = None
 
     # Training
 
@@ -257,7 +254,7 @@ class LinearPipe(TrainablePipe):
         gazetteer_attribute: "lower" or "orth", what entries are matched by.
         """
         check_lexeme_norms(self.vocab, self.name)  # type: ignore[no-untyped-call]
-        was_trained = self.model.trace is not None
+        was_trained = self.model.summary is not None
         if self._candidates is not None:
             self.model.define(self._candidates, self.model.labels, self.model.resources)
         resources = self._read_resources(clusters, gazetteers, gazetteer_attribute, nlp)
@@ -341,7 +338,7 @@ class LinearPipe(TrainablePipe):
 
     def _log_step(self, epoch: int, step: Step) -> None:
         message = "%s: selection, epoch %s: loss %.3f, %s templates, %s weights"
-        logger.info(message, self.name, epoch, step.loss, step.templates, step.held)
+        logger.info(message, self.name, epoch, step.loss, step.templates, step.allocated)
 
     def _read_resources(
         self,
@@ -358,7 +355,13 @@ class LinearPipe(TrainablePipe):
                 "word clusters",
                 "clusters = PATH",
             ),
-            (gazetteers, of_gazetteer, "gazetteers", "gazetteers", 'gazetteers = {"TYPE": "PATH"}'),
+            (
+                gazetteers,
+                is_gazetteer_attribute,
+                "gazetteers",
+                "gazetteers",
+                'gazetteers = {"TYPE": "PATH"}',
+            ),
         ):
             named = self.model.templates_with(is_wanted)
             if named and not given:
@@ -386,7 +389,7 @@ class LinearPipe(TrainablePipe):
     def _check_gazetteer_types(self, types: Sequence[str]) -> None:
         for name in self.model.reader.names:
             kind = name.partition(".")[2]
-            if of_gazetteer(name) and kind and kind not in types:
+            if is_gazetteer_attribute(name) and kind and kind not in types:
                 template = self.model.templates_with(name.__eq__)[0]
                 raise initialize_error(
                     self.name,
@@ -427,10 +430,10 @@ class LinearPipe(TrainablePipe):
         Returns what learns from them, and their numbers in its problem.
         """
         self._require_trainable()
-        if self._training is None or self._slots is None:
-            self._slots = Slots()
+        if self._training is None or self._cache is None:
+            self._cache = ExampleCache()
             self._training = self._new_training()
-        return self._training, self._numbers(examples, self._training, self._slots)
+        return self._training, self._numbers(examples, self._training, self._cache)
 
     def _new_training(self) -> Any:
         """What the model has while it learns."""
@@ -506,7 +509,7 @@ class LinearPipe(TrainablePipe):
         given = self.given_labels([doc], self._overwrites(overwrite))
         tokens = self.model.reader.read([doc])
         found = label_probabilities(self.model, tokens, beta, *given)
-        return in_place(found, tokens, fill=0.0)
+        return scatter_to_tokens(found, tokens, fill=0.0)
 
     def _overwrites(self, overwrite: bool | None) -> bool:
         return bool(self.cfg.get("overwrite", True) if overwrite is None else overwrite)
@@ -524,35 +527,37 @@ class LinearPipe(TrainablePipe):
             )
         return beta
 
-    def _numbers(self, examples: list[Example], training: Training, slots: Slots) -> Ints:
+    def _numbers(self, examples: list[Example], training: Training, cache: ExampleCache) -> Ints:
         """The numbers of the examples in the problem; new and changed ones are compiled."""
-        # All that can fail comes before the first slot is claimed.
+        # All that can fail comes before the first cached is claimed.
         columns = [self.model.reader.inputs(example.predicted) for example in examples]
         inputs = [digest(array.tobytes()) for array in columns]
-        found = [slots.find(example.reference) for example in examples]
-        unknown = [i for i, slot in enumerate(found) if slot is None or slot.inputs != inputs[i]]
+        found = [cache.find(example.reference) for example in examples]
+        unknown = [
+            i for i, cached in enumerate(found) if cached is None or cached.inputs != inputs[i]
+        ]
         gold = self.gold_labels([examples[i] for i in unknown])
         changed, docs, labels = [], [], []
         for i, gold_of_doc in zip(unknown, gold, strict=True):
             reference = examples[i].reference
-            slot = slots.find(reference)
-            if slot is None:
+            cached = cache.find(reference)
+            if cached is None:
                 words = columns[i][:, 0]
-                slot = slots.claim(reference, digest(words.tobytes(), gold_of_doc.tobytes()))
-            found[i] = slot
-            if slot.inputs != inputs[i]:
-                if slot.numbers:
-                    training.remove(slot.numbers)
-                slot.inputs = inputs[i]
-                changed.append(slot)
+                cached = cache.claim(reference, digest(words.tobytes(), gold_of_doc.tobytes()))
+            found[i] = cached
+            if cached.inputs != inputs[i]:
+                if cached.numbers:
+                    training.remove(cached.numbers)
+                cached.inputs = inputs[i]
+                changed.append(cached)
                 docs.append(examples[i].predicted)
                 labels.append(gold_of_doc)
-        for slot, numbers in zip(changed, training.add(docs, labels), strict=True):
-            slot.numbers = numbers
+        for cached, numbers in zip(changed, training.add(docs, labels), strict=True):
+            cached.numbers = numbers
         new_numbers = training.reclaim()
         if new_numbers is not None:
-            slots.renumber(new_numbers)
-        return np.array([i for slot in found if slot for i in slot.numbers], dtype=np.int64)
+            cache.renumber(new_numbers)
+        return np.array([i for cached in found if cached for i in cached.numbers], dtype=np.int64)
 
     def _label_costs(self) -> Floats:
         """The configured costs as float64 [K, K], by label of the model."""
@@ -562,17 +567,17 @@ class LinearPipe(TrainablePipe):
         for gold, row in self.costs.items():
             for predicted, value in row.items():
                 for label in (gold, predicted):
-                    if label not in (*classes, EVERY):
+                    if label not in (*classes, WILDCARD):
                         raise config_error(
                             self.name,
                             "costs",
                             f"{self.name}: costs name the label '{label}', which does not "
                             f"exist. Labels: {', '.join(dict.fromkeys(classes))}; "
-                            f"'{EVERY}' for all",
+                            f"'{WILDCARD}' for all",
                         )
                 cells = wrong & np.outer(
-                    (classes == gold) | (gold == EVERY),
-                    (classes == predicted) | (predicted == EVERY),
+                    (classes == gold) | (gold == WILDCARD),
+                    (classes == predicted) | (predicted == WILDCARD),
                 )
                 if not (np.isfinite(value) and value >= 0 and (cells.any() or value == 0)):
                     raise config_error(

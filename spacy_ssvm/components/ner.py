@@ -10,9 +10,9 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_ssvm._jit import Flags, Ints, Keys
+from spacy_ssvm.chains.schemes import BEGIN, INSIDE, MISSING, OUT, OUTSIDE, Tokens
 from spacy_ssvm.components.linear_pipe import Given, reference_columns
 from spacy_ssvm.components.spans import GoldSpans, SpanPipe
-from spacy_ssvm.schemes import BEGIN, INSIDE, MISSING, OUT, OUTSIDE, Tokens
 
 #: The extension attribute of entities that holds their score.
 SCORE = "ssvm_score"

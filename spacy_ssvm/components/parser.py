@@ -12,20 +12,21 @@ from spacy.training import Example
 from spacy.util import logger
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
+from spacy_ssvm.chains.model import TemplateShare
 from spacy_ssvm.components.linear_pipe import LinearPipe, reference_columns
 from spacy_ssvm.components.senter import IS_INSIDE, IS_START, align_marks
 from spacy_ssvm.components.tokens import token_index
 from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.messages import shorten
-from spacy_ssvm.model import TemplateShare, in_place
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selector
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.trees.explanation import explain_arc
-from spacy_ssvm.trees.model import Nodes, ParserModel
-from spacy_ssvm.trees.problem import find_flaw
+from spacy_ssvm.trees.model import ParserModel
+from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
 from spacy_ssvm.trees.selection import tree_selector
-from spacy_ssvm.trees.training import TreeTraining, find_gold_flaw, gold_nodes, objective
+from spacy_ssvm.trees.training import TreeTraining, find_gold_flaw, objective
 
 #: The label of whitespace tokens, as spaCy's parser writes it.
 WHITESPACE = "dep"
@@ -294,14 +295,14 @@ class DependencyParser(LinearPipe):
         self._sync()
         nodes = self.model.nodes([doc])
         if self.model.beta is None:
-            return in_place(self.model.margins(nodes), nodes.tokens, fill=0.0)
+            return scatter_to_tokens(self.model.margins(nodes), nodes.tokens, fill=0.0)
         heads, _ = self.model.parse(nodes)
         found = np.zeros(len(heads))
         for s, (start, end) in enumerate(pairwise(nodes.starts.tolist())):
             of_sentence = heads[start + 1 : end - 1]
             arcs = self.model.arc_probabilities(nodes, s, self.model.beta)
             found[start + 1 : end - 1] = arcs[of_sentence, np.arange(1, len(arcs))]
-        return in_place(found[nodes.words], nodes.tokens, fill=0.0)
+        return scatter_to_tokens(found[nodes.words], nodes.tokens, fill=0.0)
 
     def explain(self, doc: Doc, token: int | Token, *, top: int | None = None) -> Explanation:
         """Explain why a token gets its head and not the runner-up.

@@ -15,8 +15,7 @@ from spacy.training import Example
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.components.linear_pipe import Given, reference_columns
 from spacy_ssvm.components.tokens import TokenPipe
-from spacy_ssvm.features.attributes import sentence_firsts
-from spacy_ssvm.model import in_place
+from spacy_ssvm.features.attributes import scatter_to_tokens, sentence_firsts
 
 LABELS = ("inside", "start")
 INSIDE, START = range(2)
@@ -109,7 +108,9 @@ class SentenceRecognizer(TokenPipe):
         self._sync()
         marks, given = self._marks_and_labels(docs, self.cfg["overwrite"])
         labels, tokens = self.model.predict(docs, given)
-        found = np.where(in_place(labels, tokens, fill=INSIDE) == START, IS_START, IS_INSIDE)
+        found = np.where(
+            scatter_to_tokens(labels, tokens, fill=INSIDE) == START, IS_START, IS_INSIDE
+        )
         starts = np.where(marks == 0, found, marks).astype(np.uint64)
         return [starts[start:end] for start, end in pairwise(tokens.doc_starts.tolist())]
 

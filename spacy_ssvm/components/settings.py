@@ -5,12 +5,12 @@ from typing import Any
 
 from thinc.config import ConfigValidationError
 
-from spacy_ssvm.features.arc_families import ARC_FAMILIES
-from spacy_ssvm.features.arcs import ArcTemplate, parse_arc_templates
+from spacy_ssvm.chains.schemes import SCHEMES
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import Template, TemplateError, parse_templates
-from spacy_ssvm.schemes import SCHEMES
 from spacy_ssvm.selection import Selection
+from spacy_ssvm.trees.families import ARC_FAMILIES
+from spacy_ssvm.trees.templates import ArcTemplate, parse_arc_templates
 
 
 def config_error(name: str, key: str, message: str) -> ConfigValidationError:

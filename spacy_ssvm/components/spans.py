@@ -10,15 +10,9 @@ from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
-from spacy_ssvm.components.linear_pipe import EVERY
-from spacy_ssvm.components.settings import initialize_error
-from spacy_ssvm.components.tokens import TokenPipe
-from spacy_ssvm.explanation import Explanation
-from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
-from spacy_ssvm.features.resources import Resources
-from spacy_ssvm.model import SavedModel
-from spacy_ssvm.probabilities import span_probabilities
-from spacy_ssvm.schemes import (
+from spacy_ssvm.chains.model import SavedModel
+from spacy_ssvm.chains.probabilities import span_probabilities
+from spacy_ssvm.chains.schemes import (
     BEGIN,
     INSIDE,
     MISSING,
@@ -29,6 +23,12 @@ from spacy_ssvm.schemes import (
     Tokens,
     spans_of,
 )
+from spacy_ssvm.components.linear_pipe import WILDCARD
+from spacy_ssvm.components.settings import initialize_error
+from spacy_ssvm.components.tokens import TokenPipe
+from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
+from spacy_ssvm.features.resources import Resources
 
 
 class GoldSpans(NamedTuple):
@@ -75,12 +75,12 @@ class SpanPipe(TokenPipe):
         return True
 
     def check_label(self, label: str) -> None:
-        if label in ("O", EVERY):
+        if label in ("O", WILDCARD):
             raise initialize_error(
                 self.name,
                 "labels",
                 f"{self.name}: spans cannot have the label '{label}': it stands for "
-                f"{'every label' if label == EVERY else 'tokens outside of spans'}. Rename it",
+                f"{'every label' if label == WILDCARD else 'tokens outside of spans'}. Rename it",
             )
 
     def check_gazetteers(self, labels: Sequence[str], resources: Resources) -> None:

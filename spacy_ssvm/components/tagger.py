@@ -15,8 +15,8 @@ from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.components.linear_pipe import Given, reference_columns
 from spacy_ssvm.components.settings import config_error
 from spacy_ssvm.components.tokens import TokenPipe
+from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.messages import shorten
-from spacy_ssvm.model import in_place
 
 ATTRIBUTES = {"TAG": TAG, "POS": POS}
 
@@ -81,10 +81,10 @@ class Tagger(TokenPipe):
             elif value not in missing:
                 place = int(np.flatnonzero(places == j)[0])
                 number = int(np.searchsorted(ends, place, side="right")) - 1
-                self._refuse(examples[number], place - int(ends[number]), value)
+                self.raise_unknown_label(examples[number], place - int(ends[number]), value)
         return np.split(labels[places], ends[1:-1])
 
-    def _refuse(self, example: Example, i: int, value: int) -> None:
+    def raise_unknown_label(self, example: Example, i: int, value: int) -> None:
         token = example.predicted[i]
         raise ValueError(
             f"{self.name}: the label '{example.reference.vocab.strings[value]}' of token {i} "
@@ -115,7 +115,7 @@ class Tagger(TokenPipe):
         values = np.array([self._value(name) for name in names], dtype=np.uint64)
         given = self.given_labels(docs, self.cfg["overwrite"])
         labels, tokens = self.model.predict(docs, *given)
-        tags = values[in_place(labels, tokens, fill=-1)]
+        tags = values[scatter_to_tokens(labels, tokens, fill=-1)]
         if given[0] is not None:
             present = self._present(docs)
             tags = np.where(present != 0, present, tags)

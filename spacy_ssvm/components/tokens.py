@@ -4,10 +4,11 @@ import numpy as np
 from spacy.tokens import Doc, Token
 
 from spacy_ssvm._jit import Floats
+from spacy_ssvm.chains.explanation import explain_label
+from spacy_ssvm.chains.probabilities import label_probabilities
 from spacy_ssvm.components.linear_pipe import LinearPipe
-from spacy_ssvm.explanation import Explanation, explain_label
-from spacy_ssvm.model import in_place
-from spacy_ssvm.probabilities import label_probabilities
+from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.features.attributes import scatter_to_tokens
 
 
 class TokenPipe(LinearPipe):
@@ -31,9 +32,11 @@ class TokenPipe(LinearPipe):
         labels, tokens = self.model.predict([doc], *given)
         if self.model.beta is not None:
             found = label_probabilities(self.model, tokens, self.model.beta, *given)
-            return in_place(found[np.arange(len(labels)), labels], tokens, fill=0.0)
+            return scatter_to_tokens(found[np.arange(len(labels)), labels], tokens, fill=0.0)
         sentences = np.arange(len(tokens.sentence_starts) - 1)
-        return in_place(self.model.margins(tokens, labels, sentences, *given), tokens, fill=0.0)
+        return scatter_to_tokens(
+            self.model.margins(tokens, labels, sentences, *given), tokens, fill=0.0
+        )
 
     def explain(self, doc: Doc, token: int | Token, *, top: int | None = None) -> Explanation:
         """Explain why a token gets its label and not the runner-up.

@@ -12,7 +12,7 @@ minus infinity have pairs. Those of an arc (h, m) lie together:
 
 The one dependent of the root has no sibling. Exact, O(n^3) [McDonald & Pereira 2006].
 
-    siblings                the best tree
+    eisner_siblings                the best tree
     sibling_max_marginals   for each arc, the score of the best tree with it
 """
 
@@ -120,7 +120,7 @@ def _inside(scores: Floats, starts: Ints, pairs: Floats) -> Spans:
 
 
 @kernel
-def siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) -> float:
+def eisner_siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) -> float:
     """Fill heads with the best tree; return its score."""
     N = len(heads)
     chain_heads(heads)

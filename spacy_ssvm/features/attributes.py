@@ -20,11 +20,11 @@ from spacy.symbols import IDS as SYMBOLS
 from spacy.tokens import Doc, Token
 
 from spacy_ssvm._jit import Flags, Ints, Keys
-from spacy_ssvm.features.clusters import CLUSTER_LENGTHS
-from spacy_ssvm.features.gazetteers import PLACES
-from spacy_ssvm.features.index import empty_slots, find_payloads, insert_all
+from spacy_ssvm.features.clusters import CLUSTER_ATTRIBUTES
+from spacy_ssvm.features.gazetteers import GAZETTEER, PLACES, is_gazetteer_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
 
 #: Word types whose attributes are kept; a batch with more of its own replaces them all.
 CACHED_TYPES = 2**17
@@ -88,11 +88,7 @@ TYPE_ATTRIBUTES: dict[str, Callable[[str], str | None]] = {
     "punctuation": lambda text: "no" if any(c.isalnum() for c in text) else "yes",
     "length_class": _length_class,
 }
-CLUSTER_ATTRIBUTES = {f"cluster{n}": n for n in CLUSTER_LENGTHS}
 
-
-#: Where a token lies in gazetteer entries: of all types together, or of one (with ".TYPE").
-GAZETTEER = "gazetteer"
 
 #: What lies between a token and the word before it: a number of SPACES.
 SPACE_BEFORE = "space_before"
@@ -114,14 +110,9 @@ def is_attribute(name: str) -> bool:
         return True
     if name.startswith(_EXTENSION):
         return name != _EXTENSION
-    if of_gazetteer(name):
+    if is_gazetteer_attribute(name):
         return True
     return name == name.lower() and bool(name) and name.upper() in IDS and "flag" not in name
-
-
-def of_gazetteer(name: str) -> bool:
-    """Whether an attribute comes from gazetteers."""
-    return name == GAZETTEER or name.startswith(f"{GAZETTEER}.")
 
 
 class TokenTable(NamedTuple):
@@ -184,7 +175,7 @@ class AttributeReader:
         self._clusters, self._gazetteers = resources
         self._of_type = [n for n in names if n in TYPE_ATTRIBUTES or n in CLUSTER_ATTRIBUTES]
         extensions = [n for n in names if n.startswith(_EXTENSION)]
-        self._of_gazetteer = [n for n in names if of_gazetteer(n)]
+        self._of_gazetteer = [n for n in names if is_gazetteer_attribute(n)]
         others = {*self._of_type, *extensions, *self._of_gazetteer}
         of_token = [n for n in names if n not in others]
         self.names = (*self._of_type, *of_token, *extensions, *self._of_gazetteer)
@@ -272,7 +263,7 @@ class AttributeReader:
         if name.startswith(_EXTENSION):
             value = token._.get(name[len(_EXTENSION) :])
             return None if value is None else str(value)
-        if of_gazetteer(name):
+        if is_gazetteer_attribute(name):
             return self._gazetteer_value(name, doc, i)
         if name == SPACE_BEFORE:
             tokens = AttributeReader([name]).read([doc])
@@ -388,3 +379,13 @@ def _extension_value(token: Token, name: str) -> int:
         )
     value = token._.get(name)
     return 0 if value is None else hash_string(str(value))
+
+
+def scatter_to_tokens(values: np.ndarray, tokens: TokenTable, *, fill: float) -> np.ndarray:
+    """Values of the words of a batch at their places among all tokens, else ``fill``."""
+    if len(values) == tokens.doc_starts[-1]:
+        return values
+    shape = (int(tokens.doc_starts[-1]), *values.shape[1:])
+    placed = np.full(shape, fill, dtype=values.dtype)
+    placed[tokens.positions] = values
+    return placed

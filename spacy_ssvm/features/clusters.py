@@ -84,3 +84,6 @@ def _entries(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, int]]:
                 "can be stored"
             )
         yield hash_text(rest[0]), int("1" + bits, 2)
+
+
+CLUSTER_ATTRIBUTES = {f"cluster{n}": n for n in CLUSTER_LENGTHS}

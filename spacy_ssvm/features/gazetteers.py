@@ -14,7 +14,7 @@ import numpy as np
 import srsly
 
 from spacy_ssvm._jit import Flags, Keys, kernel
-from spacy_ssvm.features.index import check_slots, empty_slots, find_slot, move
+from spacy_ssvm.weights.hash_table import check_slots, empty_slots, find_slot, rehash
 
 MAX_TYPES = 32
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -64,7 +64,7 @@ class Gazetteers:
 
     def _resize(self, size: int) -> None:
         slots = empty_slots(size)
-        move(self.slots, slots)
+        rehash(self.slots, slots)
         self.slots = slots
 
     def match(self, words: Keys, starts: Flags) -> np.ndarray:
@@ -225,3 +225,12 @@ def _patterns(path: Path) -> Iterator[tuple[str, str]]:
                 "attributes are not supported"
             )
         yield label, text.strip()
+
+
+#: Where a token lies in gazetteer entries: of all types together, or of one (with ".TYPE").
+GAZETTEER = "gazetteer"
+
+
+def is_gazetteer_attribute(name: str) -> bool:
+    """Whether an attribute comes from gazetteers."""
+    return name == GAZETTEER or name.startswith(f"{GAZETTEER}.")

@@ -282,18 +282,18 @@ def as_fine(attribute: str) -> set[str]:
     )
 
 
-def find_finer(templates: Sequence[Template]) -> Flags:
+def find_refinements(templates: Sequence[Template]) -> Flags:
     """Whether template b needs template a: bool [T, T], [a, b].
 
     It does where each part of a is one of b, or coarser than one at the same place: tag[0]
     comes before tag[0]+tag[1], and before lower[0] [MSAF11, section 3.1].
     """
-    finer = np.zeros((len(templates), len(templates)), dtype=bool)
+    refines = np.zeros((len(templates), len(templates)), dtype=bool)
     parts = [set(template.parts) for template in templates]
     for a, template in enumerate(templates):
         wanted = [
             {Part(part.offset, name) for name in as_fine(part.attribute)} for part in template.parts
         ]
         for b in range(len(templates)):
-            finer[a, b] = a != b and all(choices & parts[b] for choices in wanted)
-    return finer
+            refines[a, b] = a != b and all(choices & parts[b] for choices in wanted)
+    return refines

@@ -11,18 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    AnyWeights,
-    Floats,
-    Floats1,
-    Ints,
-    Ints1,
-    Rows,
-    kernel,
-    named_tuple,
-)
+from spacy_ssvm._jit import AnyWeights, Floats, Floats1, Ints, Ints1, Rows, kernel, named_tuple
 from spacy_ssvm.solvers.run import PrimalRun, longer
-from spacy_ssvm.structure import AnyProblem
+from spacy_ssvm.structure import Problem
 
 
 class Averaged(NamedTuple):
@@ -49,7 +40,7 @@ def move(averaged: Averaged, indices: Rows, values: AnyWeights, size: int, rate:
 class AveragedRun(PrimalRun):
     """A run whose weights, to others, are the average of those that learn."""
 
-    def __init__(self, settings: Any, problem: AnyProblem, prior: Floats | None) -> None:
+    def __init__(self, settings: Any, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
         self._averaged = Averaged(self._w, np.zeros(len(self._w)), np.zeros(1, dtype=np.int64))
 

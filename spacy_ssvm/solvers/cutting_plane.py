@@ -31,7 +31,7 @@ from spacy_ssvm.solvers.run import (
     check_whole,
     longer,
 )
-from spacy_ssvm.structure import AnyProblem, FindViolator
+from spacy_ssvm.structure import LossAugmentedDecode, Problem
 
 _MOST_IDLE = 50  # rounds that a plane stays without a dual variable above 0
 _PRECISION = 1e-10  # of the quadratic programs
@@ -62,14 +62,14 @@ class CuttingPlane:
     tolerance: float = 1e-3
     seed: int = 0
     loss: ClassVar[Loss] = HINGE
-    oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
+    oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
 
     def __post_init__(self) -> None:
         check_C(self)
         check_not_negative(self, "tolerance")
         check_whole(self, "seed")
 
-    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "CuttingPlaneRun":
+    def start(self, problem: Problem, prior: Floats | None = None) -> "CuttingPlaneRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
         check_installed(self, "clarabel")
         return CuttingPlaneRun(self, problem, prior)
@@ -80,7 +80,7 @@ class CuttingPlaneRun(PrimalRun):
 
     settings: CuttingPlane
 
-    def __init__(self, settings: CuttingPlane, problem: AnyProblem, prior: Floats | None) -> None:
+    def __init__(self, settings: CuttingPlane, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
         self._violations = np.zeros(0)
         self._clear()
@@ -140,7 +140,7 @@ class CuttingPlaneRun(PrimalRun):
     def _add_plane(self, numbers: Ints) -> None:
         """Add the plane that is violated most, and drop those long out of use."""
         problem = self.problem
-        arrays = problem.structure, problem.examples(), numbers, problem.most_entries
+        arrays = problem.structure, problem.examples(), numbers, problem.max_entries
         g = np.zeros(len(self._w))
         bound = float(_add_violators(*arrays, self._w, g, self._violations))
         bound -= float(g[: len(self._prior)] @ self._prior)
@@ -199,21 +199,21 @@ def _best_alphas(products: Floats, bounds: Floats, C: float) -> Floats:
     lambda oracle, examples: Float(oracle, examples, Ints1, Int, Floats1, Floats1, Floats1)
 )
 def _add_violators(
-    find_violator: FindViolator,
+    loss_augmented_decode: LossAugmentedDecode,
     examples: Any,
     numbers: Ints,
-    most_entries: int,
+    max_entries: int,
     w: Floats,
     g: Floats,
     violations: Floats,
 ) -> float:
     """Add Phi of each example's most violating structure; return the sum of their costs."""
-    indices = np.empty(most_entries, dtype=np.int32)
-    values = np.empty(most_entries, dtype=np.float32)
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries, dtype=np.float32)
     outcome = np.empty(2)
     total = 0.0
     for i in numbers:
-        size = find_violator(examples, i, w, 1.0, False, indices, values, outcome)
+        size = loss_augmented_decode(examples, i, w, 1.0, False, indices, values, outcome)
         if size < 0:
             continue
         violation = outcome[0]

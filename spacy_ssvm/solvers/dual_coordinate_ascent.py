@@ -19,15 +19,15 @@ from spacy_ssvm.objective import Loss
 from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
 from spacy_ssvm.solvers.mira import MiraRun
 from spacy_ssvm.solvers.run import check_C, check_not_negative, check_positive, check_whole
-from spacy_ssvm.sparse import squared_norm
-from spacy_ssvm.structure import AnyProblem, Expect
+from spacy_ssvm.structure import ExpectedGradient, Problem
+from spacy_ssvm.weights.sparse import squared_norm
 
 
 @dataclass(frozen=True, kw_only=True)
 class DualCoordinateAscent:
     """Settings of the solver.
 
-    C: the most that a step may weigh; 1 / (lambda m) of [MGS10].
+    C: the largest step; 1 / (lambda m) of [MGS10].
     beta, gamma: of the loss: (1, 0) for a CRF, (1, 1) for the softmax margin, (None, 1) for
         the hinge, where None stands for infinity.
     seed: of the order of examples.
@@ -54,9 +54,9 @@ class DualCoordinateAscent:
     @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that are asked."""
-        return ("find_violator",) if self.beta is None else ("expect",)
+        return ("loss_augmented_decode",) if self.beta is None else ("expected_gradient",)
 
-    def start(self, problem: AnyProblem, prior: Floats | None = None) -> AveragedRun:
+    def start(self, problem: Problem, prior: Floats | None = None) -> AveragedRun:
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
         run = MiraRun if self.beta is None else DualCoordinateAscentRun
         return run(self, problem, prior)
@@ -70,30 +70,32 @@ class DualCoordinateAscentRun(AveragedRun):
         problem, settings = self.problem, self.settings
         arrays = problem.structure, problem.examples(), self._shuffled(numbers)
         scales = float(settings.C), float(settings.beta), float(settings.gamma)
-        return float(_pass(*arrays, *scales, problem.most_expected_entries, self._averaged))
+        return float(_pass(*arrays, *scales, problem.max_expected_entries, self._averaged))
 
 
 @oracle_kernel(
     lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Float, Int, AveragedType),
-    "expect",
+    "expected_gradient",
 )
 def _pass(
-    expect: Expect,
+    expected_gradient: ExpectedGradient,
     examples: Any,
     order: Ints,
     C: float,
     beta: float,
     gamma: float,
-    most_entries: int,
+    max_entries: int,
     averaged: Averaged,
 ) -> float:
     """One step for each example; return the sum of the losses met."""
-    indices = np.empty(most_entries, dtype=np.int32)
-    values = np.empty(most_entries)
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries)
     outcome = np.empty(2)
     total = 0.0
     for i in order:
-        size = expect(examples, i, averaged.w, beta, gamma, True, indices, values, outcome)
+        size = expected_gradient(
+            examples, i, averaged.w, beta, gamma, True, indices, values, outcome
+        )
         if size < 0:
             continue
         norm = squared_norm(values, size)

@@ -54,15 +54,15 @@ from spacy_ssvm.solvers.working_sets import (
     append,
     dot,
     empty_working_sets,
-    has_room,
+    has_capacity,
     remove_zeros,
-    with_room,
+    with_capacity,
 )
-from spacy_ssvm.structure import AnyProblem, FindViolator
+from spacy_ssvm.structure import LossAugmentedDecode, Problem
 
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
-_LEAST_RISE = 1e-5  # of D, relative, by a pass of CPD that is worth another one
-_MOST_PASSES = 1000  # of CPD, in an epoch
+_MIN_RISE = 1e-5  # of D, relative, by a pass of CPD that is worth another one
+_MAX_PASSES = 1000  # of CPD, in an epoch
 _MAX_COMPLETIONS = 20  # and then so often, whenever a problem is solved
 
 
@@ -104,7 +104,7 @@ class DualCoordinateDescent:
     seed: int = 0
     tolerance: float = 1e-3
     loss: ClassVar[Loss] = SQUARED_HINGE
-    oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
+    oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
 
     def __post_init__(self) -> None:
         check_C(self)
@@ -113,7 +113,7 @@ class DualCoordinateDescent:
         check_whole(self, "inner_passes", "seed")
         check_not_negative(self, "tolerance")
 
-    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "DualCoordinateDescentRun":
+    def start(self, problem: Problem, prior: Floats | None = None) -> "DualCoordinateDescentRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
         return DualCoordinateDescentRun(self, problem, prior)
 
@@ -124,7 +124,7 @@ class DualCoordinateDescentRun:
     def __init__(
         self,
         settings: DualCoordinateDescent,
-        problem: AnyProblem,
+        problem: Problem,
         prior: Floats | None = None,
     ) -> None:
         self.settings = settings
@@ -202,7 +202,7 @@ class DualCoordinateDescentRun:
             self._state = self._state._replace(
                 violations=violations, visits=longer(state.visits, len(violations))
             )
-            self.sets = with_room(self.sets, len(violations), 0)
+            self.sets = with_capacity(self.sets, len(violations), 0)
 
     def epoch(self, numbers: Ints) -> float:
         """Improve the dual variables of these examples; return the sum of their violations.
@@ -248,15 +248,15 @@ class DualCoordinateDescentRun:
 
     def _solve(self, numbers: Ints) -> None:
         """Solve the dual over the stored constraints of these examples, by passes."""
-        for _ in range(_MOST_PASSES):
+        for _ in range(_MAX_PASSES):
             before = self.dual
             inner_pass(self._order.permutation(numbers), self.sets, self._state)
-            if self.dual - before <= _LEAST_RISE * self.dual:
+            if self.dual - before <= _MIN_RISE * self.dual:
                 break
 
     def _outer_pass(self, order: Ints) -> None:
         structure, examples = self.problem.structure, self.problem.examples()
-        entries, updates = self.problem.most_entries, self.settings.variant != "cpd"
+        entries, updates = self.problem.max_entries, self.settings.variant != "cpd"
         done = 0
         while True:
             done = outer_pass(
@@ -264,7 +264,7 @@ class DualCoordinateDescentRun:
             )
             if done == len(order):
                 break
-            self.sets = with_room(self.sets, len(self.sets.newest), entries)
+            self.sets = with_capacity(self.sets, len(self.sets.newest), entries)
 
 
 @kernel
@@ -356,11 +356,11 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: State) -> None:
     )
 )
 def outer_pass(
-    find_violator: FindViolator,
+    loss_augmented_decode: LossAugmentedDecode,
     examples: Any,
     order: Ints,
     done: int,
-    most_entries: int,
+    max_entries: int,
     updates: bool,
     sets: WorkingSets,
     state: State,
@@ -373,13 +373,13 @@ def outer_pass(
     outcome = np.empty(2)
     for position in range(done, len(order)):
         i = order[position]
-        if not has_room(sets, most_entries):
+        if not has_capacity(sets, max_entries):
             return position
         visits = state.visits[i] + 1
         complete = visits <= _EARLY_VISITS and visits & (visits - 1) == 0
         start = sets.used[1]
         indices, values = sets.indices[start:], sets.values[start:]
-        size = find_violator(examples, i, state.w, 1.0, complete, indices, values, outcome)
+        size = loss_augmented_decode(examples, i, state.w, 1.0, complete, indices, values, outcome)
         if size < 0:
             continue
         state.visits[i] = visits

@@ -52,9 +52,9 @@ from spacy_ssvm.solvers.run import (
     check_whole,
     longer,
 )
-from spacy_ssvm.solvers.working_sets import empty_working_sets, with_room
-from spacy_ssvm.sparse import find_place, scratch_table
-from spacy_ssvm.structure import AnyProblem, FindViolator
+from spacy_ssvm.solvers.working_sets import empty_working_sets, with_capacity
+from spacy_ssvm.structure import LossAugmentedDecode, Problem
+from spacy_ssvm.weights.sparse import find_place, scratch_table
 
 _EARLY_VISITS = 8  # completions change up to this visit, when it is a power of two
 
@@ -94,7 +94,7 @@ class FrankWolfe:
     seed: int = 0
     tolerance: float = 1e-3
     loss: ClassVar[Loss] = HINGE
-    oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
+    oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
 
     def __post_init__(self) -> None:
         check_C(self)
@@ -102,7 +102,7 @@ class FrankWolfe:
         check_whole(self, "inner_passes", "seed")
         check_not_negative(self, "tolerance")
 
-    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "FrankWolfeRun":
+    def start(self, problem: Problem, prior: Floats | None = None) -> "FrankWolfeRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
         run = FrankWolfeRun if self.variant == "plain" else PairwiseRun
         return run(self, problem, prior)
@@ -113,7 +113,7 @@ class FrankWolfeRun(PrimalRun):
 
     settings: FrankWolfe
 
-    def __init__(self, settings: FrankWolfe, problem: AnyProblem, prior: Floats | None) -> None:
+    def __init__(self, settings: FrankWolfe, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
         self._converged = False
         self._start()
@@ -153,7 +153,7 @@ class FrankWolfeRun(PrimalRun):
         examples = self.problem.number_of_examples
         if examples > len(self.blocks.sizes):
             self._converged = False
-            self.blocks = _with_room(self.blocks, longer(self.blocks.sizes, examples).size, 0)
+            self.blocks = _with_capacity(self.blocks, longer(self.blocks.sizes, examples).size, 0)
 
     def epoch(self, numbers: Ints) -> float:
         """See ``Run``. Does nothing once the exact gap has met the tolerance."""
@@ -183,13 +183,13 @@ class FrankWolfeRun(PrimalRun):
     def _pass(self, numbers: Ints) -> None:
         order = self._shuffled(numbers)
         structure, examples = self.problem.structure, self.problem.examples()
-        entries, C = self.problem.most_entries, float(self.settings.C)
+        entries, C = self.problem.max_entries, float(self.settings.C)
         done = 0
         while True:
             done = _pass(structure, examples, order, done, entries, C, self.blocks, self._w)
             if done == len(order):
                 break
-            self.blocks = _with_room(self.blocks, len(self.blocks.sizes), entries)
+            self.blocks = _with_capacity(self.blocks, len(self.blocks.sizes), entries)
 
 
 class PairwiseRun(FrankWolfeRun):
@@ -231,7 +231,7 @@ class PairwiseRun(FrankWolfeRun):
             violations = longer(state.violations, examples)
             visits = longer(state.visits, len(violations))
             self._state = self._state._replace(violations=violations, visits=visits)
-            self.sets = with_room(self.sets, len(violations), 0)
+            self.sets = with_capacity(self.sets, len(violations), 0)
 
     def forget(self, numbers: Ints) -> None:
         """See ``FrankWolfeRun``."""
@@ -253,14 +253,14 @@ class PairwiseRun(FrankWolfeRun):
             pass_over_stored(self._shuffled(numbers), self.sets, self._state)
         order = self._shuffled(numbers)
         structure, examples = self.problem.structure, self.problem.examples()
-        entries, done = self.problem.most_entries, 0
+        entries, done = self.problem.max_entries, 0
         while True:
             done = pass_with_inference(
                 structure, examples, order, done, entries, self.sets, self._state
             )
             if done == len(order):
                 break
-            self.sets = with_room(self.sets, len(self.sets.newest), entries)
+            self.sets = with_capacity(self.sets, len(self.sets.newest), entries)
 
 
 def _empty_blocks(examples: int, entries: int) -> Blocks:
@@ -276,7 +276,7 @@ def _empty_blocks(examples: int, entries: int) -> Blocks:
     )
 
 
-def _with_room(blocks: Blocks, examples: int, entries: int) -> Blocks:
+def _with_capacity(blocks: Blocks, examples: int, entries: int) -> Blocks:
     """The same blocks, packed, with room for these and about twice as much again."""
     live = int(blocks.sizes.sum())
     packed = _empty_blocks(examples, 3 * live + 2 * entries + 1024)
@@ -317,26 +317,26 @@ def remove_blocks(numbers: Ints, blocks: Blocks, w: Floats) -> None:
     lambda oracle, examples: Int(oracle, examples, Ints1, Int, Int, Float, BlocksType, Floats1)
 )
 def _pass(
-    find_violator: FindViolator,
+    loss_augmented_decode: LossAugmentedDecode,
     examples: Any,
     order: Ints,
     done: int,
-    most_entries: int,
+    max_entries: int,
     C: float,
     blocks: Blocks,
     w: Floats,
 ) -> int:
     """One step for each of order[done:]; return how far the room sufficed."""
-    indices = np.empty(most_entries, dtype=np.int32)
-    values = np.empty(most_entries, dtype=np.float32)
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries, dtype=np.float32)
     outcome = np.empty(2)
     for position in range(done, len(order)):
         i = order[position]
-        if blocks.used[0] + blocks.sizes[i] + most_entries > len(blocks.indices):
+        if blocks.used[0] + blocks.sizes[i] + max_entries > len(blocks.indices):
             return position
         visits = blocks.visits[i] + 1
         complete = visits <= _EARLY_VISITS and visits & (visits - 1) == 0
-        size = find_violator(examples, i, w, 1.0, complete, indices, values, outcome)
+        size = loss_augmented_decode(examples, i, w, 1.0, complete, indices, values, outcome)
         if size < 0:
             continue
         blocks.visits[i] = visits

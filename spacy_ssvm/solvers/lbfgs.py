@@ -28,7 +28,7 @@ from spacy_ssvm.solvers.run import (
     check_positive,
     check_whole,
 )
-from spacy_ssvm.structure import AnyProblem, Expect
+from spacy_ssvm.structure import ExpectedGradient, Problem
 
 _PAIRS = 10  # of changes of weights and gradients that are kept
 
@@ -67,9 +67,9 @@ class LBFGS:
     @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that are asked."""
-        return ("expect",)
+        return ("expected_gradient",)
 
-    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "LBFGSRun":
+    def start(self, problem: Problem, prior: Floats | None = None) -> "LBFGSRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
         check_installed(self, "scipy")
         return LBFGSRun(self, problem, prior)
@@ -78,7 +78,7 @@ class LBFGS:
 class LBFGSRun(PrimalRun):
     """The weights, and the iterations that change them."""
 
-    def __init__(self, settings: LBFGS, problem: AnyProblem, prior: Floats | None) -> None:
+    def __init__(self, settings: LBFGS, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
         #: Changes of weights s and of gradients y, and 1 / s . y, of the last iterations.
         self._pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_PAIRS)
@@ -160,7 +160,7 @@ class LBFGSRun(PrimalRun):
         problem, settings = self.problem, self.settings
         arrays = problem.structure, problem.examples(), np.arange(problem.number_of_examples)
         scales = float(settings.beta), float(settings.gamma)
-        loss = _add_gradients(*arrays, *scales, problem.most_expected_entries, w, gradient)
+        loss = _add_gradients(*arrays, *scales, problem.max_expected_entries, w, gradient)
         change = w.copy()
         change[: len(self._prior)] -= self._prior
         return float(change @ change / 2 + settings.C * loss), change + settings.C * gradient
@@ -168,25 +168,25 @@ class LBFGSRun(PrimalRun):
 
 @oracle_kernel(
     lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Int, Floats1, Floats1),
-    "expect",
+    "expected_gradient",
 )
 def _add_gradients(
-    expect: Expect,
+    expected_gradient: ExpectedGradient,
     examples: Any,
     numbers: Ints,
     beta: float,
     gamma: float,
-    most_entries: int,
+    max_entries: int,
     w: Floats,
     gradient: Floats,
 ) -> float:
     """Add the gradients of the losses; return the sum of the losses."""
-    indices = np.empty(most_entries, dtype=np.int32)
-    values = np.empty(most_entries)
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries)
     outcome = np.empty(2)
     total = 0.0
     for i in numbers:
-        size = expect(examples, i, w, beta, gamma, False, indices, values, outcome)
+        size = expected_gradient(examples, i, w, beta, gamma, False, indices, values, outcome)
         if size >= 0:
             total += outcome[0]
             for entry in range(size):

@@ -20,15 +20,14 @@ from spacy_ssvm.objective import HINGE, Loss
 from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
 from spacy_ssvm.solvers.hildreth import hildreth
 from spacy_ssvm.solvers.run import check_C, check_whole
-from spacy_ssvm.structure import AnyProblem, FindBest, FindViolator
+from spacy_ssvm.structure import KBest, LossAugmentedDecode, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mira:
     """Settings of the solver.
 
-    C: the most that a step may weigh; the weight of the losses against the squared norm of
-        the change.
+    C: the largest step; the weight of the losses against the squared norm of the change.
     k: how many structures an example is compared with.
     seed: of the order of examples.
     Raises ValueError, naming the setting, where a value makes no sense.
@@ -47,14 +46,18 @@ class Mira:
     @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that are asked."""
-        return ("find_violator",) if self.k == 1 else ("find_violator", "find_best")
+        return (
+            ("loss_augmented_decode",)
+            if self.k == 1
+            else ("loss_augmented_decode", "k_best_decode")
+        )
 
-    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "MiraRun":
+    def start(self, problem: Problem, prior: Floats | None = None) -> "MiraRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero.
 
         Raises ValueError where k is above 1 and the structures have no k best.
         """
-        if self.k > 1 and problem.structure.find_best is None:
+        if self.k > 1 and problem.structure.k_best_decode is None:
             raise ValueError(f"k is {self.k}: these structures have one best only, set k = 1")
         return MiraRun(self, problem, prior, k=self.k)
 
@@ -63,7 +66,7 @@ class MiraRun(AveragedRun):
     """The weights and their average, and the passes that change them."""
 
     def __init__(
-        self, settings: Any, problem: AnyProblem, prior: Floats | None = None, *, k: int = 1
+        self, settings: Any, problem: Problem, prior: Floats | None = None, *, k: int = 1
     ) -> None:
         super().__init__(settings, problem, prior)
         self._k = k
@@ -74,9 +77,9 @@ class MiraRun(AveragedRun):
         arrays = problem.structure, problem.examples(), self._shuffled(numbers)
         scales = float(settings.C), float(settings.loss.gamma)
         if self._k == 1:
-            loss = pass_over_best(*arrays, *scales, problem.most_entries, self._averaged)
+            loss = pass_over_best(*arrays, *scales, problem.max_entries, self._averaged)
         else:
-            loss = _pass(*arrays, *scales, self._k, problem.most_entries, self._averaged)
+            loss = _pass(*arrays, *scales, self._k, problem.max_entries, self._averaged)
         return float(loss)
 
 
@@ -84,21 +87,21 @@ class MiraRun(AveragedRun):
     lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Int, AveragedType)
 )
 def pass_over_best(
-    find_violator: FindViolator,
+    loss_augmented_decode: LossAugmentedDecode,
     examples: Any,
     order: Ints,
     C: float,
     gamma: float,
-    most_entries: int,
+    max_entries: int,
     averaged: Averaged,
 ) -> float:
     """One step for each example, k = 1; return the sum of the violations met."""
-    indices = np.empty(most_entries, dtype=np.int32)
-    values = np.empty(most_entries, dtype=np.float32)
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries, dtype=np.float32)
     outcome = np.empty(2)
     total = 0.0
     for i in order:
-        size = find_violator(examples, i, averaged.w, gamma, True, indices, values, outcome)
+        size = loss_augmented_decode(examples, i, averaged.w, gamma, True, indices, values, outcome)
         if size < 0:
             continue
         violation, norm = gamma * outcome[0], 0.0
@@ -114,28 +117,28 @@ def pass_over_best(
 
 @oracle_kernel(
     lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Int, Int, AveragedType),
-    "find_best",
+    "k_best_decode",
 )
 def _pass(
-    find_best: FindBest,
+    k_best_decode: KBest,
     examples: Any,
     order: Ints,
     C: float,
     gamma: float,
     k: int,
-    most_entries: int,
+    max_entries: int,
     averaged: Averaged,
 ) -> float:
     """One step for each example; return the sum of the violations met."""
     starts = np.empty(k + 1, dtype=np.int64)
     costs = np.empty(k)
-    indices = np.empty(k * most_entries, dtype=np.int32)
-    values = np.empty(k * most_entries, dtype=np.float32)
+    indices = np.empty(k * max_entries, dtype=np.int32)
+    values = np.empty(k * max_entries, dtype=np.float32)
     scratch = np.zeros(len(averaged.w))
     outcome = np.empty(2)
     total = 0.0
     for i in order:
-        count = find_best(
+        count = k_best_decode(
             examples, i, averaged.w, gamma, k, True, starts, costs, indices, values, outcome
         )
         if count < 0:

@@ -32,10 +32,10 @@ from spacy_ssvm.solvers.working_sets import (
     WorkingSetsType,
     append,
     dot,
-    has_room,
+    has_capacity,
     remove_zeros,
 )
-from spacy_ssvm.structure import FindViolator
+from spacy_ssvm.structure import LossAugmentedDecode
 
 _EARLY_VISITS = 8  # completions change up to this visit, when it is a power of two
 _GOLD = -1
@@ -176,11 +176,11 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: PairwiseState) -> N
     )
 )
 def pass_with_inference(
-    find_violator: FindViolator,
+    loss_augmented_decode: LossAugmentedDecode,
     examples: Any,
     order: Ints,
     done: int,
-    most_entries: int,
+    max_entries: int,
     sets: WorkingSets,
     state: PairwiseState,
 ) -> int:
@@ -188,13 +188,13 @@ def pass_with_inference(
     outcome = np.empty(2)
     for position in range(done, len(order)):
         i = order[position]
-        if not has_room(sets, most_entries):
+        if not has_capacity(sets, max_entries):
             return position
         visits = state.visits[i] + 1
         complete = visits <= _EARLY_VISITS and visits & (visits - 1) == 0
         start = sets.used[1]
         indices, values = sets.indices[start:], sets.values[start:]
-        size = find_violator(examples, i, state.w, 1.0, complete, indices, values, outcome)
+        size = loss_augmented_decode(examples, i, state.w, 1.0, complete, indices, values, outcome)
         if size < 0:
             continue
         state.visits[i] = visits

@@ -15,7 +15,7 @@ from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, oracle_kernel
 from spacy_ssvm.objective import PERCEPTRON_LOSS, Loss
 from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
 from spacy_ssvm.solvers.run import check_whole
-from spacy_ssvm.structure import AnyProblem, FindViolator
+from spacy_ssvm.structure import LossAugmentedDecode, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +29,12 @@ class Perceptron:
     seed: int = 0
     C: ClassVar[float] = 1.0
     loss: ClassVar[Loss] = PERCEPTRON_LOSS
-    oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
+    oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
 
     def __post_init__(self) -> None:
         check_whole(self, "seed")
 
-    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "PerceptronRun":
+    def start(self, problem: Problem, prior: Floats | None = None) -> "PerceptronRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
         return PerceptronRun(self, problem, prior)
 
@@ -50,26 +50,26 @@ class PerceptronRun(AveragedRun):
     def epoch(self, numbers: Ints) -> float:
         """See ``Run``."""
         problem = self.problem
-        order, entries = self._shuffled(numbers), problem.most_entries
+        order, entries = self._shuffled(numbers), problem.max_entries
         loss = _pass(problem.structure, problem.examples(), order, entries, self._averaged)
         return float(loss)
 
 
 @oracle_kernel(lambda oracle, examples: Float(oracle, examples, Ints1, Int, AveragedType))
 def _pass(
-    find_violator: FindViolator,
+    loss_augmented_decode: LossAugmentedDecode,
     examples: Any,
     order: Ints,
-    most_entries: int,
+    max_entries: int,
     averaged: Averaged,
 ) -> float:
     """One step for each example; return the sum of the losses met."""
-    indices = np.empty(most_entries, dtype=np.int32)
-    values = np.empty(most_entries, dtype=np.float32)
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries, dtype=np.float32)
     outcome = np.empty(2)
     total = 0.0
     for i in order:
-        size = find_violator(examples, i, averaged.w, 0.0, True, indices, values, outcome)
+        size = loss_augmented_decode(examples, i, averaged.w, 0.0, True, indices, values, outcome)
         if size < 0:
             continue
         for entry in range(size):

@@ -45,12 +45,12 @@ from spacy_ssvm.solvers.run import (
     check_whole,
 )
 from spacy_ssvm.structure import (
-    NO_ROOM,
-    Expect,
-    FindViolator,
+    NEEDS_CAPACITY,
+    ExpectedGradient,
     GroupedProblem,
     Groups,
     GroupsType,
+    LossAugmentedDecode,
 )
 
 LOSSES: dict[str, Loss] = {"perceptron": PERCEPTRON_LOSS, "hinge": HINGE, "log": LOG_LOSS}
@@ -67,7 +67,7 @@ class ProxGradient:
 
     budget: how many templates are left after each proximal step.
     strength: instead of a budget, lambda, where losses are averaged over the examples.
-    groups: one of GROUPS. Those of templates weigh d = log2 of the number of their weights,
+    groups: one of GROUPS. Those of templates have the weight d = log2 of their number of weights,
         those of an attribute log2 of the number of labels, weights 1.
     l1, l2: lambdas of |w|_1 and 1/2 |w|^2 besides: sparse group lasso, and elastic net.
     loss: one of LOSSES. That of 'log' touches all features of an example.
@@ -110,7 +110,7 @@ class ProxGradient:
     @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that are asked."""
-        return ("find_violator",) if self.loss.beta is None else ("expect",)
+        return ("loss_augmented_decode",) if self.loss.beta is None else ("expected_gradient",)
 
     def start(self, problem: Any, prior: Floats | None = None) -> "ProxGradientRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
@@ -123,9 +123,9 @@ class Step(NamedTuple):
     examples: int  #: seen so far
     loss: float  #: met since the last step, an example
     strength: float  #: lambda
-    held_before: int  #: weights that had memory before
+    allocated_before: int  #: weights that had memory before
     templates: int  #: with weights
-    held: int
+    allocated: int
 
 
 class TemplateWeights(NamedTuple):
@@ -158,9 +158,9 @@ class ProxGradientRun(PrimalRun):
         super().grow(rows)
         groups = self.problem.groups()
         if len(groups.scales) > len(self._squares):
-            self._squares = self.weigh().norms ** 2
+            self._squares = self.template_weights().norms ** 2
 
-    def weigh(self) -> "TemplateWeights":
+    def template_weights(self) -> "TemplateWeights":
         """What each template weighs now, from its weights one by one."""
         groups = self.problem.groups()
         T = len(groups.scales)
@@ -186,9 +186,9 @@ class ProxGradientRun(PrimalRun):
         """The groups as they are now: a problem may grow."""
         problem = self.problem
         if self.settings.groups == "coarse-to-fine":
-            if problem.finer is None:
+            if problem.refines is None:
                 raise ValueError("groups is 'coarse-to-fine': it is not known what needs what")
-            return coarse_to_fine_groups(problem.sizes, problem.finer)
+            return coarse_to_fine_groups(problem.sizes, problem.refines)
         return disjoint_groups(description_lengths(problem.sizes))
 
     @property
@@ -221,7 +221,7 @@ class ProxGradientRun(PrimalRun):
             eta = self._eta
             steps, met = self._steps(order[done : done + due], eta)
             if steps < min(due, len(order) - done):
-                self._w = self.problem.make_room(self._w)
+                self._w = self.problem.reserve(self._w)
             done += steps
             total += met
             self._met += met
@@ -239,10 +239,10 @@ class ProxGradientRun(PrimalRun):
         state = problem.groups(), self._squares, self._w
         met = np.zeros(1)
         if loss.beta is None:
-            steps = _violator_steps(*arrays, float(loss.gamma), problem.most_entries, *state, met)
+            steps = _violator_steps(*arrays, float(loss.gamma), problem.max_entries, *state, met)
         else:
             scales = float(loss.beta), float(loss.gamma)
-            steps = _expected_steps(*arrays, *scales, problem.most_expected_entries, *state, met)
+            steps = _expected_steps(*arrays, *scales, problem.max_expected_entries, *state, met)
         return int(steps), float(met[0])
 
     @property
@@ -263,7 +263,7 @@ class ProxGradientRun(PrimalRun):
             tau = weight * strength * _feature_weight(groups)
             _threshold_features(tau, groups, problem.row_features(), self._w)
         if l1 > 0 or settings.groups == "attribute":
-            self._squares = self.weigh().norms ** 2
+            self._squares = self.template_weights().norms ** 2
         before = self.norms
         after = before
         if settings.budget is not None:
@@ -273,12 +273,12 @@ class ProxGradientRun(PrimalRun):
             after = shrink(before, self.template_groups, weight * strength)
         factors = np.divide(after, before, out=np.zeros(len(after)), where=before > 0)
         factors /= 1 + weight * settings.l2
-        held = problem.held
+        allocated = problem.allocated
         problem.rescale(self._w, factors)
         self._squares = self._squares * factors**2
         self._w = problem.sweep(self._w)
-        left = int(np.count_nonzero(after)), problem.held
-        self.history.append(Step(self._seen, self._met / self._since, strength, held, *left))
+        left = int(np.count_nonzero(after)), problem.allocated
+        self.history.append(Step(self._seen, self._met / self._since, strength, allocated, *left))
         self._since, self._etas, self._met = 0, 0.0, 0.0
 
 
@@ -291,7 +291,7 @@ def _feature_weight(groups: Groups) -> float:
 def _measure(
     w: Floats, groups: Groups, features: Rows, squares: Floats, rows: Ints, masses: Floats
 ) -> None:
-    """Write the squared norm of each template, how many features weigh, and their |w|_1."""
+    """Write the squared norm of each template, its number of features with weights, and |w|_1."""
     squares[:] = 0.0
     rows[:] = 0
     masses[:] = 0.0
@@ -382,24 +382,26 @@ def _step(
     )
 )
 def _violator_steps(
-    find_violator: FindViolator,
+    loss_augmented_decode: LossAugmentedDecode,
     examples: Any,
     order: Ints,
     eta: float,
     gamma: float,
-    most_entries: int,
+    max_entries: int,
     groups: Groups,
     squares: Floats,
     w: Floats,
     met: Floats,
 ) -> int:
     """A step for each example, as long as there is room; return how many. met: their losses."""
-    indices = np.empty(most_entries, dtype=np.int32)
-    values = np.empty(most_entries, dtype=np.float32)
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries, dtype=np.float32)
     outcome = np.empty(2)
     for position in range(len(order)):
-        size = find_violator(examples, order[position], w, gamma, True, indices, values, outcome)
-        if size == NO_ROOM:
+        size = loss_augmented_decode(
+            examples, order[position], w, gamma, True, indices, values, outcome
+        )
+        if size == NEEDS_CAPACITY:
             return position
         if size < 0:
             continue
@@ -420,29 +422,29 @@ def _violator_steps(
         *(oracle, examples, Ints1, Float, Float, Float, Int),
         *(GroupsType, Floats1, Floats1, Floats1),
     ),
-    "expect",
+    "expected_gradient",
 )
 def _expected_steps(
-    expect: Expect,
+    expected_gradient: ExpectedGradient,
     examples: Any,
     order: Ints,
     eta: float,
     beta: float,
     gamma: float,
-    most_entries: int,
+    max_entries: int,
     groups: Groups,
     squares: Floats,
     w: Floats,
     met: Floats,
 ) -> int:
     """The same for the losses of expectations."""
-    indices = np.empty(most_entries, dtype=np.int32)
-    values = np.empty(most_entries)
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries)
     outcome = np.empty(2)
     for position in range(len(order)):
         i = order[position]
-        size = expect(examples, i, w, beta, gamma, True, indices, values, outcome)
-        if size == NO_ROOM:
+        size = expected_gradient(examples, i, w, beta, gamma, True, indices, values, outcome)
+        if size == NEEDS_CAPACITY:
             return position
         if size >= 0:
             met[0] += outcome[0]

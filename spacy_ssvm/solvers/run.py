@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.objective import Loss, Objective, evaluate
-from spacy_ssvm.structure import AnyProblem
+from spacy_ssvm.structure import Problem
 
 _MAX_WEIGHTS = 2**31 - 1  # indices into w are int32
 _MIN_C, _MAX_C = 1e-30, 1e30
@@ -35,7 +35,7 @@ class Solver(Protocol):
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that are asked."""
 
-    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "Run":
+    def start(self, problem: Problem, prior: Floats | None = None) -> "Run":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
 
 
@@ -84,7 +84,7 @@ class PrimalRun:
     dual: float | None = None
     gap: float | None = None
 
-    def __init__(self, settings: Any, problem: AnyProblem, prior: Floats | None) -> None:
+    def __init__(self, settings: Any, problem: Problem, prior: Floats | None) -> None:
         self.settings = settings
         self.problem = problem
         self._order = np.random.default_rng(settings.seed)
@@ -131,7 +131,7 @@ class PrimalRun:
         return self._order.permutation(np.sort(numbers))
 
 
-def size_of_weights(problem: AnyProblem, rows: int) -> int:
+def size_of_weights(problem: Problem, rows: int) -> int:
     """The length of w. Raises ValueError where it is more than can be indexed."""
     size = problem.number_of_weights(rows)
     if size > _MAX_WEIGHTS:

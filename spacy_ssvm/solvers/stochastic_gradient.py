@@ -22,11 +22,11 @@ import numpy as np
 from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, kernel, oracle_kernel
 from spacy_ssvm.objective import HINGE, Loss, losses
 from spacy_ssvm.solvers.run import PrimalRun, check_C, check_choice, check_positive, check_whole
-from spacy_ssvm.structure import AnyProblem, FindViolator
+from spacy_ssvm.structure import LossAugmentedDecode, Problem
 
 _FIRST_STEPS = (0.5, 0.25, 0.125, 0.0625, 0.03125)
 _SAMPLE = 1000
-_LEAST_SCALE = 0.5
+_MIN_SCALE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class StochasticGradient:
     eta0: float | None = None
     seed: int = 0
     loss: ClassVar[Loss] = HINGE
-    oracles: ClassVar[tuple[str, ...]] = ("find_violator",)
+    oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
 
     def __post_init__(self) -> None:
         check_C(self)
@@ -55,7 +55,7 @@ class StochasticGradient:
             check_positive(self, "eta0")
         check_whole(self, "seed")
 
-    def start(self, problem: AnyProblem, prior: Floats | None = None) -> "StochasticGradientRun":
+    def start(self, problem: Problem, prior: Floats | None = None) -> "StochasticGradientRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
         return StochasticGradientRun(self, problem, prior)
 
@@ -64,7 +64,7 @@ class StochasticGradientRun(PrimalRun):
     """The weights, and the passes that change them."""
 
     def __init__(
-        self, settings: StochasticGradient, problem: AnyProblem, prior: Floats | None
+        self, settings: StochasticGradient, problem: Problem, prior: Floats | None
     ) -> None:
         super().__init__(settings, problem, prior)
         self._steps = 0
@@ -84,7 +84,7 @@ class StochasticGradientRun(PrimalRun):
         prior = np.zeros(len(w))
         prior[: len(self._prior)] = self._prior
         problem, C = self.problem, float(self.settings.C)
-        arrays = problem.structure, problem.examples(), order, problem.most_entries
+        arrays = problem.structure, problem.examples(), order, problem.max_entries
         return float(_pass(*arrays, C, float(eta0), steps, total, prior, w))
 
     def _best_first_step(self, numbers: Ints) -> float:
@@ -113,10 +113,10 @@ def _fold(scale: float, prior: Floats, w: Floats) -> None:
     )
 )
 def _pass(
-    find_violator: FindViolator,
+    loss_augmented_decode: LossAugmentedDecode,
     examples: Any,
     order: Ints,
-    most_entries: int,
+    max_entries: int,
     C: float,
     eta0: float,
     steps: int,
@@ -125,8 +125,8 @@ def _pass(
     w: Floats,
 ) -> float:
     """One step for each example; eta0 is 0 for 'pegasos'. Return the sum of violations met."""
-    indices = np.empty(most_entries, dtype=np.int32)
-    values = np.empty(most_entries, dtype=np.float32)
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries, dtype=np.float32)
     outcome = np.empty(2)
     scale, met = 1.0, 0.0
     for i in order:
@@ -135,7 +135,7 @@ def _pass(
         else:
             eta = C * total / (steps + 1)
         steps += 1
-        size = find_violator(examples, i, w, 1 / scale, True, indices, values, outcome)
+        size = loss_augmented_decode(examples, i, w, 1 / scale, True, indices, values, outcome)
         if size < 0:
             continue
         violation = outcome[0]
@@ -143,7 +143,7 @@ def _pass(
             violation -= scale * w[indices[entry]] * values[entry]
         met += max(violation, 0.0)
         scale *= max(1 - eta / (C * total), 0.0)
-        if scale < _LEAST_SCALE:
+        if scale < _MIN_SCALE:
             _fold(scale, prior, w)
             scale = 1.0
         if violation > 0:

@@ -69,7 +69,7 @@ def empty_working_sets(examples: int, constraints: int, entries: int) -> Working
     )
 
 
-def with_room(sets: WorkingSets, examples: int, entries: int) -> WorkingSets:
+def with_capacity(sets: WorkingSets, examples: int, entries: int) -> WorkingSets:
     """The same working sets, packed, with room for these and about as much again."""
     live = int(sets.used[0] - sets.used[2])
     packed = empty_working_sets(
@@ -113,7 +113,7 @@ def pack(sets: WorkingSets, packed: WorkingSets) -> None:
 
 
 @kernel
-def has_room(sets: WorkingSets, entries: int) -> bool:
+def has_capacity(sets: WorkingSets, entries: int) -> bool:
     """Whether one more constraint of so many entries fits."""
     constraint, entry = sets.used[0], sets.used[1]
     return bool(constraint < len(sets.starts) and entry + entries <= len(sets.indices))

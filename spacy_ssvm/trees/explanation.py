@@ -5,15 +5,11 @@ from typing import Any
 import numpy as np
 
 from spacy_ssvm.explanation import Explanation, Reason, strongest
-from spacy_ssvm.features.arcs import (
-    ArcTemplate,
-    compile_arc_templates,
-    fill_arc_rows,
-    make_sides,
-    sum_rows,
-)
-from spacy_ssvm.trees.model import Nodes, ParserModel
-from spacy_ssvm.trees.parsing import best_trees
+from spacy_ssvm.trees.inference import best_trees
+from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints, sum_rows
+from spacy_ssvm.trees.model import ParserModel
+from spacy_ssvm.trees.nodes import Nodes
+from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
 
 OTHER_ARCS = "siblings and other arcs"
 ROOT = "<root>"
@@ -59,8 +55,8 @@ def _weight(model: ParserModel, template: ArcTemplate, nodes: Any, h: int, m: in
     """What one template adds to the score of an arc."""
     compiled = compile_arc_templates([template], model.reader.names)
     rows = np.empty(1 + len(nodes), dtype=np.int32)
-    sides = make_sides(compiled, nodes, 0, len(nodes))
-    count = fill_arc_rows(compiled, sides, model.features.size, h, m, rows)
+    endpoints = hash_endpoints(compiled, nodes, 0, len(nodes))
+    count = fill_arc_rows(compiled, endpoints, model.features.size, h, m, rows)
     return float(sum_rows(model.weights, rows, count))
 
 

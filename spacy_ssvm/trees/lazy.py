@@ -22,23 +22,32 @@ from spacy_ssvm._jit import (
     named_tuple,
 )
 from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals, projective_marginals
-from spacy_ssvm.features.arc_keys import Arcs, ArcsType, fill_arc_keys, most_keys
-from spacy_ssvm.features.arcs import CompiledArcTemplates, Sides, compile_arc_templates, make_sides
-from spacy_ssvm.features.lazy_index import (
+from spacy_ssvm.features.statistics import Statistics
+from spacy_ssvm.structure import NEEDS_CAPACITY, UNANNOTATED, Groups, Structure
+from spacy_ssvm.trees.keys import (
+    Arcs,
+    ArcsType,
+    EndpointHashes,
+    fill_arc_keys,
+    hash_endpoints,
+    max_keys,
+)
+from spacy_ssvm.trees.layout import ArcFeatures, Pruner, TreeExamples, TreeExamplesType
+from spacy_ssvm.trees.oracle import add_head_costs, complete_one, gold_heads
+from spacy_ssvm.trees.problem import TreeProblem
+from spacy_ssvm.trees.pruner import likely_arcs
+from spacy_ssvm.trees.scores import decode, max_rows
+from spacy_ssvm.trees.statistics import measure_arc_templates
+from spacy_ssvm.trees.templates import CompiledArcTemplates, compile_arc_templates
+from spacy_ssvm.weights.lazy import (
     LazyIndex,
     LazyTable,
     LazyTableType,
-    admit,
     find_block,
-    has_room,
+    get_or_insert,
+    has_capacity,
 )
-from spacy_ssvm.features.statistics import Statistics, measure_arc_templates
-from spacy_ssvm.sparse import add_entry, drop_zeros, scratch_table
-from spacy_ssvm.structure import NO_ROOM, NOTHING_TO_LEARN, Groups, Structure
-from spacy_ssvm.trees.examples import ArcFeatures, Pruner, TreeExamples, TreeExamplesType
-from spacy_ssvm.trees.oracle import add_head_costs, complete_one, gold_heads
-from spacy_ssvm.trees.problem import TreeProblem
-from spacy_ssvm.trees.scores import decode, likely_arcs, most_rows
+from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
 
 
 class LazyTreeExamples(NamedTuple):
@@ -91,27 +100,27 @@ def _list_arcs(
 
 
 @kernel
-def _sides(examples: LazyTreeExamples, i: int) -> Sides:
-    """The sides of example i."""
+def _endpoints(examples: LazyTreeExamples, i: int) -> EndpointHashes:
+    """The endpoints of example i."""
     trees = examples.trees
     start, end = trees.node_starts[i], trees.node_starts[i + 1]
-    return make_sides(trees.features.arcs, trees.attributes, start, end)
+    return hash_endpoints(trees.features.arcs, trees.attributes, start, end)
 
 
 @kernel
 def _arc_scores(
-    examples: LazyTreeExamples, i: int, sides: Sides, w: Floats, scores: Floats
+    examples: LazyTreeExamples, i: int, endpoints: EndpointHashes, w: Floats, scores: Floats
 ) -> None:
     """Write the scores of the arcs of example i, minus infinity for those that are not listed."""
     templates, arcs, table = examples.trees.features.arcs, examples.arcs, examples.table
-    size = most_rows(templates, len(scores))
+    size = max_rows(templates, len(scores))
     keys = np.empty(size, dtype=np.uint64)
     owners = np.empty(size, dtype=np.int64)
-    living = np.flatnonzero(table.live)
+    active = np.flatnonzero(table.active)
     scores[:] = -np.inf
     for arc in range(arcs.starts[i], arcs.starts[i + 1]):
         h, m = arcs.heads[arc], arcs.dependents[arc]
-        count = fill_arc_keys(templates, sides, h, m, living, keys, owners)
+        count = fill_arc_keys(templates, endpoints, h, m, active, keys, owners)
         total = 0.0
         for k in range(count):
             row, rows = find_block(table, owners[k], keys[k])
@@ -124,7 +133,7 @@ def _arc_scores(
 def _add_arcs(
     examples: LazyTreeExamples,
     i: int,
-    sides: Sides,
+    endpoints: EndpointHashes,
     w: Floats,
     coefficients: Floats,
     indices: Rows,
@@ -133,8 +142,8 @@ def _add_arcs(
     """Write the sum of coefficient x features over arcs, whose features get rows.
 
     coefficients: float64 [n + 1, n + 1], by head and dependent. Returns the size, each index
-    once; NO_ROOM where there are not so many rows. Raises ValueError, with nothing written, where
-    more arcs have a coefficient than the buffers have room for.
+    once; NEEDS_CAPACITY where there are not so many rows. Raises ValueError, with nothing written,
+    where more arcs have a coefficient than the buffers have room for.
     """
     templates, table = examples.trees.features.arcs, examples.table
     N = len(coefficients)
@@ -142,12 +151,12 @@ def _add_arcs(
     for h in range(N):
         for m in range(1, N):
             if coefficients[h, m] != 0:
-                most += most_keys(templates, h, m)
+                most += max_keys(templates, h, m)
     if most > len(indices):
         raise ValueError("arcs that are not scored have coefficients: are all weights finite?")
-    if not has_room(table, most):
-        return NO_ROOM
-    keys = np.empty(most_rows(templates, N), dtype=np.uint64)
+    if not has_capacity(table, most):
+        return NEEDS_CAPACITY
+    keys = np.empty(max_rows(templates, N), dtype=np.uint64)
     owners = np.empty(len(keys), dtype=np.int64)
     everyone = np.arange(len(templates.head.seeds))
     places = scratch_table(most + 1)
@@ -157,15 +166,15 @@ def _add_arcs(
         for m in range(1, N):
             coefficient = coefficients[h, m]
             if coefficient != 0:
-                count = fill_arc_keys(templates, sides, h, m, everyone, keys, owners)
+                count = fill_arc_keys(templates, endpoints, h, m, everyone, keys, owners)
                 for k in range(count):
-                    admit(table, w, owners[k], keys[k], label, row)
+                    get_or_insert(table, w, owners[k], keys[k], label, row)
                     size = add_entry(indices, values, places, size, row[0], coefficient)
     return drop_zeros(indices, values, size)
 
 
 @kernel
-def find_violator(
+def loss_augmented_decode(
     examples: LazyTreeExamples,
     i: int,
     w: Floats,
@@ -175,19 +184,19 @@ def find_violator(
     values: Weights,
     outcome: Floats,
 ) -> int:
-    """See ``Structure.find_violator``; w is stored as ``Groups`` says."""
+    """See ``Structure.loss_augmented_decode``; w is stored as ``Groups`` says."""
     trees = examples.trees
     heads = gold_heads(trees, i)
     N = len(heads)
     if N == 0:
-        return NOTHING_TO_LEARN
-    sides = _sides(examples, i)
+        return UNANNOTATED
+    endpoints = _endpoints(examples, i)
     scores = np.empty((N, N))
-    _arc_scores(examples, i, sides, w, scores)
+    _arc_scores(examples, i, endpoints, w, scores)
     outcome[1] = complete_one(trees, i, complete, scores)
     add_head_costs(heads, gamma, scores)
     y = np.empty(N, dtype=np.int64)
-    decode(trees.features, sides, w, scores, y)
+    decode(trees.features, endpoints, w, scores, y)
     outcome[0] = 0.0
     gold = trees.completions[trees.node_starts[i] : trees.node_starts[i] + N]
     coefficients = np.zeros((N, N))
@@ -196,11 +205,11 @@ def find_violator(
             outcome[0] += 1.0
         coefficients[gold[m], m] += 1.0
         coefficients[y[m], m] -= 1.0
-    return _add_arcs(examples, i, sides, w, coefficients, indices, values)
+    return _add_arcs(examples, i, endpoints, w, coefficients, indices, values)
 
 
 @kernel
-def expect(
+def expected_gradient(
     examples: LazyTreeExamples,
     i: int,
     w: Floats,
@@ -211,15 +220,15 @@ def expect(
     values: Floats,
     outcome: Floats,
 ) -> int:
-    """See ``Structure.expect``; w is stored as ``Groups`` says."""
+    """See ``Structure.expected_gradient``; w is stored as ``Groups`` says."""
     trees = examples.trees
     heads = gold_heads(trees, i)
     N = len(heads)
     if N == 0:
-        return NOTHING_TO_LEARN
-    sides = _sides(examples, i)
+        return UNANNOTATED
+    endpoints = _endpoints(examples, i)
     scores = np.empty((N, N))
-    _arc_scores(examples, i, sides, w, scores)
+    _arc_scores(examples, i, endpoints, w, scores)
     outcome[1] = complete_one(trees, i, complete, scores)
     gold = trees.completions[trees.node_starts[i] : trees.node_starts[i] + N]
     right = 0.0
@@ -234,7 +243,7 @@ def expect(
     outcome[0] = total / beta - right
     for m in range(1, N):
         coefficients[gold[m], m] -= 1.0
-    return _add_arcs(examples, i, sides, w, coefficients, indices, values)
+    return _add_arcs(examples, i, endpoints, w, coefficients, indices, values)
 
 
 @kernel
@@ -245,19 +254,21 @@ def complete_gold(examples: LazyTreeExamples, w: Floats, changed: Flags) -> None
         N = len(heads)
         if N and heads[1:].min() < 0:
             scores = np.empty((N, N))
-            _arc_scores(examples, i, _sides(examples, i), w, scores)
+            _arc_scores(examples, i, _endpoints(examples, i), w, scores)
             changed[i] = complete_one(examples.trees, i, True, scores)
 
 
 #: Trees with lazy features, as solvers see them.
-LAZY_TREES = Structure(LazyTreeExamplesType, find_violator, complete_gold, expect, None)
+LAZY_TREES = Structure(
+    LazyTreeExamplesType, loss_augmented_decode, complete_gold, expected_gradient, None
+)
 
 
 class LazyTreeProblem(TreeProblem):
     """Sentences with their heads, where each template has rows of its own.
 
     templates: of arcs, by ``compile_arc_keys``. columns: how many attributes a token has.
-    finer: see ``GroupedProblem``. After all sentences have been appended, ``prune`` says which
+    refines: see ``GroupedProblem``. After all sentences have been appended, ``prune`` says which
     arcs are scored.
     """
 
@@ -270,7 +281,7 @@ class LazyTreeProblem(TreeProblem):
         columns: int,
         *,
         projective: bool,
-        finer: Flags | None = None,
+        refines: Flags | None = None,
     ) -> None:
         no_templates = compile_arc_templates((), ())
         super().__init__(
@@ -278,7 +289,7 @@ class LazyTreeProblem(TreeProblem):
             Pruner(no_templates, 0, np.zeros(0), np.inf),
             columns,
         )
-        self.finer = finer
+        self.refines = refines
         self.forget_rows()
 
     def forget_rows(self) -> None:
@@ -294,7 +305,7 @@ class LazyTreeProblem(TreeProblem):
         )
 
     def examples(self) -> LazyTreeExamples:  # type: ignore[override]
-        """The arrays, for kernels; valid until ``make_room`` or ``sweep``."""
+        """The arrays, for kernels; valid until ``reserve`` or ``sweep``."""
         return LazyTreeExamples(super().examples(), self.arcs, self.index.table)
 
     def number_of_weights(self, rows: int) -> int:
@@ -302,14 +313,14 @@ class LazyTreeProblem(TreeProblem):
         return rows
 
     @property
-    def most_expected_entries(self) -> int:
-        """See ``AnyProblem``."""
+    def max_expected_entries(self) -> int:
+        """See ``Problem``."""
         templates, arcs = self.features.arcs, self.arcs
         T, B = len(templates.head.seeds), len(templates.between)
         between = np.maximum(np.abs(arcs.heads - arcs.dependents) - 1, 0).astype(np.int64)
         sums = np.concatenate([[0], np.cumsum(T - B + B * between)])
         of_arcs = int(np.diff(sums[arcs.starts]).max(initial=0))
-        return of_arcs + self.most_entries  # a completion may have arcs that are not listed
+        return of_arcs + self.max_entries  # a completion may have arcs that are not listed
 
     @property
     def sizes(self) -> Ints:
@@ -317,9 +328,14 @@ class LazyTreeProblem(TreeProblem):
         return self.statistics.features
 
     @property
-    def held(self) -> int:
+    def allocated(self) -> int:
         """See ``GroupedProblem``."""
         return self.index.number_of_rows
+
+    @property
+    def peak_bytes(self) -> int:
+        """See ``LazyProblem``."""
+        return self.index.peak_bytes
 
     def groups(self) -> Groups:
         """See ``GroupedProblem``."""
@@ -330,9 +346,9 @@ class LazyTreeProblem(TreeProblem):
         """See ``GroupedProblem``."""
         return self.index.row_features()
 
-    def make_room(self, w: Floats) -> Floats:
+    def reserve(self, w: Floats) -> Floats:
         """Make room for the features for which there was none; return the weights with theirs."""
-        return self.index.make_room(w)
+        return self.index.reserve(w)
 
     def rescale(self, w: Floats, factors: Floats) -> None:
         """See ``GroupedProblem``."""

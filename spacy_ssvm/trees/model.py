@@ -15,35 +15,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, Weights
-from spacy_ssvm.features.arcs import (
+from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Weights
+from spacy_ssvm.chains.model import ARRAYS, Model, SavedModel, read_model
+from spacy_ssvm.features.attributes import ATTRIBUTES, AttributeReader, TokenTable, is_attribute
+from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
+from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
+from spacy_ssvm.storage import checked_texts, require
+from spacy_ssvm.trees.inference import arc_margins, fill_arc_table, parse_sentences
+from spacy_ssvm.trees.labels import LABEL_ROLES, as_chain_templates, compile_columns
+from spacy_ssvm.trees.layout import ArcFeatures, Pruner
+from spacy_ssvm.trees.nodes import Nodes, as_nodes, join_pieces, translate_heads
+from spacy_ssvm.trees.probabilities import arc_probabilities
+from spacy_ssvm.trees.templates import (
     ARC_ROLES,
     ArcTemplate,
     compile_arc_templates,
     parse_arc_templates,
 )
-from spacy_ssvm.features.attributes import (
-    ATTRIBUTES,
-    AttributeReader,
-    TokenTable,
-    is_attribute,
-)
-from spacy_ssvm.features.labels import LABEL_ROLES, as_chain_templates, compile_columns
-from spacy_ssvm.features.resources import NO_RESOURCES, Resources
-from spacy_ssvm.model import (
-    ARRAYS,
-    Model,
-    SavedModel,
-    Trace,
-    check_resources,
-    checked_texts,
-    read_model,
-    read_trace,
-    require,
-)
-from spacy_ssvm.trees.examples import ArcFeatures, Pruner
-from spacy_ssvm.trees.parsing import arc_margins, fill_arc_table, lay_out_nodes, parse_sentences
-from spacy_ssvm.trees.probabilities import arc_probabilities
 
 #: The pruner has few templates: this many hashed rows do.
 PRUNER_BITS = 20
@@ -51,15 +39,6 @@ PRUNER_BITS = 20
 _KIND = "parser model"  # of models that are copied by themselves
 _ARC_ARRAYS: dict[str, type] = {"arc_weights": np.float32, "pruner_weights": np.float32}
 _LABELS = "labels."  # before the names of the arrays of the model of labels
-
-
-class Nodes(NamedTuple):
-    """The sentences of a batch of Docs, laid out as in ``trees/examples.py``."""
-
-    tokens: TokenTable
-    attributes: Keys  #: uint64 [nodes, columns]
-    starts: Ints  #: int64 [sentences + 1]: the root of each sentence
-    words: Ints  #: int64 [words]: the node of each word
 
 
 class LabelModel(Model):
@@ -82,7 +61,7 @@ class ParserModel:
 
     templates: of arcs, and of pairs of arcs; the latter make it a second-order model.
     pruner_templates: of arcs.
-    label_templates: with the roles of ``features/labels.py``.
+    label_templates: with the roles of ``trees/labels.py``.
     projective: whether all trees are.
     hash_bits: weights of arcs are kept in 2**hash_bits rows.
     pruning: how much worse than the best tree of the pruner one with an arc may be, in
@@ -158,16 +137,16 @@ class ParserModel:
         """Append labels of arcs with zero weights; all other weights stay."""
         self.label_model.add_labels(labels, legality)
 
-    def set_weights(self, arcs: Weights, pruner: Weights, trace: Trace | None) -> None:
+    def set_weights(self, arcs: Weights, pruner: Weights, summary: TrainingSummary | None) -> None:
         """Set the weights of arcs: float32 [2**hash_bits + 1], and of the pruner's."""
         self.weights = arcs
         self.pruner_weights = pruner
-        self.trace = trace
+        self.summary = summary
 
     @property
     def beta(self) -> float | None:
         """By which exp(beta score) is a probability of trees; None where there is none."""
-        return None if self.trace is None else self.trace.beta
+        return None if self.summary is None else self.summary.beta
 
     def pruner(self, weights: AnyWeights) -> Pruner:
         """The pruner with these weights."""
@@ -188,7 +167,7 @@ class ParserModel:
 
     def nodes(self, docs: Sequence[Any], starts: Flags | None = None) -> Nodes:
         """The words of Docs as nodes. starts: see ``AttributeReader.read``."""
-        return _as_nodes(self.reader.read(docs, starts))
+        return as_nodes(self.reader.read(docs, starts))
 
     def pieces(self, nodes: Nodes) -> Nodes:
         """The same words as nodes, each sentence cut into pieces of at most max_length words."""
@@ -199,7 +178,7 @@ class ParserModel:
         first_pieces = np.concatenate([[0], np.cumsum(counts)])
         within = np.arange(first_pieces[-1]) - np.repeat(first_pieces[:-1], counts)
         cut = np.repeat(starts[:-1], counts) + within * self.max_length
-        return _as_nodes(
+        return as_nodes(
             nodes.tokens._replace(
                 sentence_starts=np.append(cut, starts[-1]),
                 doc_sentences=first_pieces[nodes.tokens.doc_sentences],
@@ -222,7 +201,7 @@ class ParserModel:
         pieces = self.pieces(nodes)
         given = np.full(len(pieces.attributes), -1, dtype=np.int64)
         if given_heads is not None:
-            given[pieces.words] = _moved(given_heads, nodes, pieces)
+            given[pieces.words] = translate_heads(given_heads, nodes, pieces)
         heads = np.empty(len(pieces.attributes), dtype=np.int64)
         parse_sentences(
             self.features,
@@ -234,7 +213,7 @@ class ParserModel:
             heads,
         )
         if pieces is not nodes:
-            heads = _join(heads, pieces, nodes)
+            heads = join_pieces(heads, pieces, nodes)
         arcs, arc_nodes, _ = self.arc_table(nodes, heads)
         preset = None if given_labels is None else given_labels[arc_nodes]
         labels = np.full(len(heads), -1, dtype=np.int64)
@@ -349,7 +328,7 @@ class ParserModel:
             "pruner_templates": list(map(str, self.pruner_templates)),
             "label_templates": list(map(str, self.label_templates)),
             "hash_bits": self.hash_bits,
-            "trace": None if self.trace is None else self.trace._asdict(),
+            "summary": None if self.summary is None else self.summary._asdict(),
             "labels": self.label_model.header(),
         }
 
@@ -376,7 +355,7 @@ class ParserModel:
             hash_bits,
             arrays["arc_weights"],
             arrays["pruner_weights"],
-            read_trace(header["trace"]),
+            read_summary(header["summary"]),
             read_model(header["labels"], of_labels, as_chain_templates(label_templates)),
         )
         if saved.labels:
@@ -393,7 +372,7 @@ class ParserModel:
         self.define(saved.templates, saved.labels, saved.label_model.resources)
         self.label_model.become(saved.label_model)
         # Weights are met at random: copied, they lie in large pages of memory.
-        self.set_weights(saved.arc_weights.copy(), saved.pruner_weights.copy(), saved.trace)
+        self.set_weights(saved.arc_weights.copy(), saved.pruner_weights.copy(), saved.summary)
 
 
 class SavedParserModel(NamedTuple):
@@ -405,7 +384,7 @@ class SavedParserModel(NamedTuple):
     hash_bits: int
     arc_weights: Weights
     pruner_weights: Weights
-    trace: Trace | None
+    summary: TrainingSummary | None
     label_model: SavedModel
 
     @property
@@ -427,49 +406,6 @@ def _check_weights(weights: Weights, bits: int, what: str) -> None:
     require(weights.shape == (2**bits + 1,), f"the weights of {what} are not 2**{bits} and one")
     require(bool(np.all(np.isfinite(weights))), f"weights of {what} are not finite")
     require(weights[-1] == 0, f"the weight of {what} without a feature is not 0")
-
-
-def _as_nodes(tokens: TokenTable) -> Nodes:
-    """The words of a table as nodes."""
-    sentences = len(tokens.sentence_starts) - 1
-    starts = tokens.sentence_starts + 2 * np.arange(sentences + 1)
-    attributes = np.empty((int(starts[-1]), tokens.attributes.shape[1]), dtype=np.uint64)
-    lay_out_nodes(tokens.attributes, tokens.sentence_starts, attributes)
-    sizes = np.diff(tokens.sentence_starts)
-    words = np.arange(len(tokens.positions)) + 1 + 2 * np.repeat(np.arange(sentences), sizes)
-    return Nodes(tokens, attributes, starts, words)
-
-
-def _roots(nodes: Nodes) -> Ints:
-    """The root of the sentence of each word: int64 [words], nodes."""
-    return np.repeat(nodes.starts[:-1], np.diff(nodes.tokens.sentence_starts))
-
-
-def _moved(heads: Ints, nodes: Nodes, others: Nodes) -> Ints:
-    """Heads of nodes of sentences as those of other sentences with the same words.
-
-    heads: int64 [nodes], -1 for none. Returns int64 [words]; heads in another sentence are
-    none.
-    """
-    of_words = heads[nodes.words]
-    is_word = of_words > 0
-    head_nodes = np.where(is_word, _roots(nodes) + of_words, nodes.words)
-    moved = others.words[np.searchsorted(nodes.words, head_nodes)] - _roots(others)
-    sizes = np.repeat(np.diff(others.starts), np.diff(others.tokens.sentence_starts))
-    inside = (moved > 0) & (moved < sizes - 1)
-    return np.where(is_word, np.where(inside, moved, -1), of_words)
-
-
-def _join(heads: Ints, pieces: Nodes, nodes: Nodes) -> Ints:
-    """The heads of sentences by those of their pieces: int64 [nodes]."""
-    joined = np.full(len(nodes.attributes), -1, dtype=np.int64)
-    joined[nodes.words] = _moved(heads, pieces, nodes)
-    roots = nodes.words[joined[nodes.words] == 0]
-    sentences = np.searchsorted(nodes.starts, roots, side="right") - 1
-    _, first = np.unique(sentences, return_index=True)
-    of_first = np.repeat(roots[first], np.diff(np.append(first, len(roots))))
-    joined[roots] = np.where(roots == of_first, 0, of_first - nodes.starts[sentences])
-    return joined
 
 
 def _from_bytes(settings: dict[str, Any], data: bytes) -> ParserModel:

@@ -5,10 +5,11 @@ import numpy as np
 from spacy_ssvm._jit import Flags, Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
 from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals, projective_marginals
-from spacy_ssvm.features.arcs import Sides, make_sides
-from spacy_ssvm.structure import NOTHING_TO_LEARN, Structure
-from spacy_ssvm.trees.examples import TreeExamples, TreeExamplesType
-from spacy_ssvm.trees.scores import decode, difference, score_arcs, weighted_features
+from spacy_ssvm.structure import UNANNOTATED, Structure
+from spacy_ssvm.trees.keys import EndpointHashes, hash_endpoints
+from spacy_ssvm.trees.layout import TreeExamples, TreeExamplesType
+from spacy_ssvm.trees.pruner import score_arcs
+from spacy_ssvm.trees.scores import decode, difference, weighted_features
 
 _PRUNED = -1e6  # the score of an arc that the pruner has left out
 
@@ -58,18 +59,18 @@ def complete_one(examples: TreeExamples, i: int, complete: bool, scores: Floats)
 @kernel
 def _score(
     examples: TreeExamples, i: int, w: Floats, complete: bool, outcome: Floats
-) -> tuple[Sides, Floats]:
-    """The sides of example i and the scores of its arcs, gold ones among them.
+) -> tuple[EndpointHashes, Floats]:
+    """The endpoints of example i and the scores of its arcs, gold ones among them.
 
     Completes partial gold, see ``structure.py``.
     """
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
     heads = examples.heads[start : end - 1]
-    sides, scores = score_arcs(
+    endpoints, scores = score_arcs(
         examples.features, examples.pruner, w, examples.attributes, start, end, heads
     )
     outcome[1] = complete_one(examples, i, complete, scores)
-    return sides, scores
+    return endpoints, scores
 
 
 @kernel
@@ -83,7 +84,7 @@ def add_head_costs(heads: Ints, gamma: float, scores: Floats) -> None:
 
 
 @kernel
-def find_violator(
+def loss_augmented_decode(
     examples: TreeExamples,
     i: int,
     w: Floats,
@@ -93,28 +94,28 @@ def find_violator(
     values: Weights,
     outcome: Floats,
 ) -> int:
-    """See ``Structure.find_violator``."""
+    """See ``Structure.loss_augmented_decode``."""
     heads = gold_heads(examples, i)
     N = len(heads)
     if N == 0:
-        return NOTHING_TO_LEARN
+        return UNANNOTATED
     features = examples.features
-    sides, scores = _score(examples, i, w, complete, outcome)
+    endpoints, scores = _score(examples, i, w, complete, outcome)
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
-    pair_sides = make_sides(features.pairs, examples.attributes, start, end)
+    pair_endpoints = hash_endpoints(features.pairs, examples.attributes, start, end)
     add_head_costs(heads, gamma, scores)
     y = np.empty(N, dtype=np.int64)
-    decode(features, pair_sides, w, scores, y)
+    decode(features, pair_endpoints, w, scores, y)
     outcome[0] = 0.0
     for m in range(1, N):
         if heads[m] >= 0 and y[m] != heads[m]:
             outcome[0] += 1.0
     gold = examples.completions[start : end - 1]
-    return difference(features, sides, pair_sides, gold, y, indices, values)
+    return difference(features, endpoints, pair_endpoints, gold, y, indices, values)
 
 
 @kernel
-def expect(
+def expected_gradient(
     examples: TreeExamples,
     i: int,
     w: Floats,
@@ -125,7 +126,7 @@ def expect(
     values: Floats,
     outcome: Floats,
 ) -> int:
-    """See ``Structure.expect``: inside-outside or the matrix-tree theorem.
+    """See ``Structure.expected_gradient``: inside-outside or the matrix-tree theorem.
 
     Raises ValueError where trees are scored by siblings.
     """
@@ -135,8 +136,8 @@ def expect(
     heads = gold_heads(examples, i)
     N = len(heads)
     if N == 0:
-        return NOTHING_TO_LEARN
-    sides, scores = _score(examples, i, w, complete, outcome)
+        return UNANNOTATED
+    endpoints, scores = _score(examples, i, w, complete, outcome)
     start = examples.node_starts[i]
     gold = examples.completions[start : start + N]
     right = 0.0
@@ -151,7 +152,7 @@ def expect(
     outcome[0] = total / beta - right
     for m in range(1, N):
         probabilities[gold[m], m] -= 1.0
-    return weighted_features(features, sides, probabilities, indices, values)
+    return weighted_features(features, endpoints, probabilities, indices, values)
 
 
 @kernel
@@ -166,4 +167,4 @@ def complete_gold(examples: TreeExamples, w: Floats, changed: Flags) -> None:
 
 
 #: Trees, as solvers see them.
-TREES = Structure(TreeExamplesType, find_violator, complete_gold, expect, None)
+TREES = Structure(TreeExamplesType, loss_augmented_decode, complete_gold, expected_gradient, None)

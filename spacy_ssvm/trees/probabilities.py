@@ -4,9 +4,9 @@ import numpy as np
 
 from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, kernel
 from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals, projective_marginals
-from spacy_ssvm.trees.examples import ArcFeatures, Pruner
-from spacy_ssvm.trees.parsing import allow_only
-from spacy_ssvm.trees.scores import score_arcs
+from spacy_ssvm.trees.inference import allow_only
+from spacy_ssvm.trees.layout import ArcFeatures, Pruner
+from spacy_ssvm.trees.pruner import score_arcs
 
 
 @kernel

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys, kernel
-from spacy_ssvm.growing import GrowingArray, taken
-from spacy_ssvm.trees.examples import ArcFeatures, Pruner, TreeExamples
+from spacy_ssvm._jit import Ints, Keys
+from spacy_ssvm.trees.layout import ArcFeatures, Pruner, TreeExamples
+from spacy_ssvm.trees.nodes import find_flaw
 from spacy_ssvm.trees.oracle import TREES
-from spacy_ssvm.trees.scores import most_rows
+from spacy_ssvm.trees.scores import max_rows
+from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
 
 
 class TreeProblem:
@@ -33,17 +34,17 @@ class TreeProblem:
         return self._node_starts.size - 1
 
     @property
-    def most_entries(self) -> int:
+    def max_entries(self) -> int:
         """How many entries Phi_i(y) has at most, for any example."""
         nodes = int(np.diff(self._node_starts.array).max(initial=0))
         features = self.features
-        return 2 * nodes * int(most_rows(features.arcs, nodes) + most_rows(features.pairs, 0))
+        return 2 * nodes * int(max_rows(features.arcs, nodes) + max_rows(features.pairs, 0))
 
     @property
-    def most_expected_entries(self) -> int:
+    def max_expected_entries(self) -> int:
         """How many entries E[phi(x_i, Y)] has at most, for any example."""
         nodes = int(np.diff(self._node_starts.array).max(initial=0))
-        rows = int(most_rows(self.features.arcs, nodes))
+        rows = int(max_rows(self.features.arcs, nodes))
         return min(nodes * nodes * rows, self.features.size)
 
     def number_of_weights(self, rows: int) -> int:
@@ -81,7 +82,7 @@ class TreeProblem:
 
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
-        nodes, self._node_starts = taken(self._node_starts, numbers)
+        nodes, self._node_starts = gather_ranges(self._node_starts, numbers)
         self._attributes = GrowingArray(np.uint64, self._attributes.array[nodes])
         self._heads = GrowingArray(np.int64, self._heads.array[nodes])
         self._completions = GrowingArray(np.int64, self._completions.array[nodes])
@@ -96,41 +97,3 @@ class TreeProblem:
             self.features,
             self.pruner,
         )
-
-
-def find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, str, list[int]] | None:
-    """The first sentence whose gold heads are no part of a tree, what is wrong, and its words.
-
-    node_starts, heads: as in ``TreeProblem.append``.
-    """
-    s, member = _find_flaw(node_starts, heads)
-    if s < 0:
-        return None
-    of_sentence = heads[node_starts[s] : node_starts[s + 1]]
-    if member == 0:
-        return s, "several roots", np.flatnonzero(of_sentence == 0).tolist()
-    circle = [member]
-    while of_sentence[circle[-1]] != member:
-        circle.append(int(of_sentence[circle[-1]]))
-    return s, "a circle", sorted(circle)
-
-
-@kernel
-def _find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, int]:
-    """A sentence with a circle and a word of it, or with several roots and 0; (-1, 0) for none."""
-    for s in range(len(node_starts) - 1):
-        of_sentence = heads[node_starts[s] : node_starts[s + 1] - 1]
-        N = len(of_sentence)
-        visit = np.zeros(N, dtype=np.int64)
-        roots = 0
-        for start in range(1, N):
-            roots += of_sentence[start] == 0
-            m = start
-            while m > 0 and visit[m] == 0:
-                visit[m] = start
-                m = of_sentence[m]
-            if m > 0 and visit[m] == start:
-                return s, m
-        if roots > 1:
-            return s, 0
-    return -1, 0

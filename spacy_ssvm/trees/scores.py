@@ -3,24 +3,23 @@
 import numpy as np
 
 from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, Rows, Weights, kernel
-from spacy_ssvm.decoders.siblings import number_pairs, sibling_max_marginals, siblings
+from spacy_ssvm.decoders.siblings import eisner_siblings, number_pairs, sibling_max_marginals
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
 from spacy_ssvm.decoders.tree_marginals import max_marginals
-from spacy_ssvm.features.arcs import (
-    CompiledArcTemplates,
-    Sides,
+from spacy_ssvm.trees.keys import (
+    EndpointHashes,
     distance_class,
     fill_arc_rows,
     fill_pair_rows,
-    make_sides,
     sum_rows,
 )
-from spacy_ssvm.sparse import add_entry, drop_zeros, scratch_table
-from spacy_ssvm.trees.examples import ArcFeatures, Pruner
+from spacy_ssvm.trees.layout import ArcFeatures
+from spacy_ssvm.trees.templates import CompiledArcTemplates
+from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
 
 
 @kernel
-def most_rows(templates: CompiledArcTemplates, nodes: int) -> int:
+def max_rows(templates: CompiledArcTemplates, nodes: int) -> int:
     """How many rows an arc has at most."""
     return len(templates.head.seeds) + len(templates.between) * nodes
 
@@ -49,7 +48,7 @@ def _sum_plain(
 @kernel
 def arc_scores(
     templates: CompiledArcTemplates,
-    sides: Sides,
+    endpoints: EndpointHashes,
     size: int,
     weights: AnyWeights,
     allowed: Flags,
@@ -66,12 +65,12 @@ def arc_scores(
     zero = np.uint64(0)
     mask = np.uint64(size - 1)
     for h in range(N):
-        head = sides.head[h]
+        head = endpoints.head[h]
         for m in range(N):
             if not allowed[h, m]:
                 scores[h, m] = -np.inf
                 continue
-            dependent = sides.dependent[m]
+            dependent = endpoints.dependent[m]
             codes = templates.codes[distance_class(h, m)]
             total = _sum_plain(weights, head, dependent, codes, size, plain)
             low, high = min(h, m), max(h, m)
@@ -81,84 +80,30 @@ def arc_scores(
                     continue
                 side = head[t] ^ dependent[t]
                 for node in range(low + 1, high):
-                    value = sides.values[b, node]
-                    if sides.previous[b, node] <= low and value != zero:
+                    value = endpoints.values[b, node]
+                    if endpoints.previous[b, node] <= low and value != zero:
                         total += weights[np.int64(((side ^ value) & mask) ^ codes[t])]
             scores[h, m] = total
 
 
 @kernel
-def all_arcs(allowed: Flags) -> None:
-    """Allow every arc."""
-    N = len(allowed)
-    for h in range(N):
-        for m in range(N):
-            allowed[h, m] = m > 0 and h != m
-
-
-@kernel
-def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, allowed: Flags) -> None:
-    """Allow the arcs whose best projective tree is not much worse than the best of all.
-
-    The best tree itself always remains. Its score and that of the others are those of the
-    pruner.
-    """
-    N = len(allowed)
-    all_arcs(allowed)
-    if pruner.threshold == np.inf:
-        return
-    scores = np.empty((N, N))
-    best = np.empty((N, N))
-    sides = make_sides(pruner.arcs, attributes, start, end)
-    arc_scores(pruner.arcs, sides, pruner.size, pruner.weights, allowed, scores)
-    total = max_marginals(scores, best)
-    # By rounding, the best tree's own arcs may seem a little worse than it.
-    least = total - pruner.threshold - 1e-9 * (1.0 + abs(total))
-    for h in range(N):
-        for m in range(N):
-            allowed[h, m] = best[h, m] >= least
-
-
-@kernel
-def score_arcs(
-    features: ArcFeatures,
-    pruner: Pruner,
-    weights: AnyWeights,
-    attributes: Keys,
-    start: int,
-    end: int,
-    given: Ints,
-) -> tuple[Sides, Floats]:
-    """The sides of the sentence whose nodes are rows start to end, and the scores of its arcs.
-
-    given: int64 [n + 1], heads whose arcs are scored whatever the pruner says; -1 for none.
-    """
-    N = len(given)
-    allowed = np.empty((N, N), dtype=np.bool_)
-    likely_arcs(pruner, attributes, start, end, allowed)
-    for m in range(1, N):
-        if given[m] >= 0:
-            allowed[given[m], m] = True
-    sides = make_sides(features.arcs, attributes, start, end)
-    scores = np.empty((N, N))
-    arc_scores(features.arcs, sides, features.size, weights, allowed, scores)
-    return sides, scores
-
-
-@kernel
 def pair_scores(
-    features: ArcFeatures, sides: Sides, weights: AnyWeights, scores: Floats, starts: Ints
+    features: ArcFeatures,
+    endpoints: EndpointHashes,
+    weights: AnyWeights,
+    scores: Floats,
+    starts: Ints,
 ) -> Floats:
     """Number the pairs of arcs (``decoders.siblings``) and return their scores."""
     N = len(scores)
     pairs = np.empty(number_pairs(scores, starts))
-    rows = np.empty(most_rows(features.pairs, 0), dtype=np.int32)
+    rows = np.empty(max_rows(features.pairs, 0), dtype=np.int32)
     for h in range(N):
         for m in range(1, N):
             if h == m or not scores[h, m] > -np.inf:
                 continue
             slot = starts[h, m]
-            count = fill_pair_rows(features.pairs, sides, features.size, h, m, N, rows)
+            count = fill_pair_rows(features.pairs, endpoints, features.size, h, m, N, rows)
             pairs[slot] = sum_rows(weights, rows, count)
             if h == 0:
                 continue
@@ -167,7 +112,7 @@ def pair_scores(
             while s != m:
                 if scores[h, s] > -np.inf:
                     slot += 1
-                    count = fill_pair_rows(features.pairs, sides, features.size, h, m, s, rows)
+                    count = fill_pair_rows(features.pairs, endpoints, features.size, h, m, s, rows)
                     pairs[slot] = sum_rows(weights, rows, count)
                 s += step
     return pairs
@@ -175,7 +120,11 @@ def pair_scores(
 
 @kernel
 def decode(
-    features: ArcFeatures, pair_sides: Sides, weights: AnyWeights, scores: Floats, heads: Ints
+    features: ArcFeatures,
+    pair_endpoints: EndpointHashes,
+    weights: AnyWeights,
+    scores: Floats,
+    heads: Ints,
 ) -> float:
     """Fill heads with the best tree by the scores of arcs, and of pairs where there are any."""
     if not features.projective:
@@ -183,19 +132,23 @@ def decode(
     if len(features.pairs.head.seeds) == 0:
         return eisner(scores, heads)
     starts = np.empty(scores.shape, dtype=np.int64)
-    pairs = pair_scores(features, pair_sides, weights, scores, starts)
-    return siblings(scores, starts, pairs, heads)
+    pairs = pair_scores(features, pair_endpoints, weights, scores, starts)
+    return eisner_siblings(scores, starts, pairs, heads)
 
 
 @kernel
 def best_with_each_arc(
-    features: ArcFeatures, pair_sides: Sides, weights: AnyWeights, scores: Floats, best: Floats
+    features: ArcFeatures,
+    pair_endpoints: EndpointHashes,
+    weights: AnyWeights,
+    scores: Floats,
+    best: Floats,
 ) -> float:
     """Write the score of the best projective tree with each arc; return the best of all."""
     if len(features.pairs.head.seeds) == 0:
         return max_marginals(scores, best)
     starts = np.empty(scores.shape, dtype=np.int64)
-    pairs = pair_scores(features, pair_sides, weights, scores, starts)
+    pairs = pair_scores(features, pair_endpoints, weights, scores, starts)
     return sibling_max_marginals(scores, starts, pairs, best)
 
 
@@ -238,8 +191,8 @@ def _add_rows(
 @kernel
 def difference(
     features: ArcFeatures,
-    sides: Sides,
-    pair_sides: Sides,
+    endpoints: EndpointHashes,
+    pair_endpoints: EndpointHashes,
     gold: Ints,
     heads: Ints,
     indices: Rows,
@@ -248,7 +201,7 @@ def difference(
     """Write Phi(heads) = phi(gold) - phi(heads), each index once; return its size."""
     N = len(heads)
     second = len(features.pairs.head.seeds) > 0
-    rows = np.empty(max(most_rows(features.arcs, N), most_rows(features.pairs, 0)), dtype=np.int32)
+    rows = np.empty(max(max_rows(features.arcs, N), max_rows(features.pairs, 0)), dtype=np.int32)
     wrong = 0
     gold_inner = np.zeros(N, dtype=np.int64)
     inner = np.zeros(N, dtype=np.int64)
@@ -257,17 +210,17 @@ def difference(
         inner_siblings(heads, inner)
     for m in range(1, N):
         wrong += gold[m] != heads[m] or gold_inner[m] != inner[m]
-    rows_of_word = most_rows(features.arcs, N) + most_rows(features.pairs, 0)
+    rows_of_word = max_rows(features.arcs, N) + max_rows(features.pairs, 0)
     places = scratch_table(2 * wrong * rows_of_word + 2)
     size = 0
     for m in range(1, N):
         for tree, siblings_of, sign in ((gold, gold_inner, 1.0), (heads, inner, -1.0)):
             if gold[m] != heads[m]:
-                count = fill_arc_rows(features.arcs, sides, features.size, tree[m], m, rows)
+                count = fill_arc_rows(features.arcs, endpoints, features.size, tree[m], m, rows)
                 size = _add_rows(indices, values, places, size, rows[:count], features.size, sign)
             if second and (gold[m] != heads[m] or gold_inner[m] != inner[m]):
                 count = fill_pair_rows(
-                    features.pairs, pair_sides, features.size, tree[m], m, siblings_of[m], rows
+                    features.pairs, pair_endpoints, features.size, tree[m], m, siblings_of[m], rows
                 )
                 size = _add_rows(indices, values, places, size, rows[:count], features.size, sign)
     return drop_zeros(indices, values, size)
@@ -275,25 +228,29 @@ def difference(
 
 @kernel
 def weighted_features(
-    features: ArcFeatures, sides: Sides, coefficients: Floats, indices: Rows, values: Floats
+    features: ArcFeatures,
+    endpoints: EndpointHashes,
+    coefficients: Floats,
+    indices: Rows,
+    values: Floats,
 ) -> int:
     """Write the sum of coefficient x features over arcs, each index once; return its size.
 
     coefficients: float64 [n + 1, n + 1], by head and dependent.
     """
     N = len(coefficients)
-    rows = np.empty(most_rows(features.arcs, N), dtype=np.int32)
+    rows = np.empty(max_rows(features.arcs, N), dtype=np.int32)
     count = 0
     for h in range(N):
         for m in range(1, N):
             if h != m and coefficients[h, m] != 0:
-                count += fill_arc_rows(features.arcs, sides, features.size, h, m, rows)
+                count += fill_arc_rows(features.arcs, endpoints, features.size, h, m, rows)
     places = scratch_table(min(count, features.size) + 1)
     size = 0
     for h in range(N):
         for m in range(1, N):
             if h != m and coefficients[h, m] != 0:
-                count = fill_arc_rows(features.arcs, sides, features.size, h, m, rows)
+                count = fill_arc_rows(features.arcs, endpoints, features.size, h, m, rows)
                 coefficient = coefficients[h, m]
                 size = _add_rows(
                     indices, values, places, size, rows[:count], features.size, coefficient

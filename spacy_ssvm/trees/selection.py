@@ -8,18 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from spacy_ssvm._jit import Ints
-from spacy_ssvm.features.arc_keys import compile_arc_keys
-from spacy_ssvm.features.arcs import find_finer_arcs, in_order
 from spacy_ssvm.selection import Selector
+from spacy_ssvm.trees.keys import compile_arc_keys
 from spacy_ssvm.trees.lazy import LazyTreeProblem
 from spacy_ssvm.trees.model import ParserModel
-from spacy_ssvm.trees.training import (
-    DOCS_AT_A_TIME,
-    gold_nodes,
-    learn_pruner,
-    start_pruner,
-    training_nodes,
-)
+from spacy_ssvm.trees.nodes import gold_nodes
+from spacy_ssvm.trees.pruner_training import learn_pruner, start_pruner
+from spacy_ssvm.trees.templates import find_arc_refinements, in_order
+from spacy_ssvm.trees.training import DOCS_AT_A_TIME, training_nodes
 
 
 def tree_selector(
@@ -36,7 +32,7 @@ def tree_selector(
         compile_arc_keys(templates, names),
         len(names),
         projective=model.projective,
-        finer=find_finer_arcs(templates),
+        refines=find_arc_refinements(templates),
     )
     pruner_problem, pruner = start_pruner(model, seed)
     for first in range(0, len(docs), DOCS_AT_A_TIME):

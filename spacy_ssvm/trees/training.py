@@ -10,19 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints
-from spacy_ssvm.features.arcs import compile_arc_templates
+from spacy_ssvm._jit import Flags, Ints
+from spacy_ssvm.chains.training import Training
 from spacy_ssvm.messages import shorten
 from spacy_ssvm.objective import Objective
-from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
-from spacy_ssvm.solvers.run import Run, Solver
-from spacy_ssvm.training import Training, trace_of, worth_keeping
-from spacy_ssvm.trees.examples import ArcFeatures
-from spacy_ssvm.trees.model import PRUNER_BITS, Nodes, ParserModel
-from spacy_ssvm.trees.problem import TreeProblem, find_flaw
+from spacy_ssvm.solvers.run import Solver
+from spacy_ssvm.solvers.summary import summarize_run
+from spacy_ssvm.trees.model import ParserModel
+from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
+from spacy_ssvm.trees.problem import TreeProblem
+from spacy_ssvm.trees.pruner_training import learn_pruner, start_pruner
+from spacy_ssvm.weights.growing import surviving
 
-_PRUNER_PASSES = 3
-_PRUNER_C = 0.01
 DOCS_AT_A_TIME = 1000
 
 
@@ -43,7 +42,7 @@ class TreeTraining:
         min_count: int = 1,
     ) -> None:
         self.model = model
-        trained = model.trace is not None
+        trained = model.summary is not None
         columns = len(model.reader.names)
         # The pruner's weights change in place while it learns: the problem of the arcs sees them.
         self._pruner_problem, self._pruner = start_pruner(
@@ -115,7 +114,7 @@ class TreeTraining:
 
         Returns None, or the new number of each example (int64 [examples before]).
         """
-        kept = worth_keeping(self.problem.number_of_examples, self._removed)
+        kept = surviving(self.problem.number_of_examples, self._removed)
         if kept is None:
             return None
         numbers_kept = np.flatnonzero(kept)
@@ -150,33 +149,13 @@ class TreeTraining:
             self.model.set_weights(
                 self.run.w.astype(np.float32),
                 self._pruner.w.astype(np.float32),
-                trace_of(self.run, self.epochs),
+                summarize_run(self.run, self.epochs),
             )
             self._changed = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy of a component does not train on: its weights are the prior if it does.
         return type(None), ()
-
-
-def start_pruner(
-    model: ParserModel, seed: int, prior: Floats | None = None
-) -> tuple[TreeProblem, Run]:
-    """A problem without sentences for the pruner of a model, and the learner of its weights."""
-    no_pairs = compile_arc_templates((), model.reader.names)
-    arcs = ArcFeatures(model.pruner_arcs, no_pairs, 2**PRUNER_BITS, True)
-    everything = model.pruner(np.zeros(1))._replace(threshold=np.inf)
-    problem = TreeProblem(arcs, everything, len(model.reader.names))
-    run = DualCoordinateDescent(C=_PRUNER_C, seed=seed).start(problem, prior)
-    run.grow(2**PRUNER_BITS)
-    return problem, run
-
-
-def learn_pruner(run: Run, added: range) -> None:
-    """Let the pruner pass over the sentences that its problem has just got."""
-    run.grow(2**PRUNER_BITS)
-    for _ in range(_PRUNER_PASSES):
-        run.epoch(np.arange(added.start, added.stop))
 
 
 def find_gold_flaw(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> str | None:
@@ -217,44 +196,16 @@ def _gold_starts(gold: Sequence[Ints]) -> Flags:
     return np.asarray(np.concatenate(gold)[:, 2] == 1)
 
 
-def gold_nodes(nodes: Nodes, gold: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """Gold heads and labels by node: int64 [nodes] each, -1 for none.
-
-    A head that is whitespace or lies in another sentence is none; so is the root, where a
-    sentence has several: it then holds what are several sentences to the gold.
-    """
-    tokens = nodes.tokens
-    both = np.concatenate(gold)
-    offsets = np.repeat(tokens.doc_starts[:-1], np.diff(tokens.doc_starts))
-    node_of_token = np.full(len(both), -1, dtype=np.int64)
-    node_of_token[tokens.positions] = nodes.words
-    positions = tokens.positions
-    targets = both[positions, 0]
-    known = targets >= 0
-    head_nodes = np.where(known, node_of_token[(offsets[positions] + targets) * known], -1)
-    sentences = np.searchsorted(nodes.starts, nodes.words, side="right") - 1
-    roots = nodes.starts[sentences]
-    same = known & (head_nodes > roots) & (head_nodes < nodes.starts[sentences + 1])
-    is_root = same & (head_nodes == nodes.words)
-    several = np.bincount(sentences[is_root], minlength=len(nodes.starts)) > 1
-    heads = np.full(len(nodes.attributes), -1, dtype=np.int64)
-    heads[nodes.words] = np.where(same, head_nodes - roots, -1)
-    heads[nodes.words[is_root]] = np.where(several[sentences[is_root]], -1, 0)
-    labels = np.full(len(nodes.attributes), -1, dtype=np.int64)
-    labels[nodes.words] = both[positions, 1]
-    return heads, labels
-
-
 def objective(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> Objective:
     """Primal, dual and gap of the arcs of a trained model, from weights and examples alone.
 
     docs, gold: what it was trained on, as in ``TreeTraining.add``.
     """
-    if model.trace is None:
+    if model.summary is None:
         raise ValueError("the model has not been trained: there is no objective to measure")
     nodes = training_nodes(model, docs, gold)
     heads, _ = gold_nodes(nodes, gold)
     pruner = model.pruner(model.pruner_weights.astype(np.float64))
     problem = TreeProblem(model.features, pruner, len(model.reader.names))
     problem.append(nodes.attributes, nodes.starts, heads)
-    return model.trace.objective(problem, model.weights.astype(np.float64))
+    return model.summary.objective(problem, model.weights.astype(np.float64))

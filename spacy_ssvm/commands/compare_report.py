@@ -6,15 +6,15 @@ Needs the extra ``compare``, and is imported only where a report is written.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from spacy_ssvm.components.compare import HEADER, NEAR, Row, runs_of, table
-from spacy_ssvm.components.figures import Kind, Points, draw, write_page
+from spacy_ssvm.commands.compare import HEADER, SCORE_TOLERANCE, Row, runs_of, table
+from spacy_ssvm.commands.figures import FigureSpec, Points, draw, write_page
 
 _SECONDS, _EPOCHS = "seconds of learning", "epochs"
 
 #: The figures, and where their points lie.
-FIGURES: tuple[tuple[Kind, str, Callable[[Row], float | None]], ...] = (
+FIGURES: tuple[tuple[FigureSpec, str, Callable[[Row], float | None]], ...] = (
     (
-        Kind(
+        FigureSpec(
             "Score by time",
             (_SECONDS, "dev score"),
             "The score on the development corpus after each epoch. Higher and farther left is "
@@ -24,7 +24,7 @@ FIGURES: tuple[tuple[Kind, str, Callable[[Row], float | None]], ...] = (
         lambda row: 100 * row.score,
     ),
     (
-        Kind(
+        FigureSpec(
             "Primal objective by time",
             (_SECONDS, "primal objective"),
             "What learning makes smaller, measured anew after each epoch. Compare only learners "
@@ -35,7 +35,7 @@ FIGURES: tuple[tuple[Kind, str, Callable[[Row], float | None]], ...] = (
         lambda row: row.primal,
     ),
     (
-        Kind(
+        FigureSpec(
             "Duality gap by epoch",
             (_EPOCHS, "relative duality gap"),
             "How far the weights can be from the optimum, relative to the objective.",
@@ -46,7 +46,7 @@ FIGURES: tuple[tuple[Kind, str, Callable[[Row], float | None]], ...] = (
         lambda row: row.gap,
     ),
     (
-        Kind(
+        FigureSpec(
             "Working sets by epoch",
             (_EPOCHS, "constraints stored"),
             "How many wrong structures are kept: what the learner takes in memory besides the "
@@ -68,10 +68,10 @@ def write_report(file: Path, rows: Sequence[Row], facts: dict[str, str]) -> None
     drawings = [
         draw(
             number,
-            kind,
+            spec,
             {name: [_points(across, up, run) for run in own] for name, own in runs.items()},
         )
-        for number, (kind, across, up) in enumerate(FIGURES, start=1)
+        for number, (spec, across, up) in enumerate(FIGURES, start=1)
     ]
     write_page(
         file,
@@ -79,7 +79,7 @@ def write_report(file: Path, rows: Sequence[Row], facts: dict[str, str]) -> None
         facts=facts,
         header=HEADER,
         table=table(rows),
-        near=100 * NEAR,
+        near=100 * SCORE_TOLERANCE,
         drawings=drawings,
         seeds=len({row.seed for row in rows}),
     )

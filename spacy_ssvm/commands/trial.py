@@ -10,8 +10,8 @@ from spacy.training.initialize import init_nlp
 from spacy.util import registry, resolve_dot_names
 from thinc.api import Config
 
+from spacy_ssvm.commands.jackknife import keep_components
 from spacy_ssvm.components.annotated_corpus import corpus_block
-from spacy_ssvm.components.jackknife import keep_components
 from spacy_ssvm.components.linear_pipe import LinearPipe, annotate
 
 _FACTORY_PREFIX = "ssvm_"

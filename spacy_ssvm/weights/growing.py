@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints
+from spacy_ssvm._jit import Flags, Ints
 
 
 class GrowingArray:
@@ -31,9 +31,19 @@ class GrowingArray:
         self.size = size
 
 
-def taken(starts: GrowingArray, numbers: Ints) -> tuple[Ints, GrowingArray]:
+def gather_ranges(starts: GrowingArray, numbers: Ints) -> tuple[Ints, GrowingArray]:
     """The places of what lies in these intervals, and where the intervals start then."""
     firsts, sizes = starts.array[numbers], np.diff(starts.array)[numbers]
     new_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     places = np.repeat(firsts - new_starts[:-1], sizes) + np.arange(new_starts[-1])
     return places, GrowingArray(np.int64, new_starts)
+
+
+def surviving(examples: int, removed: Sequence[range]) -> Flags | None:
+    """The examples that have not been removed (bool [examples]), once they are the smaller part."""
+    if 2 * sum(map(len, removed)) <= examples:
+        return None
+    kept = np.ones(examples, dtype=bool)
+    for numbers in removed:
+        kept[numbers.start : numbers.stop] = False
+    return kept

@@ -74,7 +74,7 @@ def warmup() -> None:
     from tqdm import tqdm
 
     from spacy_ssvm._kernel_cache import writable_root
-    from spacy_ssvm.components.warmup import USES, compile_for
+    from spacy_ssvm.commands.warmup import USES, compile_for
 
     logging.getLogger("spacy_ssvm").setLevel(logging.ERROR)  # it says itself what is compiled
     start = time.perf_counter()
@@ -123,7 +123,7 @@ def report(
     Example:
       python -m spacy ssvm report training/model-best corpus/test.spacy
     """
-    from spacy_ssvm.components.report import measure
+    from spacy_ssvm.commands.report import measure
 
     with _show_errors("Cannot report"):
         rows = measure(
@@ -232,8 +232,8 @@ def jackknife(
     """
     from tqdm import tqdm
 
+    from spacy_ssvm.commands.jackknife import Jackknife
     from spacy_ssvm.components.annotated_corpus import write_docs
-    from spacy_ssvm.components.jackknife import Jackknife
 
     tables = []
     with _show_errors("Cannot jackknife"):
@@ -306,10 +306,10 @@ def compare(
 
     from tqdm import tqdm
 
-    from spacy_ssvm.components.compare import HEADER, LEARNERS, Comparison, open_record, table
+    from spacy_ssvm.commands.compare import HEADER, LEARNERS, Comparison, open_record, table
 
     try:
-        from spacy_ssvm.components.compare_report import write_report
+        from spacy_ssvm.commands.compare_report import write_report
     except ImportError as error:
         reason = f'{error.name} is missing: pip install "spacy-ssvm[compare]"'
         msg.fail("Cannot compare", reason, exits=1)
@@ -381,10 +381,10 @@ def select(
     """
     from tqdm import tqdm
 
-    from spacy_ssvm.components import search as searching
+    from spacy_ssvm.commands import search as searching
 
     try:
-        from spacy_ssvm.components.search_report import write_report
+        from spacy_ssvm.commands.search_report import write_report
     except ImportError as error:
         reason = f'{error.name} is missing: pip install "spacy-ssvm[compare]"'
         msg.fail("Cannot select", reason, exits=1)

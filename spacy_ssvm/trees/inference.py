@@ -1,6 +1,6 @@
 """Kernels that parse sentences: nodes and weights to heads, heads to the table of arcs.
 
-Nodes are laid out as in ``trees/examples.py``: each sentence has its root, its words, and
+Nodes are laid out as in ``trees/layout.py``: each sentence has its root, its words, and
 one more node.
 """
 
@@ -8,23 +8,11 @@ import numpy as np
 
 from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, kernel
 from spacy_ssvm.decoders.tree import chu_liu_edmonds
-from spacy_ssvm.features.arcs import make_sides
-from spacy_ssvm.features.labels import Columns, fill_arc_columns, order_dependents
-from spacy_ssvm.trees.examples import ArcFeatures, Pruner
-from spacy_ssvm.trees.scores import best_with_each_arc, decode, score_arcs
-
-_ROOT = np.uint64(0x8EBC6AF09C88C6E3)  # the value of all attributes of the root
-_BEHIND = np.uint64(0x589965CC75374CC3)  # and of the node behind the words
-
-
-@kernel
-def lay_out_nodes(words: Keys, sentence_starts: Ints, nodes: Keys) -> None:
-    """Write the nodes (uint64 [words + 2 sentences, columns]) of sentences."""
-    for s in range(len(sentence_starts) - 1):
-        start, end = sentence_starts[s], sentence_starts[s + 1]
-        nodes[start + 2 * s] = _ROOT
-        nodes[start + 2 * s + 1 : end + 2 * s + 1] = words[start:end]
-        nodes[end + 2 * s + 1] = _BEHIND
+from spacy_ssvm.trees.keys import hash_endpoints
+from spacy_ssvm.trees.labels import Columns, fill_arc_columns, order_dependents
+from spacy_ssvm.trees.layout import ArcFeatures, Pruner
+from spacy_ssvm.trees.pruner import score_arcs
+from spacy_ssvm.trees.scores import best_with_each_arc, decode
 
 
 @kernel
@@ -59,12 +47,12 @@ def parse_sentence(
     _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, given)
     free = scores.copy()
     restricted = allow_only(given, scores)
-    sides = make_sides(features.pairs, nodes, 0, N + 1)
-    score = decode(features, sides, weights, scores, heads)
+    endpoints = hash_endpoints(features.pairs, nodes, 0, N + 1)
+    score = decode(features, endpoints, weights, scores, heads)
     if restricted and score == -np.inf:
         score = chu_liu_edmonds(scores, heads)
         if score == -np.inf:
-            score = decode(features, sides, weights, free, heads)
+            score = decode(features, endpoints, weights, free, heads)
     return score
 
 
@@ -97,7 +85,7 @@ def fill_arc_table(
     sequence_starts: Ints,
     sentence_sequences: Ints,
 ) -> int:
-    """Write the table of all arcs (``features/labels.py``); return how many sequences there are.
+    """Write the table of all arcs (``trees/labels.py``); return how many sequences there are.
 
     table: uint64 [arcs, columns]; arc_nodes: int64 [arcs], the dependents; sequence_starts:
     int64, with room for one more than the arcs; sentence_sequences: int64 [sentences + 1],
@@ -144,9 +132,9 @@ def arc_margins(
     given = np.full(N, -1, dtype=np.int64)
     _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, given)
     if features.projective:
-        sides = make_sides(features.pairs, nodes, 0, N + 1)
+        endpoints = hash_endpoints(features.pairs, nodes, 0, N + 1)
         best_with = np.empty((N, N))
-        best = best_with_each_arc(features, sides, weights, scores, best_with)
+        best = best_with_each_arc(features, endpoints, weights, scores, best_with)
         for m in range(1, N):
             best_with[heads[m], m] = -np.inf
             margins[m] = best - best_with[:, m].max()
@@ -171,7 +159,7 @@ def best_trees(
     N = heads.shape[1]
     given = np.full(N, -1, dtype=np.int64)
     _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, given)
-    sides = make_sides(features.pairs, nodes, 0, N + 1)
-    best = decode(features, sides, weights, scores, heads[0])
+    endpoints = hash_endpoints(features.pairs, nodes, 0, N + 1)
+    best = decode(features, endpoints, weights, scores, heads[0])
     scores[heads[0, m], m] = -np.inf
-    return best, decode(features, sides, weights, scores, heads[1])
+    return best, decode(features, endpoints, weights, scores, heads[1])

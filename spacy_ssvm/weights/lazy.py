@@ -4,8 +4,8 @@ A row is the weight of a feature for a label. The rows of a feature lie together
 moves to the end, twice as large, when it is full: a loose one, of a few labels as they came, or a
 dense one, of all labels in their order. A row belongs to a template. The weights of a template are
 stored divided by its scale, so that to shrink a template is one multiplication, and to remove it
-is to note that its rows, all those so far, are void: ``first_rows`` [MSAF11, section 4, "Space and
-Time Efficiency"]. Void rows and those that blocks have left are swept out when they are many. All
+is to note that its rows, all those so far, are stale: ``first_rows`` [MSAF11, section 4, "Space and
+Time Efficiency"]. Stale rows and those that blocks have left are swept out when they are many. All
 arrays grow, and are swept, where they are.
 """
 
@@ -26,10 +26,16 @@ from spacy_ssvm._jit import (
     kernel,
     named_tuple,
 )
-from spacy_ssvm.features.index import empty_slots, find_slot, grow_slots, scaled_key, settle
+from spacy_ssvm.weights.hash_table import (
+    empty_slots,
+    find_slot,
+    grow_slots,
+    rehash_in_place,
+    scaled_key,
+)
 
-_LEAST_SCALE = 1e-50  # below it, weights are multiplied out
-_LARGEST_LOOSE_BLOCK = 16  # rows
+_MIN_SCALE = 1e-50  # below it, weights are multiplied out
+_MAX_LOOSE_BLOCK = 16  # rows
 _GROWTH = 1.25  # of what there is, where there is no room
 _IN_USE = 0.75  # the share of rows in use below which the others are swept out
 _COUNT_BITS = np.uint64(16)  # of a slot's payload: first row, room, rows in use
@@ -42,8 +48,8 @@ class LazyTable(NamedTuple):
     slots: Keys  #: uint64 [capacity, 2]: keys with their block, see ``_pack``
     row_templates: Rows  #: int32 [room]
     row_labels: Rows  #: int32 [room]; -1 for rows out of use
-    first_rows: Ints  #: int64 [T]: rows of the template before this one are void
-    live: Ints  #: int64 [T]: how many rows are in use
+    first_rows: Ints  #: int64 [T]: rows of the template before this one are stale
+    active: Ints  #: int64 [T]: how many rows are in use
     counts: Ints  #: int64 [3]: keys in the slots, rows, times that rows in use have moved
     asked: Ints  #: int64 [2]: for how many more keys and rows there was no room
     scales: Floats  #: float64 [T]
@@ -77,7 +83,7 @@ def find_blocks(table: LazyTable, keys: Keys, starts: Ints, counts: Ints) -> Non
     for m in range(len(keys)):  # all first slots are asked for before any is looked at
         counts[m] = 0
         starts[m] = -1
-        if table.live[m] > 0 and keys[m] != np.uint64(0):
+        if table.active[m] > 0 and keys[m] != np.uint64(0):
             starts[m] = scaled_key(keys[m], capacity)
     for m in range(len(keys)):
         slot = starts[m]
@@ -104,7 +110,7 @@ def find_block(table: LazyTable, m: int, key: int) -> tuple[int, int]:
 
 
 @kernel
-def has_room(table: LazyTable, features: int) -> bool:
+def has_capacity(table: LazyTable, features: int) -> bool:
     """Whether so many features can get rows; if not, that is noted."""
     rows = features * table.labels
     is_wide = table.counts[1] + rows <= len(table.row_labels)
@@ -130,7 +136,9 @@ def _find_labels(table: LazyTable, start: int, count: int, labels: Ints, rows: I
 
 
 @kernel
-def admit(table: LazyTable, weights: Floats, m: int, key: int, labels: Ints, rows: Ints) -> None:
+def get_or_insert(
+    table: LazyTable, weights: Floats, m: int, key: int, labels: Ints, rows: Ints
+) -> None:
     """Write the rows of a key of template m for some labels, new ones where it has none.
 
     weights: float64 [room]. labels, rows: int64. The block of the key may move.
@@ -149,10 +157,10 @@ def admit(table: LazyTable, weights: Floats, m: int, key: int, labels: Ints, row
     missing = _find_labels(table, start, count, labels, rows)
     if missing == 0:
         return
-    table.live[m] += missing
+    table.active[m] += missing
     if count + missing > room:
         room = max(2 * room, count + missing)
-        is_dense = room >= table.labels or room > _LARGEST_LOOSE_BLOCK
+        is_dense = room >= table.labels or room > _MAX_LOOSE_BLOCK
         if is_dense:
             room = table.labels
         new = table.counts[1]
@@ -169,7 +177,7 @@ def admit(table: LazyTable, weights: Floats, m: int, key: int, labels: Ints, row
             weights[start + j] = 0.0
         start = new
         if is_dense:
-            table.live[m] += room - count - missing
+            table.active[m] += room - count - missing
             count = room
         _find_labels(table, start, count, labels, rows)
     for j in range(len(labels)):
@@ -202,7 +210,7 @@ def _write_features(table: LazyTable, features: Rows) -> None:
 def _place_rows(table: LazyTable, weights: Floats) -> Rows:
     """Where each row goes, as how many before it stay: int32 [rows + 1].
 
-    Void rows go, and so do those that weigh nothing, but in a dense block of many that do.
+    Stale rows go, and so do zero weights, but in a dense block with many others.
     """
     places = np.zeros(table.counts[1] + 1, dtype=np.int32)
     for slot in range(len(table.slots)):
@@ -212,7 +220,7 @@ def _place_rows(table: LazyTable, weights: Floats) -> Rows:
         size = 0
         for row in range(start, start + count):
             size += weights[row] != 0
-        is_dense = count == table.labels and size > min(count // 2, _LARGEST_LOOSE_BLOCK)
+        is_dense = count == table.labels and size > min(count // 2, _MAX_LOOSE_BLOCK)
         for row in range(start, start + count):
             places[row + 1] = is_dense or weights[row] != 0
     for row in range(len(places) - 1):
@@ -223,18 +231,18 @@ def _place_rows(table: LazyTable, weights: Floats) -> Rows:
 @kernel
 def _move_rows(table: LazyTable, weights: Floats, places: Rows) -> None:
     """Move rows to their places; keys without rows lose their slots."""
-    table.live[:] = 0
+    table.active[:] = 0
     table.counts[0] = 0
     for slot in range(len(table.slots)):
         start, _, count = _unpack(table.slots[slot, 1])
         size = places[start + count] - places[start]
         if size > 0:
             table.slots[slot, 1] = _pack(places[start], size, size)
-            table.live[table.row_templates[start]] += size
+            table.active[table.row_templates[start]] += size
             table.counts[0] += 1
         else:
             table.slots[slot, 0] = table.slots[slot, 1] = np.uint64(0)
-    settle(table.slots)
+    rehash_in_place(table.slots)
     for row in range(len(places) - 1):
         new = places[row]
         if new < places[row + 1]:
@@ -254,7 +262,7 @@ class LazyIndex:
             row_templates=np.zeros(0, dtype=np.int32),
             row_labels=np.zeros(0, dtype=np.int32),
             first_rows=np.zeros(T, dtype=np.int64),
-            live=np.zeros(T, dtype=np.int64),
+            active=np.zeros(T, dtype=np.int64),
             counts=np.zeros(3, dtype=np.int64),
             asked=np.zeros(2, dtype=np.int64),
             scales=np.ones(T),
@@ -265,7 +273,7 @@ class LazyIndex:
     @property
     def number_of_rows(self) -> int:
         """Those in use."""
-        return int(self.table.live.sum())
+        return int(self.table.active.sum())
 
     @property
     def bytes(self) -> int:
@@ -279,7 +287,7 @@ class LazyIndex:
         _write_features(self.table, features)
         return features
 
-    def make_room(self, w: Floats) -> Floats:
+    def reserve(self, w: Floats) -> Floats:
         """Make room for what was asked; return the weights with those of the new rows."""
         table = self.table
         keys, rows = (int(number) for number in table.counts[:2] + table.asked)
@@ -295,9 +303,9 @@ class LazyIndex:
         table = self.table
         dead = factors == 0
         table.first_rows[dead] = table.counts[1]
-        table.live[dead] = 0
+        table.active[dead] = 0
         table.scales[:] = np.where(dead, 1.0, table.scales * factors)
-        for m in np.flatnonzero(table.scales < _LEAST_SCALE):
+        for m in np.flatnonzero(table.scales < _MIN_SCALE):
             _multiply_out(table, int(m), w[self.first :])
 
     def sweep(self, w: Floats) -> Floats:

@@ -8,13 +8,14 @@ sequence. Sums over all sequences are exact.
 import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
-from spacy_ssvm.chains.scores import CompactWeights
+from spacy_ssvm.chains.inference import fill_emissions, restrict_to_given
+from spacy_ssvm.chains.model import Model
+from spacy_ssvm.chains.schemes import Scheme, SpanTable
 from spacy_ssvm.decoders.chain_marginals import log_partition, marginals
 from spacy_ssvm.features.attributes import TokenTable
 from spacy_ssvm.features.extraction import CompiledTemplates
-from spacy_ssvm.features.index import Table
-from spacy_ssvm.model import Model, fill_emissions, restrict_to_given
-from spacy_ssvm.schemes import Scheme, SpanTable
+from spacy_ssvm.weights.compact import CompactWeights
+from spacy_ssvm.weights.feature_index import Table
 
 
 def label_probabilities(

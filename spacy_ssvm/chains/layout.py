@@ -13,17 +13,7 @@ set K allows all (no annotation), further ones whatever is asked for.
 
 from typing import NamedTuple
 
-from spacy_ssvm._jit import (
-    Flags,
-    Flags2,
-    Floats,
-    Floats2,
-    Ints,
-    Ints1,
-    Rows,
-    Rows1,
-    named_tuple,
-)
+from spacy_ssvm._jit import Flags, Flags2, Floats, Floats2, Ints, Ints1, Rows, Rows1, named_tuple
 
 
 class Examples(NamedTuple):

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from spacy.util import registry
 from thinc.api import Config
 
-from spacy_ssvm.components.record import Record
-from spacy_ssvm.components.trial import Trial
+from spacy_ssvm.commands.record import Record
+from spacy_ssvm.commands.trial import Trial
 from spacy_ssvm.selection import Selected, Selection
 
 #: How each method selects.
@@ -32,7 +32,7 @@ ALL = "all"  #: no selection
 _WARM_UP_EPOCHS = 2  # some kernels are first used in the second epoch
 
 #: How much worse than the best a score may be that counts as being as good.
-NEAR = 0.002
+SCORE_TOLERANCE = 0.002
 
 #: The columns of the table at the end.
 HEADER = (
@@ -128,7 +128,7 @@ class Search(Trial):
             megabytes=selected.peak_bytes / 1e6 if selected is not None and steps else 0.0,
             learning=learning,
             speed=speed,
-            steps=[(step.examples, step.held) for step in steps],
+            steps=[(step.examples, step.allocated) for step in steps],
         )
 
     def _learn(self, templates: Sequence[Any], epochs: int) -> tuple[float, float, float]:
@@ -168,7 +168,7 @@ def choose(points: Sequence[Point]) -> Point:
     """The point with the fewest features whose score is near the best."""
     best = max(point.score for point in points)
     return min(
-        (point for point in points if point.score >= best - NEAR),
+        (point for point in points if point.score >= best - SCORE_TOLERANCE),
         key=lambda point: (point.features, -point.score),
     )
 

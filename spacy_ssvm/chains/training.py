@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints
+from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.chains.model import Model
 from spacy_ssvm.chains.problem import ChainProblem
-from spacy_ssvm.chains.scores import CompactWeights, fill_rows, row_sizes
 from spacy_ssvm.features.attributes import TokenTable
 from spacy_ssvm.features.extraction import extract_keys
-from spacy_ssvm.features.index import FeatureIndex, Table, empty_slots, find_rows, insert_all
-from spacy_ssvm.model import Model, Trace
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
-from spacy_ssvm.solvers.run import Run, Solver
+from spacy_ssvm.solvers.run import Solver
+from spacy_ssvm.solvers.summary import TrainingSummary, summarize_run
+from spacy_ssvm.weights.compact import CompactWeights, fill_rows, row_sizes
+from spacy_ssvm.weights.feature_index import FeatureIndex, Table, find_rows
+from spacy_ssvm.weights.growing import surviving
+from spacy_ssvm.weights.hash_table import empty_slots, insert_all
 
 _DOCS_AT_A_TIME = 1000  # bounds the memory that feature keys take while Docs are compiled
 
@@ -60,7 +63,7 @@ class Training:
     def _prior(self, hash_bits: int | None) -> Floats | None:
         """The model's weights as w_0, and its rows in the index; None where it has none."""
         model = self.model
-        if model.trace is None:
+        if model.summary is None:
             return None
         if model.table.width != self.index.table.width:
             raise ValueError(
@@ -105,7 +108,7 @@ class Training:
         shape = len(tokens.attributes), len(self.model.templates)
         keys = np.empty(shape, dtype=np.uint64)
         extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)
-        self.index.admit(keys)
+        self.index.insert(keys)
         starts = np.empty(shape[0] + 1, dtype=np.int64)
         rows = np.empty(keys.size, dtype=np.int32)
         size = find_rows(self.index.table, keys, starts, rows)
@@ -127,7 +130,7 @@ class Training:
 
         Returns None, or the new number of each example (int64 [examples before]).
         """
-        kept = worth_keeping(self.problem.number_of_examples, self._removed)
+        kept = surviving(self.problem.number_of_examples, self._removed)
         if kept is None:
             return None
         numbers_kept = np.flatnonzero(kept)
@@ -148,7 +151,7 @@ class Training:
             self.model.set_weights(*self._compact())
             self._changed = False
 
-    def _compact(self) -> tuple[Table, CompactWeights, Ints, Trace]:
+    def _compact(self) -> tuple[Table, CompactWeights, Ints, TrainingSummary]:
         """The weights in compact form, in float32, rows sorted by template."""
         K, rows = self.problem.K, self.index.number_of_rows
         w = self.run.w[: self.problem.number_of_weights(rows)]
@@ -178,27 +181,12 @@ class Training:
             Table(slots, width),
             CompactWeights(transitions + legality, row_starts, labels, weights),
             np.searchsorted(templates, np.arange(T + 1)).astype(np.int64),
-            trace_of(self.run, self.epochs),
+            summarize_run(self.run, self.epochs),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy of a component does not train on: its weights are the prior if it does.
         return type(None), ()
-
-
-def worth_keeping(examples: int, removed: Sequence[range]) -> Flags | None:
-    """The examples that have not been removed (bool [examples]), once they are the smaller part."""
-    if 2 * sum(map(len, removed)) <= examples:
-        return None
-    kept = np.ones(examples, dtype=bool)
-    for numbers in removed:
-        kept[numbers.start : numbers.stop] = False
-    return kept
-
-
-def trace_of(run: Run, epochs: int) -> Trace:
-    """What a run says of itself after so many epochs."""
-    return Trace(run.settings.C, run.dual, run.regularizer, epochs, *run.settings.loss)
 
 
 def objective(
@@ -213,17 +201,17 @@ def objective(
 
     docs, gold: what it was trained on, as in ``Training.add``.
     """
-    if model.trace is None:
+    if model.summary is None:
         raise ValueError("the model has not been trained: there is no objective to measure")
     fresh = Training(
         model,
-        DualCoordinateDescent(C=model.trace.C),
+        DualCoordinateDescent(C=model.summary.C),
         hash_bits=_hash_bits(model),
         costs=costs,
         legality=legality,
     )
     fresh.add(docs, gold)
-    return model.trace.objective(fresh.problem, fresh.run.w)
+    return model.summary.objective(fresh.problem, fresh.run.w)
 
 
 def _hash_bits(model: Model) -> int | None:

@@ -9,35 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import (
-    Flags,
-    Floats,
-    Ints,
-    Keys,
-    kernel,
-)
-from spacy_ssvm.chains.scores import CompactWeights, add_rows
-from spacy_ssvm.decoders.chain import max_marginals, viterbi
-from spacy_ssvm.features.attributes import (
-    ATTRIBUTES,
-    CLUSTER_ATTRIBUTES,
-    AttributeReader,
-    TokenTable,
-    is_attribute,
-    of_gazetteer,
-)
-from spacy_ssvm.features.clusters import Clusters
-from spacy_ssvm.features.extraction import (
-    CompiledTemplates,
-    compile_templates,
-    fill_keys,
-)
-from spacy_ssvm.features.gazetteers import Gazetteers
-from spacy_ssvm.features.index import Table, check_slots, empty_slots, find_token_rows
-from spacy_ssvm.features.resources import NO_RESOURCES, Resources
+from spacy_ssvm._jit import Flags, Floats, Ints
+from spacy_ssvm.chains.inference import fill_emissions, measure_margins, predict_sentences
+from spacy_ssvm.features.attributes import ATTRIBUTES, AttributeReader, TokenTable, is_attribute
+from spacy_ssvm.features.extraction import compile_templates, fill_keys
+from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources, read_resources
 from spacy_ssvm.features.templates import Template, parse_templates
-from spacy_ssvm.objective import SQUARED_HINGE, Loss, Objective, evaluate
-from spacy_ssvm.structure import AnyProblem
+from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
+from spacy_ssvm.storage import checked_texts, require
+from spacy_ssvm.weights.compact import CompactWeights
+from spacy_ssvm.weights.feature_index import Table, find_token_rows
+from spacy_ssvm.weights.hash_table import check_slots, empty_slots
 
 _KIND = "chain model"  # of models that are copied by themselves
 
@@ -55,35 +37,6 @@ ARRAYS: dict[str, type] = {
 }
 
 MAX_LABELS = 2**16 - 1  #: as many as ``ARRAYS["labels"]`` can number
-
-
-class Trace(NamedTuple):
-    """What a training run says of itself: enough to measure the duality gap again."""
-
-    C: float
-    dual: float | None  #: D(alpha) at the end; None for a learner without a dual
-    regularizer: float  #: 1/2 |w - w_0|^2
-    epochs: int
-    #: The loss, see ``objective.Loss``.
-    beta: float | None = SQUARED_HINGE.beta
-    gamma: float = SQUARED_HINGE.gamma
-    squared: bool = SQUARED_HINGE.squared
-
-    @property
-    def loss(self) -> Loss:
-        """What was minimized over the examples."""
-        return Loss(self.beta, self.gamma, self.squared)
-
-    def objective(self, problem: AnyProblem, w: Floats) -> Objective:
-        """Primal, dual and gap at the weights that the run has left, measured anew."""
-        return evaluate(
-            problem,
-            w,
-            C=self.C,
-            regularizer=self.regularizer,
-            dual=self.dual,
-            loss=self.loss,
-        )
 
 
 class TemplateShare(NamedTuple):
@@ -150,7 +103,11 @@ class Model:
         return AttributeReader(names, resources, whole_docs=self.whole_docs)
 
     def set_weights(
-        self, table: Table, weights: CompactWeights, template_rows: Ints, trace: Trace | None
+        self,
+        table: Table,
+        weights: CompactWeights,
+        template_rows: Ints,
+        summary: TrainingSummary | None,
     ) -> None:
         """Set the weights.
 
@@ -159,7 +116,7 @@ class Model:
         self.table = table
         self.weights = weights
         self.template_rows = template_rows
-        self.trace = trace
+        self.summary = summary
 
     def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
         """Append labels with zero weights; the other labels keep theirs.
@@ -175,7 +132,7 @@ class Model:
     @property
     def beta(self) -> float | None:
         """By which exp(beta score) is a probability; None for a loss that knows of none."""
-        return None if self.trace is None else self.trace.beta
+        return None if self.summary is None else self.summary.beta
 
     @property
     def number_of_rows(self) -> int:
@@ -333,7 +290,7 @@ class Model:
             "labels": list(self.labels),
             "templates": [str(template) for template in self.templates],
             "rows_per_template": self.table.width,
-            "trace": None if self.trace is None else self.trace._asdict(),
+            "summary": None if self.summary is None else self.summary._asdict(),
             "has_clusters": self.resources.clusters is not None,
             "gazetteers": None
             if self.resources.gazetteers is None
@@ -375,7 +332,7 @@ class Model:
     def become(self, saved: "SavedModel") -> None:
         """Become the model that was saved."""
         self.define(saved.templates, saved.labels, saved.resources)
-        self.set_weights(saved.table, saved.weights, saved.template_rows, saved.trace)
+        self.set_weights(saved.table, saved.weights, saved.template_rows, saved.summary)
 
 
 class SavedModel(NamedTuple):
@@ -387,7 +344,7 @@ class SavedModel(NamedTuple):
     table: Table
     weights: CompactWeights
     template_rows: Ints
-    trace: Trace | None
+    summary: TrainingSummary | None
 
 
 def read_model(
@@ -440,163 +397,13 @@ def read_model(
     return SavedModel(
         templates,
         labels,
-        _read_resources(header, arrays),
+        read_resources(header, arrays),
         Table(slots, width),
         CompactWeights(transitions, row_starts, columns, weights),
         template_rows,
-        read_trace(header["trace"]),
+        read_summary(header["summary"]),
     )
-
-
-def require(is_right: bool, what_is_wrong: str) -> None:
-    """Raise ValueError, saying what is wrong with a saved model."""
-    if not is_right:
-        raise ValueError(what_is_wrong)
-
-
-def checked_texts(texts: Any, what: str) -> tuple[str, ...]:
-    """A list of different texts. Raises ValueError for anything else."""
-    require(
-        isinstance(texts, list)
-        and all(isinstance(text, str) for text in texts)
-        and len(set(texts)) == len(texts),
-        f"the {what} are not a list of different texts",
-    )
-    return tuple(texts)
-
-
-def read_trace(fields: Any) -> Trace | None:
-    """What was saved of a training run. Raises ValueError, TypeError where that is no such."""
-    if fields is None:
-        return None
-    trace = Trace(**fields)
-    numbers = [trace.C, trace.regularizer, trace.epochs, trace.gamma]
-    numbers += [value for value in (trace.dual, trace.beta) if value is not None]
-    require(
-        all(type(value) in (int, float) and np.isfinite(value) for value in numbers)
-        and trace.C > 0
-        and (trace.beta is None or trace.beta > 0)
-        and min(trace.regularizer, trace.epochs, trace.gamma) >= 0
-        and isinstance(trace.squared, bool),
-        "what it says of its training makes no sense",
-    )
-    return trace
-
-
-def _read_resources(header: storage.Header, arrays: storage.Arrays) -> Resources:
-    clusters, gazetteers = None, None
-    if header["has_clusters"]:
-        clusters = Clusters(arrays["cluster_words"], arrays["cluster_bits"])
-    if settings := header["gazetteers"]:
-        types = checked_texts(settings["types"], "types of gazetteers")
-        gazetteers = Gazetteers(types, settings["attribute"], arrays["gazetteer_slots"])
-    return Resources(clusters, gazetteers)
-
-
-def check_resources(names: Iterable[str], resources: Resources) -> None:
-    """Raise ValueError where templates name attributes that need resources that are missing."""
-    for name in names:
-        if name in CLUSTER_ATTRIBUTES:
-            require(resources.clusters is not None, f"'{name}' needs word clusters")
-        elif of_gazetteer(name):
-            kind = name.partition(".")[2]
-            found = resources.gazetteers is not None and (
-                not kind or kind in resources.gazetteers.types
-            )
-            require(found, f"'{name}' needs a gazetteer")
 
 
 def _from_bytes(whole_docs: bool, data: bytes) -> Model:
     return Model((), whole_docs=whole_docs).from_bytes(data)
-
-
-def in_place(values: np.ndarray, tokens: TokenTable, *, fill: float) -> np.ndarray:
-    """Values of the words of a batch at their places among all tokens, else ``fill``."""
-    if len(values) == tokens.doc_starts[-1]:
-        return values
-    shape = (int(tokens.doc_starts[-1]), *values.shape[1:])
-    placed = np.full(shape, fill, dtype=values.dtype)
-    placed[tokens.positions] = values
-    return placed
-
-
-@kernel
-def fill_emissions(
-    templates: CompiledTemplates,
-    table: Table,
-    weights: CompactWeights,
-    attributes: Keys,
-    start: int,
-    end: int,
-    keys: Keys,
-    emissions: Floats,
-) -> None:
-    """Write the emission table of the sentence [start, end); keys [T] is scratch."""
-    emissions[:] = 0.0
-    rows = np.empty(len(keys), dtype=np.int64)
-    for t in range(start, end):
-        fill_keys(templates, attributes, start, end, t, keys)
-        size = find_token_rows(table, keys, rows)
-        add_rows(weights, rows, size, emissions[t - start])
-
-
-@kernel
-def restrict_to_given(given: Ints, allowed: Flags, start: int, end: int, emissions: Floats) -> None:
-    """Forbid the labels that the sets given (not -1) in [start, end) do not allow."""
-    for t in range(start, end):
-        if given[t] >= 0:
-            for k in range(emissions.shape[1]):
-                if not allowed[given[t], k]:
-                    emissions[t - start, k] = -np.inf
-
-
-@kernel
-def predict_sentences(
-    templates: CompiledTemplates,
-    table: Table,
-    weights: CompactWeights,
-    attributes: Keys,
-    sentence_starts: Ints,
-    given: Ints,
-    allowed: Flags,
-    y: Ints,
-) -> None:
-    """Fill y with the best labels of all sentences, of those in the sets given (not -1)."""
-    K = weights.transitions.shape[1]
-    keys = np.empty(len(templates.seeds), dtype=np.uint64)
-    for s in range(len(sentence_starts) - 1):
-        start, end = sentence_starts[s], sentence_starts[s + 1]
-        emissions = np.empty((end - start, K))
-        fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
-        restrict_to_given(given, allowed, start, end, emissions)
-        viterbi(emissions, weights.transitions, y[start:end])
-
-
-@kernel
-def measure_margins(
-    templates: CompiledTemplates,
-    table: Table,
-    weights: CompactWeights,
-    attributes: Keys,
-    sentence_starts: Ints,
-    given: Ints,
-    allowed: Flags,
-    sentences: Ints,
-    y: Ints,
-    margins: Floats,
-) -> None:
-    """Write max_marginals[t, y_t] - max over the other labels, for some sentences."""
-    K = weights.transitions.shape[1]
-    keys = np.empty(len(templates.seeds), dtype=np.uint64)
-    for s in sentences:
-        start, end = sentence_starts[s], sentence_starts[s + 1]
-        emissions = np.empty((end - start, K))
-        fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
-        restrict_to_given(given, allowed, start, end, emissions)
-        best = max_marginals(emissions, weights.transitions)
-        for t in range(start, end):
-            other = -np.inf
-            for k in range(K):
-                if k != y[t]:
-                    other = max(other, best[t - start, k])
-            margins[t] = best[t - start, y[t]] - other

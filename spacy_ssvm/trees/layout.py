@@ -21,7 +21,7 @@ from spacy_ssvm._jit import (
     Keys2,
     named_tuple,
 )
-from spacy_ssvm.features.arcs import CompiledArcTemplates, CompiledArcTemplatesType
+from spacy_ssvm.trees.templates import CompiledArcTemplates, CompiledArcTemplatesType
 
 
 class ArcFeatures(NamedTuple):

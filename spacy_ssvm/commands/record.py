@@ -8,7 +8,7 @@ import srsly
 from spacy import util
 from thinc.api import Config
 
-from spacy_ssvm.components.files import replacing
+from spacy_ssvm.storage import replacing
 
 AnyRow = TypeVar("AnyRow", bound=NamedTuple)
 

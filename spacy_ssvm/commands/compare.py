@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from spacy.util import registry
 from thinc.api import Config
 
-from spacy_ssvm.components.record import Record
-from spacy_ssvm.components.trial import Trial
+from spacy_ssvm.commands.record import Record
+from spacy_ssvm.commands.trial import Trial
 
 _DUAL_COORDINATE_DESCENT = "spacy_ssvm.DualCoordinateDescent.v1"
 _FRANK_WOLFE = "spacy_ssvm.FrankWolfe.v1"
@@ -43,7 +43,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
 }
 
 #: The distance that counts as reaching a score, which lies between 0 and 1.
-NEAR = 0.001
+SCORE_TOLERANCE = 0.001
 
 _WARM_UP_EPOCHS = 2  # the inner passes need what an epoch has stored
 
@@ -185,7 +185,7 @@ def summarize(rows: Sequence[Row]) -> list[Summary]:
 
 def _until(run: Sequence[Row], score: float) -> float | None:
     """The seconds until a score was nearly reached."""
-    return next((row.seconds for row in run if row.score >= score - NEAR), None)
+    return next((row.seconds for row in run if row.score >= score - SCORE_TOLERANCE), None)
 
 
 def _measure(values: Sequence[float | None]) -> Measure | None:

@@ -8,10 +8,10 @@
 A part of the sibling, the dependent of the same head that lies next on the way to it, makes
 a template one of pairs of arcs. The root of the tree is a token before the sentence; where
 there is no sibling, the token behind the sentence stands for it. Templates of labels know a
-finished tree, and further roles: see ``features/labels.py``.
+finished tree, and further roles: see ``trees/labels.py``.
 
-The sides of an arc are hashed once a token. The row of a feature is the exclusive or of its
-sides, and of a code for direction or distance that changes the last bits only: templates
+The endpoints of an arc are hashed once a token. The row of a feature is the exclusive or of its
+endpoints, and of a code for direction or distance that changes the last bits only: templates
 that differ in distance alone find their weights in one line of the cache.
 """
 
@@ -22,22 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    AnyWeights,
-    Flags,
-    Ints,
-    Ints1,
-    Keys,
-    Keys2,
-    Rows,
-    kernel,
-    named_tuple,
-)
+from spacy_ssvm._jit import Flags, Ints, Ints1, Keys, Keys2, named_tuple
 from spacy_ssvm.features.extraction import (
     CompiledTemplates,
     CompiledTemplatesType,
     compile_templates,
-    fill_keys,
 )
 from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateError, as_fine
 from spacy_ssvm.features.text_hash import hash_text
@@ -51,8 +40,8 @@ ARC_ROLES = (HEAD, DEPENDENT, SIBLING)
 
 _PART = re.compile(r"([a-z]+)\.([A-Za-z_][\w.]*)(?:\[(-?\d+)\])?")
 
-_FARTHEST = (1, 2, 3, 5, 10)  # the farthest of each class of distances; one more lies behind
-_CLASSES = 2 * (len(_FARTHEST) + 1) + 1  # on both sides, and from the root
+FARTHEST = (1, 2, 3, 5, 10)  # the farthest of each class of distances; one more lies behind
+DISTANCE_CLASSES = 2 * (len(FARTHEST) + 1) + 1  # on both endpoints, and from the root
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -164,14 +153,14 @@ def parse_arc_templates(
     return tuple(templates)
 
 
-def find_finer_arcs(templates: Sequence[ArcTemplate]) -> Flags:
+def find_arc_refinements(templates: Sequence[ArcTemplate]) -> Flags:
     """Whether template b needs template a: bool [T, T], [a, b].
 
     It does where each part of a is one of b, or coarser than one of the same role and place,
     and so are what lies between, and the place: the distance tells the direction, too
     [MSAF11, section 3.1].
     """
-    finer = np.zeros((len(templates), len(templates)), dtype=bool)
+    refines = np.zeros((len(templates), len(templates)), dtype=bool)
     features = [set(_features_of(template)) for template in templates]
     for a, template in enumerate(templates):
         wanted = [
@@ -179,8 +168,8 @@ def find_finer_arcs(templates: Sequence[ArcTemplate]) -> Flags:
             for role, offset, attribute in _features_of(template)
         ]
         for b in range(len(templates)):
-            finer[a, b] = a != b and all(choices & features[b] for choices in wanted)
-    return finer
+            refines[a, b] = a != b and all(choices & features[b] for choices in wanted)
+    return refines
 
 
 def _features_of(template: ArcTemplate) -> Iterable[tuple[str, int, str]]:
@@ -226,12 +215,12 @@ def compile_arc_templates(
     """Templates over a table whose columns are these attributes."""
     templates = in_order(templates)
     head, dependent, sibling = (_compile_side(templates, role, attributes) for role in ARC_ROLES)
-    codes = np.zeros((_CLASSES, len(templates)), dtype=np.uint64)
+    codes = np.zeros((DISTANCE_CLASSES, len(templates)), dtype=np.uint64)
     for t, template in enumerate(templates):
         if template.place == DIRECTION:
-            codes[:, t] = np.repeat([1, 2, 15], [len(_FARTHEST) + 1, len(_FARTHEST) + 1, 1])
+            codes[:, t] = np.repeat([1, 2, 15], [len(FARTHEST) + 1, len(FARTHEST) + 1, 1])
         elif template.place == DISTANCE:
-            codes[:, t] = [*range(3, 2 + _CLASSES), 15]
+            codes[:, t] = [*range(3, 2 + DISTANCE_CLASSES), 15]
     columns = [attributes.index(t.between) for t in templates if t.between is not None]
     return CompiledArcTemplates(head, dependent, sibling, codes, np.array(columns, dtype=np.int64))
 
@@ -242,114 +231,3 @@ def _compile_side(
     seeds = [hash_text(template.seed(role)) | 1 for template in templates]
     side = compile_templates([Template(t.side(role)) for t in templates], attributes)
     return side._replace(seeds=np.array(seeds, dtype=np.uint64))
-
-
-@kernel
-def distance_class(h: int, m: int) -> int:
-    """The class of the distance from head to dependent, the direction included."""
-    if h == 0:
-        return _CLASSES - 1
-    distance = abs(m - h)
-    number = 0
-    while number < len(_FARTHEST) and distance > _FARTHEST[number]:
-        number += 1
-    return number if m < h else number + len(_FARTHEST) + 1
-
-
-class Sides(NamedTuple):
-    """What templates see of the nodes of one sentence: the root, its words, what follows."""
-
-    head: Keys  #: uint64 [nodes, T]: hashes of the parts of the head, 0 where one lacks
-    dependent: Keys  #: uint64 [nodes, T]
-    sibling: Keys  #: uint64 [nodes, T]
-    values: Keys  #: uint64 [B, nodes]: of the attributes of ``between``
-    previous: Ints  #: int64 [B, nodes]: where a node's value stood last before it, 0 for never
-
-
-@kernel
-def make_sides(templates: CompiledArcTemplates, attributes: Keys, start: int, end: int) -> Sides:
-    """Hash the sides of the sentence whose nodes are rows start to end of attributes."""
-    nodes, T, B = end - start, len(templates.head.seeds), len(templates.between)
-    head = np.empty((nodes, T), dtype=np.uint64)
-    dependent = np.empty((nodes, T), dtype=np.uint64)
-    sibling = np.empty((nodes, T), dtype=np.uint64)
-    values = np.empty((B, nodes), dtype=np.uint64)
-    previous = np.zeros((B, nodes), dtype=np.int64)
-    for node in range(nodes):
-        fill_keys(templates.head, attributes, start, end, start + node, head[node])
-        fill_keys(templates.dependent, attributes, start, end, start + node, dependent[node])
-        fill_keys(templates.sibling, attributes, start, end, start + node, sibling[node])
-        for b in range(B):
-            value = attributes[start + node, templates.between[b]]
-            if value != np.uint64(0):
-                value *= _MULTIPLIER
-                value ^= value >> np.uint64(32)
-            values[b, node] = value
-            place = node - 1
-            while place > 0 and values[b, place] != value:
-                place -= 1
-            previous[b, node] = max(place, 0)
-    return Sides(head, dependent, sibling, values, previous)
-
-
-@kernel
-def fill_arc_rows(
-    templates: CompiledArcTemplates, sides: Sides, size: int, h: int, m: int, rows: Rows
-) -> int:
-    """Write the rows of the features of the arc (h, m), which may repeat; return how many.
-
-    size: how many rows there are, a power of two; the row ``size`` stands for no feature.
-    """
-    T, B = len(templates.head.seeds), len(templates.between)
-    zero = np.uint64(0)
-    mask = np.uint64(size - 1)
-    head, dependent = sides.head[h], sides.dependent[m]
-    codes = templates.codes[distance_class(h, m)]
-    for t in range(T - B):
-        fires = (head[t] != zero) & (dependent[t] != zero)
-        row = ((head[t] ^ dependent[t]) & mask) ^ codes[t]
-        rows[t] = np.int32(row) if fires else np.int32(size)
-    count = T - B
-    low, high = min(h, m), max(h, m)
-    for b in range(B):
-        t = T - B + b
-        if head[t] == zero or dependent[t] == zero:
-            continue
-        for node in range(low + 1, high):
-            if sides.previous[b, node] <= low and sides.values[b, node] != zero:
-                row = ((head[t] ^ dependent[t] ^ sides.values[b, node]) & mask) ^ codes[t]
-                rows[count] = np.int32(row)
-                count += 1
-    return count
-
-
-@kernel
-def fill_pair_rows(
-    templates: CompiledArcTemplates, sides: Sides, size: int, h: int, m: int, s: int, rows: Rows
-) -> int:
-    """Write the rows of the features of the arcs (h, s) and (h, m); return how many."""
-    T = len(templates.head.seeds)
-    zero = np.uint64(0)
-    mask = np.uint64(size - 1)
-    head, dependent, sibling = sides.head[h], sides.dependent[m], sides.sibling[s]
-    codes = templates.codes[distance_class(h, m)]
-    for t in range(T):
-        fires = (head[t] != zero) & (dependent[t] != zero) & (sibling[t] != zero)
-        row = ((head[t] ^ dependent[t] ^ sibling[t]) & mask) ^ codes[t]
-        rows[t] = np.int32(row) if fires else np.int32(size)
-    return T
-
-
-@kernel
-def sum_rows(weights: AnyWeights, rows: Rows, size: int) -> float:
-    """The sum of the weights of the first rows, in four sums that run beside each other."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    even = size - size % 4
-    for k in range(0, even, 4):
-        a += weights[rows[k]]
-        b += weights[rows[k + 1]]
-        c += weights[rows[k + 2]]
-        d += weights[rows[k + 3]]
-    for k in range(even, size):
-        a += weights[rows[k]]
-    return (a + b) + (c + d)

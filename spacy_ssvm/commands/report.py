@@ -154,8 +154,8 @@ def _of_component(
         (f"{name}: speed", f"{rate:,.0f} tokens/s, one thread"),
         (f"{name}: features", f"{model.number_of_rows:,} of {len(model.templates)} templates"),
     ]
-    if model.trace is not None:
-        rows.append((f"{name}: learning", f"{model.trace.epochs} epochs, C = {model.trace.C}"))
+    if model.summary is not None:
+        rows.append((f"{name}: learning", f"{model.summary.epochs} epochs, C = {model.summary.C}"))
     if learned and name not in nlp.config["training"]["frozen_components"]:
         objective = pipe.objective(learned)
         primal = f"primal {objective.primal:.1f}"

@@ -16,7 +16,7 @@ from spacy_ssvm._jit import Ints
 
 
 @dataclass
-class Slot:
+class CachedExample:
     """The examples of the problem that a Doc has become."""
 
     owner: "weakref.ref[Doc]"  #: the reference Doc
@@ -24,44 +24,46 @@ class Slot:
     numbers: range = range(0)
 
 
-class Slots:
-    """Slots by the identity of the reference Doc, else by content."""
+class ExampleCache:
+    """ExampleCache by the identity of the reference Doc, else by content."""
 
     def __init__(self) -> None:
-        self._by_reference: weakref.WeakKeyDictionary[Doc, Slot] = weakref.WeakKeyDictionary()
-        self._by_content: defaultdict[bytes, list[Slot]] = defaultdict(list)
+        self._by_reference: weakref.WeakKeyDictionary[Doc, CachedExample] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._by_content: defaultdict[bytes, list[CachedExample]] = defaultdict(list)
 
-    def __reduce__(self) -> tuple[type["Slots"], tuple[()]]:
+    def __reduce__(self) -> tuple[type["ExampleCache"], tuple[()]]:
         # A copy meets other Docs: it starts empty.
-        return Slots, ()
+        return ExampleCache, ()
 
-    def find(self, reference: Doc) -> Slot | None:
-        """The slot of this very Doc."""
+    def find(self, reference: Doc) -> CachedExample | None:
+        """The cached of this very Doc."""
         return self._by_reference.get(reference)
 
-    def claim(self, reference: Doc, content: bytes) -> Slot:
-        """A slot for a Doc that has none.
+    def claim(self, reference: Doc, content: bytes) -> CachedExample:
+        """A cached for a Doc that has none.
 
         content: digest of what makes it the same example, its words and its gold.
-        An old slot of the same content is taken over where its owner is gone; where the
+        An old cached of the same content is taken over where its owner is gone; where the
         owner is alive, the Doc is another example that happens to be alike.
         """
         same = self._by_content[content]
-        slot = next((slot for slot in same if slot.owner() is None), None)
-        if slot is None:
-            slot = Slot(weakref.ref(reference))
-            same.append(slot)
-        slot.owner = weakref.ref(reference)
-        self._by_reference[reference] = slot
-        return slot
+        cached = next((cached for cached in same if cached.owner() is None), None)
+        if cached is None:
+            cached = CachedExample(weakref.ref(reference))
+            same.append(cached)
+        cached.owner = weakref.ref(reference)
+        self._by_reference[reference] = cached
+        return cached
 
     def renumber(self, new_numbers: Ints) -> None:
         """Follow examples that have got new numbers: int64 [old numbers]."""
         for same in self._by_content.values():
-            for slot in same:
-                if slot.numbers:
-                    first = int(new_numbers[slot.numbers.start])
-                    slot.numbers = range(first, first + len(slot.numbers))
+            for cached in same:
+                if cached.numbers:
+                    first = int(new_numbers[cached.numbers.start])
+                    cached.numbers = range(first, first + len(cached.numbers))
 
 
 def digest(*parts: bytes) -> bytes:

@@ -19,7 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Ints, Keys, kernel
-from spacy_ssvm.features.arcs import (
+from spacy_ssvm.features.templates import Part, Template
+from spacy_ssvm.trees.keys import distance_class
+from spacy_ssvm.trees.templates import (
     ARC_ROLES,
     DEPENDENT,
     DIRECTION,
@@ -27,9 +29,7 @@ from spacy_ssvm.features.arcs import (
     HEAD,
     SIBLING,
     ArcTemplate,
-    distance_class,
 )
-from spacy_ssvm.features.templates import Part, Template
 
 #: The roles of templates of labels, in the order of ``_role_nodes``.
 LABEL_ROLES = (HEAD, DEPENDENT, SIBLING, "grandparent", "leftmost", "rightmost")

@@ -6,15 +6,15 @@ Needs the extra ``compare``, and is imported only where a report is written.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from spacy_ssvm.components.figures import Kind, Points, draw, write_page
-from spacy_ssvm.components.search import ALL, HEADER, NEAR, Point, choose, name_of, table
+from spacy_ssvm.commands.figures import FigureSpec, Points, draw, write_page
+from spacy_ssvm.commands.search import ALL, HEADER, SCORE_TOLERANCE, Point, choose, name_of, table
 
 _SCORE = "dev score"
 
 #: The figures, and the points of a method.
-FIGURES: tuple[tuple[Kind, Callable[[Sequence[Point]], Points]], ...] = (
+FIGURES: tuple[tuple[FigureSpec, Callable[[Sequence[Point]], Points]], ...] = (
     (
-        Kind(
+        FigureSpec(
             "Score by templates",
             ("templates", _SCORE),
             "What each budget of templates brings. Higher and farther left is better.",
@@ -23,7 +23,7 @@ FIGURES: tuple[tuple[Kind, Callable[[Sequence[Point]], Points]], ...] = (
         lambda points: [(len(point.templates), 100 * point.score) for point in points],
     ),
     (
-        Kind(
+        FigureSpec(
             "Score by features",
             ("features with weights", _SCORE),
             "The same by the size of the model that has learned from them.",
@@ -32,7 +32,7 @@ FIGURES: tuple[tuple[Kind, Callable[[Sequence[Point]], Points]], ...] = (
         lambda points: [(point.features, 100 * point.score) for point in points],
     ),
     (
-        Kind(
+        FigureSpec(
             "Weights while selecting",
             ("examples seen", "weights in memory"),
             "What is kept in memory after each proximal step, with the largest budget. Weights "
@@ -41,7 +41,7 @@ FIGURES: tuple[tuple[Kind, Callable[[Sequence[Point]], Points]], ...] = (
         lambda points: points[0].steps,
     ),
     (
-        Kind(
+        FigureSpec(
             "Speed by templates",
             ("templates", "tokens/s"),
             "Tokens annotated a second, on one core.",
@@ -61,8 +61,8 @@ def write_report(file: Path, points: Sequence[Point], facts: dict[str, str]) -> 
     for point in points:
         methods.setdefault(point.method, []).append(point)
     drawings = [
-        draw(number, kind, {name: [points_of(own)] for name, own in methods.items()})
-        for number, (kind, points_of) in enumerate(FIGURES, start=1)
+        draw(number, spec, {name: [points_of(own)] for name, own in methods.items()})
+        for number, (spec, points_of) in enumerate(FIGURES, start=1)
     ]
     selected = [point for point in points if point.method != ALL]
     kept = [set(point.templates) for point in selected]
@@ -75,7 +75,7 @@ def write_report(file: Path, points: Sequence[Point], facts: dict[str, str]) -> 
         header=HEADER,
         table=table(points),
         chosen=name_of(choose(points)),
-        near=100 * NEAR,
+        near=100 * SCORE_TOLERANCE,
         drawings=drawings,
         columns=[name_of(point) for point in selected],
         survivors=sorted(rows, key=lambda row: -sum(row[1])),

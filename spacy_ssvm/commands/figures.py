@@ -10,10 +10,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-import matplotlib
+import matplotlib.figure
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 #: Of lines: the colour on white, and the one on black. Colour-blind readers tell them apart,
@@ -48,7 +47,7 @@ _SETTINGS: dict[Any, Any] = {
 Points = Sequence[tuple[float, float]]
 
 
-class Kind(NamedTuple):
+class FigureSpec(NamedTuple):
     """What a figure shows."""
 
     title: str
@@ -58,23 +57,23 @@ class Kind(NamedTuple):
     counts: bool = False  #: whether there are whole numbers at the bottom
 
 
-class Drawing(NamedTuple):
+class Figure(NamedTuple):
     """A figure of a report."""
 
     number: int
-    kind: Kind
+    spec: FigureSpec
     svg: Markup
     without: list[str]  #: lines that have no such values
 
 
-def draw(number: int, kind: Kind, lines: Mapping[str, Sequence[Points]]) -> Drawing:
+def draw(number: int, spec: FigureSpec, lines: Mapping[str, Sequence[Points]]) -> Figure:
     """A figure: a thin line for each run, and a thick one for the mean of the runs of a name.
 
     lines: the points of each run, by name; a run without points leaves its name out.
     """
     without, ends = [], []
     with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(9, 4.5), layout="constrained")
+        figure = matplotlib.figure.Figure(figsize=(9, 4.5), layout="constrained")
         axes = figure.subplots()
         for place, (name, runs) in enumerate(lines.items()):
             if not all(runs):
@@ -96,27 +95,27 @@ def draw(number: int, kind: Kind, lines: Mapping[str, Sequence[Points]]) -> Draw
                 label=name,
             )
             ends.append(f"{name} ends at {mean[-1][1]:,.4g} after {mean[-1][0]:,.4g}")
-        axes.set_xlabel(kind.labels[0])
-        axes.set_ylabel(kind.labels[1])
+        axes.set_xlabel(spec.labels[0])
+        axes.set_ylabel(spec.labels[1])
         if ends:
-            axes.set_xscale("log" if kind.is_log[0] else "linear")
-            axes.set_yscale("log" if kind.is_log[1] else "linear")
+            axes.set_xscale("log" if spec.is_log[0] else "linear")
+            axes.set_yscale("log" if spec.is_log[1] else "linear")
             figure.legend(frameon=False, loc="outside right upper")
-        if kind.counts:
+        if spec.counts:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         stream = io.StringIO()
         figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
-    across, up = kind.labels
+    across, up = spec.labels
     shown = "; ".join(ends) or "There are no such values"
     description = f"A line for each name: {up} against {across}. {shown}."
-    svg = _inline(stream.getvalue(), f"figure-{number}", kind.title, description)
-    return Drawing(number, kind, svg, without)
+    svg = _inline(stream.getvalue(), f"figure-{number}", spec.title, description)
+    return Figure(number, spec, svg, without)
 
 
 def write_page(file: Path, template: str, **values: Any) -> None:
     """Write a report from a template of this folder, which extends ``report_page.html``."""
     environment = Environment(
-        loader=PackageLoader("spacy_ssvm", "components"),
+        loader=PackageLoader("spacy_ssvm", "commands"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,0 +1,91 @@
+"""Kernels that label sentences: attributes and weights to the best labels, and their margins."""
+
+import numpy as np
+
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
+from spacy_ssvm.decoders.chain import max_marginals, viterbi
+from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys
+from spacy_ssvm.weights.compact import CompactWeights, add_rows
+from spacy_ssvm.weights.feature_index import Table, find_token_rows
+
+
+@kernel
+def fill_emissions(
+    templates: CompiledTemplates,
+    table: Table,
+    weights: CompactWeights,
+    attributes: Keys,
+    start: int,
+    end: int,
+    keys: Keys,
+    emissions: Floats,
+) -> None:
+    """Write the emission table of the sentence [start, end); keys [T] is scratch."""
+    emissions[:] = 0.0
+    rows = np.empty(len(keys), dtype=np.int64)
+    for t in range(start, end):
+        fill_keys(templates, attributes, start, end, t, keys)
+        size = find_token_rows(table, keys, rows)
+        add_rows(weights, rows, size, emissions[t - start])
+
+
+@kernel
+def restrict_to_given(given: Ints, allowed: Flags, start: int, end: int, emissions: Floats) -> None:
+    """Forbid the labels that the sets given (not -1) in [start, end) do not allow."""
+    for t in range(start, end):
+        if given[t] >= 0:
+            for k in range(emissions.shape[1]):
+                if not allowed[given[t], k]:
+                    emissions[t - start, k] = -np.inf
+
+
+@kernel
+def predict_sentences(
+    templates: CompiledTemplates,
+    table: Table,
+    weights: CompactWeights,
+    attributes: Keys,
+    sentence_starts: Ints,
+    given: Ints,
+    allowed: Flags,
+    y: Ints,
+) -> None:
+    """Fill y with the best labels of all sentences, of those in the sets given (not -1)."""
+    K = weights.transitions.shape[1]
+    keys = np.empty(len(templates.seeds), dtype=np.uint64)
+    for s in range(len(sentence_starts) - 1):
+        start, end = sentence_starts[s], sentence_starts[s + 1]
+        emissions = np.empty((end - start, K))
+        fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
+        restrict_to_given(given, allowed, start, end, emissions)
+        viterbi(emissions, weights.transitions, y[start:end])
+
+
+@kernel
+def measure_margins(
+    templates: CompiledTemplates,
+    table: Table,
+    weights: CompactWeights,
+    attributes: Keys,
+    sentence_starts: Ints,
+    given: Ints,
+    allowed: Flags,
+    sentences: Ints,
+    y: Ints,
+    margins: Floats,
+) -> None:
+    """Write max_marginals[t, y_t] - max over the other labels, for some sentences."""
+    K = weights.transitions.shape[1]
+    keys = np.empty(len(templates.seeds), dtype=np.uint64)
+    for s in sentences:
+        start, end = sentence_starts[s], sentence_starts[s + 1]
+        emissions = np.empty((end - start, K))
+        fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
+        restrict_to_given(given, allowed, start, end, emissions)
+        best = max_marginals(emissions, weights.transitions)
+        for t in range(start, end):
+            other = -np.inf
+            for k in range(K):
+                if k != y[t]:
+                    other = max(other, best[t - start, k])
+            margins[t] = best[t - start, y[t]] - other

@@ -1,0 +1,44 @@
+"""Selects among the templates of a chain model: see ``selection.py``."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.chains.lazy import LazyChainProblem
+from spacy_ssvm.chains.model import Model
+from spacy_ssvm.features.statistics import measure_templates
+from spacy_ssvm.features.templates import find_refinements
+from spacy_ssvm.selection import Selector
+
+
+def chain_selector(
+    model: Model,
+    docs: Sequence[Any],
+    gold: Sequence[Ints],
+    *,
+    costs: Floats | None = None,
+    legality: Floats | None = None,
+) -> Selector:
+    """A selector among the templates of a model of chains.
+
+    docs, gold, costs, legality: what it is to be trained on, as in ``Training``.
+    """
+    tokens = model.reader.read(docs)
+    labels = np.concatenate([np.zeros(0, dtype=np.int64), *gold])[tokens.positions]
+    K = len(model.labels)
+    statistics = measure_templates(
+        model.compiled, tokens.attributes, tokens.sentence_starts, labels, K
+    )
+    problem = LazyChainProblem(
+        K,
+        model.compiled,
+        sizes=K * statistics.features,
+        refines=find_refinements(model.templates),
+        costs=costs,
+        legality=legality,
+    )
+    labels = np.where(labels < 0, problem.any_label, labels)
+    problem.set_tokens(tokens.attributes, tokens.sentence_starts, labels)
+    return Selector(model.templates, problem, statistics)

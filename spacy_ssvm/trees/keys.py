@@ -1,0 +1,240 @@
+"""Features of arcs: what templates see of both ends, as rows or as 64-bit keys.
+
+The endpoints of an arc are hashed once a token. In a hashed space of rows, the row of a feature
+is the exclusive or of its endpoints, and of a code for direction or distance that changes the
+last bits only: templates that differ in distance alone find their weights in one line of the
+cache.
+
+A 64-bit key is a feature's own. It mixes both endpoints, what lies between, and a code of the
+template and of its class of distance. The dependent is multiplied first: head and dependent may
+have the same value without undoing each other.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import AnyWeights, Ints, Ints1, Keys, Rows, Rows1, kernel, named_tuple
+from spacy_ssvm.features.extraction import fill_keys
+from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.trees.templates import (
+    DISTANCE_CLASSES,
+    FARTHEST,
+    ArcTemplate,
+    CompiledArcTemplates,
+    compile_arc_templates,
+    in_order,
+)
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_DEPENDENT = np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+@kernel
+def distance_class(h: int, m: int) -> int:
+    """The class of the distance from head to dependent, the direction included."""
+    if h == 0:
+        return DISTANCE_CLASSES - 1
+    distance = abs(m - h)
+    number = 0
+    while number < len(FARTHEST) and distance > FARTHEST[number]:
+        number += 1
+    return number if m < h else number + len(FARTHEST) + 1
+
+
+class EndpointHashes(NamedTuple):
+    """What templates see of the nodes of one sentence: the root, its words, what follows."""
+
+    head: Keys  #: uint64 [nodes, T]: hashes of the parts of the head, 0 where one lacks
+    dependent: Keys  #: uint64 [nodes, T]
+    sibling: Keys  #: uint64 [nodes, T]
+    values: Keys  #: uint64 [B, nodes]: of the attributes of ``between``
+    previous: Ints  #: int64 [B, nodes]: where a node's value stood last before it, 0 for never
+
+
+@kernel
+def hash_endpoints(
+    templates: CompiledArcTemplates, attributes: Keys, start: int, end: int
+) -> EndpointHashes:
+    """Hash the endpoints of the sentence whose nodes are rows start to end of attributes."""
+    nodes, T, B = end - start, len(templates.head.seeds), len(templates.between)
+    head = np.empty((nodes, T), dtype=np.uint64)
+    dependent = np.empty((nodes, T), dtype=np.uint64)
+    sibling = np.empty((nodes, T), dtype=np.uint64)
+    values = np.empty((B, nodes), dtype=np.uint64)
+    previous = np.zeros((B, nodes), dtype=np.int64)
+    for node in range(nodes):
+        fill_keys(templates.head, attributes, start, end, start + node, head[node])
+        fill_keys(templates.dependent, attributes, start, end, start + node, dependent[node])
+        fill_keys(templates.sibling, attributes, start, end, start + node, sibling[node])
+        for b in range(B):
+            value = attributes[start + node, templates.between[b]]
+            if value != np.uint64(0):
+                value *= _MULTIPLIER
+                value ^= value >> np.uint64(32)
+            values[b, node] = value
+            place = node - 1
+            while place > 0 and values[b, place] != value:
+                place -= 1
+            previous[b, node] = max(place, 0)
+    return EndpointHashes(head, dependent, sibling, values, previous)
+
+
+@kernel
+def fill_arc_rows(
+    templates: CompiledArcTemplates,
+    endpoints: EndpointHashes,
+    size: int,
+    h: int,
+    m: int,
+    rows: Rows,
+) -> int:
+    """Write the rows of the features of the arc (h, m), which may repeat; return how many.
+
+    size: how many rows there are, a power of two; the row ``size`` stands for no feature.
+    """
+    T, B = len(templates.head.seeds), len(templates.between)
+    zero = np.uint64(0)
+    mask = np.uint64(size - 1)
+    head, dependent = endpoints.head[h], endpoints.dependent[m]
+    codes = templates.codes[distance_class(h, m)]
+    for t in range(T - B):
+        fires = (head[t] != zero) & (dependent[t] != zero)
+        row = ((head[t] ^ dependent[t]) & mask) ^ codes[t]
+        rows[t] = np.int32(row) if fires else np.int32(size)
+    count = T - B
+    low, high = min(h, m), max(h, m)
+    for b in range(B):
+        t = T - B + b
+        if head[t] == zero or dependent[t] == zero:
+            continue
+        for node in range(low + 1, high):
+            if endpoints.previous[b, node] <= low and endpoints.values[b, node] != zero:
+                row = ((head[t] ^ dependent[t] ^ endpoints.values[b, node]) & mask) ^ codes[t]
+                rows[count] = np.int32(row)
+                count += 1
+    return count
+
+
+@kernel
+def fill_pair_rows(
+    templates: CompiledArcTemplates,
+    endpoints: EndpointHashes,
+    size: int,
+    h: int,
+    m: int,
+    s: int,
+    rows: Rows,
+) -> int:
+    """Write the rows of the features of the arcs (h, s) and (h, m); return how many."""
+    T = len(templates.head.seeds)
+    zero = np.uint64(0)
+    mask = np.uint64(size - 1)
+    head, dependent, sibling = endpoints.head[h], endpoints.dependent[m], endpoints.sibling[s]
+    codes = templates.codes[distance_class(h, m)]
+    for t in range(T):
+        fires = (head[t] != zero) & (dependent[t] != zero) & (sibling[t] != zero)
+        row = ((head[t] ^ dependent[t] ^ sibling[t]) & mask) ^ codes[t]
+        rows[t] = np.int32(row) if fires else np.int32(size)
+    return T
+
+
+@kernel
+def sum_rows(weights: AnyWeights, rows: Rows, size: int) -> float:
+    """The sum of the weights of the first rows, in four sums that run beside each other."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    even = size - size % 4
+    for k in range(0, even, 4):
+        a += weights[rows[k]]
+        b += weights[rows[k + 1]]
+        c += weights[rows[k + 2]]
+        d += weights[rows[k + 3]]
+    for k in range(even, size):
+        a += weights[rows[k]]
+    return (a + b) + (c + d)
+
+
+class Arcs(NamedTuple):
+    """Arcs of sentences, those of each behind one another."""
+
+    starts: Ints  #: int64 [sentences + 1]
+    heads: Rows  #: int32 [arcs]
+    dependents: Rows  #: int32 [arcs]
+
+
+ArcsType = named_tuple(Arcs, Ints1, Rows1, Rows1)
+
+
+def compile_arc_keys(
+    templates: Sequence[ArcTemplate], attributes: Sequence[str]
+) -> CompiledArcTemplates:
+    """Templates whose codes have 64 bits, and tell templates apart; see ``in_order``."""
+    compiled = compile_arc_templates(templates, attributes)
+    names = [hash_text(str(template)) for template in in_order(templates)]
+    places = compiled.codes * _DEPENDENT
+    return compiled._replace(codes=(places ^ np.array(names, dtype=np.uint64)) * _MULTIPLIER)
+
+
+def one_of(templates: CompiledArcTemplates, t: int) -> CompiledArcTemplates:
+    """Template t alone."""
+    b = t - len(templates.head.seeds) + len(templates.between)
+    head, dependent, sibling = (
+        side._replace(seeds=side.seeds[t : t + 1], part_starts=side.part_starts[t : t + 2])
+        for side in templates[:3]
+    )
+    codes = np.ascontiguousarray(templates.codes[:, t : t + 1])
+    between = templates.between[b : b + 1] if b >= 0 else templates.between[:0]
+    return CompiledArcTemplates(head, dependent, sibling, codes, between)
+
+
+@kernel
+def _mixed(head: int, dependent: int, value: int, code: int) -> int:
+    key = (head ^ (dependent * _DEPENDENT) ^ value ^ code) * _MULTIPLIER
+    key ^= key >> np.uint64(32)
+    return key if key != np.uint64(0) else np.uint64(1)  # type: ignore[no-any-return]
+
+
+@kernel
+def max_keys(templates: CompiledArcTemplates, h: int, m: int) -> int:
+    """How many features the arc (h, m) has at most."""
+    T, B = len(templates.head.seeds), len(templates.between)
+    return T - B + B * max(abs(h - m) - 1, 0)
+
+
+@kernel
+def fill_arc_keys(
+    templates: CompiledArcTemplates,
+    endpoints: EndpointHashes,
+    h: int,
+    m: int,
+    wanted: Ints,
+    keys: Keys,
+    owners: Ints,
+) -> int:
+    """Write the keys of the features of the arc (h, m); return how many.
+
+    wanted: int64: templates, the only ones whose keys are written.
+    owners: int64, gets the template of each key.
+    """
+    plain = len(templates.head.seeds) - len(templates.between)
+    zero = np.uint64(0)
+    head, dependent = endpoints.head[h], endpoints.dependent[m]
+    codes = templates.codes[distance_class(h, m)]
+    low, high = min(h, m), max(h, m)
+    count = 0
+    for t in wanted:
+        if (head[t] == zero) | (dependent[t] == zero):
+            continue
+        if t < plain:
+            keys[count] = _mixed(head[t], dependent[t], zero, codes[t])
+            owners[count] = t
+            count += 1
+            continue
+        values, previous = endpoints.values[t - plain], endpoints.previous[t - plain]
+        for node in range(low + 1, high):
+            if previous[node] <= low and values[node] != zero:
+                keys[count] = _mixed(head[t], dependent[t], values[node], codes[t])
+                owners[count] = t
+                count += 1
+    return count

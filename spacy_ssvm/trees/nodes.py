@@ -1,0 +1,143 @@
+"""Words as nodes of trees: the root of a sentence, its words, and a node that marks its end.
+
+Sentences of more words than a parser takes are cut into pieces, which are sentences to it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import Ints, Keys, kernel
+from spacy_ssvm.features.attributes import TokenTable
+
+_ROOT = np.uint64(0x8EBC6AF09C88C6E3)  # the value of all attributes of the root
+_END = np.uint64(0x589965CC75374CC3)  # and of the node after the words
+
+
+class Nodes(NamedTuple):
+    """The sentences of a batch of Docs, laid out as in ``trees/layout.py``."""
+
+    tokens: TokenTable
+    attributes: Keys  #: uint64 [nodes, columns]
+    starts: Ints  #: int64 [sentences + 1]: the root of each sentence
+    words: Ints  #: int64 [words]: the node of each word
+
+
+def as_nodes(tokens: TokenTable) -> Nodes:
+    """The words of a table as nodes."""
+    sentences = len(tokens.sentence_starts) - 1
+    starts = tokens.sentence_starts + 2 * np.arange(sentences + 1)
+    attributes = np.empty((int(starts[-1]), tokens.attributes.shape[1]), dtype=np.uint64)
+    lay_out_nodes(tokens.attributes, tokens.sentence_starts, attributes)
+    sizes = np.diff(tokens.sentence_starts)
+    words = np.arange(len(tokens.positions)) + 1 + 2 * np.repeat(np.arange(sentences), sizes)
+    return Nodes(tokens, attributes, starts, words)
+
+
+def sentence_roots(nodes: Nodes) -> Ints:
+    """The root of the sentence of each word: int64 [words], nodes."""
+    return np.repeat(nodes.starts[:-1], np.diff(nodes.tokens.sentence_starts))
+
+
+def translate_heads(heads: Ints, nodes: Nodes, others: Nodes) -> Ints:
+    """Heads of nodes of sentences as those of other sentences with the same words.
+
+    heads: int64 [nodes], -1 for none. Returns int64 [words]; heads in another sentence are
+    none.
+    """
+    of_words = heads[nodes.words]
+    is_word = of_words > 0
+    head_nodes = np.where(is_word, sentence_roots(nodes) + of_words, nodes.words)
+    moved = others.words[np.searchsorted(nodes.words, head_nodes)] - sentence_roots(others)
+    sizes = np.repeat(np.diff(others.starts), np.diff(others.tokens.sentence_starts))
+    inside = (moved > 0) & (moved < sizes - 1)
+    return np.where(is_word, np.where(inside, moved, -1), of_words)
+
+
+def join_pieces(heads: Ints, pieces: Nodes, nodes: Nodes) -> Ints:
+    """The heads of sentences by those of their pieces: int64 [nodes]."""
+    joined = np.full(len(nodes.attributes), -1, dtype=np.int64)
+    joined[nodes.words] = translate_heads(heads, pieces, nodes)
+    roots = nodes.words[joined[nodes.words] == 0]
+    sentences = np.searchsorted(nodes.starts, roots, side="right") - 1
+    _, first = np.unique(sentences, return_index=True)
+    of_first = np.repeat(roots[first], np.diff(np.append(first, len(roots))))
+    joined[roots] = np.where(roots == of_first, 0, of_first - nodes.starts[sentences])
+    return joined
+
+
+@kernel
+def lay_out_nodes(words: Keys, sentence_starts: Ints, nodes: Keys) -> None:
+    """Write the nodes (uint64 [words + 2 sentences, columns]) of sentences."""
+    for s in range(len(sentence_starts) - 1):
+        start, end = sentence_starts[s], sentence_starts[s + 1]
+        nodes[start + 2 * s] = _ROOT
+        nodes[start + 2 * s + 1 : end + 2 * s + 1] = words[start:end]
+        nodes[end + 2 * s + 1] = _END
+
+
+def gold_nodes(nodes: Nodes, gold: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Gold heads and labels by node: int64 [nodes] each, -1 for none.
+
+    A head that is whitespace or lies in another sentence is none; so is the root, where a
+    sentence has several: it then holds what are several sentences to the gold.
+    """
+    tokens = nodes.tokens
+    both = np.concatenate(gold)
+    offsets = np.repeat(tokens.doc_starts[:-1], np.diff(tokens.doc_starts))
+    node_of_token = np.full(len(both), -1, dtype=np.int64)
+    node_of_token[tokens.positions] = nodes.words
+    positions = tokens.positions
+    targets = both[positions, 0]
+    known = targets >= 0
+    head_nodes = np.where(known, node_of_token[(offsets[positions] + targets) * known], -1)
+    sentences = np.searchsorted(nodes.starts, nodes.words, side="right") - 1
+    roots = nodes.starts[sentences]
+    same = known & (head_nodes > roots) & (head_nodes < nodes.starts[sentences + 1])
+    is_root = same & (head_nodes == nodes.words)
+    several = np.bincount(sentences[is_root], minlength=len(nodes.starts)) > 1
+    heads = np.full(len(nodes.attributes), -1, dtype=np.int64)
+    heads[nodes.words] = np.where(same, head_nodes - roots, -1)
+    heads[nodes.words[is_root]] = np.where(several[sentences[is_root]], -1, 0)
+    labels = np.full(len(nodes.attributes), -1, dtype=np.int64)
+    labels[nodes.words] = both[positions, 1]
+    return heads, labels
+
+
+def find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, str, list[int]] | None:
+    """The first sentence whose gold heads are no part of a tree, what is wrong, and its words.
+
+    node_starts, heads: as in ``TreeProblem.append``.
+    """
+    s, member = _find_flaw(node_starts, heads)
+    if s < 0:
+        return None
+    of_sentence = heads[node_starts[s] : node_starts[s + 1]]
+    if member == 0:
+        return s, "several roots", np.flatnonzero(of_sentence == 0).tolist()
+    circle = [member]
+    while of_sentence[circle[-1]] != member:
+        circle.append(int(of_sentence[circle[-1]]))
+    return s, "a circle", sorted(circle)
+
+
+@kernel
+def _find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, int]:
+    """A sentence with a circle and a word of it, or with several roots and 0; (-1, 0) for none."""
+    for s in range(len(node_starts) - 1):
+        of_sentence = heads[node_starts[s] : node_starts[s + 1] - 1]
+        N = len(of_sentence)
+        visit = np.zeros(N, dtype=np.int64)
+        roots = 0
+        for start in range(1, N):
+            roots += of_sentence[start] == 0
+            m = start
+            while m > 0 and visit[m] == 0:
+                visit[m] = start
+                m = of_sentence[m]
+            if m > 0 and visit[m] == start:
+                return s, m
+        if roots > 1:
+            return s, 0
+    return -1, 0

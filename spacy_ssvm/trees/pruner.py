@@ -1,0 +1,71 @@
+"""The pruner: which arcs are likely enough to be scored.
+
+A first-order model with few templates finds how good the best projective tree with each arc is;
+arcs whose best tree is much worse than the best of all are discarded.
+"""
+
+import numpy as np
+
+from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, kernel
+from spacy_ssvm.decoders.tree_marginals import max_marginals
+from spacy_ssvm.trees.keys import EndpointHashes, hash_endpoints
+from spacy_ssvm.trees.layout import ArcFeatures, Pruner
+from spacy_ssvm.trees.scores import arc_scores
+
+
+@kernel
+def all_arcs(allowed: Flags) -> None:
+    """Allow every arc."""
+    N = len(allowed)
+    for h in range(N):
+        for m in range(N):
+            allowed[h, m] = m > 0 and h != m
+
+
+@kernel
+def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, allowed: Flags) -> None:
+    """Allow the arcs whose best projective tree is not much worse than the best of all.
+
+    The best tree itself always remains. Its score and that of the others are those of the
+    pruner.
+    """
+    N = len(allowed)
+    all_arcs(allowed)
+    if pruner.threshold == np.inf:
+        return
+    scores = np.empty((N, N))
+    best = np.empty((N, N))
+    endpoints = hash_endpoints(pruner.arcs, attributes, start, end)
+    arc_scores(pruner.arcs, endpoints, pruner.size, pruner.weights, allowed, scores)
+    total = max_marginals(scores, best)
+    # By rounding, the best tree's own arcs may seem a little worse than it.
+    least = total - pruner.threshold - 1e-9 * (1.0 + abs(total))
+    for h in range(N):
+        for m in range(N):
+            allowed[h, m] = best[h, m] >= least
+
+
+@kernel
+def score_arcs(
+    features: ArcFeatures,
+    pruner: Pruner,
+    weights: AnyWeights,
+    attributes: Keys,
+    start: int,
+    end: int,
+    given: Ints,
+) -> tuple[EndpointHashes, Floats]:
+    """The endpoints of the sentence whose nodes are rows start to end, and the scores of its arcs.
+
+    given: int64 [n + 1], heads whose arcs are scored whatever the pruner says; -1 for none.
+    """
+    N = len(given)
+    allowed = np.empty((N, N), dtype=np.bool_)
+    likely_arcs(pruner, attributes, start, end, allowed)
+    for m in range(1, N):
+        if given[m] >= 0:
+            allowed[given[m], m] = True
+    endpoints = hash_endpoints(features.arcs, attributes, start, end)
+    scores = np.empty((N, N))
+    arc_scores(features.arcs, endpoints, features.size, weights, allowed, scores)
+    return endpoints, scores

@@ -1,0 +1,34 @@
+"""The training of the pruner: it passes over new sentences before the parser sees them."""
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.solvers.run import Run
+from spacy_ssvm.trees.layout import ArcFeatures
+from spacy_ssvm.trees.model import PRUNER_BITS, ParserModel
+from spacy_ssvm.trees.problem import TreeProblem
+from spacy_ssvm.trees.templates import compile_arc_templates
+
+_PASSES = 3
+_C = 0.01
+
+
+def start_pruner(
+    model: ParserModel, seed: int, prior: Floats | None = None
+) -> tuple[TreeProblem, Run]:
+    """A problem without sentences for the pruner of a model, and the learner of its weights."""
+    no_pairs = compile_arc_templates((), model.reader.names)
+    arcs = ArcFeatures(model.pruner_arcs, no_pairs, 2**PRUNER_BITS, True)
+    everything = model.pruner(np.zeros(1))._replace(threshold=np.inf)
+    problem = TreeProblem(arcs, everything, len(model.reader.names))
+    run = DualCoordinateDescent(C=_C, seed=seed).start(problem, prior)
+    run.grow(2**PRUNER_BITS)
+    return problem, run
+
+
+def learn_pruner(run: Run, added: range) -> None:
+    """Let the pruner pass over the sentences that its problem has just got."""
+    run.grow(2**PRUNER_BITS)
+    for _ in range(_PASSES):
+        run.epoch(np.arange(added.start, added.stop))

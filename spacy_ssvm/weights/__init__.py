@@ -1,0 +1,1 @@
+"""Where weights live: hash tables, rows of features, lazy and compact storage."""
