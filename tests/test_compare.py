@@ -350,7 +350,7 @@ def test_a_missing_extra(
         return import_module(name, *arguments, **settings)
 
     for module in ("compare_report", "figures"):
-        monkeypatch.delitem(sys.modules, f"spacy_ssvm.components.{module}")
+        monkeypatch.delitem(sys.modules, f"spacy_ssvm.commands.{module}")
     monkeypatch.setattr(builtins, "__import__", without)
     result = command(corpus, tmp_path)
     assert result.exit_code == 1

@@ -120,8 +120,8 @@ def test_forged_bytes() -> None:
         storage.from_bytes(packed(message), KIND, ("cfg",), types, lambda *_: None)
 
     load_bytes(message)
-    with pytest.raises(ModelFileError, match=r"the bytes of 'test': saved in format 3.*newer"):
-        load_bytes({"header": header | {"format": 3}, "arrays": raw})
+    with pytest.raises(ModelFileError, match=r"the bytes of 'test': saved in format 4.*newer"):
+        load_bytes({"header": header | {"format": 4}, "arrays": raw})
     for forged in (
         None,
         3,
