@@ -5,18 +5,19 @@ Compiled kernels are kept on disk: see ``_kernel_cache.py``.
 ``kernel`` compiles on the first call, by the argument types it meets. ``oracle_kernel``
 compiles on the first call for a kind of structure, by an explicit signature, which a kernel
 needs that takes an oracle as a function pointer: only then does a second process find it in
-the cache.
+the cache. ``dispatch`` chooses among kernels by where weights are stored.
 """
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
+from numba.extending import overload
 
 from spacy_ssvm._kernel_cache import KernelCache
 
@@ -51,8 +52,15 @@ Flags2 = types.Array(types.boolean, 2, "C")
 FunctionType = types.FunctionType
 
 
-def named_tuple(cls: type, *fields: types.Type) -> types.NamedTuple:
+def tuple_of(*fields: types.Type) -> types.Type:
+    """The numba type of a tuple."""
+    return types.Tuple(fields)  # type: ignore[no-untyped-call]
+
+
+def named_tuple(cls: type, *fields: types.Type) -> types.Type:
     """The numba type of a ``NamedTuple`` class whose fields have the given types."""
+    if len(set(fields)) == 1:  # numba has a class of its own for fields of one type
+        return types.NamedUniTuple(fields[0], len(fields), cls)  # type: ignore[no-untyped-call]
     return types.NamedTuple(list(fields), cls)  # type: ignore[no-untyped-call]
 
 
@@ -88,6 +96,27 @@ def oracle_kernel(
         return call
 
     return decorate
+
+
+def dispatch(implementations: Mapping[type, Callable[..., Any]]) -> Callable[..., Any]:
+    """A function that calls one of several kernels, by the class of its first argument.
+
+    implementations: kernels by ``NamedTuple`` class. The function can be called from Python and
+    from kernels, which are compiled for each class.
+    """
+
+    def call(first: Any, *others: Any) -> Any:
+        return implementations[type(first)](first, *others)
+
+    def choose(first: Any, *others: Any) -> Any:
+        implementation = implementations.get(getattr(first, "instance_class", object))
+        if implementation is None:
+            return None
+        return lambda first, *others: implementation(first, *others)
+
+    if not _config.DISABLE_JIT:
+        overload(call, strict=False)(choose)
+    return call
 
 
 def _compile(function: Callable[..., Any], signature: Any) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, Void, oracle_kernel
 from spacy_ssvm.structure import ExpectedGradient, LossAugmentedDecode, Problem
+from spacy_ssvm.weights.sparse import violation_of
 
 
 class Loss(NamedTuple):
@@ -94,14 +95,11 @@ def _max_violations(
     """Write max_y gamma Delta_i(y) - w . Phi_i(y) of each example."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
-    outcome = np.empty(2)
     for position in range(len(numbers)):
         i = numbers[position]
-        size = loss_augmented_decode(examples, i, w, gamma, False, indices, values, outcome)
+        size, cost, _ = loss_augmented_decode(examples, i, w, gamma, False, indices, values)
         if size >= 0:
-            violation = gamma * outcome[0]
-            for entry in range(size):
-                violation -= w[indices[entry]] * values[entry]
+            violation = violation_of(gamma * cost, w, indices, values, 0, size)
             violations[position] = max(violation, 0.0)
 
 
@@ -122,8 +120,8 @@ def _smooth_losses(
     """Write L_{beta,gamma} of each example."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries)
-    outcome = np.empty(2)
     for position in range(len(numbers)):
         i = numbers[position]
-        if expected_gradient(examples, i, w, beta, gamma, False, indices, values, outcome) >= 0:
-            found[position] = outcome[0]
+        size, loss, _ = expected_gradient(examples, i, w, beta, gamma, False, indices, values)
+        if size >= 0:
+            found[position] = loss

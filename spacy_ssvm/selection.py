@@ -143,18 +143,14 @@ class LazyProblem(GroupedProblem, Protocol):
     """What a selection needs of a problem."""
 
     @property
-    def peak_bytes(self) -> int:
-        """The most memory that features and weights have taken."""
-
-    @property
     def shrink_after(self) -> int:
         """The examples between two times of shrinking, where the settings do not say."""
 
     def forget_completions(self) -> None:
         """Take back what was assumed where there is no gold annotation."""
 
-    def forget_rows(self) -> None:
-        """Start again without features."""
+    def reset_weights(self) -> None:
+        """Start again without weights."""
 
 
 class Selector:
@@ -212,7 +208,7 @@ class Selector:
                     report(epoch + 1, run.history[-1])
             history = tuple(run.history)
             weights = run.template_weights()
-            sizes = description_lengths(self.problem.sizes)
+            sizes = description_lengths(self.problem.group_sizes)
             kept = _best(weights.norms / sizes, settings.budget)
             kept = kept[weights.norms[kept] > 0]
         if not len(kept):
@@ -223,7 +219,7 @@ class Selector:
             templates=(*(self.templates[m] for m in kept), *self.others),
             table=self._table(kept, weights),
             history=history,
-            peak_bytes=self.problem.peak_bytes,
+            peak_bytes=self.problem.store.peak_bytes,
             seconds=time.perf_counter() - start,
         )
 
@@ -231,7 +227,7 @@ class Selector:
         learner = settings.learner(self.problem)
         if self._run is None or not goes_on:
             self.problem.forget_completions()
-            self.problem.forget_rows()
+            self.problem.reset_weights()
             self._run = learner.start(self.problem)
             self._run.grow(0)
         self._run.settings = learner

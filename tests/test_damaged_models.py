@@ -100,7 +100,12 @@ FORGED_HEADERS: list[tuple[Component, str, Callable[[Any], Any], str]] = [
     (TAGGER, "rows_per_template", lambda _: -1, "no number of rows"),
     (TAGGER, "rows_per_template", lambda _: 7, "do not fit rows_per_template"),
     (TAGGER, "summary", lambda summary: summary | {"C": 0}, "summary of its training is invalid"),
-    (TAGGER, "summary", lambda summary: summary | {"beta": -1.0}, "summary of its training is invalid"),
+    (
+        TAGGER,
+        "summary",
+        lambda summary: summary | {"beta": -1.0},
+        "summary of its training is invalid",
+    ),
     (TAGGER, "summary", lambda summary: summary | {"more": 1}, "TypeError"),
     (PARSER, "hash_bits", lambda bits: bits + 1, "weights of arcs are not 2"),
     (PARSER, "hash_bits", lambda _: 60, "hash_bits is not in 8 to 28"),

@@ -197,12 +197,16 @@ def test_an_edit_concerns_the_kernels_that_depend_on_it(digest: Any) -> None:
 def test_a_digest_covers_all_that_a_module_has_imported(digest: Any) -> None:
     """Whatever the form of the import: seen from a process that runs it."""
     loaded = subprocess.run(
-        [sys.executable, "-c", "import sys, spacy_ssvm.trees.lazy; print(*sys.modules, sep='\\n')"],
+        [
+            sys.executable,
+            "-c",
+            "import sys, spacy_ssvm.trees.problem; print(*sys.modules, sep='\\n')",
+        ],
         capture_output=True,
         text=True,
         check=True,
     ).stdout.split()
-    found, waiting = set(), [digest.folder / "trees/lazy.py"]
+    found, waiting = set(), [digest.folder / "trees/problem.py"]
     while waiting:
         file = waiting.pop()
         if file not in found:

@@ -19,6 +19,12 @@ TOKEN_STARTS = [0, 3, 4]
 GOLD = [0, 1, 2, 0]
 
 
+def arrays_of(problem):
+    """The arrays that kernels read, those of features last."""
+    *arrays, features = problem.examples()
+    return [*arrays, *features]
+
+
 def append(problem, feature_starts=FEATURE_STARTS, rows=ROWS, token_starts=TOKEN_STARTS, gold=GOLD):
     return problem.append(
         np.array(feature_starts, dtype=np.int64),
@@ -141,10 +147,10 @@ def test_rows_must_not_be_negative():
 def test_what_was_refused_leaves_no_trace():
     problem = ChainProblem(3)
     append(problem)
-    before = [array.copy() for array in problem.examples()]
+    before = [array.copy() for array in arrays_of(problem)]
     with pytest.raises(ValueError, match="rows"):
         append(problem, rows=[5, 0, -1, 1])
-    for array, kept in zip(problem.examples(), before, strict=True):
+    for array, kept in zip(arrays_of(problem), before, strict=True):
         np.testing.assert_array_equal(array, kept)
 
 
@@ -165,7 +171,7 @@ def test_appending_in_batches_equals_appending_at_once(chains, cuts):
     for first, last in zip([0, *cuts], [*cuts, number], strict=True):
         assert append(in_batches, *chains.part(first, last).arrays()) == range(first, last)
     assert in_batches.number_of_examples == at_once.number_of_examples == number
-    for one, other in zip(in_batches.examples(), at_once.examples(), strict=True):
+    for one, other in zip(arrays_of(in_batches), arrays_of(at_once), strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
 
@@ -177,16 +183,16 @@ def test_the_arrays_are_as_kernels_expect_them(chains):
     append(problem, *chains.arrays())
     problem.label_set(range(chains.K))
     problem.label_set([0])
-    types = [np.int64, np.int64, np.int32, np.int64, np.int64, np.bool_, np.float64, np.float64]
-    for array, expected in zip(problem.examples(), types, strict=True):
+    types = [np.int64, np.int64, np.int64, np.bool_, np.float64, np.float64, np.int64, np.int32]
+    for array, expected in zip(arrays_of(problem), types, strict=True):
         assert array.dtype == expected
         assert array.flags.c_contiguous
     examples = problem.examples()
     for i, tokens in enumerate(chains.features):
         first = examples.token_starts[i]
         for t, rows in enumerate(tokens, start=first):
-            start, end = examples.feature_starts[t : t + 2]
-            assert examples.rows[start:end].tolist() == rows
+            start, end = examples.features.starts[t : t + 2]
+            assert examples.features.rows[start:end].tolist() == rows
             assert examples.gold[t] == chains.gold[i][t - first]
 
 
@@ -262,7 +268,7 @@ def test_keeping_some_examples_equals_never_having_had_the_others(data, chains):
         append(expected, *chains.part(i, i + 1).arrays())
     for times in (1, 2):
         assert problem.number_of_examples == len(numbers) * times
-        for one, other in zip(problem.examples(), expected.examples(), strict=True):
+        for one, other in zip(arrays_of(problem), arrays_of(expected), strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one, other)
         for i in numbers:

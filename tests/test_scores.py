@@ -12,13 +12,12 @@ from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.chains.scores import (
     add_costs,
     cost,
-    difference,
-    difference_size,
-    emission_scores,
     is_partial,
     restrict_to_gold,
+    transition_difference,
     transition_scores,
 )
+from spacy_ssvm.chains.stores import emission_scores, feature_difference
 from spacy_ssvm.weights.compact import CompactWeights, add_rows, fill_rows, row_sizes
 
 pytestmark = pytest.mark.uncompiled
@@ -35,14 +34,22 @@ def problem_of(chains, costs=None, sets=()):
     return problem
 
 
-def difference_of(examples, i, gold, y, places=None):
-    """Phi_i(y) as a dict, from the kernel; no index may occur twice in what it writes."""
-    room = difference_size(examples, i)
-    if places is None:
-        places = np.full(2 ** int(np.ceil(np.log2(2 * room))), -1, dtype=np.int32)
+def difference_of(problem, i, gold, y):
+    """Phi_i(y) as a dict, from the kernels; no index may occur twice in what they write."""
+    room, examples = problem.max_entries, problem.examples()
     indices, values = np.full(room, -7, dtype=np.int32), np.full(room, np.nan, dtype=np.float32)
-    size = difference(
-        examples, i, np.array(gold, np.int64), np.array(y, np.int64), indices, values, places
+    gold, y = np.array(gold, np.int64), np.array(y, np.int64)
+    size = transition_difference(gold, y, problem.K, indices, values)
+    assert size <= 2 * (len(y) + 1)
+    size += feature_difference(
+        examples.features,
+        examples.token_starts[i],
+        np.zeros(0),
+        problem.K,
+        gold,
+        y,
+        indices[size:],
+        values[size:],
     )
     assert size <= room
     phi = dict(zip(indices[:size].tolist(), values[:size].tolist(), strict=True))
@@ -67,7 +74,8 @@ def test_emission_scores_are_sums_over_the_features_that_fire(data, chains):
     w = data.draw(arrays(float, problem.number_of_weights(chains.rows), elements=whole))
     for i, features in enumerate(chains.features):
         emissions = np.full((len(features), chains.K), np.nan)
-        emission_scores(problem.examples(), i, w, emissions)
+        examples = problem.examples()
+        emission_scores(examples.features, examples.token_starts[i], w, emissions)
         np.testing.assert_array_equal(emissions, naive.emission_scores(w, chains.K, features))
 
 
@@ -126,43 +134,24 @@ def test_differences_equal_the_difference_of_feature_vectors(data, chains):
     for i, features in enumerate(chains.features):
         sequences = st.lists(labels, min_size=len(features), max_size=len(features))
         gold, y = data.draw(sequences), data.draw(sequences)
-        found = difference_of(problem.examples(), i, gold, y)
+        found = difference_of(problem, i, gold, y)
         assert found == naive.difference(chains.K, features, gold, y)
 
 
-@checked
-@given(st.data(), naive.chains(shortest=1, length=5))
-def test_the_scratch_table_is_empty_again_and_serves_the_next_difference(data, chains):
-    problem = problem_of(chains)
-    examples = problem.examples()
-    room = max(difference_size(examples, i) for i in range(len(chains.features)))
-    places = np.full(2 ** int(np.ceil(np.log2(2 * room))), -1, dtype=np.int32)
-    for i, features in enumerate(chains.features):
-        n = len(features)
-        y = data.draw(st.lists(st.integers(0, chains.K - 1), min_size=n, max_size=n))
-        found = difference_of(examples, i, chains.gold[i], y, places)
-        assert found == naive.difference(chains.K, features, chains.gold[i], y)
-        assert (places == -1).all()
-
-
-def test_the_scratch_table_is_empty_again_where_it_is_as_full_as_it_may_be():
+def test_differences_of_many_features_that_collide():
     """Many features, all different, so that chains of collisions meet and wrap around."""
     random = np.random.default_rng(0)
     features = random.permutation(1000).reshape(4, 250).tolist()
     chains = naive.Chains(3, 1000, [features], [[0, 1, 2, 0]])
-    examples = problem_of(chains).examples()
-    places = np.full(4096, -1, dtype=np.int32)
-    assert difference_size(examples, 0) <= 2048  # the table is at least twice the room
     y = [1, 2, 0, 1]
-    found = difference_of(examples, 0, chains.gold[0], y, places)
+    found = difference_of(problem_of(chains), 0, chains.gold[0], y)
     assert found == naive.difference(3, features, chains.gold[0], y)
-    assert (places == -1).all()
 
 
 def test_coefficients_of_a_feature_that_fires_several_times_are_summed():
     """Row 2 fires three times at the wrong token, so |Phi|^2 has 9 + 9, not 3 * (1 + 1)."""
     chains = naive.Chains(2, 3, [[[2, 0, 2, 2]]], [[0]])
-    phi = difference_of(problem_of(chains).examples(), 0, [0], [1])
+    phi = difference_of(problem_of(chains), 0, [0], [1])
     start, end, row_0, row_2 = 2 * 2, 3 * 2, 4 * 2 + 0, 4 * 2 + 2 * 2
     positive = {start: 1, end: 1, row_0: 1, row_2: 3}
     assert phi == positive | {index + 1: -value for index, value in positive.items()}
@@ -172,9 +161,9 @@ def test_coefficients_of_a_feature_that_fires_several_times_are_summed():
 def test_what_gold_and_structure_share_cancels_out():
     """The labels of two tokens with the same feature are swapped: the emissions agree."""
     chains = naive.Chains(2, 1, [[[0], [0]]], [[0, 1]])
-    phi = difference_of(problem_of(chains).examples(), 0, [0, 1], [1, 0])
+    phi = difference_of(problem_of(chains), 0, [0, 1], [1, 0])
     assert phi == {4: 1, 5: -1, 7: 1, 6: -1, 1: 1, 2: -1}
-    assert difference_of(problem_of(chains).examples(), 0, [0, 1], [0, 1]) == {}
+    assert difference_of(problem_of(chains), 0, [0, 1], [0, 1]) == {}
 
 
 @checked

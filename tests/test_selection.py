@@ -25,8 +25,7 @@ from spacy.training import Example
 from spacy.util import load_config
 from thinc.config import ConfigValidationError
 
-from spacy_ssvm.chains.lazy import LazyChainProblem
-from spacy_ssvm.chains.problem import ChainProblem
+from spacy_ssvm.chains.problem import ChainProblem, LazyChainProblem
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
 from spacy_ssvm.features.statistics import measure_templates
 from spacy_ssvm.features.templates import Template, find_refinements
@@ -34,7 +33,7 @@ from spacy_ssvm.penalties import soft_threshold
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.prox_gradient import LOSSES, ProxGradient, ProxGradientRun
 from spacy_ssvm.trees.keys import compile_arc_keys
-from spacy_ssvm.trees.lazy import LazyTreeProblem
+from spacy_ssvm.trees.problem import LazyTreeProblem
 from spacy_ssvm.weights.feature_index import FeatureIndex, find_rows
 from spacy_ssvm.weights.lazy import find_block
 
@@ -79,7 +78,7 @@ class Corpus:
         problem = LazyChainProblem(
             self.K,
             compiled,
-            sizes=self.K * statistics.features,
+            group_sizes=self.K * statistics.features,
             refines=find_refinements(self.templates),
         )
         gold = np.where(self.gold < 0, problem.any_label, self.gold)
@@ -169,7 +168,7 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K,
     np.testing.assert_allclose(run.w[:first], naive.w[:first], atol=1e-10)
     rows = naive.w[first : first + len(index.row_keys) * K].reshape(-1, K)
     expected = dict(zip(index.row_keys.tolist(), rows, strict=True))
-    table = lazy.index.table
+    table = lazy.store.table
     found = run.w[first:]
     assert len(found) == len(table.row_labels)
     seen = {key: np.zeros(K) for key in expected}
@@ -178,7 +177,7 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K,
         seen[key][label] = found[row]
         in_use[row] = True
     assert not found[~in_use].any()
-    assert in_use.sum() == lazy.allocated
+    assert in_use.sum() == lazy.store.allocated
     for key, weights in expected.items():
         np.testing.assert_allclose(seen[key], weights, atol=1e-10)
     np.testing.assert_allclose(run.norms, naive.norms, atol=1e-7)
@@ -196,9 +195,9 @@ def test_small_scales_are_multiplied_out():
     lazy = corpus.lazy()
     run = passes(ProxGradient(budget=30, K=60), lazy, 0, epochs=1)
     before = run.w
-    lazy.index.table.scales[:] *= 1e-40
-    lazy.rescale(run._w, np.full(len(corpus.templates), 1e-30))
-    assert (lazy.index.table.scales == 1).all()
+    lazy.store.table.scales[:] *= 1e-40
+    lazy.store.rescale(np.full(len(corpus.templates), 1e-30))
+    assert (lazy.store.table.scales == 1).all()
     first = (corpus.K + 2) * corpus.K
     np.testing.assert_allclose(run.w[first:], 1e-70 * before[first:])
     np.testing.assert_array_equal(run.w[:first], before[:first])
@@ -265,13 +264,12 @@ def test_a_run_is_gradient_steps_and_proximal_operators(settings):
     random = np.random.default_rng(0)
     indices = np.empty(twin.max_entries, dtype=np.int32)
     values = np.empty(twin.max_entries, dtype=np.float32)
-    outcome = np.empty(2)
     find = twin.structure.loss_augmented_decode
     for epoch in (1, 2, 3):
         eta = settings.eta0 / np.sqrt(epoch)
         since = 0
         for position, i in enumerate(random.permutation(n), start=1):
-            size = find(examples, int(i), w, 0.0, True, indices, values, outcome)
+            size, _, _ = find(examples, int(i), w, 0.0, True, indices, values)
             w[indices[:size]] += eta * values[:size]
             since += 1
             if since == settings.K or position == n:
@@ -363,15 +361,11 @@ def test_the_table_and_the_memory():
     assert sum(row.share for row in selected.table) == pytest.approx(1)
     assert all((row.norm > 0) == (row.rows > 0) == row.is_kept for row in selected.table)
     assert all(row.rows <= row.features for row in selected.table)
-    index = selector.problem.index
-    assert selected.peak_bytes >= index.bytes > 0
+    store = selector.problem.store
+    assert selected.peak_bytes >= store.bytes > 0
     features = sum(row.rows for row in selected.table)
-    assert features < index.number_of_rows <= corpus.K * features
-    assert (
-        index.number_of_rows
-        == selected.history[-1].allocated
-        < selected.history[-1].allocated_before
-    )
+    assert features < store.allocated <= corpus.K * features
+    assert store.allocated == selected.history[-1].allocated < selected.history[-1].allocated_before
 
 
 @pytest.mark.uncompiled

@@ -24,7 +24,7 @@ from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, SQUARED_HINGE, Loss, losses
 from spacy_ssvm.solvers import run as run_module
 from spacy_ssvm.solvers import stochastic_gradient
-from spacy_ssvm.solvers.averaging import Averaged, move
+from spacy_ssvm.solvers.averaging import Averaged, add_to_average
 from spacy_ssvm.solvers.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -494,7 +494,7 @@ def test_hildreth_is_as_good_as_a_quadratic_program(seed, count, size, C):
 def test_steps_are_taken_in_float64(value):
     """Also where the rate is a Python float, without compilation."""
     averaged = Averaged(np.zeros(2), np.zeros(2), np.array([3]))
-    move(averaged, np.array([1], np.int32), np.array([value], np.float32), 1, 0.1)
+    add_to_average(averaged, np.array([1], np.int32), np.array([value], np.float32), 1, 0.1)
     expected = 0.1 * float(np.float32(value))
     assert averaged.w.tolist() == [0.0, expected]
     assert averaged.sums.tolist() == [0.0, 3 * expected]
@@ -886,11 +886,11 @@ def check_gradient(problem, rows, loss, seed):
     size = problem.number_of_weights(rows)
     w, towards = random.normal(size=(2, size))
     indices = np.empty(problem.max_expected_entries, dtype=np.int32)
-    values, outcome = np.empty(len(indices)), np.empty(2)
+    values = np.empty(len(indices))
     step = 1e-5
     for i in range(problem.number_of_examples):
-        count = problem.structure.expected_gradient(
-            problem.examples(), i, w, loss.beta, loss.gamma, False, indices, values, outcome
+        count, _, _ = problem.structure.expected_gradient(
+            problem.examples(), i, w, loss.beta, loss.gamma, False, indices, values
         )
         if count < 0:
             continue

@@ -164,13 +164,14 @@ def violator(problem, i, w, complete=False):
     """Phi as a dict, Delta, and whether the completion has changed; None for nothing to learn."""
     indices = np.full(problem.max_entries, -1, dtype=np.int32)
     values = np.zeros(problem.max_entries, dtype=np.float32)
-    outcome = np.full(2, np.nan)
-    size = loss_augmented_decode(problem.examples(), i, w, 1.0, complete, indices, values, outcome)
+    size, cost, recompleted = loss_augmented_decode(
+        problem.examples(), i, w, 1.0, complete, indices, values
+    )
     if size == UNANNOTATED:
         return None
     phi = dict(zip(indices[:size].tolist(), values[:size].tolist(), strict=True))
     assert len(phi) == size
-    return phi, *outcome.tolist()
+    return phi, cost, recompleted
 
 
 def completion(problem, i):

@@ -25,17 +25,15 @@ from spacy_ssvm.commands.search import ALL, Search
 from spacy_ssvm.decoders.tree import eisner
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.prox_gradient import LOSSES, ProxGradient, ProxGradientRun
-from spacy_ssvm.structure import NEEDS_CAPACITY, Groups
+from spacy_ssvm.structure import NEEDS_CAPACITY
 from spacy_ssvm.trees.families import ARC_FAMILIES
 from spacy_ssvm.trees.keys import compile_arc_keys, fill_arc_keys, hash_endpoints
 from spacy_ssvm.trees.layout import ArcFeatures, Pruner
-from spacy_ssvm.trees.lazy import (
+from spacy_ssvm.trees.oracle import expected_gradient, loss_augmented_decode
+from spacy_ssvm.trees.problem import (
     LazyTreeProblem,
-    complete_gold,
-    expected_gradient,
-    loss_augmented_decode,
+    TreeProblem,
 )
-from spacy_ssvm.trees.problem import TreeProblem
 from spacy_ssvm.trees.templates import (
     ARC_ROLES,
     ArcTemplate,
@@ -43,6 +41,8 @@ from spacy_ssvm.trees.templates import (
     in_order,
     parse_arc_templates,
 )
+from spacy_ssvm.weights.dense import DenseWeights
+from spacy_ssvm.weights.groups import GroupedWeights
 from spacy_ssvm.weights.lazy import find_block
 
 pytestmark = pytest.mark.filterwarnings(PARSER.warning or "")
@@ -128,7 +128,7 @@ def with_weights(problem: LazyTreeProblem, trees: Trees, seed: int) -> tuple[Any
     run.grow(0)
     for _ in range(4):
         run.epoch(np.arange(problem.number_of_examples))
-    table = problem.index.table
+    table = problem.store.table
     w = run._w
     w[:] = random.normal(size=len(w))
     meant = {
@@ -150,20 +150,20 @@ def rows_in_use(table: Any) -> dict[int, int]:
 
 
 def asked(oracle: Any, problem: LazyTreeProblem, w: Any, dtype: Any, size: int, *scales: float):
-    """Phi of the first example by key, the outcome and the weights, with room for all."""
+    """Phi of the first example by key, and its cost or loss, with capacity for all features."""
     indices = np.empty(size, dtype=np.int32)
     values = np.empty(size, dtype=dtype)
-    outcome = np.zeros(2)
-    arguments = *scales, True, indices, values, outcome
-    entries = oracle(problem.examples(), 0, w, *arguments)
+    arguments = *scales, True, indices, values
+    problem.store.w = w
+    entries, value, _ = oracle(problem.examples(), 0, w, *arguments)
     if entries == NEEDS_CAPACITY:
-        w = problem.reserve(w)
-        entries = oracle(problem.examples(), 0, w, *arguments)
+        problem.store.reserve()
+        entries, value, _ = oracle(problem.examples(), 0, problem.store.w, *arguments)
     assert entries >= 0
-    key_of = {row: key for key, row in rows_in_use(problem.index.table).items()}
+    key_of = {row: key for key, row in rows_in_use(problem.store.table).items()}
     keys = [key_of[row] for row in indices[:entries].tolist()]
     assert len(set(keys)) == entries
-    return dict(zip(keys, values[:entries].tolist(), strict=True)), outcome
+    return dict(zip(keys, values[:entries].tolist(), strict=True)), value
 
 
 def score(features: Counter[Any], meant: dict[int, float]) -> float:
@@ -236,7 +236,7 @@ def test_the_violator_is_the_worst_tree(
     problem = trees.lazy()
     w, meant = with_weights(problem, trees, seed)
     size = problem.max_entries
-    phi, outcome = asked(loss_augmented_decode, problem, w, np.float32, size, 1.0)
+    phi, value = asked(loss_augmented_decode, problem, w, np.float32, size, 1.0)
     gold = trees.gold[0]
     right = trees.features(0, gold)
     found = []
@@ -247,11 +247,11 @@ def test_the_violator_is_the_worst_tree(
         difference.subtract(features)
         clean = {key: value for key, value in difference.items() if value}
         found.append((delta - score(difference, meant), delta, clean))
-    best = max(value for value, *_ in found)
+    best = max(augmented for augmented, *_ in found)
     assert any(
-        delta == outcome[0] and difference == phi
-        for value, delta, difference in found
-        if value >= best - 1e-9
+        delta == value and difference == phi
+        for augmented, delta, difference in found
+        if augmented >= best - 1e-9
     )
 
 
@@ -266,7 +266,7 @@ def test_expectations_are_those_over_all_trees(
     problem = trees.lazy()
     w, meant = with_weights(problem, trees, seed)
     size = problem.max_expected_entries
-    phi, outcome = asked(expected_gradient, problem, w, np.float64, size, beta, gamma)
+    phi, value = asked(expected_gradient, problem, w, np.float64, size, beta, gamma)
     gold = trees.gold[0]
     vectors = [trees.features(0, y) for y in trees.trees(0)]
     costs = [sum(h != g for h, g in zip(y, gold, strict=True)) for y in trees.trees(0)]
@@ -275,7 +275,7 @@ def test_expectations_are_those_over_all_trees(
     )
     log_sum = np.logaddexp.reduce(potentials)
     right = trees.features(0, gold)
-    assert outcome[0] == pytest.approx(log_sum / beta - score(right, meant), abs=1e-9)
+    assert value == pytest.approx(log_sum / beta - score(right, meant), abs=1e-9)
     expected: Counter[Any] = Counter()
     for vector, p in zip(vectors, np.exp(potentials - log_sum), strict=True):
         for key, count in vector.items():
@@ -295,7 +295,7 @@ def test_only_arcs_that_are_scored_have_expectations(projective: bool) -> None:
     gold = [[-1, 0, 1, 2, 3], [-1, 0, *range(1, 12)]]
     trees = Trees(list(zip(nodes, gold, strict=True)), projective=projective, threshold=0.5)
     problem = trees.lazy()
-    w = ProxGradient(budget=5).start(problem).w
+    w = np.zeros(0)
     size = problem.max_expected_entries
     asked(
         expected_gradient, problem, w, np.float64, 10 * size, 1.0, 0.0
@@ -306,12 +306,12 @@ def test_only_arcs_that_are_scored_have_expectations(projective: bool) -> None:
         expected = {key for h, m in arcs for _, key in keys_of(ARCS, COLUMNS, nodes[i], h, m)}
         assert last - first < (len(nodes[i]) - 2) ** 2  # not all of them
         indices, values = np.empty(10 * size, dtype=np.int32), np.empty(10 * size)
-        arguments = 1.0, 0.0, True, indices, values, np.zeros(2)
-        entries = expected_gradient(problem.examples(), i, w, *arguments)
+        arguments = 1.0, 0.0, True, indices, values
+        entries, _, _ = expected_gradient(problem.examples(), i, problem.store.w, *arguments)
         if entries == NEEDS_CAPACITY:
-            w = problem.reserve(w)
-            entries = expected_gradient(problem.examples(), i, w, *arguments)
-        key_of = {row: key for key, row in rows_in_use(problem.index.table).items()}
+            problem.store.reserve()
+            entries, _, _ = expected_gradient(problem.examples(), i, problem.store.w, *arguments)
+        key_of = {row: key for key, row in rows_in_use(problem.store.table).items()}
         assert {key_of[row] for row in indices[:entries].tolist()} <= expected
         assert 0 < entries <= size
 
@@ -321,11 +321,11 @@ def test_more_arcs_than_there_is_room_for_are_an_error() -> None:
     trees = Trees([(np.array([[ROOT] * 2, [1, 1], [2, 2], [BEHIND] * 2], np.uint64), [-1, 0, 1])])
     problem = trees.lazy()
     indices, values = np.full(9, -7, dtype=np.int32), np.full(9, -7.0)
-    arguments = 1.0, 0.0, True, indices[:4], values[:4], np.zeros(2)
+    arguments = 1.0, 0.0, True, indices[:4], values[:4]
     with pytest.raises(ValueError, match="arcs that are not scored"):
         expected_gradient(problem.examples(), 0, np.zeros(0), *arguments)
     assert (indices == -7).all()
-    assert problem.index.number_of_rows == 0
+    assert problem.store.allocated == 0
 
 
 @pytest.mark.uncompiled
@@ -338,8 +338,9 @@ def test_partial_gold_is_completed_in_the_best_way(
     problem = trees.lazy()
     w, meant = with_weights(problem, trees, seed)
     gold = trees.gold[0]
-    complete_gold(problem.examples(), w, np.zeros(2, dtype=bool))
-    found = problem.examples().trees.completions[: len(gold)].tolist()
+    if max(gold[1:]) >= 0:
+        asked(loss_augmented_decode, problem, w, np.float32, problem.max_entries, 0.0)
+    found = problem.examples().completions[: len(gold)].tolist()
     if max(gold[1:]) < 0 or min(gold[1:]) >= 0:
         assert found[1:] == gold[1:]
         return
@@ -436,34 +437,30 @@ class EagerTrees(TreeProblem):
         )
         super().__init__(features, corpus.pruner(), len(corpus.NAMES))
         self.append(*corpus.arrays())
-        self.refines, self.sizes = like.refines, like.sizes
-        self.row_templates = np.zeros(self.SIZE, dtype=np.int32)
+        self.refines, self.group_sizes = like.refines, like.group_sizes
+        templates = np.zeros(self.SIZE, dtype=np.int32)
         self.row_of_key: dict[int, int] = {}
         for nodes, _, h, m in corpus.arcs():
             rows = arc_rows(corpus.templates, corpus.NAMES, nodes, self.SIZE, h, m)
             keys = keys_of(corpus.templates, corpus.NAMES, nodes, h, m)
             for row, (t, key) in zip(rows, keys, strict=True):
-                self.row_templates[row] = t
+                templates[row] = t
                 self.row_of_key[key] = row
         assert len(set(self.row_of_key.values())) == len(self.row_of_key)
+        self.store = EagerStore(templates, len(self.group_sizes))
 
-    allocated = 0
 
-    def groups(self) -> Groups:
-        T = len(self.sizes)
-        return Groups(0, 1, 1, self.row_templates, np.ones(T), np.zeros(T, dtype=np.int64))
+class EagerStore(DenseWeights):
+    """One weight for each row, without those of templates that have no rows."""
 
-    def row_features(self) -> Any:
-        return np.arange(self.SIZE, dtype=np.int32)
+    def __init__(self, templates: Any, T: int) -> None:
+        super().__init__(first=0, width=1)
+        self.templates = templates
+        self.T = T
 
-    def reserve(self, w: Any) -> Any:
-        return w
-
-    def sweep(self, w: Any) -> Any:
-        return w
-
-    def rescale(self, w: Any, factors: Any) -> None:
-        w[: self.SIZE] *= factors[self.row_templates]
+    def weights(self) -> GroupedWeights:
+        scales = np.ones(self.T), np.zeros(self.T, dtype=np.int64)
+        return super().weights()._replace(scales=scales[0], first_rows=scales[1])
 
 
 def passes(settings: ProxGradient, problem: Any, rows: int, epochs: int) -> ProxGradientRun:
@@ -499,7 +496,7 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(
     eager = EagerTrees(corpus, problem)
     naive_run = passes(settings, eager, eager.SIZE, epochs=3)
     run = passes(settings, problem, 0, epochs=3)
-    table, found = problem.index.table, run.w
+    table, found = problem.store.table, run.w
     seen = dict.fromkeys(eager.row_of_key, 0.0)
     seen |= {key: found[row] for key, row in rows_in_use(table).items()}
     for key, row in eager.row_of_key.items():

@@ -1,32 +1,69 @@
 """Examples of chains, as kernels read them.
 
-An example is a sequence of tokens; a token has feature rows and the set of its allowed
-labels. Weights are one float64 vector w:
+An example is a sequence of tokens; a token has features and the set of its allowed labels.
+Weights are one float64 vector w:
 
     w[p * K + k]                p < K: transition from label p to k; p = K: start with k;
                                 p = K + 1: end with k
-    w[(K + 2) * K + row * K + k]    feature row with label k
+    w[(K + 2) * K + ...]        features, by label: see ``RowFeatures`` and ``LazyFeatures``
 
-Label sets stand for gold annotation, whole or partial: sets 0..K-1 allow one label each,
-set K allows all (no annotation), further ones whatever is asked for.
+Label sets represent gold annotation, complete or partial: sets 0..K-1 allow one label each,
+set K allows all (no annotation), further ones are defined by the problem.
 """
 
 from typing import NamedTuple
 
-from spacy_ssvm._jit import Flags, Flags2, Floats, Floats2, Ints, Ints1, Rows, Rows1, named_tuple
+from spacy_ssvm._jit import (
+    Flags,
+    Flags2,
+    Floats,
+    Floats2,
+    Ints,
+    Ints1,
+    Keys,
+    Keys2,
+    Rows,
+    Rows1,
+    named_tuple,
+)
+from spacy_ssvm.features.extraction import CompiledTemplates, CompiledTemplatesType
+from spacy_ssvm.weights.lazy import LazyTable, LazyTableType
+
+
+class RowFeatures(NamedTuple):
+    """Features that were extracted once; w[(K + 2) * K + row * K + k] is a weight."""
+
+    starts: Ints  #: int64 [tokens + 1]: the first feature of each token
+    rows: Rows  #: int32 [features]
+
+
+class LazyFeatures(NamedTuple):
+    """Features that are hashed anew each time; w[(K + 2) * K + row] is a weight of the table.
+
+    A feature without a row for a label has a weight of 0. Oracles insert rows for the features
+    in what they write: of a loss-augmented structure, those of wrong tokens, with the labels
+    there and in gold; of expectations, all of an example, with all labels.
+    """
+
+    attributes: Keys  #: uint64 [tokens, columns]
+    templates: CompiledTemplates
+    table: LazyTable
 
 
 class Examples(NamedTuple):
-    """What kernels read of a problem."""
+    """The arrays of a problem."""
 
     token_starts: Ints  #: int64 [examples + 1]: the first token of each example
-    feature_starts: Ints  #: int64 [tokens + 1]: the first feature of each token
-    rows: Rows  #: int32 [features]
     gold: Ints  #: int64 [tokens]: label sets
     completions: Ints  #: int64 [tokens]: gold labels; of label sets, those assumed now, or -1
     label_sets: Flags  #: bool [sets, K]: the labels that a set allows
     costs: Floats  #: float64 [sets, K]: Delta of a label where the gold is a set
     legality: Floats  #: float64 [K + 2, K]: 0, or minus infinity for an illegal transition
+    features: RowFeatures | LazyFeatures
 
 
-ExamplesType = named_tuple(Examples, Ints1, Ints1, Rows1, Ints1, Ints1, Flags2, Floats2, Floats2)
+RowFeaturesType = named_tuple(RowFeatures, Ints1, Rows1)
+LazyFeaturesType = named_tuple(LazyFeatures, Keys2, CompiledTemplatesType, LazyTableType)
+_shared = Ints1, Ints1, Ints1, Flags2, Floats2, Floats2
+ExamplesType = named_tuple(Examples, *_shared, RowFeaturesType)
+LazyExamplesType = named_tuple(Examples, *_shared, LazyFeaturesType)

@@ -2,44 +2,44 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Rows, Weights, kernel
-from spacy_ssvm.chains.layout import Examples, ExamplesType
+from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
+from spacy_ssvm.chains.layout import Examples, ExamplesType, LazyExamplesType
 from spacy_ssvm.chains.scores import (
     add_costs,
     cost,
-    difference,
-    difference_size,
-    emission_scores,
-    expected_difference,
+    expected_transition_difference,
     is_annotated,
     is_partial,
     path_score,
     restrict_to_gold,
+    transition_difference,
     transition_scores,
+)
+from spacy_ssvm.chains.stores import (
+    emission_scores,
+    expected_feature_difference,
+    feature_difference,
+    has_capacity_for,
 )
 from spacy_ssvm.decoders.chain import k_best, viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
-from spacy_ssvm.structure import UNANNOTATED, Structure
-from spacy_ssvm.weights.sparse import scratch_table
+from spacy_ssvm.structure import NEEDS_CAPACITY, UNANNOTATED, Structure
 
 
 @kernel
-def _score(
-    examples: Examples, i: int, w: Floats, complete: bool, outcome: Floats
-) -> tuple[Floats, Floats]:
-    """The score tables of an example under w; completes partial gold, see ``structure.py``."""
+def _score(examples: Examples, i: int, w: Floats) -> tuple[Floats, Floats]:
+    """The emission table [n, K] and the transition table [K + 2, K] of an example under w."""
     first, last = examples.token_starts[i], examples.token_starts[i + 1]
     K = examples.legality.shape[1]
     transitions = np.empty((K + 2, K))
     emissions = np.empty((last - first, K))
     transition_scores(w, examples.legality, transitions)
-    emission_scores(examples, i, w, emissions)
-    outcome[1] = complete_one(examples, i, complete, emissions, transitions)
+    emission_scores(examples.features, first, w, emissions)
     return emissions, transitions
 
 
 @kernel
-def complete_one(
+def _complete(
     examples: Examples, i: int, complete: bool, emissions: Floats, transitions: Floats
 ) -> bool:
     """Complete the gold of example i under its scores; return whether that changed it."""
@@ -56,6 +56,21 @@ def complete_one(
 
 
 @kernel
+def _difference(
+    examples: Examples, i: int, w: Floats, y: Ints, indices: Rows, values: Weights
+) -> int:
+    """Write Phi_i(y), each index once; return its size."""
+    first, last = examples.token_starts[i], examples.token_starts[i + 1]
+    K = examples.legality.shape[1]
+    gold = examples.completions[first:last]
+    size = transition_difference(gold, y, K, indices, values)
+    size += feature_difference(
+        examples.features, first, w, K, gold, y, indices[size:], values[size:]
+    )
+    return size  # type: ignore[no-any-return]
+
+
+@kernel
 def loss_augmented_decode(
     examples: Examples,
     i: int,
@@ -64,19 +79,20 @@ def loss_augmented_decode(
     complete: bool,
     indices: Rows,
     values: Weights,
-    outcome: Floats,
-) -> int:
-    """See ``Structure.loss_augmented_decode``."""
+) -> tuple[int, float, bool]:
+    """See ``Structure.loss_augmented_decode``: Viterbi."""
     if not is_annotated(examples, i):
-        return UNANNOTATED
-    emissions, transitions = _score(examples, i, w, complete, outcome)
+        return UNANNOTATED, 0.0, False
+    emissions, transitions = _score(examples, i, w)
+    recompleted = _complete(examples, i, complete, emissions, transitions)
     gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
     add_costs(examples, i, gamma, emissions)
     y = np.empty(len(gold), dtype=np.int64)
     viterbi(emissions, transitions, y)
-    outcome[0] = cost(examples, i, y)
-    places = scratch_table(difference_size(examples, i))
-    return difference(examples, i, gold, y, indices, values, places)
+    Delta = cost(examples, i, y)
+    if not has_capacity_for(examples.features, (y != gold).sum()):
+        return NEEDS_CAPACITY, Delta, recompleted
+    return _difference(examples, i, w, y, indices, values), Delta, recompleted
 
 
 @kernel
@@ -91,22 +107,20 @@ def k_best_decode(
     costs: Floats,
     indices: Rows,
     values: Weights,
-    outcome: Floats,
 ) -> int:
-    """See ``Structure.k_best_decode``."""
+    """See ``Structure.k_best_decode``: Viterbi with lists."""
     if not is_annotated(examples, i):
         return UNANNOTATED
-    emissions, transitions = _score(examples, i, w, complete, outcome)
-    gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
+    emissions, transitions = _score(examples, i, w)
+    _complete(examples, i, complete, emissions, transitions)
     add_costs(examples, i, gamma, emissions)
     sequences, _ = k_best(emissions, transitions, k)
-    places = scratch_table(difference_size(examples, i))
     starts[0] = 0
     for m in range(len(sequences)):
         start = starts[m]
         costs[m] = cost(examples, i, sequences[m])
-        starts[m + 1] = start + difference(
-            examples, i, gold, sequences[m], indices[start:], values[start:], places
+        starts[m + 1] = start + _difference(
+            examples, i, w, sequences[m], indices[start:], values[start:]
         )
     return len(sequences)
 
@@ -121,32 +135,30 @@ def expected_gradient(
     complete: bool,
     indices: Rows,
     values: Floats,
-    outcome: Floats,
-) -> int:
+) -> tuple[int, float, bool]:
     """See ``Structure.expected_gradient``: forward-backward."""
+    first, last = examples.token_starts[i], examples.token_starts[i + 1]
     if not is_annotated(examples, i):
-        return UNANNOTATED
-    emissions, transitions = _score(examples, i, w, complete, outcome)
-    gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
-    right = path_score(emissions, transitions, gold)
+        return UNANNOTATED, 0.0, False
+    if not has_capacity_for(examples.features, last - first):
+        return NEEDS_CAPACITY, 0.0, False
+    emissions, transitions = _score(examples, i, w)
+    recompleted = _complete(examples, i, complete, emissions, transitions)
+    gold = examples.completions[first:last]
+    gold_score = path_score(emissions, transitions, gold)
     add_costs(examples, i, gamma, emissions)
     labels = np.empty(emissions.shape)
     pairs = np.empty((emissions.shape[1], emissions.shape[1]))
-    outcome[0] = marginals(beta * emissions, beta * transitions, labels, pairs) / beta - right
-    return expected_difference(examples, i, gold, labels, pairs, indices, values)
+    loss = marginals(beta * emissions, beta * transitions, labels, pairs) / beta - gold_score
+    size = expected_transition_difference(gold, labels, pairs, indices, values)
+    size += expected_feature_difference(
+        examples.features, first, w, gold, labels, indices[size:], values[size:]
+    )
+    return size, loss, recompleted
 
 
-@kernel
-def complete_gold(examples: Examples, w: Floats, changed: Flags) -> None:
-    """See ``Structure.complete_gold``."""
-    outcome = np.empty(2)
-    for i in range(len(changed)):
-        if is_annotated(examples, i) and is_partial(examples, i):
-            _score(examples, i, w, True, outcome)
-            changed[i] = outcome[1] > 0
+#: Chains whose features have rows of their own.
+CHAINS = Structure(ExamplesType, loss_augmented_decode, expected_gradient, k_best_decode)
 
-
-#: Chains, as solvers see them.
-CHAINS = Structure(
-    ExamplesType, loss_augmented_decode, complete_gold, expected_gradient, k_best_decode
-)
+#: Chains with lazily allocated weights, which move when others are inserted: one best only.
+LAZY_CHAINS = Structure(LazyExamplesType, loss_augmented_decode, expected_gradient)

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Rows
-from spacy_ssvm.chains.layout import Examples
-from spacy_ssvm.chains.oracle import CHAINS
-from spacy_ssvm.structure import Groups
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys, Rows
+from spacy_ssvm.chains.layout import Examples, LazyFeatures, RowFeatures
+from spacy_ssvm.chains.oracle import CHAINS, LAZY_CHAINS
+from spacy_ssvm.features.extraction import CompiledTemplates
+from spacy_ssvm.weights.dense import DenseWeights
+from spacy_ssvm.weights.groups import GroupedStore
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
+from spacy_ssvm.weights.lazy import LazyWeights
 
 
 def hamming_costs(K: int) -> Floats:
@@ -51,7 +54,8 @@ class ChainProblem:
         self._token_starts = GrowingArray(np.int64, [0])
         self._feature_starts = GrowingArray(np.int64, [0])
         self._rows = GrowingArray(np.int32)
-        self.row_templates = np.zeros(0, dtype=np.int32)
+        self._dense = DenseWeights(first=(K + 2) * K, width=K)
+        self.store: GroupedStore = self._dense
         self._gold = GrowingArray(np.int64)
         self._completions = GrowingArray(np.int64)
 
@@ -132,17 +136,19 @@ class ChainProblem:
         self._rows = GrowingArray(np.int32, self._rows.array[features])
 
     def examples(self) -> Examples:
-        """The arrays, for kernels; valid until the next ``append``."""
+        """The arrays, for kernels; valid until the next ``append``, or change of the store."""
         return Examples(
             self._token_starts.array,
-            self._feature_starts.array,
-            self._rows.array,
             self._gold.array,
             self._completions.array,
             self._label_sets,
             self._costs,
             self._legality,
+            self._features(),
         )
+
+    def _features(self) -> RowFeatures | LazyFeatures:
+        return RowFeatures(self._feature_starts.array, self._rows.array)
 
     @property
     def max_entries(self) -> int:
@@ -161,39 +167,91 @@ class ChainProblem:
         """The length of w for a number of feature rows."""
         return (self.K + 2 + rows) * self.K
 
-    # Groups of weights: see ``GroupedProblem``
+    @property
+    def row_templates(self) -> Rows:
+        """The template of each row: int32 [rows], set by those who number the rows."""
+        return self._dense.templates
+
+    @row_templates.setter
+    def row_templates(self, templates: Rows) -> None:
+        self._dense.templates = templates
 
     @property
-    def allocated(self) -> int:
-        """See ``GroupedProblem``; others set ``row_templates``, int32 [rows]."""
-        return self.K * len(self.row_templates)
-
-    @property
-    def sizes(self) -> Ints:
-        """How many weights each template has: int64 [T]."""
+    def group_sizes(self) -> Ints:
+        """See ``GroupedProblem``."""
         return self.K * np.bincount(self.row_templates, minlength=1)
 
-    def groups(self) -> Groups:
-        """The template of each weight; weights are stored as they are."""
-        T = len(self.sizes)
-        first = (self.K + 2) * self.K
-        scales = np.ones(T), np.zeros(T, dtype=np.int64)
-        return Groups(first, self.K, self.K, self.row_templates, *scales)
 
-    def row_features(self) -> Rows:
-        """See ``GroupedProblem``: each row is a feature."""
-        return np.arange(len(self.row_templates), dtype=np.int32)
+class LazyChainProblem(ChainProblem):
+    """Chains over K labels whose features are those of compiled templates.
 
-    def reserve(self, w: Floats) -> Floats:
-        """Nothing to do: all features have rows."""
-        return w
+    group_sizes, refines: see ``GroupedProblem``. costs, legality: see ``ChainProblem``.
+    """
 
-    def rescale(self, w: Floats, factors: Floats) -> None:
-        """Multiply the weights of each template by its factor, float64 [T]."""
-        first = (self.K + 2) * self.K
-        rows = w[first : first + self.allocated].reshape(-1, self.K)
-        rows *= factors[self.row_templates, None]
+    structure = LAZY_CHAINS
 
-    def sweep(self, w: Floats) -> Floats:
-        """Nothing to do: all features keep their rows."""
-        return w
+    def __init__(
+        self,
+        K: int,
+        templates: CompiledTemplates,
+        *,
+        group_sizes: Ints,
+        refines: Flags | None = None,
+        costs: Floats | None = None,
+        legality: Floats | None = None,
+    ) -> None:
+        super().__init__(K, costs=costs, legality=legality)
+        self.templates = templates
+        self._group_sizes = group_sizes
+        self.refines = refines
+        self.reset_weights()
+        self._attributes = np.zeros((0, 0), dtype=np.uint64)
+
+    def reset_weights(self) -> None:
+        """Start again without weights of features."""
+        T, K = len(self.templates.seeds), self.K
+        self._lazy = LazyWeights(T, first=(K + 2) * K, labels=K)
+        self.store = self._lazy
+
+    def set_tokens(self, attributes: Keys, token_starts: Ints, gold: Ints) -> None:
+        """Set the examples of a problem that has none: see ``ChainProblem.append``.
+
+        attributes: uint64 [tokens, columns].
+        """
+        empty = np.zeros(len(gold) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        self.append(*empty, token_starts, gold)
+        self._attributes = attributes
+
+    def _features(self) -> LazyFeatures:
+        return LazyFeatures(self._attributes, self.templates, self._lazy.table)
+
+    def number_of_weights(self, rows: int) -> int:
+        """The length of w, whatever ``rows``: the store knows how many have memory."""
+        return (self.K + 2) * self.K + len(self._lazy.table.row_labels)
+
+    @property
+    def max_features(self) -> int:
+        """How many features an example has at most."""
+        lengths = np.diff(self._token_starts.array)
+        return int(lengths.max(initial=0)) * len(self.templates.seeds)
+
+    @property
+    def max_entries(self) -> int:
+        """See ``Problem``."""
+        lengths = np.diff(self._token_starts.array)
+        return 2 * (self.max_features + int(lengths.max(initial=0)) + 1)
+
+    @property
+    def max_expected_entries(self) -> int:
+        """See ``Problem``."""
+        return (self.max_features + self.K + 2) * self.K
+
+    @property
+    def shrink_after(self) -> int:
+        """See ``LazyProblem``: all examples, for fewer favour templates with few values."""
+        return max(self.number_of_examples, 1)
+
+    @property
+    def group_sizes(self) -> Ints:
+        """See ``GroupedProblem``."""
+        return self._group_sizes

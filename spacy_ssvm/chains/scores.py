@@ -1,14 +1,10 @@
-"""All that knows weights x features: score tables, costs, feature differences.
-
-Weights come in two forms: the dense vector w of ``layout.py`` while a model learns, and
-compact rows, float32 without zeros, for tagging. Scores are float64 in both cases.
-"""
+"""Scores, costs and differences of label sequences, apart from features: see ``stores.py``."""
 
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.chains.layout import Examples
-from spacy_ssvm.weights.sparse import add_entry, drop_zeros, empty_table, find_place, scratch_table
+from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
 
 
 @kernel
@@ -18,22 +14,6 @@ def transition_scores(w: Floats, legality: Floats, transitions: Floats) -> None:
     for p in range(K + 2):
         for k in range(K):
             transitions[p, k] = w[p * K + k] + legality[p, k]
-
-
-@kernel
-def emission_scores(examples: Examples, i: int, w: Floats, emissions: Floats) -> None:
-    """Write the emission table [n, K] of example i under w."""
-    first = examples.token_starts[i]
-    K = emissions.shape[1]
-    for t in range(emissions.shape[0]):
-        for k in range(K):
-            emissions[t, k] = 0.0
-        features = examples.feature_starts[first + t : first + t + 2]
-        for f in range(features[0], features[1]):
-            offset = (K + 2 + np.int64(examples.rows[f])) * K
-            row = w[offset : offset + K]
-            for k in range(K):
-                emissions[t, k] += row[k]
 
 
 @kernel
@@ -98,24 +78,10 @@ def cost(examples: Examples, i: int, y: Ints) -> float:
 
 
 @kernel
-def difference_size(examples: Examples, i: int) -> int:
-    """How many entries Phi_i(y) has at most."""
-    first, last = examples.token_starts[i], examples.token_starts[i + 1]
-    features = examples.feature_starts[last] - examples.feature_starts[first]
-    return 2 * (features + last - first + 1)  # type: ignore[no-any-return]
-
-
-@kernel
-def difference(
-    examples: Examples, i: int, gold: Ints, y: Ints, indices: Rows, values: Weights, places: Rows
-) -> int:
-    """Write Phi_i(y) = phi(x_i, gold) - phi(x_i, y), each index once; return its size.
-
-    indices (into w) and values have room for ``difference_size``; places is a scratch
-    table of a power of two entries, at least twice that room, all -1 before and after.
-    """
+def transition_difference(gold: Ints, y: Ints, K: int, indices: Rows, values: Weights) -> int:
+    """Write what Phi_i(y) has of transitions, each index once; return its size."""
     n = len(y)
-    K = examples.legality.shape[1]
+    places = scratch_table(2 * (n + 1))
     size = 0
     size = add_entry(indices, values, places, size, K * K + gold[0], 1.0)
     size = add_entry(indices, values, places, size, K * K + y[0], -1.0)
@@ -125,42 +91,17 @@ def difference(
         if gold[t - 1] != y[t - 1] or gold[t] != y[t]:
             size = add_entry(indices, values, places, size, gold[t - 1] * K + gold[t], 1.0)
             size = add_entry(indices, values, places, size, y[t - 1] * K + y[t], -1.0)
-    first = examples.token_starts[i]
-    for t in range(n):
-        if gold[t] != y[t]:
-            for f in range(
-                examples.feature_starts[first + t], examples.feature_starts[first + t + 1]
-            ):
-                offset = (K + 2 + np.int64(examples.rows[f])) * K
-                size = add_entry(indices, values, places, size, offset + gold[t], 1.0)
-                size = add_entry(indices, values, places, size, offset + y[t], -1.0)
-    empty_table(indices, places, size)
     return drop_zeros(indices, values, size)
 
 
 @kernel
-def expected_size(examples: Examples, i: int) -> int:
-    """How many entries E[phi(x_i, Y)] has at most."""
-    first, last = examples.token_starts[i], examples.token_starts[i + 1]
-    features = examples.feature_starts[last] - examples.feature_starts[first]
-    K = examples.legality.shape[1]
-    return (K + 2 + features) * K  # type: ignore[no-any-return]
-
-
-@kernel
-def expected_difference(
-    examples: Examples,
-    i: int,
-    gold: Ints,
-    labels: Floats,
-    pairs: Floats,
-    indices: Rows,
-    values: Floats,
+def expected_transition_difference(
+    gold: Ints, labels: Floats, pairs: Floats, indices: Rows, values: Floats
 ) -> int:
-    """Write E[phi(x_i, Y)] - phi(x_i, gold), each index once; return its size.
+    """Write what E[phi(x_i, Y)] - phi(x_i, gold) has of transitions; return its size.
 
     labels: float64 [n, K], P(y_t = k); pairs: float64 [K, K], the expected number of each
-        transition. indices (into w) and values have room for ``expected_size``.
+        transition.
     """
     n, K = labels.shape
     for p in range(K):
@@ -176,19 +117,4 @@ def expected_difference(
     size = (K + 2) * K
     for entry in range(size):
         indices[entry] = entry
-    places = scratch_table(expected_size(examples, i) // K)  # of the blocks of K entries of rows
-    first = examples.token_starts[i]
-    for t in range(n):
-        for f in range(examples.feature_starts[first + t], examples.feature_starts[first + t + 1]):
-            offset = (K + 2 + np.int64(examples.rows[f])) * K
-            place = find_place(indices, places, offset)
-            if places[place] < 0:
-                places[place] = size
-                for k in range(K):
-                    indices[size + k] = offset + k
-                    values[size + k] = 0.0
-                size += K
-            block = values[places[place] : places[place] + K]
-            block += labels[t]
-            block[gold[t]] -= 1.0
     return drop_zeros(indices, values, size)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints
-from spacy_ssvm.chains.lazy import LazyChainProblem
 from spacy_ssvm.chains.model import Model
+from spacy_ssvm.chains.problem import LazyChainProblem
 from spacy_ssvm.features.statistics import measure_templates
 from spacy_ssvm.features.templates import find_refinements
 from spacy_ssvm.selection import Selector
@@ -34,7 +34,7 @@ def chain_selector(
     problem = LazyChainProblem(
         K,
         model.compiled,
-        sizes=K * statistics.features,
+        group_sizes=K * statistics.features,
         refines=find_refinements(model.templates),
         costs=costs,
         legality=legality,

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import AnyWeights, Floats, Floats1, Ints, Ints1, Rows, kernel, named_tuple
-from spacy_ssvm.solvers.run import PrimalRun, longer
+from spacy_ssvm.solvers.run import PrimalRun
 from spacy_ssvm.structure import Problem
+from spacy_ssvm.weights.growing import longer
 
 
 class Averaged(NamedTuple):
@@ -28,7 +29,9 @@ AveragedType = named_tuple(Averaged, Floats1, Floats1, Ints1)
 
 
 @kernel
-def move(averaged: Averaged, indices: Rows, values: AnyWeights, size: int, rate: float) -> None:
+def add_to_average(
+    averaged: Averaged, indices: Rows, values: AnyWeights, size: int, rate: float
+) -> None:
     """Add a multiple of a sparse vector to the weights, within a step."""
     w, sums, steps = averaged.w, averaged.sums, float(averaged.steps[0])
     for entry in range(size):

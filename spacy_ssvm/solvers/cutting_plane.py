@@ -12,8 +12,8 @@ quadratic program as small as the number of planes, solved by the interior point
 ``pip install "spacy-ssvm[learners]"``.
 
 A plane of a part of the examples is one of all, where the others are right. But it takes many
-more of them: let one batch be the whole corpus. Partial gold stands for its completion when it
-was met first.
+more of them: let one batch be the whole corpus. Partial gold is completed when it is first met,
+and then as in ``dual_run.py``: planes of other completions are removed.
 """
 
 from dataclasses import dataclass
@@ -22,20 +22,21 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, oracle_kernel
-from spacy_ssvm.objective import HINGE, Loss, relative_gap
+from spacy_ssvm.objective import HINGE, Loss
+from spacy_ssvm.solvers.dual_run import DualRun
 from spacy_ssvm.solvers.run import (
-    PrimalRun,
     check_C,
     check_installed,
     check_not_negative,
     check_whole,
-    longer,
 )
 from spacy_ssvm.structure import LossAugmentedDecode, Problem
+from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.sparse import add_scaled, violation_of
 
-_MOST_IDLE = 50  # rounds that a plane stays without a dual variable above 0
+_MAX_IDLE = 50  # rounds that a plane stays without a dual variable above 0
 _PRECISION = 1e-10  # of the quadratic programs
-_LEAST_SHARE = 1e-9  # of C: a dual variable below it is an interior point's way to say 0
+_MIN_SHARE = 1e-9  # of C: a dual variable below it is an interior point's way to say 0
 
 
 class Plane(NamedTuple):
@@ -75,7 +76,7 @@ class CuttingPlane:
         return CuttingPlaneRun(self, problem, prior)
 
 
-class CuttingPlaneRun(PrimalRun):
+class CuttingPlaneRun(DualRun):
     """The weights and planes of a problem, and the rounds that add planes."""
 
     settings: CuttingPlane
@@ -93,7 +94,6 @@ class CuttingPlaneRun(PrimalRun):
         self._products = np.zeros((0, 0))
         self._alphas = np.zeros(0)
         self._rounds = 0
-        self._converged = False
 
     @property
     def dual(self) -> float:  # type: ignore[override]
@@ -102,13 +102,9 @@ class CuttingPlaneRun(PrimalRun):
         return float(self._alphas @ bounds - self._alphas @ self._products @ self._alphas / 2)
 
     @property
-    def gap(self) -> float:  # type: ignore[override]
-        """The relative duality gap, from the violations that the last rounds met.
-
-        The weights moved since, so this is an estimate.
-        """
-        losses = float(self._violations.sum())
-        return relative_gap(self.regularizer + self.settings.C * losses, self.dual)
+    def violations(self) -> Floats:
+        """See ``DualRun``."""
+        return self._violations
 
     def grow(self, rows: int) -> None:
         """See ``Run``."""
@@ -118,18 +114,13 @@ class CuttingPlaneRun(PrimalRun):
             self._converged = False
             self._violations = longer(self._violations, examples)
 
-    def epoch(self, numbers: Ints) -> float:
-        """See ``Run``: one round. Does nothing once the exact gap has met the tolerance."""
-        if not self._converged:
-            self._add_plane(np.sort(numbers))
-            self._solve()
-            if self.gap <= self.settings.tolerance:
-                exact = relative_gap(self.objective().primal, self.dual)
-                self._converged = exact <= self.settings.tolerance
-        return float(self._violations[numbers].sum())
+    def _pass(self, numbers: Ints) -> None:
+        """One round: add a plane, and solve the dual over all planes."""
+        self._add_plane(np.sort(numbers))
+        self._solve()
 
-    def forget(self, numbers: Ints) -> None:
-        """All planes go: a sum over examples cannot do without some of them."""
+    def _remove(self, numbers: Ints) -> None:
+        """Remove all planes: a sum over examples cannot do without some of them."""
         self._violations[numbers] = 0.0
         self._clear()
 
@@ -146,7 +137,7 @@ class CuttingPlaneRun(PrimalRun):
         bound -= float(g[: len(self._prior)] @ self._prior)
         self._rounds += 1
         uses = np.array([plane.last_use for plane in self._planes], dtype=np.int64)
-        kept = np.flatnonzero(uses >= self._rounds - _MOST_IDLE)
+        kept = np.flatnonzero(uses >= self._rounds - _MAX_IDLE)
         self._planes = [self._planes[j] for j in kept]
         indices = np.flatnonzero(g)
         self._planes.append(Plane(indices, g[indices], bound, self._rounds))
@@ -190,7 +181,7 @@ def _best_alphas(products: Floats, bounds: Floats, C: float) -> Floats:
         settings,
     ).solve()
     shares = np.array(found.x)
-    shares[shares < _LEAST_SHARE] = 0.0
+    shares[shares < _MIN_SHARE] = 0.0
     alphas: Floats = C * shares / max(shares.sum(), 1.0)
     return alphas
 
@@ -210,18 +201,14 @@ def _add_violators(
     """Add Phi of each example's most violating structure; return the sum of their costs."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
-    outcome = np.empty(2)
     total = 0.0
     for i in numbers:
-        size = loss_augmented_decode(examples, i, w, 1.0, False, indices, values, outcome)
+        size, cost, _ = loss_augmented_decode(examples, i, w, 1.0, False, indices, values)
         if size < 0:
             continue
-        violation = outcome[0]
-        for entry in range(size):
-            violation -= w[indices[entry]] * values[entry]
+        violation = violation_of(cost, w, indices, values, 0, size)
         violations[i] = max(violation, 0.0)
         if violation > 0:
-            total += outcome[0]
-            for entry in range(size):
-                g[indices[entry]] += values[entry]
+            total += cost
+            add_scaled(g, indices, values, 0, size, 1.0)
     return total

@@ -16,7 +16,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, oracle_kernel
 from spacy_ssvm.objective import Loss
-from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
+from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, add_to_average
 from spacy_ssvm.solvers.mira import MiraRun
 from spacy_ssvm.solvers.run import check_C, check_not_negative, check_positive, check_whole
 from spacy_ssvm.structure import ExpectedGradient, Problem
@@ -90,17 +90,16 @@ def _pass(
     """One step for each example; return the sum of the losses met."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries)
-    outcome = np.empty(2)
     total = 0.0
     for i in order:
-        size = expected_gradient(
-            examples, i, averaged.w, beta, gamma, True, indices, values, outcome
+        size, loss, _ = expected_gradient(
+            examples, i, averaged.w, beta, gamma, True, indices, values
         )
         if size < 0:
             continue
         norm = squared_norm(values, size)
-        if outcome[0] > 0 and norm > 0:
-            move(averaged, indices, values, size, -min(C, outcome[0] / norm))
-        total += outcome[0]
+        if loss > 0 and norm > 0:
+            add_to_average(averaged, indices, values, size, -min(C, loss / norm))
+        total += loss
         averaged.steps[0] += 1
     return total

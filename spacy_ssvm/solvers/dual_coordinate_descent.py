@@ -6,12 +6,6 @@ with v = sum alpha_i,y Phi_i(y), A_i = sum_y alpha_i,y and w = w_0 + v. Where tr
 on from loaded weights w_0, the primal is 1/2 |w - w_0|^2 + C sum_i max_y H_i(y)^2, and
 Delta'_i(y) = Delta_i(y) - w_0 . Phi_i(y); else w_0 = 0 and Delta' = Delta.
 
-Partial gold stands for its best completion under the weights. Each completion makes another
-convex problem, and D bounds the one with the completions as they are. They are chosen anew
-when an example is visited for the first, second, fourth and eighth time, and then whenever
-the problem that they make is solved to the tolerance (the concave-convex procedure); an
-example whose completion changes starts anew.
-
 Only constraints that were violated are stored (``working_sets.py``). An epoch makes
 ``inner_passes`` passes over them without inference, and one pass with it: DCD-SSVM
 [CY13 Alg. 3]; without the inner passes it is DCD-Light [CY13 Alg. 2]. CPD [CY13, sections 2.2
@@ -38,32 +32,34 @@ from spacy_ssvm._jit import (
     named_tuple,
     oracle_kernel,
 )
-from spacy_ssvm.objective import SQUARED_HINGE, Loss, Objective, evaluate, relative_gap
+from spacy_ssvm.objective import SQUARED_HINGE, Loss
+from spacy_ssvm.solvers.dual_run import DualRun, is_due
 from spacy_ssvm.solvers.run import (
     check_C,
     check_choice,
     check_not_negative,
     check_positive,
     check_whole,
-    longer,
-    size_of_weights,
 )
 from spacy_ssvm.solvers.working_sets import (
     WorkingSets,
     WorkingSetsType,
+    add_constraint,
     append,
-    dot,
     empty_working_sets,
     has_capacity,
+    keep_examples,
+    number_of_constraints,
     remove_zeros,
+    score,
     with_capacity,
 )
 from spacy_ssvm.structure import LossAugmentedDecode, Problem
+from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.sparse import violation_of
 
-_EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
 _MIN_RISE = 1e-5  # of D, relative, by a pass of CPD that is worth another one
 _MAX_PASSES = 1000  # of CPD, in an epoch
-_MAX_COMPLETIONS = 20  # and then so often, whenever a problem is solved
 
 
 class State(NamedTuple):
@@ -118,8 +114,10 @@ class DualCoordinateDescent:
         return DualCoordinateDescentRun(self, problem, prior)
 
 
-class DualCoordinateDescentRun:
+class DualCoordinateDescentRun(DualRun):
     """The weights and dual variables of a problem, and the passes that improve them."""
+
+    settings: DualCoordinateDescent
 
     def __init__(
         self,
@@ -127,16 +125,11 @@ class DualCoordinateDescentRun:
         problem: Problem,
         prior: Floats | None = None,
     ) -> None:
-        self.settings = settings
-        self.problem = problem
+        super().__init__(settings, problem, prior)
         self.sets = empty_working_sets(0, 0, 0)
-        self._order = np.random.default_rng(settings.seed)
-        self._converged = False
-        self._completions = 0
-        prior = np.zeros(0) if prior is None else prior
         self._state = State(
-            w=prior.copy(),
-            prior=prior,
+            w=self._w,
+            prior=self._prior,
             totals=np.zeros(2),
             violations=np.zeros(0),
             visits=np.zeros(0, dtype=np.int64),
@@ -146,12 +139,12 @@ class DualCoordinateDescentRun:
         )
 
     @property
-    def w(self) -> Floats:
-        """The weights: float64, laid out as its problem says, with zeros behind them."""
-        return self._state.w
+    def violations(self) -> Floats:
+        """See ``DualRun``."""
+        return self._state.violations
 
     @property
-    def dual(self) -> float:
+    def dual(self) -> float:  # type: ignore[override]
         """D(alpha), kept up to date by each step."""
         return float(self._state.totals[0])
 
@@ -161,96 +154,51 @@ class DualCoordinateDescentRun:
         return float(self._state.totals[1])
 
     @property
-    def gap(self) -> float:
-        """The relative duality gap, from the violations that the last passes met.
-
-        The weights moved while they were met, so this is an estimate: ``objective`` pays
-        a pass over all examples for the exact value.
-        """
-        losses = float((self._state.violations**2).sum())
-        return relative_gap(self.regularizer + self.settings.C * losses, self.dual)
-
-    @property
     def number_of_constraints(self) -> int:
-        """How many constraints the working sets hold."""
-        return int(self.sets.used[0] - self.sets.used[2])
-
-    def objective(self) -> Objective:
-        """Primal, dual and gap, by inference on all examples with the weights as they are."""
-        return evaluate(
-            self.problem,
-            self.w,
-            C=self.settings.C,
-            regularizer=self.regularizer,
-            dual=self.dual,
-            loss=self.settings.loss,
-        )
+        """The number of constraints in the working sets."""
+        return number_of_constraints(self.sets)
 
     def grow(self, rows: int) -> None:
-        """Make room for the problem's examples and for this many feature rows."""
-        size = size_of_weights(self.problem, rows)
-        examples = self.problem.number_of_examples
-        state = self._state
+        """See ``Run``."""
+        super().grow(rows)
+        state, size = self._state, len(self._w)
         if size > len(state.w):
-            self._state = state._replace(
-                w=longer(state.w, size),
-                prior=longer(state.prior, size) if len(state.prior) else state.prior,
-            )
+            prior = longer(state.prior, size) if len(state.prior) else state.prior
+            self._state = state._replace(w=self._w, prior=prior)
+        examples = self.problem.number_of_examples
         if examples > len(state.violations):
             self._converged = False
             violations = longer(state.violations, examples)
-            self._state = self._state._replace(
-                violations=violations, visits=longer(state.visits, len(violations))
-            )
+            visits = longer(state.visits, len(violations))
+            self._state = self._state._replace(violations=violations, visits=visits)
             self.sets = with_capacity(self.sets, len(violations), 0)
 
-    def epoch(self, numbers: Ints) -> float:
-        """Improve the dual variables of these examples; return the sum of their violations.
-
-        One pass with inference, and before it the inner passes over what is stored. Does
-        nothing once the exact gap over all examples has met the tolerance.
-        """
-        if not self._converged:
-            numbers = np.sort(numbers)
-            if self.settings.variant == "ssvm":
-                for _ in range(self.settings.inner_passes):
-                    inner_pass(self._order.permutation(numbers), self.sets, self._state)
-            self._outer_pass(self._order.permutation(numbers))
-            if self.settings.variant == "cpd":
-                self._solve(numbers)
-            if self.gap <= self.settings.tolerance:
-                exact = relative_gap(self.objective().primal, self.dual)
-                self._converged = exact <= self.settings.tolerance and not self._complete_anew()
-        return float(self._state.violations[numbers].sum())
-
-    def forget(self, numbers: Ints) -> None:
-        """Set the dual variables of these examples to 0, and take their share from w."""
-        remove_examples(numbers, self.sets, self._state)
-        self._converged = False
-
     def keep(self, numbers: Ints) -> None:
-        """Follow ``Problem.keep``; the other examples must have been forgotten."""
-        self._state = self._state._replace(
-            violations=self._state.violations[numbers], visits=self._state.visits[numbers]
+        """See ``Run``."""
+        state = self._state
+        self._state = state._replace(
+            violations=state.violations[numbers], visits=state.visits[numbers]
         )
-        self.sets = self.sets._replace(
-            newest=self.sets.newest[numbers], alpha_sums=self.sets.alpha_sums[numbers]
-        )
+        self.sets = keep_examples(self.sets, numbers)
 
-    def _complete_anew(self) -> bool:
-        """Choose the completions of partial gold under the weights; whether any changed."""
-        changed = np.zeros(self.problem.number_of_examples, dtype=bool)
-        if self._completions < _MAX_COMPLETIONS:
-            self.problem.structure.complete_gold(self.problem.examples(), self.w, changed)
-            self._completions += 1
-            remove_examples(np.flatnonzero(changed), self.sets, self._state)
-        return bool(changed.any())
+    def _pass(self, numbers: Ints) -> None:
+        """The inner passes over stored constraints, and one with inference."""
+        if self.settings.variant == "ssvm":
+            for _ in range(self.settings.inner_passes):
+                inner_pass(self._shuffled(numbers), self.sets, self._state)
+        self._outer_pass(self._shuffled(numbers))
+        if self.settings.variant == "cpd":
+            self._solve(numbers)
+
+    def _remove(self, numbers: Ints) -> None:
+        """See ``DualRun``."""
+        remove_examples(numbers, self.sets, self._state)
 
     def _solve(self, numbers: Ints) -> None:
         """Solve the dual over the stored constraints of these examples, by passes."""
         for _ in range(_MAX_PASSES):
             before = self.dual
-            inner_pass(self._order.permutation(numbers), self.sets, self._state)
+            inner_pass(self._shuffled(numbers), self.sets, self._state)
             if self.dual - before <= _MIN_RISE * self.dual:
                 break
 
@@ -282,8 +230,8 @@ def _random(state: Keys, n: int) -> int:
 @kernel
 def _step(i: int, constraint: int, exact: bool, sets: WorkingSets, state: State) -> None:
     """Move one dual variable to its best value [CY13 Eq. 8]; to 0 if not ``exact``."""
-    score = dot(sets, constraint, state.w)
-    slope = sets.costs[constraint] - score - sets.alpha_sums[i] / (2 * state.C)
+    score_now = score(sets, constraint, state.w)
+    slope = sets.costs[constraint] - score_now - sets.alpha_sums[i] / (2 * state.C)
     curvature = sets.norms[constraint] + 1 / (2 * state.C)
     alpha = max(sets.alphas[constraint] + slope / curvature, 0.0) if exact else 0.0
     change = alpha - sets.alphas[constraint]
@@ -291,12 +239,10 @@ def _step(i: int, constraint: int, exact: bool, sets: WorkingSets, state: State)
         return
     sets.alphas[constraint] = alpha
     sets.alpha_sums[i] += change
-    start = sets.starts[constraint]
-    for entry in range(start, start + sets.sizes[constraint]):
-        state.w[sets.indices[entry]] += change * sets.values[entry]
+    add_constraint(sets, constraint, change, state.w)
     state.totals[0] += change * slope - change * change * curvature / 2
     state.totals[1] += (
-        change * (score - sets.prior_scores[constraint])
+        change * (score_now - sets.prior_scores[constraint])
         + change * change * sets.norms[constraint] / 2
     )
 
@@ -370,29 +316,27 @@ def outer_pass(
     Without ``updates`` the violated constraints are stored alone.
     """
     scratch = np.empty(16, dtype=np.int64)
-    outcome = np.empty(2)
     for position in range(done, len(order)):
         i = order[position]
         if not has_capacity(sets, max_entries):
             return position
         visits = state.visits[i] + 1
-        complete = visits <= _EARLY_VISITS and visits & (visits - 1) == 0
         start = sets.used[1]
         indices, values = sets.indices[start:], sets.values[start:]
-        size = loss_augmented_decode(examples, i, state.w, 1.0, complete, indices, values, outcome)
+        size, cost, recompleted = loss_augmented_decode(
+            examples, i, state.w, 1.0, is_due(visits), indices, values
+        )
         if size < 0:
             continue
         state.visits[i] = visits
-        violation = outcome[0]
-        for entry in range(size):
-            violation -= state.w[indices[entry]] * values[entry]
-        if outcome[1] > 0 and sets.newest[i] >= 0:
+        violation = violation_of(cost, state.w, indices, values, 0, size)
+        if recompleted and sets.newest[i] >= 0:
             # Another completion is another convex problem, which the old constraints do
             # not bound.
             _remove_example(i, sets, state)
         state.violations[i] = max(violation, 0.0)
         if violation - sets.alpha_sums[i] / (2 * state.C) >= state.delta:
-            append(sets, i, size, outcome[0], state.prior)
+            append(sets, i, size, cost, state.prior)
         if updates and sets.newest[i] >= 0:
             scratch = _update_weight(i, sets, state, scratch)
     return len(order)

@@ -14,8 +14,7 @@ from (v_i, l_i) towards (C Phi_i(y), C Delta_i(y)) as far as D rises:
 
 The variant 'pairwise' keeps the structures and their dual variables apart: ``pairwise_steps.py``.
 
-Partial gold stands for its best completion, chosen anew when an example is visited for the
-first, second, fourth and eighth time; a block whose completion changes starts anew.
+Partial gold is completed as in ``dual_run.py``.
 """
 
 from dataclasses import dataclass
@@ -36,7 +35,8 @@ from spacy_ssvm._jit import (
     named_tuple,
     oracle_kernel,
 )
-from spacy_ssvm.objective import HINGE, Loss, relative_gap
+from spacy_ssvm.objective import HINGE, Loss
+from spacy_ssvm.solvers.dual_run import DualRun, is_due
 from spacy_ssvm.solvers.pairwise_steps import (
     PairwiseState,
     pass_over_stored,
@@ -50,13 +50,16 @@ from spacy_ssvm.solvers.run import (
     check_choice,
     check_not_negative,
     check_whole,
-    longer,
 )
-from spacy_ssvm.solvers.working_sets import empty_working_sets, with_capacity
+from spacy_ssvm.solvers.working_sets import (
+    empty_working_sets,
+    keep_examples,
+    number_of_constraints,
+    with_capacity,
+)
 from spacy_ssvm.structure import LossAugmentedDecode, Problem
-from spacy_ssvm.weights.sparse import find_place, scratch_table
-
-_EARLY_VISITS = 8  # completions change up to this visit, when it is a power of two
+from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.sparse import find_place, scratch_table, violation_of
 
 
 class Blocks(NamedTuple):
@@ -108,22 +111,21 @@ class FrankWolfe:
         return run(self, problem, prior)
 
 
-class FrankWolfeRun(PrimalRun):
+class FrankWolfeRun(DualRun):
     """The weights and blocks of a problem, and the passes that improve them."""
 
     settings: FrankWolfe
 
     def __init__(self, settings: FrankWolfe, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
-        self._converged = False
         self._start()
 
     def _start(self) -> None:
         self.blocks = _empty_blocks(0, 0)
 
     @property
-    def _violations(self) -> Floats:
-        """max_y H_i(y) of each example, when it was last decoded."""
+    def violations(self) -> Floats:
+        """See ``DualRun``."""
         return self.blocks.violations
 
     @property
@@ -138,15 +140,6 @@ class FrankWolfeRun(PrimalRun):
         known = self._w[: len(prior)]
         return self._costs - float(prior @ (known - prior)) - self.regularizer
 
-    @property
-    def gap(self) -> float:  # type: ignore[override]
-        """The relative duality gap, from the violations that the last passes met.
-
-        The weights moved while they were met, so this is an estimate.
-        """
-        losses = float(self._violations.sum())
-        return relative_gap(self.regularizer + self.settings.C * losses, self.dual)
-
     def grow(self, rows: int) -> None:
         """See ``Run``."""
         super().grow(rows)
@@ -155,19 +148,9 @@ class FrankWolfeRun(PrimalRun):
             self._converged = False
             self.blocks = _with_capacity(self.blocks, longer(self.blocks.sizes, examples).size, 0)
 
-    def epoch(self, numbers: Ints) -> float:
-        """See ``Run``. Does nothing once the exact gap has met the tolerance."""
-        if not self._converged:
-            self._pass(numbers)
-            if self.gap <= self.settings.tolerance:
-                exact = relative_gap(self.objective().primal, self.dual)
-                self._converged = exact <= self.settings.tolerance
-        return float(self._violations[numbers].sum())
-
-    def forget(self, numbers: Ints) -> None:
-        """Set the dual variables of these examples to 0, and take their share from w."""
+    def _remove(self, numbers: Ints) -> None:
+        """See ``DualRun``."""
         remove_blocks(numbers, self.blocks, self._w)
-        self._converged = False
 
     def keep(self, numbers: Ints) -> None:
         """See ``Run``."""
@@ -207,7 +190,8 @@ class PairwiseRun(FrankWolfeRun):
         )
 
     @property
-    def _violations(self) -> Floats:
+    def violations(self) -> Floats:
+        """See ``DualRun``."""
         return self._state.violations
 
     @property
@@ -216,8 +200,8 @@ class PairwiseRun(FrankWolfeRun):
 
     @property
     def number_of_constraints(self) -> int:
-        """How many structures are stored."""
-        return int(self.sets.used[0] - self.sets.used[2])
+        """The number of structures that are stored."""
+        return number_of_constraints(self.sets)
 
     def grow(self, rows: int) -> None:
         """See ``Run``."""
@@ -233,10 +217,9 @@ class PairwiseRun(FrankWolfeRun):
             self._state = self._state._replace(violations=violations, visits=visits)
             self.sets = with_capacity(self.sets, len(violations), 0)
 
-    def forget(self, numbers: Ints) -> None:
-        """See ``FrankWolfeRun``."""
+    def _remove(self, numbers: Ints) -> None:
+        """See ``DualRun``."""
         remove_examples(numbers, self.sets, self._state)
-        self._converged = False
 
     def keep(self, numbers: Ints) -> None:
         """See ``Run``."""
@@ -244,9 +227,7 @@ class PairwiseRun(FrankWolfeRun):
         self._state = state._replace(
             violations=state.violations[numbers], visits=state.visits[numbers]
         )
-        self.sets = self.sets._replace(
-            newest=self.sets.newest[numbers], alpha_sums=self.sets.alpha_sums[numbers]
-        )
+        self.sets = keep_examples(self.sets, numbers)
 
     def _pass(self, numbers: Ints) -> None:
         for _ in range(self.settings.inner_passes):
@@ -329,25 +310,23 @@ def _pass(
     """One step for each of order[done:]; return how far the room sufficed."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
-    outcome = np.empty(2)
     for position in range(done, len(order)):
         i = order[position]
         if blocks.used[0] + blocks.sizes[i] + max_entries > len(blocks.indices):
             return position
         visits = blocks.visits[i] + 1
-        complete = visits <= _EARLY_VISITS and visits & (visits - 1) == 0
-        size = loss_augmented_decode(examples, i, w, 1.0, complete, indices, values, outcome)
+        size, cost, recompleted = loss_augmented_decode(
+            examples, i, w, 1.0, is_due(visits), indices, values
+        )
         if size < 0:
             continue
         blocks.visits[i] = visits
-        if outcome[1] > 0:
+        if recompleted:
             remove_blocks(order[position : position + 1], blocks, w)
-        violation = outcome[0]
-        for entry in range(size):
-            violation -= w[indices[entry]] * values[entry]
+        violation = violation_of(cost, w, indices, values, 0, size)
         blocks.violations[i] = max(violation, 0.0)
         if violation <= 0:
-            size, outcome[0] = 0, 0.0
+            size, cost = 0, 0.0
 
         # The block and its direction d, behind what is in use.
         start, end = blocks.starts[i], blocks.used[0]
@@ -368,7 +347,7 @@ def _pass(
                 block[1][count] = 0.0
                 count += 1
             direction[places[place]] += C * np.float64(values[entry])
-        slope = C * outcome[0] - blocks.costs[i]
+        slope = C * cost - blocks.costs[i]
         curvature = 0.0
         for entry in range(count):
             slope -= w[block[0][entry]] * direction[entry]
@@ -379,7 +358,7 @@ def _pass(
         for entry in range(count):
             block[1][entry] += rate * direction[entry]
             w[block[0][entry]] += rate * direction[entry]
-        blocks.costs[i] += rate * (C * outcome[0] - blocks.costs[i])
+        blocks.costs[i] += rate * (C * cost - blocks.costs[i])
         blocks.starts[i] = end
         blocks.sizes[i] = count
         blocks.used[0] += count

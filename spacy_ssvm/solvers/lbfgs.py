@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, oracle_kernel
+from spacy_ssvm._jit import Bool, Float, Floats, Floats1, Int, Ints, Ints1, oracle_kernel, tuple_of
 from spacy_ssvm.objective import Loss, losses
 from spacy_ssvm.solvers.run import (
     PrimalRun,
@@ -29,6 +29,7 @@ from spacy_ssvm.solvers.run import (
     check_whole,
 )
 from spacy_ssvm.structure import ExpectedGradient, Problem
+from spacy_ssvm.weights.sparse import add_scaled
 
 _PAIRS = 10  # of changes of weights and gradients that are kept
 
@@ -88,12 +89,10 @@ class LBFGSRun(PrimalRun):
         """See ``Run``: iterations over all examples; returns the losses of these."""
         problem, settings = self.problem, self.settings
         examples = problem.number_of_examples
-        changed = np.zeros(examples, dtype=bool)
-        problem.structure.complete_gold(problem.examples(), self._w, changed)
-        if changed.any() or self._size != (examples, len(self._w)):
+        value, gradient, recompleted = self._evaluate(self._w, complete=True)
+        if recompleted or self._size != (examples, len(self._w)):
             self._pairs.clear()
             self._size = examples, len(self._w)
-        value, gradient = self.value_and_gradient(self._w)
         for _ in range(settings.iterations):
             if np.abs(gradient).max(initial=0.0) <= settings.tolerance:
                 break
@@ -156,18 +155,29 @@ class LBFGSRun(PrimalRun):
 
     def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
         """P(w) and its gradient."""
+        return self._evaluate(w, complete=False)[:2]
+
+    def _evaluate(self, w: Floats, *, complete: bool) -> tuple[float, Floats, bool]:
+        """P(w), its gradient, and whether the completion of any partial gold has changed.
+
+        complete: whether to choose the completions anew, under w.
+        """
         gradient = np.zeros(len(w))
         problem, settings = self.problem, self.settings
         arrays = problem.structure, problem.examples(), np.arange(problem.number_of_examples)
         scales = float(settings.beta), float(settings.gamma)
-        loss = _add_gradients(*arrays, *scales, problem.max_expected_entries, w, gradient)
+        state = complete, problem.max_expected_entries, w, gradient
+        loss, recompleted = _add_gradients(*arrays, *scales, *state)
         change = w.copy()
         change[: len(self._prior)] -= self._prior
-        return float(change @ change / 2 + settings.C * loss), change + settings.C * gradient
+        value = float(change @ change / 2 + settings.C * loss)
+        return value, change + settings.C * gradient, bool(recompleted)
 
 
 @oracle_kernel(
-    lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Int, Floats1, Floats1),
+    lambda oracle, examples: tuple_of(Float, Bool)(
+        *(oracle, examples, Ints1, Float, Float, Bool, Int, Floats1, Floats1)
+    ),
     "expected_gradient",
 )
 def _add_gradients(
@@ -176,19 +186,24 @@ def _add_gradients(
     numbers: Ints,
     beta: float,
     gamma: float,
+    complete: bool,
     max_entries: int,
     w: Floats,
     gradient: Floats,
-) -> float:
-    """Add the gradients of the losses; return the sum of the losses."""
+) -> tuple[float, bool]:
+    """Add the gradients of the losses.
+
+    Returns the sum of the losses, and whether any completion of partial gold has changed.
+    """
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries)
-    outcome = np.empty(2)
-    total = 0.0
+    total, any_recompleted = 0.0, False
     for i in numbers:
-        size = expected_gradient(examples, i, w, beta, gamma, False, indices, values, outcome)
+        size, loss, recompleted = expected_gradient(
+            examples, i, w, beta, gamma, complete, indices, values
+        )
         if size >= 0:
-            total += outcome[0]
-            for entry in range(size):
-                gradient[indices[entry]] += values[entry]
-    return total
+            total += loss
+            any_recompleted |= recompleted
+            add_scaled(gradient, indices, values, 0, size, 1.0)
+    return total, any_recompleted

@@ -17,10 +17,11 @@ import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, Rows, Weights, kernel, oracle_kernel
 from spacy_ssvm.objective import HINGE, Loss
-from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
+from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, add_to_average
 from spacy_ssvm.solvers.hildreth import hildreth
 from spacy_ssvm.solvers.run import check_C, check_whole
-from spacy_ssvm.structure import KBest, LossAugmentedDecode, Problem
+from spacy_ssvm.structure import KBestDecode, LossAugmentedDecode, Problem
+from spacy_ssvm.weights.sparse import dot, squared_norm, violation_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,18 +99,15 @@ def pass_over_best(
     """One step for each example, k = 1; return the sum of the violations met."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
-    outcome = np.empty(2)
     total = 0.0
     for i in order:
-        size = loss_augmented_decode(examples, i, averaged.w, gamma, True, indices, values, outcome)
+        size, cost, _ = loss_augmented_decode(examples, i, averaged.w, gamma, True, indices, values)
         if size < 0:
             continue
-        violation, norm = gamma * outcome[0], 0.0
-        for entry in range(size):
-            violation -= averaged.w[indices[entry]] * values[entry]
-            norm += np.float64(values[entry]) ** 2
+        violation = violation_of(gamma * cost, averaged.w, indices, values, 0, size)
+        norm = squared_norm(values, size)
         if violation > 0 and norm > 0:
-            move(averaged, indices, values, size, min(C, violation / norm))
+            add_to_average(averaged, indices, values, size, min(C, violation / norm))
         total += max(violation, 0.0)
         averaged.steps[0] += 1
     return total
@@ -120,7 +118,7 @@ def pass_over_best(
     "k_best_decode",
 )
 def _pass(
-    k_best_decode: KBest,
+    k_best_decode: KBestDecode,
     examples: Any,
     order: Ints,
     C: float,
@@ -135,25 +133,27 @@ def _pass(
     indices = np.empty(k * max_entries, dtype=np.int32)
     values = np.empty(k * max_entries, dtype=np.float32)
     scratch = np.zeros(len(averaged.w))
-    outcome = np.empty(2)
     total = 0.0
     for i in order:
         count = k_best_decode(
-            examples, i, averaged.w, gamma, k, True, starts, costs, indices, values, outcome
+            examples, i, averaged.w, gamma, k, True, starts, costs, indices, values
         )
         if count < 0:
             continue
         violations = gamma * costs[:count]
         for m in range(count):
-            for entry in range(starts[m], starts[m + 1]):
-                violations[m] -= averaged.w[indices[entry]] * values[entry]
+            violations[m] = violation_of(
+                violations[m], averaged.w, indices, values, starts[m], starts[m + 1]
+            )
         total += max(violations.max(), 0.0)
         products = _products(starts[: count + 1], indices, values, scratch)
         alphas = hildreth(products, violations, C)
         for m in range(count):
             first, last = starts[m], starts[m + 1]
             if alphas[m] > 0:
-                move(averaged, indices[first:last], values[first:last], last - first, alphas[m])
+                add_to_average(
+                    averaged, indices[first:last], values[first:last], last - first, alphas[m]
+                )
         averaged.steps[0] += 1
     return total
 
@@ -167,10 +167,7 @@ def _products(starts: Ints, indices: Rows, values: Weights, scratch: Floats) -> 
         for entry in range(starts[m], starts[m + 1]):
             scratch[indices[entry]] = values[entry]
         for other in range(count):
-            total = 0.0
-            for entry in range(starts[other], starts[other + 1]):
-                total += scratch[indices[entry]] * values[entry]
-            products[m, other] = total
+            products[m, other] = dot(scratch, indices, values, starts[other], starts[other + 1])
         for entry in range(starts[m], starts[m + 1]):
             scratch[indices[entry]] = 0.0
     return products

@@ -27,17 +27,19 @@ from spacy_ssvm._jit import (
     named_tuple,
     oracle_kernel,
 )
+from spacy_ssvm.solvers.dual_run import is_due
 from spacy_ssvm.solvers.working_sets import (
     WorkingSets,
     WorkingSetsType,
+    add_constraint,
     append,
-    dot,
     has_capacity,
     remove_zeros,
+    score,
 )
 from spacy_ssvm.structure import LossAugmentedDecode
+from spacy_ssvm.weights.sparse import violation_of
 
-_EARLY_VISITS = 8  # completions change up to this visit, when it is a power of two
 _GOLD = -1
 
 
@@ -63,7 +65,7 @@ def _choose(i: int, sets: WorkingSets, state: PairwiseState) -> tuple[int, int, 
     low = 0.0 if sets.alpha_sums[i] < state.C else np.inf
     constraint = sets.newest[i]
     while constraint >= 0:
-        violation = sets.costs[constraint] - dot(sets, constraint, state.w)
+        violation = sets.costs[constraint] - score(sets, constraint, state.w)
         if violation > high:
             best, high = constraint, violation
         if violation < low and sets.alphas[constraint] > 0:
@@ -79,9 +81,7 @@ def _add(constraint: int, amount: float, sets: WorkingSets, i: int, w: Floats) -
         return
     sets.alphas[constraint] += amount
     sets.alpha_sums[i] += amount
-    start = sets.starts[constraint]
-    for entry in range(start, start + sets.sizes[constraint]):
-        w[sets.indices[entry]] += amount * sets.values[entry]
+    add_constraint(sets, constraint, amount, w)
 
 
 @kernel
@@ -92,7 +92,7 @@ def _product(one: int, other: int, sets: WorkingSets, scratch: Floats) -> float:
     start = sets.starts[one]
     for entry in range(start, start + sets.sizes[one]):
         scratch[sets.indices[entry]] = sets.values[entry]
-    product = dot(sets, other, scratch)
+    product = score(sets, other, scratch)
     for entry in range(start, start + sets.sizes[one]):
         scratch[sets.indices[entry]] = 0.0
     return product
@@ -185,27 +185,25 @@ def pass_with_inference(
     state: PairwiseState,
 ) -> int:
     """Store what violates most, and make steps, for order[done:]; return how far room sufficed."""
-    outcome = np.empty(2)
     for position in range(done, len(order)):
         i = order[position]
         if not has_capacity(sets, max_entries):
             return position
         visits = state.visits[i] + 1
-        complete = visits <= _EARLY_VISITS and visits & (visits - 1) == 0
         start = sets.used[1]
         indices, values = sets.indices[start:], sets.values[start:]
-        size = loss_augmented_decode(examples, i, state.w, 1.0, complete, indices, values, outcome)
+        size, cost, recompleted = loss_augmented_decode(
+            examples, i, state.w, 1.0, is_due(visits), indices, values
+        )
         if size < 0:
             continue
         state.visits[i] = visits
-        violation = outcome[0]
-        for entry in range(size):
-            violation -= state.w[indices[entry]] * values[entry]
-        if outcome[1] > 0 and sets.newest[i] >= 0:
+        violation = violation_of(cost, state.w, indices, values, 0, size)
+        if recompleted and sets.newest[i] >= 0:
             remove_examples(order[position : position + 1], sets, state)
         state.violations[i] = max(violation, 0.0)
         if violation > 0:
-            append(sets, i, size, outcome[0], state.prior)
+            append(sets, i, size, cost, state.prior)
         if sets.newest[i] >= 0:
             _steps(i, sets, state)
     return len(order)

@@ -13,9 +13,10 @@ import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, oracle_kernel
 from spacy_ssvm.objective import PERCEPTRON_LOSS, Loss
-from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, move
+from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, add_to_average
 from spacy_ssvm.solvers.run import check_whole
 from spacy_ssvm.structure import LossAugmentedDecode, Problem
+from spacy_ssvm.weights.sparse import dot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,14 +67,12 @@ def _pass(
     """One step for each example; return the sum of the losses met."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
-    outcome = np.empty(2)
     total = 0.0
     for i in order:
-        size = loss_augmented_decode(examples, i, averaged.w, 0.0, True, indices, values, outcome)
+        size, _, _ = loss_augmented_decode(examples, i, averaged.w, 0.0, True, indices, values)
         if size < 0:
             continue
-        for entry in range(size):
-            total -= averaged.w[indices[entry]] * values[entry]
-        move(averaged, indices, values, size, 1.0)
+        total -= dot(averaged.w, indices, values, 0, size)
+        add_to_average(averaged, indices, values, size, 1.0)
         averaged.steps[0] += 1
     return total

@@ -16,15 +16,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import (
-    AnyWeights,
     Float,
     Floats,
     Floats1,
     Int,
     Ints,
     Ints1,
-    Rows,
-    kernel,
     oracle_kernel,
 )
 from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, Loss
@@ -48,9 +45,18 @@ from spacy_ssvm.structure import (
     NEEDS_CAPACITY,
     ExpectedGradient,
     GroupedProblem,
-    Groups,
-    GroupsType,
     LossAugmentedDecode,
+)
+from spacy_ssvm.weights.groups import (
+    GroupedWeights,
+    GroupedWeightsType,
+    add_to_groups,
+    measure_groups,
+    multiply_out,
+    scaled_dot,
+    square_features,
+    threshold_features,
+    threshold_weights,
 )
 
 LOSSES: dict[str, Loss] = {"perceptron": PERCEPTRON_LOSS, "hinge": HINGE, "log": LOG_LOSS}
@@ -137,7 +143,7 @@ class TemplateWeights(NamedTuple):
 
 
 class ProxGradientRun(PrimalRun):
-    """The weights, stored as ``Groups`` says, and the passes that change them."""
+    """The weights, which live in the store of the problem, and the passes that change them."""
 
     problem: GroupedProblem
     settings: ProxGradient
@@ -145,6 +151,7 @@ class ProxGradientRun(PrimalRun):
     def __init__(
         self, settings: ProxGradient, problem: GroupedProblem, prior: Floats | None
     ) -> None:
+        self.store = problem.store
         super().__init__(settings, problem, prior)
         self.history: list[Step] = []
         self._seen = 0
@@ -153,26 +160,33 @@ class ProxGradientRun(PrimalRun):
         self._met = 0.0
         self._squares: Floats = np.zeros(0)
 
+    @property
+    def _w(self) -> Floats:
+        """The weights as they are stored."""
+        return self.store.w
+
+    @_w.setter
+    def _w(self, w: Floats) -> None:
+        self.store.w = w
+
     def grow(self, rows: int) -> None:
         """See ``Run``."""
         super().grow(rows)
-        groups = self.problem.groups()
-        if len(groups.scales) > len(self._squares):
+        if len(self.store.weights().scales) > len(self._squares):
             self._squares = self.template_weights().norms ** 2
 
-    def template_weights(self) -> "TemplateWeights":
-        """What each template weighs now, from its weights one by one."""
-        groups = self.problem.groups()
-        T = len(groups.scales)
+    def template_weights(self) -> TemplateWeights:
+        """Norms and counts of the weights of each template, computed anew."""
+        weights = self.store.weights()
+        T = len(weights.scales)
         squares, rows, masses = np.zeros(T), np.zeros(T, dtype=np.int64), np.zeros(T)
-        _measure(self._w, groups, self.problem.row_features(), squares, rows, masses)
+        measure_groups(weights, self.store.row_features(), squares, rows, masses)
         return TemplateWeights(np.sqrt(squares), rows, masses)
 
     @property
     def w(self) -> Floats:
         """See ``Run``."""
-        w: Floats = self._w.copy()
-        _multiply_out(w, self.problem.groups())
+        w: Floats = multiply_out(self.store.weights())
         return w
 
     @property
@@ -188,8 +202,8 @@ class ProxGradientRun(PrimalRun):
         if self.settings.groups == "coarse-to-fine":
             if problem.refines is None:
                 raise ValueError("groups is 'coarse-to-fine': it is not known what needs what")
-            return coarse_to_fine_groups(problem.sizes, problem.refines)
-        return disjoint_groups(description_lengths(problem.sizes))
+            return coarse_to_fine_groups(problem.group_sizes, problem.refines)
+        return disjoint_groups(description_lengths(problem.group_sizes))
 
     @property
     def regularizer(self) -> float:
@@ -197,14 +211,14 @@ class ProxGradientRun(PrimalRun):
         settings = self.settings
         if settings.strength is None:
             return 0.0
-        groups, w = self.problem.groups(), self.w
+        groups, w = self.store.weights(), self.w
         weights = w[groups.first :]
         if settings.groups in TEMPLATE_GROUPS:
             value = penalty(self.norms, self.template_groups)
         elif settings.groups == "attribute":
             squares = np.zeros(len(groups.templates))
-            _square_features(w, groups, self.problem.row_features(), squares)
-            value = _feature_weight(groups) * float(np.sqrt(squares).sum())
+            square_features(groups, w, self.store.row_features(), squares)
+            value = _feature_weight(groups.labels) * float(np.sqrt(squares).sum())
         else:
             value = float(np.abs(weights).sum())
         value = settings.strength * value + settings.l1 * float(np.abs(weights).sum())
@@ -221,7 +235,7 @@ class ProxGradientRun(PrimalRun):
             eta = self._eta
             steps, met = self._steps(order[done : done + due], eta)
             if steps < min(due, len(order) - done):
-                self._w = self.problem.reserve(self._w)
+                self.store.reserve()
             done += steps
             total += met
             self._met += met
@@ -236,7 +250,7 @@ class ProxGradientRun(PrimalRun):
         """A gradient step for each example while there is room: how many, and their losses."""
         problem, loss = self.problem, self.settings.loss
         arrays = problem.structure, problem.examples(), order, eta
-        state = problem.groups(), self._squares, self._w
+        state = self.store.weights(), self._squares
         met = np.zeros(1)
         if loss.beta is None:
             steps = _violator_steps(*arrays, float(loss.gamma), problem.max_entries, *state, met)
@@ -252,16 +266,16 @@ class ProxGradientRun(PrimalRun):
 
     def proximal_step(self) -> None:
         """Shrink the weights, in proportion to the gradient steps since the last time."""
-        settings, problem = self.settings, self.problem
-        groups = problem.groups()
+        settings, store = self.settings, self.store
+        weights = store.weights()
         weight = self._etas
         strength = settings.strength or 0.0
         l1 = settings.l1 + (strength if settings.groups == "weight" else 0.0)
         if l1 > 0:
-            _threshold_weights(weight * l1, groups, self._w)
+            threshold_weights(weight * l1, weights)
         if settings.groups == "attribute":
-            tau = weight * strength * _feature_weight(groups)
-            _threshold_features(tau, groups, problem.row_features(), self._w)
+            tau = weight * strength * _feature_weight(weights.labels)
+            threshold_features(tau, weights, store.row_features())
         if l1 > 0 or settings.groups == "attribute":
             self._squares = self.template_weights().norms ** 2
         before = self.norms
@@ -273,112 +287,23 @@ class ProxGradientRun(PrimalRun):
             after = shrink(before, self.template_groups, weight * strength)
         factors = np.divide(after, before, out=np.zeros(len(after)), where=before > 0)
         factors /= 1 + weight * settings.l2
-        allocated = problem.allocated
-        problem.rescale(self._w, factors)
+        allocated = store.allocated
+        store.rescale(factors)
         self._squares = self._squares * factors**2
-        self._w = problem.sweep(self._w)
-        left = int(np.count_nonzero(after)), problem.allocated
+        store.sweep()
+        left = int(np.count_nonzero(after)), store.allocated
         self.history.append(Step(self._seen, self._met / self._since, strength, allocated, *left))
         self._since, self._etas, self._met = 0, 0.0, 0.0
 
 
-def _feature_weight(groups: Groups) -> float:
-    """d of a feature with all its labels."""
-    return float(description_lengths(np.array([groups.labels]))[0])
-
-
-@kernel
-def _measure(
-    w: Floats, groups: Groups, features: Rows, squares: Floats, rows: Ints, masses: Floats
-) -> None:
-    """Write the squared norm of each template, its number of features with weights, and |w|_1."""
-    squares[:] = 0.0
-    rows[:] = 0
-    masses[:] = 0.0
-    weighs = np.zeros(len(features), dtype=np.bool_)
-    for row in range(len(groups.templates)):
-        m = groups.templates[row]
-        if row >= groups.first_rows[m]:
-            mass = 0.0
-            start = groups.first + row * groups.width
-            for index in range(start, start + groups.width):
-                weight = groups.scales[m] * w[index]
-                mass += abs(weight)
-                squares[m] += weight**2
-            masses[m] += mass
-            if mass > 0 and not weighs[features[row]]:
-                weighs[features[row]] = True
-                rows[m] += 1
-
-
-@kernel
-def _multiply_out(w: Floats, groups: Groups) -> None:
-    """Turn weights as they are stored into what they stand for."""
-    for row in range(len(groups.templates)):
-        m = groups.templates[row]
-        scale = groups.scales[m] if row >= groups.first_rows[m] else 0.0
-        start = groups.first + row * groups.width
-        for index in range(start, start + groups.width):
-            w[index] *= scale
-
-
-@kernel
-def _threshold_weights(tau: float, groups: Groups, w: Floats) -> None:
-    """The operator of tau |w|_1 [MSAF11 Eq. 13]."""
-    for row in range(len(groups.templates)):
-        stored = tau / groups.scales[groups.templates[row]]
-        start = groups.first + row * groups.width
-        for index in range(start, start + groups.width):
-            w[index] = np.sign(w[index]) * max(abs(w[index]) - stored, 0.0)
-
-
-@kernel
-def _square_features(w: Floats, groups: Groups, features: Rows, squares: Floats) -> None:
-    """Write the squared norm of each feature's weights, as they are stored."""
-    squares[:] = 0.0
-    for row in range(len(features)):
-        if row >= groups.first_rows[groups.templates[row]]:
-            start = groups.first + row * groups.width
-            for index in range(start, start + groups.width):
-                squares[features[row]] += w[index] ** 2
-
-
-@kernel
-def _threshold_features(tau: float, groups: Groups, features: Rows, w: Floats) -> None:
-    """The operator of tau sum |w_f|, f: the features [MSAF11 Eq. 14]."""
-    squares = np.empty(len(features))
-    _square_features(w, groups, features, squares)
-    for row in range(len(features)):
-        stored = tau / groups.scales[groups.templates[row]]
-        norm = np.sqrt(squares[features[row]])
-        start = groups.first + row * groups.width
-        w[start : start + groups.width] *= 1 - stored / norm if norm > stored else 0.0
-
-
-@kernel
-def _step(
-    indices: Rows,
-    values: AnyWeights,
-    size: int,
-    eta: float,
-    groups: Groups,
-    squares: Floats,
-    w: Floats,
-) -> None:
-    """Add a multiple of a sparse vector to the weights, and keep their squared norms."""
-    for entry in range(size):
-        index = np.int64(indices[entry])
-        change = eta * np.float64(values[entry])
-        if index >= groups.first:
-            m = groups.templates[(index - groups.first) // groups.width]
-            squares[m] += change * (2 * groups.scales[m] * w[index] + change)
-            change /= groups.scales[m]
-        w[index] += change
+def _feature_weight(labels: int) -> float:
+    """d of a feature with so many labels."""
+    return float(description_lengths(np.array([labels]))[0])
 
 
 @oracle_kernel(
     lambda oracle, examples: Int(
-        *(oracle, examples, Ints1, Float, Float, Int, GroupsType, Floats1, Floats1, Floats1)
+        *(oracle, examples, Ints1, Float, Float, Int, GroupedWeightsType, Floats1, Floats1)
     )
 )
 def _violator_steps(
@@ -388,39 +313,31 @@ def _violator_steps(
     eta: float,
     gamma: float,
     max_entries: int,
-    groups: Groups,
+    weights: GroupedWeights,
     squares: Floats,
-    w: Floats,
     met: Floats,
 ) -> int:
     """A step for each example, as long as there is room; return how many. met: their losses."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
-    outcome = np.empty(2)
     for position in range(len(order)):
-        size = loss_augmented_decode(
-            examples, order[position], w, gamma, True, indices, values, outcome
+        size, cost, _ = loss_augmented_decode(
+            examples, order[position], weights.w, gamma, True, indices, values
         )
         if size == NEEDS_CAPACITY:
             return position
         if size < 0:
             continue
-        loss = gamma * outcome[0]
-        for entry in range(size):
-            index = np.int64(indices[entry])
-            scale = 1.0
-            if index >= groups.first:
-                scale = groups.scales[groups.templates[(index - groups.first) // groups.width]]
-            loss -= scale * w[index] * values[entry]
+        loss = gamma * cost - scaled_dot(weights, indices, values, 0, size)
         met[0] += loss
-        _step(indices, values, size, eta, groups, squares, w)
+        add_to_groups(weights, indices, values, size, eta, squares)
     return len(order)
 
 
 @oracle_kernel(
     lambda oracle, examples: Int(
         *(oracle, examples, Ints1, Float, Float, Float, Int),
-        *(GroupsType, Floats1, Floats1, Floats1),
+        *(GroupedWeightsType, Floats1, Floats1),
     ),
     "expected_gradient",
 )
@@ -432,21 +349,21 @@ def _expected_steps(
     beta: float,
     gamma: float,
     max_entries: int,
-    groups: Groups,
+    weights: GroupedWeights,
     squares: Floats,
-    w: Floats,
     met: Floats,
 ) -> int:
     """The same for the losses of expectations."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries)
-    outcome = np.empty(2)
     for position in range(len(order)):
         i = order[position]
-        size = expected_gradient(examples, i, w, beta, gamma, True, indices, values, outcome)
+        size, loss, _ = expected_gradient(
+            examples, i, weights.w, beta, gamma, True, indices, values
+        )
         if size == NEEDS_CAPACITY:
             return position
         if size >= 0:
-            met[0] += outcome[0]
-            _step(indices, values, size, -eta, groups, squares, w)
+            met[0] += loss
+            add_to_groups(weights, indices, values, size, -eta, squares)
     return len(order)

@@ -1,19 +1,17 @@
 """What all learners have in common: settings that start runs, and weights that grow."""
 
 from importlib.util import find_spec
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.objective import Loss, Objective, evaluate
 from spacy_ssvm.structure import Problem
+from spacy_ssvm.weights.growing import longer
 
 _MAX_WEIGHTS = 2**31 - 1  # indices into w are int32
 _MIN_C, _MAX_C = 1e-30, 1e30
-
-Number = TypeVar("Number", np.float64, np.int64)
 
 
 class Solver(Protocol):
@@ -140,13 +138,6 @@ def size_of_weights(problem: Problem, rows: int) -> int:
             f"({_MAX_WEIGHTS}): raise min_count, or set hash_bits"
         )
     return size
-
-
-def longer(array: NDArray[Number], size: int) -> NDArray[Number]:
-    """The array with zeros behind it, at least so long, and longer by half than before."""
-    result = np.zeros(max(size, 3 * len(array) // 2), dtype=array.dtype)
-    result[: len(array)] = array
-    return result
 
 
 def check_positive(settings: object, *names: str) -> None:

@@ -23,6 +23,7 @@ from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, kernel, or
 from spacy_ssvm.objective import HINGE, Loss, losses
 from spacy_ssvm.solvers.run import PrimalRun, check_C, check_choice, check_positive, check_whole
 from spacy_ssvm.structure import LossAugmentedDecode, Problem
+from spacy_ssvm.weights.sparse import add_scaled, dot
 
 _FIRST_STEPS = (0.5, 0.25, 0.125, 0.0625, 0.03125)
 _SAMPLE = 1000
@@ -127,7 +128,6 @@ def _pass(
     """One step for each example; eta0 is 0 for 'pegasos'. Return the sum of violations met."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
-    outcome = np.empty(2)
     scale, met = 1.0, 0.0
     for i in order:
         if eta0 > 0:
@@ -135,19 +135,16 @@ def _pass(
         else:
             eta = C * total / (steps + 1)
         steps += 1
-        size = loss_augmented_decode(examples, i, w, 1 / scale, True, indices, values, outcome)
+        size, cost, _ = loss_augmented_decode(examples, i, w, 1 / scale, True, indices, values)
         if size < 0:
             continue
-        violation = outcome[0]
-        for entry in range(size):
-            violation -= scale * w[indices[entry]] * values[entry]
+        violation = cost - scale * dot(w, indices, values, 0, size)
         met += max(violation, 0.0)
         scale *= max(1 - eta / (C * total), 0.0)
         if scale < _MIN_SCALE:
             _fold(scale, prior, w)
             scale = 1.0
         if violation > 0:
-            for entry in range(size):
-                w[indices[entry]] += eta / scale * np.float64(values[entry])
+            add_scaled(w, indices, values, 0, size, eta / scale)
     _fold(scale, prior, w)
     return met

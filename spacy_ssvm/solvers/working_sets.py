@@ -22,6 +22,7 @@ from spacy_ssvm._jit import (
     kernel,
     named_tuple,
 )
+from spacy_ssvm.weights.sparse import add_scaled, dot
 
 _NONE = -1
 
@@ -71,14 +72,23 @@ def empty_working_sets(examples: int, constraints: int, entries: int) -> Working
 
 def with_capacity(sets: WorkingSets, examples: int, entries: int) -> WorkingSets:
     """The same working sets, packed, with room for these and about as much again."""
-    live = int(sets.used[0] - sets.used[2])
     packed = empty_working_sets(
         examples,
-        constraints=2 * live + examples + 64,
+        constraints=2 * number_of_constraints(sets) + examples + 64,
         entries=3 * int(sets.used[1]) // 2 + 2 * entries + 1024,
     )
     pack(sets, packed)
     return packed
+
+
+def number_of_constraints(sets: WorkingSets) -> int:
+    """The number of constraints of all examples."""
+    return int(sets.used[0] - sets.used[2])
+
+
+def keep_examples(sets: WorkingSets, numbers: Ints) -> WorkingSets:
+    """The sets of these examples, in this order; the others must be empty."""
+    return sets._replace(newest=sets.newest[numbers], alpha_sums=sets.alpha_sums[numbers])
 
 
 @kernel
@@ -120,13 +130,17 @@ def has_capacity(sets: WorkingSets, entries: int) -> bool:
 
 
 @kernel
-def dot(sets: WorkingSets, constraint: int, w: Floats) -> float:
+def score(sets: WorkingSets, constraint: int, w: Floats) -> float:
     """w . Phi_i(y)"""
-    total = 0.0
     start = sets.starts[constraint]
-    for entry in range(start, start + sets.sizes[constraint]):
-        total += w[sets.indices[entry]] * sets.values[entry]
-    return total
+    return dot(w, sets.indices, sets.values, start, start + sets.sizes[constraint])
+
+
+@kernel
+def add_constraint(sets: WorkingSets, constraint: int, scale: float, w: Floats) -> None:
+    """w += scale Phi_i(y)"""
+    start = sets.starts[constraint]
+    add_scaled(w, sets.indices, sets.values, start, start + sets.sizes[constraint], scale)
 
 
 @kernel
@@ -154,7 +168,7 @@ def append(sets: WorkingSets, i: int, size: int, cost: float, prior: Floats) -> 
     sets.alphas[constraint] = 0.0
     sets.prior_scores[constraint] = 0.0
     if len(prior) > 0:
-        sets.prior_scores[constraint] = dot(sets, constraint, prior)
+        sets.prior_scores[constraint] = score(sets, constraint, prior)
     sets.used[0] += 1
     sets.used[1] += size
     return int(constraint)

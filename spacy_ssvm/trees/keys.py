@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Ints, Ints1, Keys, Rows, Rows1, kernel, named_tuple
+from spacy_ssvm._jit import AnyWeights, Ints, Keys, Rows, kernel
 from spacy_ssvm.features.extraction import fill_keys
 from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.trees.templates import (
@@ -153,17 +153,6 @@ def sum_rows(weights: AnyWeights, rows: Rows, size: int) -> float:
     for k in range(even, size):
         a += weights[rows[k]]
     return (a + b) + (c + d)
-
-
-class Arcs(NamedTuple):
-    """Arcs of sentences, those of each behind one another."""
-
-    starts: Ints  #: int64 [sentences + 1]
-    heads: Rows  #: int32 [arcs]
-    dependents: Rows  #: int32 [arcs]
-
-
-ArcsType = named_tuple(Arcs, Ints1, Rows1, Rows1)
 
 
 def compile_arc_keys(

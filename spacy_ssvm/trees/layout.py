@@ -1,10 +1,9 @@
 """Examples of trees, as kernels read them.
 
-An example is a sentence of n words. Its nodes are the root (0), the words (1..n), and what
-follows the sentence, which stands for a sibling that is not there. Features are computed
-when they are asked for, into hashed rows, because those of all n^2 arcs would not fit. The
-weights w are float64 [2**hash_bits + 1]; the last is always 0 and belongs to features that
-do not fire.
+An example is a sentence of n words. Its nodes are the root (0), the words (1..n), and the end
+of the sentence (n + 1), which takes the place of a missing sibling. Features are computed on
+demand, because those of all n^2 arcs would not fit into memory; their weights are stored as
+``HashedArcs`` or ``LazyArcs`` say.
 """
 
 from typing import NamedTuple
@@ -19,17 +18,20 @@ from spacy_ssvm._jit import (
     Ints1,
     Keys,
     Keys2,
+    Rows,
+    Rows1,
     named_tuple,
 )
 from spacy_ssvm.trees.templates import CompiledArcTemplates, CompiledArcTemplatesType
+from spacy_ssvm.weights.lazy import LazyTable, LazyTableType
 
 
 class ArcFeatures(NamedTuple):
-    """What makes the features of a tree."""
+    """The templates of a tree."""
 
     arcs: CompiledArcTemplates
-    pairs: CompiledArcTemplates  #: of siblings; without templates in a first-order model
-    size: int  #: how many rows there are, a power of two
+    pairs: CompiledArcTemplates  #: of siblings; no templates in a first-order model
+    size: int  #: the number of hashed rows, a power of two
     projective: bool  #: whether trees must be
 
 
@@ -39,7 +41,7 @@ ArcFeaturesType = named_tuple(
 
 
 class Pruner(NamedTuple):
-    """A first-order model with few templates, which says what heads are worth scoring."""
+    """A first-order model with few templates, which discards unlikely arcs."""
 
     arcs: CompiledArcTemplates
     size: int
@@ -50,17 +52,45 @@ class Pruner(NamedTuple):
 PrunerType = named_tuple(Pruner, CompiledArcTemplatesType, Int, Floats1, Float)
 
 
+class HashedArcs(NamedTuple):
+    """Arcs are proposed by the pruner; features share the rows w[:size], and w[size] is 0."""
+
+    pruner: Pruner
+
+
+class Arcs(NamedTuple):
+    """Arcs of sentences, one sentence after another."""
+
+    starts: Ints  #: int64 [sentences + 1]
+    heads: Rows  #: int32 [arcs]
+    dependents: Rows  #: int32 [arcs]
+
+
+class LazyArcs(NamedTuple):
+    """Arcs are listed, gold ones among them; features have rows of a table, w[row]. First order.
+
+    A feature without a row has a weight of 0. Oracles insert rows for the features in what they
+    write: of the wrong arcs of a tree, and the gold ones in their place; of expectations, all arcs.
+    """
+
+    arcs: Arcs
+    table: LazyTable
+
+
 class TreeExamples(NamedTuple):
-    """What kernels read of a problem."""
+    """The arrays of a problem."""
 
     node_starts: Ints  #: int64 [examples + 1]: the root of each example, among all nodes
     attributes: Keys  #: uint64 [nodes, columns]
     heads: Ints  #: int64 [nodes]: gold heads, as nodes of the sentence; -1 for no annotation
     completions: Ints  #: int64 [nodes]: gold heads, and those assumed now where there are none
     features: ArcFeatures
-    pruner: Pruner
+    store: HashedArcs | LazyArcs
 
 
-TreeExamplesType = named_tuple(
-    TreeExamples, Ints1, Keys2, Ints1, Ints1, ArcFeaturesType, PrunerType
-)
+HashedArcsType = named_tuple(HashedArcs, PrunerType)
+ArcsType = named_tuple(Arcs, Ints1, Rows1, Rows1)
+LazyArcsType = named_tuple(LazyArcs, ArcsType, LazyTableType)
+_shared = Ints1, Keys2, Ints1, Ints1, ArcFeaturesType
+TreeExamplesType = named_tuple(TreeExamples, *_shared, HashedArcsType)
+LazyTreeExamplesType = named_tuple(TreeExamples, *_shared, LazyArcsType)

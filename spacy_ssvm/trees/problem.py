@@ -2,12 +2,18 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys
-from spacy_ssvm.trees.layout import ArcFeatures, Pruner, TreeExamples
+from spacy_ssvm._jit import Flags, Ints, Keys, Rows, kernel
+from spacy_ssvm.features.statistics import Statistics
+from spacy_ssvm.trees.layout import ArcFeatures, Arcs, HashedArcs, LazyArcs, Pruner, TreeExamples
 from spacy_ssvm.trees.nodes import find_flaw
-from spacy_ssvm.trees.oracle import TREES
+from spacy_ssvm.trees.oracle import LAZY_TREES, TREES
+from spacy_ssvm.trees.pruner import likely_arcs
 from spacy_ssvm.trees.scores import max_rows
+from spacy_ssvm.trees.statistics import measure_arc_templates
+from spacy_ssvm.trees.templates import CompiledArcTemplates, compile_arc_templates
+from spacy_ssvm.weights.groups import GroupedStore
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
+from spacy_ssvm.weights.lazy import LazyWeights
 
 
 class TreeProblem:
@@ -95,5 +101,110 @@ class TreeProblem:
             self._heads.array,
             self._completions.array,
             self.features,
-            self.pruner,
+            self._arc_store(),
         )
+
+    def _arc_store(self) -> HashedArcs | LazyArcs:
+        return HashedArcs(self.pruner)
+
+
+class LazyTreeProblem(TreeProblem):
+    """Sentences with their heads, where each template has rows of its own.
+
+    templates: of arcs, by ``compile_arc_keys``. columns: how many attributes a token has.
+    refines: see ``GroupedProblem``. After all sentences have been appended, ``prune`` says which
+    arcs are scored.
+    """
+
+    structure = LAZY_TREES
+    shrink_after = 1000  # examples: rows of wrong arcs pile up faster than those of labels
+
+    def __init__(
+        self,
+        templates: CompiledArcTemplates,
+        columns: int,
+        *,
+        projective: bool,
+        refines: Flags | None = None,
+    ) -> None:
+        no_templates = compile_arc_templates((), ())
+        super().__init__(
+            ArcFeatures(templates, no_templates, 0, projective),
+            Pruner(no_templates, 0, np.zeros(0), np.inf),
+            columns,
+        )
+        self.refines = refines
+        self.reset_weights()
+
+    def reset_weights(self) -> None:
+        """Start again without weights."""
+        self._lazy = LazyWeights(len(self.features.arcs.head.seeds), first=0, labels=1)
+        self.store: GroupedStore = self._lazy
+
+    def prune(self, pruner: Pruner) -> None:
+        """List the arcs that the pruner leaves, with the gold ones, and measure templates."""
+        nodes = self._attributes.array, self._node_starts.array
+        self.arcs = Arcs(*_list_arcs(pruner, *nodes, self._heads.array))
+        self.statistics: Statistics = measure_arc_templates(
+            self.features.arcs, *nodes, self._heads.array, self.arcs
+        )
+
+    def _arc_store(self) -> LazyArcs:
+        return LazyArcs(self.arcs, self._lazy.table)
+
+    def number_of_weights(self, rows: int) -> int:
+        """The length of w, whatever ``rows``: the store knows how many have memory."""
+        return len(self._lazy.table.row_labels)
+
+    @property
+    def max_expected_entries(self) -> int:
+        """See ``Problem``."""
+        templates, arcs = self.features.arcs, self.arcs
+        T, B = len(templates.head.seeds), len(templates.between)
+        between = np.maximum(np.abs(arcs.heads - arcs.dependents) - 1, 0).astype(np.int64)
+        sums = np.concatenate([[0], np.cumsum(T - B + B * between)])
+        of_arcs = int(np.diff(sums[arcs.starts]).max(initial=0))
+        return of_arcs + self.max_entries  # a completion may have arcs that are not listed
+
+    @property
+    def group_sizes(self) -> Ints:
+        """See ``GroupedProblem``: the features of the arcs that are scored."""
+        return self.statistics.features
+
+
+@kernel
+def _list_arcs(
+    pruner: Pruner, attributes: Keys, node_starts: Ints, gold: Ints
+) -> tuple[Ints, Rows, Rows]:
+    """The arcs that the pruner leaves, and the gold ones, of sentences with a gold head."""
+    starts = np.zeros(len(node_starts), dtype=np.int64)
+    heads = np.empty(1024, dtype=np.int32)
+    dependents = np.empty(1024, dtype=np.int32)
+    size = 0
+    for i in range(len(starts) - 1):
+        start, end = node_starts[i], node_starts[i + 1]
+        given = gold[start : end - 1]
+        N = len(given)
+        starts[i + 1] = size
+        if N < 2 or given[1:].max() < 0:
+            continue
+        allowed = np.empty((N, N), dtype=np.bool_)
+        likely_arcs(pruner, attributes, start, end, allowed)
+        for m in range(1, N):
+            if given[m] >= 0:
+                allowed[given[m], m] = True
+        if size + N * N > len(heads):
+            room = np.empty(2 * (size + N * N), dtype=np.int32)
+            room[:size] = heads[:size]
+            heads = room
+            room = np.empty(len(heads), dtype=np.int32)
+            room[:size] = dependents[:size]
+            dependents = room
+        for h in range(N):
+            for m in range(1, N):
+                if allowed[h, m]:
+                    heads[size] = h
+                    dependents[size] = m
+                    size += 1
+        starts[i + 1] = size
+    return starts, heads[:size].copy(), dependents[:size].copy()

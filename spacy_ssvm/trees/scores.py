@@ -1,21 +1,21 @@
-"""All that knows weights x features of trees: score tables, costs, feature differences."""
+"""Scores and costs of trees: score tables, decoding, gold annotation."""
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, Rows, Weights, kernel
+from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, kernel
 from spacy_ssvm.decoders.siblings import eisner_siblings, number_pairs, sibling_max_marginals
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
 from spacy_ssvm.decoders.tree_marginals import max_marginals
 from spacy_ssvm.trees.keys import (
     EndpointHashes,
     distance_class,
-    fill_arc_rows,
     fill_pair_rows,
     sum_rows,
 )
-from spacy_ssvm.trees.layout import ArcFeatures
+from spacy_ssvm.trees.layout import ArcFeatures, TreeExamples
 from spacy_ssvm.trees.templates import CompiledArcTemplates
-from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
+
+_PRUNED = -1e6  # the score of an arc that the pruner has discarded
 
 
 @kernel
@@ -172,87 +172,70 @@ def inner_siblings(heads: Ints, inner: Ints) -> None:
 
 
 @kernel
-def _add_rows(
-    indices: Rows,
-    values: AnyWeights,
-    places: Rows,
-    size: int,
-    rows: Rows,
-    none: int,
-    value: float,
-) -> int:
-    """Add a value at each of the rows, but for the one that means no feature; see ``sparse.py``."""
-    for row in rows:
-        if row != none:
-            size = add_entry(indices, values, places, size, row, value)
-    return size
+def gold_heads(examples: TreeExamples, i: int) -> Ints:
+    """The gold heads of example i; none where there is nothing to learn from them."""
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    heads = examples.heads[start : end - 1]
+    if len(heads) < 2 or heads[1:].max() < 0:
+        return heads[:0]
+    return heads
 
 
 @kernel
-def difference(
-    features: ArcFeatures,
-    endpoints: EndpointHashes,
-    pair_endpoints: EndpointHashes,
-    gold: Ints,
-    heads: Ints,
-    indices: Rows,
-    values: Weights,
-) -> int:
-    """Write Phi(heads) = phi(gold) - phi(heads), each index once; return its size."""
-    N = len(heads)
-    second = len(features.pairs.head.seeds) > 0
-    rows = np.empty(max(max_rows(features.arcs, N), max_rows(features.pairs, 0)), dtype=np.int32)
-    wrong = 0
-    gold_inner = np.zeros(N, dtype=np.int64)
-    inner = np.zeros(N, dtype=np.int64)
-    if second:
-        inner_siblings(gold, gold_inner)
-        inner_siblings(heads, inner)
-    for m in range(1, N):
-        wrong += gold[m] != heads[m] or gold_inner[m] != inner[m]
-    rows_of_word = max_rows(features.arcs, N) + max_rows(features.pairs, 0)
-    places = scratch_table(2 * wrong * rows_of_word + 2)
-    size = 0
-    for m in range(1, N):
-        for tree, siblings_of, sign in ((gold, gold_inner, 1.0), (heads, inner, -1.0)):
-            if gold[m] != heads[m]:
-                count = fill_arc_rows(features.arcs, endpoints, features.size, tree[m], m, rows)
-                size = _add_rows(indices, values, places, size, rows[:count], features.size, sign)
-            if second and (gold[m] != heads[m] or gold_inner[m] != inner[m]):
-                count = fill_pair_rows(
-                    features.pairs, pair_endpoints, features.size, tree[m], m, siblings_of[m], rows
-                )
-                size = _add_rows(indices, values, places, size, rows[:count], features.size, sign)
-    return drop_zeros(indices, values, size)
+def complete_heads(scores: Floats, heads: Ints, projective: bool, completion: Ints) -> bool:
+    """Fill completion with the best tree that has the gold heads; return whether it changed.
 
-
-@kernel
-def weighted_features(
-    features: ArcFeatures,
-    endpoints: EndpointHashes,
-    coefficients: Floats,
-    indices: Rows,
-    values: Floats,
-) -> int:
-    """Write the sum of coefficient x features over arcs, each index once; return its size.
-
-    coefficients: float64 [n + 1, n + 1], by head and dependent.
+    projective: whether a projective tree is preferred, where one has them. Arcs that the pruner
+    has left out are used where there is no other tree.
     """
-    N = len(coefficients)
-    rows = np.empty(max_rows(features.arcs, N), dtype=np.int32)
-    count = 0
-    for h in range(N):
-        for m in range(1, N):
-            if h != m and coefficients[h, m] != 0:
-                count += fill_arc_rows(features.arcs, endpoints, features.size, h, m, rows)
-    places = scratch_table(min(count, features.size) + 1)
-    size = 0
-    for h in range(N):
-        for m in range(1, N):
-            if h != m and coefficients[h, m] != 0:
-                count = fill_arc_rows(features.arcs, endpoints, features.size, h, m, rows)
-                coefficient = coefficients[h, m]
-                size = _add_rows(
-                    indices, values, places, size, rows[:count], features.size, coefficient
-                )
-    return drop_zeros(indices, values, size)
+    N = len(heads)
+    restricted = np.maximum(scores, _PRUNED)
+    for m in range(1, N):
+        if heads[m] >= 0:
+            restricted[:, m] = -np.inf
+            restricted[heads[m], m] = 0.0
+    y = np.empty(N, dtype=np.int64)
+    if not projective or eisner(restricted, y) == -np.inf:
+        chu_liu_edmonds(restricted, y)
+    changed = not np.array_equal(y, completion)
+    completion[:] = y
+    return changed
+
+
+@kernel
+def complete_one(examples: TreeExamples, i: int, complete: bool, scores: Floats) -> bool:
+    """Complete partial gold, see ``structure.py``; return whether the completion changed."""
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    heads = examples.heads[start : end - 1]
+    completion = examples.completions[start : end - 1]
+    if heads[1:].min() < 0 and (complete or completion[1:].min() < 0):
+        return bool(complete_heads(scores, heads, examples.features.projective, completion))
+    return False
+
+
+@kernel
+def add_head_costs(heads: Ints, gamma: float, scores: Floats) -> None:
+    """Augment scores with gamma for each wrong head."""
+    for m in range(1, len(heads)):
+        if heads[m] >= 0:
+            for h in range(len(heads)):
+                if h != heads[m]:
+                    scores[h, m] += gamma
+
+
+@kernel
+def count_wrong_heads(gold: Ints, heads: Ints) -> float:
+    """Delta: the number of words with another head than the gold one (-1 for none)."""
+    wrong = 0.0
+    for m in range(1, len(gold)):
+        wrong += gold[m] >= 0 and heads[m] != gold[m]
+    return wrong
+
+
+@kernel
+def tree_score(scores: Floats, heads: Ints) -> float:
+    """The sum of the scores of the arcs of a tree."""
+    total = 0.0
+    for m in range(1, len(heads)):
+        total += scores[heads[m], m]
+    return total

@@ -10,9 +10,9 @@ from typing import Any
 from spacy_ssvm._jit import Ints
 from spacy_ssvm.selection import Selector
 from spacy_ssvm.trees.keys import compile_arc_keys
-from spacy_ssvm.trees.lazy import LazyTreeProblem
 from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import gold_nodes
+from spacy_ssvm.trees.problem import LazyTreeProblem
 from spacy_ssvm.trees.pruner_training import learn_pruner, start_pruner
 from spacy_ssvm.trees.templates import find_arc_refinements, in_order
 from spacy_ssvm.trees.training import DOCS_AT_A_TIME, training_nodes

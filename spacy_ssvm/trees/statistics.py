@@ -4,7 +4,8 @@ import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys, kernel
 from spacy_ssvm.features.statistics import Statistics
-from spacy_ssvm.trees.keys import Arcs, fill_arc_keys, hash_endpoints, one_of
+from spacy_ssvm.trees.keys import fill_arc_keys, hash_endpoints, one_of
+from spacy_ssvm.trees.layout import Arcs
 from spacy_ssvm.trees.templates import CompiledArcTemplates
 from spacy_ssvm.weights.hash_table import empty_slots, find_slot
 

@@ -1,4 +1,4 @@
-"""Weights of features that come when a learner first touches them, and go with their template.
+"""Weights allocated on first update and freed when their template is pruned.
 
 A row is the weight of a feature for a label. The rows of a feature lie together, in a block that
 moves to the end, twice as large, when it is full: a loose one, of a few labels as they came, or a
@@ -26,6 +26,7 @@ from spacy_ssvm._jit import (
     kernel,
     named_tuple,
 )
+from spacy_ssvm.weights.groups import GroupedWeights
 from spacy_ssvm.weights.hash_table import (
     empty_slots,
     find_slot,
@@ -252,11 +253,16 @@ def _move_rows(table: LazyTable, weights: Floats, places: Rows) -> None:
     table.counts[1] = places[-1]
 
 
-class LazyIndex:
-    """The rows of T templates. Their weights are kept by others: float64 [first + room]."""
+class LazyWeights:
+    """The weights of the features of T templates, allocated on first update.
+
+    first: the number of weights that belong to no template, before the others.
+    labels: the number of weights that a feature can have.
+    """
 
     def __init__(self, T: int, *, first: int, labels: int) -> None:
         self.first = first
+        self.w: Floats = np.zeros(first)
         self.table = LazyTable(
             slots=empty_slots(0),
             row_templates=np.zeros(0, dtype=np.int32),
@@ -268,61 +274,72 @@ class LazyIndex:
             scales=np.ones(T),
             labels=labels,
         )
-        self.peak_bytes = self.bytes
+        self._peak_bytes = self.bytes
 
     @property
-    def number_of_rows(self) -> int:
-        """Those in use."""
+    def allocated(self) -> int:
+        """See ``GroupedStore``: the number of rows in use."""
         return int(self.table.active.sum())
 
     @property
     def bytes(self) -> int:
-        """What the table and the weights take."""
+        """The memory of table and weights."""
         weights = 8 * (self.first + len(self.table.row_labels))
         return weights + sum(array.nbytes for array in self.table[:-1])
 
+    @property
+    def peak_bytes(self) -> int:
+        """See ``GroupedStore``."""
+        return self._peak_bytes
+
+    def weights(self) -> GroupedWeights:
+        """See ``GroupedStore``; valid until ``reserve`` or ``sweep``."""
+        table = self.table
+        scales = table.scales, table.first_rows
+        return GroupedWeights(
+            self.w, self.first, 1, int(table.labels), table.row_templates, *scales
+        )
+
     def row_features(self) -> Rows:
-        """The feature of each row, by the number of its first row: int32 [room]."""
+        """See ``GroupedStore``: a feature is numbered by its first row: int32 [room]."""
         features = np.empty(len(self.table.row_labels), dtype=np.int32)
         _write_features(self.table, features)
         return features
 
-    def reserve(self, w: Floats) -> Floats:
-        """Make room for what was asked; return the weights with those of the new rows."""
+    def reserve(self) -> None:
+        """See ``GroupedStore``."""
         table = self.table
         keys, rows = (int(number) for number in table.counts[:2] + table.asked)
         if rows > len(table.row_labels):
-            self._resize(w, max(rows, int(_GROWTH * table.counts[1])))
+            self._resize(max(rows, int(_GROWTH * table.counts[1])))
         if 3 * keys > 2 * len(table.slots):
             grow_slots(table.slots, max(keys, int(_GROWTH * table.counts[0])) + 1)
-        self.peak_bytes = max(self.peak_bytes, self.bytes)
-        return w
+        self._peak_bytes = max(self._peak_bytes, self.bytes)
 
-    def rescale(self, w: Floats, factors: Floats) -> None:
-        """Multiply the weights of each template; those with a factor of 0 lose their rows."""
+    def rescale(self, factors: Floats) -> None:
+        """See ``GroupedStore``: rows of templates with a factor of 0 become stale."""
         table = self.table
-        dead = factors == 0
-        table.first_rows[dead] = table.counts[1]
-        table.active[dead] = 0
-        table.scales[:] = np.where(dead, 1.0, table.scales * factors)
+        removed = factors == 0
+        table.first_rows[removed] = table.counts[1]
+        table.active[removed] = 0
+        table.scales[:] = np.where(removed, 1.0, table.scales * factors)
         for m in np.flatnonzero(table.scales < _MIN_SCALE):
-            _multiply_out(table, int(m), w[self.first :])
+            _multiply_out(table, int(m), self.w[self.first :])
 
-    def sweep(self, w: Floats) -> Floats:
-        """Free the memory of rows out of use, once they are many; return the weights."""
+    def sweep(self) -> None:
+        """See ``GroupedStore``: stale rows are removed once they are many."""
         table = self.table
-        if self.number_of_rows < _IN_USE * table.counts[1]:
-            places = _place_rows(table, w[self.first :])
-            self.peak_bytes = max(self.peak_bytes, self.bytes + places.nbytes)
-            _move_rows(table, w[self.first :], places)
+        if self.allocated < _IN_USE * table.counts[1]:
+            places = _place_rows(table, self.w[self.first :])
+            self._peak_bytes = max(self._peak_bytes, self.bytes + places.nbytes)
+            _move_rows(table, self.w[self.first :], places)
             table.first_rows[:] = 0
-            self._resize(w, int(table.counts[1]))
-        return w
+            self._resize(int(table.counts[1]))
 
-    def _resize(self, w: Floats, room: int) -> None:
-        """Give rows this room, where the arrays are, without copies."""
+    def _resize(self, room: int) -> None:
+        """Change the number of rows that have memory, in place, without copies."""
         before = len(self.table.row_labels)
         self.table.row_templates.resize(room, refcheck=False)
         self.table.row_labels.resize(room, refcheck=False)
         self.table.row_labels[before:] = -1
-        w.resize(self.first + room, refcheck=False)
+        self.w.resize(self.first + room, refcheck=False)

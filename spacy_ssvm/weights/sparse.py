@@ -6,7 +6,7 @@ A vector is its indices (int32) and values, with room for all that is added. A s
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Rows, kernel
+from spacy_ssvm._jit import AnyWeights, Floats, Rows, kernel
 
 
 @kernel
@@ -41,14 +41,32 @@ def add_entry(
 
 
 @kernel
-def empty_table(indices: Rows, places: Rows, size: int) -> None:
-    """Take all indices of a vector out of the scratch table, which serves the next one."""
-    mask = len(places) - 1
-    for entry in range(size):  # all are still in place: clear each entry's chain from its start
-        place = (np.int64(indices[entry]) * 0x9E3779B1 >> 8) & mask
-        while places[place] >= 0:
-            places[place] = -1
-            place = (place + 1) & mask
+def dot(w: Floats, indices: Rows, values: AnyWeights, start: int, end: int) -> float:
+    """w . v of the sparse vector v in entries start to end."""
+    total = 0.0
+    for entry in range(start, end):
+        total += w[indices[entry]] * values[entry]
+    return total
+
+
+@kernel
+def violation_of(
+    cost: float, w: Floats, indices: Rows, values: AnyWeights, start: int, end: int
+) -> float:
+    """cost - w . Phi, where Phi is the sparse vector in entries start to end."""
+    total = cost
+    for entry in range(start, end):
+        total -= w[indices[entry]] * values[entry]
+    return total
+
+
+@kernel
+def add_scaled(
+    w: Floats, indices: Rows, values: AnyWeights, start: int, end: int, scale: float
+) -> None:
+    """w += scale v, where v is the sparse vector in entries start to end."""
+    for entry in range(start, end):
+        w[indices[entry]] += scale * np.float64(values[entry])
 
 
 @kernel

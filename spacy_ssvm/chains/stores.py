@@ -1,0 +1,205 @@
+"""What depends on where the weights of features are stored: emissions and feature differences.
+
+Each function takes ``Examples.features`` first, and is written once for each kind of them.
+"""
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats, Ints, Rows, Weights, dispatch, kernel
+from spacy_ssvm.chains.layout import LazyFeatures, RowFeatures
+from spacy_ssvm.features.extraction import fill_keys
+from spacy_ssvm.weights.lazy import find_blocks, get_or_insert, has_capacity
+from spacy_ssvm.weights.sparse import add_entry, drop_zeros, find_place, scratch_table
+
+
+@kernel
+def _row_emissions(features: RowFeatures, first: int, w: Floats, emissions: Floats) -> None:
+    """Write the emission table [n, K] of the tokens from ``first`` on, under w."""
+    n, K = emissions.shape
+    for t in range(n):
+        for k in range(K):
+            emissions[t, k] = 0.0
+        for f in range(features.starts[first + t], features.starts[first + t + 1]):
+            offset = (K + 2 + np.int64(features.rows[f])) * K
+            row = w[offset : offset + K]
+            for k in range(K):
+                emissions[t, k] += row[k]
+
+
+@kernel
+def _lazy_emissions(features: LazyFeatures, first: int, w: Floats, emissions: Floats) -> None:
+    """The same: sum_m scale_m w[row of m and k]."""
+    n, K = emissions.shape
+    last = first + n
+    T = len(features.templates.seeds)
+    keys = np.empty(T, dtype=np.uint64)
+    starts = np.empty(T, dtype=np.int64)
+    counts = np.empty(T, dtype=np.int64)
+    table, scales = features.table, features.table.scales
+    weights = w[(K + 2) * K :]
+    emissions[:] = 0.0
+    for t in range(first, last):
+        fill_keys(features.templates, features.attributes, first, last, t, keys)
+        find_blocks(table, keys, starts, counts)
+        scores = emissions[t - first]
+        for m in range(T):
+            if counts[m] == K:
+                block = weights[starts[m] : starts[m] + K]
+                for k in range(K):
+                    scores[k] += scales[m] * block[k]
+            else:
+                for row in range(starts[m], starts[m] + counts[m]):
+                    scores[table.row_labels[row]] += scales[m] * weights[row]
+
+
+@kernel
+def _row_capacity(features: RowFeatures, tokens: int) -> bool:
+    """Whether the features of so many tokens can be written: all have rows."""
+    return True
+
+
+@kernel
+def _lazy_capacity(features: LazyFeatures, tokens: int) -> bool:
+    """The same; if not, the capacity they need is noted."""
+    return has_capacity(features.table, tokens * len(features.templates.seeds))
+
+
+@kernel
+def _row_difference(
+    features: RowFeatures,
+    first: int,
+    w: Floats,
+    K: int,
+    gold: Ints,
+    y: Ints,
+    indices: Rows,
+    values: Weights,
+) -> int:
+    """Write what Phi_i(y) has of features, each index once; return its size."""
+    n = len(y)
+    places = scratch_table(2 * (features.starts[first + n] - features.starts[first]) + 1)
+    size = 0
+    for t in range(n):
+        if gold[t] != y[t]:
+            for f in range(features.starts[first + t], features.starts[first + t + 1]):
+                offset = (K + 2 + np.int64(features.rows[f])) * K
+                size = add_entry(indices, values, places, size, offset + gold[t], 1.0)
+                size = add_entry(indices, values, places, size, offset + y[t], -1.0)
+    return drop_zeros(indices, values, size)
+
+
+@kernel
+def _lazy_difference(
+    features: LazyFeatures,
+    first: int,
+    w: Floats,
+    K: int,
+    gold: Ints,
+    y: Ints,
+    indices: Rows,
+    values: Weights,
+) -> int:
+    """The same; the features get rows."""
+    table, templates = features.table, features.templates
+    last = first + len(y)
+    offset = (K + 2) * K
+    weights = w[offset:]
+    keys = np.empty(len(templates.seeds), dtype=np.uint64)
+    labels, rows = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
+    while True:
+        places = scratch_table(2 * (y != gold).sum() * len(keys) + 1)
+        size, moves = 0, table.counts[2]
+        for t in range(first, last):
+            labels[0], labels[1] = gold[t - first], y[t - first]
+            if labels[0] != labels[1]:
+                fill_keys(templates, features.attributes, first, last, t, keys)
+                for m in range(len(keys)):
+                    if keys[m] != np.uint64(0):
+                        get_or_insert(table, weights, m, keys[m], labels, rows)
+                        index = offset + rows[0]
+                        size = add_entry(indices, values, places, size, index, 1.0)
+                        index = offset + rows[1]
+                        size = add_entry(indices, values, places, size, index, -1.0)
+        if table.counts[2] == moves:  # no row moved after it had been written
+            return drop_zeros(indices, values, size)
+
+
+@kernel
+def _expected_row_difference(
+    features: RowFeatures,
+    first: int,
+    w: Floats,
+    gold: Ints,
+    labels: Floats,
+    indices: Rows,
+    values: Floats,
+) -> int:
+    """Write what E[phi(x_i, Y)] - phi(x_i, gold) has of features; return its size.
+
+    labels: float64 [n, K], P(y_t = k).
+    """
+    n, K = labels.shape
+    # Blocks of K entries, one a row.
+    places = scratch_table(features.starts[first + n] - features.starts[first] + 1)
+    size = 0
+    for t in range(n):
+        for f in range(features.starts[first + t], features.starts[first + t + 1]):
+            offset = (K + 2 + np.int64(features.rows[f])) * K
+            place = find_place(indices, places, offset)
+            if places[place] < 0:
+                places[place] = size
+                for k in range(K):
+                    indices[size + k] = offset + k
+                    values[size + k] = 0.0
+                size += K
+            block = values[places[place] : places[place] + K]
+            block += labels[t]
+            block[gold[t]] -= 1.0
+    return drop_zeros(indices, values, size)
+
+
+@kernel
+def _expected_lazy_difference(
+    features: LazyFeatures,
+    first: int,
+    w: Floats,
+    gold: Ints,
+    labels: Floats,
+    indices: Rows,
+    values: Floats,
+) -> int:
+    """The same; the features get rows for all labels."""
+    table, templates = features.table, features.templates
+    n, K = labels.shape
+    last = first + n
+    offset = (K + 2) * K
+    weights = w[offset:]
+    keys = np.empty(len(templates.seeds), dtype=np.uint64)
+    everything, rows = np.arange(K), np.empty(K, dtype=np.int64)
+    places = scratch_table(n * len(keys) + 1)  # blocks of K entries, one a feature
+    size = 0
+    for t in range(first, last):
+        fill_keys(templates, features.attributes, first, last, t, keys)
+        for m in range(len(keys)):
+            if keys[m] == np.uint64(0):
+                continue
+            get_or_insert(table, weights, m, keys[m], everything, rows)
+            place = find_place(indices, places, offset + rows[0])
+            if places[place] < 0:
+                places[place] = size
+                for k in range(K):
+                    indices[size + k] = offset + rows[k]
+                    values[size + k] = 0.0
+                size += K
+            block = values[places[place] : places[place] + K]
+            block += labels[t - first]
+            block[gold[t - first]] -= 1.0
+    return drop_zeros(indices, values, size)
+
+
+emission_scores = dispatch({RowFeatures: _row_emissions, LazyFeatures: _lazy_emissions})
+has_capacity_for = dispatch({RowFeatures: _row_capacity, LazyFeatures: _lazy_capacity})
+feature_difference = dispatch({RowFeatures: _row_difference, LazyFeatures: _lazy_difference})
+expected_feature_difference = dispatch(
+    {RowFeatures: _expected_row_difference, LazyFeatures: _expected_lazy_difference}
+)

@@ -1,0 +1,118 @@
+"""Runs that end: convergence of solvers with a dual, and when partial gold is completed anew.
+
+Partial gold is imputed by decoding under w. Each completion makes another convex problem, and
+D bounds the one with the completions as they are. They are chosen anew when an example is
+visited for the first, second, fourth and eighth time, and then whenever the problem that they
+make is solved to the tolerance (the concave-convex procedure). The dual variables of an example
+whose completion changes start from 0 again.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from spacy_ssvm._jit import (
+    Flags,
+    Flags1,
+    Floats,
+    Floats1,
+    Int,
+    Ints,
+    Void,
+    kernel,
+    oracle_kernel,
+)
+from spacy_ssvm.objective import relative_gap
+from spacy_ssvm.solvers.run import PrimalRun
+from spacy_ssvm.structure import LossAugmentedDecode, Problem
+
+_EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
+_MAX_COMPLETIONS = 20  # and then so often, whenever a problem is solved
+
+
+class DualRun(PrimalRun):
+    """A run with a dual: the weights no longer change once the duality gap is small enough.
+
+    The settings have a ``tolerance``: the relative gap, measured exactly, at which to stop.
+    """
+
+    def __init__(self, settings: Any, problem: Problem, prior: Floats | None) -> None:
+        super().__init__(settings, problem, prior)
+        self._converged = False
+        self._completions = 0
+
+    # What a subclass adds
+
+    @property
+    def violations(self) -> Floats:
+        """max_y H_i(y) of each example when it was last decoded: float64 [examples or more]."""
+        raise NotImplementedError
+
+    def _pass(self, numbers: Ints) -> None:
+        """Improve the dual variables of these examples, by one pass with inference."""
+        raise NotImplementedError
+
+    def _remove(self, numbers: Ints) -> None:
+        """Set the dual variables of these examples to 0, and take their share from w."""
+        raise NotImplementedError
+
+    # What all have in common
+
+    @property
+    def gap(self) -> float:  # type: ignore[override]
+        """The relative duality gap, from the violations that the last passes met.
+
+        The weights moved while they were met, so this is an estimate: ``objective`` pays
+        a pass over all examples for the exact value.
+        """
+        losses = self.violations**2 if self.settings.loss.squared else self.violations
+        assert self.dual is not None
+        return relative_gap(self.regularizer + self.settings.C * float(losses.sum()), self.dual)
+
+    def epoch(self, numbers: Ints) -> float:
+        """See ``Run``. Does nothing once the exact gap over all examples is small enough."""
+        if not self._converged:
+            self._pass(numbers)
+            if self.gap <= self.settings.tolerance:
+                exact = self.objective().gap
+                assert exact is not None
+                self._converged = exact <= self.settings.tolerance and not self._complete_anew()
+        return float(self.violations[numbers].sum())
+
+    def forget(self, numbers: Ints) -> None:
+        """See ``Run``."""
+        self._remove(numbers)
+        self._converged = False
+
+    def _complete_anew(self) -> bool:
+        """Choose the completions of partial gold under the weights; whether any changed."""
+        problem = self.problem
+        changed = np.zeros(problem.number_of_examples, dtype=bool)
+        if self._completions < _MAX_COMPLETIONS:
+            arrays = problem.structure, problem.examples(), self._w
+            complete_all(*arrays, problem.max_entries, changed)
+            self._completions += 1
+            if changed.any():
+                self._remove(np.flatnonzero(changed))
+        return bool(changed.any())
+
+
+@kernel
+def is_due(visits: int) -> bool:
+    """Whether partial gold is completed anew when an example is visited for this time."""
+    return bool(visits <= _EARLY_VISITS and visits & (visits - 1) == 0)
+
+
+@oracle_kernel(lambda oracle, examples: Void(oracle, examples, Floats1, Int, Flags1))
+def complete_all(
+    loss_augmented_decode: LossAugmentedDecode,
+    examples: Any,
+    w: Floats,
+    max_entries: int,
+    changed: Flags,
+) -> None:
+    """Complete the partial gold of all examples under w, and note where that changed it."""
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries, dtype=np.float32)
+    for i in range(len(changed)):
+        _, _, changed[i] = loss_augmented_decode(examples, i, w, 0.0, True, indices, values)

@@ -1,0 +1,234 @@
+"""What depends on where the weights of arcs are stored: scores and feature differences.
+
+Each function takes ``TreeExamples.store`` first, and is written once for each kind of store.
+"""
+
+import numpy as np
+
+from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, Rows, Weights, dispatch, kernel
+from spacy_ssvm.structure import NEEDS_CAPACITY
+from spacy_ssvm.trees.keys import (
+    EndpointHashes,
+    fill_arc_keys,
+    fill_arc_rows,
+    fill_pair_rows,
+    hash_endpoints,
+    max_keys,
+)
+from spacy_ssvm.trees.layout import ArcFeatures, HashedArcs, LazyArcs
+from spacy_ssvm.trees.pruner import score_arcs
+from spacy_ssvm.trees.scores import inner_siblings, max_rows
+from spacy_ssvm.weights.lazy import find_block, get_or_insert, has_capacity
+from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
+
+
+@kernel
+def _hashed_scores(
+    store: HashedArcs,
+    features: ArcFeatures,
+    attributes: Keys,
+    start: int,
+    end: int,
+    i: int,
+    w: Floats,
+    heads: Ints,
+) -> tuple[EndpointHashes, Floats]:
+    """The endpoints of example i, whose nodes are rows start to end, and the scores of its arcs.
+
+    heads: int64 [n + 1], gold heads, whose arcs are scored in any case; -1 for none. Arcs that
+    are not scored have minus infinity.
+    """
+    return score_arcs(features, store.pruner, w, attributes, start, end, heads)
+
+
+@kernel
+def _lazy_scores(
+    store: LazyArcs,
+    features: ArcFeatures,
+    attributes: Keys,
+    start: int,
+    end: int,
+    i: int,
+    w: Floats,
+    heads: Ints,
+) -> tuple[EndpointHashes, Floats]:
+    """The same, for the arcs that are listed for example i."""
+    templates, arcs, table = features.arcs, store.arcs, store.table
+    N = len(heads)
+    scores = np.empty((N, N))
+    endpoints = hash_endpoints(templates, attributes, start, end)
+    size = max_rows(templates, N)
+    keys = np.empty(size, dtype=np.uint64)
+    owners = np.empty(size, dtype=np.int64)
+    active = np.flatnonzero(table.active)
+    scores[:] = -np.inf
+    for arc in range(arcs.starts[i], arcs.starts[i + 1]):
+        h, m = arcs.heads[arc], arcs.dependents[arc]
+        count = fill_arc_keys(templates, endpoints, h, m, active, keys, owners)
+        total = 0.0
+        for k in range(count):
+            row, rows = find_block(table, owners[k], keys[k])
+            if rows > 0:
+                total += table.scales[owners[k]] * w[row]
+        scores[h, m] = total
+    return endpoints, scores
+
+
+@kernel
+def _add_rows(
+    indices: Rows,
+    values: AnyWeights,
+    places: Rows,
+    size: int,
+    rows: Rows,
+    none: int,
+    value: float,
+) -> int:
+    """Add a value at each of the rows, but for the one that means no feature; see ``sparse.py``."""
+    for row in rows:
+        if row != none:
+            size = add_entry(indices, values, places, size, row, value)
+    return size
+
+
+@kernel
+def _hashed_difference(
+    store: HashedArcs,
+    features: ArcFeatures,
+    endpoints: EndpointHashes,
+    pair_endpoints: EndpointHashes,
+    w: Floats,
+    gold: Ints,
+    heads: Ints,
+    indices: Rows,
+    values: Weights,
+) -> int:
+    """Write Phi(heads) = phi(gold) - phi(heads), each index once; return its size."""
+    N = len(heads)
+    second = len(features.pairs.head.seeds) > 0
+    rows = np.empty(max(max_rows(features.arcs, N), max_rows(features.pairs, 0)), dtype=np.int32)
+    wrong = 0
+    gold_inner = np.zeros(N, dtype=np.int64)
+    inner = np.zeros(N, dtype=np.int64)
+    if second:
+        inner_siblings(gold, gold_inner)
+        inner_siblings(heads, inner)
+    for m in range(1, N):
+        wrong += gold[m] != heads[m] or gold_inner[m] != inner[m]
+    rows_of_word = max_rows(features.arcs, N) + max_rows(features.pairs, 0)
+    places = scratch_table(2 * wrong * rows_of_word + 2)
+    size = 0
+    for m in range(1, N):
+        for tree, siblings_of, sign in ((gold, gold_inner, 1.0), (heads, inner, -1.0)):
+            if gold[m] != heads[m]:
+                count = fill_arc_rows(features.arcs, endpoints, features.size, tree[m], m, rows)
+                size = _add_rows(indices, values, places, size, rows[:count], features.size, sign)
+            if second and (gold[m] != heads[m] or gold_inner[m] != inner[m]):
+                count = fill_pair_rows(
+                    features.pairs, pair_endpoints, features.size, tree[m], m, siblings_of[m], rows
+                )
+                size = _add_rows(indices, values, places, size, rows[:count], features.size, sign)
+    return drop_zeros(indices, values, size)
+
+
+@kernel
+def _hashed_combination(
+    store: HashedArcs,
+    features: ArcFeatures,
+    endpoints: EndpointHashes,
+    w: Floats,
+    coefficients: Floats,
+    indices: Rows,
+    values: Floats,
+) -> int:
+    """Write the sum of coefficient x features over arcs, each index once; return its size.
+
+    coefficients: float64 [n + 1, n + 1], by head and dependent.
+    """
+    N = len(coefficients)
+    rows = np.empty(max_rows(features.arcs, N), dtype=np.int32)
+    count = 0
+    for h in range(N):
+        for m in range(1, N):
+            if h != m and coefficients[h, m] != 0:
+                count += fill_arc_rows(features.arcs, endpoints, features.size, h, m, rows)
+    places = scratch_table(min(count, features.size) + 1)
+    size = 0
+    for h in range(N):
+        for m in range(1, N):
+            if h != m and coefficients[h, m] != 0:
+                count = fill_arc_rows(features.arcs, endpoints, features.size, h, m, rows)
+                coefficient = coefficients[h, m]
+                size = _add_rows(
+                    indices, values, places, size, rows[:count], features.size, coefficient
+                )
+    return drop_zeros(indices, values, size)
+
+
+@kernel
+def _lazy_combination(
+    store: LazyArcs,
+    features: ArcFeatures,
+    endpoints: EndpointHashes,
+    w: Floats,
+    coefficients: Floats,
+    indices: Rows,
+    values: AnyWeights,
+) -> int:
+    """The same; the features get rows. NEEDS_CAPACITY where there are not so many rows.
+
+    Raises ValueError, with nothing written, where more arcs have a coefficient than the buffers
+    have room for.
+    """
+    templates, table = features.arcs, store.table
+    N = len(coefficients)
+    most = 0
+    for h in range(N):
+        for m in range(1, N):
+            if coefficients[h, m] != 0:
+                most += max_keys(templates, h, m)
+    if most > len(indices):
+        raise ValueError("arcs that are not scored have coefficients: are all weights finite?")
+    if not has_capacity(table, most):
+        return NEEDS_CAPACITY
+    keys = np.empty(max_rows(templates, N), dtype=np.uint64)
+    owners = np.empty(len(keys), dtype=np.int64)
+    everyone = np.arange(len(templates.head.seeds))
+    places = scratch_table(most + 1)
+    label, row = np.zeros(1, dtype=np.int64), np.empty(1, dtype=np.int64)
+    size = 0
+    for h in range(N):
+        for m in range(1, N):
+            coefficient = coefficients[h, m]
+            if coefficient != 0:
+                count = fill_arc_keys(templates, endpoints, h, m, everyone, keys, owners)
+                for k in range(count):
+                    get_or_insert(table, w, owners[k], keys[k], label, row)
+                    size = add_entry(indices, values, places, size, row[0], coefficient)
+    return drop_zeros(indices, values, size)
+
+
+@kernel
+def _lazy_difference(
+    store: LazyArcs,
+    features: ArcFeatures,
+    endpoints: EndpointHashes,
+    pair_endpoints: EndpointHashes,
+    w: Floats,
+    gold: Ints,
+    heads: Ints,
+    indices: Rows,
+    values: Weights,
+) -> int:
+    """The same; see ``_lazy_combination``."""
+    N = len(heads)
+    coefficients = np.zeros((N, N))
+    for m in range(1, N):
+        coefficients[gold[m], m] += 1.0
+        coefficients[heads[m], m] -= 1.0
+    return _lazy_combination(store, features, endpoints, w, coefficients, indices, values)
+
+
+arc_table = dispatch({HashedArcs: _hashed_scores, LazyArcs: _lazy_scores})
+tree_difference = dispatch({HashedArcs: _hashed_difference, LazyArcs: _lazy_difference})
+combine_arcs = dispatch({HashedArcs: _hashed_combination, LazyArcs: _lazy_combination})

@@ -1,0 +1,50 @@
+"""Weights in one array, a row of ``width`` for each feature; all features have rows."""
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats, Rows
+from spacy_ssvm.weights.groups import GroupedWeights
+
+
+class DenseWeights:
+    """The weights of rows that others number: float64 [first + rows * width].
+
+    templates: int32 [rows], the template of each row; set as rows are added.
+    """
+
+    def __init__(self, *, first: int, width: int) -> None:
+        self.first = first
+        self.width = width
+        self.templates: Rows = np.zeros(0, dtype=np.int32)
+        self.w: Floats = np.zeros(0)
+
+    @property
+    def allocated(self) -> int:
+        """See ``GroupedStore``."""
+        return self.width * len(self.templates)
+
+    @property
+    def peak_bytes(self) -> int:
+        """See ``GroupedStore``."""
+        return self.w.nbytes + self.templates.nbytes
+
+    def weights(self) -> GroupedWeights:
+        """See ``GroupedStore``; weights are stored as they are."""
+        T = int(self.templates.max(initial=0)) + 1
+        scales = np.ones(T), np.zeros(T, dtype=np.int64)
+        return GroupedWeights(self.w, self.first, self.width, self.width, self.templates, *scales)
+
+    def row_features(self) -> Rows:
+        """See ``GroupedStore``: each row is a feature."""
+        return np.arange(len(self.templates), dtype=np.int32)
+
+    def reserve(self) -> None:
+        """Nothing to do: all features have rows."""
+
+    def rescale(self, factors: Floats) -> None:
+        """See ``GroupedStore``."""
+        rows = self.w[self.first : self.first + self.allocated].reshape(-1, self.width)
+        rows *= factors[self.templates, None]
+
+    def sweep(self) -> None:
+        """Nothing to do: all features keep their rows."""
