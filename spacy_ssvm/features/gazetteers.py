@@ -14,11 +14,17 @@ import numpy as np
 import srsly
 
 from spacy_ssvm._jit import Flags, Keys, kernel
-from spacy_ssvm.weights.hash_table import check_slots, empty_slots, find_slot, rehash
+from spacy_ssvm.weights.hash_table import (
+    MAX_LOAD,
+    check_slots,
+    empty_slots,
+    find_slot,
+    grow_slots,
+    insert_all,
+)
 
 MAX_TYPES = 32
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_FULL = 2 / 3
 
 #: The value of the attribute for a token: none, or its place in an entry.
 BEGIN, INSIDE, END, SINGLE = 1, 2, 3, 4
@@ -53,19 +59,16 @@ class Gazetteers:
         words: uint64 [tokens], the attribute of all their tokens, end to end.
         starts: int64 [entries + 1].
         """
-        if self._size + len(words) > _FULL * len(self.slots):
-            self._resize(max(self._size + len(words), 2 * self._size))
+        if self._size + len(words) > MAX_LOAD * len(self.slots):
+            grow_slots(self.slots, max(self._size + len(words), 2 * self._size))
         bit = np.uint64(1 << self.types.index(kind))
         self._size += _insert(self.slots, words, starts, bit)
 
     def trim(self) -> None:
-        """Give back the room for further entries."""
-        self._resize(self._size)
-
-    def _resize(self, size: int) -> None:
-        slots = empty_slots(size)
-        rehash(self.slots, slots)
-        self.slots = slots
+        """Free the capacity for further entries."""
+        used = self.slots[self.slots[:, 0] != 0]
+        self.slots = empty_slots(len(used))
+        insert_all(self.slots, used[:, 0].copy(), used[:, 1].copy())
 
     def match(self, words: Keys, starts: Flags) -> np.ndarray:
         """Where tokens lie in entries: uint8 [tokens, types], 0 or BEGIN ... SINGLE.

@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Ints, Keys, Rows, kernel
+from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,
     empty_slots,
     find_slot,
+    grow_slots,
     insert_all,
-    rehash,
     scaled_key,
 )
 
@@ -134,14 +135,11 @@ class FeatureIndex:
             return
         rows = self.number_of_rows + keys.size
         if rows > len(self._row_keys):
-            rows = max(rows, 2 * self.number_of_rows)
-            self._row_keys = np.append(self.row_keys, np.zeros(rows, np.uint64))
-            self._row_templates = np.append(self.row_templates, np.zeros(rows, np.int32))
+            self._row_keys = longer(self._row_keys, rows)
+            self._row_templates = longer(self._row_templates, rows)
         needed = int(self._state[0]) + keys.size
         if needed > MAX_LOAD * len(self._slots):
-            slots = empty_slots(max(needed, 2 * int(self._state[0])))
-            rehash(self._slots, slots)
-            self._slots = slots
+            grow_slots(self._slots, max(needed, 2 * int(self._state[0])))
         _count(self._slots, keys, self._row_keys, self._row_templates, self._state)
 
     def load(self, keys: Keys, templates: Rows) -> None:

@@ -1,4 +1,4 @@
-"""Arrays to which is appended: of tokens, features and examples of a problem."""
+"""Arrays that grow at the end."""
 
 from collections.abc import Sequence
 
@@ -7,36 +7,43 @@ import numpy as np
 from spacy_ssvm._jit import Flags, Ints
 
 
+def longer(array: np.ndarray, size: int) -> np.ndarray:
+    """The array, followed by zeros: at least ``size`` long, and half as long again as before."""
+    grown = np.zeros((max(size, 3 * len(array) // 2), *array.shape[1:]), dtype=array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
 class GrowingArray:
-    """An array with room behind it, so that appending costs a constant per entry."""
+    """An array with spare capacity at its end, so that appending costs a constant per entry."""
 
     def __init__(self, dtype: type, values: Sequence[int] | np.ndarray = ()) -> None:
-        self._room: np.ndarray = np.array(values, dtype=dtype)
+        self._buffer: np.ndarray = np.array(values, dtype=dtype)
         self.size = len(values)
 
     @property
     def array(self) -> np.ndarray:
-        """What has been appended, without the room."""
-        return self._room[: self.size]
+        """What has been appended, without the spare capacity."""
+        return self._buffer[: self.size]
 
     def extend(self, values: np.ndarray) -> None:
         """Append values, of the same shape but for the first axis."""
         size = self.size + len(values)
-        if size > len(self._room):
-            shape = max(size, 3 * len(self._room) // 2), *self._room.shape[1:]
-            room = np.empty(shape, dtype=self._room.dtype)
-            room[: self.size] = self.array
-            self._room = room
-        self._room[self.size : size] = values
+        if size > len(self._buffer):
+            self._buffer = longer(self._buffer, size)
+        self._buffer[self.size : size] = values
         self.size = size
 
 
 def gather_ranges(starts: GrowingArray, numbers: Ints) -> tuple[Ints, GrowingArray]:
-    """The places of what lies in these intervals, and where the intervals start then."""
+    """The indices of all entries of these ranges, and where the ranges start among them.
+
+    starts: int64 [ranges + 1]; numbers: int64, the ranges to keep, in this order.
+    """
     firsts, sizes = starts.array[numbers], np.diff(starts.array)[numbers]
     new_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    places = np.repeat(firsts - new_starts[:-1], sizes) + np.arange(new_starts[-1])
-    return places, GrowingArray(np.int64, new_starts)
+    indices = np.repeat(firsts - new_starts[:-1], sizes) + np.arange(new_starts[-1])
+    return indices, GrowingArray(np.int64, new_starts)
 
 
 def surviving(examples: int, removed: Sequence[range]) -> Flags | None:

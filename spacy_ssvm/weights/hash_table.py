@@ -32,7 +32,7 @@ def check_slots(slots: Keys) -> None:
 
 
 def grow_slots(slots: Keys, size: int) -> None:
-    """Make room for ``size`` keys, more than before, where the array is."""
+    """Grow slots in place, to the capacity for ``size`` keys, more than before."""
     before = len(slots)
     slots.resize((_capacity(size), 2), refcheck=False)
     _spread(slots, before)
@@ -78,16 +78,6 @@ def insert_all(slots: Keys, keys: Keys, payloads: Keys) -> None:
         slot = find_slot(slots, keys[i])
         slots[slot, 0] = keys[i]
         slots[slot, 1] = payloads[i]
-
-
-@kernel
-def rehash(slots: Keys, new_slots: Keys) -> None:
-    """Insert all that one table holds into another."""
-    for i in range(len(slots)):
-        if slots[i, 0] != np.uint64(0):
-            slot = find_slot(new_slots, slots[i, 0])
-            new_slots[slot, 0] = slots[i, 0]
-            new_slots[slot, 1] = slots[i, 1]
 
 
 @kernel
