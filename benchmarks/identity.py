@@ -211,7 +211,7 @@ CASES = {
     "selection of a tagger": Case(
         "ssvm_tagger",
         tag_examples,
-        {"templates": MANY_TEMPLATES, "selection": solver("Selection", budget=20, K=50)},
+        {"templates": MANY_TEMPLATES, "selection": solver("Selection", budget=20, prox_period=50)},
     ),
     "selection of ner, coarse to fine": Case(
         "ssvm_ner",
@@ -219,7 +219,7 @@ CASES = {
         {"selection": solver("Selection", budget=15, groups="coarse-to-fine")},
     ),
     "selection of a parser": parser(
-        order=1, selection=solver("Selection", budget=20, K=30, epochs=2)
+        order=1, selection=solver("Selection", budget=20, prox_period=30, epochs=2)
     ),
     "dcd-light": tagger("DualCoordinateDescent", variant="light"),
     "cpd": tagger("DualCoordinateDescent", epochs=10, variant="cpd"),

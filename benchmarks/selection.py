@@ -1,7 +1,7 @@
 """Templates selected from hundreds: what is left of accuracy, memory and time, in one run.
 
     python benchmarks/selection.py --data FOLDER [--tasks ner tagger parser] [--methods all ...]
-        [--sentences 1000] [--K 30] [--hash-bits 25]
+        [--sentences 1000] [--prox-period 30] [--hash-bits 25]
 
 FOLDER holds uner_en_ewt and ud_en_ewt. Tasks, each with its family and its budgets:
 
@@ -14,8 +14,8 @@ FOLDER holds uner_en_ewt and ud_en_ewt. Tasks, each with its family and its budg
               templates, which takes a second for 60 sentences. Rows are so many that few features
               share one: 2**25, or what ``--hash-bits`` says
 
-Weights shrink every K examples: 1,000, 2,000 and 30 unless ``--K`` says otherwise. The whole of
-train, for the parser, is ``--sentences 20000 --hash-bits 27``.
+Weights shrink every 1,000, 2,000 and 30 examples unless ``--prox-period`` says otherwise. For the
+parser, the complete train corpus is ``--sentences 20000 --hash-bits 27``.
 
 Methods, each with each budget in a process of its own, on one thread, with kernels compiled
 before:
@@ -59,7 +59,7 @@ class Task(NamedTuple):
     score: str
     templates: list[str]
     budgets: tuple[int, ...]
-    K: int  #: examples between two times of shrinking
+    prox_period: int  #: examples between proximal steps
     sentences: int | None  #: how many of train are learned from; None for all
     settings: dict
 
@@ -135,11 +135,11 @@ def read(folder: Path, vocab: Vocab) -> dict[str, list[Example]]:
 
 def run(folder: Path, task: Task, method: str, budget: int) -> dict:
     """Select, learn and score."""
-    component, score, templates, _, K, _, others = task
+    component, score, templates, _, prox_period, _, others = task
     settings = None
     if method != ALL:
-        settings = {"@misc": "spacy_ssvm.Selection.v1", "budget": budget, "K": K}
-        settings |= METHODS[method]
+        settings = {"@misc": "spacy_ssvm.Selection.v1", "budget": budget, **METHODS[method]}
+        settings["prox_period"] = prox_period
     nlp = spacy.blank("en")
     parts = read(folder, nlp.vocab)
     config = {"templates": templates, "selection": settings, **others}
@@ -201,7 +201,7 @@ def run_all(task: str, methods: list[str], arguments: list[str]) -> dict[str, di
 
 def adjust(task: Task, options: argparse.Namespace) -> Task:
     """A task with the numbers of the command line in place of its own."""
-    changes = {name: getattr(options, name) for name in ("sentences", "K")}
+    changes = {name: getattr(options, name) for name in ("sentences", "prox_period")}
     task = task._replace(**{name: value for name, value in changes.items() if value is not None})
     if options.hash_bits is None:
         return task
@@ -250,7 +250,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=[*TASKS], choices=[*TASKS])
     parser.add_argument("--methods", nargs="+", default=[ALL, *METHODS], choices=[ALL, *METHODS])
     parser.add_argument("--sentences", type=int, help="how many of train, instead of the task's")
-    parser.add_argument("--K", type=int, help="examples between shrinkings, instead of the task's")
+    parser.add_argument("--prox-period", type=int, help="examples between proximal steps")
     parser.add_argument("--hash-bits", type=int, help="of the features of arcs: 2**bits rows")
     parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
     parser.add_argument("--only", nargs=3, help=argparse.SUPPRESS)
@@ -267,7 +267,7 @@ def main() -> None:
             peers.print_result(result)
             continue
         arguments = ["--data", str(options.data), "--tasks", task]
-        for option in ("sentences", "K", "hash_bits"):
+        for option in ("sentences", "prox_period", "hash_bits"):
             if (value := getattr(options, option)) is not None:
                 arguments += [f"--{option.replace('_', '-')}", str(value)]
         results = run_all(task, options.methods, arguments)

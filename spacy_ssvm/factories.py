@@ -497,7 +497,7 @@ def make_prox_gradient(
     l1: float = 0.0,
     l2: float = 0.0,
     loss: str = "perceptron",
-    K: int = 1000,
+    prox_period: int = 1000,
     eta0: float = 1.0,
     seed: int = 0,
 ) -> Any:
@@ -512,7 +512,7 @@ def make_prox_gradient(
         l1=l1,
         l2=l2,
         loss=_loss_of(ProxGradient, loss),
-        K=K,
+        prox_period=prox_period,
         eta0=eta0,
         seed=seed,
     )
@@ -527,7 +527,7 @@ def make_selection(
     l2: float = 0.0,
     loss: str = "perceptron",
     epochs: int = 5,
-    K: int | None = None,
+    prox_period: int | None = None,
     eta0: float = 1.0,
     seed: int = 0,
 ) -> Any:
@@ -544,7 +544,7 @@ def make_selection(
         l2=l2,
         loss=_loss_of(Selection, loss),
         epochs=epochs,
-        K=K,
+        prox_period=prox_period,
         eta0=eta0,
         seed=seed,
     )

@@ -45,7 +45,7 @@ class Selection:
     groups: of the group lasso, 'template', 'coarse-to-fine' or 'attribute'.
     l1, l2, loss, eta0, seed: see ``ProxGradient``.
     epochs: passes over the examples.
-    K: examples between two times of shrinking; None for all label sequences, or 1000 trees.
+    prox_period: examples between proximal steps; None for all label sequences, or 1000 trees.
     Raises ValueError, naming the setting, where a value makes no sense.
     """
 
@@ -57,7 +57,7 @@ class Selection:
     l2: float = 0.0
     loss: Loss = PERCEPTRON_LOSS
     epochs: int = 5
-    K: int | None = None
+    prox_period: int | None = None
     eta0: float = 1.0
     seed: int = 0
 
@@ -78,8 +78,8 @@ class Selection:
         check_not_negative(self, "l1", "l2")
         check_positive(self, "eta0")
         check_whole(self, "epochs", least=1)
-        if self.K is not None:
-            check_whole(self, "K", least=1)
+        if self.prox_period is not None:
+            check_whole(self, "prox_period", least=1)
         check_whole(self, "seed")
 
     def check_templates(self, number: int) -> None:
@@ -104,7 +104,7 @@ class Selection:
             l1=self.l1,
             l2=self.l2,
             loss=self.loss,
-            K=problem.shrink_after if self.K is None else self.K,
+            prox_period=problem.shrink_after if self.prox_period is None else self.prox_period,
             eta0=self.eta0,
             seed=self.seed,
         )

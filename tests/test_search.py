@@ -88,7 +88,7 @@ def test_every_method_meets_the_budgets_and_all_keeps_everything(corpus: Path) -
 
 
 def test_the_settings_of_the_config_go_before_the_defaults(corpus: Path) -> None:
-    block = {"@misc": "spacy_ssvm.Selection.v1", "budget": 4, "epochs": 1, "K": 7}
+    block = {"@misc": "spacy_ssvm.Selection.v1", "budget": 4, "epochs": 1, "prox_period": 7}
     search = search_of(corpus, 2, **{"components.tagger.selection": block})
     assert search.config["components"]["tagger"]["selection"] is None
     steps = points_of(search, "group-lasso")[0].steps

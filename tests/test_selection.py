@@ -132,17 +132,17 @@ def passes(settings: ProxGradient, problem: Any, rows: int, epochs: int) -> Prox
 
 
 RUNS = [
-    ProxGradient(budget=5, K=7),
-    ProxGradient(budget=1, K=13),
-    ProxGradient(budget=5, K=7, groups="coarse-to-fine"),
-    ProxGradient(budget=6, K=10, loss=LOSSES["hinge"]),
-    ProxGradient(budget=6, K=10, loss=LOSSES["log"], eta0=0.3),
-    ProxGradient(budget=6, K=10, l1=0.01, l2=0.05),
-    ProxGradient(strength=0.02, K=9),
-    ProxGradient(strength=0.02, K=9, groups="coarse-to-fine", l2=0.01),
-    ProxGradient(strength=0.02, K=9, groups="attribute"),
-    ProxGradient(strength=0.02, K=9, groups="weight"),
-    ProxGradient(strength=3.0, K=20),
+    ProxGradient(budget=5, prox_period=7),
+    ProxGradient(budget=1, prox_period=13),
+    ProxGradient(budget=5, prox_period=7, groups="coarse-to-fine"),
+    ProxGradient(budget=6, prox_period=10, loss=LOSSES["hinge"]),
+    ProxGradient(budget=6, prox_period=10, loss=LOSSES["log"], eta0=0.3),
+    ProxGradient(budget=6, prox_period=10, l1=0.01, l2=0.05),
+    ProxGradient(strength=0.02, prox_period=9),
+    ProxGradient(strength=0.02, prox_period=9, groups="coarse-to-fine", l2=0.01),
+    ProxGradient(strength=0.02, prox_period=9, groups="attribute"),
+    ProxGradient(strength=0.02, prox_period=9, groups="weight"),
+    ProxGradient(strength=3.0, prox_period=20),
 ]
 
 
@@ -193,7 +193,7 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K,
 def test_small_scales_are_multiplied_out():
     corpus = Corpus()
     lazy = corpus.lazy()
-    run = passes(ProxGradient(budget=30, K=60), lazy, 0, epochs=1)
+    run = passes(ProxGradient(budget=30, prox_period=60), lazy, 0, epochs=1)
     before = run.w
     lazy.store.table.scales[:] *= 1e-40
     lazy.store.rescale(np.full(len(corpus.templates), 1e-30))
@@ -239,12 +239,12 @@ def shrunk(rows: Any, owners: Any, refines: Any, settings: ProxGradient, etas: f
 @pytest.mark.parametrize(
     "settings",
     [
-        ProxGradient(strength=0.03, K=7, groups="weight"),
-        ProxGradient(strength=0.01, K=7, groups="template"),
-        ProxGradient(strength=0.01, K=100, groups="template", eta0=0.5),
-        ProxGradient(strength=0.005, K=7, groups="coarse-to-fine"),
-        ProxGradient(strength=0.02, K=7, groups="attribute"),
-        ProxGradient(strength=0.01, K=7, groups="template", l1=0.004, l2=0.01),
+        ProxGradient(strength=0.03, prox_period=7, groups="weight"),
+        ProxGradient(strength=0.01, prox_period=7, groups="template"),
+        ProxGradient(strength=0.01, prox_period=100, groups="template", eta0=0.5),
+        ProxGradient(strength=0.005, prox_period=7, groups="coarse-to-fine"),
+        ProxGradient(strength=0.02, prox_period=7, groups="attribute"),
+        ProxGradient(strength=0.01, prox_period=7, groups="template", l1=0.004, l2=0.01),
     ],
     ids=str,
 )
@@ -272,7 +272,7 @@ def test_a_run_is_gradient_steps_and_proximal_operators(settings):
             size, _, _ = find(examples, int(i), w, 0.0, True, indices, values)
             w[indices[:size]] += eta * values[:size]
             since += 1
-            if since == settings.K or position == n:
+            if since == settings.prox_period or position == n:
                 rows = w[first:].reshape(-1, corpus.K)
                 w[first:] = shrunk(rows, owners, refines, settings, eta * since).ravel()
                 since = 0
@@ -287,7 +287,7 @@ def test_a_run_is_gradient_steps_and_proximal_operators(settings):
 def test_with_the_perceptron_loss_the_first_step_only_scales_the_weights(settings):
     corpus = Corpus()
     one, four = (
-        passes(ProxGradient(K=7, eta0=eta0, **settings), corpus.lazy(), 0, epochs=2)
+        passes(ProxGradient(prox_period=7, eta0=eta0, **settings), corpus.lazy(), 0, epochs=2)
         for eta0 in (1.0, 4.0)
     )
     np.testing.assert_array_equal(four.w, 4 * one.w)
@@ -309,7 +309,7 @@ def test_the_strength_that_a_budget_finds_leaves_the_same_weights(groups):
 @pytest.mark.parametrize("budget", [1, 2, 3, 5, 8, 13, 31, 32])
 def test_budgets_are_met(groups, budget):
     selector = Corpus(30).selector()
-    selected = selector.select(Selection(budget=budget, groups=groups, K=11, epochs=2))
+    selected = selector.select(Selection(budget=budget, groups=groups, prox_period=11, epochs=2))
     assert len(selected.kept) == budget
     assert [selector.templates[m] for m in selected.kept] == list(selected.templates)
     assert all(step.templates <= budget for step in selected.history)
@@ -356,7 +356,7 @@ def test_a_selection_does_not_depend_on_those_before_unless_it_goes_on():
 def test_the_table_and_the_memory():
     corpus = Corpus(200)
     selector = corpus.selector()
-    selected = selector.select(Selection(budget=4, K=20))
+    selected = selector.select(Selection(budget=4, prox_period=20))
     assert [row.template for row in selected.table if row.is_kept] == selected.texts
     assert sum(row.share for row in selected.table) == pytest.approx(1)
     assert all((row.norm > 0) == (row.rows > 0) == row.is_kept for row in selected.table)
@@ -395,7 +395,7 @@ def test_information_gain_and_counts():
         ({"budget": 0}, "budget is 0"),
         ({"budget": 3, "groups": "label"}, "groups is 'label'"),
         ({"budget": 3, "method": "ridge"}, "method is 'ridge'"),
-        ({"budget": 3, "K": 0}, "K is 0"),
+        ({"budget": 3, "prox_period": 0}, "prox_period is 0"),
         ({"budget": 3, "epochs": 0}, "epochs is 0"),
         ({"budget": 3, "l1": -1.0}, "l1 is -1.0"),
         ({"budget": 3, "eta0": 0.0}, "eta0 is 0.0"),
@@ -421,8 +421,8 @@ def test_a_budget_of_single_weights_shrinks_by_a_step_in_a_pass() -> None:
 def test_how_often_weights_shrink_goes_with_the_structure() -> None:
     trees = LazyTreeProblem(compile_arc_keys((), ()), 0, projective=True)
     for problem, K in ((Corpus(sentences=40).lazy(), 40), (trees, 1000)):
-        assert Selection(budget=1).learner(problem).K == K
-        assert Selection(budget=1, K=7).learner(problem).K == 7
+        assert Selection(budget=1).learner(problem).prox_period == K
+        assert Selection(budget=1, prox_period=7).learner(problem).prox_period == 7
 
 
 @pytest.mark.parametrize(
@@ -441,7 +441,7 @@ def test_bad_settings_of_the_learner(settings, message):
 
 
 def selection(**settings: Any) -> dict[str, Any]:
-    return {"@misc": "spacy_ssvm.Selection.v1", "K": 10, **settings}
+    return {"@misc": "spacy_ssvm.Selection.v1", "prox_period": 10, **settings}
 
 
 @pytest.mark.parametrize("component", CHAIN_COMPONENTS, ids=lambda c: c.name)

@@ -124,7 +124,7 @@ class Trees:
 def with_weights(problem: LazyTreeProblem, trees: Trees, seed: int) -> tuple[Any, dict[int, float]]:
     """Weights as a learner has stored them, and what they stand for by key."""
     random = np.random.default_rng(seed)
-    run = ProxGradient(budget=5, K=1, loss=LOSSES["hinge"], seed=seed).start(problem)
+    run = ProxGradient(budget=5, prox_period=1, loss=LOSSES["hinge"], seed=seed).start(problem)
     run.grow(0)
     for _ in range(4):
         run.epoch(np.arange(problem.number_of_examples))
@@ -476,12 +476,12 @@ def passes(settings: ProxGradient, problem: Any, rows: int, epochs: int) -> Prox
 @pytest.mark.parametrize(
     "settings",
     [
-        ProxGradient(budget=5, K=7, loss=LOSSES["log"], eta0=0.3),
-        ProxGradient(budget=4, K=9, loss=LOSSES["log"], groups="coarse-to-fine"),
-        ProxGradient(budget=4, K=9, loss=LOSSES["log"], l1=0.01, l2=0.05),
-        ProxGradient(strength=0.05, K=8, loss=LOSSES["log"], groups="weight"),
-        ProxGradient(budget=5, K=7),
-        ProxGradient(budget=5, K=9, loss=LOSSES["hinge"], groups="coarse-to-fine"),
+        ProxGradient(budget=5, prox_period=7, loss=LOSSES["log"], eta0=0.3),
+        ProxGradient(budget=4, prox_period=9, loss=LOSSES["log"], groups="coarse-to-fine"),
+        ProxGradient(budget=4, prox_period=9, loss=LOSSES["log"], l1=0.01, l2=0.05),
+        ProxGradient(strength=0.05, prox_period=8, loss=LOSSES["log"], groups="weight"),
+        ProxGradient(budget=5, prox_period=7),
+        ProxGradient(budget=5, prox_period=9, loss=LOSSES["hinge"], groups="coarse-to-fine"),
     ],
 )
 def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(
@@ -577,10 +577,10 @@ def test_planted_templates_are_found(method: str, seed: int) -> None:
 @pytest.mark.parametrize("budget", [1, 2, 5, 17, 33])
 def test_budgets_are_met(groups: str, budget: int) -> None:
     selector = Corpus(20).selector()
-    selected = selector.select(Selection(budget=budget, groups=groups, K=9, epochs=2))
+    selected = selector.select(Selection(budget=budget, groups=groups, prox_period=9, epochs=2))
     assert len(selected.kept) == budget
     assert all(step.templates <= budget for step in selected.history)
-    further = selector.select(Selection(budget=1, K=9, epochs=1), goes_on=True)
+    further = selector.select(Selection(budget=1, prox_period=9, epochs=1), goes_on=True)
     assert len(further.kept) == 1
 
 
@@ -626,7 +626,7 @@ SIBLINGS = 12  # in the family of the default
 
 
 def selection(**settings: Any) -> dict[str, Any]:
-    return {"@misc": "spacy_ssvm.Selection.v1", "K": 10, **settings}
+    return {"@misc": "spacy_ssvm.Selection.v1", "prox_period": 10, **settings}
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,13 @@
 """Online proximal gradient with groups of templates [MSAF11 Alg. 1].
 
-    each example:       w -= eta_t grad loss(w; x_i, y_i),    eta_t = eta0 / sqrt(epoch of t)
-    each K examples:    w = prox(w), of (sum_t eta_t) lambda sum_m d_m |w_m|,
+    each example:                 w -= eta_t grad loss(w; x_i, y_i)
+    each prox_period examples:    w = prox(w), of (sum_t eta_t) lambda sum_m d_m |w_m|,
 
-where t runs over the examples since the last proximal step: Algorithm 1 makes one of weight
-eta_t lambda after each example. With a budget, lambda is chosen anew at each proximal step so
-that this many templates are left. With the perceptron loss and no l2, eta0 only scales the
-weights; with a budget this is the sparseptron. The result is the last w, which says what matters
-and is not meant to predict.
+where eta_t = eta0 / sqrt(epoch of t), and t runs over the examples since the last proximal step:
+Algorithm 1 makes one of weight eta_t lambda after each example. With a budget, lambda is chosen
+anew at each proximal step so that this many templates are left. With the perceptron loss and no
+l2, eta0 only scales the weights; with a budget this is the sparseptron. The result is the last w,
+which says what matters and is not meant to predict.
 """
 
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class ProxGradient:
         those of an attribute log2 of the number of labels, weights 1.
     l1, l2: lambdas of |w|_1 and 1/2 |w|^2 besides: sparse group lasso, and elastic net.
     loss: one of LOSSES. That of 'log' touches all features of an example.
-    K: examples between proximal steps. There is one after a pass over all examples, too.
+    prox_period: examples between proximal steps. There is one after a pass over all examples, too.
     eta0: the first step.
     seed: of the order of examples.
     Raises ValueError, naming the setting, where a value makes no sense.
@@ -89,7 +89,7 @@ class ProxGradient:
     l1: float = 0.0
     l2: float = 0.0
     loss: Loss = PERCEPTRON_LOSS
-    K: int = 1000
+    prox_period: int = 1000
     eta0: float = 1.0
     seed: int = 0
     C: ClassVar[float] = 1.0
@@ -109,7 +109,7 @@ class ProxGradient:
         else:
             check_not_negative(self, "strength")
         check_not_negative(self, "l1", "l2")
-        check_whole(self, "K", least=1)
+        check_whole(self, "prox_period", least=1)
         check_positive(self, "eta0")
         check_whole(self, "seed")
 
@@ -231,7 +231,7 @@ class ProxGradientRun(PrimalRun):
         order = self._shuffled(numbers)
         total, done, size = 0.0, 0, self.problem.number_of_examples
         while done < len(order):
-            due = min(self.settings.K - self._since, size - self._seen % size)
+            due = min(self.settings.prox_period - self._since, size - self._seen % size)
             eta = self._eta
             steps, met = self._steps(order[done : done + due], eta)
             if steps < min(due, len(order) - done):
@@ -242,7 +242,7 @@ class ProxGradientRun(PrimalRun):
             self._seen += steps
             self._since += steps
             self._etas += steps * eta
-            if self._since and (self._since == self.settings.K or self._seen % size == 0):
+            if self._since and (self._since == self.settings.prox_period or self._seen % size == 0):
                 self.proximal_step()
         return total
 
