@@ -511,7 +511,7 @@ def make_prox_gradient(
         groups=groups,
         l1=l1,
         l2=l2,
-        loss=_loss_of(ProxGradient, loss),
+        loss=loss,
         prox_period=prox_period,
         eta0=eta0,
         seed=seed,
@@ -542,23 +542,12 @@ def make_selection(
         groups=groups,
         l1=l1,
         l2=l2,
-        loss=_loss_of(Selection, loss),
+        loss=loss,
         epochs=epochs,
         prox_period=prox_period,
         eta0=eta0,
         seed=seed,
     )
-
-
-def _loss_of(settings: type, name: str) -> Any:
-    """The loss of this name; another name is a config error."""
-    from spacy_ssvm.components.settings import solver_error
-    from spacy_ssvm.solvers.prox_gradient import LOSSES
-
-    if name not in LOSSES:
-        message = f"loss is '{name}': choose one of {', '.join(LOSSES)}"
-        raise solver_error(f"spacy_ssvm.{settings.__name__}.v1", message)
-    return LOSSES[name]
 
 
 def _make_solver(solver: type, **settings: Any) -> Any:

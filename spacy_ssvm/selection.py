@@ -18,9 +18,9 @@ import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.features.statistics import Statistics
-from spacy_ssvm.objective import PERCEPTRON_LOSS, Loss
 from spacy_ssvm.penalties import description_lengths
 from spacy_ssvm.solvers.prox_gradient import (
+    LOSSES,
     TEMPLATE_GROUPS,
     ProxGradient,
     ProxGradientRun,
@@ -55,7 +55,7 @@ class Selection:
     groups: str = "template"
     l1: float = 0.0
     l2: float = 0.0
-    loss: Loss = PERCEPTRON_LOSS
+    loss: str = "perceptron"
     epochs: int = 5
     prox_period: int | None = None
     eta0: float = 1.0
@@ -64,6 +64,7 @@ class Selection:
     def __post_init__(self) -> None:
         check_choice(self, "method", METHODS)
         check_choice(self, "groups", (*TEMPLATE_GROUPS, "attribute"))
+        check_choice(self, "loss", tuple(LOSSES))
         if self.method != "none":
             if self.budget is None and self.strength is None:
                 raise ValueError("budget is not set: say how many templates to keep, or strength")

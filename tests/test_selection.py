@@ -31,7 +31,7 @@ from spacy_ssvm.features.statistics import measure_templates
 from spacy_ssvm.features.templates import Template, find_refinements
 from spacy_ssvm.penalties import soft_threshold
 from spacy_ssvm.selection import Selection, Selector
-from spacy_ssvm.solvers.prox_gradient import LOSSES, ProxGradient, ProxGradientRun
+from spacy_ssvm.solvers.prox_gradient import ProxGradient, ProxGradientRun
 from spacy_ssvm.trees.keys import compile_arc_keys
 from spacy_ssvm.trees.problem import LazyTreeProblem
 from spacy_ssvm.weights.feature_index import FeatureIndex, find_rows
@@ -135,8 +135,8 @@ RUNS = [
     ProxGradient(budget=5, prox_period=7),
     ProxGradient(budget=1, prox_period=13),
     ProxGradient(budget=5, prox_period=7, groups="coarse-to-fine"),
-    ProxGradient(budget=6, prox_period=10, loss=LOSSES["hinge"]),
-    ProxGradient(budget=6, prox_period=10, loss=LOSSES["log"], eta0=0.3),
+    ProxGradient(budget=6, prox_period=10, loss="hinge"),
+    ProxGradient(budget=6, prox_period=10, loss="log", eta0=0.3),
     ProxGradient(budget=6, prox_period=10, l1=0.01, l2=0.05),
     ProxGradient(strength=0.02, prox_period=9),
     ProxGradient(strength=0.02, prox_period=9, groups="coarse-to-fine", l2=0.01),
@@ -329,9 +329,7 @@ def test_none_keeps_all():
 
 
 @compiled_only
-@pytest.mark.parametrize(
-    "settings", [Selection(budget=3), Selection(budget=3, loss=LOSSES["hinge"])]
-)
+@pytest.mark.parametrize("settings", [Selection(budget=3), Selection(budget=3, loss="hinge")])
 @pytest.mark.parametrize("seed", range(3))
 def test_planted_templates_are_found(settings, seed):
     corpus = Corpus(3000, seed=seed)

@@ -653,7 +653,7 @@ def test_exact_solvers_of_one_objective_end_at_one_optimum(component, loss):
     training, numbers = nlp.get_pipe(component.factory).compile(examples)
     primals = []
     for solver in EXACT[loss]:
-        assert solver.loss == loss
+        assert solver.loss_function == loss
         training.restart(solver)
         for _ in range(1000 if loss.beta is None else 20):
             training.epoch(numbers)
@@ -704,7 +704,7 @@ def test_the_same_seed_gives_the_same_bytes(solver):
 def test_the_objective_is_that_of_the_weights(solver):
     chains = naive.random_chains(1, K=3, rows=8, examples=8, length=3)
     run = trained(solver(), chains, 5)
-    loss, C = run.settings.loss, run.settings.C
+    loss, C = run.settings.loss_function, run.settings.C
     total = sum(naive_loss(chains, i, run.w, loss) for i in all_numbers(run))
     assert run.objective().primal == pytest.approx(run.regularizer + C * total, rel=1e-5)
     assert (run.dual is None) == (run.gap is None) == (run.objective().gap is None)
@@ -734,10 +734,12 @@ def test_learning_lowers_the_objective(solver):
     chains = naive.random_chains(1, K=3, rows=8, examples=8, length=3)
     run = started(solver(), chains)
     w = np.random.default_rng(0).normal(size=len(run.w))
-    at_random = losses(run.problem, w, all_numbers(run), run.settings.loss).sum()
+    at_random = losses(run.problem, w, all_numbers(run), run.settings.loss_function).sum()
     for _ in range(20):
         run.epoch(all_numbers(run))
-    assert losses(run.problem, run.w, all_numbers(run), run.settings.loss).sum() < at_random
+    assert (
+        losses(run.problem, run.w, all_numbers(run), run.settings.loss_function).sum() < at_random
+    )
 
 
 @every_solver

@@ -24,7 +24,7 @@ from thinc.config import ConfigValidationError
 from spacy_ssvm.commands.search import ALL, Search
 from spacy_ssvm.decoders.tree import eisner
 from spacy_ssvm.selection import Selection, Selector
-from spacy_ssvm.solvers.prox_gradient import LOSSES, ProxGradient, ProxGradientRun
+from spacy_ssvm.solvers.prox_gradient import ProxGradient, ProxGradientRun
 from spacy_ssvm.structure import NEEDS_CAPACITY
 from spacy_ssvm.trees.families import ARC_FAMILIES
 from spacy_ssvm.trees.keys import compile_arc_keys, fill_arc_keys, hash_endpoints
@@ -124,7 +124,7 @@ class Trees:
 def with_weights(problem: LazyTreeProblem, trees: Trees, seed: int) -> tuple[Any, dict[int, float]]:
     """Weights as a learner has stored them, and what they stand for by key."""
     random = np.random.default_rng(seed)
-    run = ProxGradient(budget=5, prox_period=1, loss=LOSSES["hinge"], seed=seed).start(problem)
+    run = ProxGradient(budget=5, prox_period=1, loss="hinge", seed=seed).start(problem)
     run.grow(0)
     for _ in range(4):
         run.epoch(np.arange(problem.number_of_examples))
@@ -476,12 +476,12 @@ def passes(settings: ProxGradient, problem: Any, rows: int, epochs: int) -> Prox
 @pytest.mark.parametrize(
     "settings",
     [
-        ProxGradient(budget=5, prox_period=7, loss=LOSSES["log"], eta0=0.3),
-        ProxGradient(budget=4, prox_period=9, loss=LOSSES["log"], groups="coarse-to-fine"),
-        ProxGradient(budget=4, prox_period=9, loss=LOSSES["log"], l1=0.01, l2=0.05),
-        ProxGradient(strength=0.05, prox_period=8, loss=LOSSES["log"], groups="weight"),
+        ProxGradient(budget=5, prox_period=7, loss="log", eta0=0.3),
+        ProxGradient(budget=4, prox_period=9, loss="log", groups="coarse-to-fine"),
+        ProxGradient(budget=4, prox_period=9, loss="log", l1=0.01, l2=0.05),
+        ProxGradient(strength=0.05, prox_period=8, loss="log", groups="weight"),
         ProxGradient(budget=5, prox_period=7),
-        ProxGradient(budget=5, prox_period=9, loss=LOSSES["hinge"], groups="coarse-to-fine"),
+        ProxGradient(budget=5, prox_period=9, loss="hinge", groups="coarse-to-fine"),
     ],
 )
 def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(

@@ -62,7 +62,7 @@ class CuttingPlane:
     C: float = 0.1
     tolerance: float = 1e-3
     seed: int = 0
-    loss: ClassVar[Loss] = HINGE
+    loss_function: ClassVar[Loss] = HINGE
     oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
 
     def __post_init__(self) -> None:

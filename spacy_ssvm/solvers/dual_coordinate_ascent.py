@@ -47,7 +47,7 @@ class DualCoordinateAscent:
         check_whole(self, "seed")
 
     @property
-    def loss(self) -> Loss:
+    def loss_function(self) -> Loss:
         """What is minimized over the examples."""
         return Loss(self.beta, self.gamma)
 

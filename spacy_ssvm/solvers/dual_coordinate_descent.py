@@ -99,7 +99,7 @@ class DualCoordinateDescent:
     delta: float = 1e-3
     seed: int = 0
     tolerance: float = 1e-3
-    loss: ClassVar[Loss] = SQUARED_HINGE
+    loss_function: ClassVar[Loss] = SQUARED_HINGE
     oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
 
     def __post_init__(self) -> None:

@@ -65,7 +65,7 @@ class DualRun(PrimalRun):
         The weights moved while they were met, so this is an estimate: ``objective`` pays
         a pass over all examples for the exact value.
         """
-        losses = self.violations**2 if self.settings.loss.squared else self.violations
+        losses = self.violations**2 if self.settings.loss_function.squared else self.violations
         assert self.dual is not None
         return relative_gap(self.regularizer + self.settings.C * float(losses.sum()), self.dual)
 

@@ -96,7 +96,7 @@ class FrankWolfe:
     inner_passes: int = 5
     seed: int = 0
     tolerance: float = 1e-3
-    loss: ClassVar[Loss] = HINGE
+    loss_function: ClassVar[Loss] = HINGE
     oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
 
     def __post_init__(self) -> None:

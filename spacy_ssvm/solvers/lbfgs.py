@@ -61,7 +61,7 @@ class LBFGS:
         check_whole(self, "seed")
 
     @property
-    def loss(self) -> Loss:
+    def loss_function(self) -> Loss:
         """What is minimized over the examples."""
         return Loss(self.beta, self.gamma)
 
@@ -103,7 +103,7 @@ class LBFGSRun(PrimalRun):
             if found is None:
                 break
             value, gradient = found
-        return float(losses(problem, self._w, numbers, settings.loss).sum())
+        return float(losses(problem, self._w, numbers, settings.loss_function).sum())
 
     def forget(self, numbers: Ints) -> None:
         """Examples are about to leave: the curvature was theirs too."""

@@ -37,7 +37,7 @@ class Mira:
     C: float = 0.1
     k: int = 1
     seed: int = 0
-    loss: ClassVar[Loss] = HINGE
+    loss_function: ClassVar[Loss] = HINGE
 
     def __post_init__(self) -> None:
         check_C(self)
@@ -76,7 +76,7 @@ class MiraRun(AveragedRun):
         """See ``Run``."""
         problem, settings = self.problem, self.settings
         arrays = problem.structure, problem.examples(), self._shuffled(numbers)
-        scales = float(settings.C), float(settings.loss.gamma)
+        scales = float(settings.C), float(settings.loss_function.gamma)
         if self._k == 1:
             loss = pass_over_best(*arrays, *scales, problem.max_entries, self._averaged)
         else:

@@ -29,7 +29,7 @@ class Perceptron:
 
     seed: int = 0
     C: ClassVar[float] = 1.0
-    loss: ClassVar[Loss] = PERCEPTRON_LOSS
+    loss_function: ClassVar[Loss] = PERCEPTRON_LOSS
     oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
 
     def __post_init__(self) -> None:

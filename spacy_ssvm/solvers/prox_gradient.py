@@ -76,7 +76,7 @@ class ProxGradient:
     groups: one of GROUPS. Those of templates have the weight d = log2 of their number of weights,
         those of an attribute log2 of the number of labels, weights 1.
     l1, l2: lambdas of |w|_1 and 1/2 |w|^2 besides: sparse group lasso, and elastic net.
-    loss: one of LOSSES. That of 'log' touches all features of an example.
+    loss: 'perceptron', 'hinge' or 'log', which touches all features of an example.
     prox_period: examples between proximal steps. There is one after a pass over all examples, too.
     eta0: the first step.
     seed: of the order of examples.
@@ -88,7 +88,7 @@ class ProxGradient:
     groups: str = "template"
     l1: float = 0.0
     l2: float = 0.0
-    loss: Loss = PERCEPTRON_LOSS
+    loss: str = "perceptron"
     prox_period: int = 1000
     eta0: float = 1.0
     seed: int = 0
@@ -96,6 +96,7 @@ class ProxGradient:
 
     def __post_init__(self) -> None:
         check_choice(self, "groups", GROUPS)
+        check_choice(self, "loss", tuple(LOSSES))
         if self.budget is None and self.strength is None:
             raise ValueError("budget or strength must be set: one says how much is left out")
         if self.budget is not None:
@@ -114,9 +115,15 @@ class ProxGradient:
         check_whole(self, "seed")
 
     @property
+    def loss_function(self) -> Loss:
+        """What is minimized over the examples."""
+        return LOSSES[self.loss]
+
+    @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that are asked."""
-        return ("loss_augmented_decode",) if self.loss.beta is None else ("expected_gradient",)
+        beta = self.loss_function.beta
+        return ("loss_augmented_decode",) if beta is None else ("expected_gradient",)
 
     def start(self, problem: Any, prior: Floats | None = None) -> "ProxGradientRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
@@ -248,7 +255,7 @@ class ProxGradientRun(PrimalRun):
 
     def _steps(self, order: Ints, eta: float) -> tuple[int, float]:
         """A gradient step for each example while there is room: how many, and their losses."""
-        problem, loss = self.problem, self.settings.loss
+        problem, loss = self.problem, self.settings.loss_function
         arrays = problem.structure, problem.examples(), order, eta
         state = self.store.weights(), self._squares
         met = np.zeros(1)

@@ -26,7 +26,7 @@ class Solver(Protocol):
         """Of all that is random."""
 
     @property
-    def loss(self) -> Loss:
+    def loss_function(self) -> Loss:
         """What is minimized over the examples."""
 
     @property
@@ -109,7 +109,7 @@ class PrimalRun:
             C=self.settings.C,
             regularizer=self.regularizer,
             dual=self.dual,
-            loss=self.settings.loss,
+            loss=self.settings.loss_function,
         )
 
     def grow(self, rows: int) -> None:

@@ -46,7 +46,7 @@ class StochasticGradient:
     steps: str = "decay"
     eta0: float | None = None
     seed: int = 0
-    loss: ClassVar[Loss] = HINGE
+    loss_function: ClassVar[Loss] = HINGE
     oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class StochasticGradientRun(PrimalRun):
         for eta0 in _FIRST_STEPS:
             w = self._w.copy()
             self._pass(w, sample, eta0, 0, len(sample))
-            loss = losses(self.problem, w, sample, self.settings.loss).sum()
+            loss = losses(self.problem, w, sample, self.settings.loss_function).sum()
             w[: len(self._prior)] -= self._prior
             primals.append(w @ w / 2 + self.settings.C * loss)
         return _FIRST_STEPS[int(np.argmin(primals))]

@@ -59,4 +59,6 @@ def read_summary(fields: Any) -> TrainingSummary | None:
 
 def summarize_run(run: Run, epochs: int) -> TrainingSummary:
     """The summary of a run after so many epochs."""
-    return TrainingSummary(run.settings.C, run.dual, run.regularizer, epochs, *run.settings.loss)
+    return TrainingSummary(
+        run.settings.C, run.dual, run.regularizer, epochs, *run.settings.loss_function
+    )
