@@ -27,7 +27,13 @@ from spacy_ssvm.solvers.prox_gradient import (
     Step,
     TemplateWeights,
 )
-from spacy_ssvm.solvers.run import check_choice, check_not_negative, check_positive, check_whole
+from spacy_ssvm.solvers.run import (
+    check_choice,
+    check_not_negative,
+    check_positive,
+    check_whole,
+    invalid_setting,
+)
 from spacy_ssvm.structure import GroupedProblem
 
 METHODS = ("group-lasso", "lasso", "information-gain", "none")
@@ -46,7 +52,7 @@ class Selection:
     l1, l2, loss, eta0, seed: see ``ProxGradient``.
     epochs: passes over the examples.
     prox_period: examples between proximal steps; None for all label sequences, or 1000 trees.
-    Raises ValueError, naming the setting, where a value makes no sense.
+    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
     """
 
     method: str = "group-lasso"
@@ -67,15 +73,17 @@ class Selection:
         check_choice(self, "loss", tuple(LOSSES))
         if self.method != "none":
             if self.budget is None and self.strength is None:
-                raise ValueError("budget is not set: say how many templates to keep, or strength")
+                problem = "is not set: set it to the number of templates to keep, or set strength"
+                raise invalid_setting(self, "budget", problem)
             if self.budget is not None and self.strength is not None:
-                raise ValueError("budget and strength are both set: choose one")
+                raise invalid_setting(self, "budget", "and strength are both set: choose one")
         if self.budget is not None:
             check_whole(self, "budget", least=1)
         if self.strength is not None:
             check_positive(self, "strength")
             if self.method == "information-gain":
-                raise ValueError("strength is set, but the information gain needs a budget")
+                problem = "is set, but the information gain needs a budget"
+                raise invalid_setting(self, "strength", problem)
         check_not_negative(self, "l1", "l2")
         check_positive(self, "eta0")
         check_whole(self, "epochs", least=1)

@@ -5,6 +5,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.config import ConfigValidationError
 
-from spacy_ssvm.factories import make_dual_coordinate_descent, make_tagger
+from spacy_ssvm.factories import make_tagger
 from spacy_ssvm.features.clusters import read_clusters
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.storage import ModelFileError, _json_checksum
 
 NAME = TAGGER.name
@@ -37,6 +39,14 @@ def refused_config(**config: Any) -> str:
 
 def solver(**settings: Any) -> dict[str, Any]:
     return {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", **settings}
+
+
+#: All solvers by their names in a config, with the settings that have no default.
+SOLVERS = [
+    pytest.param(entry.name, {"strength": 1.0} if "ProxGradient" in entry.name else {})
+    for entry in metadata.entry_points(group="spacy_misc")
+    if entry.module.startswith("spacy_ssvm.solvers.")
+]
 
 
 # Config
@@ -85,7 +95,7 @@ def test_C_that_is_not_above_zero(C: float) -> None:
 
 @pytest.mark.parametrize("C", [math.nan, math.inf])
 def test_C_that_is_no_number(C: float) -> None:
-    message = refusal(lambda: make_dual_coordinate_descent(C=C))
+    message = refusal(lambda: DualCoordinateDescent(C=C))
     assert f"C is {C}: it must be a number above 0" in message
     # spaCy itself refuses such values in a config, and shows them
     assert f"'C': {C}" in refusal(lambda: TAGGER.pipeline(solver=solver(C=C)))
@@ -102,6 +112,19 @@ def test_C_that_is_no_number(C: float) -> None:
 )
 def test_other_settings_of_the_solver(settings: dict[str, Any], problem: str) -> None:
     assert problem in refusal(lambda: TAGGER.pipeline(solver=solver(**settings)))
+
+
+@pytest.mark.parametrize(("name", "given"), SOLVERS)
+def test_every_solver_refuses_invalid_settings(name: str, given: dict[str, Any]) -> None:
+    block = {"@misc": name, **given}
+    for settings, problem in (
+        ({"seed": -1}, "seed is -1: it must not be negative"),
+        ({"seed": 0.5}, "0.5 is not <class 'int'>"),
+        ({"sead": 1}, "unexpected argument: 'sead'"),
+    ):
+        message = refused_config(solver={**block, **settings})
+        assert name in message
+        assert problem in message
 
 
 @pytest.mark.parametrize("hash_bits", [0, 7, 29, -3])
@@ -168,7 +191,7 @@ def test_a_cost_that_is_no_number(cost: float) -> None:
         min_count=1,
         hash_bits=None,
         costs={"NN": {"VB": cost}},
-        solver=make_dual_coordinate_descent(),
+        solver=DualCoordinateDescent(),
         selection=None,
         overwrite=False,
         scorer=None,

@@ -26,11 +26,6 @@ def initialize_error(name: str, key: str, message: str) -> ConfigValidationError
     return _invalid(f"[initialize.components.{name}]", key, message)
 
 
-def solver_error(solver: str, message: str) -> ConfigValidationError:
-    """An error in the settings of a solver; the message begins with the key."""
-    return _invalid(f"@misc = {solver}", message.split()[0], message)
-
-
 def _invalid(title: str, key: str, message: str) -> ConfigValidationError:
     errors = [{"loc": [key], "msg": message}]
     return ConfigValidationError(title=title, desc="Invalid setting.", errors=errors)

@@ -55,8 +55,8 @@ class CuttingPlane:
     C: the weight of the losses against the squared norm of the weights, per example.
     tolerance: epsilon; training stops to change weights when the relative duality gap,
         measured exactly, is at most this.
-    seed: of nothing; all learners have one.
-    Raises ValueError, naming the setting, where a value makes no sense.
+    seed: unused; every solver takes one.
+    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
     """
 
     C: float = 0.1

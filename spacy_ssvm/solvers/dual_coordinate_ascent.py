@@ -31,7 +31,7 @@ class DualCoordinateAscent:
     beta, gamma: of the loss: (1, 0) for a CRF, (1, 1) for the softmax margin, (None, 1) for
         the hinge, where None stands for infinity.
     seed: of the order of examples.
-    Raises ValueError, naming the setting, where a value makes no sense.
+    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
     """
 
     C: float = 0.1

@@ -88,7 +88,7 @@ class FrankWolfe:
     seed: of the order of examples.
     tolerance: training stops to change weights when the relative duality gap, measured
         exactly, is at most this.
-    Raises ValueError, naming the setting, where a value makes no sense.
+    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
     """
 
     C: float = 0.1

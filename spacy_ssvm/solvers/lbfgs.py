@@ -42,8 +42,8 @@ class LBFGS:
     beta, gamma: of the loss: (1, 0) for a CRF, (1, 1) for the softmax margin.
     iterations: of L-BFGS in an epoch.
     tolerance: training stops to change weights when no entry of the gradient is larger.
-    seed: of nothing; all learners have one.
-    Raises ValueError, naming the setting, where a value makes no sense.
+    seed: unused; every solver takes one.
+    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
     """
 
     C: float = 0.1

@@ -31,7 +31,7 @@ class Mira:
     C: the largest step; the weight of the losses against the squared norm of the change.
     k: how many structures an example is compared with.
     seed: of the order of examples.
-    Raises ValueError, naming the setting, where a value makes no sense.
+    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
     """
 
     C: float = 0.1

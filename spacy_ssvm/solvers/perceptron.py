@@ -24,7 +24,7 @@ class Perceptron:
     """Settings of the solver.
 
     seed: of the order of examples.
-    Raises ValueError, naming the setting, where a value makes no sense.
+    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
     """
 
     seed: int = 0

@@ -40,6 +40,7 @@ from spacy_ssvm.solvers.run import (
     check_not_negative,
     check_positive,
     check_whole,
+    invalid_setting,
 )
 from spacy_ssvm.structure import (
     NEEDS_CAPACITY,
@@ -80,7 +81,7 @@ class ProxGradient:
     prox_period: examples between proximal steps. There is one after a pass over all examples, too.
     eta0: the first step.
     seed: of the order of examples.
-    Raises ValueError, naming the setting, where a value makes no sense.
+    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
     """
 
     budget: int | None = None
@@ -98,15 +99,16 @@ class ProxGradient:
         check_choice(self, "groups", GROUPS)
         check_choice(self, "loss", tuple(LOSSES))
         if self.budget is None and self.strength is None:
-            raise ValueError("budget or strength must be set: one says how much is left out")
+            problem = "or strength must be set: one says how much is left out"
+            raise invalid_setting(self, "budget", problem)
         if self.budget is not None:
             if self.strength is not None:
-                raise ValueError("budget and strength are both set: a budget finds its strength")
+                problem = "and strength are both set: a budget finds its strength"
+                raise invalid_setting(self, "budget", problem)
             check_whole(self, "budget", least=1)
             if self.groups not in TEMPLATE_GROUPS:
-                raise ValueError(
-                    f"budget counts templates, but groups is '{self.groups}': set strength"
-                )
+                problem = f"counts templates, but groups is '{self.groups}': set strength"
+                raise invalid_setting(self, "budget", problem)
         else:
             check_not_negative(self, "strength")
         check_not_negative(self, "l1", "l2")

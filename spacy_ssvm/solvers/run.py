@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
+from thinc.config import ConfigValidationError
 
 from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.objective import Loss, Objective, evaluate
@@ -140,41 +141,55 @@ def size_of_weights(problem: Problem, rows: int) -> int:
     return size
 
 
+def invalid_setting(settings: object, name: str, problem: str) -> ConfigValidationError:
+    """An error about a setting, for ``__post_init__`` of the settings of a solver.
+
+    problem: continues the name, as in "is -1: it must not be negative".
+    ``spacy train`` prints the error without a traceback. It is a ValueError.
+    """
+    return ConfigValidationError(
+        title=f"@misc = spacy_ssvm.{type(settings).__name__}.v1",
+        desc="Invalid setting.",
+        errors=[{"loc": [name], "msg": f"{name} {problem}"}],
+    )
+
+
 def check_positive(settings: object, *names: str) -> None:
-    """Raise ValueError, naming the setting, where one is not a number above 0."""
+    """Raise ConfigValidationError, naming the setting, where one is not a number above 0."""
     for name in names:
         value = getattr(settings, name)
         if not (np.isfinite(value) and value > 0):
-            raise ValueError(f"{name} is {value}: it must be a number above 0")
+            raise invalid_setting(settings, name, f"is {value}: it must be a number above 0")
 
 
 def check_C(settings: Any) -> None:
-    """Raise ValueError where C is not a number above 0, or out of range for the arithmetic.
+    """Raise ConfigValidationError where C is not above 0, or out of range for the arithmetic.
 
     For small C the weights are proportional to it, and models keep them in float32.
     """
     check_positive(settings, "C")
     if not _MIN_C <= settings.C <= _MAX_C:
-        raise ValueError(f"C is {settings.C}: it must be between {_MIN_C} and {_MAX_C}")
+        problem = f"is {settings.C}: it must be between {_MIN_C} and {_MAX_C}"
+        raise invalid_setting(settings, "C", problem)
 
 
 def check_not_negative(settings: object, *names: str) -> None:
-    """Raise ValueError, naming the setting, where one is not a number, at least 0."""
+    """Raise ConfigValidationError, naming the setting, where one is not a number, at least 0."""
     for name in names:
         value = getattr(settings, name)
         if not (np.isfinite(value) and value >= 0):
-            raise ValueError(f"{name} is {value}: it must be a number, at least 0")
+            raise invalid_setting(settings, name, f"is {value}: it must be a number, at least 0")
 
 
 def check_whole(settings: object, *names: str, least: int = 0) -> None:
-    """Raise ValueError, naming the setting, where one is not a whole number, or too small."""
+    """Raise ConfigValidationError, naming the setting, where one is no integer or too small."""
     for name in names:
         value = getattr(settings, name)
         if not isinstance(value, int):
-            raise ValueError(f"{name} is {value}: it must be a whole number")
+            raise invalid_setting(settings, name, f"is {value}: it must be a whole number")
         if value < least:
             bound = "not be negative" if least == 0 else f"be at least {least}"
-            raise ValueError(f"{name} is {value}: it must {bound}")
+            raise invalid_setting(settings, name, f"is {value}: it must {bound}")
 
 
 def check_installed(settings: object, *packages: str) -> None:
@@ -188,9 +203,9 @@ def check_installed(settings: object, *packages: str) -> None:
 
 
 def check_choice(settings: object, name: str, choices: tuple[str, ...]) -> None:
-    """Raise ValueError, naming the setting, where it is none of the choices."""
+    """Raise ConfigValidationError, naming the setting, where it is none of the choices."""
     value = getattr(settings, name)
     if value not in choices:
         quoted = [f"'{choice}'" for choice in choices]
         listed = " or ".join([", ".join(quoted[:-1]), quoted[-1]])
-        raise ValueError(f"{name} is '{value}': choose {listed}")
+        raise invalid_setting(settings, name, f"is '{value}': choose {listed}")

@@ -39,7 +39,7 @@ class StochasticGradient:
     eta0: of 'decay', the first step; None takes the one of 2^-1..2^-5 that makes the lowest
         primal on a sample of 1000 of the first examples [CY13, section 4.3].
     seed: of the order of examples, and of the sample.
-    Raises ValueError, naming the setting, where a value makes no sense.
+    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
     """
 
     C: float = 0.1
