@@ -1,16 +1,24 @@
-"""The entry points of the package, for spaCy's registries.
+"""The factories of the components: their settings, and the defaults.
 
-spaCy imports this file in every process that makes a pipeline, whether it uses us or
-not: it imports nothing but spaCy's own modules, and the rest inside the functions.
+spaCy imports this file in every process that creates a pipeline, even one without components of
+this package. Therefore it imports only spaCy, and the components inside the functions.
 """
 
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from spacy.language import Language
 
 DEFAULT_SOLVER = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1"}
+
+#: Settings of the training of tags, sentence boundaries and spans.
+DEFAULT_TRAINING = {
+    "min_count": 1,
+    "hash_bits": None,
+    "costs": {},
+    "solver": DEFAULT_SOLVER,
+    "selection": None,
+}
 
 
 @Language.factory(
@@ -20,11 +28,7 @@ DEFAULT_SOLVER = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1"}
         "attribute": "TAG",
         "whole_docs": False,
         "templates": ["tagger"],
-        "min_count": 1,
-        "hash_bits": None,
-        "costs": {},
-        "solver": DEFAULT_SOLVER,
-        "selection": None,
+        **DEFAULT_TRAINING,
         "overwrite": False,
         "scorer": {"@scorers": "spacy_ssvm.tagger_scorer.v1"},
     },
@@ -46,46 +50,34 @@ def make_tagger(
 ) -> Any:
     """Make a part-of-speech tagger.
 
-    attribute: "TAG" (fine-grained tags) or "POS" (universal ones): what is written.
-    whole_docs: whether a Doc is one sequence, whatever sentence boundaries it has: for a tagger
-        that comes before the component that finds them.
+    attribute: the attribute to write: "TAG" (fine-grained tags) or "POS" (universal ones).
+    whole_docs: whether to treat a Doc as one sequence even if it has sentence boundaries: for a
+        tagger that precedes the component that sets them.
     templates: feature templates and families, see docs/templates.md.
-    min_count: features that occur less often are left out.
+    min_count: rarer features are left out.
     hash_bits: None for an exact feature dictionary, else the features share 2**hash_bits
-        rows: bounded memory, at the price of collisions.
+        rows, which bounds memory and allows collisions.
     costs: the cost of a wrong label, {gold: {predicted: cost}}; 1 where not given.
-    solver: the learner.
-    selection: how to choose among the templates before it learns, see docs/selection.md; None
-        to keep all.
-    overwrite: whether to replace tags that a Doc has already.
-    scorer: how ``spacy evaluate`` scores the component.
+    solver: what learns the weights, see docs/solvers.md.
+    selection: how to select templates before training, see docs/selection.md; None keeps all.
+    overwrite: whether to replace the tags that a Doc already has.
+    scorer: the scoring function for ``spacy evaluate``.
     """
-    from spacy_ssvm.chains.model import Model
-    from spacy_ssvm.components.settings import (
-        check_rows,
-        check_selection,
-        config_error,
-        read_templates,
-    )
-    from spacy_ssvm.components.tagger import ATTRIBUTES, Tagger
+    from spacy_ssvm.components.tagger import build_tagger
 
-    if attribute not in ATTRIBUTES:
-        raise config_error(name, "attribute", f"'{attribute}': choose {' or '.join(ATTRIBUTES)}")
-    check_rows(name, min_count, hash_bits)
-    model = Model(read_templates(name, templates), whole_docs=whole_docs)
-    check_selection(name, selection, len(model.templates))
-    return Tagger(
+    return build_tagger(
         nlp.vocab,
-        model,
         name,
-        solver=solver,
-        selection=selection,
+        attribute=attribute,
+        whole_docs=whole_docs,
+        templates=templates,
         min_count=min_count,
         hash_bits=hash_bits,
         costs=costs,
-        scorer=scorer,
-        attribute=attribute,
+        solver=solver,
+        selection=selection,
         overwrite=overwrite,
+        scorer=scorer,
     )
 
 
@@ -94,11 +86,7 @@ def make_tagger(
     assigns=["token.is_sent_start"],
     default_config={
         "templates": ["senter"],
-        "min_count": 1,
-        "hash_bits": None,
-        "costs": {},
-        "solver": DEFAULT_SOLVER,
-        "selection": None,
+        **DEFAULT_TRAINING,
         "overwrite": False,
         "scorer": {"@scorers": "spacy.senter_scorer.v1"},
     },
@@ -119,26 +107,24 @@ def make_senter(
     """Make a sentence recognizer. Settings not named here are those of ``ssvm_tagger``.
 
     costs: by "start" and "inside": {"start": {"inside": 2.0}} makes a missed start cost 2.
-    overwrite: whether to replace sentence boundaries that a Doc has already.
+    overwrite: whether to replace the sentence boundaries that a Doc already has.
     """
-    from spacy_ssvm.chains.model import Model
     from spacy_ssvm.components.senter import SentenceRecognizer
-    from spacy_ssvm.components.settings import check_rows, check_selection, read_templates
+    from spacy_ssvm.components.settings import build_chain_pipe
 
-    check_rows(name, min_count, hash_bits)
-    model = Model(read_templates(name, templates), whole_docs=True)
-    check_selection(name, selection, len(model.templates))
-    return SentenceRecognizer(
+    return build_chain_pipe(
+        SentenceRecognizer,
         nlp.vocab,
-        model,
         name,
-        solver=solver,
-        selection=selection,
+        whole_docs=True,
+        templates=templates,
         min_count=min_count,
         hash_bits=hash_bits,
         costs=costs,
-        scorer=scorer,
+        solver=solver,
+        selection=selection,
         overwrite=overwrite,
+        scorer=scorer,
     )
 
 
@@ -148,11 +134,7 @@ def make_senter(
     default_config={
         "scheme": "biluo",
         "templates": ["ner"],
-        "min_count": 1,
-        "hash_bits": None,
-        "costs": {},
-        "solver": DEFAULT_SOLVER,
-        "selection": None,
+        **DEFAULT_TRAINING,
         "overwrite": False,
         "threshold": 0.0,
         "scorer": {"@scorers": "spacy.ner_scorer.v1"},
@@ -177,17 +159,18 @@ def make_ner(
 
     scheme: "biluo", "iob2" or "io": how entities become label sequences.
     costs: by type, "O" for outside and "*" for all: {"*": {"O": 2.0}} makes a missed token
-        of an entity cost 2, and so buys recall.
-    threshold: entities with a lower score are left out; from 0 to 1.
+        of an entity cost 2, which raises recall.
+    threshold: entities with a lower score are discarded; from 0 to 1.
     """
     from spacy_ssvm.components.ner import EntityRecognizer
+    from spacy_ssvm.components.spans import build_span_pipe
 
-    return _make_span_pipe(
+    return build_span_pipe(
         EntityRecognizer,
-        nlp,
+        nlp.vocab,
         name,
-        templates,
         scheme=scheme,
+        templates=templates,
         min_count=min_count,
         hash_bits=hash_bits,
         costs=costs,
@@ -206,11 +189,7 @@ def make_ner(
         "spans_key": "chunks",
         "scheme": "biluo",
         "templates": ["chunker"],
-        "min_count": 1,
-        "hash_bits": None,
-        "costs": {},
-        "solver": DEFAULT_SOLVER,
-        "selection": None,
+        **DEFAULT_TRAINING,
         "threshold": 0.0,
         "scorer": {"@scorers": "spacy.spancat_scorer.v1"},
     },
@@ -232,17 +211,18 @@ def make_chunker(
 ) -> Any:
     """Make a chunker. Settings not named here are those of ``ssvm_ner``.
 
-    spans_key: the key of ``doc.spans`` that is learned from and written.
+    spans_key: the key of ``doc.spans`` to learn from and to write.
     """
     from spacy_ssvm.components.chunker import Chunker
+    from spacy_ssvm.components.spans import build_span_pipe
 
-    return _make_span_pipe(
+    return build_span_pipe(
         Chunker,
-        nlp,
+        nlp.vocab,
         name,
-        templates,
         spans_key=spans_key,
         scheme=scheme,
+        templates=templates,
         min_count=min_count,
         hash_bits=hash_bits,
         costs=costs,
@@ -301,142 +281,41 @@ def make_parser(
 ) -> Any:
     """Make a dependency parser.
 
-    order: 1 scores arcs by themselves; 2 together with the adjacent sibling, which is more
-        accurate and takes about twice the time. Without templates of siblings, 2 is 1.
+    order: 1 scores each arc by itself; 2 also scores pairs of adjacent siblings, which is more
+        accurate and takes about twice the time. Without templates of siblings, 2 equals 1.
     projective: whether no two arcs cross. False needs order 1.
     templates: of arcs and siblings, see docs/templates.md; with order 1, those of siblings
         are left out.
     label_templates: of labels, which are found on the finished tree.
-    pruner_templates: of the model that says which arcs are worth a look.
-    pruning: how much worse than the best tree one with an arc may be to the pruner, in wrong
-        heads, if the arc is to be looked at; None for all arcs.
+    pruner_templates: of the pruner, a first model that discards unlikely arcs.
+    pruning: an arc is discarded if the pruner scores the best tree with it lower than the best
+        tree by more than this, in units of one wrong head; None keeps all arcs.
     hash_bits: the features of arcs share 2**hash_bits rows.
-    min_count: features of labels that occur less often are left out.
-    max_length: longer sentences are learned and parsed in pieces of so many words.
-    solver, label_solver: the learners of arcs and of labels.
-    selection: how to choose among the templates of arcs before they learn, see
-        docs/selection.md; None to keep all. Those of siblings stay.
-    overwrite: whether to replace arcs that a Doc has already.
-    scorer: how ``spacy evaluate`` scores the component.
+    min_count: rarer features of labels are left out.
+    max_length: longer sentences are split into pieces of this many words.
+    solver, label_solver: what learns the weights of arcs and of labels, see docs/solvers.md.
+    selection: how to select templates of arcs before training, see docs/selection.md; None
+        keeps all. Templates of siblings are always kept.
+    overwrite: whether to replace the arcs that a Doc already has.
+    scorer: the scoring function for ``spacy evaluate``.
     """
-    from spacy_ssvm.components.parser import DependencyParser
-    from spacy_ssvm.components.settings import (
-        check_rows,
-        check_selection,
-        config_error,
-        read_arc_templates,
-    )
-    from spacy_ssvm.trees.labels import LABEL_ROLES
-    from spacy_ssvm.trees.model import ParserModel
-    from spacy_ssvm.trees.templates import ARC_ROLES
+    from spacy_ssvm.components.parser import build_parser
 
-    if order not in (1, 2):
-        raise config_error(name, "order", f"{order}: choose 1 or 2")
-    if order == 2 and not projective:
-        raise config_error(name, "order", "2 needs projective trees: set order = 1")
-    if pruning is not None and not pruning >= 0:
-        raise config_error(name, "pruning", f"{pruning}: must be at least 0, or null")
-    if max_length < 2:
-        raise config_error(name, "max_length", f"{max_length}: must be at least 2")
-    if order == 2 and "expected_gradient" in solver.oracles:
-        raise config_error(name, "solver", "needs the probabilities of trees: set order = 1")
-    if "k_best_decode" in solver.oracles:
-        raise config_error(name, "solver", "needs the k best trees: set k = 1 in it")
-    check_rows(name, 1, hash_bits)
-    check_rows(name, min_count, None)
-    arcs = read_arc_templates(name, "templates", templates, ARC_ROLES)
-    if order == 1:
-        arcs = tuple(template for template in arcs if not template.of_siblings)
-        if not arcs:
-            message = "only templates of siblings: add some of arcs, or set order = 2"
-            raise config_error(name, "templates", message)
-    check_selection(name, selection, sum(not template.of_siblings for template in arcs))
-    model = ParserModel(
-        arcs,
-        read_arc_templates(name, "pruner_templates", pruner_templates, ARC_ROLES[:2]),
-        read_arc_templates(name, "label_templates", label_templates, LABEL_ROLES),
-        projective=projective,
-        hash_bits=hash_bits,
-        pruning=pruning,
-        max_length=max_length,
-    )
-    return DependencyParser(
+    return build_parser(
         nlp.vocab,
-        model,
         name,
+        order=order,
+        projective=projective,
+        templates=templates,
+        label_templates=label_templates,
+        pruner_templates=pruner_templates,
+        pruning=pruning,
+        hash_bits=hash_bits,
+        min_count=min_count,
+        max_length=max_length,
         solver=solver,
         label_solver=label_solver,
         selection=selection,
-        min_count=min_count,
-        hash_bits=hash_bits,
-        costs={},
-        scorer=scorer,
         overwrite=overwrite,
-    )
-
-
-def _make_span_pipe(
-    cls: type, nlp: Language, name: str, templates: list[str], **settings: Any
-) -> Any:
-    from spacy_ssvm.chains.model import Model
-    from spacy_ssvm.chains.schemes import SCHEMES
-    from spacy_ssvm.components.settings import (
-        check_rows,
-        check_selection,
-        config_error,
-        read_templates,
-    )
-
-    if settings["scheme"] not in SCHEMES:
-        message = f"'{settings['scheme']}': choose one of {', '.join(SCHEMES)}"
-        raise config_error(name, "scheme", message)
-    if not 0 <= settings["threshold"] <= 1:
-        raise config_error(name, "threshold", f"{settings['threshold']}: must lie in 0 to 1")
-    check_rows(name, settings["min_count"], settings["hash_bits"])
-    model = Model(read_templates(name, templates))
-    check_selection(name, settings["selection"], len(model.templates))
-    return cls(nlp.vocab, model, name, **settings)
-
-
-def make_tagger_scorer() -> Callable[..., dict[str, Any]]:
-    """Make the scorer ``spacy_ssvm.tagger_scorer.v1``: tag_acc or pos_acc."""
-    from spacy_ssvm.components.tagger import tagger_score
-
-    return tagger_score
-
-
-def make_training_log(output_file: str | None = None) -> Callable[..., Any]:
-    """Make the logger ``spacy_ssvm.TrainingLog.v1``.
-
-    output_file: where to write the rows as JSON lines; None for no file.
-    """
-    from spacy_ssvm.components.training_log import make_training_log
-
-    return make_training_log(output_file)
-
-
-def make_annotated_corpus(
-    path: Path | None,
-    annotations: list[str],
-    annotated_path: Path | None = None,
-    gold_preproc: bool = False,
-    max_length: int = 0,
-    limit: int = 0,
-    augmenter: Callable[..., Any] | None = None,
-) -> Callable[[Language], Iterable[Any]]:
-    """Make the reader ``spacy_ssvm.AnnotatedCorpus.v1``: see its settings."""
-    from spacy.errors import Errors
-
-    from spacy_ssvm.components.annotated_corpus import AnnotatedCorpus
-
-    if path is None:
-        raise ValueError(Errors.E913)
-    return AnnotatedCorpus(
-        path,
-        annotations,
-        annotated_path=annotated_path,
-        gold_preproc=gold_preproc,
-        max_length=max_length,
-        limit=limit,
-        augmenter=augmenter,
+        scorer=scorer,
     )

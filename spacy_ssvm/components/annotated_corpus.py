@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.attrs import ENT_IOB, ENT_TYPE, LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TAG
+from spacy.errors import Errors
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus, Example
@@ -104,7 +105,8 @@ def corpus_block(config: Config, key: str) -> tuple[str, dict[str, Any]]:
 class AnnotatedCorpus(Corpus):
     """Like spaCy's ``Corpus``, but the predicted Docs carry annotations.
 
-    path: the gold corpus, a .spacy file or a folder of them.
+    path: the gold corpus, a .spacy file or a folder of them; None, which paths of a config are
+        until they are set, is an error.
     annotations: which, of ANNOTATIONS.
     annotated_path: a corpus of the same Docs that holds the annotations to carry over;
         None for the gold corpus itself.
@@ -116,7 +118,7 @@ class AnnotatedCorpus(Corpus):
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | None,
         annotations: Sequence[str],
         *,
         annotated_path: str | Path | None = None,
@@ -125,6 +127,8 @@ class AnnotatedCorpus(Corpus):
         limit: int = 0,
         augmenter: Callable[[Language, Example], Iterable[Example]] | None = None,
     ) -> None:
+        if path is None:
+            raise ValueError(Errors.E913)
         super().__init__(
             path,
             gold_preproc=gold_preproc,

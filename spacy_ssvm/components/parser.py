@@ -10,22 +10,31 @@ from spacy.attrs import DEP, HEAD, IS_SPACE, SENT_START
 from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.util import logger
+from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.chains.model import TemplateShare
 from spacy_ssvm.components.linear_pipe import LinearPipe, reference_columns
 from spacy_ssvm.components.senter import IS_INSIDE, IS_START, align_marks
+from spacy_ssvm.components.settings import (
+    check_rows,
+    check_selection,
+    config_error,
+    read_arc_templates,
+)
 from spacy_ssvm.components.tokens import token_index
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.messages import shorten
 from spacy_ssvm.objective import Objective
-from spacy_ssvm.selection import Selector
+from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.trees.explanation import explain_arc
+from spacy_ssvm.trees.labels import LABEL_ROLES
 from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
 from spacy_ssvm.trees.selection import tree_selector
+from spacy_ssvm.trees.templates import ARC_ROLES
 from spacy_ssvm.trees.training import TreeTraining, find_gold_flaw, objective
 
 #: The label of whitespace tokens, as spaCy's parser writes it.
@@ -367,3 +376,67 @@ def _attach_whitespace(nodes: Nodes, starts: Flags, written: Keys, root: int) ->
         targets = np.where(inside, candidates, targets)
     written[blanks, 0] = (targets - blanks).astype(np.uint64)
     written[blanks[targets == blanks], 1] = root
+
+
+def build_parser(
+    vocab: Vocab,
+    name: str,
+    *,
+    order: int,
+    projective: bool,
+    templates: Sequence[str],
+    label_templates: Sequence[str],
+    pruner_templates: Sequence[str],
+    pruning: float | None,
+    hash_bits: int,
+    min_count: int,
+    max_length: int,
+    solver: Solver,
+    selection: Selection | None,
+    **settings: Any,
+) -> DependencyParser:
+    """A parser with the settings of its factory.
+
+    Raises ConfigValidationError where one is invalid.
+    """
+    if order not in (1, 2):
+        raise config_error(name, "order", f"{order}: choose 1 or 2")
+    if order == 2 and not projective:
+        raise config_error(name, "order", "2 needs projective trees: set order = 1")
+    if pruning is not None and not pruning >= 0:
+        raise config_error(name, "pruning", f"{pruning}: must be at least 0, or null")
+    if max_length < 2:
+        raise config_error(name, "max_length", f"{max_length}: must be at least 2")
+    if order == 2 and "expected_gradient" in solver.oracles:
+        raise config_error(name, "solver", "needs the probabilities of trees: set order = 1")
+    if "k_best_decode" in solver.oracles:
+        raise config_error(name, "solver", "needs the k best trees: set k = 1 in it")
+    check_rows(name, 1, hash_bits)
+    check_rows(name, min_count, None)
+    arcs = read_arc_templates(name, "templates", templates, ARC_ROLES)
+    if order == 1:
+        arcs = tuple(template for template in arcs if not template.of_siblings)
+        if not arcs:
+            message = "only templates of siblings: add some of arcs, or set order = 2"
+            raise config_error(name, "templates", message)
+    check_selection(name, selection, sum(not template.of_siblings for template in arcs))
+    model = ParserModel(
+        arcs,
+        read_arc_templates(name, "pruner_templates", pruner_templates, ARC_ROLES[:2]),
+        read_arc_templates(name, "label_templates", label_templates, LABEL_ROLES),
+        projective=projective,
+        hash_bits=hash_bits,
+        pruning=pruning,
+        max_length=max_length,
+    )
+    return DependencyParser(
+        vocab,
+        model,
+        name,
+        solver=solver,
+        selection=selection,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        costs={},
+        **settings,
+    )

@@ -1,16 +1,20 @@
 """Settings of components, checked when a config is read."""
 
-from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, TypeVar
 
+from spacy.vocab import Vocab
 from thinc.config import ConfigValidationError
 
+from spacy_ssvm.chains.model import Model
 from spacy_ssvm.chains.schemes import SCHEMES
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import Template, TemplateError, parse_templates
 from spacy_ssvm.selection import Selection
 from spacy_ssvm.trees.families import ARC_FAMILIES
 from spacy_ssvm.trees.templates import ArcTemplate, parse_arc_templates
+
+Component = TypeVar("Component")
 
 
 def config_error(name: str, key: str, message: str) -> ConfigValidationError:
@@ -76,6 +80,37 @@ def check_selection(name: str, selection: Any, templates: int) -> None:
         selection.check_templates(templates)
     except ValueError as error:
         raise config_error(name, "selection.budget", str(error)) from error
+
+
+def build_chain_pipe(
+    component: Callable[..., Component],
+    vocab: Vocab,
+    name: str,
+    *,
+    templates: Sequence[str],
+    min_count: int,
+    hash_bits: int | None,
+    selection: Selection | None,
+    whole_docs: bool = False,
+    **settings: Any,
+) -> Component:
+    """A component of label sequences, by its class and the settings of its factory.
+
+    whole_docs: whether a Doc is one sequence, not each of its sentences.
+    Raises ConfigValidationError where a setting is invalid.
+    """
+    check_rows(name, min_count, hash_bits)
+    model = Model(read_templates(name, templates), whole_docs=whole_docs)
+    check_selection(name, selection, len(model.templates))
+    return component(
+        vocab,
+        model,
+        name,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        selection=selection,
+        **settings,
+    )
 
 
 #: What the saved settings of components may be.

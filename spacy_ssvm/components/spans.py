@@ -2,12 +2,13 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 from spacy.attrs import IS_SPACE, SENT_START
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
+from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.chains.model import SavedModel
@@ -24,7 +25,7 @@ from spacy_ssvm.chains.schemes import (
     spans_of,
 )
 from spacy_ssvm.components.linear_pipe import WILDCARD
-from spacy_ssvm.components.settings import initialize_error
+from spacy_ssvm.components.settings import build_chain_pipe, config_error, initialize_error
 from spacy_ssvm.components.tokens import TokenPipe
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
@@ -259,3 +260,26 @@ def _of_words(places: Ints, kept: Ints) -> Ints:
     first = np.diff(np.maximum.accumulate(number), prepend=0) > 0
     places[(number > 0) & (places == INSIDE) & first] = BEGIN
     return places
+
+
+Component = TypeVar("Component", bound=SpanPipe)
+
+
+def build_span_pipe(
+    component: type[Component],
+    vocab: Vocab,
+    name: str,
+    *,
+    scheme: str,
+    threshold: float,
+    **settings: Any,
+) -> Component:
+    """A component with the settings of its factory.
+
+    Raises ConfigValidationError where one is invalid.
+    """
+    if scheme not in SCHEMES:
+        raise config_error(name, "scheme", f"'{scheme}': choose one of {', '.join(SCHEMES)}")
+    if not 0 <= threshold <= 1:
+        raise config_error(name, "threshold", f"{threshold}: must lie in 0 to 1")
+    return build_chain_pipe(component, vocab, name, scheme=scheme, threshold=threshold, **settings)

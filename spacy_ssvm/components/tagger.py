@@ -1,6 +1,6 @@
 """``ssvm_tagger``: part-of-speech tags as label sequences."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,10 +10,11 @@ from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
 from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.components.linear_pipe import Given, reference_columns
-from spacy_ssvm.components.settings import config_error
+from spacy_ssvm.components.settings import build_chain_pipe, config_error
 from spacy_ssvm.components.tokens import TokenPipe
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.messages import shorten
@@ -151,3 +152,18 @@ def _gold_values(example: Example, attribute: int) -> Keys:
         return columns[:, 0]
     aligned = example.get_aligned(attribute)  # type: ignore[arg-type]
     return np.array([value or 0 for value in aligned], dtype=np.uint64)
+
+
+def make_tagger_scorer() -> Callable[..., dict[str, Any]]:
+    """Make the scorer ``spacy_ssvm.tagger_scorer.v1``: tag_acc or pos_acc."""
+    return tagger_score
+
+
+def build_tagger(vocab: Vocab, name: str, *, attribute: str, **settings: Any) -> Tagger:
+    """A tagger with the settings of its factory.
+
+    Raises ConfigValidationError where one is invalid.
+    """
+    if attribute not in ATTRIBUTES:
+        raise config_error(name, "attribute", f"'{attribute}': choose {' or '.join(ATTRIBUTES)}")
+    return build_chain_pipe(Tagger, vocab, name, attribute=attribute, **settings)
