@@ -26,7 +26,7 @@ With --ablation:
 
 With --calibration:
 
-    crf ...     learners that know probabilities, and on dev how often their labels and entities
+    crf ...     solvers with probabilities, and on dev how often their labels and entities
                 are right, how probable they are, and the expected calibration error, in %
 
 Needs the extra `bench`.
@@ -336,7 +336,7 @@ def main() -> None:
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
     parser.add_argument("--costs", action="store_true", help="vary the cost of a missed token")
     parser.add_argument("--ablation", action="store_true", help="vary the families of templates")
-    parser.add_argument("--calibration", action="store_true", help="learners with probabilities")
+    parser.add_argument("--calibration", action="store_true", help="solvers with probabilities")
     parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
     parser.add_argument("--only", choices=[*EVERYTHING], help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)

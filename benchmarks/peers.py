@@ -18,7 +18,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 from wasabi import msg
 
-from spacy_ssvm.commands.compare import LEARNERS
+from spacy_ssvm.commands.compare import SOLVERS
 from spacy_ssvm.features.attributes import TYPE_ATTRIBUTES
 from spacy_ssvm.features.templates import Template
 
@@ -39,8 +39,8 @@ CALIBRATION = (
     "spans ECE",
 )
 
-#: Learners whose models know probabilities, as solvers of a config.
-PROBABLE = {name: LEARNERS[name] for name in ("crf", "softmax-margin")}
+#: Solvers whose models have probabilities, as blocks of a config.
+PROBABLE = {name: SOLVERS[name] for name in ("crf", "softmax-margin")}
 
 Labelled = Sequence[tuple[list[str], list[str]]]  # words and labels of each sentence
 

@@ -9,7 +9,7 @@ FOLDER holds en_ewt-ud-{train,dev,test}.conllu. Gold tokens; one sentence a Doc.
     spacy       spaCy's own tagger, as `init config` sets it up, given ten times the time
     train       `spacy train configs/tagger.cfg`, its time broken down
 
-With --calibration, learners that know probabilities, and on dev how often the most probable
+With --calibration, solvers with probabilities, and on dev how often the most probable
 tags are right, how probable they are, and the expected calibration error, in %.
 
 Each system runs in a process of its own, on one thread; kernels are compiled before.
@@ -128,9 +128,9 @@ def run_spacy(data: Path, tags: str, budget: float) -> dict:
 
 
 def run_train(data: Path, tags: str) -> dict:
-    """`spacy train`, with the time inside the learner and inside the evaluation."""
+    """`spacy train`, with the time inside updates and inside the evaluation."""
     timers = {
-        "learner": peers.Timer(LinearPipe, "update"),
+        "update": peers.Timer(LinearPipe, "update"),
         "evaluation": peers.Timer(spacy.Language, "evaluate"),
         "saving": peers.Timer(spacy.Language, "to_disk"),
     }
@@ -204,7 +204,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the treebank")
     parser.add_argument("--tags", nargs="+", default=["XPOS", "UPOS"], choices=["XPOS", "UPOS"])
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
-    parser.add_argument("--calibration", action="store_true", help="learners with probabilities")
+    parser.add_argument("--calibration", action="store_true", help="solvers with probabilities")
     parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
     parser.add_argument("--only", choices=[*EVERYTHING], help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)

@@ -5,7 +5,7 @@
         selected = selector.select(Selection(budget=budget), goes_on=True)
     model.define(selected.templates, ...)
 
-The model is then fitted anew to the templates that are left, by any learner: nothing of the
+The model is then fitted anew to the templates that are left, by any solver: nothing of the
 weights that selected them stays.
 """
 
@@ -96,8 +96,8 @@ class Selection:
         if self.budget is not None and self.budget > number:
             raise ValueError(f"budget is {self.budget}, but there are only {number} templates")
 
-    def learner(self, problem: "LazyProblem") -> ProxGradient:
-        """The learner of a method that has one, for a problem.
+    def solver(self, problem: "LazyProblem") -> ProxGradient:
+        """The solver of a method that has one, for a problem.
 
         Where single weights or attributes are shrunk, a budget cannot say by how much: then a
         pass over the examples shrinks by as much as one step of the perceptron adds.
@@ -124,7 +124,7 @@ class SelectedTemplate(NamedTuple):
 
     template: str
     is_kept: bool
-    norm: float  #: of its weights; 0 without a learner
+    norm: float  #: of its weights; 0 without a solver
     rows: int  #: features with weights
     share: float  #: of the sum of all |w|, between 0 and 1
     features: int  #: in the corpus
@@ -138,8 +138,8 @@ class Selected(NamedTuple):
     kept: Ints  #: int64: the numbers of the templates kept, rising
     templates: tuple[Any, ...]  #: those, and others that were not to be chosen from
     table: tuple[SelectedTemplate, ...]  #: all templates there were
-    history: tuple[Step, ...]  #: of the learner's run: one entry for each proximal step
-    peak_bytes: int  #: the most that the features and weights of the learner have taken
+    history: tuple[Step, ...]  #: of the solver's run: one entry for each proximal step
+    peak_bytes: int  #: the most that the features and weights of the solver have taken
     seconds: float
 
     @property
@@ -193,7 +193,7 @@ class Selector:
     ) -> Selected:
         """Select templates.
 
-        goes_on: whether a learner starts from the weights that the selection before has left,
+        goes_on: whether the solver starts from the weights that the selection before has left,
             for a path of budgets.
         report: called with the number of each epoch, from 1, and its last proximal step.
         Raises ValueError where the budget is above the number of templates, and where none
@@ -233,13 +233,13 @@ class Selector:
         )
 
     def _start(self, settings: Selection, goes_on: bool) -> ProxGradientRun:
-        learner = settings.learner(self.problem)
+        solver = settings.solver(self.problem)
         if self._run is None or not goes_on:
             self.problem.forget_completions()
             self.problem.reset_weights()
-            self._run = learner.start(self.problem)
+            self._run = solver.start(self.problem)
             self._run.grow(0)
-        self._run.settings = learner
+        self._run.settings = solver
         self._run.history.clear()
         return self._run
 

@@ -426,12 +426,12 @@ class Component:
         return float(nlp.evaluate(self.examples(nlp.vocab))[self.score])
 
     def number_of_examples(self, nlp: Language) -> int:
-        """The examples that the learner keeps dual variables for."""
+        """The examples that the solver keeps dual variables for."""
         training: Any = nlp.get_pipe(self.name)._training
         return int(training.problem.number_of_examples)
 
 
-#: A learner that fits small corpora closely.
+#: A solver that fits small corpora closely.
 EAGER = {"solver": {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 1.0}}
 
 COMPONENTS = [

@@ -1,4 +1,4 @@
-"""Learners compared on a component: rows, resuming, the table and the report."""
+"""Solvers compared on a component: rows, resuming, the table and the report."""
 
 import builtins
 import re
@@ -23,11 +23,11 @@ from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import ssvm
 from spacy_ssvm.commands.compare import (
-    LEARNERS,
+    SOLVERS,
     Comparison,
     Measure,
     Row,
-    make_learner,
+    make_solver,
     open_record,
     summarize,
     table,
@@ -158,7 +158,7 @@ both = pytest.mark.parametrize(
 def test_a_run_is_what_training_does(corpus: Path) -> None:
     comparison = Comparison(config_of(corpus), epochs=3)
     last = rows_of(comparison, ("dcd-light", 5))[-1]
-    solver = {**LEARNERS["dcd-light"], "C": 1.0, "seed": 5}
+    solver = {**SOLVERS["dcd-light"], "C": 1.0, "seed": 5}
     nlp = spacy.blank("en")
     tagger: Any = nlp.add_pipe("ssvm_tagger", config={"solver": solver})
     examples = list(Corpus(corpus)(nlp))
@@ -186,7 +186,7 @@ def test_the_same_seed_gives_the_same_rows_whatever_ran_before(
 
 @compiled_only
 @both
-def test_a_learner_starts_without_what_another_has_assumed(corpus: Path, component: str) -> None:
+def test_a_solver_starts_without_the_completions_of_another(corpus: Path, component: str) -> None:
     comparison = Comparison(config_of(corpus, **{"nlp.pipeline": [component]}))
     comparison.prepare()
     training: Any = comparison._training
@@ -215,16 +215,16 @@ def test_only_learning_takes_time(corpus: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @compiled_only
-def test_learners_share_the_settings_of_the_solver() -> None:
+def test_solvers_share_settings() -> None:
     like = DualCoordinateDescent(C=0.3, inner_passes=2, seed=9)
-    assert make_learner("dcd-light", 4, like) == DualCoordinateDescent(
+    assert make_solver("dcd-light", 4, like) == DualCoordinateDescent(
         C=0.3, inner_passes=2, seed=4, variant="light"
     )
 
 
 @compiled_only
-@pytest.mark.parametrize("name", LEARNERS)
-def test_every_learner_learns(corpus: Path, name: str) -> None:
+@pytest.mark.parametrize("name", SOLVERS)
+def test_every_solver_learns(corpus: Path, name: str) -> None:
     rows = rows_of(Comparison(config_of(corpus), epochs=9), (name, 0))
     assert max(row.score for row in rows) > 0.9
 
@@ -250,10 +250,10 @@ def test_the_command(corpus: Path, tmp_path: Path) -> None:
     result = command(corpus, tmp_path, "--seeds", 2, "--epochs", 2)
     assert result.exit_code == 0, result.output
     rows = read(tmp_path)
-    assert [(row.learner, row.seed, row.epoch) for row in rows] == [
-        (learner, seed, epoch) for seed in (0, 1) for learner in LEARNERS for epoch in (1, 2)
+    assert [(row.solver, row.seed, row.epoch) for row in rows] == [
+        (solver, seed, epoch) for seed in (0, 1) for solver in SOLVERS for epoch in (1, 2)
     ]
-    for name in LEARNERS:
+    for name in SOLVERS:
         assert f"\n{name} " in result.output
         assert f">{name}</th>" in (tmp_path / "out" / "report.html").read_text(encoding="utf8")
     assert (tmp_path / "out" / "config.cfg").exists()
@@ -261,7 +261,7 @@ def test_the_command(corpus: Path, tmp_path: Path) -> None:
 
 @compiled_only
 def test_an_interrupted_run_is_done_again(corpus: Path, tmp_path: Path) -> None:
-    arguments = ["--learners", "dcd-ssvm,dcd-light", "--seeds", 1]
+    arguments = ["--solvers", "dcd-ssvm,dcd-light", "--seeds", 1]
     assert command(corpus, tmp_path, *arguments).exit_code == 0
     file = tmp_path / "out" / "compare.jsonl"
     whole, lines = read(tmp_path), file.read_text(encoding="utf8").splitlines()
@@ -288,8 +288,8 @@ def test_rows_are_written_as_they_come(corpus: Path, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (
-            ["--learners", "dcd-ssvm,astrology"],
-            r"no learner 'astrology': choose of dcd-ssvm, dcd-light",
+            ["--solvers", "dcd-ssvm,astrology"],
+            r"no solver 'astrology': choose one of dcd-ssvm, dcd-light",
         ),
         (["--component", "parser"], "no component 'parser' among tagger"),
         (["--paths.dev", "nowhere.spacy"], r"\[corpora.dev\].*'nowhere.spacy' does not exist"),
@@ -429,7 +429,7 @@ def test_figures_have_titles_and_descriptions(report: Path) -> None:
         assert "var(--line-1)" in figure
 
 
-def test_learners_without_values_are_named(report: Path) -> None:
+def test_solvers_without_values_are_named(report: Path) -> None:
     html = " ".join(report.read_text(encoding="utf8").split())
     assert html.count("Without such values: near.") == 2
 

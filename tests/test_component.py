@@ -495,13 +495,13 @@ def test_saving_over_the_folder_that_is_in_use(component: Component, tmp_path: P
     nlp.to_disk(tmp_path)
     early = component.annotate(nlp)
 
-    reader, learner = spacy.load(tmp_path), spacy.load(tmp_path)
-    component.train(learner, component.examples(learner.vocab), 6)
-    saved = save_component(component, learner, tmp_path)
+    reader, trained = spacy.load(tmp_path), spacy.load(tmp_path)
+    component.train(trained, component.examples(trained.vocab), 6)
+    saved = save_component(component, trained, tmp_path)
     assert component.annotate(reader) == early
-    assert component.annotate(learner) == component.gold()
+    assert component.annotate(trained) == component.gold()
     assert component.annotate(spacy.load(tmp_path)) == component.gold()
-    clean = save_component(component, learner, tmp_path / "elsewhere")
+    clean = save_component(component, trained, tmp_path / "elsewhere")
     assert set(saved) == set(clean), "the old arrays are gone"
 
 

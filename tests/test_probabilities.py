@@ -136,7 +136,7 @@ def test_the_first_token_of_a_doc_starts_a_sentence() -> None:
 @pytest.mark.parametrize(
     "component", [TAGGER, SENTER, RECOGNIZER, CHUNKER, PARSER], ids=lambda c: c.factory
 )
-def test_learners_without_probabilities_are_told_from_those_that_have_them(
+def test_solvers_without_probabilities_are_told_from_those_that_have_them(
     component: Component,
 ) -> None:
     nlp = component.trained(epochs=1)

@@ -412,15 +412,15 @@ def test_bad_settings(settings, message):
 def test_a_budget_of_single_weights_shrinks_by_a_step_in_a_pass() -> None:
     problem = Corpus(sentences=40).lazy()
     for settings in ({"method": "lasso"}, {"groups": "attribute"}):
-        learner = Selection(budget=3, **settings).learner(problem)
-        assert (learner.budget, learner.strength) == (None, 1 / 40)
+        solver = Selection(budget=3, **settings).solver(problem)
+        assert (solver.budget, solver.strength) == (None, 1 / 40)
 
 
 def test_how_often_weights_shrink_goes_with_the_structure() -> None:
     trees = LazyTreeProblem(compile_arc_keys((), ()), 0, projective=True)
     for problem, K in ((Corpus(sentences=40).lazy(), 40), (trees, 1000)):
-        assert Selection(budget=1).learner(problem).prox_period == K
-        assert Selection(budget=1, prox_period=7).learner(problem).prox_period == 7
+        assert Selection(budget=1).solver(problem).prox_period == K
+        assert Selection(budget=1, prox_period=7).solver(problem).prox_period == 7
 
 
 @pytest.mark.parametrize(
@@ -432,7 +432,7 @@ def test_how_often_weights_shrink_goes_with_the_structure() -> None:
         ({"strength": 0.1, "loss": "squared"}, "loss is 'squared'"),
     ],
 )
-def test_bad_settings_of_the_learner(settings, message):
+def test_bad_settings_of_the_solver(settings, message):
     block = {"@misc": "spacy_ssvm.ProxGradient.v1", **settings}
     with pytest.raises(ConfigValidationError, match=message):
         TAGGER.pipeline(solver=block)
@@ -593,7 +593,7 @@ def test_frozen_components_annotate_for_the_selection() -> None:
 
 
 @compiled_only
-def test_the_learner_by_itself() -> None:
+def test_the_solver_by_itself() -> None:
     solver = {"@misc": "spacy_ssvm.ProxGradient.v1", "strength": 1e-4}
     assert TAGGER.accuracy(TAGGER.trained(solver=solver)) > 0.95
     nlp = TAGGER.trained(solver={"@misc": "spacy_ssvm.ProxGradient.v1", "budget": 5})

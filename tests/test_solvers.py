@@ -1,4 +1,4 @@
-"""Learners by the objectives that they minimize: quadratic programs, enumeration, each other."""
+"""Solvers by the objectives that they minimize: quadratic programs, enumeration, each other."""
 
 import tempfile
 from itertools import product
@@ -169,9 +169,9 @@ def test_cutting_planes_reach_the_optimum_of_the_quadratic_program(chains, C, ha
 
 
 @pytest.mark.parametrize(("solver", "package"), [(CuttingPlane(), "clarabel"), (LBFGS(), "scipy")])
-def test_learners_without_their_package_say_what_to_install(monkeypatch, solver, package):
+def test_solvers_without_their_package_say_what_to_install(monkeypatch, solver, package):
     monkeypatch.setattr(run_module, "find_spec", lambda _: None)
-    with pytest.raises(ImportError, match=rf"{package}, .*pip install .spacy-ssvm\[learners\]"):
+    with pytest.raises(ImportError, match=rf"{package}, .*pip install .spacy-ssvm\[solvers\]"):
         solver.start(ChainProblem(2))
 
 
@@ -339,7 +339,7 @@ def test_the_first_step_is_the_one_that_makes_the_lowest_primal(monkeypatch, C, 
     assert run._eta0 == min(primals, key=primals.get) == chosen
 
 
-# --- Averaged learners ------------------------------------------------------------------
+# --- Averaged solvers -------------------------------------------------------------------
 
 ONLINE = [
     DualCoordinateAscent(C=0.3, seed=3),
@@ -671,7 +671,7 @@ def test_exact_solvers_of_one_objective_end_at_one_optimum(component, loss):
         assert primals[0] <= theirs.fun * (1 + 1e-6)
 
 
-# --- All learners -----------------------------------------------------------------------
+# --- All solvers ------------------------------------------------------------------------
 
 
 def pairwise_frank_wolfe(**options):
@@ -960,7 +960,7 @@ def block(name, **options):
 @compiled_only
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("component", [TAGGER, RECOGNIZER], ids=lambda c: c.factory)
-def test_components_learn_by_every_learner(component, name):
+def test_components_learn_with_every_solver(component, name):
     C = {} if name == "Perceptron" else {"C": 1.0}
     nlp = component.trained(epochs=40, solver=block(name, **C))
     assert component.accuracy(nlp) > 0.9
@@ -979,7 +979,7 @@ def parser(**config):
 
 @compiled_only
 @pytest.mark.parametrize("name", NAMES)
-def test_parsers_learn_by_every_learner(name):
+def test_parsers_learn_with_every_solver(name):
     nlp = spacy.blank("en")
     solver = block(name)
     config = {"order": 1, "min_count": 1, "solver": solver, "label_solver": solver}

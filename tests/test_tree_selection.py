@@ -122,7 +122,7 @@ class Trees:
 
 
 def with_weights(problem: LazyTreeProblem, trees: Trees, seed: int) -> tuple[Any, dict[int, float]]:
-    """Weights as a learner has stored them, and what they stand for by key."""
+    """Weights as a solver has stored them, and what they stand for by key."""
     random = np.random.default_rng(seed)
     run = ProxGradient(budget=5, prox_period=1, loss="hinge", seed=seed).start(problem)
     run.grow(0)

@@ -271,7 +271,7 @@ def compare(
     context: typer.Context,
     config: Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")],
-    learners: Annotated[
+    solvers: Annotated[
         str | None, typer.Option(help="Comma-separated names; all by default")
     ] = None,
     seeds: Annotated[
@@ -290,40 +290,40 @@ def compare(
         Path | None, typer.Option("--code", "-c", help="Python file to import first", exists=True)
     ] = None,
 ) -> None:
-    """Compare learners on your data: accuracy, objective and time.
+    """Compare solvers on your data: accuracy, objective and time.
 
-    Trains one component of the config with each learner and seed. Prints a table, and writes
+    Trains one component of the config with each solver and seed. Prints a table, and writes
     report.html (figures), compare.jsonl (a row for each epoch) and config.cfg. Settings can be
     overridden as for spacy train. Needs the extra "compare".
 
     \b
     Example:
       python -m spacy ssvm compare tagger.cfg --output compared \\
-        --learners dcd-ssvm,dcd-light \\
+        --solvers dcd-ssvm,dcd-light \\
         --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
     """
     from itertools import product
 
     from tqdm import tqdm
 
-    from spacy_ssvm.commands.compare import HEADER, LEARNERS, Comparison, open_record, table
+    from spacy_ssvm.commands.compare import HEADER, SOLVERS, Comparison, open_record, table
 
     try:
         from spacy_ssvm.commands.compare_report import write_report
     except ImportError as error:
         reason = f'{error.name} is missing: pip install "spacy-ssvm[compare]"'
         msg.fail("Cannot compare", reason, exits=1)
-    names = list(LEARNERS) if learners is None else [*dict.fromkeys(learners.split(","))]
-    unknown = [name for name in names if name not in LEARNERS]
+    names = list(SOLVERS) if solvers is None else [*dict.fromkeys(solvers.split(","))]
+    unknown = [name for name in names if name not in SOLVERS]
     if unknown:
-        reason = f"there is no learner '{unknown[0]}': choose of {', '.join(LEARNERS)}"
+        reason = f"there is no solver '{unknown[0]}': choose one of {', '.join(SOLVERS)}"
         msg.fail("Cannot compare", reason, exits=1)
     with _show_errors("Cannot compare"):
         settings = _load_config(config, context, code)
         comparison = Comparison(settings, component=component, epochs=epochs)
         record = open_record(output, comparison.config, resume=resume)
         runs = [(name, seed) for seed, name in product(range(seeds), names)]
-        there = {(row.learner, row.seed) for row in record.rows}
+        there = {(row.solver, row.seed) for row in record.rows}
         missing = [run for run in runs if run not in there]
         if comparison.left_out:
             msg.warn(f"Left out, for they are not frozen: {', '.join(comparison.left_out)}")
@@ -331,16 +331,16 @@ def compare(
             msg.info("Reading the corpora and making features")
             comparison.prepare()
         with tqdm(total=len(missing) * comparison.epochs, unit="epoch") as progress:
-            for learner, seed in missing:
-                progress.set_description(f"{learner}, seed {seed}")
-                for row in comparison.run(learner, seed):
+            for name, seed in missing:
+                progress.set_description(f"{name}, seed {seed}")
+                for row in comparison.run(name, seed):
                     record.add(row)
                     progress.update()
     rows = record.rows
     msg.table(table(rows), header=HEADER, aligns=("l", *"rrrrr"), divider=True)
     report = output / "report.html"
     write_report(report, rows, comparison.facts)
-    msg.good(f"Compared {len(names)} learners", str(report))
+    msg.good(f"Compared {len(names)} solvers", str(report))
 
 
 @ssvm.command("select", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

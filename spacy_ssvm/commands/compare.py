@@ -1,7 +1,7 @@
-"""Compares learners on a component of a config: which of them gets where, and how fast.
+"""Compares solvers on a component of a config: accuracy, objective and time.
 
-The features are made once, and every learner starts its own run on the same problem. The
-clock runs only while a learner learns: not while features are made, kernels compiled, the
+The features are made once, and every solver starts its own run on the same problem. The
+clock runs only while a solver learns: not while features are made, kernels compiled, the
 development corpus scored or the objective measured. It is that of the processor, so that other
 work on the machine counts little.
 """
@@ -23,8 +23,8 @@ _DUAL_COORDINATE_DESCENT = "spacy_ssvm.DualCoordinateDescent.v1"
 _FRANK_WOLFE = "spacy_ssvm.FrankWolfe.v1"
 _DUAL_COORDINATE_ASCENT = "spacy_ssvm.DualCoordinateAscent.v1"
 
-#: What makes each learner, as a block of a config.
-LEARNERS: dict[str, dict[str, Any]] = {
+#: Each solver as a block of a config.
+SOLVERS: dict[str, dict[str, Any]] = {
     "dcd-ssvm": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "ssvm"},
     "dcd-light": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "light"},
     "cpd": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "cpd"},
@@ -49,9 +49,9 @@ _WARM_UP_EPOCHS = 2  # the inner passes need what an epoch has stored
 
 
 class Row(NamedTuple):
-    """Where a learner is after an epoch. What it does not have is None."""
+    """The state of a solver after an epoch. Values that it does not have are None."""
 
-    learner: str
+    solver: str
     seed: int
     epoch: int  #: from 1
     seconds: float  #: of learning, on the processor, since it started
@@ -63,16 +63,16 @@ class Row(NamedTuple):
 
 
 class Comparison(Trial):
-    """Learns a component with several learners, from the same features."""
+    """Trains a component with several solvers, from the same features."""
 
     def prepare(self) -> None:
         """Read the corpora and make the features, which comes before the first run."""
         examples = self.read()
         self._training, self._numbers = self._pipe.compile(examples)
 
-    def run(self, learner: str, seed: int) -> Iterator[Row]:
-        """Learn from nothing; yield a row after each epoch."""
-        solver = make_learner(learner, seed, self._pipe.solver)
+    def run(self, name: str, seed: int) -> Iterator[Row]:
+        """Learn from zero weights with the solver of this name; yield a row after each epoch."""
+        solver = make_solver(name, seed, self._pipe.solver)
         training = self._training
         training.restart(solver)
         for _ in range(_WARM_UP_EPOCHS):
@@ -85,17 +85,16 @@ class Comparison(Trial):
             seconds += time.process_time() - start
             primal, dual, gap = map(_known, training.run.objective())
             size = getattr(training.run, "number_of_constraints", None)
-            yield Row(learner, seed, epoch, seconds, self._score(), primal, dual, gap, size)
+            yield Row(name, seed, epoch, seconds, self._score(), primal, dual, gap, size)
 
 
-def make_learner(name: str, seed: int, like: Any) -> Any:
-    """The settings of a learner.
+def make_solver(name: str, seed: int, like: Any) -> Any:
+    """The solver of this name.
 
-    Those that its block does not give, and that the solver ``like`` has by the same name,
-    are as they are there.
+    Settings that its block leaves open are copied from the solver ``like``, if it has them.
     """
-    block = LEARNERS[name]
-    solver: Any = registry.resolve({"learner": block})["learner"]
+    block = SOLVERS[name]
+    solver: Any = registry.resolve({"solver": block})["solver"]
     own = {field.name for field in fields(solver)} - set(block)
     shared = {**asdict(like), "seed": seed}
     return replace(solver, **{key: shared[key] for key in own & set(shared)})
@@ -114,8 +113,8 @@ def open_record(folder: Path, config: Config, *, resume: bool = False) -> Record
     record = Record(folder / "compare.jsonl", config, Row, resume=resume)
     if record.rows:
         epochs = config["training"]["max_epochs"]
-        ended = {(row.learner, row.seed) for row in record.rows if row.epoch == epochs}
-        record.keep(row for row in record.rows if (row.learner, row.seed) in ended)
+        ended = {(row.solver, row.seed) for row in record.rows if row.epoch == epochs}
+        record.keep(row for row in record.rows if (row.solver, row.seed) in ended)
     return record
 
 
@@ -135,49 +134,49 @@ class Measure(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What a learner reached. None is what not all of its runs have."""
+    """The results of a solver. Values that not all of its runs have are None."""
 
-    learner: str
+    solver: str
     score: Measure  #: the best of each run
     seconds: Measure  #: until its score was near the best of its run
-    seconds_to_best: Measure | None  #: until near the best mean score of all learners
+    seconds_to_best: Measure | None  #: until near the best mean score of all solvers
     primal: Measure | None  #: at the end
     gap: Measure | None  #: at the end
 
 
 def runs_of(rows: Sequence[Row]) -> dict[str, list[list[Row]]]:
-    """The rows of each run, by learner."""
+    """The rows of each run, by solver."""
     runs: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
-        runs.setdefault((row.learner, row.seed), []).append(row)
-    learners: dict[str, list[list[Row]]] = {}
-    for (learner, _), run in runs.items():
-        learners.setdefault(learner, []).append(run)
-    return learners
+        runs.setdefault((row.solver, row.seed), []).append(row)
+    solvers: dict[str, list[list[Row]]] = {}
+    for (solver, _), run in runs.items():
+        solvers.setdefault(solver, []).append(run)
+    return solvers
 
 
 def summarize(rows: Sequence[Row]) -> list[Summary]:
-    """What each learner reached, in the order of the rows."""
+    """The results of each solver, in the order of the rows."""
     runs = runs_of(rows)
     scores = {
-        learner: [max(row.score for row in run) for run in of_learner]
-        for learner, of_learner in runs.items()
+        solver: [max(row.score for row in run) for run in solver_runs]
+        for solver, solver_runs in runs.items()
     }
-    best = max(statistics.fmean(of_learner) for of_learner in scores.values())
+    best = max(statistics.fmean(best_scores) for best_scores in scores.values())
     summaries = []
-    for learner, of_learner in runs.items():
-        own = [_until(run, score) for run, score in zip(of_learner, scores[learner], strict=True)]
-        score, seconds = _measure(scores[learner]), _measure(own)
+    for solver, solver_runs in runs.items():
+        own = [_until(run, score) for run, score in zip(solver_runs, scores[solver], strict=True)]
+        score, seconds = _measure(scores[solver]), _measure(own)
         assert score is not None
         assert seconds is not None
         summaries.append(
             Summary(
-                learner,
+                solver,
                 score,
                 seconds,
-                _measure([_until(run, best) for run in of_learner]),
-                _measure([run[-1].primal for run in of_learner]),
-                _measure([run[-1].gap for run in of_learner]),
+                _measure([_until(run, best) for run in solver_runs]),
+                _measure([run[-1].primal for run in solver_runs]),
+                _measure([run[-1].gap for run in solver_runs]),
             )
         )
     return summaries
@@ -197,7 +196,7 @@ def _measure(values: Sequence[float | None]) -> Measure | None:
 
 #: The columns of the table at the end.
 HEADER = (
-    "learner",
+    "solver",
     "best score",
     "seconds to it",
     "seconds to the best of all",
@@ -210,7 +209,7 @@ def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     """The summaries as text, by the columns of ``HEADER``."""
     return [
         (
-            summary.learner,
+            summary.solver,
             _percent(summary.score, 2),
             summary.seconds.show(2),
             "-" if summary.seconds_to_best is None else summary.seconds_to_best.show(2),

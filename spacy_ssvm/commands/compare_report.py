@@ -27,7 +27,7 @@ FIGURES: tuple[tuple[FigureSpec, str, Callable[[Row], float | None]], ...] = (
         FigureSpec(
             "Primal objective by time",
             (_SECONDS, "primal objective"),
-            "What learning makes smaller, measured anew after each epoch. Compare only learners "
+            "What learning makes smaller, measured anew after each epoch. Compare only solvers "
             "that minimize the same function.",
             is_log=(False, True),
         ),
@@ -49,7 +49,7 @@ FIGURES: tuple[tuple[FigureSpec, str, Callable[[Row], float | None]], ...] = (
         FigureSpec(
             "Working sets by epoch",
             (_EPOCHS, "constraints stored"),
-            "How many wrong structures are kept: what the learner takes in memory besides the "
+            "How many wrong structures are kept: what the solver takes in memory besides the "
             "weights.",
             counts=True,
         ),

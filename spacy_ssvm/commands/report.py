@@ -122,8 +122,8 @@ def training_examples(nlp: Language) -> list[Example]:
     """
     config = nlp.config.interpolate()
     settings = config["training"]
-    learners = {name for name, pipe in nlp.pipeline if isinstance(pipe, LinearPipe)}
-    if not learners - set(settings["frozen_components"]):
+    own = {name for name, pipe in nlp.pipeline if isinstance(pipe, LinearPipe)}
+    if not own - set(settings["frozen_components"]):
         raise ValueError(
             "there is no duality gap to measure: the pipeline has no component of this package "
             "that its config trains"

@@ -1,7 +1,7 @@
 """Searches for the templates of a component that matter: what each choice costs, and brings.
 
 Each method selects among the templates of the config, once for each budget, from the largest to
-the smallest; a learner goes on from the weights that the larger budget has left. What is selected
+the smallest; the solver goes on from the weights that the larger budget has left. What is selected
 is learned from scratch by the solver of the config. Times are those of the processor, without
 compilation: a short run of each kind comes before the first that is timed.
 """

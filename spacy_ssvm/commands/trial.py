@@ -23,7 +23,7 @@ class Trial:
     config: as for ``spacy train``. Frozen components are kept before the component, and the
         others are left out.
     component: its name; None for the only one of this package in the pipeline.
-    epochs: how long each learner learns; None for the ``max_epochs`` of the config.
+    epochs: how long each solver learns; None for the ``max_epochs`` of the config.
 
     ``config`` holds all that the results depend on, ``facts`` what readers want to know of it,
     ``left_out`` the components that are not there. Raises ValueError where the config has

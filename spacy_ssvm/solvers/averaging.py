@@ -18,7 +18,7 @@ from spacy_ssvm.weights.growing import longer
 
 
 class Averaged(NamedTuple):
-    """What the passes of online learners change."""
+    """What the passes of online solvers change."""
 
     w: Floats  #: float64 [weights], as they learn
     sums: Floats  #: float64 [weights], sum_t (t - 1) (w_t - w_t-1)

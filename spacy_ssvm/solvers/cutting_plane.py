@@ -9,7 +9,7 @@ over the violating structures of all examples, and solves the dual over all plan
 
 with v = sum_j alpha_j g_j and w = w_0 + v, as in ``dual_coordinate_descent.py``. That is a
 quadratic program as small as the number of planes, solved by the interior points of Clarabel:
-``pip install "spacy-ssvm[learners]"``.
+``pip install "spacy-ssvm[solvers]"``.
 
 A plane of a part of the examples is one of all, where the others are right. But it takes many
 more of them: let one batch be the whole corpus. Partial gold is completed when it is first met,

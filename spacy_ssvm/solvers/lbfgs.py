@@ -3,7 +3,7 @@
     P(w) = 1/2 |w - w_0|^2 + C sum_i L_{beta,gamma}(w; x_i, y_i)
 
 with the log loss, beta = 1 and gamma = 0, by default. Values and gradients are exact
-[MGS10 Eq. 9]. Needs scipy: ``pip install "spacy-ssvm[learners]"``.
+[MGS10 Eq. 9]. Needs scipy: ``pip install "spacy-ssvm[solvers]"``.
 
 An epoch runs so many iterations over all examples of the problem, whichever it is given: let
 one batch be the whole corpus. Partial gold is completed anew when an epoch begins. What earlier

@@ -1,4 +1,4 @@
-"""What all learners have in common: settings that start runs, and weights that grow."""
+"""What all solvers have in common: settings that start runs, and weights that grow."""
 
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ _MIN_C, _MAX_C = 1e-30, 1e30
 
 
 class Solver(Protocol):
-    """The settings of a learner."""
+    """The settings of a solver."""
 
     @property
     def C(self) -> float:
@@ -39,7 +39,7 @@ class Solver(Protocol):
 
 
 class Run(Protocol):
-    """The state of a learner on a problem, and the passes that improve it."""
+    """The state of a solver on a problem, and the passes that improve it."""
 
     @property
     def settings(self) -> Solver:
@@ -51,7 +51,7 @@ class Run(Protocol):
 
     @property
     def dual(self) -> float | None:
-        """The value of the dual problem; None for a learner without one."""
+        """The value of the dual problem; None for a solver without one."""
 
     @property
     def regularizer(self) -> float:
@@ -78,7 +78,7 @@ class Run(Protocol):
 
 
 class PrimalRun:
-    """A run that has weights alone: what a learner without a dual starts from."""
+    """A run that has weights alone: what a solver without a dual starts from."""
 
     dual: float | None = None
     gap: float | None = None
@@ -197,8 +197,8 @@ def check_installed(settings: object, *packages: str) -> None:
     for package in packages:
         if find_spec(package) is None:
             raise ImportError(
-                f"{type(settings).__name__} learns by means of {package}, which is not "
-                f'installed: pip install "spacy-ssvm[learners]"'
+                f"{type(settings).__name__} needs {package}, which is not "
+                f'installed: pip install "spacy-ssvm[solvers]"'
             )
 
 

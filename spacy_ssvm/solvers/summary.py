@@ -14,7 +14,7 @@ class TrainingSummary(NamedTuple):
     """What a training run says of itself: enough to measure the duality gap again."""
 
     C: float
-    dual: float | None  #: D(alpha) at the end; None for a learner without a dual
+    dual: float | None  #: D(alpha) at the end; None for a solver without a dual
     regularizer: float  #: 1/2 |w - w_0|^2
     epochs: int
     #: The loss, see ``objective.Loss``.

@@ -1,15 +1,15 @@
-"""What learners cost, and where the exact ones end, on XPOS of UD English-EWT.
+"""Times of solvers, and objectives of the exact ones, on XPOS of UD English-EWT.
 
-    python benchmarks/learners.py --data FOLDER [--epochs 5] [--exact 500]
+    python benchmarks/solvers.py --data FOLDER [--epochs 5] [--exact 500]
 
 FOLDER holds en_ewt-ud-train.conllu. Gold tokens; one sentence a Doc; C = 0.1. Three tables:
 
     decoding    forward-backward against Viterbi, on the score tables of 2000 sentences
-    epochs      an epoch of each online learner against one of dcd-light, by the processor's
+    epochs      an epoch of each online solver against one of dcd-light, by the processor's
                 time: all learn in turn in this process, and the median is shown; the first
                 epoch, in which kernels are compiled, is left out
-    exact       the objectives that exact learners reach on the first sentences, with few
-                templates; learners of one problem must agree
+    exact       the objectives that exact solvers reach on the first sentences, with few
+                templates; solvers of one problem must agree
 """
 
 import argparse
@@ -24,7 +24,7 @@ from wasabi import msg
 
 from spacy_ssvm.chains.scores import transition_scores
 from spacy_ssvm.chains.stores import emission_scores
-from spacy_ssvm.commands.compare import LEARNERS, make_learner
+from spacy_ssvm.commands.compare import SOLVERS, make_solver
 from spacy_ssvm.decoders.chain import viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
 from spacy_ssvm.solvers.cutting_plane import CuttingPlane
@@ -33,7 +33,7 @@ from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS
 
 BASE = "dcd-light"
-ONLINE = [BASE, *(name for name in LEARNERS if name not in (BASE, "lbfgs", "cutting-plane"))]
+ONLINE = [BASE, *(name for name in SOLVERS if name not in (BASE, "lbfgs", "cutting-plane"))]
 SENTENCES = 2000
 ROUNDS = 7
 FEW = ["lower[0]", "lower[-1]", "lower[1]", "suffix3[0]"]
@@ -97,10 +97,10 @@ def decoding(training) -> None:
 
 
 def epochs(tagger, training, numbers, count: int) -> None:
-    """Time the epochs of all online learners, in turn."""
+    """Time the epochs of all online solvers, in turn."""
     runs = {}
     for name in ONLINE:
-        training.restart(make_learner(name, 0, tagger.solver))
+        training.restart(make_solver(name, 0, tagger.solver))
         runs[name] = training.run
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for epoch in range(count + 1):
@@ -114,12 +114,12 @@ def epochs(tagger, training, numbers, count: int) -> None:
         (name, f"{statistics.median(s):.2f}", f"{statistics.median(s) / base:.2f}")
         for name, s in seconds.items()
     ]
-    header = ("learner", "seconds an epoch", f"times {BASE}")
+    header = ("solver", "seconds an epoch", f"times {BASE}")
     msg.table(rows, header=header, aligns=("l", "r", "r"), divider=True)
 
 
 def exact(training, numbers, seconds: float) -> None:
-    """The objectives of exact learners, each learning until its gap is closed, or for so long."""
+    """The objectives of exact solvers, each learning until its gap is closed, or for so long."""
     rows = []
     for name, solver in EXACT.items():
         training.restart(solver)
@@ -139,7 +139,7 @@ def exact(training, numbers, seconds: float) -> None:
         gap = "-" if objective.gap is None else f"{objective.gap:.1e}"
         rows.append((name, str(epoch), spent, f"{objective.primal:.4f}", gap))
         msg.info(", ".join(rows[-1]))
-    header = ("learner", "epochs", "seconds", "primal", "gap")
+    header = ("solver", "epochs", "seconds", "primal", "gap")
     msg.table(rows, header=header, aligns=("l", *"rrrr"), divider=True)
 
 
@@ -148,15 +148,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, help="the folder of the treebank")
-    parser.add_argument("--epochs", type=int, default=5, help="of each online learner; 0 for none")
+    parser.add_argument("--epochs", type=int, default=5, help="of each online solver; 0 for none")
     parser.add_argument("--exact", type=int, default=500, help="sentences; 0 for none")
-    parser.add_argument("--seconds", type=float, default=60, help="for each exact learner")
+    parser.add_argument("--seconds", type=float, default=60, help="for each exact solver")
     options = parser.parse_args()
     sentences = read(options.data, "train", "XPOS")
     if options.epochs:
         tagger, training, numbers = compiled(sentences)
         epochs(tagger, training, numbers, options.epochs)
-        training.restart(make_learner("crf", 0, tagger.solver))
+        training.restart(make_solver("crf", 0, tagger.solver))
         for _ in range(2):
             training.epoch(numbers)
         decoding(training)
