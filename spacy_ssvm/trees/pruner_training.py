@@ -17,7 +17,7 @@ _C = 0.01
 def start_pruner(
     model: ParserModel, seed: int, prior: Floats | None = None
 ) -> tuple[TreeProblem, Run]:
-    """A problem without sentences for the pruner of a model, and the learner of its weights."""
+    """A problem without sentences for the pruner of a model, and the solver of its weights."""
     no_pairs = compile_arc_templates((), model.reader.names)
     arcs = ArcFeatures(model.pruner_arcs, no_pairs, 2**PRUNER_BITS, True)
     everything = model.pruner(np.zeros(1))._replace(threshold=np.inf)

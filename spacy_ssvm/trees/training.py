@@ -1,6 +1,6 @@
 """What a parser's model has while it learns, and forgets when it is saved.
 
-Three learners share the examples: the pruner, which passes over new sentences a few times
+Three solvers share the examples: the pruner, which passes over new sentences a few times
 before the others see them; that of the arcs; and that of the labels of gold trees.
 """
 
