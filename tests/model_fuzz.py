@@ -14,7 +14,8 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from conftest import CHUNKER, PARSER, RECOGNIZER, SENTER, TAGGER, Component, contents
+from pipelines import CHUNKER, PARSER, RECOGNIZER, SENTER, TAGGER, Component
+from processes import contents
 
 from spacy_ssvm import storage
 from spacy_ssvm.storage import ModelFileError

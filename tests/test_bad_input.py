@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from conftest import TAGGER, make_doc, tagging_examples
+from corpora import make_doc, tagging_examples
+from pipelines import TAGGER
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import CHUNKER, CHUNKS, chunk_examples, copy_of, make_doc, spans_of
+from corpora import CHUNKS, chunk_examples, make_doc, spans_of
+from pipelines import CHUNKER, copy_of
 from spacy.attrs import DEP, ENT_IOB, ENT_TYPE, HEAD, LEMMA, MORPH, POS, SENT_START, TAG
 from spacy.language import Language
 from spacy.tokens import Doc, Span

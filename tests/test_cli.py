@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import spacy
-from conftest import tagged_sentences
+from corpora import tagged_sentences
 from spacy.cli._util import app
 from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin

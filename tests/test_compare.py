@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 import pytest
 import spacy
 import srsly
-from conftest import SENTENCES, compiled_only, make_doc, tagged_sentences
+from corpora import SENTENCES, make_doc, tagged_sentences
+from marks import compiled_only
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus

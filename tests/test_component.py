@@ -16,15 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from conftest import (
-    COMPONENTS,
-    SENTER,
-    Component,
-    ScriptRunner,
-    compiled_only,
-    contents,
-    copy_of,
-)
+from marks import compiled_only
+from pipelines import COMPONENTS, SENTER, Component, copy_of
+from processes import ScriptRunner, contents
 from spacy.cli.train import train as spacy_train
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Token
@@ -570,7 +564,7 @@ def test_the_saved_form_holds_no_pickles(
 
 TRAIN_AND_SAVE = """
 import sys
-from conftest import COMPONENTS
+from pipelines import COMPONENTS
 
 component = next(c for c in COMPONENTS if c.name == sys.argv[1])
 component.trained(epochs=5).to_disk(sys.argv[2])
@@ -627,7 +621,7 @@ def test_contexts_travel_with_their_docs(component: Component, trained: Language
 PROCESSES = """
 import json, multiprocessing, sys
 import spacy
-from conftest import COMPONENTS
+from pipelines import COMPONENTS
 
 if __name__ == "__main__":
     multiprocessing.set_start_method(sys.argv[2])

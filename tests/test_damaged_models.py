@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import PARSER, RECOGNIZER, TAGGER, Component, ScriptRunner, compiled_only
+from marks import compiled_only
+from pipelines import PARSER, RECOGNIZER, TAGGER, Component
+from processes import ScriptRunner
 
 from spacy_ssvm import storage
 from spacy_ssvm.storage import ModelFileError

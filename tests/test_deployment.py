@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import spacy
-from conftest import PARSER, RECOGNIZER, Component, compiled_only
+from marks import compiled_only
+from pipelines import PARSER, RECOGNIZER, Component
 from spacy.cli.evaluate import evaluate
 from spacy.language import Language
 from spacy.tokens import DocBin

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Component
+from pipelines import Component
 from spacy.language import Language
 from spacy.tokens import Doc
 

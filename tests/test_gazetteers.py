@@ -12,18 +12,10 @@ import numba
 import numpy as np
 import pytest
 import spacy
-from conftest import (
-    CHUNKER,
-    RECOGNIZER,
-    TAGGER,
-    Component,
-    copy_of,
-    entity_examples,
-    entity_of_each_token,
-    make_doc,
-)
+from corpora import entity_examples, make_doc
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pipelines import CHUNKER, RECOGNIZER, TAGGER, Component, copy_of, entity_of_each_token
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example

@@ -8,14 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import (
-    TAGGER,
-    TESTS,
-    ScriptRunner,
-    bound_by_permissions,
-    compiled_only,
-    contents,
-)
+from marks import compiled_only
+from pipelines import TAGGER
+from processes import TESTS, ScriptRunner, bound_by_permissions, contents
 
 import spacy_ssvm
 
@@ -42,7 +37,7 @@ assert "numba" not in sys.modules
 
 TRAIN = """
 import json, sys
-from conftest import TAGGER
+from pipelines import TAGGER
 import numba
 import spacy_ssvm
 
@@ -93,7 +88,8 @@ def test_runs_from_a_read_only_folder_without_a_home(open_folder: Path) -> None:
     package = Path(spacy_ssvm.__file__).parent
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(package, site / package.name, ignore=ignored)
-    shutil.copy(TESTS / "conftest.py", site)
+    for module in ("corpora.py", "pipelines.py"):
+        shutil.copy(TESTS / module, site)
     files = contents(site)
     for path in (site, *site.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import spacy
-from conftest import SENTENCES, compiled_only, make_doc, tagged_sentences
+from corpora import SENTENCES, make_doc, tagged_sentences
+from marks import compiled_only
 from spacy.cli.train import train as spacy_train
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span

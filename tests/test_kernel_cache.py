@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import bound_by_permissions, compiled_only, environment
+from marks import compiled_only
+from processes import bound_by_permissions, environment
 
 from spacy_ssvm import _kernel_cache
 from spacy_ssvm._kernel_cache import PACKAGE

@@ -5,7 +5,7 @@ import warnings
 from typing import Any
 
 import pytest
-from conftest import CHUNKER, PARSER, RECOGNIZER, TAGGER, Component
+from pipelines import CHUNKER, PARSER, RECOGNIZER, TAGGER, Component
 
 from spacy_ssvm.components import linear_pipe
 from spacy_ssvm.components.linear_pipe import MANY_LABELS, _duration

@@ -12,18 +12,12 @@ import brute
 import numpy as np
 import pytest
 import spacy
-from conftest import (
-    RECOGNIZER,
-    compiled_only,
-    copy_of,
-    entity_examples,
-    entity_of_each_token,
-    make_doc,
-    spans_of,
-)
+from corpora import entity_examples, make_doc, spans_of
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from marks import compiled_only
+from pipelines import RECOGNIZER, copy_of, entity_of_each_token
 from spacy.cli.find_threshold import find_threshold
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span

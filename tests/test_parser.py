@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from conftest import PARSER, arc_of_each_token, compiled_only, copy_of, parsed_doc, parsing_examples
+from corpora import parsed_doc, parsing_examples
+from marks import compiled_only
+from pipelines import PARSER, arc_of_each_token, copy_of
 from spacy.attrs import DEP, HEAD
 from spacy.language import Language
 from spacy.pipeline._parser_internals.nonproj import contains_cycle, is_nonproj_tree

@@ -6,9 +6,9 @@ import brute
 import numpy as np
 import pytest
 import spacy
-from conftest import CHUNKER, PARSER, RECOGNIZER, SENTER, TAGGER, Component, copy_of
 from hypothesis import given
 from hypothesis import strategies as st
+from pipelines import CHUNKER, PARSER, RECOGNIZER, SENTER, TAGGER, Component, copy_of
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import spacy
 import srsly
-from conftest import TAGGER, compiled_only, tagging_examples
+from corpora import tagging_examples
+from marks import compiled_only
+from pipelines import TAGGER
 from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.util import load_config

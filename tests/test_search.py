@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import spacy
 import srsly
-from conftest import compiled_only
+from marks import compiled_only
 from spacy.training import Corpus
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config

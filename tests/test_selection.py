@@ -9,16 +9,9 @@ import numpy as np
 import pytest
 import spacy
 import srsly
-from conftest import (
-    CHUNKER,
-    RECOGNIZER,
-    SENTER,
-    TAGGER,
-    Component,
-    compiled_only,
-    copy_of,
-    make_doc,
-)
+from corpora import make_doc
+from marks import compiled_only
+from pipelines import CHUNKER, RECOGNIZER, SENTER, TAGGER, Component, copy_of
 from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example

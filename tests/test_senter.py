@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from conftest import SENTER, copy_of, paragraph_examples, start_of_each_token
+from corpora import paragraph_examples
+from pipelines import SENTER, copy_of, start_of_each_token
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example

@@ -10,10 +10,10 @@ import numba
 import numpy as np
 import pytest
 import spacy
-from conftest import RECOGNIZER, TAGGER, copy_of
 from conic_reference import solve_cone_program
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from pipelines import RECOGNIZER, TAGGER, copy_of
 from scipy.optimize import minimize
 from spacy.tokens import Doc
 from spacy.training import Example

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 import spacy
-from conftest import PARSER, compiled_only, copy_of, environment
+from marks import compiled_only
+from pipelines import PARSER, copy_of
+from processes import environment
 from spacy.language import Language
 from spacy.tokens import Span
 from spacy.training import Example

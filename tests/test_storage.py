@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import srsly
-from conftest import ScriptRunner, contents
+from processes import ScriptRunner, contents
 from saving import KIND, TYPES, save
 
 from spacy_ssvm import storage

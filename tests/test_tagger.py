@@ -9,16 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from conftest import (
-    TAGGER,
-    UNIVERSAL,
-    copy_of,
-    make_doc,
-    tagged_sentences,
-    tagging_examples,
-)
+from corpora import UNIVERSAL, make_doc, tagged_sentences, tagging_examples
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pipelines import TAGGER, copy_of
 from spacy.language import Language
 from spacy.tokens import Doc, Token
 from spacy.training import Example

@@ -10,10 +10,12 @@ import naive
 import numpy as np
 import pytest
 import spacy
-from conftest import PARSER, compiled_only, copy_of, make_doc, parsed_doc
+from corpora import make_doc, parsed_doc
 from hypothesis import given
 from hypothesis import strategies as st
 from kernels import arc_rows, compiled, scores_of_arcs
+from marks import compiled_only
+from pipelines import PARSER, copy_of
 from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example

@@ -4,7 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from conftest import COMPONENTS, compiled_only, environment
+from marks import compiled_only
+from pipelines import COMPONENTS
+from processes import environment
 from typer.testing import CliRunner
 
 from spacy_ssvm.commands import warmup
@@ -14,7 +16,7 @@ USE = """
 import logging, sys
 from pathlib import Path
 import spacy
-from conftest import COMPONENTS, PARSER, RECOGNIZER, TAGGER
+from pipelines import COMPONENTS, PARSER, RECOGNIZER, TAGGER
 from spacy.tokens import Doc
 from spacy.training import Example
 
