@@ -37,17 +37,22 @@ print(json.dumps([result, sum(stats.cache_hits.values()), sum(stats.cache_misses
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder with a module of kernels."""
+def folder(tmp_path: Path) -> Path:
+    """A folder with a module of kernels, and a copy of the package whose cache is its own."""
+    copy_package(tmp_path)
     (tmp_path / "kernels.py").write_text(KERNELS, encoding="utf8")
-    yield tmp_path
-    for own in own_folders():
-        shutil.rmtree(own)
+    return tmp_path
 
 
-def own_folders() -> list[Path]:
-    """What tests have left in the package's own cache."""
-    return list((PACKAGE / "__pycache__" / "kernels").glob("kernels-*"))
+def copy_package(folder: Path) -> Path:
+    """A copy of the package's sources below a folder."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    return Path(shutil.copytree(PACKAGE, folder / PACKAGE.name, ignore=ignored))
+
+
+def own_cache(folder: Path) -> Path:
+    """The folder for kernels inside the copy of the package."""
+    return folder / PACKAGE.name / "__pycache__" / "kernels"
 
 
 def call(
@@ -95,14 +100,9 @@ def test_a_cache_that_can_only_be_read_is_read(folder: Path) -> None:
 
 def test_without_a_folder_to_write_kernels_are_compiled(folder: Path) -> None:
     (folder / "cache").touch()  # no folder can be made of it
-    own = PACKAGE / "__pycache__" / "kernels"
-    own.mkdir(parents=True, exist_ok=True)
-    mode = own.stat().st_mode
-    try:
-        own.chmod(0o555)
-        result, log = call(folder, command=bound_by_permissions())
-    finally:
-        own.chmod(mode)
+    own_cache(folder).mkdir(parents=True)
+    own_cache(folder).chmod(0o555)
+    result, log = call(folder, command=bound_by_permissions())
     assert result == [3, 0, 1]
     assert "set NUMBA_CACHE_DIR to one that can" in log
 
@@ -129,10 +129,9 @@ def test_what_the_package_holds_is_copied_into_the_folder_that_is_set(folder: Pa
     home = str(folder / "home")
     result, _ = call(folder, NUMBA_CACHE_DIR=None, HOME=home, XDG_CACHE_HOME=None)
     assert result == [3, 0, 1]
-    assert own_folders(), "the package's folder comes before the user's"
+    assert list(own_cache(folder).iterdir()), "the package's folder comes before the user's"
     assert call(folder)[0] == [3, 1, 0]
-    for own in own_folders():
-        shutil.rmtree(own)
+    shutil.rmtree(own_cache(folder))
     assert call(folder)[0] == [3, 1, 0]
 
 
@@ -161,8 +160,7 @@ def test_kernels_with_bounds_checks_are_kept_apart(folder: Path) -> None:
 def digest(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The digest of a module of a copy of the package, which is the fixture's folder."""
     with tempfile.TemporaryDirectory() as name:
-        copy = Path(name) / PACKAGE.name
-        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        copy = copy_package(Path(name))
         monkeypatch.setattr(_kernel_cache, "PACKAGE", copy)
 
         def of_module(module: str) -> str:
