@@ -11,6 +11,7 @@ import pytest
 from marks import compiled_only
 from pipelines import TAGGER
 from processes import TESTS, ScriptRunner, bound_by_permissions, contents
+from spacy.language import Language
 
 import spacy_ssvm
 
@@ -49,6 +50,20 @@ print(json.dumps({
     "tags": TAGGER.annotate(nlp),
     "margins": list(tagger.scores(nlp("The old dog barks."))),
     "primal": tagger.objective(TAGGER.examples(nlp.vocab)).primal,
+}))
+"""
+
+ANNOTATE = """
+import json, sys
+from pipelines import TAGGER
+import numba
+import spacy
+
+nlp = spacy.load(sys.argv[1])
+print(json.dumps({
+    "compiled": not numba.config.DISABLE_JIT,
+    "tags": TAGGER.annotate(nlp),
+    "margins": list(nlp.get_pipe("ssvm_tagger").scores(nlp("The old dog barks."))),
 }))
 """
 
@@ -112,15 +127,18 @@ def test_runs_from_a_read_only_folder_without_a_home(open_folder: Path) -> None:
 
 @compiled_only
 def test_two_processes_fill_an_empty_cache_at_once(
-    tmp_path: Path, run_script: ScriptRunner
+    trained_tagger: Language, tmp_path: Path, run_script: ScriptRunner
 ) -> None:
     cache = tmp_path / "cache"
+    trained_tagger.to_disk(tmp_path / "tagger")
     started = [
-        run_script.start(TRAIN, NUMBA_CACHE_DIR=str(cache), NUMBA_DISABLE_JIT=None)
+        run_script.start(
+            ANNOTATE, tmp_path / "tagger", NUMBA_CACHE_DIR=str(cache), NUMBA_DISABLE_JIT=None
+        )
         for _ in range(2)
     ]
     results = [json.loads(run_script.output(process)) for process in started]
     assert results[0] == results[1]
     assert results[0]["compiled"]
-    assert results[0]["tags"] == TAGGER.annotate(TAGGER.trained(epochs=2))
+    assert results[0]["tags"] == TAGGER.annotate(trained_tagger)
     assert list(cache.rglob("*.nbi")), "what was compiled is there for the next process"
