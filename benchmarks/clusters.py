@@ -1,8 +1,8 @@
-"""Word clusters from raw text, as bit strings: enough to measure what clusters bring.
+"""Word clusters from raw text, as bit strings, to measure the effect of cluster features.
 
 Words are vectors of positive pointwise mutual information with the words to their left and
-right (Church and Hanks 1990), reduced to their principal directions, and halved again and
-again along the first of them (principal direction divisive partitioning, Boley 1998).
+right (Church and Hanks 1990), reduced to their principal directions, and split recursively along
+the first of them (principal direction divisive partitioning, Boley 1998).
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-LEAST = 2  # occurrences of a word that has a cluster
+MIN_COUNT = 2  # occurrences of a word that gets a cluster
 CONTEXTS = 1000  # frequent words that count as neighbours, on each side
 DIRECTIONS = 50
 BITS = 10
@@ -22,14 +22,14 @@ def write_clusters(sentences: Iterable[list[str]], path: Path) -> None:
     """Write the clusters of the words of the sentences, in lower case, as a cluster file."""
     lowered = [[word.lower() for word in words] for words in sentences]
     counts = Counter(word for words in lowered for word in words)
-    frequent = [word for word, count in counts.most_common() if count >= LEAST]
+    frequent = [word for word, count in counts.most_common() if count >= MIN_COUNT]
     bits = bit_strings(word_vectors(lowered, frequent))
     lines = [f"{code}\t{word}\n" for code, word in zip(bits, frequent, strict=True)]
     path.write_text("".join(lines), encoding="utf8")
 
 
 def word_vectors(sentences: list[list[str]], frequent: list[str]) -> np.ndarray:
-    """float64 [words, DIRECTIONS], of length one; for words sorted by frequency."""
+    """Unit vectors of words sorted by frequency, float64 [words, DIRECTIONS]."""
     number = {word: i for i, word in enumerate(frequent)}
     pairs = np.zeros((len(frequent), 2 * CONTEXTS))
     for words in sentences:
@@ -48,7 +48,7 @@ def word_vectors(sentences: list[list[str]], frequent: list[str]) -> np.ndarray:
 
 
 def bit_strings(vectors: np.ndarray) -> list[str]:
-    """For each word the halves that it fell into."""
+    """The path of each word through the recursive splits."""
     bits = [""] * len(vectors)
     groups = [np.arange(len(vectors))]
     for _ in range(BITS):

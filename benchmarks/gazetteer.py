@@ -1,10 +1,10 @@
-"""A gazetteer of ten million entries: what it takes to read, keep and search.
+"""Time and memory to read, save, load and match a gazetteer of ten million entries.
 
     python benchmarks/gazetteer.py [--entries 10000000]
 
-Entries have one to four words, drawn by Zipf's law from a million made ones; half of the
-tokens of the text lie in entries. Time to read is that of the processor, on one thread. Memory
-is that of a process of its own: at its peak, and what it has before it reads.
+Entries have one to four words, drawn by Zipf's law from a million synthetic words; half of the
+tokens of the text are part of entries. Reading time is CPU time on one thread. Memory is that of a
+separate process: its peak, and its size before reading.
 """
 
 import argparse
@@ -23,12 +23,12 @@ from wasabi import msg
 from spacy_ssvm.commands.warmup import compile_kernels
 
 VOCABULARY = 1_000_000
-AT_A_TIME = 100_000
+CHUNK = 100_000
 TEXTS = 20_000  # entries in the text
 
 
 def word(number: int) -> str:
-    """A name: the number in letters."""
+    """The number spelled with letters, as a synthetic name."""
     letters = ""
     while number or not letters:
         number, letter = divmod(number, 26)
@@ -37,11 +37,11 @@ def word(number: int) -> str:
 
 
 def entries(number: int) -> Iterator[str]:
-    """Entries, not all different."""
+    """Entries, possibly with duplicates."""
     random = np.random.default_rng(0)
     vocabulary = [word(i) for i in range(VOCABULARY)]
-    for start in range(0, number, AT_A_TIME):
-        sizes = random.integers(1, 5, size=min(AT_A_TIME, number - start))
+    for start in range(0, number, CHUNK):
+        sizes = random.integers(1, 5, size=min(CHUNK, number - start))
         ranks = (VOCABULARY ** random.random(sizes.sum())).astype(int)
         words = [vocabulary[rank] for rank in ranks.tolist()]
         ends = np.cumsum(sizes).tolist()
@@ -87,12 +87,15 @@ def main() -> None:
     msg.divider(f"{options.entries:,} entries")
     msg.table(
         [
-            ("to read", f"{result['read']:,.0f} s"),
-            ("memory", f"{result['memory']:,.0f} MB, before {result['memory before']:,.0f} MB"),
+            ("reading time", f"{result['read']:,.0f} s"),
+            (
+                "memory",
+                f"{result['memory']:,.0f} MB peak, {result['memory before']:,.0f} MB before",
+            ),
             ("strings added to the vocabulary", f"{result['strings']:,}"),
-            ("saved", f"{result['MB']:,.0f} MB"),
-            ("to load", f"{result['load']:,.0f} ms"),
-            ("tokens tagged a second", f"{result['speed']:,.0f}"),
+            ("size on disk", f"{result['MB']:,.0f} MB"),
+            ("loading time", f"{result['load']:,.0f} ms"),
+            ("tokens/s", f"{result['speed']:,.0f}"),
         ],
         aligns=("l", "r"),
     )

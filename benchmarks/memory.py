@@ -1,17 +1,17 @@
-"""Memory, load time and first Doc of trained pipelines, and what spaCy's string store adds.
+"""Memory and load time of trained pipelines, and the growth of spaCy's string store.
 
     python benchmarks/memory.py --data FOLDER [--tokens 100000]
 
-FOLDER holds en_ewt-ud-{train,dev,test}.conllu. Two pipelines are trained for a few epochs and
-saved: ssvm_tagger alone, and with ssvm_parser behind it. Each is then loaded in a fresh process,
-with compiled kernels in the cache, and annotates so many tokens, a sentence a Doc:
+FOLDER contains en_ewt-ud-{train,dev,test}.conllu. Two pipelines are trained for a few epochs and
+saved: ssvm_tagger alone, and followed by ssvm_parser. Each is then loaded in a new process, with
+compiled kernels in the cache, and annotates the given number of tokens, one sentence per Doc:
 
-    text         dev and test, again and again
-    new words    the same, but each word is one that was never seen: the worst case
+    text         dev and test, repeated
+    new words    the same with every word replaced by a new one: the worst case
 
-both plainly and within nlp.memory_zone(), 100 Docs at a time. Memory is what the process holds
-(resident), and what of it is its own, not mapped from files that processes share (private). Times
-are those of the process, so that other work on the machine does not count. Linux only.
+with and without nlp.memory_zone(), for 100 Docs at a time. Memory is the resident memory of the
+process, and the private part of it, which is not mapped from files shared between processes. Times
+are CPU times. Linux only.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def memory() -> dict[str, float]:
 
 
 def train(data: Path, output: Path) -> None:
-    """Save the pipelines, and the texts."""
+    """Train and save the pipelines, and save the texts."""
     import spacy
     from spacy.tokens import Doc
     from spacy.training import Example
@@ -69,7 +69,7 @@ def train(data: Path, output: Path) -> None:
 
 
 def endless(texts: list[str], kind: str) -> Iterator[str]:
-    """The texts, again and again."""
+    """Repeat the texts forever."""
     number = 0
     while True:
         for text in texts:
@@ -81,7 +81,7 @@ def endless(texts: list[str], kind: str) -> Iterator[str]:
 
 
 def measure(folder: Path, kind: str, tokens: int, zone: bool) -> dict:
-    """Load a pipeline and annotate so many tokens."""
+    """Load a pipeline, annotate ``tokens`` tokens, and measure time and memory."""
     texts = endless(json.loads((folder.parent / "texts.json").read_text(encoding="utf8")), kind)
     import spacy
 
@@ -123,8 +123,8 @@ def show(folder: Path, name: str, results: dict[tuple[str, bool], dict]) -> None
     )
     msg.info(f"{size(folder):.1f} MB on disk: {sizes}")
     runs = [*results.values()]
-    for key, what in (("load", "to load"), ("first", "for the first Doc")):
-        msg.info(f"{what}: {', '.join(f'{run[key]:.2f}' for run in runs)} s")
+    for key, title in (("load", "load time"), ("first", "time for the first Doc")):
+        msg.info(f"{title}: {', '.join(f'{run[key]:.2f}' for run in runs)} s")
     stages = ("spaCy", "loaded", "first Doc")
     rows = [(stage, "", "", *(f"{runs[0][stage][k]:.0f}" for k in ("resident", "private")), "", "")
             for stage in stages]  # fmt: skip
@@ -139,7 +139,15 @@ def show(folder: Path, name: str, results: dict[tuple[str, bool], dict]) -> None
         )
         for (kind, zone), run in results.items()
     ]
-    header = ("after", "of", "zone", "resident MB", "private MB", "new strings", "tokens/s")
+    header = (
+        "after",
+        "text",
+        "memory zone",
+        "resident MB",
+        "private MB",
+        "new strings",
+        "tokens/s",
+    )
     msg.table(rows, header=header, aligns=("l", "l", "l", *"rrrr"), divider=True)
 
 
@@ -147,17 +155,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, help="the folder of the treebank")
+    parser.add_argument("--data", type=Path, help="folder of the treebank")
     parser.add_argument("--tokens", type=int, default=100_000)
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--kind", choices=TEXTS, help=argparse.SUPPRESS)
     parser.add_argument("--zone", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.measure:  # imports nothing more than it measures
+    if options.measure:  # before further imports, which would add to the memory measured
         print(json.dumps(measure(options.measure, options.kind, options.tokens, options.zone)))
         return
     if options.data is None:
-        parser.error("--data is missing: the folder of the treebank")
+        parser.error("--data is required: folder of the treebank")
 
     import peers
 

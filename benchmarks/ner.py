@@ -1,35 +1,35 @@
-"""Named entities: this package and its peers on three corpora, in one run.
+"""Named entity recognition: ssvm_ner, CRFsuite and spaCy on three corpora.
 
     python benchmarks/ner.py --data FOLDER [--corpora en pt wnut17] [--skip spacy ...]
 
-FOLDER holds uner_en_ewt, uner_pt_bosque and wnut17, as their publishers release them.
-Entity F1 by exact match. Systems, each in a process of its own, on one thread, with kernels
-compiled before:
+FOLDER contains uner_en_ewt, uner_pt_bosque and wnut17 as released by their publishers. Scores are
+entity F1 by exact match. Each system runs in a separate process on one thread, with precompiled
+kernels:
 
     ssvm        ssvm_ner with its default templates, scheme and C
     crfsuite-*  python-crfsuite on the same features and scheme
-    spacy       spaCy's own ner, as `init config` sets it up, given twenty times the time
+    spacy       spaCy's ner from `init config`, trained for twenty times the time of ssvm
 
 With --costs:
 
-    missed ...  ssvm_ner where a missed token of an entity costs so much. The table has the one
-                that is best on dev; precision and recall on dev are shown for all
+    missed ...  ssvm_ner with different costs for a missed token of an entity. The table shows
+                the one with the best F1 on dev; precision and recall on dev are shown for all
 
 With --ablation:
 
-    without ... ssvm_ner less one family of templates
-    with ...    ssvm_ner and one more:
-                clusters    of the words of train and dev, from the words beside them
-                gazetteers  those of this project, English
+    without ... ssvm_ner without one group of templates
+    with ...    ssvm_ner with additional features:
+                clusters    word clusters of train and dev, from adjacent words
+                gazetteers  the English gazetteers of this project
                 pos         predicted by ssvm_tagger, trained on the treebank in ud_en_ewt or
-                            ud_pt_bosque without the fifth of train that it tags
+                            ud_pt_bosque; train is jackknifed with five folds
 
 With --calibration:
 
-    crf ...     solvers with probabilities, and on dev how often their labels and entities
-                are right, how probable they are, and the expected calibration error, in %
+    crf ...     solvers with probabilities: accuracy, mean probability and expected calibration
+                error of labels and entities on dev, in %
 
-Needs the extra `bench`.
+Requires the extra `bench`.
 """
 
 import argparse
@@ -107,7 +107,7 @@ def examples_of(docs: list[Doc], sentences: peers.Labelled) -> list[Example]:
 
 
 def add_tags(nlp: spacy.Language, treebank: Path, docs: dict[str, list[Doc]]) -> None:
-    """Tag the Docs of all parts, those of train by taggers that have not learned from them."""
+    """Tag the Docs of all parts, those of train with taggers not trained on the same sentences."""
     tagged = [
         make_doc(nlp.vocab, treebank, sentence, word=1, span=None, tag=3)
         for sentence in (
@@ -133,7 +133,7 @@ def add_tags(nlp: spacy.Language, treebank: Path, docs: dict[str, list[Doc]]) ->
 
 
 def spans_of(labels: list[str]) -> set[tuple[int, int, str]]:
-    """The spans of a label sequence, which need not be legal."""
+    """The spans of a BILUO label sequence, which may be invalid."""
     spans, start = set(), None
     for i, label in enumerate([*labels, "O"]):
         tag, _, kind = label.partition("-")
@@ -178,7 +178,7 @@ def default_templates() -> tuple[Template, ...]:
 
 
 def without(family: str) -> list[str]:
-    """The default templates less a family; 'context' leaves those at the token itself."""
+    """The default templates without a group; 'context' removes those of other tokens."""
     return [
         str(template)
         for template in default_templates()
@@ -190,7 +190,7 @@ def without(family: str) -> list[str]:
 
 
 def calibration(ner, docs: list[Doc], sentences: peers.Labelled) -> dict:
-    """How sure the recognizer is of tokens and of entities, and how often they are right."""
+    """Accuracy, mean probability and calibration error of tokens and of entities."""
     sure, right = [], []
     for doc, (_, labels) in zip(ner.pipe(docs), sentences, strict=True):
         gold = spans_of(labels)
@@ -207,8 +207,8 @@ def run_ssvm(
 ) -> dict:
     """Train and score ssvm_ner.
 
-    resources: for ``initialize``. tagged: whether the Docs have predicted tags; to predict
-    them is not part of the times.
+    resources: arguments of ``initialize``. tagged: add predicted tags to the Docs; the time for
+    this is not measured.
     """
     sentences = {part: read(data, corpus, part) for part in PARTS}
     nlp = spacy.blank("en")
@@ -324,20 +324,20 @@ def show(corpus: str, results: dict[str, dict]) -> None:
     ours = results.get("ssvm")
     if ours and (lbfgs := results.get("crfsuite-lbfgs")):
         ratio = lbfgs["learning"] / ours["learning"]
-        msg.info(f"learning in 1/{ratio:.0f} of the time of CRFsuite's L-BFGS")
+        msg.info(f"training time: 1/{ratio:.0f} of CRFsuite's L-BFGS")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="the folder of the corpora")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the corpora")
     parser.add_argument("--corpora", nargs="+", default=[*CORPORA], choices=[*CORPORA])
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
     parser.add_argument("--costs", action="store_true", help="vary the cost of a missed token")
-    parser.add_argument("--ablation", action="store_true", help="vary the families of templates")
-    parser.add_argument("--calibration", action="store_true", help="solvers with probabilities")
-    parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
+    parser.add_argument("--ablation", action="store_true", help="vary the groups of templates")
+    parser.add_argument("--calibration", action="store_true", help="add solvers with probabilities")
+    parser.add_argument("--output", type=Path, help="folder for the results, as JSON")
     parser.add_argument("--only", choices=[*EVERYTHING], help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,27 +1,28 @@
-"""Dependency trees: this package and spaCy's parser on three treebanks, in one run.
+"""Dependency parsing: ssvm_parser and spaCy on three treebanks.
 
     python benchmarks/parser.py --data FOLDER [--corpora en pt nl] [--skip spacy ...]
 
-FOLDER holds ud_en_ewt, ud_pt_bosque and ud_nl_lassysmall, the last with many trees that are not
-projective. UAS and LAS in %, of all tokens and of words, which punctuation (UPOS PUNCT) is not.
-Systems, each in a process of its own, on one thread, with kernels compiled before. With gold
-tokens, tags and sentences:
+FOLDER contains ud_en_ewt, ud_pt_bosque and ud_nl_lassysmall, the last with many non-projective
+trees. Scores are UAS and LAS in %, of all tokens and of words (without UPOS PUNCT). Each system
+runs in a separate process on one thread, with precompiled kernels.
+
+With gold tokens, tags and sentences:
 
     order 1, order 2   ssvm_parser with its default templates
-    not projective     order 1 by the algorithm of Chu, Liu and Edmonds
+    not projective     order 1 with the Chu-Liu-Edmonds algorithm
 
-With gold tokens alone, ten sentences a Doc, no lemmas and no morphology:
+With gold tokens only, in Docs of ten sentences, without lemmas and morphology:
 
-    ssvm        as in configs/pipeline.cfg: ssvm_tagger for TAG and for POS, ssvm_senter, which
-                learns from tags found in Docs that the taggers have not seen, and ssvm_parser,
-                which learns from such tags and sentences: jackknifed, five folds
-    spacy       spaCy's own tagger and parser, as `init config` sets them up, given --times the
-                time of all of the above
+    ssvm        as in configs/pipeline.cfg: ssvm_tagger for TAG and for POS, ssvm_senter trained on
+                jackknifed tags, and ssvm_parser trained on jackknifed tags and sentences, all with
+                five folds
+    spacy       spaCy's tagger and parser from `init config`, trained for --times the total time of
+                ssvm
 
-Times are those of the process, so that other work on the machine does not count.
+Times are CPU times.
 
-With --growth: time by the length of sentences, which are glued together from those of the
-corpus, with and without the pruner; the folder --output gets a plot. Needs the extra `bench`.
+With --growth: time by sentence length, with and without the pruner, on sentences cut from the
+concatenated corpus; a plot is written to --output. Requires the extra `bench`.
 """
 
 import argparse
@@ -51,11 +52,11 @@ STAGES = (("tagger", "pos_tagger"), ("senter",))
 EPOCHS = 7
 TAGGER_EPOCHS = 10
 FOLDS = 5
-SENTENCES = 10  # of a Doc whose sentences are to be found
-SPACY_BATCH = 6  # such Docs: about a thousand words
+SENTENCES = 10  # per Doc without gold sentences
+SPACY_BATCH = 6  # Docs of ten sentences: about a thousand words
 
 LENGTHS = (10, 20, 50, 100, 200, 400)
-GROWTH_WORDS = 2000  # of each length
+GROWTH_WORDS = 2000  # per sentence length
 GROWTH_TRAINING = 2000  # sentences
 
 SCORES = tuple(
@@ -66,11 +67,11 @@ SCORES = tuple(
 )
 FIGURES = ("learning", "speed", "MB", "load")
 HEADER = ("system", *(f"{part}{tokens}" for part in PARTS[1:] for tokens in ("", " words")))
-HEADER += ("learning s", "tokens/s", "MB", "load ms")
+HEADER += ("training s", "tokens/s", "MB", "load ms")
 
 
 def read(data: Path, corpus: str, part: str, *, sentences: int = 1) -> list[Doc]:
-    """The Docs of a part, of so many sentences each."""
+    """The Docs of a part, each with the given number of sentences."""
     text = (data / CORPORA[corpus].format(part)).read_text(encoding="utf8")
     return list(conllu_to_docs(text, n_sents=sentences, no_print=True))
 
@@ -102,7 +103,7 @@ def examples_of(
 
 
 def attachment(docs: Iterable[Doc], references: Sequence[Doc]) -> tuple[float, ...]:
-    """UAS and LAS of all tokens, then of those that are no punctuation."""
+    """UAS and LAS of all tokens, then without punctuation."""
     pairs = [
         (token, gold)
         for doc, reference in zip(docs, references, strict=True)
@@ -117,7 +118,7 @@ def attachment(docs: Iterable[Doc], references: Sequence[Doc]) -> tuple[float, .
 
 
 def scored(nlp: spacy.Language, parts: dict[str, list[Doc]], make: Callable) -> dict[str, float]:
-    """The SCORES of a pipeline."""
+    """The scores of a pipeline on dev and test, keyed by SCORES."""
     found: list[float] = []
     for part in PARTS[1:]:
         docs = nlp.pipe([make(nlp, doc) for doc in parts[part]], batch_size=1000)
@@ -152,7 +153,7 @@ def run_gold(data: Path, corpus: str, **settings) -> dict:
 
 
 def front(examples: list[Example], names: Sequence[str]) -> spacy.Language:
-    """Components of configs/pipeline.cfg, learned from some examples."""
+    """A pipeline of components of configs/pipeline.cfg, trained on the examples."""
     nlp = spacy.blank("en", vocab=examples[0].predicted.vocab)
     for name in names:
         settings = dict(PIPELINE["components"][name])
@@ -164,7 +165,7 @@ def front(examples: list[Example], names: Sequence[str]) -> spacy.Language:
 
 
 def jackknifed(examples: list[Example], names: Sequence[str]) -> list[Example]:
-    """The examples, annotated by components that have learned from the other folds."""
+    """The examples, each fold annotated by components trained on the others."""
     found = examples.copy()
     for fold in range(FOLDS):
         others = [example for i, example in enumerate(examples) if i % FOLDS != fold]
@@ -175,7 +176,7 @@ def jackknifed(examples: list[Example], names: Sequence[str]) -> list[Example]:
 
 
 def run_ssvm(data: Path, corpus: str) -> dict:
-    """Train and score a pipeline on gold tokens alone."""
+    """Train and score a pipeline on gold tokens only."""
     parts = {part: read(data, corpus, part, sentences=SENTENCES) for part in PARTS}
     examples = examples_of(spacy.blank("en"), parts["train"], plain)
     learning = {}
@@ -211,7 +212,7 @@ def run_ssvm(data: Path, corpus: str) -> dict:
 
 
 def run_spacy(data: Path, corpus: str, budget: float) -> dict:
-    """The same of spaCy's tagger and parser; the parser finds the sentences."""
+    """The same for spaCy's tagger and parser; the parser predicts sentences."""
     parts = {part: read(data, corpus, part, sentences=SENTENCES) for part in PARTS}
     examples = examples_of(spacy.blank("en"), parts["train"], plain)
     nlp, learning = peers.train_spacy(["tagger", "parser"], examples, budget, batch=SPACY_BATCH)
@@ -230,7 +231,7 @@ def run_spacy(data: Path, corpus: str, budget: float) -> dict:
 
 
 def with_vectors(nlp: spacy.Language, references: list[Doc]) -> list[Doc]:
-    """Docs as spaCy's parser gets them, from tok2vec and tagger."""
+    """Docs annotated by the components before spaCy's parser."""
     with nlp.select_pipes(disable="parser"):
         return list(nlp.pipe([plain(nlp, doc) for doc in references]))
 
@@ -251,7 +252,7 @@ SYSTEMS = {
 
 
 def glued(nlp: spacy.Language, references: list[Doc], length: int) -> list[Doc]:
-    """Tagged sentences of so many words: the text of the corpus, cut anew."""
+    """Tagged sentences of the given length, cut from the concatenated corpus."""
     tokens = [token for doc in references for token in doc][:GROWTH_WORDS]
     docs = []
     for start in range(0, len(tokens) - length + 1, length):
@@ -269,7 +270,7 @@ def glued(nlp: spacy.Language, references: list[Doc], length: int) -> list[Doc]:
 
 
 def run_growth(data: Path, corpus: str, order: int) -> dict:
-    """Milliseconds a sentence by its length, with and without the pruner."""
+    """Milliseconds per sentence by length, with and without the pruner."""
     nlp = spacy.blank("en")
     parser = nlp.add_pipe("ssvm_parser", config={"order": order})
     examples = examples_of(nlp, read(data, corpus, "train")[:GROWTH_TRAINING], tagged)
@@ -298,7 +299,7 @@ GROWTH = {
 
 
 def show_growth(corpus: str, curves: dict[str, list[float]], output: Path | None) -> None:
-    msg.divider(f"{corpus}, milliseconds a sentence, by its words")
+    msg.divider(f"{corpus}, milliseconds per sentence, by number of words")
     rows = [(name, *(f"{value:,.2f}" for value in curve)) for name, curve in curves.items()]
     header = ("parser", *map(str, LENGTHS))
     msg.table(rows, header=header, aligns=("l", *"r" * len(LENGTHS)), divider=True)
@@ -308,7 +309,7 @@ def show_growth(corpus: str, curves: dict[str, list[float]], output: Path | None
         axes = (figure := Figure(figsize=(6, 4))).add_subplot()
         for name, curve in curves.items():
             axes.loglog(LENGTHS, curve, marker="o", label=name)
-        axes.set(xlabel="words a sentence", ylabel="milliseconds a sentence", title=corpus)
+        axes.set(xlabel="words per sentence", ylabel="milliseconds per sentence", title=corpus)
         axes.set_xticks(LENGTHS, map(str, LENGTHS))
         axes.legend()
         figure.savefig(output / f"parser-{corpus}-growth.png", dpi=150)
@@ -344,19 +345,21 @@ def show(corpus: str, results: dict[str, dict]) -> None:
     for one, other in (("not projective", "order 1"), ("ssvm", "spacy")):
         if one in results and other in results:
             margins = (f"{c} {results[one][c] - results[other][c]:+.2f}" for c in SCORES)
-            msg.info(f"{one} against {other}: {', '.join(margins)}")
+            msg.info(f"{one} vs. {other}: {', '.join(margins)}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="the folder of the treebanks")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the treebanks")
     parser.add_argument("--corpora", nargs="+", default=[*CORPORA], choices=[*CORPORA])
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
-    parser.add_argument("--times", type=float, default=10, help="of our time that spaCy learns")
-    parser.add_argument("--growth", action="store_true", help="vary the length of sentences")
-    parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON, and plots")
+    parser.add_argument(
+        "--times", type=float, default=10, help="training time of spaCy, as a multiple of ours"
+    )
+    parser.add_argument("--growth", action="store_true", help="measure time by sentence length")
+    parser.add_argument("--output", type=Path, help="folder for the results, as JSON, and plots")
     parser.add_argument("--only", choices=[*SYSTEMS, *GROWTH], help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What the benchmarks share: processes of their own, CRFsuite, spaCy's components, tables."""
+"""Shared by the benchmarks: separate processes, CRFsuite, spaCy's components, tables."""
 
 import json
 import os
@@ -27,15 +27,15 @@ CRFSUITE = {
     "crfsuite-lbfgs": ("lbfgs", {"c2": 0.1, "max_iterations": 100}),
 }
 COLUMNS = ("dev", "test", "features", "learning", "speed", "MB", "load", "peak")
-HEADER = ("system", "dev", "test", "features s", "learning s", "tokens/s", "MB", "load ms")
+HEADER = ("system", "dev", "test", "features s", "training s", "tokens/s", "MB", "load ms")
 SPEED_ROUNDS = 5
 BINS = 15
 CALIBRATION = (
-    "tokens right",
-    "tokens sure",
+    "tokens correct",
+    "tokens confidence",
     "tokens ECE",
-    "spans right",
-    "spans sure",
+    "spans correct",
+    "spans confidence",
     "spans ECE",
 )
 
@@ -46,7 +46,7 @@ Labelled = Sequence[tuple[list[str], list[str]]]  # words and labels of each sen
 
 
 def in_process(script: str, arguments: list[str]) -> dict:
-    """What a script prints last, as JSON, run in a process of its own on one thread."""
+    """Run a script in a separate process on one thread, and parse its last line as JSON."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, script, *arguments]
     output = subprocess.run(
@@ -56,26 +56,26 @@ def in_process(script: str, arguments: list[str]) -> dict:
 
 
 def print_result(result: dict) -> None:
-    """For ``in_process``: adds the peak of the process's memory."""
+    """Print a result for ``in_process``, with the peak memory of this process."""
     print("\n" + json.dumps({**result, "peak": peak_of_memory()}))
 
 
 def peak_of_memory() -> float:
-    """The most memory that this process has had, in MB, or since ``forget_peak``; of Linux."""
+    """Peak memory of this process in MB, since its start or ``forget_peak``. Linux only."""
     for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):  # ru_maxrss begins with the parent's
+        if line.startswith("VmHWM:"):  # ru_maxrss would include the parent's
             return int(line.split()[1]) / 1000
-    raise OSError("/proc/self/status does not tell the peak of memory")
+    raise OSError("/proc/self/status has no peak memory (VmHWM)")
 
 
 def forget_peak() -> float:
-    """Measure the peak of memory from now on; returns what there is now, in MB."""
+    """Reset the peak memory, and return the current memory in MB."""
     Path("/proc/self/clear_refs").write_text("5")
     return peak_of_memory()
 
 
 def show(title: str, results: dict[str, dict]) -> None:
-    """The table of all systems."""
+    """Print a table of all systems."""
     rows = [
         (name, *(f"{result[c]:,.0f}" if result[c] >= 1000 else f"{result[c]:.2f}" for c in COLUMNS))
         for name, result in results.items()
@@ -86,7 +86,7 @@ def show(title: str, results: dict[str, dict]) -> None:
 
 
 def show_calibration(results: dict[str, dict]) -> None:
-    """The table of what says how sure it is."""
+    """Print a table of all systems with probabilities."""
     columns = [c for c in CALIBRATION if any(c in result for result in results.values())]
     rows = [
         (name, *(f"{100 * result[c]:.2f}" for c in columns))
@@ -100,9 +100,8 @@ def show_calibration(results: dict[str, dict]) -> None:
 def calibration_error(probabilities: Sequence[float], right: Sequence[bool]) -> float:
     """The expected calibration error [Naeini et al. 2015; Guo et al. 2017].
 
-    Answers are put into 15 bins by their probability, each as wide as the other; it is the
-    mean, over answers, of the distance in their bin between the mean probability and the share
-    that is right.
+    Answers are put into 15 bins of equal width by their probability. The error is the mean, over
+    answers, of the distance between the mean probability and the accuracy in their bin.
     """
     sure, true = np.array(probabilities), np.array(right, dtype=float)
     bins = np.minimum((sure * BINS).astype(int), BINS - 1)
@@ -111,15 +110,15 @@ def calibration_error(probabilities: Sequence[float], right: Sequence[bool]) -> 
 
 
 def tagging_speed(pipe, nlp: spacy.Language, sentences: Labelled) -> float:
-    """Tokens a second from tokenized Docs to annotated ones: the median of some rounds.
+    """Tokens per second from tokenized to annotated Docs, as the median of several rounds.
 
-    Seconds are those of the process, here and in ``train_spacy``.
+    Times are CPU times, here and in ``train_spacy``.
     """
     return annotation_speed(pipe, lambda: [Doc(nlp.vocab, words=words) for words, _ in sentences])
 
 
 def annotation_speed(pipe, make_docs: Callable[[], list[Doc]]) -> float:
-    """The same, of fresh Docs in each round."""
+    """As ``tagging_speed``, for Docs that ``make_docs`` creates in each round."""
     rates = []
     for _ in range(SPEED_ROUNDS):
         docs = make_docs()
@@ -131,7 +130,7 @@ def annotation_speed(pipe, make_docs: Callable[[], list[Doc]]) -> float:
 
 
 def saved(nlp: spacy.Language, name: str) -> dict[str, float]:
-    """Size of a component and the time to load it."""
+    """Size on disk of a component in MB, and its load time in milliseconds."""
     with tempfile.TemporaryDirectory() as folder:
         nlp.to_disk(folder)
         files = [f for f in (Path(folder) / name).rglob("*") if f.is_file()]
@@ -143,7 +142,7 @@ def saved(nlp: spacy.Language, name: str) -> dict[str, float]:
 
 
 def feature_strings(words: list[str], templates: Sequence[Template]) -> list[list[str]]:
-    """The features of the templates, as text: what python-crfsuite is given."""
+    """The features of the templates as strings, for python-crfsuite."""
     values = {
         attribute: [TYPE_ATTRIBUTES[attribute](word) for word in words]
         for attribute in {part.attribute for t in templates for part in t.parts}
@@ -205,9 +204,9 @@ def run_crfsuite(
 def train_spacy(
     components: list[str], examples: list[Example], budget: float, *, batch: int = 64
 ) -> tuple:
-    """A pipeline as `init config` sets it up, trained for ``budget`` seconds; and its time.
+    """A pipeline from `init config`, trained for ``budget`` seconds, and the actual seconds.
 
-    batch: in Docs.
+    batch: batch size in Docs.
     """
     config = init_config(lang="en", pipeline=components, optimize="efficiency", gpu=False)
     nlp = spacy.util.load_model_from_config(config, auto_fill=True)
@@ -231,16 +230,16 @@ def train_spacy(
 
 
 def calibration(kind: str, probabilities: Sequence[float], right: Sequence[bool]) -> dict:
-    """How sure a system is of its answers, and how often they are right."""
+    """Accuracy, mean probability and calibration error of answers."""
     return {
-        f"{kind} right": float(np.mean(right)),
-        f"{kind} sure": float(np.mean(probabilities)),
+        f"{kind} correct": float(np.mean(right)),
+        f"{kind} confidence": float(np.mean(probabilities)),
         f"{kind} ECE": calibration_error(probabilities, right),
     }
 
 
 def token_calibration(pipe, docs: list[Doc], gold: list[list[str]]) -> dict:
-    """Of the most probable label of each token of Docs, which have been annotated or not."""
+    """Calibration of the most probable label of each token; existing annotations are ignored."""
     labels = np.array(pipe.model.labels)
     sure, right = [], []
     for doc, of_doc in zip(docs, gold, strict=True):
@@ -251,7 +250,7 @@ def token_calibration(pipe, docs: list[Doc], gold: list[list[str]]) -> dict:
 
 
 class Timer:
-    """Adds up the time that calls of a method take."""
+    """Accumulates the time spent in calls of a method."""
 
     def __init__(self, owner: type, method: str) -> None:
         self.seconds = 0.0

@@ -1,31 +1,30 @@
-"""Templates selected from hundreds: what is left of accuracy, memory and time, in one run.
+"""Template selection: accuracy, memory and time by method and budget.
 
     python benchmarks/selection.py --data FOLDER [--tasks ner tagger parser] [--methods all ...]
         [--sentences 1000] [--prox-period 30] [--hash-bits 25]
 
-FOLDER holds uner_en_ewt and ud_en_ewt. Tasks, each with its family and its budgets:
+FOLDER contains uner_en_ewt and ud_en_ewt. Tasks:
 
-    ner       Universal NER English: the 452 templates of Martins et al. 2011, which read tags
-              (UPOS) predicted by ssvm_tagger, jackknifed in train
-    tagger    XPOS of UD English-EWT: 116 templates of words, affixes and shapes
-    parser    heads of UD English-EWT, UAS of all tokens: the 684 templates of arcs in
-              ``parser684``, order 1, with gold tags and lemmas; the first 1,000 sentences of
-              train unless ``--sentences`` says more, for a selection looks at each arc with all
-              templates, which takes a second for 60 sentences. Rows are so many that few features
-              share one: 2**25, or what ``--hash-bits`` says
+    ner       Universal NER English, F1: the 452 templates of Martins et al. 2011, with UPOS tags
+              predicted by ssvm_tagger (jackknifed in train)
+    tagger    XPOS of UD English-EWT, accuracy: 116 templates of words, affixes and shapes
+    parser    heads of UD English-EWT, UAS of all tokens: the 684 arc templates of ``parser684``,
+              order 1, with gold tags and lemmas. Uses the first 1,000 sentences of train by default
+              (``--sentences``), since selection takes a second per 60 sentences, and 2**25 rows
+              (``--hash-bits``), so that few features collide. For all of train, use
+              ``--sentences 20000 --hash-bits 27``
 
-Weights shrink every 1,000, 2,000 and 30 examples unless ``--prox-period`` says otherwise. For the
-parser, the complete train corpus is ``--sentences 20000 --hash-bits 27``.
+Proximal steps are made every 1,000, 2,000 and 30 examples, respectively (``--prox-period``).
 
-Methods, each with each budget in a process of its own, on one thread, with kernels compiled
-before:
+Each combination of method and budget runs in a separate process on one thread, with precompiled
+kernels. The methods are:
 
     all                 no selection
     group-lasso, coarse-to-fine, lasso, information-gain
 
-What is left is learned anew by the default solver. Memory is how much the peak of the process
-rises while templates are selected, or while features are made and learned. Needs the extra
-`bench`.
+The component is then trained from scratch on the selected templates with the default solver. Memory
+is the increase of the peak memory of the process during selection, or during feature extraction and
+training. Requires the extra `bench`.
 """
 
 import argparse
@@ -60,7 +59,7 @@ class Task(NamedTuple):
     templates: list[str]
     budgets: tuple[int, ...]
     prox_period: int  #: examples between proximal steps
-    sentences: int | None  #: how many of train are learned from; None for all
+    sentences: int | None  #: number of training sentences; None for all
     settings: dict
 
 
@@ -88,11 +87,11 @@ TASKS = {
 PREPARE = "corpora"
 SCORES = ("dev", "test")
 FIGURES = ("templates", "features", "selecting", "selection MB", "learning", "learning MB", "speed")
-HEADER = ("method", *SCORES, *FIGURES[:2], "selection s", "MB", "learning s", "MB", "tokens/s")
+HEADER = ("method", *SCORES, *FIGURES[:2], "selection s", "MB", "training s", "MB", "tokens/s")
 
 
 def prepare(data: Path, task: str, sentences: int | None, folder: Path) -> dict:
-    """Write the corpora of a task: what comes in, and the gold annotation."""
+    """Write the corpora of a task: input Docs and gold annotations."""
     nlp = spacy.blank("en")
     if task == "tagger":
         source = data / "ud_en_ewt"
@@ -134,12 +133,12 @@ def read(folder: Path, vocab: Vocab) -> dict[str, list[Example]]:
 
 
 def run(folder: Path, task: Task, method: str, budget: int) -> dict:
-    """Select, learn and score."""
+    """Select templates, train and score."""
     component, score, templates, _, prox_period, _, others = task
     settings = None
     if method != ALL:
-        settings = {"@misc": "spacy_ssvm.Selection.v1", "budget": budget, **METHODS[method]}
-        settings["prox_period"] = prox_period
+        settings = {"@misc": "spacy_ssvm.Selection.v1", "budget": budget}
+        settings |= {"prox_period": prox_period, **METHODS[method]}
     nlp = spacy.blank("en")
     parts = read(folder, nlp.vocab)
     config = {"templates": templates, "selection": settings, **others}
@@ -173,17 +172,17 @@ def run(folder: Path, task: Task, method: str, budget: int) -> dict:
         examples = parts[part]
         docs = pipe.pipe(copies(examples), batch_size=1000)
         found = [Example(doc, e.reference) for doc, e in zip(docs, examples, strict=True)]
-        if component == "ssvm_parser":  # the scorer of spaCy leaves out punctuation
+        if component == "ssvm_parser":  # spaCy's scorer ignores punctuation
             docs = [example.predicted for example in found]
             result[part] = parser.attachment(docs, [e.reference for e in found])[0]
         else:
             result[part] = 100 * pipe.score(found)[score]
-    result["features"] = pipe.model.number_of_rows  # now that it has the weights
+    result["features"] = pipe.model.number_of_rows  # known after training
     return result
 
 
 def run_all(task: str, methods: list[str], arguments: list[str]) -> dict[str, dict]:
-    """What each method comes to with each budget, in processes with these arguments."""
+    """The result of each method and budget, in processes with these arguments."""
     with tempfile.TemporaryDirectory() as folder:
 
         def start(method: str, budget: int) -> dict:
@@ -200,7 +199,7 @@ def run_all(task: str, methods: list[str], arguments: list[str]) -> dict[str, di
 
 
 def adjust(task: Task, options: argparse.Namespace) -> Task:
-    """A task with the numbers of the command line in place of its own."""
+    """A task with the options of the command line."""
     changes = {name: getattr(options, name) for name in ("sentences", "prox_period")}
     task = task._replace(**{name: value for name, value in changes.items() if value is not None})
     if options.hash_bits is None:
@@ -209,7 +208,7 @@ def adjust(task: Task, options: argparse.Namespace) -> Task:
 
 
 def copies(examples: list[Example]) -> list[Doc]:
-    """Docs to annotate, with what they have already."""
+    """Copies of the input Docs with their existing annotations."""
     return [example.predicted.copy() for example in examples]
 
 
@@ -226,19 +225,19 @@ def show(task: str, results: dict[str, dict]) -> None:
     msg.table(rows, header=HEADER, aligns=("l", *"r" * len(HEADER[1:])), divider=True)
     if ALL not in results:
         return
-    whole = results[ALL]
+    baseline = results[ALL]
     rows = [
         (
             name,
-            *(f"{result[part] - whole[part]:+.2f}" for part in SCORES),
-            f"{result['features'] / whole['features']:.1%}",
-            f"{result['selection MB'] / whole['learning MB']:.1%}",
-            f"{result['speed'] / whole['speed']:.1f}",
+            *(f"{result[part] - baseline[part]:+.2f}" for part in SCORES),
+            f"{result['features'] / baseline['features']:.1%}",
+            f"{result['selection MB'] / baseline['learning MB']:.1%}",
+            f"{result['speed'] / baseline['speed']:.1f}",
         )
         for name, result in results.items()
         if name != ALL
     ]
-    header = ("against all", *SCORES, "features", "MB to select", "times the speed")
+    header = ("relative to all", *SCORES, "features", "selection MB", "speed")
     msg.table(rows, header=header, aligns=("l", *"rrrrr"), divider=True)
 
 
@@ -246,13 +245,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="the folder of the corpora")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the corpora")
     parser.add_argument("--tasks", nargs="+", default=[*TASKS], choices=[*TASKS])
     parser.add_argument("--methods", nargs="+", default=[ALL, *METHODS], choices=[ALL, *METHODS])
-    parser.add_argument("--sentences", type=int, help="how many of train, instead of the task's")
+    parser.add_argument("--sentences", type=int, help="number of training sentences")
     parser.add_argument("--prox-period", type=int, help="examples between proximal steps")
-    parser.add_argument("--hash-bits", type=int, help="of the features of arcs: 2**bits rows")
-    parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
+    parser.add_argument("--hash-bits", type=int, help="log2 of the number of rows of arc features")
+    parser.add_argument("--output", type=Path, help="folder for the results, as JSON")
     parser.add_argument("--only", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     compile_kernels()

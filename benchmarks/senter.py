@@ -1,14 +1,14 @@
-"""Sentence boundaries of UD English-EWT: this package and spaCy's senter, in one run.
+"""Sentence boundaries of UD English-EWT: ssvm_senter and spaCy's senter.
 
     python benchmarks/senter.py --data FOLDER [--budget SECONDS]
 
-FOLDER holds en_ewt-ud-{train,dev,test}.conllu. Two forms of the text:
+FOLDER contains en_ewt-ud-{train,dev,test}.conllu. There are two forms of the text:
 
-    tokens  gold tokens, ten sentences a Doc, as `spacy convert -n 10` makes them
-    text    whole documents, an empty line between paragraphs, tokens of spaCy's tokenizer
+    tokens  gold tokens, ten sentences per Doc, as made by `spacy convert -n 10`
+    text    complete documents with empty lines between paragraphs, tokenized by spaCy
 
-Each system runs in a process of its own, on one thread; spaCy's senter, as `init config`
-sets it up, learns for the time given, or ten times ours. The whole corpus is scored.
+Each system runs in a separate process on one thread. spaCy's senter from `init config` is trained
+for --budget seconds, by default ten times the time of ssvm_senter.
 """
 
 import argparse
@@ -96,8 +96,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="the folder of the treebank")
-    parser.add_argument("--budget", type=float, help="seconds that spaCy's senter learns")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the treebank")
+    parser.add_argument("--budget", type=float, help="training seconds of spaCy's senter")
     parser.add_argument("--only", nargs=2, metavar=("SYSTEM", "FORM"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     compile_kernels()

@@ -1,15 +1,14 @@
-"""Times of solvers, and objectives of the exact ones, on XPOS of UD English-EWT.
+"""Time per epoch of the solvers, and convergence of the exact ones, on XPOS of UD English-EWT.
 
     python benchmarks/solvers.py --data FOLDER [--epochs 5] [--exact 500]
 
-FOLDER holds en_ewt-ud-train.conllu. Gold tokens; one sentence a Doc; C = 0.1. Three tables:
+FOLDER contains en_ewt-ud-train.conllu. Gold tokens, one sentence per Doc, C = 0.1. Three tables:
 
     decoding    forward-backward against Viterbi, on the score tables of 2000 sentences
-    epochs      an epoch of each online solver against one of dcd-light, by the processor's
-                time: all learn in turn in this process, and the median is shown; the first
-                epoch, in which kernels are compiled, is left out
+    epochs      median CPU time per epoch of each online solver, relative to dcd-light; solvers
+                run in turn in one process, and the first epoch, which compiles kernels, is ignored
     exact       the objectives that exact solvers reach on the first sentences, with few
-                templates; solvers of one problem must agree
+                templates; solvers of the same problem must agree
 """
 
 import argparse
@@ -38,7 +37,7 @@ SENTENCES = 2000
 ROUNDS = 7
 FEW = ["lower[0]", "lower[-1]", "lower[1]", "suffix3[0]"]
 TOLERANCE = 2e-5
-MOST_EPOCHS = 3000
+MAX_EPOCHS = 3000
 EXACT = {
     "dcd-ssvm": DualCoordinateDescent(delta=1e-6, tolerance=TOLERANCE),
     "dcd-light": DualCoordinateDescent(variant="light", delta=1e-6, tolerance=TOLERANCE),
@@ -47,12 +46,12 @@ EXACT = {
     "frank-wolfe": FrankWolfe(tolerance=TOLERANCE),
     "cutting-plane": CuttingPlane(tolerance=TOLERANCE),
     "lbfgs": LBFGS(),
-    "lbfgs, one iteration an epoch": LBFGS(iterations=1),
+    "lbfgs, one iteration per epoch": LBFGS(iterations=1),
 }
 
 
 def compiled(sentences, **config):
-    """What learns from sentences, and their numbers."""
+    """A tagger, its training and the numbers of its examples."""
     nlp = spacy.blank("en")
     tagger = nlp.add_pipe("ssvm_tagger", config=config)
     examples = examples_of(nlp, sentences)
@@ -61,7 +60,7 @@ def compiled(sentences, **config):
 
 
 def decoding(training) -> None:
-    """Time both decoders on the score tables under the weights as they are."""
+    """Time both decoders on the score tables of the current weights."""
     examples, w = training.problem.examples(), training.run.w
     K = training.problem.K
     transitions = np.empty((K + 2, K))
@@ -90,7 +89,7 @@ def decoding(training) -> None:
     ]
     msg.table(
         rows,
-        header=("decoding", "µs a word", "times Viterbi"),
+        header=("decoding", "µs per word", "relative to Viterbi"),
         aligns=("l", "r", "r"),
         divider=True,
     )
@@ -114,17 +113,17 @@ def epochs(tagger, training, numbers, count: int) -> None:
         (name, f"{statistics.median(s):.2f}", f"{statistics.median(s) / base:.2f}")
         for name, s in seconds.items()
     ]
-    header = ("solver", "seconds an epoch", f"times {BASE}")
+    header = ("solver", "seconds per epoch", f"relative to {BASE}")
     msg.table(rows, header=header, aligns=("l", "r", "r"), divider=True)
 
 
 def exact(training, numbers, seconds: float) -> None:
-    """The objectives of exact solvers, each learning until its gap is closed, or for so long."""
+    """Train each exact solver until its gap is closed or time is up, and show the objectives."""
     rows = []
     for name, solver in EXACT.items():
         training.restart(solver)
         start, value, epoch = time.process_time(), np.inf, 0
-        while epoch < MOST_EPOCHS and time.process_time() - start < seconds:
+        while epoch < MAX_EPOCHS and time.process_time() - start < seconds:
             training.epoch(numbers)
             epoch += 1
             run = training.run
@@ -147,10 +146,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="the folder of the treebank")
-    parser.add_argument("--epochs", type=int, default=5, help="of each online solver; 0 for none")
-    parser.add_argument("--exact", type=int, default=500, help="sentences; 0 for none")
-    parser.add_argument("--seconds", type=float, default=60, help="for each exact solver")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the treebank")
+    parser.add_argument(
+        "--epochs", type=int, default=5, help="epochs of each online solver; 0: skip"
+    )
+    parser.add_argument(
+        "--exact", type=int, default=500, help="sentences for the exact solvers; 0: skip"
+    )
+    parser.add_argument("--seconds", type=float, default=60, help="time limit of each exact solver")
     options = parser.parse_args()
     sentences = read(options.data, "train", "XPOS")
     if options.epochs:

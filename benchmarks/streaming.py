@@ -1,12 +1,12 @@
-"""What a sentence costs in memory while a component trains on a streamed corpus.
+"""Memory per sentence when components are trained on a streamed corpus.
 
     python benchmarks/streaming.py --data FOLDER
 
-FOLDER holds en_ewt-ud-train.conllu. The corpus is read anew in each of two epochs, one sentence a
-Doc, ten for ssvm_senter, as `max_epochs = -1` does; runs of proper nouns stand for entities. Each
-component runs in a process of its own. Memory is what the process holds at the end of an epoch; the
-cost of a sentence is its growth over the second half of the first epoch, weights of new features
-included. For Linux, which shows the memory of processes under /proc.
+FOLDER contains en_ewt-ud-train.conllu. The corpus is read again in each of two epochs, as with
+`max_epochs = -1`, with one sentence per Doc (ten for ssvm_senter); runs of proper nouns serve as
+entities. Each component runs in a separate process. Memory is that of the process at the end of an
+epoch; memory per sentence is its growth over the second half of the first epoch, including weights
+of new features. Linux only.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from wasabi import msg
 from spacy_ssvm.commands.warmup import compile_kernels
 
 COMPONENTS = ("ssvm_tagger", "ssvm_senter", "ssvm_ner", "ssvm_parser")
-DOCS_AT_A_TIME = 100
+BATCH_SIZE = 100
 
 
 def corpus_bytes(file: Path, sentences: int) -> bytes:
@@ -47,7 +47,7 @@ def stream(nlp: spacy.Language, data: bytes) -> Iterator[Example]:
 
 
 def megabytes() -> float:
-    """The memory of this process."""
+    """The memory of this process in MB."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096 / 1e6
@@ -62,7 +62,7 @@ def measure(name: str, file: Path) -> dict[str, float]:
     half = docs // 2
     sentences, seen, found = [0, 0], 0, []
     for epoch in range(2):
-        for batch in minibatch(stream(nlp, data), DOCS_AT_A_TIME):
+        for batch in minibatch(stream(nlp, data), BATCH_SIZE):
             seen += len(batch)
             if seen > half and not found:
                 found.append(megabytes())
@@ -74,16 +74,18 @@ def measure(name: str, file: Path) -> dict[str, float]:
     middle, first, second = found
     return {
         "sentences": sum(sentences),
-        "KB a sentence": (first - middle) * 1e3 / sentences[1],
-        "MB, one epoch": first,
-        "MB, two epochs": second,
+        "KB per sentence": (first - middle) * 1e3 / sentences[1],
+        "MB after one epoch": first,
+        "MB after two epochs": second,
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of the treebank")
-    parser.add_argument("--component", choices=COMPONENTS, action="append", help="only these")
+    parser.add_argument(
+        "--component", choices=COMPONENTS, action="append", help="only this component; repeatable"
+    )
     arguments = parser.parse_args()
     compile_kernels()
     file = arguments.data / "en_ewt-ud-train.conllu"

@@ -1,19 +1,19 @@
-"""Part-of-speech tagging of UD English-EWT: this package and its peers, in one run.
+"""Part-of-speech tagging of UD English-EWT: ssvm_tagger, CRFsuite and spaCy.
 
     python benchmarks/tagger.py --data FOLDER [--tags XPOS UPOS] [--skip crfsuite-lbfgs ...]
 
-FOLDER holds en_ewt-ud-{train,dev,test}.conllu. Gold tokens; one sentence a Doc. Systems:
+FOLDER contains en_ewt-ud-{train,dev,test}.conllu. Gold tokens, one sentence per Doc. Systems:
 
     ssvm-C      ssvm_tagger with its default templates, for C in 0.01, 0.03, 0.1, 0.3
     crfsuite-*  python-crfsuite on the same features, averaged perceptron and L-BFGS
-    spacy       spaCy's own tagger, as `init config` sets it up, given ten times the time
-    train       `spacy train configs/tagger.cfg`, its time broken down
+    spacy       spaCy's tagger from `init config`, trained for ten times the time of ssvm
+    train       `spacy train configs/tagger.cfg`, with a breakdown of its time
 
-With --calibration, solvers with probabilities, and on dev how often the most probable
-tags are right, how probable they are, and the expected calibration error, in %.
+With --calibration: solvers with probabilities, with accuracy, mean probability and expected
+calibration error on dev, in %.
 
-Each system runs in a process of its own, on one thread; kernels are compiled before.
-Needs the extra `bench`. L-BFGS on 49 tags takes a quarter of an hour.
+Each system runs in a separate process on one thread, with precompiled kernels. Requires the extra
+`bench`. L-BFGS on 49 tags takes a quarter of an hour.
 """
 
 import argparse
@@ -128,9 +128,9 @@ def run_spacy(data: Path, tags: str, budget: float) -> dict:
 
 
 def run_train(data: Path, tags: str) -> dict:
-    """`spacy train`, with the time inside updates and inside the evaluation."""
+    """`spacy train`, with the time spent in training, evaluation and saving."""
     timers = {
-        "update": peers.Timer(LinearPipe, "update"),
+        "training": peers.Timer(LinearPipe, "update"),
         "evaluation": peers.Timer(spacy.Language, "evaluate"),
         "saving": peers.Timer(spacy.Language, "to_disk"),
     }
@@ -187,7 +187,9 @@ def show(tags: str, results: dict[str, dict]) -> None:
         reached = [seconds for seconds, score, _ in ours["curve"] if score >= lbfgs["dev"]]
         if reached:
             ratio = lbfgs["learning"] / reached[0]
-            msg.info(f"CRFsuite's L-BFGS accuracy reached in {reached[0]:.1f} s: 1/{ratio:.0f}")
+            msg.info(
+                f"CRFsuite's L-BFGS accuracy reached in {reached[0]:.1f} s, {ratio:.0f} x faster"
+            )
         else:
             msg.warn("CRFsuite's L-BFGS accuracy not reached")
     if peer := results.get("spacy"):
@@ -201,11 +203,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="the folder of the treebank")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the treebank")
     parser.add_argument("--tags", nargs="+", default=["XPOS", "UPOS"], choices=["XPOS", "UPOS"])
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
-    parser.add_argument("--calibration", action="store_true", help="solvers with probabilities")
-    parser.add_argument("--output", type=Path, help="a folder for the figures, as JSON")
+    parser.add_argument("--calibration", action="store_true", help="add solvers with probabilities")
+    parser.add_argument("--output", type=Path, help="folder for the results, as JSON")
     parser.add_argument("--only", choices=[*EVERYTHING], help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,9 +1,9 @@
-"""Turn ``assets/entities.jsonl`` into .spacy files, by the split that it has.
+"""Convert ``assets/entities.jsonl`` to .spacy files, one for each part of its split.
 
     python scripts/convert_entities.py assets/entities.jsonl corpus/entities
 
-A line is {"text": ..., "entities": [[start, end, label], ...], "part": "train", ...}, with
-character offsets. The tokens are those of spaCy's English tokenizer.
+Each line is {"text": ..., "entities": [[start, end, label], ...], "part": "train", ...}, with
+character offsets. The text is tokenized with spaCy's English tokenizer.
 """
 
 import argparse
@@ -18,8 +18,8 @@ from spacy.tokens import Doc, DocBin
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("file", type=Path, help="the corpus")
-    parser.add_argument("folder", type=Path, help="where the .spacy files go")
+    parser.add_argument("file", type=Path, help="JSONL file of the corpus")
+    parser.add_argument("folder", type=Path, help="output folder")
     options = parser.parse_args()
     nlp = spacy.blank("en")
     parts: defaultdict[str, list[Doc]] = defaultdict(list)
@@ -28,7 +28,7 @@ def main() -> None:
         spans = [doc.char_span(start, end, label=label) for start, end, label in line["entities"]]
         if None in spans:
             wasabi.msg.fail(
-                f"{options.file}, line {number}: an entity does not begin and end with a token",
+                f"{options.file}, line {number}: an entity does not match token boundaries",
                 line["text"],
                 exits=1,
             )
@@ -37,7 +37,7 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     for part, docs in parts.items():
         DocBin(docs=docs).to_disk(options.folder / f"{part}.spacy")
-    wasabi.msg.good(f"Entities, in {options.folder}")
+    wasabi.msg.good(f"Wrote the entity corpus to {options.folder}")
     wasabi.msg.table(
         [
             (part, len(docs), sum(map(len, docs)), sum(len(doc.ents) for doc in docs))

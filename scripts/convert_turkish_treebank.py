@@ -1,14 +1,15 @@
-"""Turn the Turkish Web Treebank of the package ``turkish-treebanks`` into .spacy files.
+"""Convert the Turkish Web Treebank of the package ``turkish-treebanks`` to .spacy files.
 
     python scripts/convert_turkish_treebank.py corpus/turkish
 
-The treebank (Kayadelen et al. 2020, Apache-2.0) has no split of its own. A sentence goes
-to test, dev or train by the CRC-32 of its id modulo 10: 0 is test, 1 is dev. Ten sentences
-make a Doc.
+The treebank (Kayadelen et al. 2020, Apache-2.0) has no predefined split. Sentences are assigned by
+the CRC-32 of their id modulo 10: 0 is test, 1 is dev, the rest is train. Each Doc has ten
+sentences.
 
-Its words are split into inflectional groups, which no tokenizer finds: the Docs tell no
-spaces, so that spaCy takes their tokens as they are. The groups of a word hang together by
-arcs with the label "ig", nearly a fifth of all and easy to find: score with and without them.
+Words are split into inflectional groups, which a tokenizer cannot find, so the Docs contain no
+spacing information and spaCy uses the gold tokens. The groups of a word are connected by arcs with
+the label "ig", which are nearly a fifth of all arcs and easy to predict: score with and without
+them.
 """
 
 import argparse
@@ -23,19 +24,19 @@ from spacy.vocab import Vocab
 
 FILES = ("data/web.conllu", "data/wiki.conllu")
 
-SENTENCES = 10  # of a Doc
+SENTENCES = 10  # per Doc
 
-#: Its tags that are not universal ones.
+#: Tags of the treebank that are not universal, with their universal equivalents.
 UNIVERSAL = {"PRT": "PART", "CONJ": "CCONJ", "ONOM": "X", "AFFIX": "X"}
 
 
 def split_of(sentence_id: str) -> str:
-    """The part of the split that a sentence belongs to."""
+    """The part of the split to which a sentence is assigned."""
     return {0: "test", 1: "dev"}.get(zlib.crc32(sentence_id.encode()) % 10, "train")
 
 
 def read_sentences(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
-    """Id and token lines, as columns, of each sentence of a CoNLL-U file."""
+    """The id and the columns of the token lines of each sentence of a CoNLL-U file."""
     for block in path.read_text(encoding="utf8").split("\n\n"):
         lines = block.strip().split("\n")
         ids = [line.split("=", 1)[1].strip() for line in lines if line.startswith("# sent_id")]
@@ -45,7 +46,7 @@ def read_sentences(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def make_doc(vocab: Vocab, sentences: list[list[list[str]]]) -> Doc:
-    """Sentences as a Doc with words, tags, universal tags and trees."""
+    """A Doc of sentences with words, tags, universal tags and trees."""
     words, tags, pos, heads, deps = [], [], [], [], []
     for tokens in sentences:
         start = len(words)
@@ -61,7 +62,7 @@ def make_doc(vocab: Vocab, sentences: list[list[list[str]]]) -> Doc:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, help="where the .spacy files go")
+    parser.add_argument("folder", type=Path, help="output folder")
     folder = parser.parse_args().folder
     try:
         package = distribution("turkish-treebanks")
@@ -81,7 +82,9 @@ def main() -> None:
         starts = range(0, len(sentences), SENTENCES)
         docs = [make_doc(vocab, sentences[start : start + SENTENCES]) for start in starts]
         DocBin(docs=docs).to_disk(folder / f"{part}.spacy")
-    wasabi.msg.good(f"Turkish Web Treebank, split by the CRC-32 of the sentence id, in {folder}")
+    wasabi.msg.good(
+        f"Wrote the Turkish Web Treebank, split by the CRC-32 of the sentence id, to {folder}"
+    )
     wasabi.msg.table(
         [(part, len(s), sum(map(len, s))) for part, s in parts.items()],
         header=("part", "sentences", "words"),
