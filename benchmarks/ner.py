@@ -116,8 +116,8 @@ def add_tags(nlp: spacy.Language, treebank: Path, docs: dict[str, list[Doc]]) ->
         )
     ]
     tasks = [([*docs["dev"], *docs["test"]], set())]
-    for fold in (docs["train"][i::FOLDS] for i in range(FOLDS)):
-        tasks.append((fold, {doc.text for doc in fold}))
+    folds = [docs["train"][i::FOLDS] for i in range(FOLDS)]
+    tasks += [(fold, {doc.text for doc in fold}) for fold in folds]
     for task, unseen in tasks:
         examples = [
             Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc)

@@ -234,17 +234,17 @@ def naive_values(templates, table, lengths):
     first = 0
     for length in lengths:
         sentence = table[first : first + length].tolist()
-        for t in range(length):
-            values.append(
-                [
-                    naive.template_value(
-                        [(part.offset, COLUMNS.index(part.attribute)) for part in template.parts],
-                        sentence,
-                        t,
-                    )
-                    for template in templates
-                ]
-            )
+        values += [
+            [
+                naive.template_value(
+                    [(part.offset, COLUMNS.index(part.attribute)) for part in template.parts],
+                    sentence,
+                    t,
+                )
+                for template in templates
+            ]
+            for t in range(length)
+        ]
         first += length
     return values
 

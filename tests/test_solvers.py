@@ -74,8 +74,10 @@ def trained(solver, chains, epochs, prior=None):
 
 
 def hinge_optimum(referee):
-    """The optimal value of the L1 problem over all structures, and weights, by a solver of
-    quadratic programs in (w - prior, xi)."""
+    """The optimal value of the L1 problem over all structures, and its weights.
+
+    Found by a solver of quadratic programs in (w - prior, xi).
+    """
     C, prior = referee.C, referee.prior
     phi = np.vstack([phi for phi, _ in referee.structures])
     delta = np.concatenate([delta - phi @ prior for phi, delta in referee.structures])

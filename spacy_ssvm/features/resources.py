@@ -20,6 +20,7 @@ NO_RESOURCES = Resources()
 
 
 def read_resources(header: storage.Header, arrays: storage.Arrays) -> Resources:
+    """The resources of a saved model."""
     clusters, gazetteers = None, None
     if header["has_clusters"]:
         clusters = Clusters(arrays["cluster_words"], arrays["cluster_bits"])
