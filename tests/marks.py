@@ -1,8 +1,8 @@
-"""Marks that several test files share."""
+"""What depends on whether kernels are compiled."""
 
 import numba
 import pytest
 
-compiled_only = pytest.mark.skipif(
-    bool(numba.config.DISABLE_JIT), reason="trains too long without compiled kernels"
-)
+PLAIN = bool(numba.config.DISABLE_JIT)  #: whether kernels run as plain Python
+
+compiled_only = pytest.mark.skipif(PLAIN, reason="takes too long without compiled kernels")

@@ -1,12 +1,12 @@
 """Features of arcs: templates, rows against naive values, and the table that labels see."""
 
 import naive
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels import arc_rows, pair_rows, scores_of_arcs
+from marks import PLAIN
 
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import TemplateError
@@ -23,7 +23,6 @@ from spacy_ssvm.trees.templates import ARC_ROLES, ArcTemplate, parse_arc_templat
 
 pytestmark = pytest.mark.uncompiled
 
-PLAIN = numba.config.DISABLE_JIT
 checked = settings(deadline=None, max_examples=10 if PLAIN else 100)
 
 BITS = 30  # so many rows that different features hardly share one

@@ -1,12 +1,12 @@
 """Chain decoders against enumeration, on drawn score tables full of ties and infinities."""
 
 import brute
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from marks import PLAIN
 
 from spacy_ssvm.chains.schemes import Scheme
 from spacy_ssvm.decoders.chain import k_best, max_marginals, viterbi
@@ -19,7 +19,7 @@ from spacy_ssvm.decoders.chain_marginals import (
 
 pytestmark = pytest.mark.uncompiled
 
-checked = settings(deadline=None, max_examples=50 if numba.config.DISABLE_JIT else 300)
+checked = settings(deadline=None, max_examples=50 if PLAIN else 300)
 
 # Whole numbers add up exactly, whatever the order, so that ties are ties.
 whole = st.integers(-3, 3).map(float)

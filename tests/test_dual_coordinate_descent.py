@@ -11,12 +11,12 @@ from itertools import permutations
 
 import brute
 import naive
-import numba
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from marks import PLAIN, compiled_only
 from scipy.optimize import lsq_linear
 
 from spacy_ssvm.chains.problem import ChainProblem, hamming_costs
@@ -26,13 +26,11 @@ from spacy_ssvm.solvers.working_sets import with_capacity
 
 pytestmark = pytest.mark.uncompiled
 
-PLAIN = numba.config.DISABLE_JIT
 checked = settings(
     deadline=None,
     max_examples=5 if PLAIN else 50,
     suppress_health_check=[HealthCheck.too_slow],
 )
-compiled_only = pytest.mark.skipif(PLAIN, reason="thousands of passes are too slow in Python")
 regularization = st.sampled_from([0.05, 0.5, 2.0])
 EPOCHS = 3_000 if PLAIN else 10_000  # most problems need tens, few more than a thousand
 

@@ -5,13 +5,13 @@ import sys
 from itertools import pairwise
 
 import naive
-import numba
 import numpy as np
 import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from marks import PLAIN
 from spacy.attrs import IDS
 from spacy.tokens import Doc, Token
 
@@ -38,7 +38,7 @@ from spacy_ssvm.weights.hash_table import (
 
 pytestmark = pytest.mark.uncompiled
 
-checked = settings(deadline=None, max_examples=20 if numba.config.DISABLE_JIT else 100)
+checked = settings(deadline=None, max_examples=20 if PLAIN else 100)
 
 
 # --- Templates --------------------------------------------------------------------------
@@ -387,7 +387,7 @@ def test_a_key_below_the_minimum_count_has_no_row_yet():
 @pytest.mark.parametrize("min_count", [1, 2])
 def test_an_index_grows_over_many_keys(min_count):
     random = np.random.default_rng(0)
-    size = 500 if numba.config.DISABLE_JIT else 20_000
+    size = 500 if PLAIN else 20_000
     keys = np.unique(random.integers(1, 2**64, size=size, dtype=np.uint64))
     random.shuffle(keys)
     index = FeatureIndex(1, min_count=min_count)

@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 import spacy
 from corpora import entity_examples, make_doc
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from marks import PLAIN
 from pipelines import CHUNKER, RECOGNIZER, TAGGER, Component, copy_of, entity_of_each_token
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -34,7 +34,7 @@ from spacy_ssvm.features.gazetteers import (
 # Types here have other names than the labels.
 pytestmark = pytest.mark.filterwarnings("ignore:.* gazetteer types are no labels")
 
-checked = settings(deadline=None, max_examples=30 if numba.config.DISABLE_JIT else 300)
+checked = settings(deadline=None, max_examples=30 if PLAIN else 300)
 
 Entry = tuple[int, ...]
 Files = dict[str, Path]
@@ -173,7 +173,7 @@ def test_as_many_types_as_there_may_be() -> None:
 
 @pytest.mark.parametrize("batch", [100_000, 1_000])
 def test_many_entries_are_found_again_in_bounded_memory(batch: int) -> None:
-    number = 2_000 if numba.config.DISABLE_JIT else 100_000
+    number = 2_000 if PLAIN else 100_000
     random = np.random.default_rng(0)
     known = random.integers(1, 2**64 - 1, size=(number, 3), dtype=np.uint64)
     sizes = random.integers(1, 4, size=number)

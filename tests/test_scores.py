@@ -1,12 +1,12 @@
 """The kernels that know weights and features, against their obvious twins."""
 
 import naive
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from marks import PLAIN
 
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.chains.scores import (
@@ -22,7 +22,7 @@ from spacy_ssvm.weights.compact import CompactWeights, add_rows, fill_rows, row_
 
 pytestmark = pytest.mark.uncompiled
 
-checked = settings(deadline=None, max_examples=30 if numba.config.DISABLE_JIT else 200)
+checked = settings(deadline=None, max_examples=30 if PLAIN else 200)
 whole = st.integers(-3, 3).map(float)
 
 

@@ -4,13 +4,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 import spacy
 import srsly
 from corpora import make_doc
-from marks import compiled_only
+from marks import PLAIN, compiled_only
 from pipelines import CHUNKER, RECOGNIZER, SENTER, TAGGER, Component, copy_of
 from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin
@@ -149,7 +148,7 @@ RUNS = [
     ],
 )
 def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K, unknown):
-    sentences = 6 if numba.config.DISABLE_JIT and K == 40 else 60
+    sentences = 6 if PLAIN and K == 40 else 60
     # With other seeds, rounding may break a tie.
     corpus = Corpus(sentences, seed=2, K=K, unknown=unknown)
     eager, index = corpus.eager()

@@ -1,18 +1,17 @@
 """Solvers by the objectives that they minimize: quadratic programs, enumeration, each other."""
 
 import tempfile
-from itertools import product
 
 import brute
 import clarabel
 import naive
-import numba
 import numpy as np
 import pytest
 import spacy
 from conic_reference import solve_cone_program
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from marks import PLAIN, compiled_only
 from pipelines import RECOGNIZER, TAGGER, copy_of
 from scipy.optimize import minimize
 from spacy.tokens import Doc
@@ -43,7 +42,6 @@ from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
 
 pytestmark = pytest.mark.uncompiled
 
-PLAIN = numba.config.DISABLE_JIT
 checked = settings(
     deadline=None,
     max_examples=3 if PLAIN else 25,
@@ -51,7 +49,6 @@ checked = settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would take minutes
 )
 programmed = settings(checked, max_examples=3 if PLAIN else 12)  # the programs take their time
-compiled_only = pytest.mark.skipif(PLAIN, reason="thousands of passes are too slow in Python")
 regularization = st.sampled_from([0.05, 0.5, 2.0])
 SMOOTH = [LOG_LOSS, Loss(1.0, 1.0), Loss(3.0, 0.5)]
 small = naive.chains(examples=3, length=2)
@@ -819,35 +816,11 @@ def tree_problem(*, projective, templates=("head.word + dependent.word",)):
     pruner = Pruner(arcs, 2**10, np.zeros(2**10 + 1), np.inf)
     problem = TreeProblem(features, pruner, 1)
     for n in (2, 3, 4, 4):
-        trees = brute_trees(n, projective=projective)
+        trees = brute.trees(n, projective)
         heads = np.array([*trees[random.integers(len(trees))], -1], dtype=np.int64)
         words = random.integers(1, 6, size=(n + 2, 1)).astype(np.uint64)
         problem.append(words, np.array([0, n + 2]), heads)
     return problem
-
-
-def brute_trees(n, *, projective):
-    """All trees of n words with one root, as heads."""
-    found = []
-    for heads in product(range(n + 1), repeat=n):
-        tree = (-1, *heads)
-        if sum(h == 0 for h in heads) != 1 or not all(
-            reaches_root(tree, m) for m in range(1, n + 1)
-        ):
-            continue
-        arcs = [(min(h, m), max(h, m)) for m, h in enumerate(tree) if m > 0 and h > 0]
-        crossing = any(a < c < b < d for a, b in arcs for c, d in arcs)
-        root = heads.index(0) + 1
-        covered = any(a < root < b for a, b in arcs)
-        if not projective or not (crossing or covered):
-            found.append(tree)
-    return found
-
-
-def reaches_root(tree, m):
-    for _ in tree:
-        m = tree[m] if m > 0 else m
-    return m == 0
 
 
 def tree_scores(problem, i, w):
@@ -873,7 +846,7 @@ def test_losses_of_trees_are_those_of_the_enumeration(projective, loss):
     for i in range(4):
         scores, gold = tree_scores(problem, i, w)
         margins = []
-        for tree in brute_trees(len(gold) - 1, projective=projective):
+        for tree in brute.trees(len(gold) - 1, projective):
             wrong = sum(h != g for h, g in zip(tree, gold, strict=True))
             difference = sum(
                 scores[h, m] - scores[g, m]

@@ -4,12 +4,12 @@ from collections import Counter
 
 import brute
 import naive
-import numba
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernels import arc_rows, compiled, pair_rows, scores_of_arcs
+from marks import PLAIN, compiled_only
 from test_dual_coordinate_descent import (
     Referee,
     all_numbers,
@@ -33,13 +33,11 @@ from spacy_ssvm.trees.templates import ArcTemplate
 
 pytestmark = pytest.mark.uncompiled
 
-PLAIN = numba.config.DISABLE_JIT
 checked = settings(
     deadline=None,
     max_examples=5 if PLAIN else 50,
     suppress_health_check=[HealthCheck.too_slow],
 )
-compiled_only = pytest.mark.skipif(PLAIN, reason="thousands of passes are too slow in Python")
 
 COLUMNS = ("lower", "tag")
 ROOT, BEHIND = 1000, 2000

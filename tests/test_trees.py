@@ -1,12 +1,12 @@
 """Tree decoders against enumeration, on drawn score tables full of ties and infinities."""
 
 import brute
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from marks import PLAIN, compiled_only
 
 from spacy_ssvm.decoders.siblings import eisner_siblings, number_pairs, sibling_max_marginals
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
@@ -21,10 +21,7 @@ from spacy_ssvm.decoders.tree_marginals import (
 
 pytestmark = pytest.mark.uncompiled
 
-compiled_only = pytest.mark.skipif(
-    numba.config.DISABLE_JIT, reason="long sentences are too slow in Python"
-)
-checked = settings(deadline=None, max_examples=30 if numba.config.DISABLE_JIT else 100)
+checked = settings(deadline=None, max_examples=30 if PLAIN else 100)
 
 # Whole numbers add up exactly, whatever the order, so that ties are ties.
 whole = st.integers(-3, 3).map(float)
