@@ -115,7 +115,7 @@ def test_preset_tags_are_certain_and_change_the_others() -> None:
     assert tagger.marginals(annotated).max(axis=1) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("component", [TAGGER, SENTER, RECOGNIZER, CHUNKER], ids=str)
+@pytest.mark.parametrize("component", [TAGGER, SENTER, RECOGNIZER, CHUNKER], ids=lambda c: c.name)
 def test_rows_add_up_to_one(component: Component) -> None:
     nlp = crf(component)
     pipe: Any = nlp.get_pipe(component.factory)
