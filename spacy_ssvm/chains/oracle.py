@@ -89,10 +89,10 @@ def loss_augmented_decode(
     add_costs(examples, i, gamma, emissions)
     y = np.empty(len(gold), dtype=np.int64)
     viterbi(emissions, transitions, y)
-    Delta = cost(examples, i, y)
+    cost_of_y = cost(examples, i, y)
     if not has_capacity_for(examples.features, (y != gold).sum()):
-        return NEEDS_CAPACITY, Delta, recompleted
-    return _difference(examples, i, w, y, indices, values), Delta, recompleted
+        return NEEDS_CAPACITY, cost_of_y, recompleted
+    return _difference(examples, i, w, y, indices, values), cost_of_y, recompleted
 
 
 @kernel
