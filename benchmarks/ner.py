@@ -45,10 +45,10 @@ from spacy.tokens import Doc
 from spacy.training import Example, biluo_to_iob, iob_to_biluo
 from wasabi import msg
 
-from spacy_ssvm.chains.training import Training
+from spacy_ssvm.chains.training import ChainTrainer
 from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.columns import make_doc, read_sentences
-from spacy_ssvm.components.linear_pipe import LinearPipe
+from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import Template, parse_templates
 
@@ -217,8 +217,8 @@ def run_ssvm(
         add_tags(nlp, data / TREEBANKS[corpus], docs)
     ner = nlp.add_pipe("ssvm_ner", config=settings)
     examples = examples_of(docs["train"], sentences["train"])
-    learning = peers.Timer(Training, "epoch")
-    everything = peers.Timer(LinearPipe, "update")
+    learning = peers.Timer(ChainTrainer, "epoch")
+    everything = peers.Timer(Pipe, "update")
     start = time.perf_counter()
     ner.initialize(lambda: examples, nlp=nlp, **(resources or {}))
     initialize = time.perf_counter() - start

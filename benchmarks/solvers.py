@@ -56,7 +56,7 @@ def compiled(sentences, **config):
     tagger = nlp.add_pipe("ssvm_tagger", config=config)
     examples = examples_of(nlp, sentences)
     nlp.initialize(lambda: examples)
-    return tagger, *tagger.compile(examples)
+    return tagger, *tagger.featurize(examples)
 
 
 def decoding(training) -> None:

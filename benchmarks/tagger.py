@@ -30,9 +30,9 @@ from spacy.training.initialize import init_nlp
 from spacy.training.loop import train as train_nlp
 from wasabi import msg
 
-from spacy_ssvm.chains.training import Training
+from spacy_ssvm.chains.training import ChainTrainer
 from spacy_ssvm.commands.warmup import compile_kernels
-from spacy_ssvm.components.linear_pipe import LinearPipe
+from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import parse_templates
 
@@ -80,8 +80,8 @@ def run_ssvm(data: Path, tags: str, **solver) -> dict:
     solver = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", **solver}
     tagger = nlp.add_pipe("ssvm_tagger", config={"solver": solver})
     examples = examples_of(nlp, train)
-    learning = peers.Timer(Training, "epoch")
-    everything = peers.Timer(LinearPipe, "update")
+    learning = peers.Timer(ChainTrainer, "epoch")
+    everything = peers.Timer(Pipe, "update")
     start = time.perf_counter()
     nlp.initialize(lambda: examples)
     initialize = time.perf_counter() - start
@@ -130,7 +130,7 @@ def run_spacy(data: Path, tags: str, budget: float) -> dict:
 def run_train(data: Path, tags: str) -> dict:
     """`spacy train`, with the time spent in training, evaluation and saving."""
     timers = {
-        "training": peers.Timer(LinearPipe, "update"),
+        "training": peers.Timer(Pipe, "update"),
         "evaluation": peers.Timer(spacy.Language, "evaluate"),
         "saving": peers.Timer(spacy.Language, "to_disk"),
     }

@@ -18,8 +18,8 @@ Partial gold is completed by decoding under w, among the structures that agree w
 ``docs/adding-a-structure.md`` adds a structure step by step.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from spacy_ssvm._jit import (
     Bool,
@@ -30,6 +30,7 @@ from spacy_ssvm._jit import (
     Int,
     Ints,
     Ints1,
+    Keys,
     Rows1,
     Weights1,
     tuple_of,
@@ -125,3 +126,121 @@ class GroupedProblem(Problem, Protocol):
     @property
     def group_sizes(self) -> Ints:
         """The number of weights that each template can have (int64 [T])."""
+
+
+class Reader(Protocol):
+    """What a component needs of the reader of a model: what it sees of Docs."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the attributes that it reads."""
+
+    def inputs(self, doc: Any) -> Keys:
+        """All that features see of a Doc: uint64 [tokens, columns], the words first."""
+
+
+class Model(Protocol):
+    """What a component needs of a model: what it is about, its weights, saving and loading.
+
+    ``chains.model.ChainModel`` and ``trees.model.ParserModel`` are models.
+    """
+
+    @property
+    def templates(self) -> tuple[Any, ...]:
+        """What makes features; as text, they are what a config lists."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the labels; none before ``define``."""
+
+    @property
+    def max_labels(self) -> int:
+        """How many labels it can have at most."""
+
+    @property
+    def resources(self) -> Any:
+        """What templates read beside the Docs: a ``features.resources.Resources``."""
+
+    @property
+    def reader(self) -> Reader:
+        """What reads the attributes that the templates name."""
+
+    @property
+    def summary(self) -> Any:
+        """The ``solvers.summary.TrainingSummary`` of a trained model, else None."""
+
+    @property
+    def beta(self) -> float | None:
+        """By which exp(beta score) is a probability; None where there is none."""
+
+    @property
+    def number_of_rows(self) -> int:
+        """How many rows have weights."""
+
+    def define(self, templates: Iterable[Any], labels: Iterable[str], resources: Any) -> None:
+        """Set what the model is about, and start from zero weights."""
+
+    def add_labels(self, labels: Sequence[str]) -> None:
+        """Append labels with zero weights; all other weights stay."""
+
+    def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
+        """The templates that name an attribute of some kind."""
+
+    @property
+    def types(self) -> Mapping[str, type]:
+        """The saved arrays with their types."""
+
+    def header(self) -> dict[str, Any]:
+        """What is saved beside the arrays."""
+
+    def arrays(self) -> dict[str, Any]:
+        """What is saved, by the names of ``types``."""
+
+    def read(self, header: dict[str, Any], arrays: dict[str, Any]) -> Any:
+        """What was saved, with its ``labels``, once it is known to be safe for kernels.
+
+        Raises ValueError, saying what is wrong.
+        """
+
+    def become(self, saved: Any) -> None:
+        """Become the model that was saved, as ``read`` returned it."""
+
+
+Batch = TypeVar("Batch", contravariant=True)
+
+
+class Trainer(Protocol[Batch]):
+    """What a component needs to train a model on batches of Docs that were read with their gold.
+
+    Where the model has weights, training continues from them. ``chains.training.ChainTrainer`` and
+    ``trees.training.TreeTrainer`` are trainers.
+    """
+
+    @property
+    def problem(self) -> Problem:
+        """The examples."""
+
+    @property
+    def run(self) -> Any:
+        """The ``solvers.run.Run`` that improves the weights."""
+
+    def restart(self, solver: Any) -> None:
+        """Start again from the weights of the model, with another ``solvers.run.Solver``."""
+
+    def add(self, batch: Batch) -> list[range]:
+        """Make examples of Docs; return the numbers of those of each Doc."""
+
+    def remove(self, numbers: range) -> None:
+        """Take examples out of the problem, and their share out of the weights."""
+
+    def reclaim(self) -> Ints | None:
+        """Free the memory of removed examples, once they are the larger part.
+
+        Returns None, or the new number of each example (int64 [examples before]).
+        """
+
+    def epoch(self, numbers: Ints) -> float:
+        """One pass of the solver over these examples; returns the sum of their losses."""
+
+    def update_model(self) -> None:
+        """Give the model the weights as they are now."""

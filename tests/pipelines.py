@@ -109,7 +109,7 @@ class Component:
 
     def number_of_examples(self, nlp: Language) -> int:
         """The examples that the solver keeps dual variables for."""
-        training: Any = nlp.get_pipe(self.name)._training
+        training: Any = nlp.get_pipe(self.name)._trainer
         return int(training.problem.number_of_examples)
 
 

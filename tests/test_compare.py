@@ -166,10 +166,10 @@ def test_a_run_is_what_training_does(corpus: Path) -> None:
     nlp.initialize(lambda: examples)
     for _ in range(3):
         tagger.update(examples)
-    objective = tagger._training.run.objective()
+    objective = tagger._trainer.run.objective()
     assert (last.primal, last.dual, last.gap) == pytest.approx(objective)
     assert last.score == pytest.approx(nlp.evaluate(examples)["tag_acc"])
-    assert last.working_set == tagger._training.run.number_of_constraints > 0
+    assert last.working_set == tagger._trainer.run.number_of_constraints > 0
 
 
 @compiled_only
@@ -190,7 +190,7 @@ def test_the_same_seed_gives_the_same_rows_whatever_ran_before(
 def test_a_solver_starts_without_the_completions_of_another(corpus: Path, component: str) -> None:
     comparison = Comparison(config_of(corpus, **{"nlp.pipeline": [component]}))
     comparison.prepare()
-    training: Any = comparison._training
+    training: Any = comparison._trainer
     before = training.problem.examples().completions.copy()
     list(comparison.run("dcd-ssvm", 0))
     assert (training.problem.examples().completions != before).any()

@@ -37,7 +37,7 @@ ALLOWED = {
     },
     "components": {
         *("_jit.py", "chains", "explanation.py", "features", "messages.py", "objective.py"),
-        *("selection.py", "solvers", "storage.py", "trees"),
+        *("selection.py", "solvers", "storage.py", "structure.py", "trees"),
     },
     "commands": {"_kernel_cache.py", "components", "selection.py", "storage.py"},
     "factories.py": {"components"},

@@ -1092,7 +1092,7 @@ def test_costs_of_a_single_type() -> None:
 def test_without_costs_each_wrong_label_costs_one(scheme: str) -> None:
     recognizer = recognizer_of(small_shared(scheme))
     K = len(recognizer.model.labels)
-    np.testing.assert_array_equal(recognizer._label_costs(), 1 - np.eye(K))
+    np.testing.assert_array_equal(recognizer.label_costs(), 1 - np.eye(K))
 
 
 @schemes
@@ -1100,7 +1100,7 @@ def test_costs_by_type_are_costs_of_all_its_labels(scheme: str) -> None:
     nlp = RECOGNIZER.pipeline(scheme=scheme, costs={"*": {"O": 3.0}, "PER": {"LOC": 2.5, "O": 7.0}})
     recognizer = recognizer_of(nlp)
     recognizer.initialize(list, nlp=nlp, labels=list(TYPES))
-    costs = recognizer._label_costs()
+    costs = recognizer.label_costs()
     expected = {("LOC", "O"): 3.0, ("PER", "O"): 7.0, ("PER", "LOC"): 2.5}
     names = recognizer.model.labels
     for (i, right), (j, wrong) in product(enumerate(names), repeat=2):

@@ -430,7 +430,7 @@ def test_gold_sentences_that_are_split_or_merged() -> None:
         losses = nlp.update([split, merged, shifted])
     assert np.isfinite(losses[NAME])
     parser = parser_of(nlp)
-    training = parser._training
+    training = parser._trainer
     assert training.problem.number_of_examples == 5
     examples = training.problem.examples()
     found = [
@@ -526,7 +526,7 @@ def test_long_sentences_are_learned_in_pieces() -> None:
     assert results[0] == results[1]
     examples = [example_of(whole, line, starts=[0])]
     assert number_of_candidates(whole, examples) == len(pieces)
-    problem = parser_of(whole)._training.problem.examples()
+    problem = parser_of(whole)._trainer.problem.examples()
     assert np.diff(problem.node_starts).tolist() == [5, 5, 3]
     assert problem.heads.tolist() == [-1, 2, 0, 2, -1, -1, -1, -1, 2, -1, -1, -1, -1]
 

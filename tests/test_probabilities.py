@@ -158,7 +158,7 @@ def small(scheme: str, seed: int) -> tuple[Language, Any]:
     nlp.initialize(lambda: examples)
     nlp.update(examples)
     random_weights(pipe, seed)
-    pipe._training = None
+    pipe._trainer = None
     return nlp, pipe
 
 

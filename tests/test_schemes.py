@@ -167,7 +167,7 @@ def test_every_legal_sequence_becomes_spans_and_comes_back(name: str, n: int) ->
         spans = found_spans(tokens)
         covered = {i for start, end, _ in spans for i in range(start, end)}
         assert covered == {i for i, label in enumerate(y) if scheme.labels[label] != "O"}
-        places = [tokens.places[i] for i in range(n) if i not in covered]
+        places = [tokens.iob[i] for i in range(n) if i not in covered]
         assert places == [OUT] * (n - len(covered))
 
 
@@ -226,7 +226,7 @@ def test_missing_tokens_have_no_label_and_leave_spans_whole(name: str, n: int) -
             assert list(names(scheme, labels)) == expected
             decoded = scheme.decode(labels, starts)
             assert found_spans(decoded) == (merged(spans) if name == "io" else spans)
-            assert (decoded.places[list(missing)] == OUT).all()
+            assert (decoded.iob[list(missing)] == OUT).all()
 
 
 @schemes

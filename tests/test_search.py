@@ -16,7 +16,7 @@ from spacy.util import load_config
 from test_compare import BROWSER, CONFIG, DRAWN, config_of, corpus, open_in_browser
 from typer.testing import CliRunner
 
-from spacy_ssvm.chains.training import Training
+from spacy_ssvm.chains.training import ChainTrainer
 from spacy_ssvm.commands.cli import ssvm
 from spacy_ssvm.commands.search import METHODS, Point, Search, choose, name_of, table
 from spacy_ssvm.commands.search_report import FIGURES, write_report
@@ -121,7 +121,9 @@ def test_compilation_is_no_part_of_the_times(corpus: Path, monkeypatch: pytest.M
 
     learning = iter(["first epoch", "second epoch"])
     monkeypatch.setattr(
-        Training, "epoch", slow_at_first(Training.epoch, lambda *_: next(learning, "first epoch"))
+        ChainTrainer,
+        "epoch",
+        slow_at_first(ChainTrainer.epoch, lambda *_: next(learning, "first epoch")),
     )
     monkeypatch.setattr(
         Selector,

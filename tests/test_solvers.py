@@ -649,7 +649,7 @@ def test_exact_solvers_of_one_objective_end_at_one_optimum(component, loss):
     nlp = component.pipeline()
     examples = component.examples(nlp.vocab)
     nlp.initialize(lambda: examples)
-    training, numbers = nlp.get_pipe(component.factory).compile(examples)
+    training, numbers = nlp.get_pipe(component.factory).featurize(examples)
     primals = []
     for solver in EXACT[loss]:
         assert solver.loss_function == loss

@@ -729,9 +729,7 @@ def test_nothing_to_learn_from(words: list[str]) -> None:
 
 
 def test_there_is_no_report_of_templates_that_share_rows() -> None:
-    pipe: Any = PARSER.trained(epochs=1).get_pipe(PARSER.name)
-    with pytest.raises(ValueError, match="share 2"):
-        pipe.templates_report()
+    assert not hasattr(PARSER.pipeline().get_pipe(PARSER.name), "templates_report")
 
 
 def test_spacy_train_selects(tmp_path: Path) -> None:

@@ -1,48 +1,45 @@
-"""Why a token gets its label: the features that fired, with their weights."""
+"""Explains why a token gets its label: the features that fired, with their weights."""
 
 from typing import Any
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints
-from spacy_ssvm.chains.inference import restrict_to_given
-from spacy_ssvm.chains.model import Model
+from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.chains.inference import LabelConstraints, apply_constraints
+from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
 from spacy_ssvm.explanation import Explanation, Reason, strongest
 from spacy_ssvm.features.attributes import TokenTable
 from spacy_ssvm.features.templates import Template
 
 TRANSITIONS = "transitions"
-
-
 OTHER_TOKENS = "labels of other tokens"
 
 
 def explain_label(
-    model: Model,
+    model: ChainModel,
     doc: Any,
     i: int,
-    preset: Ints | None = None,
-    allowed: Flags | None = None,
+    label_constraints: LabelConstraints | None = None,
     *,
     top: int | None = None,
 ) -> Explanation:
     """Explain the label of token i of a Doc.
 
-    preset, allowed: as in ``Model.predict``; other sequences are not considered.
+    label_constraints: as in ``ChainModel.predict``; other sequences are not considered.
     top: how many features to show, see ``strongest``.
     Raises ValueError for whitespace, and where only one label is possible.
     """
     tokens = model.reader.read([doc])
-    place = int(np.searchsorted(tokens.positions, i))
-    if place == len(tokens.positions) or tokens.positions[place] != i:
+    word = int(np.searchsorted(tokens.positions, i))
+    if word == len(tokens.positions) or tokens.positions[word] != i:
         raise ValueError(f"token {i} is whitespace: it is no part of the label sequence")
-    s = int(np.searchsorted(tokens.sentence_starts, place, side="right")) - 1
-    t = place - int(tokens.sentence_starts[s])
+    s = int(np.searchsorted(tokens.sentence_starts, word, side="right")) - 1
+    t = word - int(tokens.sentence_starts[s])
     emissions = model.emissions(tokens, s)
-    given, allowed = model.given_sets(tokens, preset, allowed)
+    constraints = model.constrain_words(tokens, label_constraints)
     start, end = tokens.sentence_starts[s : s + 2].tolist()
-    restrict_to_given(given, allowed, start, end, emissions)
+    apply_constraints(constraints, start, end, emissions)
     transitions = model.weights.transitions
     best = np.empty(len(emissions), dtype=np.int64)
     score = viterbi(emissions, transitions, best)
@@ -58,17 +55,7 @@ def explain_label(
     other = np.empty(len(emissions), dtype=np.int64)
     margin = score - viterbi(forced, transitions, other)
 
-    features = []
-    for m, template in enumerate(model.templates):
-        row = model.row_of(tokens, s, t, m)
-        if row >= 0:
-            weights = np.zeros(len(model.labels))
-            first, last = model.weights.row_starts[row : row + 2]
-            weights[model.weights.labels[first:last]] = model.weights.weights[first:last]
-            value = _value(model, doc, tokens, s, t, template)
-            features.append(
-                Reason(str(template), value, float(weights[label]), float(weights[runner_up]))
-            )
+    features = _fired_features(model, doc, tokens, s, t, (label, runner_up))
     reasons = strongest(features, top)
     around = [_around(transitions, y, t) for y in (best, other)]
     reasons.append(Reason(TRANSITIONS, "", *around))
@@ -80,6 +67,25 @@ def explain_label(
     reasons.append(Reason(OTHER_TOKENS, "", *rest))
     names = model.labels[label], model.labels[runner_up]
     return Explanation(doc[i].text, *names, float(margin), tuple(reasons))
+
+
+def _fired_features(
+    model: ChainModel, doc: Any, tokens: TokenTable, s: int, t: int, labels: tuple[int, int]
+) -> list[Reason]:
+    """The features of token t of a sentence, with their weights for two labels."""
+    features = []
+    for m, template in enumerate(model.templates):
+        row = model.row_of(tokens, s, t, m)
+        if row >= 0:
+            weights = np.zeros(len(model.labels))
+            first, last = model.weights.row_starts[row : row + 2]
+            weights[model.weights.labels[first:last]] = model.weights.weights[first:last]
+            value = _value(model, doc, tokens, s, t, template)
+            label, runner_up = labels
+            features.append(
+                Reason(str(template), value, float(weights[label]), float(weights[runner_up]))
+            )
+    return features
 
 
 def _path(transitions: Floats, y: Ints) -> float:
@@ -97,17 +103,19 @@ def _around(transitions: Floats, y: Ints, t: int) -> float:
     return float(into + out_of)
 
 
-def _value(model: Model, doc: Any, tokens: TokenTable, s: int, t: int, template: Template) -> str:
+def _value(
+    model: ChainModel, doc: Any, tokens: TokenTable, s: int, t: int, template: Template
+) -> str:
     """What the parts of a template saw, as text."""
     start, end = tokens.sentence_starts[s : s + 2]
     values = []
     for part in template.parts:
-        place = int(start) + t + part.offset
-        if place < start:
+        word = int(start) + t + part.offset
+        if word < start:
             values.append("<start>")
-        elif place >= end:
+        elif word >= end:
             values.append("<end>")
         else:
-            i = int(tokens.positions[place])
+            i = int(tokens.positions[word])
             values.append(str(model.reader.text_value(part.attribute, doc, i)))
     return " + ".join(values)

@@ -1,5 +1,7 @@
 """Kernels that label sentences: attributes and weights to the best labels, and their margins."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
@@ -7,6 +9,18 @@ from spacy_ssvm.decoders.chain import max_marginals, viterbi
 from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.feature_index import Table, find_token_rows
+
+
+class LabelConstraints(NamedTuple):
+    """The labels that tokens may have: sequences with others are not considered."""
+
+    fixed_labels: Ints  #: int64 [tokens]: the label set of each token, -1 for all labels
+    label_sets: Flags  #: bool [sets, K]: the labels of each set; the first K hold one label each
+
+
+def fix_labels(labels: Ints, number_of_labels: int) -> LabelConstraints:
+    """Constraints to the given labels: int64 [tokens], -1 for any label."""
+    return LabelConstraints(labels, np.eye(number_of_labels, dtype=bool))
 
 
 @kernel
@@ -30,12 +44,15 @@ def fill_emissions(
 
 
 @kernel
-def restrict_to_given(given: Ints, allowed: Flags, start: int, end: int, emissions: Floats) -> None:
-    """Forbid the labels that the sets given (not -1) in [start, end) do not allow."""
+def apply_constraints(
+    constraints: LabelConstraints, start: int, end: int, emissions: Floats
+) -> None:
+    """Forbid the labels that words in [start, end) must not have."""
     for t in range(start, end):
-        if given[t] >= 0:
+        label_set = constraints.fixed_labels[t]
+        if label_set >= 0:
             for k in range(emissions.shape[1]):
-                if not allowed[given[t], k]:
+                if not constraints.label_sets[label_set, k]:
                     emissions[t - start, k] = -np.inf
 
 
@@ -46,18 +63,17 @@ def predict_sentences(
     weights: CompactWeights,
     attributes: Keys,
     sentence_starts: Ints,
-    given: Ints,
-    allowed: Flags,
+    label_constraints: LabelConstraints,
     y: Ints,
 ) -> None:
-    """Fill y with the best labels of all sentences, of those in the sets given (not -1)."""
+    """Fill y with the best labels of all sentences that satisfy the constraints on words."""
     K = weights.transitions.shape[1]
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
     for s in range(len(sentence_starts) - 1):
         start, end = sentence_starts[s], sentence_starts[s + 1]
         emissions = np.empty((end - start, K))
         fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
-        restrict_to_given(given, allowed, start, end, emissions)
+        apply_constraints(label_constraints, start, end, emissions)
         viterbi(emissions, weights.transitions, y[start:end])
 
 
@@ -68,8 +84,7 @@ def measure_margins(
     weights: CompactWeights,
     attributes: Keys,
     sentence_starts: Ints,
-    given: Ints,
-    allowed: Flags,
+    label_constraints: LabelConstraints,
     sentences: Ints,
     y: Ints,
     margins: Floats,
@@ -81,7 +96,7 @@ def measure_margins(
         start, end = sentence_starts[s], sentence_starts[s + 1]
         emissions = np.empty((end - start, K))
         fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
-        restrict_to_given(given, allowed, start, end, emissions)
+        apply_constraints(label_constraints, start, end, emissions)
         best = max_marginals(emissions, weights.transitions)
         for t in range(start, end):
             other = -np.inf

@@ -1,4 +1,4 @@
-"""A model: templates, labels, feature index and weights; what tags, saves and loads.
+"""The model of label sequences: templates, labels, feature index and weights.
 
 docs -> token attributes -> feature keys -> rows -> emissions -> decoder -> labels
 """
@@ -9,38 +9,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import Flags, Floats, Ints
-from spacy_ssvm.chains.inference import fill_emissions, measure_margins, predict_sentences
+from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.chains.inference import (
+    LabelConstraints,
+    fill_emissions,
+    fix_labels,
+    measure_margins,
+    predict_sentences,
+)
+from spacy_ssvm.chains.saved_model import ARRAYS, MAX_LABELS, SavedModel, read_model
 from spacy_ssvm.features.attributes import ATTRIBUTES, AttributeReader, TokenTable, is_attribute
 from spacy_ssvm.features.extraction import compile_templates, fill_keys
-from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources, read_resources
+from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
 from spacy_ssvm.features.templates import Template, parse_templates
-from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
-from spacy_ssvm.storage import checked_texts, require
+from spacy_ssvm.solvers.summary import TrainingSummary
+from spacy_ssvm.storage import checked_texts
 from spacy_ssvm.weights.compact import CompactWeights
 from spacy_ssvm.weights.feature_index import Table, find_token_rows
-from spacy_ssvm.weights.hash_table import check_slots, empty_slots
+from spacy_ssvm.weights.hash_table import empty_slots
 
 _KIND = "chain model"  # of models that are copied by themselves
 
-#: The saved arrays with their types.
-ARRAYS: dict[str, type] = {
-    "slots": np.uint64,
-    "template_rows": np.int64,
-    "transitions": np.float32,
-    "row_starts": np.int64,
-    "labels": np.uint16,
-    "weights": np.float32,
-    "cluster_words": np.uint64,
-    "cluster_bits": np.uint64,
-    "gazetteer_slots": np.uint64,
-}
-
-MAX_LABELS = 2**16 - 1  #: as many as ``ARRAYS["labels"]`` can number
-
 
 class TemplateShare(NamedTuple):
-    """What a template weighs in a model."""
+    """The weights of a template in a model."""
 
     template: str
     norm: float  #: of its weights
@@ -48,13 +40,15 @@ class TemplateShare(NamedTuple):
     share: float  #: of the sum of all |w| of features, between 0 and 1
 
 
-class Model:
+class ChainModel:
     """A linear model of label sequences.
 
     templates: what makes a feature.
     labels: the names of the labels, in the order of the columns of all score tables.
     whole_docs: whether a Doc is one sequence, whatever sentence boundaries it has.
     """
+
+    max_labels = MAX_LABELS
 
     def __init__(
         self,
@@ -131,7 +125,7 @@ class Model:
 
     @property
     def beta(self) -> float | None:
-        """By which exp(beta score) is a probability; None for a loss that knows of none."""
+        """By which exp(beta score) is a probability; None for a loss without probabilities."""
         return None if self.summary is None else self.summary.beta
 
     @property
@@ -167,23 +161,19 @@ class Model:
         )
 
     def predict(
-        self, docs: Sequence[Any], preset: Ints | None = None, allowed: Flags | None = None
+        self, docs: Sequence[Any], label_constraints: LabelConstraints | None = None
     ) -> tuple[Ints, TokenTable]:
         """The best labels of the words of the Docs, and the words.
 
-        preset: int64 [tokens of all Docs], the labels that are given, -1 for none. The best
-            sequence with these labels is found.
-        allowed: bool [sets, K]: where given, preset numbers these sets of labels instead.
-        Returns labels (int64 [words], whitespace is left out) and what they are labels of.
+        label_constraints: of the tokens of all Docs. The best sequence that satisfies them is
+            found.
+        Returns labels (int64 [words], whitespace is left out) and the words that have them.
         """
         tokens = self.reader.read(docs)
-        return self.label(tokens, preset, allowed), tokens
+        return self.label(tokens, label_constraints), tokens
 
-    def label(
-        self, tokens: TokenTable, preset: Ints | None = None, allowed: Flags | None = None
-    ) -> Ints:
+    def label(self, tokens: TokenTable, label_constraints: LabelConstraints | None = None) -> Ints:
         """The best labels of the words of a table, see ``predict``."""
-        given, allowed = self.given_sets(tokens, preset, allowed)
         y = np.empty(len(tokens.positions), dtype=np.int64)
         predict_sentences(
             self.compiled,
@@ -191,35 +181,33 @@ class Model:
             self.weights,
             tokens.attributes,
             tokens.sentence_starts,
-            given,
-            allowed,
+            self.constrain_words(tokens, label_constraints),
             y,
         )
         return y
 
-    def given_sets(
-        self, tokens: TokenTable, preset: Ints | None, allowed: Flags | None
-    ) -> tuple[Ints, Flags]:
-        """The sets of labels of the words, -1 for all, and what they allow."""
-        if preset is None:
-            given = np.full(len(tokens.positions), -1, dtype=np.int64)
-        else:
-            given = preset[tokens.positions]
-        return given, np.eye(len(self.labels), dtype=bool) if allowed is None else allowed
+    def constrain_words(
+        self, tokens: TokenTable, label_constraints: LabelConstraints | None
+    ) -> LabelConstraints:
+        """The constraints on the words of a table, from those on all tokens; None for none."""
+        if label_constraints is None:
+            return fix_labels(np.full(len(tokens.positions), -1, dtype=np.int64), len(self.labels))
+        fixed_labels = label_constraints.fixed_labels[tokens.positions]
+        return label_constraints._replace(fixed_labels=fixed_labels)
 
     def margins(
         self,
         tokens: TokenTable,
         y: Ints,
         sentences: Ints,
-        preset: Ints | None = None,
-        allowed: Flags | None = None,
+        label_constraints: LabelConstraints | None = None,
     ) -> Floats:
         """How much worse the best sequence is with another label than y, at each word.
 
-        sentences: int64, the numbers of those to measure. preset, allowed: as in
-        ``predict``; other sequences are not considered. Returns float64 [words], 0 for
-        the words of the others, infinite where there is but one label.
+        sentences: int64, the numbers of those to measure.
+        label_constraints: as in ``predict``; other sequences are not considered.
+        Returns float64 [words], 0 for the words of other sentences, infinite where a word can
+        have only one label.
         """
         margins = np.zeros(len(y))
         measure_margins(
@@ -228,7 +216,7 @@ class Model:
             self.weights,
             tokens.attributes,
             tokens.sentence_starts,
-            *self.given_sets(tokens, preset, allowed),
+            self.constrain_words(tokens, label_constraints),
             sentences,
             y,
             margins,
@@ -272,7 +260,7 @@ class Model:
         """The model as bytes."""
         return storage.to_bytes(_KIND, {"model": self.header()}, self.arrays())
 
-    def from_bytes(self, data: bytes) -> "Model":
+    def from_bytes(self, data: bytes) -> "ChainModel":
         """Load what ``to_bytes`` made. Raises ModelFileError where that fails."""
 
         def build(parts: storage.Header, arrays: storage.Arrays) -> None:
@@ -316,7 +304,7 @@ class Model:
             "gazetteer_slots": empty if gazetteers is None else gazetteers.slots,
         }
 
-    def read(self, header: storage.Header, arrays: storage.Arrays) -> "SavedModel":
+    def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:
         """What was saved, once it is known to be safe for kernels; see ``become``.
 
         Raises ValueError, saying what is wrong, or what ``storage.Build`` names.
@@ -329,81 +317,11 @@ class Model:
             check_resources(names, saved.resources)
         return saved
 
-    def become(self, saved: "SavedModel") -> None:
+    def become(self, saved: SavedModel) -> None:
         """Become the model that was saved."""
         self.define(saved.templates, saved.labels, saved.resources)
         self.set_weights(saved.table, saved.weights, saved.template_rows, saved.summary)
 
 
-class SavedModel(NamedTuple):
-    """What a saved model holds, in the order of ``Model``'s settings and weights."""
-
-    templates: tuple[Template, ...]
-    labels: tuple[str, ...]
-    resources: Resources
-    table: Table
-    weights: CompactWeights
-    template_rows: Ints
-    summary: TrainingSummary | None
-
-
-def read_model(
-    header: storage.Header, arrays: storage.Arrays, templates: tuple[Template, ...]
-) -> SavedModel:
-    """What was saved of a model with these templates. Raises ValueError as ``Model.read``."""
-    labels = checked_texts(header["labels"], "labels")
-    K, T = len(labels), len(templates)
-    width = header["rows_per_template"]
-    slots, row_starts, template_rows = (
-        arrays[name] for name in ("slots", "row_starts", "template_rows")
-    )
-    transitions = arrays["transitions"].astype(np.float64)
-    columns, weights = arrays["labels"], arrays["weights"]
-    require(type(width) is int and 0 <= width < 2**40, "rows_per_template is no number of rows")
-    require(K <= MAX_LABELS, f"{K} labels: at most {MAX_LABELS} are possible")
-    require(transitions.shape == (K + 2, K), "the transitions do not fit the labels")
-    require(
-        bool(np.all(np.isfinite(transitions) | np.isneginf(transitions))),
-        "the weights of transitions are not finite",
-    )
-    check_slots(slots)
-    rows = len(row_starts) - 1
-    require(row_starts.ndim == 1 and rows >= 0 and row_starts[0] == 0, "the rows have no start")
-    sizes = np.diff(row_starts)
-    require(
-        weights.ndim == columns.ndim == 1
-        and row_starts[-1] == len(weights) == len(columns)
-        and bool(np.all((sizes >= 0) & (sizes <= K))),
-        "the rows of weights do not fit their number",
-    )
-    require(bool(np.all(np.isfinite(weights))), "weights are not finite")
-    require(len(columns) == 0 or int(columns.max()) < K, "a weight belongs to no label")
-    require(
-        template_rows.shape == (T + 1,)
-        and template_rows[0] == 0
-        and template_rows[-1] == rows
-        and bool(np.all(np.diff(template_rows) >= 0)),
-        "the rows do not fit the templates",
-    )
-    if width:
-        require(rows == width * T, "the rows do not fit rows_per_template")
-    else:
-        payloads = slots[slots[:, 0] != 0, 1]
-        require(
-            len(payloads) == rows
-            and bool(np.array_equal(np.sort(payloads), np.arange(1, rows + 1, dtype=np.uint64))),
-            "the hash table does not fit the rows",
-        )
-    return SavedModel(
-        templates,
-        labels,
-        read_resources(header, arrays),
-        Table(slots, width),
-        CompactWeights(transitions, row_starts, columns, weights),
-        template_rows,
-        read_summary(header["summary"]),
-    )
-
-
-def _from_bytes(whole_docs: bool, data: bytes) -> Model:
-    return Model((), whole_docs=whole_docs).from_bytes(data)
+def _from_bytes(whole_docs: bool, data: bytes) -> ChainModel:
+    return ChainModel((), whole_docs=whole_docs).from_bytes(data)

@@ -7,9 +7,9 @@ sequence. Sums over all sequences are exact.
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
-from spacy_ssvm.chains.inference import fill_emissions, restrict_to_given
-from spacy_ssvm.chains.model import Model
+from spacy_ssvm._jit import Floats, Ints, Keys, kernel
+from spacy_ssvm.chains.inference import LabelConstraints, apply_constraints, fill_emissions
+from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import Scheme, SpanTable
 from spacy_ssvm.decoders.chain_marginals import log_partition, marginals
 from spacy_ssvm.features.attributes import TokenTable
@@ -19,15 +19,14 @@ from spacy_ssvm.weights.feature_index import Table
 
 
 def label_probabilities(
-    model: Model,
+    model: ChainModel,
     tokens: TokenTable,
     beta: float,
-    preset: Ints | None = None,
-    allowed: Flags | None = None,
+    label_constraints: LabelConstraints | None = None,
 ) -> Floats:
     """P(y_t = k) of each word: float64 [words, K].
 
-    preset, allowed: as in ``Model.predict``; other sequences have probability 0.
+    label_constraints: as in ``ChainModel.predict``; other sequences have probability 0.
     """
     found = np.zeros((len(tokens.positions), len(model.labels)))
     fill_label_probabilities(
@@ -36,7 +35,7 @@ def label_probabilities(
         model.weights,
         tokens.attributes,
         tokens.sentence_starts,
-        *model.given_sets(tokens, preset, allowed),
+        model.constrain_words(tokens, label_constraints),
         beta,
         found,
     )
@@ -44,20 +43,21 @@ def label_probabilities(
 
 
 def span_probabilities(
-    model: Model,
+    model: ChainModel,
     tokens: TokenTable,
     beta: float,
     scheme: Scheme,
     spans: SpanTable,
     y: Ints,
-    preset: Ints | None = None,
-    allowed: Flags | None = None,
+    label_constraints: LabelConstraints | None = None,
 ) -> Floats:
-    """How probable it is that a span, from its first to its last word, is one: float64 [spans].
+    """The probability of each span, of exactly its words and its type: float64 [spans].
 
-    spans: of words, in the order of the text, none across sentences. y: int64 [words], the
-    labels that make them up. It is the sum over the sequences that have these labels at its
-    words, and none beside it by which the span would go on.
+    It is the sum over the sequences that have the labels of the span at its words, and no label
+    next to them that would extend it.
+    spans: of words, in the order of the text, none across sentences.
+    y: int64 [words], the labels that make them up.
+    label_constraints: as in ``ChainModel.predict``.
     """
     found = np.zeros(len(spans.starts))
     fill_span_probabilities(
@@ -66,7 +66,7 @@ def span_probabilities(
         model.weights,
         tokens.attributes,
         tokens.sentence_starts,
-        *model.given_sets(tokens, preset, allowed),
+        model.constrain_words(tokens, label_constraints),
         spans.starts,
         spans.ends,
         *scheme.neighbours(spans.types),
@@ -84,8 +84,7 @@ def fill_label_probabilities(
     weights: CompactWeights,
     attributes: Keys,
     sentence_starts: Ints,
-    given: Ints,
-    allowed: Flags,
+    label_constraints: LabelConstraints,
     beta: float,
     probabilities: Floats,
 ) -> None:
@@ -98,10 +97,10 @@ def fill_label_probabilities(
         start, end = sentence_starts[s], sentence_starts[s + 1]
         emissions = np.empty((end - start, K))
         fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
-        restrict_to_given(given, allowed, start, end, emissions)
-        of_sentence = probabilities[start:end]
-        if marginals(beta * emissions, transitions, of_sentence, pairs) == -np.inf:
-            of_sentence[:] = 0.0
+        apply_constraints(label_constraints, start, end, emissions)
+        sentence_marginals = probabilities[start:end]
+        if marginals(beta * emissions, transitions, sentence_marginals, pairs) == -np.inf:
+            sentence_marginals[:] = 0.0
 
 
 @kernel
@@ -111,8 +110,7 @@ def fill_span_probabilities(
     weights: CompactWeights,
     attributes: Keys,
     sentence_starts: Ints,
-    given: Ints,
-    allowed: Flags,
+    label_constraints: LabelConstraints,
     span_starts: Ints,
     span_ends: Ints,
     before: Ints,
@@ -123,7 +121,7 @@ def fill_span_probabilities(
 ) -> None:
     """Write the probabilities of spans: log-partitions with their labels against those of all.
 
-    before, after: int64 [spans], the label that must not stand beside a span, -1 for any.
+    before, after: int64 [spans], the label that a word next to a span must not have, -1 for none.
     """
     K = weights.transitions.shape[1]
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
@@ -135,7 +133,7 @@ def fill_span_probabilities(
             continue
         emissions = np.empty((end - start, K))
         fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
-        restrict_to_given(given, allowed, start, end, emissions)
+        apply_constraints(label_constraints, start, end, emissions)
         emissions *= beta
         total = log_partition(emissions, transitions)
         while span < len(span_starts) and span_starts[span] < end:

@@ -17,14 +17,14 @@ SCHEMES = {"biluo": "BILU", "iob2": "BI", "io": "I"}
 
 OUTSIDE = 0  #: the number of the label O
 
-#: What a token is to a span; numbered as spaCy's ENT_IOB.
+#: The position of a token in a span; numbered as spaCy's ENT_IOB.
 MISSING, INSIDE, OUT, BEGIN = 0, 1, 2, 3
 
 
 class Tokens(NamedTuple):
     """Spans by token."""
 
-    places: Ints  #: int64 [tokens]: MISSING, INSIDE, OUT or BEGIN
+    iob: Ints  #: int64 [tokens]: MISSING, INSIDE, OUT or BEGIN
     types: Ints  #: int64 [tokens]: number of the type, of any meaning outside of spans
 
 
@@ -32,7 +32,7 @@ class SpanTable(NamedTuple):
     """Spans, in the order of the text."""
 
     starts: Ints  #: int64 [spans]: first token
-    ends: Ints  #: int64 [spans]: behind the last token
+    ends: Ints  #: int64 [spans]: after the last token
     types: Ints  #: int64 [spans]
 
 
@@ -47,10 +47,10 @@ class Scheme:
         self.types = tuple(types)
         self.tags = SCHEMES[name]
         self.labels = ("O", *(f"{tag}-{kind}" for kind in types for tag in self.tags))
-        self._tag_of = np.array(["O", *(self.tags * len(self.types))])
-        self._type_of = np.array([-1, *np.repeat(np.arange(len(types)), len(self.tags))])
-        begins = np.isin(self._tag_of, ["B", "U"])
-        self._place_of = np.where(self._tag_of == "O", OUT, np.where(begins, BEGIN, INSIDE))
+        self._label_tags = np.array(["O", *(self.tags * len(self.types))])
+        self._label_types = np.array([-1, *np.repeat(np.arange(len(types)), len(self.tags))])
+        begins = np.isin(self._label_tags, ["B", "U"])
+        self._iob = np.where(self._label_tags == "O", OUT, np.where(begins, BEGIN, INSIDE))
 
     def legality(self) -> Floats:
         """0 for the transitions that occur in well-formed sequences, else minus infinity.
@@ -58,26 +58,26 @@ class Scheme:
         float64 [K + 2, K], laid out as in ``decoders.chain``.
         """
         K = len(self.labels)
-        # May a span be open behind a label, or before it, and of which type?
-        stays_open = np.isin(self._tag_of, ["B", "I"])
-        goes_on = np.isin(self._tag_of, ["I", "L"])
-        same_type = self._type_of[:, None] == self._type_of[None, :]
+        # Whether a span is open after a label, and before it, and of the same type.
+        stays_open = np.isin(self._label_tags, ["B", "I"])
+        continues = np.isin(self._label_tags, ["I", "L"])
+        same_type = self._label_types[:, None] == self._label_types[None, :]
         legal = np.ones((K + 2, K), dtype=bool)
         if self.name == "biluo":
-            both = stays_open[:, None] & goes_on[None, :] & same_type
-            neither = ~stays_open[:, None] & ~goes_on[None, :]
+            both = stays_open[:, None] & continues[None, :] & same_type
+            neither = ~stays_open[:, None] & ~continues[None, :]
             legal[:K] = both | neither
             legal[K + 1] = ~stays_open
         elif self.name == "iob2":
-            legal[:K] = ~goes_on[None, :] | (stays_open[:, None] & same_type)
+            legal[:K] = ~continues[None, :] | (stays_open[:, None] & same_type)
         if self.name != "io":
-            legal[K] = ~goes_on
+            legal[K] = ~continues
         return np.where(legal, 0.0, -np.inf)
 
     def neighbours(self, types: Ints) -> tuple[Ints, Ints]:
-        """The labels by which spans of these types would go on, before and after: -1 for none.
+        """The labels before and after spans of these types that would extend them, -1 for none.
 
-        int64 [spans] each. Other labels do not change what the labels of a span make up.
+        int64 [spans] each. No other labels next to a span change its words or its type.
         """
         inside = 1 + types * len(self.tags) + self.tags.index("I")
         none = np.full(len(types), -1, dtype=np.int64)
@@ -88,31 +88,31 @@ class Scheme:
 
         starts: bool [tokens], where a sentence begins. A span must not cross a start.
         """
-        inside = (spans.places == INSIDE) | (spans.places == BEGIN)
-        goes_on = np.append(spans.places[1:] == INSIDE, False) & ~np.append(starts[1:], True)
-        # B, I, L, U by whether the span goes on, and whether it begins.
+        inside = (spans.iob == INSIDE) | (spans.iob == BEGIN)
+        continues = np.append(spans.iob[1:] == INSIDE, False) & ~np.append(starts[1:], True)
+        # B, I, L, U by whether the span begins at the token, and whether it continues after it.
         letters = {"biluo": "LIUB", "iob2": "IIBB", "io": "IIII"}[self.name]
         order = np.array([self.tags.index(letter) for letter in letters])
-        place = order[2 * (spans.places == BEGIN) + goes_on]
-        labels = 1 + np.where(inside, spans.types, 0) * len(self.tags) + place
-        labels[spans.places == OUT] = OUTSIDE
-        labels[spans.places == MISSING] = -1
+        tags = order[2 * (spans.iob == BEGIN) + continues]
+        labels = 1 + np.where(inside, spans.types, 0) * len(self.tags) + tags
+        labels[spans.iob == OUT] = OUTSIDE
+        labels[spans.iob == MISSING] = -1
         return np.asarray(labels, dtype=np.int64)
 
     def decode(self, labels: Ints, starts: Flags) -> Tokens:
-        """Spans of a legal label sequence, by token; a label of -1 stands for O."""
+        """Spans of a legal label sequence, by token; a label of -1 is O."""
         labels = np.maximum(labels, OUTSIDE)
-        places, types = self._place_of[labels], self._type_of[labels]
+        iob, types = self._iob[labels], self._label_types[labels]
         if self.name == "io":
             before = np.append(-1, types[:-1])
-            places[(places == INSIDE) & (starts | (before != types))] = BEGIN
-        return Tokens(places, types)
+            iob[(iob == INSIDE) & (starts | (before != types))] = BEGIN
+        return Tokens(iob, types)
 
 
 def spans_of(tokens: Tokens) -> SpanTable:
-    """The spans that tokens make up."""
-    starts = np.flatnonzero(tokens.places == BEGIN)
-    closed = np.append(tokens.places[1:] != INSIDE, True)
-    in_span = (tokens.places == BEGIN) | (tokens.places == INSIDE)
+    """The spans of tokens."""
+    starts = np.flatnonzero(tokens.iob == BEGIN)
+    closed = np.append(tokens.iob[1:] != INSIDE, True)
+    in_span = (tokens.iob == BEGIN) | (tokens.iob == INSIDE)
     ends = np.flatnonzero(closed & in_span) + 1
     return SpanTable(starts, ends, tokens.types[starts])

@@ -1,32 +1,28 @@
 """Selects among the templates of a chain model: see ``selection.py``."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints
-from spacy_ssvm.chains.model import Model
+from spacy_ssvm._jit import Floats
+from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import LazyChainProblem
+from spacy_ssvm.chains.training import LabelledTokens
 from spacy_ssvm.features.statistics import measure_templates
 from spacy_ssvm.features.templates import find_refinements
 from spacy_ssvm.selection import Selector
 
 
 def chain_selector(
-    model: Model,
-    docs: Sequence[Any],
-    gold: Sequence[Ints],
+    model: ChainModel,
+    batch: LabelledTokens,
     *,
     costs: Floats | None = None,
     legality: Floats | None = None,
 ) -> Selector:
     """A selector among the templates of a model of chains.
 
-    docs, gold, costs, legality: what it is to be trained on, as in ``Training``.
+    batch, costs, legality: what it is to be trained on.
     """
-    tokens = model.reader.read(docs)
-    labels = np.concatenate([np.zeros(0, dtype=np.int64), *gold])[tokens.positions]
+    tokens, labels = batch
     K = len(model.labels)
     statistics = measure_templates(
         model.compiled, tokens.attributes, tokens.sentence_starts, labels, K

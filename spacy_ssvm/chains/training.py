@@ -1,16 +1,16 @@
-"""What a model has while it learns, and forgets when it is saved.
+"""Trains models of label sequences.
 
-Docs with their gold labels become examples of the problem, one a sentence; the solver
-improves the weights; ``update_model`` turns them into what tags and saves.
+Docs with their gold labels become examples of the problem, one for each sentence; the solver
+improves the weights; ``update_model`` gives them to the model in compact form.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints
-from spacy_ssvm.chains.model import Model
+from spacy_ssvm._jit import Floats, Ints, Keys
+from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.attributes import TokenTable
 from spacy_ssvm.features.extraction import extract_keys
@@ -23,18 +23,38 @@ from spacy_ssvm.weights.feature_index import FeatureIndex, Table, find_rows
 from spacy_ssvm.weights.growing import surviving
 from spacy_ssvm.weights.hash_table import empty_slots, insert_all
 
-_DOCS_AT_A_TIME = 1000  # bounds the memory that feature keys take while Docs are compiled
+
+class LabelledTokens(NamedTuple):
+    """The words of a batch of Docs with their gold labels."""
+
+    tokens: TokenTable
+    labels: Ints  #: int64 [words]: -1 for none
 
 
-class Training:
+def read_labelled(
+    model: ChainModel,
+    docs: Sequence[Any],
+    gold: Sequence[Ints],
+    inputs: Sequence[Keys] | None = None,
+) -> LabelledTokens:
+    """The words of Docs with their gold labels.
+
+    gold: int64 [tokens] for each Doc, a label, or -1 for none. Whitespace is left out.
+    inputs: see ``AttributeReader.read``.
+    """
+    tokens = model.reader.read(docs, inputs=inputs)
+    return LabelledTokens(tokens, np.concatenate(gold)[tokens.positions])
+
+
+class ChainTrainer:
     """A run of a solver on Docs that arrive in batches.
 
-    Where the model has weights, training goes on from them: they are the prior w_0.
+    Where the model has weights, training continues from them: they are the prior w_0.
     """
 
     def __init__(
         self,
-        model: Model,
+        model: ChainModel,
         solver: Solver,
         *,
         min_count: int = 1,
@@ -53,7 +73,7 @@ class Training:
         self.run = solver.start(self.problem, self._start)
 
     def restart(self, solver: Solver) -> None:
-        """Learn anew from the examples that are there, with another solver."""
+        """Start again from the weights of the model, with another solver and the same examples."""
         self.problem.forget_completions()
         self.run = solver.start(self.problem, self._start)
         self.run.grow(self.index.number_of_rows)
@@ -67,7 +87,7 @@ class Training:
             return None
         if model.table.width != self.index.table.width:
             raise ValueError(
-                f"hash_bits is {hash_bits}, but the weights that training goes on from were "
+                f"hash_bits is {hash_bits}, but the weights that training continues from were "
                 "learned with another value: set it as it was"
             )
         if not model.table.width:
@@ -87,24 +107,10 @@ class Training:
         )
         return prior
 
-    def add(self, docs: Sequence[Any], gold: Sequence[Ints]) -> list[range]:
-        """Make examples of Docs; return the numbers of those of each Doc.
-
-        gold: int64 [tokens] for each Doc, a label, or -1 for none. Whitespace is passed over.
-        """
-        numbers: list[range] = []
-        for first in range(0, len(docs), _DOCS_AT_A_TIME):
-            tokens = self.model.reader.read(docs[first : first + _DOCS_AT_A_TIME])
-            labels = np.concatenate(gold[first : first + _DOCS_AT_A_TIME])[tokens.positions]
-            numbers += self.add_tokens(tokens, labels)
-        return numbers
-
-    def add_tokens(self, tokens: TokenTable, gold: Ints) -> list[range]:
-        """Make examples of the sentences of a table; see ``add``.
-
-        gold: int64 [words].
-        """
-        gold = np.where(gold < 0, self.problem.any_label, gold)
+    def add(self, batch: LabelledTokens) -> list[range]:
+        """Make examples of the sentences of Docs; return the numbers of those of each Doc."""
+        tokens = batch.tokens
+        gold = np.where(batch.labels < 0, self.problem.any_label, batch.labels)
         shape = len(tokens.attributes), len(self.model.templates)
         keys = np.empty(shape, dtype=np.uint64)
         extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)
@@ -185,35 +191,36 @@ class Training:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy of a component does not train on: its weights are the prior if it does.
+        # A copy of a component starts a run of its own, from the weights of its model.
         return type(None), ()
 
 
 def objective(
-    model: Model,
-    docs: Sequence[Any],
-    gold: Sequence[Ints],
+    model: ChainModel,
+    batches: Iterable[LabelledTokens],
     *,
     costs: Floats | None = None,
     legality: Floats | None = None,
 ) -> Objective:
     """Primal, dual and gap of a trained model, from its weights and its examples alone.
 
-    docs, gold: what it was trained on, as in ``Training.add``.
+    batches, costs, legality: what it was trained on.
+    Raises ValueError for a model that was not trained.
     """
     if model.summary is None:
         raise ValueError("the model has not been trained: there is no objective to measure")
-    fresh = Training(
+    fresh = ChainTrainer(
         model,
         DualCoordinateDescent(C=model.summary.C),
         hash_bits=_hash_bits(model),
         costs=costs,
         legality=legality,
     )
-    fresh.add(docs, gold)
+    for batch in batches:
+        fresh.add(batch)
     return model.summary.objective(fresh.problem, fresh.run.w)
 
 
-def _hash_bits(model: Model) -> int | None:
+def _hash_bits(model: ChainModel) -> int | None:
     size = model.table.width * len(model.templates)
     return int(np.ceil(np.log2(size))) if size else None

@@ -68,23 +68,23 @@ class Comparison(Trial):
     def prepare(self) -> None:
         """Read the corpora and make the features, which comes before the first run."""
         examples = self.read()
-        self._training, self._numbers = self._pipe.compile(examples)
+        self._trainer, self._numbers = self._pipe.featurize(examples)
 
     def run(self, name: str, seed: int) -> Iterator[Row]:
         """Learn from zero weights with the solver of this name; yield a row after each epoch."""
         solver = make_solver(name, seed, self._pipe.solver)
-        training = self._training
-        training.restart(solver)
+        trainer = self._trainer
+        trainer.restart(solver)
         for _ in range(_WARM_UP_EPOCHS):
-            training.epoch(self._numbers[:1])
-        training.restart(solver)
+            trainer.epoch(self._numbers[:1])
+        trainer.restart(solver)
         seconds = 0.0
         for epoch in range(1, self.epochs + 1):
             start = time.process_time()
-            training.epoch(self._numbers)
+            trainer.epoch(self._numbers)
             seconds += time.process_time() - start
-            primal, dual, gap = map(_known, training.run.objective())
-            size = getattr(training.run, "number_of_constraints", None)
+            primal, dual, gap = map(_known, trainer.run.objective())
+            size = getattr(trainer.run, "number_of_constraints", None)
             yield Row(name, seed, epoch, seconds, self._score(), primal, dual, gap, size)
 
 

@@ -16,7 +16,7 @@ from spacy.training.loop import DIR_MODEL_BEST
 from spacy.util import resolve_dot_names
 
 from spacy_ssvm.components.annotated_corpus import corpus_block, read_docs
-from spacy_ssvm.components.linear_pipe import LinearPipe
+from spacy_ssvm.components.pipe import Pipe
 
 Row = tuple[str, str]
 
@@ -77,7 +77,7 @@ def measure(
         low, high = interval_of_f1(examples)
         rows.append(("95 % interval", f"{100 * low:.1f} to {100 * high:.1f} %, by bootstrap"))
     for name, pipe in nlp.pipeline:
-        if isinstance(pipe, LinearPipe):
+        if isinstance(pipe, Pipe):
             rows += _of_component(nlp, name, pipe, examples, learned)
     rows += training
     size = sum(file.stat().st_size for file in Path(model).rglob("*") if file.is_file())
@@ -122,7 +122,7 @@ def training_examples(nlp: Language) -> list[Example]:
     """
     config = nlp.config.interpolate()
     settings = config["training"]
-    own = {name for name, pipe in nlp.pipeline if isinstance(pipe, LinearPipe)}
+    own = {name for name, pipe in nlp.pipeline if isinstance(pipe, Pipe)}
     if not own - set(settings["frozen_components"]):
         raise ValueError(
             "there is no duality gap to measure: the pipeline has no component of this package "
@@ -146,7 +146,7 @@ def training_examples(nlp: Language) -> list[Example]:
 
 
 def _of_component(
-    nlp: Language, name: str, pipe: LinearPipe, examples: list[Example], learned: list[Example]
+    nlp: Language, name: str, pipe: Pipe[Any, Any], examples: list[Example], learned: list[Example]
 ) -> list[Row]:
     model = pipe.model
     rate = speed(nlp, name, [example.reference for example in examples])

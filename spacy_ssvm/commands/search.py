@@ -134,11 +134,11 @@ class Search(Trial):
     def _learn(self, templates: Sequence[Any], epochs: int) -> tuple[float, float, float]:
         """Learn from scratch; return the best score, seconds of learning and tokens a second."""
         self._pipe.use_templates(templates)
-        training, numbers = self._pipe.compile(self._examples)
+        trainer, numbers = self._pipe.featurize(self._examples)
         best, seconds, speed = 0.0, 0.0, 0.0
         for _ in range(epochs):
             start = time.process_time()
-            training.epoch(numbers)
+            trainer.epoch(numbers)
             seconds += time.process_time() - start
             best = max(best, self._score())
         docs = [doc.copy() for doc in self._texts]

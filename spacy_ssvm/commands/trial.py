@@ -12,7 +12,8 @@ from thinc.api import Config
 
 from spacy_ssvm.commands.jackknife import keep_components
 from spacy_ssvm.components.annotated_corpus import corpus_block
-from spacy_ssvm.components.linear_pipe import LinearPipe, annotate
+from spacy_ssvm.components.initialization import annotate
+from spacy_ssvm.components.pipe import Pipe
 
 _FACTORY_PREFIX = "ssvm_"
 
@@ -58,18 +59,19 @@ class Trial:
         Raises ValueError where the component is none of this package, or cannot be scored.
         """
         nlp = init_nlp(self.config)
-        self._pipe: Any = nlp.get_pipe(self.component)
-        if not isinstance(self._pipe, LinearPipe):
+        pipe = nlp.get_pipe(self.component)
+        if not isinstance(pipe, Pipe):
             raise ValueError(f"the component '{self.component}' is none of this package")
+        self._pipe: Pipe[Any, Any] = pipe
         filled = nlp.config.interpolate()
         settings = registry.resolve(filled["training"], schema=ConfigSchemaTraining)
         names = [settings["train_corpus"], settings["dev_corpus"]]
         train, dev = (list(corpus(nlp)) for corpus in resolve_dot_names(filled, names))
         before = nlp.pipeline[: nlp.pipe_names.index(self.component)]
-        for other, pipe in before:
+        for other, other_pipe in before:
             if other in settings["annotating_components"]:
-                annotate(pipe, train)
-            annotate(pipe, dev)
+                annotate(other_pipe, train)
+            annotate(other_pipe, dev)
         self._score_weights = filled["training"]["score_weights"]
         self._texts: list[Doc] = [example.predicted for example in dev]
         self._references = [example.reference for example in dev]

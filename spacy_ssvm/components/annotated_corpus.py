@@ -22,6 +22,8 @@ from spacy.training.corpus import FILE_TYPE, walk_corpus
 from spacy.vocab import Vocab
 from thinc.api import Config
 
+from spacy_ssvm._jit import Keys
+from spacy_ssvm.components.alignment import columns_of, write_columns
 from spacy_ssvm.components.senter import aligned_marks
 from spacy_ssvm.messages import shorten
 from spacy_ssvm.storage import replacing
@@ -85,7 +87,7 @@ def _docs(file: Path, vocab: Vocab) -> Iterator[Doc]:
 
 
 def write_docs(file: Path, docs: Iterable[Doc]) -> None:
-    """Write a .spacy file: whole, or not at all."""
+    """Write a .spacy file atomically."""
     with replacing(file) as beside:
         DocBin(docs=docs).to_disk(beside)
 
@@ -147,9 +149,9 @@ class AnnotatedCorpus(Corpus):
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """The examples."""
-        columns: Any = [column for name in self.annotations for column in ANNOTATIONS[name]]
+        columns = [column for name in self.annotations for column in ANNOTATIONS[name]]
         for gold, annotated in islice(self._pairs(nlp.vocab), self.limit or None):
-            values = annotated.to_array(columns).reshape(len(gold), len(columns))
+            values = columns_of(annotated, columns)
             for part in self._parts(gold):
                 reference = gold if len(part) == len(gold) else part.as_doc()
                 example = self._make_example(nlp, reference, self.gold_preproc)
@@ -188,7 +190,7 @@ class AnnotatedCorpus(Corpus):
         sentences = gold.sents if has_sentences else ()
         return [sentence for sentence in sentences if len(sentence) < self.max_length]
 
-    def _annotate(self, example: Example, columns: Any, values: Any) -> None:
+    def _annotate(self, example: Example, columns: list[int], values: Keys) -> None:
         """Annotate the predicted Doc.
 
         values: uint64 [tokens of the reference, columns].
@@ -203,9 +205,10 @@ class AnnotatedCorpus(Corpus):
             values[0, columns.index(ENT_IOB)] = _BEGIN  # the entity began in another part
         words = [token.text for token in reference]
         spaces = [bool(token.whitespace_) for token in reference]
-        source = Doc(reference.vocab, words=words, spaces=spaces).from_array(columns, values)
+        source = Doc(reference.vocab, words=words, spaces=spaces)
+        write_columns(source, columns, values)
         if _same_tokens(example.predicted, source):
-            example.predicted.from_array(columns, values)
+            write_columns(example.predicted, columns, values)
         else:
             _carry_over(Example(example.predicted, source), self.annotations)
 
@@ -214,20 +217,19 @@ def _carry_over(example: Example, annotations: Iterable[str]) -> None:
     """Annotate the predicted Doc as the reference is, where their tokens align."""
     predicted, source = example.predicted, example.reference
     for name in annotations:
-        columns: Any = ANNOTATIONS[name]
         if name == "ENTS":
             known = source.has_annotation("ENT_IOB")
             entities = example.get_aligned_spans_y2x(source.ents, allow_overlap=False)
             predicted.set_ents(entities, default="outside" if known else "missing")
         elif name == "SENT_START":
-            marks: Any = aligned_marks(example).astype(np.uint64)
-            predicted.from_array(columns, marks)
+            marks = aligned_marks(example).astype(np.uint64)
+            write_columns(predicted, ANNOTATIONS[name], marks)
         else:
             aligned = [value or 0 for value in example.get_aligned(name)]
-            values: Any = np.array(aligned, dtype=np.uint64)
-            predicted.from_array(columns, values)
+            values = np.array(aligned, dtype=np.uint64)
+            write_columns(predicted, ANNOTATIONS[name], values)
 
 
 def _same_tokens(one: Doc, other: Doc) -> bool:
-    tokens: Any = [ORTH, SPACY]
-    return np.array_equal(one.to_array(tokens), other.to_array(tokens))
+    tokens = [ORTH, SPACY]
+    return np.array_equal(columns_of(one, tokens), columns_of(other, tokens))

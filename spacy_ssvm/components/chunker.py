@@ -29,10 +29,10 @@ class Chunker(SpanPipe):
 
     def gold_spans(self, example: Example) -> GoldSpans:
         predicted, reference = example.predicted, example.reference
-        places = np.full(len(predicted), MISSING, dtype=np.int64)
+        iob = np.full(len(predicted), MISSING, dtype=np.int64)
         types = np.zeros(len(predicted), dtype=np.uint64)
         if self.cfg["spans_key"] not in reference.spans:
-            return GoldSpans(places, types, 0)
+            return GoldSpans(iob, types, 0)
         gold = sorted(reference.spans[self.cfg["spans_key"]], key=lambda span: span.start)
         for one, other in pairwise(gold):
             if other.start < one.end:
@@ -42,7 +42,7 @@ class Chunker(SpanPipe):
                     f"tokens {other.start} to {other.end}) overlap in "
                     f"'{shorten(reference.text)}': a label sequence cannot express both"
                 )
-        places[:] = OUT
+        iob[:] = OUT
         misaligned = 0
         for span in gold:
             start, end = span.start_char, span.end_char
@@ -51,12 +51,12 @@ class Chunker(SpanPipe):
                 misaligned += 1
                 around = predicted.char_span(start, end, alignment_mode="expand")
                 if around is not None:
-                    places[around.start : around.end] = MISSING
+                    iob[around.start : around.end] = MISSING
             else:
-                places[aligned.start : aligned.end] = INSIDE
-                places[aligned.start] = BEGIN
+                iob[aligned.start : aligned.end] = INSIDE
+                iob[aligned.start] = BEGIN
                 types[aligned.start : aligned.end] = span.label
-        return GoldSpans(places, types, misaligned)
+        return GoldSpans(iob, types, misaligned)
 
     def predict(self, docs: Iterable[Doc]) -> ScoredSpans:
         """The spans of all Docs."""
@@ -64,9 +64,9 @@ class Chunker(SpanPipe):
         if not any(len(doc) for doc in docs):
             nothing = np.zeros(0, dtype=np.int64)
             return ScoredSpans(nothing, nothing, nothing, nothing, np.zeros(0))
-        self._require_trainable()
+        self._require_labels()
         self._sync()
-        return self.find_spans(docs)[0]
+        return self.find_spans(docs, None)[0]
 
     def set_annotations(self, docs: Iterable[Doc], predictions: ScoredSpans) -> None:
         """Write what ``predict`` returned into the Docs."""

@@ -1,4 +1,4 @@
-"""Column files to Docs: one token a line, sentences parted by empty lines.
+"""Column files to Docs: one token a line, sentences separated by empty lines.
 
 As the CoNLL shared tasks of 2000, 2002 and 2003 and their successors write them: IOB1,
 IOB2 or BILUO tags in some column, ``-DOCSTART-`` lines, ``#`` comments. A line of white
@@ -94,7 +94,7 @@ def _column(path: Path, token: Token, column: int, name: str) -> str:
 
 
 def _spans(path: Path, sentence: list[Token], column: int) -> Iterator[tuple[int, int, str]]:
-    """The spans of a sentence: first token, behind the last, label."""
+    """The spans of a sentence: first token, after the last token, label."""
     start, label = 0, ""
     for i, token in enumerate(sentence):
         value = _column(path, token, column, "spans")

@@ -1,31 +1,46 @@
-"""Finds an example's dual variables again when it comes back.
+"""Finds the numbers of an example again when it comes back.
 
 spaCy hands a component a fresh ``Example`` and a fresh predicted Doc at each update, but
 the very same reference Doc, as long as the corpus stays in memory. A streamed corpus is
-read anew in each epoch: there an example is known by its content.
+read anew in each epoch: its examples are recognized by their content.
 """
 
 import hashlib
 import weakref
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
+import numpy as np
 from spacy.tokens import Doc
+from spacy.training import Example
 
-from spacy_ssvm._jit import Ints
+from spacy_ssvm._jit import Ints, Keys
+from spacy_ssvm.structure import Trainer
+
+Batch = TypeVar("Batch")
 
 
-@dataclass
+class GoldDoc(NamedTuple):
+    """A predicted Doc with its gold labels."""
+
+    doc: Doc
+    gold: Ints  #: int64 [tokens, ...], see ``Pipe.gold_labels``
+    inputs: Keys  #: what features see of it, see ``AttributeReader.inputs``
+
+
+@dataclass(eq=False)
 class CachedExample:
-    """The examples of the problem that a Doc has become."""
+    """What a Doc has become in the problem of a trainer."""
 
     owner: "weakref.ref[Doc]"  #: the reference Doc
-    inputs: bytes = b""  #: digest of all that features saw of the predicted Doc
-    numbers: range = range(0)
+    inputs: bytes = b""  #: digest of all that features have seen of the predicted Doc
+    numbers: range = range(0)  #: of its examples in the problem
 
 
 class ExampleCache:
-    """ExampleCache by the identity of the reference Doc, else by content."""
+    """Examples by the identity of the reference Doc, else by content."""
 
     def __init__(self) -> None:
         self._by_reference: weakref.WeakKeyDictionary[Doc, CachedExample] = (
@@ -34,19 +49,24 @@ class ExampleCache:
         self._by_content: defaultdict[bytes, list[CachedExample]] = defaultdict(list)
 
     def __reduce__(self) -> tuple[type["ExampleCache"], tuple[()]]:
-        # A copy meets other Docs: it starts empty.
+        # A copy gets other Docs: it starts empty.
         return ExampleCache, ()
 
     def find(self, reference: Doc) -> CachedExample | None:
-        """The cached of this very Doc."""
+        """The example of this very Doc."""
         return self._by_reference.get(reference)
 
+    def holds(self, reference: Doc, inputs: bytes) -> bool:
+        """Whether there is an example of this very Doc, with these inputs."""
+        cached = self.find(reference)
+        return cached is not None and cached.inputs == inputs
+
     def claim(self, reference: Doc, content: bytes) -> CachedExample:
-        """A cached for a Doc that has none.
+        """The example of a Doc that is not known: one of the same content, else a new one.
 
         content: digest of what makes it the same example, its words and its gold.
-        An old cached of the same content is taken over where its owner is gone; where the
-        owner is alive, the Doc is another example that happens to be alike.
+        An example is taken over where its owner is gone; where the owner is alive, the Doc is
+        another example that happens to be alike.
         """
         same = self._by_content[content]
         cached = next((cached for cached in same if cached.owner() is None), None)
@@ -73,3 +93,47 @@ def digest(*parts: bytes) -> bytes:
         state.update(len(part).to_bytes(8, "little"))
         state.update(part)
     return state.digest()
+
+
+def find_examples(
+    examples: Sequence[Example],
+    cache: ExampleCache,
+    trainer: Trainer[Batch],
+    *,
+    read_inputs: Callable[[Doc], Keys],
+    gold_labels: Callable[[Sequence[Example]], list[Ints]],
+    read_batches: Callable[[Sequence[GoldDoc]], list[Batch]],
+) -> Ints:
+    """The numbers of examples in the problem of a trainer (int64).
+
+    New ones, and those whose predicted Docs have changed, are added to it. Each Doc is read
+    once: the digest of what features see of it identifies it, and becomes its features where it
+    is new.
+    """
+    inputs = [read_inputs(example.predicted) for example in examples]
+    digests = [digest(columns.tobytes()) for columns in inputs]
+    unknown = [i for i, e in enumerate(examples) if not cache.holds(e.reference, digests[i])]
+    gold = dict(zip(unknown, gold_labels([examples[i] for i in unknown]), strict=True))
+    found = []
+    for i, example in enumerate(examples):
+        cached = cache.find(example.reference)
+        if cached is None:
+            content = digest(inputs[i][:, 0].tobytes(), gold[i].tobytes())
+            cached = cache.claim(example.reference, content)
+        found.append(cached)
+    # Of an example that is there several times, the last Doc counts.
+    changed = {cached: i for i, cached in enumerate(found) if cached.inputs != digests[i]}
+    new = [GoldDoc(examples[i].predicted, gold[i], inputs[i]) for i in changed.values()]
+    batches = read_batches(new)  # all that can fail comes before examples are removed
+    for cached in changed:
+        if cached.numbers:
+            trainer.remove(cached.numbers)
+    added: list[range] = []
+    while batches:
+        added += trainer.add(batches.pop(0))  # frees its memory
+    for (cached, i), numbers in zip(changed.items(), added, strict=True):
+        cached.inputs, cached.numbers = digests[i], numbers
+    new_numbers = trainer.reclaim()
+    if new_numbers is not None:
+        cache.renumber(new_numbers)
+    return np.array([i for cached in found for i in cached.numbers], dtype=np.int64)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE
@@ -10,22 +10,25 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_ssvm._jit import Flags, Ints, Keys
+from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.schemes import BEGIN, INSIDE, MISSING, OUT, OUTSIDE, Tokens
-from spacy_ssvm.components.linear_pipe import Given, reference_columns
+from spacy_ssvm.components.alignment import columns_of, reference_columns, write_columns
 from spacy_ssvm.components.spans import GoldSpans, SpanPipe
 
 #: The extension attribute of entities that holds their score.
 SCORE = "ssvm_score"
+if not Span.has_extension(SCORE):
+    Span.set_extension(SCORE, default=None)
 
 _COLUMNS = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
-_PLACES = {"B": BEGIN, "U": BEGIN, "I": INSIDE, "L": INSIDE, "O": OUT}
+_IOB = {"B": BEGIN, "U": BEGIN, "I": INSIDE, "L": INSIDE, "O": OUT}
 
 
 class Entities(NamedTuple):
     """What to write to a Doc."""
 
     columns: Keys  #: uint64 [tokens, 4]: ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID
-    scores: list[tuple[int, int, float]]  #: first token, behind the last token, score
+    scores: list[tuple[int, int, float]]  #: first token, after the last token, score
 
 
 class EntityRecognizer(SpanPipe):
@@ -36,11 +39,6 @@ class EntityRecognizer(SpanPipe):
     """
 
     kind = "ssvm_ner"
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        if not Span.has_extension(SCORE):
-            Span.set_extension(SCORE, default=None)
 
     def annotation(self) -> str:
         return "entity"
@@ -61,81 +59,79 @@ class EntityRecognizer(SpanPipe):
     def gold_spans(self, example: Example) -> GoldSpans:
         columns = reference_columns(example, [ENT_IOB, ENT_TYPE])
         if columns is not None:
-            places, types = columns[:, 0].astype(np.int64), columns[:, 1].copy()
-            places[(types == 0) & (places != MISSING)] = OUT  # blocked tokens too
-            return GoldSpans(places, types, 0)
+            iob, types = columns[:, 0].astype(np.int64), columns[:, 1].copy()
+            iob[(types == 0) & (iob != MISSING)] = OUT  # blocked tokens too
+            return GoldSpans(iob, types, 0)
         spans, tags = example.get_aligned_ents_and_ner()
         strings = example.reference.vocab.strings
-        places = np.array([_PLACES.get((tag or "-")[0], MISSING) for tag in tags], dtype=np.int64)
+        iob = np.array([_IOB.get((tag or "-")[0], MISSING) for tag in tags], dtype=np.int64)
         types = np.array(
             [strings[tag[2:]] if tag and tag[1:2] == "-" else 0 for tag in tags], dtype=np.uint64
         )
-        return GoldSpans(places, types, len(example.reference.ents) - len(spans))
+        return GoldSpans(iob, types, len(example.reference.ents) - len(spans))
 
     def predict(self, docs: Iterable[Doc]) -> list[Entities]:
         """What to write to each Doc."""
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return [Entities(np.zeros((0, len(_COLUMNS)), dtype=np.uint64), []) for _ in docs]
-        self._require_trainable()
+        self._require_labels()
         self._sync()
         present = self._present(docs, self.cfg["overwrite"])
         kept = _in_entity(present)
-        spans, tokens, words = self.find_spans(
-            docs, *self.given_labels(docs, self.cfg["overwrite"])
-        )
+        spans, tokens, words = self.find_spans(docs, self._constraints(docs, kept))
 
         hashes = np.array([*map(self.vocab.strings.__getitem__, self.labels), 0], dtype=np.uint64)
         columns = np.zeros((len(present), len(_COLUMNS)), dtype=np.uint64)
         columns[:, 0] = OUT
-        columns[words.positions, 0] = tokens.places
-        outside = tokens.places == OUT
+        columns[words.positions, 0] = tokens.iob
+        outside = tokens.iob == OUT
         columns[words.positions, 1] = hashes[np.where(outside, -1, tokens.types)]
         if len(words.positions) < len(columns):
             _fill_whitespace(columns, words.positions)
         columns[kept] = present[kept]
         scores: list[list[tuple[int, int, float]]] = [[] for _ in docs]
-        given = kept[words.doc_starts[spans.docs] + spans.starts]
+        found = ~kept[words.doc_starts[spans.docs] + spans.starts]
         for number, *span in zip(
-            spans.docs[~given].tolist(),
-            spans.starts[~given].tolist(),
-            spans.ends[~given].tolist(),
-            spans.scores[~given].tolist(),
+            spans.docs[found].tolist(),
+            spans.starts[found].tolist(),
+            spans.ends[found].tolist(),
+            spans.scores[found].tolist(),
             strict=True,
         ):
             scores[number].append(tuple(span))
         return [
-            Entities(columns[start:end], of_doc)
-            for (start, end), of_doc in zip(
+            Entities(columns[start:end], doc_scores)
+            for (start, end), doc_scores in zip(
                 pairwise(words.doc_starts.tolist()), scores, strict=True
             )
         ]
 
-    def given_labels(self, docs: Sequence[Doc], overwrite: bool) -> Given:
-        kept = _in_entity(self._present(docs, overwrite))
-        return self._preset(docs, kept) if kept.any() else (None, None)
+    def label_constraints(self, docs: Sequence[Doc], overwrite: bool) -> LabelConstraints | None:
+        return self._constraints(docs, _in_entity(self._present(docs, overwrite)))
 
     def _present(self, docs: Sequence[Doc], overwrite: bool) -> Keys:
-        """What the Docs have already: uint64 [tokens, 4], all 0 where it is passed over."""
+        """What the Docs have already: uint64 [tokens, 4], all 0 where it is ignored."""
         if overwrite or not any(doc.has_annotation("ENT_IOB") for doc in docs):
             return np.zeros((sum(map(len, docs)), len(_COLUMNS)), dtype=np.uint64)
-        return np.concatenate([doc.to_array(_COLUMNS) for doc in docs])
+        return np.concatenate([columns_of(doc, _COLUMNS) for doc in docs])
 
-    def _preset(self, docs: Sequence[Doc], kept: np.ndarray) -> tuple[Ints, Flags]:
-        """Sets of labels for the tokens around entities that the Docs have.
+    def _constraints(self, docs: Sequence[Doc], kept: Flags) -> LabelConstraints | None:
+        """Constraints on tokens in and around the entities that the Docs have; None without any.
 
-        An entity that the scheme or the labels cannot express is O for the decoder.
-        Returns int64 [tokens], numbers of sets, -1 for all labels, and bool [sets, K]: a set
-        for each label alone, and then for each type all labels but those that go on with
-        an entity of the type.
+        An entity that the scheme or the labels cannot express is O for the decoder. There is a
+        label set for each label alone, and one for each type with all labels but those that
+        extend an entity of the type.
+        kept: bool [tokens], those in entities.
         """
+        if not kept.any():
+            return None
         scheme, K = self.scheme, len(self.model.labels)
         numbers = {self.vocab.strings[label]: k for k, label in enumerate(self.labels)}
         inside = np.array([f"I-{kind}" for kind in self.labels])
-        stops = inside[:, None] != np.array(self.model.labels)
-        allowed = np.vstack([np.eye(K, dtype=bool), stops])
-        preset = np.full(len(kept), -1, dtype=np.int64)
-        preset[kept] = OUTSIDE
+        others = inside[:, None] != np.array(self.model.labels)
+        fixed_labels = np.full(len(kept), -1, dtype=np.int64)
+        fixed_labels[kept] = OUTSIDE
         start = 0
         for doc in docs:
             for entity in doc.ents:
@@ -143,23 +139,24 @@ class EntityRecognizer(SpanPipe):
                 crosses = any(t.is_sent_start for t in entity if words and t.i > words[0])
                 if entity.label in numbers and words and not crosses:
                     kind = numbers[entity.label]
-                    places = np.full(len(words), INSIDE, dtype=np.int64)
-                    places[0] = BEGIN
+                    iob = np.full(len(words), INSIDE, dtype=np.int64)
+                    iob[0] = BEGIN
                     labels = scheme.encode(
-                        Tokens(places, np.full(len(words), kind)), np.arange(len(words)) == 0
+                        Tokens(iob, np.full(len(words), kind)), np.arange(len(words)) == 0
                     )
-                    preset[start + np.array(words)] = labels
+                    fixed_labels[start + np.array(words)] = labels
                     if scheme.name != "biluo":  # only there a label says where an entity ends
-                        _hold_back(preset, doc, start, entity, K + kind, scheme.name == "io")
+                        neighbours = _neighbours(doc, entity, before=scheme.name == "io")
+                        for i in neighbours:
+                            if fixed_labels[start + i] < 0:
+                                fixed_labels[start + i] = K + kind
             start += len(doc)
-        return preset, allowed
+        return LabelConstraints(fixed_labels, np.vstack([np.eye(K, dtype=bool), others]))
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Entities]) -> None:
         """Write what ``predict`` returned into the Docs."""
-        attributes: Any = _COLUMNS
         for doc, entities in zip(docs, predictions, strict=True):
-            if len(doc):
-                doc.from_array(attributes, entities.columns)  # type: ignore[arg-type]
+            write_columns(doc, _COLUMNS, entities.columns)
             for start, end, score in entities.scores:
                 doc[start:end]._.set(SCORE, score)
 
@@ -168,13 +165,11 @@ def _in_entity(columns: Keys) -> Flags:
     return np.isin(columns[:, 0], [BEGIN, INSIDE])
 
 
-def _hold_back(preset: Ints, doc: Doc, start: int, entity: Span, number: int, before: bool) -> None:
-    """Keep the words next to an entity from going on with it, or it with the one before."""
-    following = next((t.i for t in doc[entity.end :] if not t.is_space), -1)
-    preceding = next((t.i for t in reversed(doc[: entity.start]) if not t.is_space), -1)
-    for i in (following, preceding if before else -1):
-        if i >= 0 and preset[start + i] < 0:
-            preset[start + i] = number
+def _neighbours(doc: Doc, entity: Span, *, before: bool) -> list[int]:
+    """The word after an entity, and, where wanted, the word before it."""
+    following = next((t.i for t in doc[entity.end :] if not t.is_space), None)
+    preceding = next((t.i for t in reversed(doc[: entity.start]) if not t.is_space), None)
+    return [i for i in (following, preceding if before else None) if i is not None]
 
 
 def _fill_whitespace(columns: Keys, words: Ints) -> None:
@@ -184,8 +179,8 @@ def _fill_whitespace(columns: Keys, words: Ints) -> None:
     before = np.maximum.accumulate(before)
     after = np.searchsorted(words, np.arange(len(columns)))
     has_after = after < len(words)
-    behind = words[np.minimum(after, len(words) - 1)] if len(words) else after
-    inside = has_after & (columns[behind, 0] == INSIDE)
+    next_words = words[np.minimum(after, len(words) - 1)] if len(words) else after
+    inside = has_after & (columns[next_words, 0] == INSIDE)
     blank = np.ones(len(columns), dtype=bool)
     blank[words] = False
     columns[blank & inside, 0] = INSIDE

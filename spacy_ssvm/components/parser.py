@@ -1,7 +1,7 @@
 """``ssvm_parser``: labelled dependency trees."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,16 +13,23 @@ from spacy.util import logger
 from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys
-from spacy_ssvm.chains.model import TemplateShare
-from spacy_ssvm.components.linear_pipe import LinearPipe, reference_columns
-from spacy_ssvm.components.senter import IS_INSIDE, IS_START, align_marks
+from spacy_ssvm.components.alignment import (
+    IS_INSIDE,
+    IS_START,
+    align_marks,
+    columns_of,
+    reference_columns,
+    write_columns,
+)
+from spacy_ssvm.components.confidence import require_beta, token_index
+from spacy_ssvm.components.example_cache import GoldDoc
+from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.components.settings import (
     check_rows,
     check_selection,
     config_error,
     read_arc_templates,
 )
-from spacy_ssvm.components.tokens import token_index
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.messages import shorten
@@ -35,31 +42,48 @@ from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
 from spacy_ssvm.trees.selection import tree_selector
 from spacy_ssvm.trees.templates import ARC_ROLES
-from spacy_ssvm.trees.training import TreeTraining, find_gold_flaw, objective
+from spacy_ssvm.trees.training import GoldTrees, NoTreeError, TreeTrainer, objective, read_trees
 
 #: The label of whitespace tokens, as spaCy's parser writes it.
 WHITESPACE = "dep"
 ROOT = "ROOT"
 
 
-class DependencyParser(LinearPipe):
+class DependencyParser(Pipe[ParserModel, GoldTrees]):
     """Writes ``token.head`` and ``token.dep``.
 
     Each sentence gets one tree, with one root; the boundaries are those of the Doc, and stay
     as they are. A Doc without boundaries is parsed as one sentence; in training, it has those
     of its reference. Without ``overwrite``, arcs that a Doc has already are kept, and the best
     tree with them is found. Heads that form a cycle, which spaCy allows, are an error. A
-    whitespace token depends on the word before it in its sentence, else on the first one behind
+    whitespace token depends on the word before it in its sentence, else on the first one after
     it.
+
+    vocab, model, name, scorer, selection, cfg: see ``Pipe``.
+    solver, label_solver: settings of what learns the weights of arcs, and of labels.
+    min_count: features of labels that occur less often are left out.
     """
 
     kind = "ssvm_parser"
 
-    model: ParserModel
-
-    def __init__(self, *args: Any, label_solver: Solver, **settings: Any) -> None:
-        super().__init__(*args, **settings)
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: ParserModel,
+        name: str,
+        *,
+        solver: Solver,
+        label_solver: Solver,
+        scorer: Callable[..., Any] | None,
+        min_count: int,
+        selection: Selection | None = None,
+        **cfg: object,
+    ) -> None:
+        super().__init__(
+            vocab, model, name, solver=solver, scorer=scorer, selection=selection, **cfg
+        )
         self.label_solver = label_solver
+        self.min_count = min_count
         self._has_warned = False
         self._has_warned_of_training = False
         self._uses_reference_boundaries = False
@@ -84,16 +108,26 @@ class DependencyParser(LinearPipe):
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
         """The head, label and sentence start of each predicted token: int64 [tokens, 3] each.
 
-        As in ``TreeTraining.add``: boundaries are those of the predicted Docs, or of the
-        references where these have none.
-        Raises ValueError, naming the tokens, where the heads of a sentence are no tree.
+        As in ``read_trees``: boundaries are those of the predicted Docs, or of the references
+        where these have none.
         """
         numbers = {label: k for k, label in enumerate(self.labels)}
-        gold = [self._gold_tree(example, numbers) for example in examples]
-        flaw = find_gold_flaw(self.model, [example.predicted for example in examples], gold)
-        if flaw is not None:
-            raise ValueError(f"{self.name}: {flaw}")
-        return gold
+        return [self._gold_tree(example, numbers) for example in examples]
+
+    def read_batch(self, docs: Sequence[GoldDoc]) -> GoldTrees:
+        """The sentences of Docs with their gold trees.
+
+        Raises ValueError, naming the tokens, where the heads of a sentence are no tree.
+        """
+        try:
+            return read_trees(self.model, *map(list, zip(*docs, strict=True)))
+        except NoTreeError as flaw:
+            doc = docs[flaw.doc].doc
+            tokens = ", ".join(f"{i} '{shorten(doc[i].text)}'" for i in flaw.tokens)
+            raise ValueError(
+                f"{self.name}: the gold heads of a sentence are no tree: {flaw.what} (tokens "
+                f"{tokens}) in '{shorten(doc.text)}'"
+            ) from flaw
 
     def _gold_tree(self, example: Example, numbers: dict[str, int]) -> Ints:
         strings = example.reference.vocab.strings
@@ -128,7 +162,7 @@ class DependencyParser(LinearPipe):
         return tree
 
     def _reference_starts(self, example: Example) -> Flags:
-        """Where the reference says that sentences start, at the predicted tokens."""
+        """Where sentences of the reference start, at the predicted tokens: bool [tokens]."""
         if not _has_boundaries(example.reference):
             self._warn_of_training_without_boundaries()
         elif not self._uses_reference_boundaries:
@@ -156,32 +190,19 @@ class DependencyParser(LinearPipe):
 
     def selector(self, examples: Sequence[Example]) -> Selector:
         """What selects among the templates of arcs, for an initialized component."""
-        docs = [example.predicted for example in examples]
-        return tree_selector(self.model, docs, self.gold_labels(examples), seed=self.solver.seed)
+        batches = self.read_batches(self.gold_docs(examples))
+        return tree_selector(self.model, batches, seed=self.solver.seed)
 
-    def templates_report(self) -> tuple[TemplateShare, ...]:
-        """Raises ValueError: the templates of arcs share rows of weights."""
-        raise ValueError(
-            f"{self.name}: the features of arcs share 2**hash_bits rows, whatever their template: "
-            "no weight belongs to one alone. What a selection has measured is in .selected.table"
-        )
-
-    def _new_training(self) -> Any:
-        return TreeTraining(self.model, self.solver, self.label_solver, min_count=self.min_count)
+    def make_trainer(self) -> TreeTrainer:
+        return TreeTrainer(self.model, self.solver, self.label_solver, min_count=self.min_count)
 
     def objective(self, examples: Iterable[Example]) -> Objective:
         """Primal, dual and relative duality gap of the arcs, measured anew.
 
         examples: all that it was trained on. Works for a loaded model too.
         """
-        examples = list(examples)
         self._sync()
-        docs = [example.predicted for example in examples]
-        return objective(self.model, docs, self.gold_labels(examples))
-
-    def _label_costs(self) -> Floats:
-        """Costs of labels do not exist: a wrong head costs 1."""
-        return np.zeros((0, 0))
+        return objective(self.model, self.read_batches(self.gold_docs(examples)))
 
     # Annotation
 
@@ -190,13 +211,13 @@ class DependencyParser(LinearPipe):
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return [np.zeros((0, 2), dtype=np.uint64) for doc in docs]
-        self._require_trainable()
+        self._require_labels()
         self._sync()
         self._warn_of_missing_boundaries(docs)
         nodes = self.model.nodes(docs)
         columns, present = self._present(docs, self.cfg["overwrite"])
-        given = self._given(docs, nodes, columns, present) if present.any() else ()
-        heads, labels = self.model.parse(nodes, *given)
+        fixed = self._fixed_arcs(docs, nodes, columns, present) if present.any() else ()
+        heads, labels = self.model.parse(nodes, *fixed)
         values = [self.vocab.strings[name] for name in (*self.labels, WHITESPACE)]
         written = np.zeros((len(columns), 2), dtype=np.uint64)
         positions = nodes.tokens.positions
@@ -209,30 +230,28 @@ class DependencyParser(LinearPipe):
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Keys]) -> None:
         """Write what ``predict`` returned into the Docs."""
-        attributes: Any = [HEAD, DEP]
         for doc, written in zip(docs, predictions, strict=True):
-            if len(doc):
-                doc.from_array(attributes, written)  # type: ignore[arg-type]
+            write_columns(doc, [HEAD, DEP], written)
 
     def _present(self, docs: Sequence[Doc], overwrite: bool) -> tuple[Keys, Flags]:
-        """HEAD, DEP and SENT_START of all tokens, and which arcs are there to stay."""
-        columns = np.concatenate([doc.to_array([HEAD, DEP, SENT_START]) for doc in docs])
+        """HEAD, DEP and SENT_START of all tokens, and which arcs are kept."""
+        columns = np.concatenate([columns_of(doc, [HEAD, DEP, SENT_START]) for doc in docs])
         return columns, np.zeros(len(columns), dtype=bool) if overwrite else columns[:, 1] != 0
 
-    def _given(
+    def _fixed_arcs(
         self, docs: Sequence[Doc], nodes: Nodes, columns: Keys, present: Flags
     ) -> tuple[Ints, Ints]:
         """The arcs that the Docs have already, by node: heads and labels, -1 for none."""
         numbers = {self.vocab.strings[label]: k for k, label in enumerate(self.labels)}
         trees = np.full((len(columns), 2), -1, dtype=np.int64)
         starts = nodes.tokens.doc_starts
-        places = np.arange(len(columns)) - np.repeat(starts[:-1], np.diff(starts))
-        trees[present, 0] = (places + columns[:, 0].astype(np.int64))[present]
-        self._refuse_cycle(docs, np.where(trees[:, 0] == places, -1, trees[:, 0]), starts)
+        indices = np.arange(len(columns)) - np.repeat(starts[:-1], np.diff(starts))
+        trees[present, 0] = (indices + columns[:, 0].astype(np.int64))[present]
+        self._check_cycles(docs, np.where(trees[:, 0] == indices, -1, trees[:, 0]), starts)
         trees[present, 1] = [numbers.get(value, -1) for value in columns[present, 1].tolist()]
         return gold_nodes(nodes, [trees[a:b] for a, b in pairwise(starts.tolist())])
 
-    def _refuse_cycle(self, docs: Sequence[Doc], heads: Ints, starts: Ints) -> None:
+    def _check_cycles(self, docs: Sequence[Doc], heads: Ints, starts: Ints) -> None:
         """Raise ValueError, naming Doc and tokens, where the heads of a Doc form a cycle.
 
         heads: int64 [tokens], a token of the same Doc, -1 for none or a root.
@@ -240,8 +259,8 @@ class DependencyParser(LinearPipe):
         """
         node_starts = starts + 2 * np.arange(len(starts))
         nodes = np.full(int(node_starts[-1]), -1, dtype=np.int64)
-        of_docs = np.repeat(np.arange(len(docs)), np.diff(starts))
-        nodes[np.arange(len(heads)) + 2 * of_docs + 1] = np.where(heads < 0, -1, heads + 1)
+        numbers = np.repeat(np.arange(len(docs)), np.diff(starts))
+        nodes[np.arange(len(heads)) + 2 * numbers + 1] = np.where(heads < 0, -1, heads + 1)
         flaw = find_flaw(node_starts, nodes)
         if flaw is not None:
             number, _, members = flaw
@@ -265,7 +284,7 @@ class DependencyParser(LinearPipe):
             stacklevel=3,
         )
 
-    # Confidence and reasons
+    # Confidence and explanations
 
     def marginals(self, doc: Doc, *, overwrite: bool | None = None) -> Floats:
         """The probability of each head of each token: float64 [tokens, tokens].
@@ -273,22 +292,24 @@ class DependencyParser(LinearPipe):
         Entry [i, j] is the probability that token j is the head of token i; a root is its own
         head, as in spaCy. Rows sum to 1; whitespace has zeros, and so have arcs that the pruner
         discards. Memory grows with the square of the Doc's length.
-        overwrite: see ``LinearPipe.marginals``.
+        overwrite: see ``SequencePipe.marginals``.
         Raises ValueError if the model was trained without probabilities, and for order = 2.
         """
-        self._require_trainable()
+        self._require_labels()
         self._sync()
-        beta = self._require_beta()
+        beta = require_beta(self.name, self.model)
         nodes = self.model.nodes([doc])
         columns, present = self._present([doc], self._overwrites(overwrite))
-        given = self._given([doc], nodes, columns, present)[0] if present.any() else None
+        fixed_heads = None
+        if present.any():
+            fixed_heads, _ = self._fixed_arcs([doc], nodes, columns, present)
         tokens = nodes.tokens
         found = np.zeros((len(doc), len(doc)))
         for s, (start, end) in enumerate(pairwise(tokens.sentence_starts.tolist())):
-            arcs = self.model.arc_probabilities(nodes, s, beta, given).T
-            places = tokens.positions[start:end]
-            found[np.ix_(places, places)] = arcs[1:, 1:]
-            found[places, places] = arcs[1:, 0]
+            arcs = self.model.arc_probabilities(nodes, s, beta, fixed_heads).T
+            indices = tokens.positions[start:end]
+            found[np.ix_(indices, indices)] = arcs[1:, 1:]
+            found[indices, indices] = arcs[1:, 0]
         return found
 
     def scores(self, doc: Doc) -> Floats:
@@ -300,7 +321,7 @@ class DependencyParser(LinearPipe):
         of the model's scores: comparable within a model, not calibrated, infinite where every
         such tree has the arc. Whitespace has 0. Arcs that the Doc already has are ignored.
         """
-        self._require_trainable()
+        self._require_labels()
         self._sync()
         nodes = self.model.nodes([doc])
         if self.model.beta is None:
@@ -308,9 +329,9 @@ class DependencyParser(LinearPipe):
         heads, _ = self.model.parse(nodes)
         found = np.zeros(len(heads))
         for s, (start, end) in enumerate(pairwise(nodes.starts.tolist())):
-            of_sentence = heads[start + 1 : end - 1]
+            sentence_heads = heads[start + 1 : end - 1]
             arcs = self.model.arc_probabilities(nodes, s, self.model.beta)
-            found[start + 1 : end - 1] = arcs[of_sentence, np.arange(1, len(arcs))]
+            found[start + 1 : end - 1] = arcs[sentence_heads, np.arange(1, len(arcs))]
         return scatter_to_tokens(found[nodes.words], nodes.tokens, fill=0.0)
 
     def explain(self, doc: Doc, token: int | Token, *, top: int | None = None) -> Explanation:
@@ -321,13 +342,13 @@ class DependencyParser(LinearPipe):
         Raises IndexError or ValueError for a token that is not in the Doc, and ValueError for
         whitespace, and where no other head is possible.
         """
-        self._require_trainable()
+        self._require_labels()
         self._sync()
         return explain_arc(self.model, doc, token_index(doc, token), top=top)
 
 
 def _has_boundaries(doc: Doc) -> bool:
-    """Whether something is known of the sentences of a Doc; one token is one sentence."""
+    """Whether sentence boundaries of a Doc are annotated; one token is one sentence."""
     return len(doc) < 2 or doc.has_annotation("SENT_START")
 
 
@@ -335,9 +356,9 @@ def _tree_marks(reference: Doc) -> Ints:
     """The boundaries between the trees of a reference: int64 [tokens], IS_START or IS_INSIDE.
 
     A word without an arc is the root of a sentence of its own to spaCy. It belongs to a tree
-    next to it, but nothing says to which: there is no boundary on either side of its sentence.
+    next to it, but it is not known to which: there is no boundary on either side of its sentence.
     """
-    columns: Any = reference.to_array([HEAD, DEP, SENT_START, IS_SPACE])
+    columns = columns_of(reference, [HEAD, DEP, SENT_START, IS_SPACE])
     starts = columns[:, 2] == 1
     starts[0] = True
     is_loose = ~columns[:, [0, 1, 3]].any(axis=1)
@@ -350,10 +371,10 @@ def _tree_marks(reference: Doc) -> Ints:
 def _offsets(nodes: Nodes, heads: Ints) -> Ints:
     """From each word to its head, in tokens: int64 [words], 0 for a root."""
     tokens = nodes.tokens
-    of_words = heads[nodes.words]
+    word_heads = heads[nodes.words]
     sentences = np.repeat(tokens.sentence_starts[:-1], np.diff(tokens.sentence_starts))
-    words = np.arange(len(of_words))
-    head_words = np.where(of_words > 0, sentences + of_words - 1, words)
+    words = np.arange(len(word_heads))
+    head_words = np.where(word_heads > 0, sentences + word_heads - 1, words)
     return tokens.positions[head_words] - tokens.positions
 
 
@@ -368,10 +389,10 @@ def _attach_whitespace(nodes: Nodes, starts: Flags, written: Keys, root: int) ->
     sentences = np.cumsum(starts)
     firsts = np.flatnonzero(starts)
     blanks = np.setdiff1d(np.arange(size), positions)
-    behind = np.searchsorted(positions, blanks)
+    following = np.searchsorted(positions, blanks)
     padded = np.concatenate([[-1], positions, [-1]])
     targets = firsts[sentences[blanks] - 1]  # of a sentence without words, its first token
-    for candidates in (padded[behind + 1], padded[behind]):
+    for candidates in (padded[following + 1], padded[following]):
         inside = (candidates >= 0) & (sentences[candidates] == sentences[blanks])
         targets = np.where(inside, candidates, targets)
     written[blanks, 0] = (targets - blanks).astype(np.uint64)
@@ -436,7 +457,5 @@ def build_parser(
         solver=solver,
         selection=selection,
         min_count=min_count,
-        hash_bits=hash_bits,
-        costs={},
         **settings,
     )

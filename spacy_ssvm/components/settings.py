@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from spacy.vocab import Vocab
 from thinc.config import ConfigValidationError
 
-from spacy_ssvm.chains.model import Model
+from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import SCHEMES
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import Template, TemplateError, parse_templates
@@ -100,7 +100,7 @@ def build_chain_pipe(
     Raises ConfigValidationError where a setting is invalid.
     """
     check_rows(name, min_count, hash_bits)
-    model = Model(read_templates(name, templates), whole_docs=whole_docs)
+    model = ChainModel(read_templates(name, templates), whole_docs=whole_docs)
     check_selection(name, selection, len(model.templates))
     return component(
         vocab,

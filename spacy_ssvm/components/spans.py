@@ -1,4 +1,4 @@
-"""What the components for spans share: spans as legal label sequences, and their scores."""
+"""The base of components for spans: spans as legal label sequences, and their scores."""
 
 import warnings
 from collections.abc import Sequence
@@ -10,9 +10,10 @@ from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Keys
-from spacy_ssvm.chains.model import SavedModel
+from spacy_ssvm._jit import Floats, Ints, Keys
+from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.probabilities import span_probabilities
+from spacy_ssvm.chains.saved_model import SavedModel
 from spacy_ssvm.chains.schemes import (
     BEGIN,
     INSIDE,
@@ -24,9 +25,9 @@ from spacy_ssvm.chains.schemes import (
     Tokens,
     spans_of,
 )
-from spacy_ssvm.components.linear_pipe import WILDCARD
+from spacy_ssvm.components.alignment import columns_of
+from spacy_ssvm.components.sequence import WILDCARD, SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error, initialize_error
-from spacy_ssvm.components.tokens import TokenPipe
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
 from spacy_ssvm.features.resources import Resources
@@ -35,7 +36,7 @@ from spacy_ssvm.features.resources import Resources
 class GoldSpans(NamedTuple):
     """The spans of a reference, at the tokens of the predicted Doc."""
 
-    places: Ints  #: int64 [tokens]: as in ``schemes.Tokens``
+    iob: Ints  #: int64 [tokens]: as in ``schemes.Tokens``
     types: Keys  #: uint64 [tokens]: hash of the label, 0 outside
     misaligned: int  #: spans that do not begin and end with predicted tokens
 
@@ -50,12 +51,12 @@ class ScoredSpans(NamedTuple):
     scores: Floats  #: float64 [spans]: in [0, 1), see ``SpanPipe``
 
 
-class SpanPipe(TokenPipe):
+class SpanPipe(SequencePipe):
     """Finds spans that do not overlap, by a scheme of label sequences.
 
-    The score of a span, where the model's loss knows probabilities (see ``marginals``), is
-    the probability that exactly this span has this label. Else it is 1 - exp(-margin), 0 where
-    the model is undecided: comparable within a model, not calibrated.
+    The score of a span is the probability that exactly this span has this label, where the
+    model has probabilities (see ``marginals``). Otherwise it is 1 - exp(-margin), 0 where the
+    model is undecided: comparable within a model, not calibrated.
     """
 
     # What a subclass adds
@@ -108,11 +109,11 @@ class SpanPipe(TokenPipe):
         ]
         return f"{advice}, or set {' or '.join(smaller)}" if smaller else advice
 
-    def chain_labels(self, labels: Sequence[str]) -> Sequence[str]:
+    def model_labels(self, labels: Sequence[str]) -> Sequence[str]:
         return Scheme(self.cfg["scheme"], labels).labels
 
-    def component_labels(self, chain_labels: Sequence[str]) -> Sequence[str]:
-        return list(dict.fromkeys(label[2:] for label in chain_labels if label != "O"))
+    def component_labels(self, model_labels: Sequence[str]) -> Sequence[str]:
+        return list(dict.fromkeys(label[2:] for label in model_labels if label != "O"))
 
     def cost_classes(self) -> Sequence[str]:
         return [label[2:] or label for label in self.model.labels]
@@ -133,29 +134,29 @@ class SpanPipe(TokenPipe):
         if not examples:
             return []
         gold = [self.gold_spans(example) for example in examples]
-        ends = np.cumsum([0, *(len(spans.places) for spans in gold)])
+        ends = np.cumsum([0, *(len(spans.iob) for spans in gold)])
         inputs = np.concatenate(
-            [example.predicted.to_array([IS_SPACE, SENT_START]) for example in examples]
+            [columns_of(example.predicted, [IS_SPACE, SENT_START]) for example in examples]
         )
         kept = np.flatnonzero(inputs[:, 0] == 0)
         starts = np.zeros(len(kept), dtype=bool)
         starts[sentence_firsts(inputs[:, 1] == 1, ends, kept)] = True
-        places = _of_words(np.concatenate([spans.places for spans in gold]), kept)
+        iob = _iob_of_words(np.concatenate([spans.iob for spans in gold]), kept)
         types = self._type_numbers(np.concatenate([spans.types for spans in gold])[kept], examples)
 
-        number = np.cumsum(places == BEGIN)
-        crossing = np.unique(number[starts & (places == INSIDE)])
-        in_span = (places == BEGIN) | (places == INSIDE)
-        places[in_span & np.isin(number, crossing)] = MISSING
+        number = np.cumsum(iob == BEGIN)
+        crossing = np.unique(number[starts & (iob == INSIDE)])
+        in_span = (iob == BEGIN) | (iob == INSIDE)
+        iob[in_span & np.isin(number, crossing)] = MISSING
         self._warn_of_lost_spans(sum(spans.misaligned for spans in gold), len(crossing))
 
         labels = np.full(len(inputs), -1, dtype=np.int64)
-        labels[kept] = self.scheme.encode(Tokens(places, types), starts)
+        labels[kept] = self.scheme.encode(Tokens(iob, types), starts)
         return np.split(labels, ends[1:-1])
 
     def _type_numbers(self, hashes: Keys, examples: Sequence[Example]) -> Ints:
         numbers = {self.vocab.strings[label]: k for k, label in enumerate(self.labels)}
-        distinct, places = np.unique(hashes, return_inverse=True)
+        distinct, indices = np.unique(hashes, return_inverse=True)
         types = np.full(len(distinct), -1, dtype=np.int64)
         for j, value in enumerate(distinct.tolist()):
             if value and value not in numbers:
@@ -165,7 +166,7 @@ class SpanPipe(TokenPipe):
                     f"all labels in [initialize.components.{self.name}.labels]"
                 )
             types[j] = numbers.get(value, -1)
-        return types[places]
+        return types[indices]
 
     def _warn_of_lost_spans(self, misaligned: int, crossing: int) -> None:
         if (misaligned or crossing) and not self._has_warned:
@@ -182,23 +183,22 @@ class SpanPipe(TokenPipe):
     # Prediction
 
     def find_spans(
-        self, docs: Sequence[Doc], preset: Ints | None = None, allowed: Flags | None = None
+        self, docs: Sequence[Doc], constraints: LabelConstraints | None
     ) -> tuple[ScoredSpans, Tokens, TokenTable]:
-        """The spans of the Docs with their scores, those under the threshold left out.
+        """The spans of the Docs with their scores, without those under the threshold.
 
-        preset, allowed: see ``Model.predict``. Also returns the spans by word, and the words.
+        constraints: see ``ChainModel.predict``. Also returns the spans by word, and the words.
         """
-        labels, words = self.model.predict(docs, preset, allowed)
+        labels, words = self.model.predict(docs, constraints)
         starts = np.zeros(len(labels), dtype=bool)
         starts[words.sentence_starts[:-1]] = True
         tokens = self.scheme.decode(labels, starts)
         spans = spans_of(tokens)
-        scores = np.minimum(
-            self._confidence(words, spans, labels, preset, allowed), np.nextafter(1, 0)
-        )
+        confidence = self._confidence(words, spans, labels, constraints)
+        scores = np.minimum(confidence, np.nextafter(1, 0))
         sure = scores >= self.cfg["threshold"]
         for a, b in zip(spans.starts[~sure], spans.ends[~sure], strict=True):
-            tokens.places[a:b] = OUT
+            tokens.iob[a:b] = OUT
         first = words.positions[spans.starts[sure]]
         last = words.positions[spans.ends[sure] - 1]
         doc = np.searchsorted(words.doc_starts, first, side="right") - 1
@@ -211,21 +211,20 @@ class SpanPipe(TokenPipe):
         words: TokenTable,
         spans: SpanTable,
         labels: Ints,
-        preset: Ints | None,
-        allowed: Flags | None,
+        constraints: LabelConstraints | None,
     ) -> Floats:
-        """How sure the model is of spans: float64 [spans], in [0, 1].
+        """The confidence in spans: float64 [spans], in [0, 1].
 
-        Their probabilities, where the model's loss knows any, else 1 - exp(-margin) of the
-        least sure word.
+        Their probabilities, where the model has any, else 1 - exp(-margin) of the least sure
+        word.
         """
         if self.model.beta is not None:
-            arrays = words, self.model.beta, self.scheme, spans, labels, preset, allowed
+            arrays = words, self.model.beta, self.scheme, spans, labels, constraints
             return span_probabilities(self.model, *arrays)
         sentence = np.searchsorted(words.sentence_starts, spans.starts, side="right") - 1
-        margins = self.model.margins(words, labels, np.unique(sentence), preset, allowed)
-        of_spans = [margins[a:b].min() for a, b in zip(spans.starts, spans.ends, strict=True)]
-        return np.asarray(-np.expm1(-np.array(of_spans)))
+        margins = self.model.margins(words, labels, np.unique(sentence), constraints)
+        span_margins = [margins[a:b].min() for a, b in zip(spans.starts, spans.ends, strict=True)]
+        return np.asarray(-np.expm1(-np.array(span_margins)))
 
     @overload
     def explain(self, doc: Doc, token: int | Token, *, top: int | None = None) -> Explanation: ...
@@ -236,7 +235,7 @@ class SpanPipe(TokenPipe):
     def explain(
         self, doc: Doc | Span, token: int | Token | None = None, *, top: int | None = None
     ) -> Explanation | tuple[Explanation, ...]:
-        """Explain the label of a token, as ``TokenPipe.explain``, or those of a whole span.
+        """Explain the label of a token, as ``SequencePipe.explain``, or those of a whole span.
 
         ``explain(span)`` takes any span, predicted or not, and returns one explanation for each
         of its tokens that is not whitespace. Labels are those of the scheme, such as B-PER.
@@ -252,14 +251,14 @@ class SpanPipe(TokenPipe):
         return super().explain(doc, token, top=top)
 
 
-def _of_words(places: Ints, kept: Ints) -> Ints:
-    """The places of the words kept; a span begins with the first of its words."""
-    in_span = (places == BEGIN) | (places == INSIDE)
-    number = np.where(in_span, np.cumsum(places == BEGIN), 0)[kept]
-    places = places[kept]
+def _iob_of_words(iob: Ints, kept: Ints) -> Ints:
+    """The positions in spans of the words kept; a span begins with the first of its words."""
+    in_span = (iob == BEGIN) | (iob == INSIDE)
+    number = np.where(in_span, np.cumsum(iob == BEGIN), 0)[kept]
+    iob = iob[kept]
     first = np.diff(np.maximum.accumulate(number), prepend=0) > 0
-    places[(number > 0) & (places == INSIDE) & first] = BEGIN
-    return places
+    iob[(number > 0) & (iob == INSIDE) & first] = BEGIN
+    return iob
 
 
 Component = TypeVar("Component", bound=SpanPipe)

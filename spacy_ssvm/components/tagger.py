@@ -13,15 +13,16 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Ints, Keys
-from spacy_ssvm.components.linear_pipe import Given, reference_columns
+from spacy_ssvm.chains.inference import LabelConstraints, fix_labels
+from spacy_ssvm.components.alignment import columns_of, reference_columns, write_columns
+from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error
-from spacy_ssvm.components.tokens import TokenPipe
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.messages import shorten
 
 ATTRIBUTES = {"TAG": TAG, "POS": POS}
 
-#: What whitespace tokens get; they are no part of the sequence.
+#: The tags of whitespace tokens, which are not part of the sequence.
 WHITESPACE = {"TAG": "_SP", "POS": "SPACE"}
 
 
@@ -31,7 +32,7 @@ def tagger_score(examples: Iterable[Example], *, attribute: str, **kwargs: Any) 
     return scores
 
 
-class Tagger(TokenPipe):
+class Tagger(SequencePipe):
     """Writes ``token.tag`` or ``token.pos``.
 
     Sentences are label sequences: those of the Doc, where it has boundaries, else, or with
@@ -72,7 +73,7 @@ class Tagger(TokenPipe):
             return []
         ends = np.cumsum([0, *map(len, columns)])
         values = np.concatenate(columns)
-        distinct, places = np.unique(values, return_inverse=True)
+        distinct, indices = np.unique(values, return_inverse=True)
         numbers = {self._value(label): k for k, label in enumerate(self.labels)}
         missing = {0, self._value(WHITESPACE[self.cfg["attribute"]])}
         labels = np.full(len(distinct), -1, dtype=np.int64)
@@ -80,12 +81,12 @@ class Tagger(TokenPipe):
             if value in numbers:
                 labels[j] = numbers[value]
             elif value not in missing:
-                place = int(np.flatnonzero(places == j)[0])
-                number = int(np.searchsorted(ends, place, side="right")) - 1
-                self.raise_unknown_label(examples[number], place - int(ends[number]), value)
-        return np.split(labels[places], ends[1:-1])
+                token = int(np.flatnonzero(indices == j)[0])
+                number = int(np.searchsorted(ends, token, side="right")) - 1
+                self._raise_unknown_label(examples[number], token - int(ends[number]), value)
+        return np.split(labels[indices], ends[1:-1])
 
-    def raise_unknown_label(self, example: Example, i: int, value: int) -> None:
+    def _raise_unknown_label(self, example: Example, i: int, value: int) -> None:
         token = example.predicted[i]
         raise ValueError(
             f"{self.name}: the label '{example.reference.vocab.strings[value]}' of token {i} "
@@ -110,43 +111,41 @@ class Tagger(TokenPipe):
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return [np.zeros(0, dtype=np.uint64) for doc in docs]
-        self._require_trainable()
+        self._require_labels()
         self._sync()
         names = (*self.labels, WHITESPACE[self.cfg["attribute"]])  # the last is number -1
         values = np.array([self._value(name) for name in names], dtype=np.uint64)
-        given = self.given_labels(docs, self.cfg["overwrite"])
-        labels, tokens = self.model.predict(docs, *given)
+        constraints = self.label_constraints(docs, self.cfg["overwrite"])
+        labels, tokens = self.model.predict(docs, constraints)
         tags = values[scatter_to_tokens(labels, tokens, fill=-1)]
-        if given[0] is not None:
+        if constraints is not None:
             present = self._present(docs)
             tags = np.where(present != 0, present, tags)
         return [tags[start:end] for start, end in pairwise(tokens.doc_starts.tolist())]
 
-    def given_labels(self, docs: Sequence[Doc], overwrite: bool) -> Given:
+    def label_constraints(self, docs: Sequence[Doc], overwrite: bool) -> LabelConstraints | None:
         attribute = self.cfg["attribute"]
         if overwrite or not any(doc.has_annotation(attribute) for doc in docs):
-            return None, None
+            return None
         present = self._present(docs)
-        preset = np.full(len(present), -1, dtype=np.int64)
+        fixed_labels = np.full(len(present), -1, dtype=np.int64)
         for k, label in enumerate(self.labels):
-            preset[present == self._value(label)] = k
-        return preset, None
+            fixed_labels[present == self._value(label)] = k
+        return fix_labels(fixed_labels, len(self.labels))
 
     def _present(self, docs: Sequence[Doc]) -> Keys:
         """The tags that the Docs have: uint64 [tokens], 0 for none."""
         attribute = ATTRIBUTES[self.cfg["attribute"]]
-        return np.concatenate([doc.to_array([attribute]).ravel() for doc in docs])
+        return np.concatenate([columns_of(doc, [attribute])[:, 0] for doc in docs])
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Keys]) -> None:
         """Write what ``predict`` returned into the Docs."""
-        attribute: Any = [ATTRIBUTES[self.cfg["attribute"]]]
         for doc, tags in zip(docs, predictions, strict=True):
-            if len(doc):
-                doc.from_array(attribute, tags)  # type: ignore[arg-type]
+            write_columns(doc, [ATTRIBUTES[self.cfg["attribute"]]], tags)
 
 
 def _gold_values(example: Example, attribute: int) -> Keys:
-    """What the reference says of each predicted token: uint64 [tokens], 0 for nothing."""
+    """The attribute of the reference at each predicted token: uint64 [tokens], 0 for none."""
     columns = reference_columns(example, [attribute])
     if columns is not None:
         return columns[:, 0]

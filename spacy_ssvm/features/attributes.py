@@ -189,13 +189,21 @@ class AttributeReader:
         self._lock = threading.Lock()
         self._forget_types()
 
-    def read(self, docs: Sequence[Doc], starts: Flags | None = None) -> TokenTable:
+    def read(
+        self,
+        docs: Sequence[Doc],
+        starts: Flags | None = None,
+        *,
+        inputs: Sequence[Keys] | None = None,
+    ) -> TokenTable:
         """The attributes of all tokens of the Docs that are not whitespace.
 
         A sentence starts at each Doc and at each token that is marked as a start.
         starts: bool [tokens of all Docs], where sentences start, too.
+        inputs: what ``inputs`` has returned for each Doc; None to read it now.
         """
-        inputs = [self.inputs(doc) for doc in docs]
+        if inputs is None:
+            inputs = [self.inputs(doc) for doc in docs]
         doc_starts = np.zeros(len(docs) + 1, dtype=np.int64)
         np.cumsum([len(columns) for columns in inputs], out=doc_starts[1:])
         columns: Keys = np.concatenate(inputs)

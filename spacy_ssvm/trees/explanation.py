@@ -1,9 +1,10 @@
-"""Why a word gets its head: the features of the arc and of the next best one."""
+"""Explains why a word gets its head: the features of the arc and of the next best one."""
 
 from typing import Any
 
 import numpy as np
 
+from spacy_ssvm._jit import Keys
 from spacy_ssvm.explanation import Explanation, Reason, strongest
 from spacy_ssvm.trees.inference import best_trees
 from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints, sum_rows
@@ -23,23 +24,23 @@ def explain_arc(model: ParserModel, doc: Any, i: int, *, top: int | None = None)
     Raises ValueError for whitespace, and where no tree has another head for the token.
     """
     nodes = model.pieces(model.nodes([doc]))
-    place = int(np.searchsorted(nodes.tokens.positions, i))
-    if place == len(nodes.tokens.positions) or nodes.tokens.positions[place] != i:
+    word = int(np.searchsorted(nodes.tokens.positions, i))
+    if word == len(nodes.tokens.positions) or nodes.tokens.positions[word] != i:
         raise ValueError(f"token {i} is whitespace: it is no part of the tree")
-    s = int(np.searchsorted(nodes.tokens.sentence_starts, place, side="right")) - 1
+    s = int(np.searchsorted(nodes.tokens.sentence_starts, word, side="right")) - 1
     start, end = nodes.starts[s : s + 2]
-    m = int(nodes.words[place] - start)
+    m = int(nodes.words[word] - start)
     heads = np.empty((2, end - start - 1), dtype=np.int64)
     pruner = model.pruner(model.pruner_weights)
-    of_sentence = nodes.attributes[start:end]
-    best, other = best_trees(model.features, pruner, model.weights, of_sentence, m, heads)
+    sentence_nodes = nodes.attributes[start:end]
+    best, other = best_trees(model.features, pruner, model.weights, sentence_nodes, m, heads)
     if not np.isfinite(other):
         raise ValueError(f"token {i} has but one possible head: nothing to choose or explain")
     h, runner_up = int(heads[0, m]), int(heads[1, m])
     features = []
     for template in model.templates:
         if not template.of_siblings:
-            weights = [_weight(model, template, of_sentence, head, m) for head in (h, runner_up)]
+            weights = [_weight(model, template, sentence_nodes, head, m) for head in (h, runner_up)]
             if any(weights):
                 seen = [_value(model, doc, nodes, s, template, x, m) for x in (h, runner_up)]
                 features.append(Reason(str(template), " / ".join(dict.fromkeys(seen)), *weights))
@@ -51,7 +52,7 @@ def explain_arc(model: ParserModel, doc: Any, i: int, *, top: int | None = None)
     return Explanation(doc[i].text, names[0], names[1], best - other, tuple(reasons))
 
 
-def _weight(model: ParserModel, template: ArcTemplate, nodes: Any, h: int, m: int) -> float:
+def _weight(model: ParserModel, template: ArcTemplate, nodes: Keys, h: int, m: int) -> float:
     """What one template adds to the score of an arc."""
     compiled = compile_arc_templates([template], model.reader.names)
     rows = np.empty(1 + len(nodes), dtype=np.int32)

@@ -16,15 +16,15 @@ from spacy_ssvm.trees.scores import best_with_each_arc, decode
 
 
 @kernel
-def allow_only(given: Ints, scores: Floats) -> bool:
-    """Forbid all other heads of words whose head is given; return whether there are any."""
+def fix_heads(fixed_heads: Ints, scores: Floats) -> bool:
+    """Forbid all other heads of words whose head is fixed; return whether there are any."""
     N = len(scores)
     restricted = False
     for m in range(1, N):
-        if given[m] >= 0:
+        if fixed_heads[m] >= 0:
             restricted = True
             for h in range(N):
-                if h != given[m]:
+                if h != fixed_heads[m]:
                     scores[h, m] = -np.inf
     return restricted
 
@@ -35,18 +35,18 @@ def parse_sentence(
     pruner: Pruner,
     weights: AnyWeights,
     nodes: Keys,
-    given: Ints,
+    fixed_heads: Ints,
     heads: Ints,
 ) -> float:
     """Fill heads with the best tree of one sentence; return its score.
 
-    given: int64 [n + 1], heads that the tree must have, -1 for none. Where no projective
-    tree has them, the best other one is taken; where none at all has, they are left out.
+    fixed_heads: int64 [n + 1], heads that the tree must have, -1 for none. Where no projective
+    tree has them, the best non-projective one is taken; where no tree has, they are ignored.
     """
     N = len(heads)
-    _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, given)
+    _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, fixed_heads)
     free = scores.copy()
-    restricted = allow_only(given, scores)
+    restricted = fix_heads(fixed_heads, scores)
     endpoints = hash_endpoints(features.pairs, nodes, 0, N + 1)
     score = decode(features, endpoints, weights, scores, heads)
     if restricted and score == -np.inf:
@@ -63,15 +63,15 @@ def parse_sentences(
     weights: AnyWeights,
     nodes: Keys,
     node_starts: Ints,
-    given: Ints,
+    fixed_heads: Ints,
     heads: Ints,
 ) -> None:
     """Fill heads (int64 [nodes]) with the best trees; the root and the last node get -1."""
     heads[:] = -1
     for s in range(len(node_starts) - 1):
         start, end = node_starts[s], node_starts[s + 1]
-        of_sentence, found = given[start : end - 1], heads[start : end - 1]
-        parse_sentence(features, pruner, weights, nodes[start:end], of_sentence, found)
+        fixed, found = fixed_heads[start : end - 1], heads[start : end - 1]
+        parse_sentence(features, pruner, weights, nodes[start:end], fixed, found)
 
 
 @kernel
@@ -100,10 +100,12 @@ def fill_arc_table(
     for s in range(len(node_starts) - 1):
         start, end = node_starts[s], node_starts[s + 1]
         sentence_sequences[s] = sequences
-        of_sentence = heads[start : end - 1]
-        found = order_dependents(of_sentence, order, starts)
+        sentence_heads = heads[start : end - 1]
+        found = order_dependents(sentence_heads, order, starts)
         n = starts[found]
-        fill_arc_columns(columns, nodes, start, end, of_sentence, order[:n], table[rows : rows + n])
+        fill_arc_columns(
+            columns, nodes, start, end, sentence_heads, order[:n], table[rows : rows + n]
+        )
         for row in range(n):
             arc_nodes[rows + row] = start + order[row]
         for sequence in range(found):
@@ -129,8 +131,8 @@ def arc_margins(
     heads: the best tree. Infinite where every tree has the arc.
     """
     N = len(heads)
-    given = np.full(N, -1, dtype=np.int64)
-    _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, given)
+    nothing_fixed = np.full(N, -1, dtype=np.int64)
+    _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, nothing_fixed)
     if features.projective:
         endpoints = hash_endpoints(features.pairs, nodes, 0, N + 1)
         best_with = np.empty((N, N))
@@ -157,8 +159,8 @@ def best_trees(
     Returns their scores.
     """
     N = heads.shape[1]
-    given = np.full(N, -1, dtype=np.int64)
-    _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, given)
+    nothing_fixed = np.full(N, -1, dtype=np.int64)
+    _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, nothing_fixed)
     endpoints = hash_endpoints(features.pairs, nodes, 0, N + 1)
     best = decode(features, endpoints, weights, scores, heads[0])
     scores[heads[0, m], m] = -np.inf

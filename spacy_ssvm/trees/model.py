@@ -1,4 +1,4 @@
-"""A parser's model: what finds the heads of words, and the labels of the arcs.
+"""The model of a parser: finds the heads of words, and the labels of the arcs.
 
     docs -> token attributes -> nodes -> arcs that are likely (pruner) -> scores of arcs, and
     of pairs of arcs -> heads -> table of the arcs -> labels
@@ -15,33 +15,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Weights
-from spacy_ssvm.chains.model import ARRAYS, Model, SavedModel, read_model
-from spacy_ssvm.features.attributes import ATTRIBUTES, AttributeReader, TokenTable, is_attribute
+from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, Weights
+from spacy_ssvm.chains.inference import fix_labels
+from spacy_ssvm.chains.model import ChainModel
+from spacy_ssvm.chains.saved_model import MAX_LABELS
+from spacy_ssvm.features.attributes import AttributeReader, TokenTable
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
-from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
-from spacy_ssvm.storage import checked_texts, require
+from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.trees.inference import arc_margins, fill_arc_table, parse_sentences
-from spacy_ssvm.trees.labels import LABEL_ROLES, as_chain_templates, compile_columns
+from spacy_ssvm.trees.labels import as_chain_templates, compile_columns
 from spacy_ssvm.trees.layout import ArcFeatures, Pruner
 from spacy_ssvm.trees.nodes import Nodes, as_nodes, join_pieces, translate_heads
 from spacy_ssvm.trees.probabilities import arc_probabilities
-from spacy_ssvm.trees.templates import (
-    ARC_ROLES,
-    ArcTemplate,
-    compile_arc_templates,
-    parse_arc_templates,
+from spacy_ssvm.trees.saved_model import (
+    ARRAYS,
+    LABELS,
+    PRUNER_BITS,
+    SavedParserModel,
+    read_parser_model,
 )
-
-#: The pruner has few templates: this many hashed rows do.
-PRUNER_BITS = 20
+from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
 
 _KIND = "parser model"  # of models that are copied by themselves
-_ARC_ARRAYS: dict[str, type] = {"arc_weights": np.float32, "pruner_weights": np.float32}
-_LABELS = "labels."  # before the names of the arrays of the model of labels
 
 
-class LabelModel(Model):
+class LabelModel(ChainModel):
     """A model of label sequences over a table of arcs, which it does not read itself."""
 
     def make_reader(self, names: Iterable[str], resources: Resources) -> Any:
@@ -64,10 +62,12 @@ class ParserModel:
     label_templates: with the roles of ``trees/labels.py``.
     projective: whether all trees are.
     hash_bits: weights of arcs are kept in 2**hash_bits rows.
-    pruning: how much worse than the best tree of the pruner one with an arc may be, in
-        wrong heads, if the arc is to be looked at; None for all arcs.
+    pruning: arcs are scored whose best tree is at most this much worse than the best tree of
+        the pruner, in wrong heads; None to score all arcs.
     max_length: longer sentences are learned and parsed in pieces.
     """
+
+    max_labels = MAX_LABELS
 
     def __init__(
         self,
@@ -93,7 +93,6 @@ class ParserModel:
         templates: Iterable[ArcTemplate],
         labels: Iterable[str],
         resources: Resources = NO_RESOURCES,
-        legality: Floats | None = None,
     ) -> None:
         """Set what the model is about, and start from zero weights."""
         self.templates = tuple(templates)
@@ -114,7 +113,6 @@ class ParserModel:
             as_chain_templates(self.label_templates),
             labels=tuple(labels),
             resources=resources,
-            legality=legality,
         )
         self.columns = compile_columns(self.label_model.reader.names, read)
         self.set_weights(
@@ -133,9 +131,9 @@ class ParserModel:
         """The names of the labels of arcs."""
         return self.label_model.labels
 
-    def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
+    def add_labels(self, labels: Sequence[str]) -> None:
         """Append labels of arcs with zero weights; all other weights stay."""
-        self.label_model.add_labels(labels, legality)
+        self.label_model.add_labels(labels)
 
     def set_weights(self, arcs: Weights, pruner: Weights, summary: TrainingSummary | None) -> None:
         """Set the weights of arcs: float32 [2**hash_bits + 1], and of the pruner's."""
@@ -165,9 +163,15 @@ class ParserModel:
 
     # Parsing
 
-    def nodes(self, docs: Sequence[Any], starts: Flags | None = None) -> Nodes:
-        """The words of Docs as nodes. starts: see ``AttributeReader.read``."""
-        return as_nodes(self.reader.read(docs, starts))
+    def nodes(
+        self,
+        docs: Sequence[Any],
+        starts: Flags | None = None,
+        *,
+        inputs: Sequence[Keys] | None = None,
+    ) -> Nodes:
+        """The words of Docs as nodes. starts, inputs: see ``AttributeReader.read``."""
+        return as_nodes(self.reader.read(docs, starts, inputs=inputs))
 
     def pieces(self, nodes: Nodes) -> Nodes:
         """The same words as nodes, each sentence cut into pieces of at most max_length words."""
@@ -186,22 +190,23 @@ class ParserModel:
         )
 
     def parse(
-        self, nodes: Nodes, given_heads: Ints | None = None, given_labels: Ints | None = None
+        self, nodes: Nodes, fixed_heads: Ints | None = None, fixed_labels: Ints | None = None
     ) -> tuple[Ints, Ints]:
         """The best trees.
 
         Sentences of more than max_length words are parsed in ``pieces``, whose roots depend on
-        the root of the first; heads that are given across pieces are left out.
+        the root of the first; fixed heads in another piece are ignored.
 
-        given_heads: int64 [nodes], heads that trees must have, as nodes of the sentence, -1
-            for none. given_labels: int64 [nodes], labels they must have, -1 for none.
-        Returns heads (int64 [nodes], -1 for the root and the node behind the words), labels
+        fixed_heads: int64 [nodes], heads that trees must have, as nodes of the sentence, -1
+            for none.
+        fixed_labels: int64 [nodes], labels that they must have, -1 for none.
+        Returns heads (int64 [nodes], -1 for the root and the node after the words), labels
         (int64 [nodes], the same).
         """
         pieces = self.pieces(nodes)
-        given = np.full(len(pieces.attributes), -1, dtype=np.int64)
-        if given_heads is not None:
-            given[pieces.words] = translate_heads(given_heads, nodes, pieces)
+        fixed = np.full(len(pieces.attributes), -1, dtype=np.int64)
+        if fixed_heads is not None:
+            fixed[pieces.words] = translate_heads(fixed_heads, nodes, pieces)
         heads = np.empty(len(pieces.attributes), dtype=np.int64)
         parse_sentences(
             self.features,
@@ -209,15 +214,17 @@ class ParserModel:
             self.weights,
             pieces.attributes,
             pieces.starts,
-            given,
+            fixed,
             heads,
         )
         if pieces is not nodes:
             heads = join_pieces(heads, pieces, nodes)
         arcs, arc_nodes, _ = self.arc_table(nodes, heads)
-        preset = None if given_labels is None else given_labels[arc_nodes]
+        constraints = None
+        if fixed_labels is not None:
+            constraints = fix_labels(fixed_labels[arc_nodes], len(self.labels))
         labels = np.full(len(heads), -1, dtype=np.int64)
-        labels[arc_nodes] = self.label_model.label(arcs, preset)
+        labels[arc_nodes] = self.label_model.label(arcs, constraints)
         return heads, labels
 
     def arc_table(self, nodes: Nodes, heads: Ints) -> tuple[TokenTable, Ints, Ints]:
@@ -261,19 +268,17 @@ class ParserModel:
         margins = np.zeros(len(heads))
         pruner = self.pruner(self.pruner_weights)
         for start, end in pairwise(pieces.starts.tolist()):
-            of_sentence, inner = pieces.attributes[start:end], slice(start, end - 1)
-            arc_margins(
-                self.features, pruner, self.weights, of_sentence, heads[inner], margins[inner]
-            )
+            piece, inner = pieces.attributes[start:end], slice(start, end - 1)
+            arc_margins(self.features, pruner, self.weights, piece, heads[inner], margins[inner])
         return margins[pieces.words]
 
     def arc_probabilities(
-        self, nodes: Nodes, sentence: int, beta: float, given_heads: Ints | None = None
+        self, nodes: Nodes, sentence: int, beta: float, fixed_heads: Ints | None = None
     ) -> Floats:
         """The probability of each arc of a sentence: float64 [n + 1, n + 1], by head.
 
-        given_heads: as in ``parse``. Raises ValueError where arcs are scored in pairs: sums
-        over all trees are then out of reach.
+        fixed_heads: as in ``parse``. Raises ValueError for a second-order model: sums over all
+        trees are then intractable.
         """
         if len(self.features.pairs.head.seeds):
             raise ValueError("trees with siblings have no probabilities: set order = 1")
@@ -285,7 +290,7 @@ class ParserModel:
             self.pruner(self.pruner_weights),
             self.weights,
             nodes.attributes[start:end],
-            np.full(N, -1) if given_heads is None else given_heads[start : end - 1],
+            np.full(N, -1) if fixed_heads is None else fixed_heads[start : end - 1],
             self.max_length,
             beta,
             found,
@@ -297,7 +302,7 @@ class ParserModel:
     @property
     def types(self) -> storage.Types:
         """The saved arrays with their types."""
-        return _ARC_ARRAYS | {f"{_LABELS}{name}": dtype for name, dtype in ARRAYS.items()}
+        return ARRAYS
 
     def to_bytes(self) -> bytes:
         """The model as bytes."""
@@ -334,37 +339,22 @@ class ParserModel:
 
     def arrays(self) -> storage.Arrays:
         """What is saved, by the names of ``types``."""
-        arrays = {f"{_LABELS}{name}": array for name, array in self.label_model.arrays().items()}
+        arrays = {f"{LABELS}{name}": array for name, array in self.label_model.arrays().items()}
         return arrays | {"arc_weights": self.weights, "pruner_weights": self.pruner_weights}
 
-    def read(self, header: storage.Header, arrays: storage.Arrays) -> "SavedParserModel":
+    def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedParserModel:
         """What was saved, once it is known to be safe for kernels; see ``become``.
 
         Raises ValueError, saying what is wrong, or what ``storage.Build`` names.
         """
-        hash_bits = header["hash_bits"]
-        require(type(hash_bits) is int and 8 <= hash_bits <= 28, "hash_bits is not in 8 to 28")
-        _check_weights(arrays["arc_weights"], hash_bits, "arcs")
-        _check_weights(arrays["pruner_weights"], PRUNER_BITS, "the pruner")
-        label_templates = _read_templates(header, "label_templates", LABEL_ROLES)
-        of_labels = {name: arrays[f"{_LABELS}{name}"] for name in ARRAYS}
-        saved = SavedParserModel(
-            _read_templates(header, "templates", ARC_ROLES),
-            _read_templates(header, "pruner_templates", ARC_ROLES[:2]),
-            label_templates,
-            hash_bits,
-            arrays["arc_weights"],
-            arrays["pruner_weights"],
-            read_summary(header["summary"]),
-            read_model(header["labels"], of_labels, as_chain_templates(label_templates)),
-        )
+        saved = read_parser_model(header, arrays)
         if saved.labels:
-            everything = (*saved.templates, *saved.pruner_templates, *label_templates)
+            everything = (*saved.templates, *saved.pruner_templates, *saved.label_templates)
             names = {name for template in everything for name in template.attributes}
             check_resources(names, saved.label_model.resources)
         return saved
 
-    def become(self, saved: "SavedParserModel") -> None:
+    def become(self, saved: SavedParserModel) -> None:
         """Become the model that was saved."""
         self.hash_bits = saved.hash_bits
         self.pruner_templates = saved.pruner_templates
@@ -373,39 +363,6 @@ class ParserModel:
         self.label_model.become(saved.label_model)
         # Weights are met at random: copied, they lie in large pages of memory.
         self.set_weights(saved.arc_weights.copy(), saved.pruner_weights.copy(), saved.summary)
-
-
-class SavedParserModel(NamedTuple):
-    """What a saved parser's model holds."""
-
-    templates: tuple[ArcTemplate, ...]
-    pruner_templates: tuple[ArcTemplate, ...]
-    label_templates: tuple[ArcTemplate, ...]
-    hash_bits: int
-    arc_weights: Weights
-    pruner_weights: Weights
-    summary: TrainingSummary | None
-    label_model: SavedModel
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The names of the labels of arcs."""
-        return self.label_model.labels
-
-
-def _read_templates(
-    header: storage.Header, key: str, roles: Sequence[str]
-) -> tuple[ArcTemplate, ...]:
-    texts = checked_texts(header[key], key)
-    return parse_arc_templates(
-        texts, families={}, roles=roles, is_attribute=is_attribute, attributes=ATTRIBUTES
-    )
-
-
-def _check_weights(weights: Weights, bits: int, what: str) -> None:
-    require(weights.shape == (2**bits + 1,), f"the weights of {what} are not 2**{bits} and one")
-    require(bool(np.all(np.isfinite(weights))), f"weights of {what} are not finite")
-    require(weights[-1] == 0, f"the weight of {what} without a feature is not 0")
 
 
 def _from_bytes(settings: dict[str, Any], data: bytes) -> ParserModel:

@@ -46,13 +46,13 @@ def translate_heads(heads: Ints, nodes: Nodes, others: Nodes) -> Ints:
     heads: int64 [nodes], -1 for none. Returns int64 [words]; heads in another sentence are
     none.
     """
-    of_words = heads[nodes.words]
-    is_word = of_words > 0
-    head_nodes = np.where(is_word, sentence_roots(nodes) + of_words, nodes.words)
+    word_heads = heads[nodes.words]
+    is_word = word_heads > 0
+    head_nodes = np.where(is_word, sentence_roots(nodes) + word_heads, nodes.words)
     moved = others.words[np.searchsorted(nodes.words, head_nodes)] - sentence_roots(others)
     sizes = np.repeat(np.diff(others.starts), np.diff(others.tokens.sentence_starts))
     inside = (moved > 0) & (moved < sizes - 1)
-    return np.where(is_word, np.where(inside, moved, -1), of_words)
+    return np.where(is_word, np.where(inside, moved, -1), word_heads)
 
 
 def join_pieces(heads: Ints, pieces: Nodes, nodes: Nodes) -> Ints:
@@ -62,8 +62,8 @@ def join_pieces(heads: Ints, pieces: Nodes, nodes: Nodes) -> Ints:
     roots = nodes.words[joined[nodes.words] == 0]
     sentences = np.searchsorted(nodes.starts, roots, side="right") - 1
     _, first = np.unique(sentences, return_index=True)
-    of_first = np.repeat(roots[first], np.diff(np.append(first, len(roots))))
-    joined[roots] = np.where(roots == of_first, 0, of_first - nodes.starts[sentences])
+    first_roots = np.repeat(roots[first], np.diff(np.append(first, len(roots))))
+    joined[roots] = np.where(roots == first_roots, 0, first_roots - nodes.starts[sentences])
     return joined
 
 
@@ -81,7 +81,7 @@ def gold_nodes(nodes: Nodes, gold: Sequence[Ints]) -> tuple[Ints, Ints]:
     """Gold heads and labels by node: int64 [nodes] each, -1 for none.
 
     A head that is whitespace or lies in another sentence is none; so is the root, where a
-    sentence has several: it then holds what are several sentences to the gold.
+    sentence has several: it then holds several sentences of the gold.
     """
     tokens = nodes.tokens
     both = np.concatenate(gold)
@@ -106,19 +106,19 @@ def gold_nodes(nodes: Nodes, gold: Sequence[Ints]) -> tuple[Ints, Ints]:
 
 
 def find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, str, list[int]] | None:
-    """The first sentence whose gold heads are no part of a tree, what is wrong, and its words.
+    """The first sentence whose gold heads cannot be part of a tree, the flaw, and its words.
 
     node_starts, heads: as in ``TreeProblem.append``.
     """
     s, member = _find_flaw(node_starts, heads)
     if s < 0:
         return None
-    of_sentence = heads[node_starts[s] : node_starts[s + 1]]
+    sentence_heads = heads[node_starts[s] : node_starts[s + 1]]
     if member == 0:
-        return s, "several roots", np.flatnonzero(of_sentence == 0).tolist()
+        return s, "several roots", np.flatnonzero(sentence_heads == 0).tolist()
     circle = [member]
-    while of_sentence[circle[-1]] != member:
-        circle.append(int(of_sentence[circle[-1]]))
+    while sentence_heads[circle[-1]] != member:
+        circle.append(int(sentence_heads[circle[-1]]))
     return s, "a circle", sorted(circle)
 
 
@@ -126,16 +126,16 @@ def find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, str, list[int]] | No
 def _find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, int]:
     """A sentence with a circle and a word of it, or with several roots and 0; (-1, 0) for none."""
     for s in range(len(node_starts) - 1):
-        of_sentence = heads[node_starts[s] : node_starts[s + 1] - 1]
-        N = len(of_sentence)
+        sentence_heads = heads[node_starts[s] : node_starts[s + 1] - 1]
+        N = len(sentence_heads)
         visit = np.zeros(N, dtype=np.int64)
         roots = 0
         for start in range(1, N):
-            roots += of_sentence[start] == 0
+            roots += sentence_heads[start] == 0
             m = start
             while m > 0 and visit[m] == 0:
                 visit[m] = start
-                m = of_sentence[m]
+                m = sentence_heads[m]
             if m > 0 and visit[m] == start:
                 return s, m
         if roots > 1:

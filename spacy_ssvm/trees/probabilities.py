@@ -4,7 +4,7 @@ import numpy as np
 
 from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, kernel
 from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals, projective_marginals
-from spacy_ssvm.trees.inference import allow_only
+from spacy_ssvm.trees.inference import fix_heads
 from spacy_ssvm.trees.layout import ArcFeatures, Pruner
 from spacy_ssvm.trees.pruner import score_arcs
 
@@ -15,25 +15,25 @@ def arc_probabilities(
     pruner: Pruner,
     weights: AnyWeights,
     nodes: Keys,
-    given: Ints,
+    fixed_heads: Ints,
     max_length: int,
     beta: float,
     probabilities: Floats,
 ) -> None:
     """Write the probability of each arc of one sentence: float64 [n + 1, n + 1].
 
-    By head and dependent; 0 for what the pruner leaves out. given: int64 [n + 1], heads that
-    trees must have, -1 for none. As in ``parse_sentence``, trees with crossing arcs count where
-    no other has them, and they are left out where none at all has. A sentence of more than
+    By head and dependent; 0 for arcs that the pruner discards. fixed_heads: int64 [n + 1], heads
+    that trees must have, -1 for none. As in ``parse_sentence``, non-projective trees count where
+    no projective one has them, and they are ignored where no tree has. A sentence of more than
     max_length words is analysed in pieces, as in ``ParserModel.parse``: the trees of the pieces
     are independent, and the root of each depends on the root of the first.
     """
-    n = len(given) - 1
+    n = len(fixed_heads) - 1
     probabilities[:] = 0.0
     if n == 0:
         return
     if n <= max_length:
-        _of_piece(features, pruner, weights, nodes, given, beta, probabilities)
+        _piece_probabilities(features, pruner, weights, nodes, fixed_heads, beta, probabilities)
         return
     for first in range(1, n + 1, max_length):
         last = min(first + max_length, n + 1)
@@ -42,12 +42,12 @@ def arc_probabilities(
         piece[0] = nodes[0]
         piece[1:-1] = nodes[first:last]
         piece[-1] = nodes[n + 1]
-        given_here = np.full(size + 1, -1, dtype=np.int64)
+        fixed_in_piece = np.full(size + 1, -1, dtype=np.int64)
         for m in range(first, last):
-            if first <= given[m] < last:
-                given_here[m - first + 1] = given[m] - first + 1
+            if first <= fixed_heads[m] < last:
+                fixed_in_piece[m - first + 1] = fixed_heads[m] - first + 1
         found = np.empty((size + 1, size + 1))
-        _of_piece(features, pruner, weights, piece, given_here, beta, found)
+        _piece_probabilities(features, pruner, weights, piece, fixed_in_piece, beta, found)
         probabilities[first:last, first:last] = found[1:, 1:]
         if first == 1:
             probabilities[0, 1:last] = found[0, 1:]
@@ -58,18 +58,18 @@ def arc_probabilities(
 
 
 @kernel
-def _of_piece(
+def _piece_probabilities(
     features: ArcFeatures,
     pruner: Pruner,
     weights: AnyWeights,
     nodes: Keys,
-    given: Ints,
+    fixed_heads: Ints,
     beta: float,
     found: Floats,
 ) -> None:
-    scores = beta * score_arcs(features, pruner, weights, nodes, 0, len(nodes), given)[1]
+    scores = beta * score_arcs(features, pruner, weights, nodes, 0, len(nodes), fixed_heads)[1]
     free = scores.copy()
-    restricted = allow_only(given, scores)
+    restricted = fix_heads(fixed_heads, scores)
     total = _marginals(features, scores, found)
     if restricted and total == -np.inf:
         total = nonprojective_marginals(scores, found)

@@ -6,8 +6,9 @@ from spacy_ssvm._jit import Floats
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Run
 from spacy_ssvm.trees.layout import ArcFeatures
-from spacy_ssvm.trees.model import PRUNER_BITS, ParserModel
+from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.problem import TreeProblem
+from spacy_ssvm.trees.saved_model import PRUNER_BITS
 from spacy_ssvm.trees.templates import compile_arc_templates
 
 _PASSES = 3

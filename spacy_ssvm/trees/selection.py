@@ -4,26 +4,21 @@ The selection is of first order. Only arcs that a pruner leaves are scored: it l
 sentences first, as the parser's own does, and stays as it is. Templates of siblings are kept.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable
 
-from spacy_ssvm._jit import Ints
 from spacy_ssvm.selection import Selector
 from spacy_ssvm.trees.keys import compile_arc_keys
 from spacy_ssvm.trees.model import ParserModel
-from spacy_ssvm.trees.nodes import gold_nodes
 from spacy_ssvm.trees.problem import LazyTreeProblem
 from spacy_ssvm.trees.pruner_training import learn_pruner, start_pruner
 from spacy_ssvm.trees.templates import find_arc_refinements, in_order
-from spacy_ssvm.trees.training import DOCS_AT_A_TIME, training_nodes
+from spacy_ssvm.trees.training import GoldTrees
 
 
-def tree_selector(
-    model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints], *, seed: int = 0
-) -> Selector:
+def tree_selector(model: ParserModel, batches: Iterable[GoldTrees], *, seed: int = 0) -> Selector:
     """A selector among the templates of arcs of a model.
 
-    docs, gold: what it is to be trained on, as in ``TreeTraining.add``.
+    batches: what it is to be trained on.
     seed: of the order in which the pruner sees sentences.
     """
     templates = in_order(template for template in model.templates if not template.of_siblings)
@@ -35,10 +30,7 @@ def tree_selector(
         refines=find_arc_refinements(templates),
     )
     pruner_problem, pruner = start_pruner(model, seed)
-    for first in range(0, len(docs), DOCS_AT_A_TIME):
-        gold_of_batch = gold[first : first + DOCS_AT_A_TIME]
-        nodes = training_nodes(model, docs[first : first + DOCS_AT_A_TIME], gold_of_batch)
-        heads, _ = gold_nodes(nodes, gold_of_batch)
+    for nodes, heads, _ in batches:
         problem.append(nodes.attributes, nodes.starts, heads)
         if model.pruning is not None:
             learn_pruner(pruner, pruner_problem.append(nodes.attributes, nodes.starts, heads))

@@ -1,18 +1,17 @@
-"""What a parser's model has while it learns, and forgets when it is saved.
+"""Trains models of parsers.
 
-Three solvers share the examples: the pruner, which passes over new sentences a few times
+Three solvers share the examples: that of the pruner, which passes over new sentences a few times
 before the others see them; that of the arcs; and that of the labels of gold trees.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Ints
-from spacy_ssvm.chains.training import Training
-from spacy_ssvm.messages import shorten
+from spacy_ssvm._jit import Ints, Keys
+from spacy_ssvm.chains.training import ChainTrainer, LabelledTokens
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import summarize_run
@@ -22,13 +21,67 @@ from spacy_ssvm.trees.problem import TreeProblem
 from spacy_ssvm.trees.pruner_training import learn_pruner, start_pruner
 from spacy_ssvm.weights.growing import surviving
 
-DOCS_AT_A_TIME = 1000
+
+class GoldTrees(NamedTuple):
+    """The sentences of a batch of Docs with their gold trees, which have no flaw."""
+
+    nodes: Nodes
+    heads: Ints  #: int64 [nodes]: as nodes of the sentence, -1 for none
+    labels: Ints  #: int64 [nodes]: -1 for none
 
 
-class TreeTraining:
+class NoTreeError(ValueError):
+    """The gold heads of a sentence are no part of a tree.
+
+    what: the flaw. doc: the number of the Doc. tokens: those with the flaw, in the Doc.
+    """
+
+    def __init__(self, what: str, doc: int, tokens: list[int]) -> None:
+        super().__init__(f"Doc {doc}: {what}, tokens {', '.join(map(str, tokens))}")
+        self.what = what
+        self.doc = doc
+        self.tokens = tokens
+
+
+def read_trees(
+    model: ParserModel,
+    docs: Sequence[Any],
+    gold: Sequence[Ints],
+    inputs: Sequence[Keys] | None = None,
+) -> GoldTrees:
+    """The sentences of Docs, those of more than max_length words in ``pieces``.
+
+    gold: int64 [tokens, 3] for each Doc: the head, as a token of the Doc (the token itself for
+        a root), and the label, -1 for none; and 1 where a sentence starts that the Doc does not
+        mark, else 0. Whitespace is left out.
+    inputs: see ``AttributeReader.read``.
+    Raises NoTreeError where the heads of a sentence cannot be part of a tree.
+    """
+    starts = np.concatenate(gold)[:, 2] == 1
+    nodes = model.nodes(docs, starts, inputs=inputs)
+    heads, labels = gold_nodes(nodes, gold)
+    flaw = find_flaw(nodes.starts, heads)
+    if flaw is not None:
+        raise _no_tree(nodes, *flaw)
+    pieces = model.pieces(nodes)
+    if pieces is not nodes:
+        heads, labels = gold_nodes(pieces, gold)
+    return GoldTrees(pieces, heads, labels)
+
+
+def _no_tree(nodes: Nodes, sentence: int, what: str, members: list[int]) -> NoTreeError:
+    """The error for a flaw as ``find_flaw`` returns it."""
+    first_word = int(nodes.tokens.sentence_starts[sentence])
+    positions = nodes.tokens.positions[[first_word + member - 1 for member in members]]
+    doc_starts = nodes.tokens.doc_starts
+    doc = int(np.searchsorted(doc_starts, positions[0], side="right")) - 1
+    return NoTreeError(what, doc, (positions - doc_starts[doc]).tolist())
+
+
+class TreeTrainer:
     """A run of the solvers on Docs that arrive in batches.
 
-    Where the model has weights, training goes on from them: they are the prior w_0.
+    Where the model has weights, training continues from them: they are the prior w_0.
 
     min_count: features of labels that occur less often have no row.
     """
@@ -52,14 +105,14 @@ class TreeTraining:
         self._start = model.weights.astype(np.float64) if trained else None
         self.run = solver.start(self.problem, self._start)
         self.run.grow(model.features.size)
-        self.labels = Training(model.label_model, label_solver, min_count=min_count)
+        self.labels = ChainTrainer(model.label_model, label_solver, min_count=min_count)
         self._sequences: list[range] = []  # the examples of labels, by sentence
         self.epochs = 0
         self._changed = False
         self._removed: list[range] = []
 
     def restart(self, solver: Solver) -> None:
-        """Learn the arcs anew with another solver, and the labels with their own."""
+        """Start again from the weights of the model: the arcs with another solver."""
         self.problem.forget_completions()
         self.run = solver.start(self.problem, self._start)
         self.run.grow(self.model.features.size)
@@ -67,33 +120,20 @@ class TreeTraining:
         self.epochs = 0
         self._changed = True
 
-    def add(self, docs: Sequence[Any], gold: Sequence[Ints]) -> list[range]:
-        """Make examples of Docs; return the numbers of those of each Doc.
-
-        gold: int64 [tokens, 3] for each Doc: the head, as a token of the Doc (the token itself
-            for a root), and the label, -1 for none; and 1 where a sentence starts that the Doc
-            does not mark, else 0. Whitespace is passed over.
-        No sentence may have a flaw (see ``find_gold_flaw``).
-        """
-        numbers: list[range] = []
-        for first in range(0, len(docs), DOCS_AT_A_TIME):
-            batch = docs[first : first + DOCS_AT_A_TIME]
-            gold_of_batch = gold[first : first + DOCS_AT_A_TIME]
-            nodes = training_nodes(self.model, batch, gold_of_batch)
-            heads, labels = gold_nodes(nodes, gold_of_batch)
-            added = self.problem.append(nodes.attributes, nodes.starts, heads)
-            self._pruner_problem.append(nodes.attributes, nodes.starts, heads)
-            arcs, arc_nodes, sequences = self.model.arc_table(nodes, heads)
-            of_labels = self.labels.add_tokens(arcs, labels[arc_nodes])
-            offset = of_labels[0].start if of_labels else 0
-            ends = (sequences + offset).tolist()
-            self._sequences += [range(a, b) for a, b in pairwise(ends)]
-            ends = (nodes.tokens.doc_sentences + added.start).tolist()
-            numbers += [range(a, b) for a, b in pairwise(ends)]
-            self.run.grow(self.model.features.size)
-            learn_pruner(self._pruner, added)
-            self.problem.pruner = self.model.pruner(self._pruner.w)
-        return numbers
+    def add(self, batch: GoldTrees) -> list[range]:
+        """Make examples of the sentences of Docs; return the numbers of those of each Doc."""
+        nodes, heads, labels = batch
+        added = self.problem.append(nodes.attributes, nodes.starts, heads)
+        self._pruner_problem.append(nodes.attributes, nodes.starts, heads)
+        arcs, arc_nodes, sequences = self.model.arc_table(nodes, heads)
+        added_labels = self.labels.add(LabelledTokens(arcs, labels[arc_nodes]))
+        offset = added_labels[0].start if added_labels else 0
+        self._sequences += [range(a, b) for a, b in pairwise((sequences + offset).tolist())]
+        self.run.grow(self.model.features.size)
+        learn_pruner(self._pruner, added)
+        self.problem.pruner = self.model.pruner(self._pruner.w)
+        ends = nodes.tokens.doc_sentences + added.start
+        return [range(a, b) for a, b in pairwise(ends.tolist())]
 
     def remove(self, numbers: range) -> None:
         """Take examples out of the problem, and their share out of the weights."""
@@ -139,8 +179,8 @@ class TreeTraining:
         self.epochs += 1
         self._changed = True
         sequences = [i for number in numbers.tolist() for i in self._sequences[number]]
-        of_labels = self.labels.epoch(np.array(sequences, dtype=np.int64))
-        return self.run.epoch(numbers) + of_labels
+        label_loss = self.labels.epoch(np.array(sequences, dtype=np.int64))
+        return self.run.epoch(numbers) + label_loss
 
     def update_model(self) -> None:
         """Give the model the weights as they are now."""
@@ -154,58 +194,19 @@ class TreeTraining:
             self._changed = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy of a component does not train on: its weights are the prior if it does.
+        # A copy of a component starts a run of its own, from the weights of its model.
         return type(None), ()
 
 
-def find_gold_flaw(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> str | None:
-    """What is wrong with the first sentence whose gold heads are no part of a tree, if any is.
-
-    docs, gold: as in ``TreeTraining.add``.
-    """
-    for first in range(0, len(docs), DOCS_AT_A_TIME):
-        batch = docs[first : first + DOCS_AT_A_TIME]
-        gold_of_batch = gold[first : first + DOCS_AT_A_TIME]
-        nodes = model.nodes(batch, _gold_starts(gold_of_batch))
-        heads, _ = gold_nodes(nodes, gold_of_batch)
-        flaw = find_flaw(nodes.starts, heads)
-        if flaw is None:
-            continue
-        s, what, members = flaw
-        words = int(nodes.tokens.sentence_starts[s]) - 1
-        places = nodes.tokens.positions[[words + m for m in members]]
-        d = int(np.searchsorted(nodes.tokens.doc_starts, places[0], side="right")) - 1
-        tokens = [int(place - nodes.tokens.doc_starts[d]) for place in places]
-        named = ", ".join(f"{i} '{shorten(batch[d][i].text)}'" for i in tokens)
-        return (
-            f"the gold heads of a sentence are no tree: {what} (tokens {named}) in "
-            f"'{shorten(batch[d].text)}'"
-        )
-    return None
-
-
-def training_nodes(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> Nodes:
-    """The sentences to learn from, those of more than max_length words in ``pieces``.
-
-    docs, gold: as in ``TreeTraining.add``.
-    """
-    return model.pieces(model.nodes(docs, _gold_starts(gold)))
-
-
-def _gold_starts(gold: Sequence[Ints]) -> Flags:
-    return np.asarray(np.concatenate(gold)[:, 2] == 1)
-
-
-def objective(model: ParserModel, docs: Sequence[Any], gold: Sequence[Ints]) -> Objective:
+def objective(model: ParserModel, batches: Iterable[GoldTrees]) -> Objective:
     """Primal, dual and gap of the arcs of a trained model, from weights and examples alone.
 
-    docs, gold: what it was trained on, as in ``TreeTraining.add``.
+    batches: what it was trained on. Raises ValueError for a model that was not trained.
     """
     if model.summary is None:
         raise ValueError("the model has not been trained: there is no objective to measure")
-    nodes = training_nodes(model, docs, gold)
-    heads, _ = gold_nodes(nodes, gold)
     pruner = model.pruner(model.pruner_weights.astype(np.float64))
     problem = TreeProblem(model.features, pruner, len(model.reader.names))
-    problem.append(nodes.attributes, nodes.starts, heads)
+    for nodes, heads, _ in batches:
+        problem.append(nodes.attributes, nodes.starts, heads)
     return model.summary.objective(problem, model.weights.astype(np.float64))

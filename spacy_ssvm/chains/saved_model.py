@@ -1,0 +1,100 @@
+"""What is saved of a model of label sequences, and the checks that make it safe for kernels."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm import storage
+from spacy_ssvm._jit import Ints
+from spacy_ssvm.features.resources import Resources, read_resources
+from spacy_ssvm.features.templates import Template
+from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
+from spacy_ssvm.storage import checked_texts, require
+from spacy_ssvm.weights.compact import CompactWeights
+from spacy_ssvm.weights.feature_index import Table
+from spacy_ssvm.weights.hash_table import check_slots
+
+#: The saved arrays with their types.
+ARRAYS: dict[str, type] = {
+    "slots": np.uint64,
+    "template_rows": np.int64,
+    "transitions": np.float32,
+    "row_starts": np.int64,
+    "labels": np.uint16,
+    "weights": np.float32,
+    "cluster_words": np.uint64,
+    "cluster_bits": np.uint64,
+    "gazetteer_slots": np.uint64,
+}
+
+MAX_LABELS = 2**16 - 1  #: as many as ``ARRAYS["labels"]`` can number
+
+
+class SavedModel(NamedTuple):
+    """What a saved model holds, in the order of the settings and weights of ``ChainModel``."""
+
+    templates: tuple[Template, ...]
+    labels: tuple[str, ...]
+    resources: Resources
+    table: Table
+    weights: CompactWeights
+    template_rows: Ints
+    summary: TrainingSummary | None
+
+
+def read_model(
+    header: storage.Header, arrays: storage.Arrays, templates: tuple[Template, ...]
+) -> SavedModel:
+    """What was saved of a model with these templates. Raises ValueError as ``ChainModel.read``."""
+    labels = checked_texts(header["labels"], "labels")
+    K, T = len(labels), len(templates)
+    width = header["rows_per_template"]
+    slots, row_starts, template_rows = (
+        arrays[name] for name in ("slots", "row_starts", "template_rows")
+    )
+    transitions = arrays["transitions"].astype(np.float64)
+    columns, weights = arrays["labels"], arrays["weights"]
+    require(type(width) is int and 0 <= width < 2**40, "rows_per_template is no number of rows")
+    require(K <= MAX_LABELS, f"{K} labels: at most {MAX_LABELS} are possible")
+    require(transitions.shape == (K + 2, K), "the transitions do not fit the labels")
+    require(
+        bool(np.all(np.isfinite(transitions) | np.isneginf(transitions))),
+        "the weights of transitions are not finite",
+    )
+    check_slots(slots)
+    rows = len(row_starts) - 1
+    require(row_starts.ndim == 1 and rows >= 0 and row_starts[0] == 0, "the rows have no start")
+    sizes = np.diff(row_starts)
+    require(
+        weights.ndim == columns.ndim == 1
+        and row_starts[-1] == len(weights) == len(columns)
+        and bool(np.all((sizes >= 0) & (sizes <= K))),
+        "the rows of weights do not fit their number",
+    )
+    require(bool(np.all(np.isfinite(weights))), "weights are not finite")
+    require(len(columns) == 0 or int(columns.max()) < K, "a weight belongs to no label")
+    require(
+        template_rows.shape == (T + 1,)
+        and template_rows[0] == 0
+        and template_rows[-1] == rows
+        and bool(np.all(np.diff(template_rows) >= 0)),
+        "the rows do not fit the templates",
+    )
+    if width:
+        require(rows == width * T, "the rows do not fit rows_per_template")
+    else:
+        payloads = slots[slots[:, 0] != 0, 1]
+        require(
+            len(payloads) == rows
+            and bool(np.array_equal(np.sort(payloads), np.arange(1, rows + 1, dtype=np.uint64))),
+            "the hash table does not fit the rows",
+        )
+    return SavedModel(
+        templates,
+        labels,
+        read_resources(header, arrays),
+        Table(slots, width),
+        CompactWeights(transitions, row_starts, columns, weights),
+        template_rows,
+        read_summary(header["summary"]),
+    )

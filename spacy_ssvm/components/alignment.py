@@ -1,0 +1,55 @@
+"""Annotation of Docs as arrays, and gold annotation at the tokens of predicted Docs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from spacy.attrs import ORTH, SPACY
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_ssvm._jit import Ints, Keys
+
+#: What spaCy stores in SENT_START; 0 is for tokens without annotation.
+IS_START, IS_INSIDE = 1, -1
+
+
+def columns_of(doc: Doc, attributes: Sequence[int]) -> Keys:
+    """The attributes of all tokens of a Doc: uint64 [tokens, attributes]."""
+    columns: Any = doc.to_array(list(attributes))
+    return np.asarray(columns, dtype=np.uint64).reshape(len(doc), len(attributes))
+
+
+def write_columns(doc: Doc, attributes: Sequence[int], columns: Keys) -> None:
+    """Write attributes of all tokens of a Doc, as ``columns_of`` reads them."""
+    if len(doc):
+        doc.from_array(attributes, columns)  # type: ignore[arg-type]
+
+
+def reference_columns(example: Example, attributes: Sequence[int]) -> Keys | None:
+    """The attributes of a reference that has the tokens of the predicted Doc, else None.
+
+    uint64 [tokens, attributes].
+    """
+    predicted = columns_of(example.predicted, [ORTH, SPACY])
+    reference = columns_of(example.reference, [ORTH, SPACY, *attributes])
+    return reference[:, 2:] if np.array_equal(predicted, reference[:, :2]) else None
+
+
+def align_marks(example: Example, marks: Ints) -> Ints:
+    """Sentence marks of the reference's tokens at the predicted tokens: int64 [tokens].
+
+    marks: int64 [tokens of the reference], IS_START, IS_INSIDE or 0.
+    The first of the tokens that a reference token is split into may be a start, the others
+    are not; a token in whose middle a sentence starts gets 0.
+    """
+    if reference_columns(example, []) is not None:
+        return marks
+    to_reference, to_predicted = example.alignment.x2y, example.alignment.y2x
+    aligned = np.zeros(len(example.predicted), dtype=np.int64)
+    for i in range(len(aligned)):
+        covered = to_reference[i]
+        if len(covered) and not np.any(marks[covered[1:]] == IS_START):
+            is_first = to_predicted[int(covered[0])][0] == i
+            aligned[i] = marks[covered[0]] if is_first else IS_INSIDE
+    return aligned

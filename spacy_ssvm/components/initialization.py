@@ -1,0 +1,165 @@
+"""What components need at initialize: examples, annotation, resources, an estimate of costs."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from spacy.errors import Errors
+from spacy.language import Language
+from spacy.training import Example
+from spacy.vocab import Vocab
+from thinc.config import ConfigValidationError
+
+from spacy_ssvm.components.settings import initialize_error
+from spacy_ssvm.features.attributes import words_of
+from spacy_ssvm.features.clusters import CLUSTER_ATTRIBUTES, read_clusters
+from spacy_ssvm.features.gazetteers import is_gazetteer_attribute, read_gazetteers
+from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.structure import Model
+
+#: Models with more labels than this get a warning.
+MANY_LABELS = 500
+_SECONDS_PER_TRANSITION = 1e-9  # measured: 0.3e-9 to 0.8e-9 to learn, 0.4e-9 to 2.5e-9 to annotate
+_BYTES_PER_TRANSITION = 40  # five tables of float64: scores, legality, costs and copies
+
+
+def check_examples(get_examples: Callable[[], Iterable[Example]], name: str) -> Iterator[Example]:
+    """The examples that a callback returns; raises TypeError where one is something else.
+
+    Unlike spaCy's ``validate_get_examples``, this reads the corpus only once.
+    """
+    examples = get_examples() if callable(get_examples) else get_examples
+    if not callable(get_examples) or not examples:
+        raise TypeError(Errors.E930.format(method=f"{name}.initialize", obj=examples))
+    for example in examples:
+        if not isinstance(example, Example):
+            raise TypeError(
+                f"{name}: initialize needs Example objects, but get_examples() returned "
+                f"{type(example).__name__}"
+            )
+        yield example
+
+
+def no_annotation_error(name: str, annotation: str, has_labels: bool) -> ConfigValidationError:
+    """An error for examples without annotation to learn from."""
+    standard = "" if has_labels else f" {Errors.E143.format(name=name)}"
+    return initialize_error(
+        name,
+        "labels",
+        f"{name}: the examples have no {annotation} annotation to learn from. Check the training "
+        f"corpus (an empty one has none either), or give the labels to initialize.{standard}",
+    )
+
+
+def annotate(pipe: Any, examples: Sequence[Example]) -> None:
+    """Let a component write into the predicted Docs of examples."""
+    docs = pipe.pipe((example.predicted for example in examples), batch_size=1000)
+    for example, doc in zip(examples, docs, strict=True):
+        example.predicted = doc
+
+
+def annotate_as_in_training(nlp: Language, component: object, examples: Sequence[Example]) -> None:
+    """Let the frozen components before this one annotate that do so in training."""
+    settings = nlp.config.interpolate()["training"]
+    for name, pipe in nlp.components:
+        if pipe is component:
+            return
+        if name in settings["annotating_components"] and name in settings["frozen_components"]:
+            annotate(pipe, examples)
+
+
+def read_resources(
+    name: str,
+    model: Model,
+    nlp: Language | None,
+    vocab: Vocab,
+    *,
+    clusters: str | Path | None,
+    gazetteers: dict[str, str] | None,
+    gazetteer_attribute: str,
+) -> Resources:
+    """The resources of a component, as ``Pipe.initialize`` takes them.
+
+    Raises ConfigValidationError where one cannot be read, or a template has none to read.
+    """
+    _check_resource(name, model, "clusters", clusters)
+    _check_resource(name, model, "gazetteers", gazetteers)
+    lists = words = None
+    if gazetteers:
+        values = partial(words_of, nlp or Language(vocab), gazetteer_attribute)
+        try:
+            lists = read_gazetteers(gazetteers, values, attribute=gazetteer_attribute)
+        except (OSError, ValueError) as error:
+            raise initialize_error(name, "gazetteers", str(error)) from error
+        _check_gazetteer_types(name, model, lists.types)
+    if clusters is not None:
+        try:
+            words = read_clusters(clusters)
+        except (OSError, ValueError) as error:
+            raise initialize_error(name, "clusters", str(error)) from error
+    return Resources(words, lists)
+
+
+#: Of each resource: which attributes read it, what it is, and how it is set.
+_RESOURCES: dict[str, tuple[Callable[[str], bool], str, str]] = {
+    "clusters": (CLUSTER_ATTRIBUTES.__contains__, "word clusters", "clusters = PATH"),
+    "gazetteers": (is_gazetteer_attribute, "gazetteers", 'gazetteers = {"TYPE": "PATH"}'),
+}
+
+
+def _check_resource(name: str, model: Model, key: str, value: object) -> None:
+    is_wanted, what, setting = _RESOURCES[key]
+    templates = model.templates_with(is_wanted)
+    if templates and not value:
+        raise initialize_error(
+            name,
+            key,
+            f"{name}: the template '{templates[0]}' needs {what}. Set {setting} in "
+            f"[initialize.components.{name}]",
+        )
+
+
+def _check_gazetteer_types(name: str, model: Model, types: Sequence[str]) -> None:
+    for attribute in model.reader.names:
+        kind = attribute.partition(".")[2]
+        if is_gazetteer_attribute(attribute) and kind and kind not in types:
+            template = model.templates_with(attribute.__eq__)[0]
+            raise initialize_error(
+                name,
+                "gazetteers",
+                f"{name}: the template '{template}' names a gazetteer of type "
+                f"'{kind}', but there are: {', '.join(types)}",
+            )
+
+
+def warn_of_many_labels(
+    name: str, number_of_labels: int, examples: Iterable[Example], advice: str
+) -> None:
+    """Warn where a model has so many labels that it needs much time and memory.
+
+    Decoding a token takes K^2 operations, and each feature has K weights in training.
+    examples: read only where there is something to warn about.
+    advice: how to have fewer labels, as a sentence.
+    """
+    K = number_of_labels
+    if K <= MANY_LABELS:
+        return
+    tokens = sum(len(example.predicted) for example in examples)
+    duration = show_duration(tokens * K**2 * _SECONDS_PER_TRANSITION)
+    warnings.warn(
+        f"{name}: the model has {K:,} labels, and time grows with the square of their "
+        f"number. A pass over the {tokens:,} tokens of the examples will take about "
+        f"{duration}, and training at least {K**2 * _BYTES_PER_TRANSITION / 1e9:.1f} GB of "
+        f"memory for transitions and {K * 8e5 / 1e9:.1f} GB for every 100,000 features. "
+        f"{advice}",
+        stacklevel=3,
+    )
+
+
+def show_duration(seconds: float) -> str:
+    """A duration as text: in seconds below two minutes, in minutes below two hours."""
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"

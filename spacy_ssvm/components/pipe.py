@@ -1,0 +1,427 @@
+"""The base of all trainable components: a model in a spaCy pipeline.
+
+It handles labels, initialize and update. A subclass reads gold annotation
+(``gold_labels``, ``read_batch``), trains (``make_trainer``) and annotates (``predict``,
+``set_annotations``).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from spacy.language import Language
+from spacy.training import Example, validate_examples
+from spacy.util import check_lexeme_norms, logger
+from spacy.vocab import Vocab
+
+from spacy_ssvm._jit import Ints
+from spacy_ssvm.components.example_cache import ExampleCache, GoldDoc, find_examples
+from spacy_ssvm.components.initialization import (
+    annotate_as_in_training,
+    check_examples,
+    no_annotation_error,
+    read_resources,
+    warn_of_many_labels,
+)
+from spacy_ssvm.components.serialization import ModelT, SerializedPipe
+from spacy_ssvm.components.settings import config_error, initialize_error
+from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.messages import shorten
+from spacy_ssvm.objective import Objective
+from spacy_ssvm.selection import Selected, Selection, Selector
+from spacy_ssvm.solvers.prox_gradient import Step
+from spacy_ssvm.solvers.run import Solver
+from spacy_ssvm.structure import Trainer
+
+#: As many Docs are read at a time: bounds the memory that their feature keys take.
+DOCS_AT_A_TIME = 1000
+
+Batch = TypeVar("Batch")
+
+
+class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
+    """A linear model as a pipeline component.
+
+    vocab: the shared vocabulary.
+    model: templates and weights.
+    name: the component's name in the pipeline.
+    solver: settings of what learns the weights.
+    scorer: of ``spacy evaluate``.
+    selection: how to choose among the templates at initialize; None to keep all.
+    cfg: further settings, saved with the component.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: ModelT,
+        name: str,
+        *,
+        solver: Solver,
+        scorer: Callable[..., Any] | None,
+        selection: Selection | None = None,
+        **cfg: object,
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.cfg = cfg
+        self.scorer = scorer
+        self.solver = solver
+        self.selection = selection
+        self.selected: Selected | None = None  # the result of the selection, at initialize
+        self._candidates = None if selection is None else model.templates
+        self._labels: tuple[str, ...] = ()
+        self._trainer: Trainer[Batch] | None = None
+        self._cache = ExampleCache()
+
+    # What a subclass adds
+
+    def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
+        """The gold labels of the predicted tokens: int64 [tokens, ...] each, -1 for none."""
+        raise NotImplementedError
+
+    def read_batch(self, docs: Sequence[GoldDoc]) -> Batch:
+        """Docs with their gold labels, as the trainer takes them.
+
+        Raises ValueError for gold labels that do not form a structure.
+        """
+        raise NotImplementedError
+
+    def make_trainer(self) -> Trainer[Batch]:
+        """What trains the model, without examples."""
+        raise NotImplementedError
+
+    def collect_labels(self, examples: Iterable[Example]) -> list[str]:
+        """The labels of a corpus, sorted."""
+        raise NotImplementedError
+
+    def annotation(self) -> str:
+        """The name of the annotation that is learned, for messages."""
+        raise NotImplementedError
+
+    def selector(self, examples: Sequence[Example]) -> Selector:
+        """What selects among the templates that the model has, for an initialized component."""
+        raise NotImplementedError
+
+    def objective(self, examples: Iterable[Example]) -> Objective:
+        """Primal, dual and relative duality gap of the trained model, measured anew.
+
+        examples: all that it was trained on. Works for a loaded model too.
+        Raises ValueError for a model that was not trained.
+        """
+        raise NotImplementedError
+
+    def can_start_unannotated(self, *, has_corpus: bool) -> bool:
+        """Whether initialize may go on where the examples have no annotation to learn from.
+
+        has_corpus: whether there is more than the one Doc that ``nlp.initialize()`` passes.
+        """
+        return bool(self.labels)
+
+    def check_label(self, label: str) -> None:
+        """Raise ValueError where the component cannot write the label."""
+
+    def check_settings(self) -> None:
+        """Raise ValueError where settings do not fit the labels that initialize has set."""
+
+    def check_gazetteers(self, labels: Sequence[str], resources: Resources) -> None:
+        """Warn about gazetteers that cannot do what their types suggest."""
+
+    def fewer_labels(self, labels: Sequence[str]) -> str:
+        """Advice for a model that has too many labels, as a sentence."""
+        return "Use a coarser set of labels, or divide it between several components"
+
+    def model_labels(self, labels: Sequence[str]) -> Sequence[str]:
+        """The labels of the model, by the component's labels."""
+        return labels
+
+    def component_labels(self, model_labels: Sequence[str]) -> Sequence[str]:
+        """The component's labels, by the labels of the model."""
+        return model_labels
+
+    def define_model(
+        self, templates: Iterable[Any], labels: Sequence[str], resources: Resources
+    ) -> None:
+        """Set what the model is about; labels are those of the model."""
+        self.model.define(templates, labels, resources)
+
+    def extend_model(self, labels: Sequence[str]) -> None:
+        """Append labels to those of the model."""
+        self.model.add_labels(labels)
+
+    # Labels
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the labels."""
+        return self._labels
+
+    @property
+    def label_data(self) -> tuple[str, ...] | None:
+        """The labels as ``spacy init labels`` saves them, None for nothing to save."""
+        return self.labels
+
+    def add_label(self, label: str) -> int:
+        """Add a label. Returns 1, or 0 where it is there already.
+
+        Of a trained component, the other labels keep their weights, from which training goes
+        on; examples that were seen before are forgotten.
+        Raises ValueError where a trained component is not resizable.
+        """
+        if not isinstance(label, str):
+            raise ValueError(f"{self.name}: a label must be a text, not {label!r}")
+        if label in self.labels:
+            return 0
+        labels = (*self.labels, label)
+        if self._trainer is None and self.model.summary is None:
+            self._define(labels, self.model.resources)
+            return 1
+        if not self.is_resizable:
+            raise ValueError(
+                f"{self.name}: cannot add the label '{label}' to a trained model. Give all "
+                "labels to initialize(labels=...), or to [initialize.components."
+                f"{self.name}.labels] in the config, and train again"
+            )
+        self._check_labels(labels)
+        self._sync()
+        self._labels = labels
+        self._add_strings(labels)
+        known = len(self.model.labels)
+        self.extend_model(self.model_labels(labels)[known:])
+        self._stop_training()
+        return 1
+
+    @property
+    def is_resizable(self) -> bool:
+        """Whether labels can be added to a trained component."""
+        return False
+
+    def _define(
+        self, labels: Sequence[str], resources: Resources, templates: Sequence[Any] | None = None
+    ) -> None:
+        self._check_labels(labels)
+        self._labels = tuple(labels)
+        self._add_strings(labels)
+        if templates is None:
+            templates = self.model.templates
+        self.define_model(templates, self.model_labels(labels), resources)
+        self._stop_training()
+
+    def _check_labels(self, labels: Sequence[str]) -> None:
+        """Raise ValueError for labels that the component cannot write, or too many of them."""
+        for label in labels:
+            self.check_label(label)
+        number, most = len(self.model_labels(labels)), self.model.max_labels
+        if number > most:
+            raise initialize_error(
+                self.name,
+                "labels",
+                f"{self.name}: the model would have {number:,} labels, but at most {most:,} are "
+                f"possible. {self.fewer_labels(labels)}",
+            )
+
+    def _stop_training(self) -> None:
+        self._trainer = None
+        self._cache = ExampleCache()
+
+    def _add_strings(self, labels: Iterable[str]) -> None:
+        """Add what the component writes to the vocabulary."""
+        for label in labels:
+            self.vocab.strings.add(label)
+
+    # Initialization
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: Iterable[str] | None = None,
+        clusters: str | Path | None = None,
+        gazetteers: dict[str, str] | None = None,
+        gazetteer_attribute: str = "lower",
+    ) -> None:
+        """Set the labels and resources, and forget all weights.
+
+        get_examples: returns examples; read for their labels, if none are given, and for the
+            selection of templates, if there is one. Labels that were added before are kept,
+            and suffice: ``nlp.initialize()`` passes one Doc without annotation.
+        labels: all labels, as ``spacy init labels`` saves them.
+        clusters: a file of word clusters (see ``features/clusters.py``), for templates
+            such as cluster6[0]. It becomes part of the saved component.
+        gazetteers: {type: file} of entries, one on each line, for templates such as
+            gazetteer[0]; a .jsonl file holds patterns with types of their own. They become part
+            of the saved component.
+        gazetteer_attribute: "lower" or "orth", the attribute by which entries are matched.
+        """
+        check_lexeme_norms(self.vocab, self.name)  # type: ignore[no-untyped-call]
+        was_trained = self.model.summary is not None
+        if self._candidates is not None:
+            self.model.define(self._candidates, self.model.labels, self.model.resources)
+        resources = read_resources(
+            self.name,
+            self.model,
+            nlp,
+            self.vocab,
+            clusters=clusters,
+            gazetteers=gazetteers,
+            gazetteer_attribute=gazetteer_attribute,
+        )
+        if labels is None:
+            labels = self._find_labels(get_examples) or self.labels
+        labels = sorted(labels if was_trained else {*labels, *self.labels})
+        self.check_gazetteers(labels, resources)
+        examples = check_examples(get_examples, self.name)
+        number = len(self.model_labels(labels))
+        warn_of_many_labels(self.name, number, examples, self.fewer_labels(labels))
+        self._define(labels, resources)
+        self.check_settings()
+        if self.selection is not None:
+            self._select(list(check_examples(get_examples, self.name)), self.selection, nlp)
+
+    def _find_labels(self, get_examples: Callable[[], Iterable[Example]]) -> list[str]:
+        """The labels of a corpus. Raises ValueError where there are none to start from."""
+        examples = check_examples(get_examples, self.name)
+        first = list(islice(examples, 2))
+        labels = self.collect_labels(chain(first, examples))
+        if not labels and not self.can_start_unannotated(has_corpus=len(first) > 1):
+            raise no_annotation_error(self.name, self.annotation(), bool(self.labels))
+        return labels
+
+    def _select(self, examples: list[Example], selection: Selection, nlp: Language | None) -> None:
+        """Keep the templates that the selection leaves, and put them into the config."""
+        if nlp is not None:
+            annotate_as_in_training(nlp, self, examples)
+        try:
+            selected = self.selector(examples).select(selection, report=self._log_step)
+        except ValueError as error:
+            raise config_error(self.name, "selection", f"{self.name}: {error}") from error
+        counts = len(selected.kept), len(selected.table), selected.seconds
+        logger.info("%s: %s of %s templates selected in %.1f s", self.name, *counts)
+        self.use_templates(selected.templates)
+        self.selected = selected
+        if nlp is not None:
+            for name in (name for name, pipe in nlp.components if pipe is self):
+                nlp.get_pipe_config(name).update(templates=selected.texts, selection=None)
+
+    def use_templates(self, templates: Sequence[Any]) -> None:
+        """Start again from zero weights, with other templates, and the same labels."""
+        self._define(self.labels, self.model.resources, templates)
+
+    def _log_step(self, epoch: int, step: Step) -> None:
+        message = "%s: selection, epoch %s: loss %.3f, %s templates, %s weights"
+        logger.info(message, self.name, epoch, step.loss, step.templates, step.allocated)
+
+    # Training
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: object = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Improve the weights on a batch: one example, some, or the whole corpus.
+
+        Examples that were seen before continue from their dual variables; a batch of the whole
+        corpus is one epoch of the solver. drop and sgd are ignored. Adds to losses
+        ``NAME``, the sum of the losses, and, where the solver has a dual, sets
+        ``NAME_gap``, the relative duality gap as measured during the passes so far.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.update")
+        trainer, numbers = self.featurize(examples)
+        losses[self.name] += trainer.epoch(numbers)
+        gap = trainer.run.gap
+        if gap is not None:
+            losses[f"{self.name}_gap"] = gap
+        return losses
+
+    def featurize(self, examples: Sequence[Example]) -> tuple[Trainer[Batch], Ints]:
+        """Make features of examples that are new, or whose predicted Docs have changed.
+
+        Returns what learns from them, and their numbers in its problem (int64).
+        """
+        self._require_labels()
+        if self._trainer is None:
+            self._trainer = self.make_trainer()
+        numbers = find_examples(
+            examples,
+            self._cache,
+            self._trainer,
+            read_inputs=self.model.reader.inputs,
+            gold_labels=self.gold_labels,
+            read_batches=self.read_batches,
+        )
+        return self._trainer, numbers
+
+    def gold_docs(self, examples: Iterable[Example]) -> list[GoldDoc]:
+        """The predicted Docs of examples with their gold labels."""
+        examples = list(examples)
+        docs = [example.predicted for example in examples]
+        inputs = map(self.model.reader.inputs, docs)
+        return list(map(GoldDoc, docs, self.gold_labels(examples), inputs))
+
+    def read_batches(self, docs: Sequence[GoldDoc]) -> list[Batch]:
+        """Docs with their gold labels, as the trainer takes them, some at a time."""
+        starts = range(0, len(docs), DOCS_AT_A_TIME)
+        return [self.read_batch(docs[start : start + DOCS_AT_A_TIME]) for start in starts]
+
+    def rehearse(
+        self,
+        examples: Iterable[Example],
+        *,
+        sgd: object = None,
+        losses: dict[str, float] | None = None,
+        **config: object,
+    ) -> dict[str, float]:
+        """Leave the weights as they are: training a loaded model already keeps close to them.
+
+        Further training penalizes the distance from the loaded weights.
+        """
+        validate_examples(examples, f"{type(self).__name__}.rehearse")
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        return losses
+
+    def finish_update(self, sgd: object) -> None:
+        """Nothing to do: each update is complete by itself."""
+
+    def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
+        """Nothing to exchange: there are no averages outside the model."""
+        yield
+
+    # Use of the model
+
+    def _require_labels(self) -> None:
+        if not self.model.labels:
+            raise ValueError(
+                f"{self.name}: there are no labels. Initialize the component on a corpus "
+                "(nlp.initialize), or load a trained one"
+            )
+
+    def _sync(self) -> None:
+        if self._trainer is not None:
+            self._trainer.update_model()
+
+    def _overwrites(self, overwrite: bool | None) -> bool:
+        """Whether to ignore annotation of Docs; None for the component's own setting."""
+        return bool(self.cfg.get("overwrite", True) if overwrite is None else overwrite)
+
+    def check_model(self, saved: Any) -> None:
+        labels = self.component_labels(saved.labels)
+        self._check_labels(labels)
+        if saved.labels and tuple(self.model_labels(labels)) != saved.labels:
+            raise ValueError(
+                f"its labels are not those of this component: {shorten(', '.join(saved.labels))}"
+            )
+
+    def _follow_model(self) -> None:
+        self._stop_training()
+        self._labels = tuple(self.component_labels(self.model.labels))
+        self._add_strings(self.labels)

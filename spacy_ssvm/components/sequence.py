@@ -1,0 +1,212 @@
+"""Components whose model labels the tokens of a sequence: with tags, or with parts of spans."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from spacy.tokens import Doc, Token
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from spacy_ssvm._jit import Flags, Floats
+from spacy_ssvm.chains.explanation import explain_label
+from spacy_ssvm.chains.inference import LabelConstraints
+from spacy_ssvm.chains.model import ChainModel, TemplateShare
+from spacy_ssvm.chains.probabilities import label_probabilities
+from spacy_ssvm.chains.problem import hamming_costs
+from spacy_ssvm.chains.selection import chain_selector
+from spacy_ssvm.chains.training import ChainTrainer, LabelledTokens, objective, read_labelled
+from spacy_ssvm.components.confidence import require_beta, token_index
+from spacy_ssvm.components.example_cache import GoldDoc
+from spacy_ssvm.components.pipe import Pipe
+from spacy_ssvm.components.settings import config_error
+from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.features.attributes import scatter_to_tokens
+from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.objective import Objective
+from spacy_ssvm.selection import Selection, Selector
+from spacy_ssvm.solvers.run import Solver
+
+Costs = dict[str, dict[str, float]]
+
+WILDCARD = "*"  #: matches every label in costs
+
+
+class SequencePipe(Pipe[ChainModel, LabelledTokens]):
+    """A component whose model gives one label to each token, be it a tag or part of a span.
+
+    vocab, model, name, solver, scorer, selection, cfg: see ``Pipe``.
+    min_count, hash_bits: see ``FeatureIndex``.
+    costs: the cost of predicting a label where another is right, {gold: {predicted:
+        cost}}; "*" matches every label, later pairs override earlier ones, and pairs not named
+        cost 1.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: ChainModel,
+        name: str,
+        *,
+        solver: Solver,
+        scorer: Callable[..., Any] | None,
+        min_count: int,
+        hash_bits: int | None,
+        costs: Costs,
+        selection: Selection | None = None,
+        **cfg: object,
+    ) -> None:
+        super().__init__(
+            vocab, model, name, solver=solver, scorer=scorer, selection=selection, **cfg
+        )
+        self.min_count = min_count
+        self.hash_bits = hash_bits
+        self.costs = costs
+
+    # What a subclass may add
+
+    def cost_classes(self) -> Sequence[str]:
+        """The name in ``costs`` of each label of the model."""
+        return self.model.labels
+
+    def legality(self) -> Floats | None:
+        """Which transitions between the model's labels are legal, see ``ChainProblem``."""
+        return None
+
+    def label_constraints(self, docs: Sequence[Doc], overwrite: bool) -> LabelConstraints | None:
+        """The labels that the tokens of Docs may have; None for no constraints.
+
+        overwrite: whether annotation that the Docs already have is ignored.
+        """
+        return None
+
+    # Labels and training
+
+    def define_model(
+        self, templates: Iterable[Any], labels: Sequence[str], resources: Resources
+    ) -> None:
+        self.model.define(templates, labels, resources, self.legality())
+
+    def extend_model(self, labels: Sequence[str]) -> None:
+        self.model.add_labels(labels, self.legality())
+
+    def check_settings(self) -> None:
+        self.label_costs()
+
+    def read_batch(self, docs: Sequence[GoldDoc]) -> LabelledTokens:
+        return read_labelled(self.model, *map(list, zip(*docs, strict=True)))
+
+    def make_trainer(self) -> ChainTrainer:
+        return ChainTrainer(
+            self.model,
+            self.solver,
+            min_count=self.min_count,
+            hash_bits=self.hash_bits,
+            costs=self.label_costs(),
+            legality=self.legality(),
+        )
+
+    def selector(self, examples: Sequence[Example]) -> Selector:
+        batch = self.read_batch(self.gold_docs(examples))
+        return chain_selector(self.model, batch, costs=self.label_costs(), legality=self.legality())
+
+    def objective(self, examples: Iterable[Example]) -> Objective:
+        self._sync()
+        batches = self.read_batches(self.gold_docs(examples))
+        return objective(self.model, batches, costs=self.label_costs(), legality=self.legality())
+
+    def templates_report(self) -> tuple[TemplateShare, ...]:
+        """The weights of each template of the trained model, the largest share first."""
+        self._sync()
+        return self.model.template_shares()
+
+    def label_costs(self) -> Floats:
+        """The configured costs as float64 [K, K], by label of the model.
+
+        Raises ConfigValidationError for labels that do not exist, and invalid costs.
+        """
+        costs = hamming_costs(len(self.model.labels))
+        classes = np.array(self.cost_classes(), dtype=object)
+        wrong = ~np.eye(len(classes), dtype=bool)
+        for gold, row in self.costs.items():
+            for predicted, value in row.items():
+                cells = wrong & np.outer(
+                    self._cost_class(classes, gold), self._cost_class(classes, predicted)
+                )
+                if not (np.isfinite(value) and value >= 0 and (cells.any() or value == 0)):
+                    raise config_error(
+                        self.name,
+                        "costs",
+                        f"{self.name}: the cost of predicting '{predicted}' for '{gold}' is "
+                        f"{value}: costs are numbers, at least 0, and 0 for the right label",
+                    )
+                costs[cells] = value
+        return costs
+
+    def _cost_class(self, classes: np.ndarray, label: str) -> Flags:
+        """Which labels of the model a name in ``costs`` matches: bool [K]."""
+        if label not in (*classes, WILDCARD):
+            raise config_error(
+                self.name,
+                "costs",
+                f"{self.name}: costs name the label '{label}', which does not exist. Labels: "
+                f"{', '.join(dict.fromkeys(classes))}; '{WILDCARD}' for all",
+            )
+        return np.asarray((classes == label) | (label == WILDCARD))
+
+    # Confidence and explanations
+
+    def marginals(self, doc: Doc, *, overwrite: bool | None = None) -> Floats:
+        """The probability of each label at each token: float64 [tokens, K].
+
+        K is the number of labels of the model, ``self.model.labels``; for spans, these are the
+        labels of the scheme. Rows sum to 1; whitespace, which has no label, has zeros.
+        overwrite: whether to ignore annotation that the Doc already has, by default the
+            component's own setting. Otherwise that annotation is certain, even where the
+            component itself has written it.
+        Raises ValueError if the model was trained without probabilities.
+        """
+        self._require_labels()
+        self._sync()
+        beta = require_beta(self.name, self.model)
+        constraints = self.label_constraints([doc], self._overwrites(overwrite))
+        tokens = self.model.reader.read([doc])
+        found = label_probabilities(self.model, tokens, beta, constraints)
+        return scatter_to_tokens(found, tokens, fill=0.0)
+
+    def scores(self, doc: Doc) -> Floats:
+        """The confidence in the best label of each token: float64 [tokens].
+
+        The labels are those of the model: for spans, the labels of the scheme.
+
+        If the model has probabilities (see ``marginals``), the score is the probability of the
+        best label. Otherwise it is the margin between the best label sequence and the best one
+        with another label at this token, in units of the model's scores: comparable within a
+        model, not calibrated, infinite where no other label is possible. Whitespace has 0.
+        Annotation that the Doc already has is ignored; a sentence always starts at its first
+        token.
+        """
+        self._require_labels()
+        self._sync()
+        constraints = self.label_constraints([doc], overwrite=True)
+        labels, tokens = self.model.predict([doc], constraints)
+        if self.model.beta is not None:
+            found = label_probabilities(self.model, tokens, self.model.beta, constraints)
+            return scatter_to_tokens(found[np.arange(len(labels)), labels], tokens, fill=0.0)
+        sentences = np.arange(len(tokens.sentence_starts) - 1)
+        margins = self.model.margins(tokens, labels, sentences, constraints)
+        return scatter_to_tokens(margins, tokens, fill=0.0)
+
+    def explain(self, doc: Doc, token: int | Token, *, top: int | None = None) -> Explanation:
+        """Explain why a token gets its label and not the runner-up.
+
+        token: the token, or its index in the Doc; negative indices count from the end.
+        top: how many features to show, the others added up in one row; None for all.
+        Raises IndexError or ValueError for a token that is not in the Doc, and ValueError for
+        whitespace, which has no label, and where only one label is possible.
+        """
+        self._require_labels()
+        self._sync()
+        i = token_index(doc, token)
+        constraints = self.label_constraints([doc], overwrite=True)
+        return explain_label(self.model, doc, i, constraints, top=top)

@@ -1,0 +1,81 @@
+"""What is saved of the model of a parser, and the checks that make it safe for kernels."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm import storage
+from spacy_ssvm._jit import Weights
+from spacy_ssvm.chains.saved_model import ARRAYS as CHAIN_ARRAYS
+from spacy_ssvm.chains.saved_model import SavedModel, read_model
+from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
+from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
+from spacy_ssvm.storage import checked_texts, require
+from spacy_ssvm.trees.labels import LABEL_ROLES, as_chain_templates
+from spacy_ssvm.trees.templates import ARC_ROLES, ArcTemplate, parse_arc_templates
+
+#: The pruner has few templates: this many hashed rows do.
+PRUNER_BITS = 20
+
+LABELS = "labels."  #: before the names of the arrays of the model of labels
+
+#: The saved arrays with their types.
+ARRAYS: dict[str, type] = {
+    "arc_weights": np.float32,
+    "pruner_weights": np.float32,
+    **{f"{LABELS}{name}": dtype for name, dtype in CHAIN_ARRAYS.items()},
+}
+
+
+class SavedParserModel(NamedTuple):
+    """What a saved parser's model holds."""
+
+    templates: tuple[ArcTemplate, ...]
+    pruner_templates: tuple[ArcTemplate, ...]
+    label_templates: tuple[ArcTemplate, ...]
+    hash_bits: int
+    arc_weights: Weights
+    pruner_weights: Weights
+    summary: TrainingSummary | None
+    label_model: SavedModel
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the labels of arcs."""
+        return self.label_model.labels
+
+
+def read_parser_model(header: storage.Header, arrays: storage.Arrays) -> SavedParserModel:
+    """What was saved of the model of a parser. Raises ValueError as ``ParserModel.read``."""
+    hash_bits = header["hash_bits"]
+    require(type(hash_bits) is int and 8 <= hash_bits <= 28, "hash_bits is not in 8 to 28")
+    _check_weights(arrays["arc_weights"], hash_bits, "arcs")
+    _check_weights(arrays["pruner_weights"], PRUNER_BITS, "the pruner")
+    label_templates = _read_templates(header, "label_templates", LABEL_ROLES)
+    label_arrays = {name: arrays[f"{LABELS}{name}"] for name in CHAIN_ARRAYS}
+    return SavedParserModel(
+        _read_templates(header, "templates", ARC_ROLES),
+        _read_templates(header, "pruner_templates", ARC_ROLES[:2]),
+        label_templates,
+        hash_bits,
+        arrays["arc_weights"],
+        arrays["pruner_weights"],
+        read_summary(header["summary"]),
+        read_model(header["labels"], label_arrays, as_chain_templates(label_templates)),
+    )
+
+
+def _read_templates(
+    header: storage.Header, key: str, roles: Sequence[str]
+) -> tuple[ArcTemplate, ...]:
+    texts = checked_texts(header[key], key)
+    return parse_arc_templates(
+        texts, families={}, roles=roles, is_attribute=is_attribute, attributes=ATTRIBUTES
+    )
+
+
+def _check_weights(weights: Weights, bits: int, what: str) -> None:
+    require(weights.shape == (2**bits + 1,), f"the weights of {what} are not 2**{bits} and one")
+    require(bool(np.all(np.isfinite(weights))), f"weights of {what} are not finite")
+    require(weights[-1] == 0, f"the weight of {what} without a feature is not 0")
