@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints
-from spacy_ssvm.chains.inference import LabelConstraints, apply_constraints
+from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
 from spacy_ssvm.explanation import Explanation, Reason, strongest
@@ -36,10 +36,7 @@ def explain_label(
         raise ValueError(f"token {i} is whitespace: it is no part of the label sequence")
     s = int(np.searchsorted(tokens.sentence_starts, word, side="right")) - 1
     t = word - int(tokens.sentence_starts[s])
-    emissions = model.emissions(tokens, s)
-    constraints = model.constrain_words(tokens, label_constraints)
-    start, end = tokens.sentence_starts[s : s + 2].tolist()
-    apply_constraints(constraints, start, end, emissions)
+    emissions = model.emissions(tokens, s, label_constraints)
     transitions = model.weights.transitions
     best = np.empty(len(emissions), dtype=np.int64)
     score = viterbi(emissions, transitions, best)

@@ -11,6 +11,14 @@ from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.feature_index import Table, find_token_rows
 
 
+class Scorer(NamedTuple):
+    """What turns attributes of words into scores of labels."""
+
+    templates: CompiledTemplates
+    table: Table
+    weights: CompactWeights
+
+
 class LabelConstraints(NamedTuple):
     """The labels that tokens may have: sequences with others are not considered."""
 
@@ -21,26 +29,6 @@ class LabelConstraints(NamedTuple):
 def fix_labels(labels: Ints, number_of_labels: int) -> LabelConstraints:
     """Constraints to the given labels: int64 [tokens], -1 for any label."""
     return LabelConstraints(labels, np.eye(number_of_labels, dtype=bool))
-
-
-@kernel
-def fill_emissions(
-    templates: CompiledTemplates,
-    table: Table,
-    weights: CompactWeights,
-    attributes: Keys,
-    start: int,
-    end: int,
-    keys: Keys,
-    emissions: Floats,
-) -> None:
-    """Write the emission table of the sentence [start, end); keys [T] is scratch."""
-    emissions[:] = 0.0
-    rows = np.empty(len(keys), dtype=np.int64)
-    for t in range(start, end):
-        fill_keys(templates, attributes, start, end, t, keys)
-        size = find_token_rows(table, keys, rows)
-        add_rows(weights, rows, size, emissions[t - start])
 
 
 @kernel
@@ -57,50 +45,54 @@ def apply_constraints(
 
 
 @kernel
+def score_sentence(
+    scorer: Scorer, attributes: Keys, constraints: LabelConstraints, start: int, end: int
+) -> Floats:
+    """The emission table of the sentence [start, end), with the constraints: float64 [n, K]."""
+    emissions = np.zeros((end - start, scorer.weights.transitions.shape[1]))
+    keys = np.empty(len(scorer.templates.seeds), dtype=np.uint64)
+    rows = np.empty(len(keys), dtype=np.int64)
+    for t in range(start, end):
+        fill_keys(scorer.templates, attributes, start, end, t, keys)
+        size = find_token_rows(scorer.table, keys, rows)
+        add_rows(scorer.weights, rows, size, emissions[t - start])
+    apply_constraints(constraints, start, end, emissions)
+    return emissions
+
+
+@kernel
 def predict_sentences(
-    templates: CompiledTemplates,
-    table: Table,
-    weights: CompactWeights,
+    scorer: Scorer,
     attributes: Keys,
     sentence_starts: Ints,
-    label_constraints: LabelConstraints,
+    constraints: LabelConstraints,
     y: Ints,
 ) -> None:
     """Fill y with the best labels of all sentences that satisfy the constraints on words."""
-    K = weights.transitions.shape[1]
-    keys = np.empty(len(templates.seeds), dtype=np.uint64)
     for s in range(len(sentence_starts) - 1):
         start, end = sentence_starts[s], sentence_starts[s + 1]
-        emissions = np.empty((end - start, K))
-        fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
-        apply_constraints(label_constraints, start, end, emissions)
-        viterbi(emissions, weights.transitions, y[start:end])
+        emissions = score_sentence(scorer, attributes, constraints, start, end)
+        viterbi(emissions, scorer.weights.transitions, y[start:end])
 
 
 @kernel
 def measure_margins(
-    templates: CompiledTemplates,
-    table: Table,
-    weights: CompactWeights,
+    scorer: Scorer,
     attributes: Keys,
     sentence_starts: Ints,
-    label_constraints: LabelConstraints,
+    constraints: LabelConstraints,
     sentences: Ints,
     y: Ints,
     margins: Floats,
 ) -> None:
     """Write max_marginals[t, y_t] - max over the other labels, for some sentences."""
-    K = weights.transitions.shape[1]
-    keys = np.empty(len(templates.seeds), dtype=np.uint64)
     for s in sentences:
         start, end = sentence_starts[s], sentence_starts[s + 1]
-        emissions = np.empty((end - start, K))
-        fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
-        apply_constraints(label_constraints, start, end, emissions)
-        best = max_marginals(emissions, weights.transitions)
+        emissions = score_sentence(scorer, attributes, constraints, start, end)
+        best = max_marginals(emissions, scorer.weights.transitions)
         for t in range(start, end):
             other = -np.inf
-            for k in range(K):
+            for k in range(best.shape[1]):
                 if k != y[t]:
                     other = max(other, best[t - start, k])
             margins[t] = best[t - start, y[t]] - other

@@ -12,10 +12,11 @@ from spacy_ssvm import storage
 from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.chains.inference import (
     LabelConstraints,
-    fill_emissions,
+    Scorer,
     fix_labels,
     measure_margins,
     predict_sentences,
+    score_sentence,
 )
 from spacy_ssvm.chains.saved_model import ARRAYS, MAX_LABELS, SavedModel, read_model
 from spacy_ssvm.features.attributes import ATTRIBUTES, AttributeReader, TokenTable, is_attribute
@@ -124,6 +125,11 @@ class ChainModel:
         self.weights = self.weights._replace(transitions=transitions)
 
     @property
+    def scorer(self) -> Scorer:
+        """What kernels score labels with."""
+        return Scorer(self.compiled, self.table, self.weights)
+
+    @property
     def beta(self) -> float | None:
         """By which exp(beta score) is a probability; None for a loss without probabilities."""
         return None if self.summary is None else self.summary.beta
@@ -176,9 +182,7 @@ class ChainModel:
         """The best labels of the words of a table, see ``predict``."""
         y = np.empty(len(tokens.positions), dtype=np.int64)
         predict_sentences(
-            self.compiled,
-            self.table,
-            self.weights,
+            self.scorer,
             tokens.attributes,
             tokens.sentence_starts,
             self.constrain_words(tokens, label_constraints),
@@ -211,9 +215,7 @@ class ChainModel:
         """
         margins = np.zeros(len(y))
         measure_margins(
-            self.compiled,
-            self.table,
-            self.weights,
+            self.scorer,
             tokens.attributes,
             tokens.sentence_starts,
             self.constrain_words(tokens, label_constraints),
@@ -223,21 +225,19 @@ class ChainModel:
         )
         return margins
 
-    def emissions(self, tokens: TokenTable, sentence: int) -> Floats:
-        """The emission table of one sentence: float64 [n, K]."""
-        start, end = tokens.sentence_starts[sentence : sentence + 2]
-        emissions = np.empty((end - start, len(self.labels)))
-        keys = np.empty(len(self.templates), dtype=np.uint64)
-        fill_emissions(
-            self.compiled,
-            self.table,
-            self.weights,
-            tokens.attributes,
-            int(start),
-            int(end),
-            keys,
-            emissions,
-        )
+    def emissions(
+        self,
+        tokens: TokenTable,
+        sentence: int,
+        label_constraints: LabelConstraints | None = None,
+    ) -> Floats:
+        """The emission table of one sentence: float64 [n, K], -inf for excluded labels.
+
+        label_constraints: as in ``predict``.
+        """
+        start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
+        constraints = self.constrain_words(tokens, label_constraints)
+        emissions: Floats = score_sentence(self.scorer, tokens.attributes, constraints, start, end)
         return emissions
 
     def row_of(self, tokens: TokenTable, sentence: int, t: int, template: int) -> int:

@@ -8,14 +8,11 @@ sequence. Sums over all sequences are exact.
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys, kernel
-from spacy_ssvm.chains.inference import LabelConstraints, apply_constraints, fill_emissions
+from spacy_ssvm.chains.inference import LabelConstraints, Scorer, score_sentence
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import Scheme, SpanTable
 from spacy_ssvm.decoders.chain_marginals import log_partition, marginals
 from spacy_ssvm.features.attributes import TokenTable
-from spacy_ssvm.features.extraction import CompiledTemplates
-from spacy_ssvm.weights.compact import CompactWeights
-from spacy_ssvm.weights.feature_index import Table
 
 
 def label_probabilities(
@@ -30,9 +27,7 @@ def label_probabilities(
     """
     found = np.zeros((len(tokens.positions), len(model.labels)))
     fill_label_probabilities(
-        model.compiled,
-        model.table,
-        model.weights,
+        model.scorer,
         tokens.attributes,
         tokens.sentence_starts,
         model.constrain_words(tokens, label_constraints),
@@ -61,15 +56,12 @@ def span_probabilities(
     """
     found = np.zeros(len(spans.starts))
     fill_span_probabilities(
-        model.compiled,
-        model.table,
-        model.weights,
+        model.scorer,
         tokens.attributes,
         tokens.sentence_starts,
         model.constrain_words(tokens, label_constraints),
-        spans.starts,
-        spans.ends,
-        *scheme.neighbours(spans.types),
+        spans,
+        scheme.neighbours(spans.types),
         y,
         beta,
         found,
@@ -79,65 +71,53 @@ def span_probabilities(
 
 @kernel
 def fill_label_probabilities(
-    templates: CompiledTemplates,
-    table: Table,
-    weights: CompactWeights,
+    scorer: Scorer,
     attributes: Keys,
     sentence_starts: Ints,
-    label_constraints: LabelConstraints,
+    constraints: LabelConstraints,
     beta: float,
     probabilities: Floats,
 ) -> None:
     """Write the marginals of all sentences; 0 where every sequence is forbidden."""
-    K = weights.transitions.shape[1]
-    keys = np.empty(len(templates.seeds), dtype=np.uint64)
+    transitions = beta * scorer.weights.transitions
+    K = transitions.shape[1]
     pairs = np.empty((K, K))
-    transitions = beta * weights.transitions
     for s in range(len(sentence_starts) - 1):
         start, end = sentence_starts[s], sentence_starts[s + 1]
-        emissions = np.empty((end - start, K))
-        fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
-        apply_constraints(label_constraints, start, end, emissions)
+        emissions = beta * score_sentence(scorer, attributes, constraints, start, end)
         sentence_marginals = probabilities[start:end]
-        if marginals(beta * emissions, transitions, sentence_marginals, pairs) == -np.inf:
+        if marginals(emissions, transitions, sentence_marginals, pairs) == -np.inf:
             sentence_marginals[:] = 0.0
 
 
 @kernel
 def fill_span_probabilities(
-    templates: CompiledTemplates,
-    table: Table,
-    weights: CompactWeights,
+    scorer: Scorer,
     attributes: Keys,
     sentence_starts: Ints,
-    label_constraints: LabelConstraints,
-    span_starts: Ints,
-    span_ends: Ints,
-    before: Ints,
-    after: Ints,
+    constraints: LabelConstraints,
+    spans: SpanTable,
+    neighbours: tuple[Ints, Ints],
     y: Ints,
     beta: float,
     probabilities: Floats,
 ) -> None:
     """Write the probabilities of spans: log-partitions with their labels against those of all.
 
-    before, after: int64 [spans], the label that a word next to a span must not have, -1 for none.
+    neighbours: int64 [spans] each, the labels that words before and after a span must not have,
+    -1 for none.
     """
-    K = weights.transitions.shape[1]
-    keys = np.empty(len(templates.seeds), dtype=np.uint64)
-    transitions = beta * weights.transitions
+    transitions = beta * scorer.weights.transitions
+    before, after = neighbours
     span = 0
     for s in range(len(sentence_starts) - 1):
         start, end = sentence_starts[s], sentence_starts[s + 1]
-        if span == len(span_starts) or span_starts[span] >= end:
+        if span == len(spans.starts) or spans.starts[span] >= end:
             continue
-        emissions = np.empty((end - start, K))
-        fill_emissions(templates, table, weights, attributes, start, end, keys, emissions)
-        apply_constraints(label_constraints, start, end, emissions)
-        emissions *= beta
+        emissions = beta * score_sentence(scorer, attributes, constraints, start, end)
         total = log_partition(emissions, transitions)
-        while span < len(span_starts) and span_starts[span] < end:
-            first, last = span_starts[span], span_ends[span]
+        while span < len(spans.starts) and spans.starts[span] < end:
+            first, last = spans.starts[span], spans.ends[span]
             within = emissions.copy()
             for t in range(first, last):
                 score = within[t - start, y[t]]
