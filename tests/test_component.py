@@ -25,6 +25,7 @@ from spacy.tokens import Doc, DocBin, Token
 from spacy.training import Example
 from thinc.api import Adam
 
+from spacy_ssvm.features.attributes import AttributeReader
 from spacy_ssvm.storage import ModelFileError
 
 
@@ -272,6 +273,36 @@ def test_an_example_whose_input_has_changed_starts_again(
     # the annotations matter, or this test would show nothing
     annotate(examples, 3)
     assert primal(component, changed, examples) > 1.1 * primal(component, fresh, examples_of_fresh)
+
+
+@pytest.mark.parametrize("changed", [0, 2])
+def test_an_update_reads_each_doc_once(
+    component: Component, changed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nlp = component.pipeline(templates=[component.template("lower"), component.template("tag")])
+    examples = component.examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    read = []
+    inputs = AttributeReader.inputs
+    monkeypatch.setattr(
+        AttributeReader, "inputs", lambda self, doc: read.append(doc.text) or inputs(self, doc)
+    )
+    for _ in range(3):
+        nlp.update(examples)
+        assert read == [example.reference.text for example in examples]
+        assert component.number_of_examples(nlp) >= len(examples)
+        read.clear()
+        for example in examples[:changed]:
+            example.predicted[0].tag_ += "X"
+
+
+def test_an_example_that_comes_twice_in_an_update_counts_once(component: Component) -> None:
+    once, twice = component.pipeline(), component.pipeline()
+    for nlp, times in ((once, 1), (twice, 2)):
+        examples = component.examples(nlp.vocab)
+        nlp.initialize(lambda examples=examples: examples)
+        nlp.update(examples * times)
+    assert component.number_of_examples(twice) == component.number_of_examples(once)
 
 
 # Saving and loading

@@ -559,6 +559,22 @@ def test_a_circle_is_refused_by_name_and_leaves_nothing_behind() -> None:
     ]
 
 
+def test_a_refused_update_leaves_what_was_learned() -> None:
+    nlp, examples = initialized(*LINES)
+    learned([*examples], nlp)
+    parser = parser_of(nlp)
+    before = parser.to_bytes(exclude=["vocab"])
+    number = PARSER.number_of_examples(nlp)
+    words = ["a", "b", "c"]
+    reference = Doc(nlp.vocab, words=words, heads=[1, 0, 2], deps=["det", "det", "ROOT"])
+    for example in examples:
+        example.predicted[0].tag_ = "CHANGED"
+    with pytest.raises(ValueError, match="no tree: a circle"):
+        nlp.update([*examples, Example(Doc(nlp.vocab, words=words), reference)])
+    assert parser.to_bytes(exclude=["vocab"]) == before
+    assert PARSER.number_of_examples(nlp) == number
+
+
 def test_a_label_that_initialize_has_not_seen() -> None:
     nlp, examples = initialized(*LINES)
     odd = example_of(nlp, "Oh:2:intj yes:0:ROOT")
