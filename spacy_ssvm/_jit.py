@@ -17,6 +17,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
+from numba.core.typing import templates
 from numba.extending import overload
 
 from spacy_ssvm._kernel_cache import KernelCache
@@ -50,14 +51,16 @@ Weights1 = types.Array(types.float32, 1, "C")
 Flags1 = types.Array(types.boolean, 1, "C")
 Flags2 = types.Array(types.boolean, 2, "C")
 FunctionType = types.FunctionType
+Type = types.Type
+Signature = templates.Signature
 
 
-def tuple_of(*fields: types.Type) -> types.Type:
+def tuple_of(*fields: Type) -> Type:
     """The numba type of a tuple."""
     return types.Tuple(fields)  # type: ignore[no-untyped-call]
 
 
-def named_tuple(cls: type, *fields: types.Type) -> types.Type:
+def named_tuple(cls: type, *fields: Type) -> Type:
     """The numba type of a ``NamedTuple`` class whose fields have the given types."""
     if len(set(fields)) == 1:  # numba has a class of its own for fields of one type
         return types.NamedUniTuple(fields[0], len(fields), cls)  # type: ignore[no-untyped-call]
@@ -68,11 +71,11 @@ def kernel(function: F) -> F:
     """Compile a function of arrays and scalars, without the GIL, cached on disk."""
     if _config.DISABLE_JIT:
         return _wrapping(function)
-    return _compile(function, None)  # type: ignore[no-any-return]
+    return _compile(function, None)
 
 
 def oracle_kernel(
-    signature: Callable[[Any, Any], Any], oracle: str = "loss_augmented_decode"
+    signature: Callable[[Type, Type], Signature], oracle: str = "loss_augmented_decode"
 ) -> Callable[[F], Callable[..., Any]]:
     """Compile a function for each kind of structure that it is first called for.
 
@@ -83,7 +86,7 @@ def oracle_kernel(
 
     def decorate(function: F) -> Callable[..., Any]:
         @functools.cache
-        def compiled(oracle_type: Any, examples: Any) -> Any:
+        def compiled(oracle_type: Type, examples: Type) -> Callable[..., Any]:
             if _config.DISABLE_JIT:
                 return _wrapping(function)
             return _compile(function, signature(oracle_type, examples))
@@ -119,14 +122,14 @@ def dispatch(implementations: Mapping[type, Callable[..., Any]]) -> Callable[...
     return call
 
 
-def _compile(function: Callable[..., Any], signature: Any) -> Any:
+def _compile(function: F, signature: Signature | None) -> F:
     dispatcher: Any = numba.njit(nogil=True)(function)
     with contextlib.suppress(OSError):  # sources that cannot be read: nothing is kept
         dispatcher._cache = KernelCache(function)
     if signature is not None:
         dispatcher.compile(signature)
         dispatcher.disable_compile()
-    return dispatcher
+    return dispatcher  # type: ignore[no-any-return]
 
 
 def _wrapping(function: F) -> F:

@@ -84,7 +84,7 @@ class KernelCache(FunctionCache):
             IndexDataCacheFile(str(folder), base, locator.digest) for folder in self._folders
         ]
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: object, target_context: Any) -> Any:
         """The kernel compiled for these argument types; None where no folder holds it."""
         target_context.refresh()
         key = self._index_key(sig, target_context.codegen())
@@ -102,13 +102,13 @@ class KernelCache(FunctionCache):
         _logger.debug("compiling %s%s", self._py_func.__qualname__, sig)
         return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: object, data: Any) -> None:
         """Save a compiled kernel into the first folder that can be written."""
         if self._impl.check_cachable(data):
             key, reduced = self._index_key(sig, data.codegen), self._impl.reduce(data)
             any(self._save(place, key, reduced) for place in range(len(self._files)))
 
-    def _save(self, place: int, key: Any, data: Any) -> bool:
+    def _save(self, place: int, key: object, data: object) -> bool:
         """Whether the folder could be written."""
         folder, file = self._folders[place], self._files[place]
         try:

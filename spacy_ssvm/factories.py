@@ -5,9 +5,19 @@ this package. Therefore it imports only spaCy, and the components inside the fun
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
+
+if TYPE_CHECKING:
+    from spacy_ssvm.components.chunker import Chunker
+    from spacy_ssvm.components.ner import EntityRecognizer
+    from spacy_ssvm.components.parser import DependencyParser
+    from spacy_ssvm.components.senter import SentenceRecognizer
+    from spacy_ssvm.components.settings import Selection, Solver
+    from spacy_ssvm.components.tagger import Tagger
+else:  # spaCy evaluates the types of arguments when it reads a config
+    Selection = Solver = Any
 
 DEFAULT_SOLVER = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1"}
 
@@ -43,11 +53,11 @@ def make_tagger(
     min_count: int,
     hash_bits: int | None,
     costs: dict[str, dict[str, float]],
-    solver: Any,
-    selection: Any,
+    solver: Solver,
+    selection: Selection | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
-) -> Any:
+) -> "Tagger":
     """Make a part-of-speech tagger.
 
     attribute: the attribute to write: "TAG" (fine-grained tags) or "POS" (universal ones).
@@ -99,11 +109,11 @@ def make_senter(
     min_count: int,
     hash_bits: int | None,
     costs: dict[str, dict[str, float]],
-    solver: Any,
-    selection: Any,
+    solver: Solver,
+    selection: Selection | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
-) -> Any:
+) -> "SentenceRecognizer":
     """Make a sentence recognizer. Settings not named here are those of ``ssvm_tagger``.
 
     costs: by "start" and "inside": {"start": {"inside": 2.0}} makes a missed start cost 2.
@@ -149,12 +159,12 @@ def make_ner(
     min_count: int,
     hash_bits: int | None,
     costs: dict[str, dict[str, float]],
-    solver: Any,
-    selection: Any,
+    solver: Solver,
+    selection: Selection | None,
     overwrite: bool,
     threshold: float,
     scorer: Callable[..., Any] | None,
-) -> Any:
+) -> "EntityRecognizer":
     """Make a named entity recognizer. Settings not named here are those of ``ssvm_tagger``.
 
     scheme: "biluo", "iob2" or "io": how entities become label sequences.
@@ -204,11 +214,11 @@ def make_chunker(
     min_count: int,
     hash_bits: int | None,
     costs: dict[str, dict[str, float]],
-    solver: Any,
-    selection: Any,
+    solver: Solver,
+    selection: Selection | None,
     threshold: float,
     scorer: Callable[..., Any] | None,
-) -> Any:
+) -> "Chunker":
     """Make a chunker. Settings not named here are those of ``ssvm_ner``.
 
     spans_key: the key of ``doc.spans`` to learn from and to write.
@@ -273,12 +283,12 @@ def make_parser(
     hash_bits: int,
     min_count: int,
     max_length: int,
-    solver: Any,
-    label_solver: Any,
-    selection: Any,
+    solver: Solver,
+    label_solver: Solver,
+    selection: Selection | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
-) -> Any:
+) -> "DependencyParser":
     """Make a dependency parser.
 
     order: 1 scores each arc by itself; 2 also scores pairs of adjacent siblings, which is more

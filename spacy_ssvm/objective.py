@@ -13,12 +13,12 @@ that the problem has; measured anew with the best completions, the gap can come 
 below 0.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, Void, oracle_kernel
-from spacy_ssvm.structure import ExpectedGradient, LossAugmentedDecode, Problem
+from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.sparse import violation_of
 
 
@@ -85,7 +85,7 @@ def losses(problem: Problem, w: Floats, numbers: Ints, loss: Loss) -> Floats:
 @oracle_kernel(lambda oracle, examples: Void(oracle, examples, Ints1, Floats1, Float, Int, Floats1))
 def _max_violations(
     loss_augmented_decode: LossAugmentedDecode,
-    examples: Any,
+    examples: ExampleArrays,
     numbers: Ints,
     w: Floats,
     gamma: float,
@@ -109,7 +109,7 @@ def _max_violations(
 )
 def _smooth_losses(
     expected_gradient: ExpectedGradient,
-    examples: Any,
+    examples: ExampleArrays,
     numbers: Ints,
     w: Floats,
     beta: float,

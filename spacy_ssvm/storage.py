@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import srsly
@@ -169,7 +169,7 @@ def _header(kind: str, parts: Header, arrays: Arrays) -> Header:
     return header | {"checksum": _json_checksum(header)}
 
 
-def _json_checksum(value: Any) -> str:
+def _json_checksum(value: object) -> str:
     return f"{zlib.crc32(json.dumps(value, sort_keys=True).encode()):08x}"
 
 
@@ -202,7 +202,7 @@ def _parse(text: str, source: str) -> Header:
     return header
 
 
-def _check_version(header: Any, source: str) -> None:
+def _check_version(header: object, source: str) -> None:
     version = header.get("format") if isinstance(header, dict) else None
     if not isinstance(version, int):
         raise ModelFileError(f"{source}: not the header of a model")
@@ -261,7 +261,7 @@ def _read_arrays(folder: Path, header: Header, types: Types) -> Arrays:
         file = folder / f"{name}.npy"
         # Copy-on-write: mapped, but of the same type as arrays in memory. An empty array
         # cannot be mapped.
-        mode: Any = None if 0 in header["arrays"][name]["shape"] else "c"
+        mode: Literal["c"] | None = None if 0 in header["arrays"][name]["shape"] else "c"
         try:
             array = np.asarray(np.load(file, mmap_mode=mode, allow_pickle=False))
         except Exception as error:  # numpy parses the header of a file as Python
@@ -314,14 +314,14 @@ def require(is_right: bool, what_is_wrong: str) -> None:
         raise ValueError(what_is_wrong)
 
 
-def checked_texts(texts: Any, what: str) -> tuple[str, ...]:
+def checked_texts(texts: object, what: str) -> tuple[str, ...]:
     """A list of different texts. Raises ValueError for anything else."""
-    require(
+    if not (
         isinstance(texts, list)
         and all(isinstance(text, str) for text in texts)
-        and len(set(texts)) == len(texts),
-        f"the {what} are not a list of different texts",
-    )
+        and len(set(texts)) == len(texts)
+    ):
+        raise ValueError(f"the {what} are not a list of different texts")
     return tuple(texts)
 
 

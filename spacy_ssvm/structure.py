@@ -32,6 +32,8 @@ from spacy_ssvm._jit import (
     Ints1,
     Keys,
     Rows1,
+    Signature,
+    Type,
     Weights1,
     tuple_of,
 )
@@ -43,6 +45,9 @@ UNANNOTATED = -1
 #: The size where weights must be allocated first: see ``GroupedStore.reserve``.
 NEEDS_CAPACITY = -2
 
+#: The arrays that hold the examples of a problem: a ``NamedTuple`` of each structure's own.
+ExampleArrays = tuple[Any, ...]
+
 LossAugmentedDecode = Callable[..., tuple[int, float, bool]]
 ExpectedGradient = Callable[..., tuple[int, float, bool]]
 KBestDecode = Callable[..., int]
@@ -51,8 +56,8 @@ KBestDecode = Callable[..., int]
 class Structure(NamedTuple):
     """A kind of structure."""
 
-    #: The numba type of the arrays that hold examples.
-    examples_type: Any
+    #: The numba type of ``ExampleArrays``.
+    examples_type: Type
 
     #: (examples, i, w, gamma, complete, indices, values) -> (size, Delta_i(y), recompleted):
     #: y = argmax w . phi(x_i, y) + gamma Delta_i(y). Writes Phi_i(y), values in float32.
@@ -71,14 +76,14 @@ class Structure(NamedTuple):
     #: starts[m] to starts[m + 1], and their costs. None where only the best is known.
     k_best_decode: KBestDecode | None = None
 
-    def oracle_type(self, name: str) -> Any:
+    def oracle_type(self, name: str) -> Type:
         """The numba type of an oracle."""
         return FunctionType(_SIGNATURES[name](self.examples_type))
 
 
 _Returned = tuple_of(Int, Float, Bool)
 
-_SIGNATURES: dict[str, Callable[[Any], Any]] = {
+_SIGNATURES: dict[str, Callable[[Type], Signature]] = {
     "loss_augmented_decode": lambda examples: _Returned(
         *(examples, Int, Floats1, Float, Bool, Rows1, Weights1)
     ),
@@ -111,7 +116,7 @@ class Problem(Protocol):
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""
 
-    def examples(self) -> Any:
+    def examples(self) -> ExampleArrays:
         """The arrays that kernels read, of type ``Structure.examples_type``."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import srsly
 from spacy import util
@@ -44,8 +44,7 @@ class Record(Generic[AnyRow]):
         rows = []
         for number, line in enumerate(lines, start=1):
             try:
-                fields: Any = srsly.json_loads(line)
-                rows.append(make_row(**fields))
+                rows.append(make_row(**srsly.json_loads(line)))
             except (ValueError, TypeError) as error:
                 raise ValueError(
                     f"{self.file}, line {number}, is damaged: remove the line, or choose another "

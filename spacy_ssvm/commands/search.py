@@ -69,8 +69,15 @@ class Search(Trial):
     component's ``selection`` in the config, if it has any.
     """
 
-    def __init__(self, config: Config, *, budgets: Sequence[int], **settings: Any) -> None:
-        super().__init__(config, **settings)
+    def __init__(
+        self,
+        config: Config,
+        *,
+        budgets: Sequence[int],
+        component: str | None = None,
+        epochs: int | None = None,
+    ) -> None:
+        super().__init__(config, component=component, epochs=epochs)
         if not budgets or min(budgets) < 1:
             raise ValueError("budgets are numbers of templates above 0")
         self.budgets = sorted(set(budgets), reverse=True)

@@ -1,7 +1,6 @@
 """Annotation of Docs as arrays, and gold annotation at the tokens of predicted Docs."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from spacy.attrs import ORTH, SPACY
@@ -16,7 +15,7 @@ IS_START, IS_INSIDE = 1, -1
 
 def columns_of(doc: Doc, attributes: Sequence[int]) -> Keys:
     """The attributes of all tokens of a Doc: uint64 [tokens, attributes]."""
-    columns: Any = doc.to_array(list(attributes))
+    columns = doc.to_array(list(attributes))
     return np.asarray(columns, dtype=np.uint64).reshape(len(doc), len(attributes))
 
 

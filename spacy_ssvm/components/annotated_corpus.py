@@ -98,7 +98,7 @@ def corpus_block(config: Config, key: str) -> tuple[str, dict[str, Any]]:
     key: of [training], "train_corpus" or "dev_corpus".
     """
     name: str = config["training"].get(key, f"corpora.{key.removesuffix('_corpus')}")
-    block: Any = config
+    block: dict[str, Any] = config
     for part in name.split("."):
         block = block.get(part, {})
     return name, dict(block)

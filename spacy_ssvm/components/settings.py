@@ -10,7 +10,8 @@ from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import SCHEMES
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import Template, TemplateError, parse_templates
-from spacy_ssvm.selection import Selection
+from spacy_ssvm.selection import Selection as Selection
+from spacy_ssvm.solvers.run import Solver as Solver
 from spacy_ssvm.trees.families import ARC_FAMILIES
 from spacy_ssvm.trees.templates import ArcTemplate, parse_arc_templates
 
@@ -69,7 +70,7 @@ def check_rows(name: str, min_count: int, hash_bits: int | None) -> None:
         raise config_error(name, "min_count", "features are not counted where hash_bits is set")
 
 
-def check_selection(name: str, selection: Any, templates: int) -> None:
+def check_selection(name: str, selection: object, templates: int) -> None:
     """Check the settings of a selection among so many templates; None for no selection."""
     if selection is None:
         return

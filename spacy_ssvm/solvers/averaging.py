@@ -7,12 +7,12 @@ Each example is one step, whether the weights change or not. With w_t the weight
 so the second sum is all that has to be kept beside w.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from spacy_ssvm._jit import AnyWeights, Floats, Floats1, Ints, Ints1, Rows, kernel, named_tuple
-from spacy_ssvm.solvers.run import PrimalRun
+from spacy_ssvm.solvers.run import PrimalRun, Solver
 from spacy_ssvm.structure import Problem
 from spacy_ssvm.weights.growing import longer
 
@@ -43,7 +43,7 @@ def add_to_average(
 class AveragedRun(PrimalRun):
     """A run whose weights, to others, are the average of those that learn."""
 
-    def __init__(self, settings: Any, problem: Problem, prior: Floats | None) -> None:
+    def __init__(self, settings: Solver, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
         self._averaged = Averaged(self._w, np.zeros(len(self._w)), np.zeros(1, dtype=np.int64))
 

@@ -17,7 +17,7 @@ and then as in ``dual_run.py``: planes of other completions are removed.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from spacy_ssvm.solvers.run import (
     check_not_negative,
     check_whole,
 )
-from spacy_ssvm.structure import LossAugmentedDecode, Problem
+from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import add_scaled, violation_of
 
@@ -191,7 +191,7 @@ def _best_alphas(products: Floats, bounds: Floats, C: float) -> Floats:
 )
 def _add_violators(
     loss_augmented_decode: LossAugmentedDecode,
-    examples: Any,
+    examples: ExampleArrays,
     numbers: Ints,
     max_entries: int,
     w: Floats,

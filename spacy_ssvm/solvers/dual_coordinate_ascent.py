@@ -10,7 +10,6 @@ is none of the possible ones, makes no step.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,14 @@ from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, oracle_kernel
 from spacy_ssvm.objective import Loss
 from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, add_to_average
 from spacy_ssvm.solvers.mira import MiraRun
-from spacy_ssvm.solvers.run import check_C, check_not_negative, check_positive, check_whole
-from spacy_ssvm.structure import ExpectedGradient, Problem
+from spacy_ssvm.solvers.run import (
+    Run,
+    check_C,
+    check_not_negative,
+    check_positive,
+    check_whole,
+)
+from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, Problem
 from spacy_ssvm.weights.sparse import squared_norm
 
 
@@ -56,7 +61,7 @@ class DualCoordinateAscent:
         """The oracles of ``Structure`` that are asked."""
         return ("loss_augmented_decode",) if self.beta is None else ("expected_gradient",)
 
-    def start(self, problem: Problem, prior: Floats | None = None) -> AveragedRun:
+    def start(self, problem: Problem, prior: Floats | None = None) -> Run:
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
         run = MiraRun if self.beta is None else DualCoordinateAscentRun
         return run(self, problem, prior)
@@ -65,10 +70,13 @@ class DualCoordinateAscent:
 class DualCoordinateAscentRun(AveragedRun):
     """The weights and their average, and the passes that change them."""
 
+    settings: DualCoordinateAscent
+
     def epoch(self, numbers: Ints) -> float:
         """See ``Run``."""
         problem, settings = self.problem, self.settings
         arrays = problem.structure, problem.examples(), self._shuffled(numbers)
+        assert settings.beta is not None  # MiraRun is the one for infinity
         scales = float(settings.C), float(settings.beta), float(settings.gamma)
         return float(_pass(*arrays, *scales, problem.max_expected_entries, self._averaged))
 
@@ -79,7 +87,7 @@ class DualCoordinateAscentRun(AveragedRun):
 )
 def _pass(
     expected_gradient: ExpectedGradient,
-    examples: Any,
+    examples: ExampleArrays,
     order: Ints,
     C: float,
     beta: float,

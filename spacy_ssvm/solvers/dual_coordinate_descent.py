@@ -14,7 +14,7 @@ and then makes passes over the stored ones until they hardly raise D.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -54,7 +54,7 @@ from spacy_ssvm.solvers.working_sets import (
     score,
     with_capacity,
 )
-from spacy_ssvm.structure import LossAugmentedDecode, Problem
+from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import violation_of
 
@@ -303,7 +303,7 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: State) -> None:
 )
 def outer_pass(
     loss_augmented_decode: LossAugmentedDecode,
-    examples: Any,
+    examples: ExampleArrays,
     order: Ints,
     done: int,
     max_entries: int,

@@ -7,7 +7,7 @@ make is solved to the tolerance (the concave-convex procedure). The dual variabl
 whose completion changes start from 0 again.
 """
 
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -23,20 +23,27 @@ from spacy_ssvm._jit import (
     oracle_kernel,
 )
 from spacy_ssvm.objective import relative_gap
-from spacy_ssvm.solvers.run import PrimalRun
-from spacy_ssvm.structure import LossAugmentedDecode, Problem
+from spacy_ssvm.solvers.run import PrimalRun, Solver
+from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
 _MAX_COMPLETIONS = 20  # and then so often, whenever a problem is solved
 
 
+class DualSolver(Solver, Protocol):
+    """The settings of a solver with a dual."""
+
+    @property
+    def tolerance(self) -> float:
+        """The relative duality gap, measured exactly, at which training stops."""
+
+
 class DualRun(PrimalRun):
-    """A run with a dual: the weights no longer change once the duality gap is small enough.
+    """A run with a dual: the weights no longer change once the duality gap is small enough."""
 
-    The settings have a ``tolerance``: the relative gap, measured exactly, at which to stop.
-    """
+    settings: DualSolver
 
-    def __init__(self, settings: Any, problem: Problem, prior: Floats | None) -> None:
+    def __init__(self, settings: DualSolver, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
         self._converged = False
         self._completions = 0
@@ -106,7 +113,7 @@ def is_due(visits: int) -> bool:
 @oracle_kernel(lambda oracle, examples: Void(oracle, examples, Floats1, Int, Flags1))
 def complete_all(
     loss_augmented_decode: LossAugmentedDecode,
-    examples: Any,
+    examples: ExampleArrays,
     w: Floats,
     max_entries: int,
     changed: Flags,

@@ -18,7 +18,7 @@ Partial gold is completed as in ``dual_run.py``.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ from spacy_ssvm.solvers.working_sets import (
     number_of_constraints,
     with_capacity,
 )
-from spacy_ssvm.structure import LossAugmentedDecode, Problem
+from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import find_place, scratch_table, violation_of
 
@@ -299,7 +299,7 @@ def remove_blocks(numbers: Ints, blocks: Blocks, w: Floats) -> None:
 )
 def _pass(
     loss_augmented_decode: LossAugmentedDecode,
-    examples: Any,
+    examples: ExampleArrays,
     order: Ints,
     done: int,
     max_entries: int,

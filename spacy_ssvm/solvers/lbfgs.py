@@ -28,7 +28,7 @@ from spacy_ssvm.solvers.run import (
     check_positive,
     check_whole,
 )
-from spacy_ssvm.structure import ExpectedGradient, Problem
+from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, Problem
 from spacy_ssvm.weights.sparse import add_scaled
 
 _PAIRS = 10  # of changes of weights and gradients that are kept
@@ -78,6 +78,8 @@ class LBFGS:
 
 class LBFGSRun(PrimalRun):
     """The weights, and the iterations that change them."""
+
+    settings: LBFGS
 
     def __init__(self, settings: LBFGS, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
@@ -182,7 +184,7 @@ class LBFGSRun(PrimalRun):
 )
 def _add_gradients(
     expected_gradient: ExpectedGradient,
-    examples: Any,
+    examples: ExampleArrays,
     numbers: Ints,
     beta: float,
     gamma: float,

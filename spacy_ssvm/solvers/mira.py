@@ -11,7 +11,7 @@ steps.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, Rows, Weights, kern
 from spacy_ssvm.objective import HINGE, Loss
 from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, add_to_average
 from spacy_ssvm.solvers.hildreth import hildreth
-from spacy_ssvm.solvers.run import check_C, check_whole
-from spacy_ssvm.structure import KBestDecode, LossAugmentedDecode, Problem
+from spacy_ssvm.solvers.run import Solver, check_C, check_whole
+from spacy_ssvm.structure import ExampleArrays, KBestDecode, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.sparse import dot, squared_norm, violation_of
 
 
@@ -67,7 +67,7 @@ class MiraRun(AveragedRun):
     """The weights and their average, and the passes that change them."""
 
     def __init__(
-        self, settings: Any, problem: Problem, prior: Floats | None = None, *, k: int = 1
+        self, settings: Solver, problem: Problem, prior: Floats | None = None, *, k: int = 1
     ) -> None:
         super().__init__(settings, problem, prior)
         self._k = k
@@ -89,7 +89,7 @@ class MiraRun(AveragedRun):
 )
 def pass_over_best(
     loss_augmented_decode: LossAugmentedDecode,
-    examples: Any,
+    examples: ExampleArrays,
     order: Ints,
     C: float,
     gamma: float,
@@ -119,7 +119,7 @@ def pass_over_best(
 )
 def _pass(
     k_best_decode: KBestDecode,
-    examples: Any,
+    examples: ExampleArrays,
     order: Ints,
     C: float,
     gamma: float,

@@ -12,7 +12,7 @@ so that the optimum is reached in the end at a linear rate [Lacoste-Julien & Jag
 steps towards b alone zigzag. Passes over what is stored need no inference.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from spacy_ssvm.solvers.working_sets import (
     remove_zeros,
     score,
 )
-from spacy_ssvm.structure import LossAugmentedDecode
+from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode
 from spacy_ssvm.weights.sparse import violation_of
 
 _GOLD = -1
@@ -177,7 +177,7 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: PairwiseState) -> N
 )
 def pass_with_inference(
     loss_augmented_decode: LossAugmentedDecode,
-    examples: Any,
+    examples: ExampleArrays,
     order: Ints,
     done: int,
     max_entries: int,

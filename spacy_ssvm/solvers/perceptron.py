@@ -7,7 +7,7 @@ the objective is the sum of the perceptron losses max_y -w . Phi_i(y).
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, oracle_kernel
 from spacy_ssvm.objective import PERCEPTRON_LOSS, Loss
 from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, add_to_average
 from spacy_ssvm.solvers.run import check_whole
-from spacy_ssvm.structure import LossAugmentedDecode, Problem
+from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.sparse import dot
 
 
@@ -59,7 +59,7 @@ class PerceptronRun(AveragedRun):
 @oracle_kernel(lambda oracle, examples: Float(oracle, examples, Ints1, Int, AveragedType))
 def _pass(
     loss_augmented_decode: LossAugmentedDecode,
-    examples: Any,
+    examples: ExampleArrays,
     order: Ints,
     max_entries: int,
     averaged: Averaged,

@@ -44,6 +44,7 @@ from spacy_ssvm.solvers.run import (
 )
 from spacy_ssvm.structure import (
     NEEDS_CAPACITY,
+    ExampleArrays,
     ExpectedGradient,
     GroupedProblem,
     LossAugmentedDecode,
@@ -317,7 +318,7 @@ def _feature_weight(labels: int) -> float:
 )
 def _violator_steps(
     loss_augmented_decode: LossAugmentedDecode,
-    examples: Any,
+    examples: ExampleArrays,
     order: Ints,
     eta: float,
     gamma: float,
@@ -352,7 +353,7 @@ def _violator_steps(
 )
 def _expected_steps(
     expected_gradient: ExpectedGradient,
-    examples: Any,
+    examples: ExampleArrays,
     order: Ints,
     eta: float,
     beta: float,

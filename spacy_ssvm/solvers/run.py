@@ -1,7 +1,7 @@
 """What all solvers have in common: settings that start runs, and weights that grow."""
 
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from thinc.config import ConfigValidationError
@@ -83,7 +83,7 @@ class PrimalRun:
     dual: float | None = None
     gap: float | None = None
 
-    def __init__(self, settings: Any, problem: Problem, prior: Floats | None) -> None:
+    def __init__(self, settings: Solver, problem: Problem, prior: Floats | None) -> None:
         self.settings = settings
         self.problem = problem
         self._order = np.random.default_rng(settings.seed)
@@ -162,7 +162,7 @@ def check_positive(settings: object, *names: str) -> None:
             raise invalid_setting(settings, name, f"is {value}: it must be a number above 0")
 
 
-def check_C(settings: Any) -> None:
+def check_C(settings: Solver) -> None:
     """Raise ConfigValidationError where C is not above 0, or out of range for the arithmetic.
 
     For small C the weights are proportional to it, and models keep them in float32.

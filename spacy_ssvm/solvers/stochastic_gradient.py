@@ -15,14 +15,14 @@ example has entries: argmax_y w . phi + Delta is argmax_y u . phi + Delta / s.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, kernel, oracle_kernel
 from spacy_ssvm.objective import HINGE, Loss, losses
 from spacy_ssvm.solvers.run import PrimalRun, check_C, check_choice, check_positive, check_whole
-from spacy_ssvm.structure import LossAugmentedDecode, Problem
+from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.sparse import add_scaled, dot
 
 _FIRST_STEPS = (0.5, 0.25, 0.125, 0.0625, 0.03125)
@@ -63,6 +63,8 @@ class StochasticGradient:
 
 class StochasticGradientRun(PrimalRun):
     """The weights, and the passes that change them."""
+
+    settings: StochasticGradient
 
     def __init__(
         self, settings: StochasticGradient, problem: Problem, prior: Floats | None
@@ -115,7 +117,7 @@ def _fold(scale: float, prior: Floats, w: Floats) -> None:
 )
 def _pass(
     loss_augmented_decode: LossAugmentedDecode,
-    examples: Any,
+    examples: ExampleArrays,
     order: Ints,
     max_entries: int,
     C: float,

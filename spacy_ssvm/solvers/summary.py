@@ -39,7 +39,7 @@ class TrainingSummary(NamedTuple):
         )
 
 
-def read_summary(fields: Any) -> TrainingSummary | None:
+def read_summary(fields: dict[str, Any] | None) -> TrainingSummary | None:
     """What was saved of a training run. Raises ValueError or TypeError for anything else."""
     if fields is None:
         return None
