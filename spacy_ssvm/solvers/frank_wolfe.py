@@ -31,6 +31,7 @@ from spacy_ssvm._jit import (
     Ints1,
     Rows,
     Rows1,
+    Weights,
     kernel,
     named_tuple,
     oracle_kernel,
@@ -294,6 +295,50 @@ def remove_blocks(numbers: Ints, blocks: Blocks, w: Floats) -> None:
         blocks.violations[i] = 0.0
 
 
+@kernel
+def _step(
+    i: int, C: float, cost: float, indices: Rows, values: Weights, blocks: Blocks, w: Floats
+) -> None:
+    """Move the block of example i towards C times a structure, as far as D rises.
+
+    cost, indices, values: Delta_i(y) and Phi_i(y); 0 and none for the gold structure.
+    The new block is written after the entries in use.
+    """
+    start, end = blocks.starts[i], blocks.used[0]
+    block_indices, block_values = blocks.indices[end:], blocks.values[end:]
+    count = blocks.sizes[i]
+    direction = np.zeros(count + len(indices))
+    places = scratch_table(count + len(indices) + 1)
+    for entry in range(count):
+        block_indices[entry] = blocks.indices[start + entry]
+        block_values[entry] = blocks.values[start + entry]
+        direction[entry] = -blocks.values[start + entry]
+        places[find_place(block_indices, places, block_indices[entry])] = entry
+    for entry in range(len(indices)):
+        place = find_place(block_indices, places, indices[entry])
+        if places[place] < 0:
+            places[place] = count
+            block_indices[count] = indices[entry]
+            block_values[count] = 0.0
+            count += 1
+        direction[places[place]] += C * np.float64(values[entry])
+    slope = C * cost - blocks.costs[i]
+    curvature = 0.0
+    for entry in range(count):
+        slope -= w[block_indices[entry]] * direction[entry]
+        curvature += direction[entry] ** 2
+    if slope <= 0:
+        return
+    rate = min(slope / curvature, 1.0) if curvature > 0 else 1.0
+    for entry in range(count):
+        block_values[entry] += rate * direction[entry]
+        w[block_indices[entry]] += rate * direction[entry]
+    blocks.costs[i] += rate * (C * cost - blocks.costs[i])
+    blocks.starts[i] = end
+    blocks.sizes[i] = count
+    blocks.used[0] += count
+
+
 @oracle_kernel(
     lambda oracle, examples: Int(oracle, examples, Ints1, Int, Int, Float, BlocksType, Floats1)
 )
@@ -307,7 +352,7 @@ def _pass(
     blocks: Blocks,
     w: Floats,
 ) -> int:
-    """One step for each of order[done:]; return how far the room sufficed."""
+    """One step for each of order[done:]; return how far the capacity sufficed."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
     for position in range(done, len(order)):
@@ -327,39 +372,5 @@ def _pass(
         blocks.violations[i] = max(violation, 0.0)
         if violation <= 0:
             size, cost = 0, 0.0
-
-        # The block and its direction d, behind what is in use.
-        start, end = blocks.starts[i], blocks.used[0]
-        block = blocks.indices[end:], blocks.values[end:]
-        count = blocks.sizes[i]
-        direction = np.zeros(count + size)
-        places = scratch_table(count + size + 1)
-        for entry in range(count):
-            block[0][entry] = blocks.indices[start + entry]
-            block[1][entry] = blocks.values[start + entry]
-            direction[entry] = -blocks.values[start + entry]
-            places[find_place(block[0], places, block[0][entry])] = entry
-        for entry in range(size):
-            place = find_place(block[0], places, indices[entry])
-            if places[place] < 0:
-                places[place] = count
-                block[0][count] = indices[entry]
-                block[1][count] = 0.0
-                count += 1
-            direction[places[place]] += C * np.float64(values[entry])
-        slope = C * cost - blocks.costs[i]
-        curvature = 0.0
-        for entry in range(count):
-            slope -= w[block[0][entry]] * direction[entry]
-            curvature += direction[entry] ** 2
-        if slope <= 0:
-            continue
-        rate = min(slope / curvature, 1.0) if curvature > 0 else 1.0
-        for entry in range(count):
-            block[1][entry] += rate * direction[entry]
-            w[block[0][entry]] += rate * direction[entry]
-        blocks.costs[i] += rate * (C * cost - blocks.costs[i])
-        blocks.starts[i] = end
-        blocks.sizes[i] = count
-        blocks.used[0] += count
+        _step(i, C, cost, indices[:size], values[:size], blocks, w)
     return len(order)

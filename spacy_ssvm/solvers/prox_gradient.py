@@ -23,6 +23,7 @@ from spacy_ssvm._jit import (
     Ints,
     Ints1,
     oracle_kernel,
+    tuple_of,
 )
 from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, Loss
 from spacy_ssvm.penalties import (
@@ -261,13 +262,13 @@ class ProxGradientRun(PrimalRun):
         problem, loss = self.problem, self.settings.loss_function
         arrays = problem.structure, problem.examples(), order, eta
         state = self.store.weights(), self._squares
-        met = np.zeros(1)
         if loss.beta is None:
-            steps = _violator_steps(*arrays, float(loss.gamma), problem.max_entries, *state, met)
+            found = _violator_steps(*arrays, float(loss.gamma), problem.max_entries, *state)
         else:
             scales = float(loss.beta), float(loss.gamma)
-            steps = _expected_steps(*arrays, *scales, problem.max_expected_entries, *state, met)
-        return int(steps), float(met[0])
+            found = _expected_steps(*arrays, *scales, problem.max_expected_entries, *state)
+        steps, losses = found
+        return int(steps), float(losses)
 
     @property
     def _eta(self) -> float:
@@ -312,8 +313,8 @@ def _feature_weight(labels: int) -> float:
 
 
 @oracle_kernel(
-    lambda oracle, examples: Int(
-        *(oracle, examples, Ints1, Float, Float, Int, GroupedWeightsType, Floats1, Floats1)
+    lambda oracle, examples: tuple_of(Int, Float)(
+        *(oracle, examples, Ints1, Float, Float, Int, GroupedWeightsType, Floats1)
     )
 )
 def _violator_steps(
@@ -325,29 +326,30 @@ def _violator_steps(
     max_entries: int,
     weights: GroupedWeights,
     squares: Floats,
-    met: Floats,
-) -> int:
-    """A step for each example, as long as there is room; return how many. met: their losses."""
+) -> tuple[int, float]:
+    """A step for each example, as long as the capacity suffices.
+
+    Returns the number of examples, and the sum of their losses.
+    """
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
+    total = 0.0
     for position in range(len(order)):
         size, cost, _ = loss_augmented_decode(
             examples, order[position], weights.w, gamma, True, indices, values
         )
         if size == NEEDS_CAPACITY:
-            return position
+            return position, total
         if size < 0:
             continue
-        loss = gamma * cost - scaled_dot(weights, indices, values, 0, size)
-        met[0] += loss
+        total += gamma * cost - scaled_dot(weights, indices, values, 0, size)
         add_to_groups(weights, indices, values, size, eta, squares)
-    return len(order)
+    return len(order), total
 
 
 @oracle_kernel(
-    lambda oracle, examples: Int(
-        *(oracle, examples, Ints1, Float, Float, Float, Int),
-        *(GroupedWeightsType, Floats1, Floats1),
+    lambda oracle, examples: tuple_of(Int, Float)(
+        *(oracle, examples, Ints1, Float, Float, Float, Int, GroupedWeightsType, Floats1)
     ),
     "expected_gradient",
 )
@@ -361,19 +363,19 @@ def _expected_steps(
     max_entries: int,
     weights: GroupedWeights,
     squares: Floats,
-    met: Floats,
-) -> int:
-    """The same for the losses of expectations."""
+) -> tuple[int, float]:
+    """``_violator_steps`` for losses with a finite beta."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries)
+    total = 0.0
     for position in range(len(order)):
         i = order[position]
         size, loss, _ = expected_gradient(
             examples, i, weights.w, beta, gamma, True, indices, values
         )
         if size == NEEDS_CAPACITY:
-            return position
+            return position, total
         if size >= 0:
-            met[0] += loss
+            total += loss
             add_to_groups(weights, indices, values, size, -eta, squares)
-    return len(order)
+    return len(order), total

@@ -86,9 +86,9 @@ class StochasticGradientRun(PrimalRun):
         """Steps from w, as on a problem of ``total`` examples; return the violations met."""
         prior = np.zeros(len(w))
         prior[: len(self._prior)] = self._prior
-        problem, C = self.problem, float(self.settings.C)
+        problem, weight = self.problem, float(self.settings.C) * total
         arrays = problem.structure, problem.examples(), order, problem.max_entries
-        return float(_pass(*arrays, C, float(eta0), steps, total, prior, w))
+        return float(_pass(*arrays, weight, float(eta0), steps, prior, w))
 
     def _best_first_step(self, numbers: Ints) -> float:
         """The first step that makes the lowest primal after one pass over a sample."""
@@ -112,7 +112,7 @@ def _fold(scale: float, prior: Floats, w: Floats) -> None:
 
 @oracle_kernel(
     lambda oracle, examples: Float(
-        oracle, examples, Ints1, Int, Float, Float, Int, Int, Floats1, Floats1
+        oracle, examples, Ints1, Int, Float, Float, Int, Floats1, Floats1
     )
 )
 def _pass(
@@ -120,29 +120,28 @@ def _pass(
     examples: ExampleArrays,
     order: Ints,
     max_entries: int,
-    C: float,
+    weight: float,
     eta0: float,
     steps: int,
-    total: int,
     prior: Floats,
     w: Floats,
 ) -> float:
-    """One step for each example; eta0 is 0 for 'pegasos'. Return the sum of violations met."""
+    """One step for each example; return the sum of violations met.
+
+    weight: C l. eta0: 0 for 'pegasos'. steps: the number of steps before.
+    """
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
     scale, met = 1.0, 0.0
     for i in order:
-        if eta0 > 0:
-            eta = eta0 / (1 + eta0 * steps / (C * total)) ** 0.75
-        else:
-            eta = C * total / (steps + 1)
+        eta = eta0 / (1 + eta0 * steps / weight) ** 0.75 if eta0 > 0 else weight / (steps + 1)
         steps += 1
         size, cost, _ = loss_augmented_decode(examples, i, w, 1 / scale, True, indices, values)
         if size < 0:
             continue
         violation = cost - scale * dot(w, indices, values, 0, size)
         met += max(violation, 0.0)
-        scale *= max(1 - eta / (C * total), 0.0)
+        scale *= max(1 - eta / weight, 0.0)
         if scale < _MIN_SCALE:
             _fold(scale, prior, w)
             scale = 1.0
