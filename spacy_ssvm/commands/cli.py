@@ -58,6 +58,18 @@ def _load_config(file: Path, context: typer.Context, code: Path | None) -> Confi
     return config
 
 
+def _read_names(what: str, text: str | None, known: list[str]) -> list[str]:
+    """Comma-separated names of solvers or methods, each once; all that are known for None.
+
+    Raises ValueError for a name that is not known.
+    """
+    names = known if text is None else [*dict.fromkeys(text.split(","))]
+    for name in names:
+        if name not in known:
+            raise ValueError(f"there is no {what} '{name}': choose one of {', '.join(known)}")
+    return names
+
+
 @ssvm.command("warmup")
 def warmup() -> None:
     """Compile the kernels of all components into the cache, so that the first use does not wait.
@@ -313,12 +325,8 @@ def compare(
     except ImportError as error:
         reason = f'{error.name} is missing: pip install "spacy-ssvm[compare]"'
         msg.fail("Cannot compare", reason, exits=1)
-    names = list(SOLVERS) if solvers is None else [*dict.fromkeys(solvers.split(","))]
-    unknown = [name for name in names if name not in SOLVERS]
-    if unknown:
-        reason = f"there is no solver '{unknown[0]}': choose one of {', '.join(SOLVERS)}"
-        msg.fail("Cannot compare", reason, exits=1)
     with _show_errors("Cannot compare"):
+        names = _read_names("solver", solvers, list(SOLVERS))
         settings = _load_config(config, context, code)
         comparison = Comparison(settings, component=component, epochs=epochs)
         record = open_record(output, comparison.config, resume=resume)
@@ -388,16 +396,11 @@ def select(
     except ImportError as error:
         reason = f'{error.name} is missing: pip install "spacy-ssvm[compare]"'
         msg.fail("Cannot select", reason, exits=1)
-    known = [searching.ALL, *searching.METHODS]
-    names = known if methods is None else [*dict.fromkeys(methods.split(","))]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        reason = f"there is no method '{unknown[0]}': choose of {', '.join(known)}"
-        msg.fail("Cannot select", reason, exits=1)
-    wanted = budgets.split(",")
-    if not all(number.strip().isdecimal() for number in wanted):
-        msg.fail("Cannot select", f"--budgets {budgets}: give comma-separated numbers", exits=1)
     with _show_errors("Cannot select"):
+        names = _read_names("method", methods, [searching.ALL, *searching.METHODS])
+        wanted = budgets.split(",")
+        if not all(number.strip().isdecimal() for number in wanted):
+            raise ValueError(f"--budgets {budgets}: give comma-separated numbers")
         settings = _load_config(config, context, code)
         search = searching.Search(
             settings, budgets=[*map(int, wanted)], component=component, epochs=epochs
