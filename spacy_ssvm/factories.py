@@ -309,11 +309,9 @@ def make_parser(
     overwrite: whether to replace the arcs that a Doc already has.
     scorer: the scoring function for ``spacy evaluate``.
     """
-    from spacy_ssvm.components.parser import build_parser
+    from spacy_ssvm.components.parser import ModelSettings, build_parser
 
-    return build_parser(
-        nlp.vocab,
-        name,
+    settings = ModelSettings(
         order=order,
         projective=projective,
         templates=templates,
@@ -321,10 +319,15 @@ def make_parser(
         pruner_templates=pruner_templates,
         pruning=pruning,
         hash_bits=hash_bits,
-        min_count=min_count,
         max_length=max_length,
+    )
+    return build_parser(
+        nlp.vocab,
+        name,
+        settings,
         solver=solver,
         label_solver=label_solver,
+        min_count=min_count,
         selection=selection,
         overwrite=overwrite,
         scorer=scorer,

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -399,63 +400,80 @@ def _attach_whitespace(nodes: Nodes, starts: Flags, written: Keys, root: int) ->
     written[blanks[targets == blanks], 1] = root
 
 
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """The settings of the factory that define the model, see ``factories.make_parser``."""
+
+    order: int
+    projective: bool
+    templates: Sequence[str]
+    label_templates: Sequence[str]
+    pruner_templates: Sequence[str]
+    pruning: float | None
+    hash_bits: int
+    max_length: int
+
+
 def build_parser(
     vocab: Vocab,
     name: str,
+    settings: ModelSettings,
     *,
-    order: int,
-    projective: bool,
-    templates: Sequence[str],
-    label_templates: Sequence[str],
-    pruner_templates: Sequence[str],
-    pruning: float | None,
-    hash_bits: int,
-    min_count: int,
-    max_length: int,
     solver: Solver,
+    label_solver: Solver,
+    min_count: int,
     selection: Selection | None,
-    **settings: Any,
+    overwrite: bool,
+    scorer: Callable[..., Any] | None,
 ) -> DependencyParser:
     """A parser with the settings of its factory.
 
     Raises ConfigValidationError where one is invalid.
     """
-    if order not in (1, 2):
-        raise config_error(name, "order", f"{order}: choose 1 or 2")
-    if order == 2 and not projective:
-        raise config_error(name, "order", "2 needs projective trees: set order = 1")
-    if pruning is not None and not pruning >= 0:
-        raise config_error(name, "pruning", f"{pruning}: must be at least 0, or null")
-    if max_length < 2:
-        raise config_error(name, "max_length", f"{max_length}: must be at least 2")
-    if order == 2 and "expected_gradient" in solver.oracles:
+    check_rows(name, min_count, None)
+    model = _build_model(name, settings)
+    if settings.order == 2 and "expected_gradient" in solver.oracles:
         raise config_error(name, "solver", "needs the probabilities of trees: set order = 1")
     if "k_best_decode" in solver.oracles:
         raise config_error(name, "solver", "needs the k best trees: set k = 1 in it")
-    check_rows(name, 1, hash_bits)
-    check_rows(name, min_count, None)
-    arcs = read_arc_templates(name, "templates", templates, ARC_ROLES)
-    if order == 1:
-        arcs = tuple(template for template in arcs if not template.of_siblings)
-        if not arcs:
-            message = "only templates of siblings: add some of arcs, or set order = 2"
-            raise config_error(name, "templates", message)
-    check_selection(name, selection, sum(not template.of_siblings for template in arcs))
-    model = ParserModel(
-        arcs,
-        read_arc_templates(name, "pruner_templates", pruner_templates, ARC_ROLES[:2]),
-        read_arc_templates(name, "label_templates", label_templates, LABEL_ROLES),
-        projective=projective,
-        hash_bits=hash_bits,
-        pruning=pruning,
-        max_length=max_length,
-    )
+    check_selection(name, selection, sum(not template.of_siblings for template in model.templates))
     return DependencyParser(
         vocab,
         model,
         name,
         solver=solver,
-        selection=selection,
+        label_solver=label_solver,
         min_count=min_count,
-        **settings,
+        selection=selection,
+        overwrite=overwrite,
+        scorer=scorer,
+    )
+
+
+def _build_model(name: str, settings: ModelSettings) -> ParserModel:
+    """The model of the parser of this name; ConfigValidationError where a setting is invalid."""
+    order, pruning, max_length = settings.order, settings.pruning, settings.max_length
+    if order not in (1, 2):
+        raise config_error(name, "order", f"{order}: choose 1 or 2")
+    if order == 2 and not settings.projective:
+        raise config_error(name, "order", "2 needs projective trees: set order = 1")
+    if pruning is not None and not pruning >= 0:
+        raise config_error(name, "pruning", f"{pruning}: must be at least 0, or null")
+    if max_length < 2:
+        raise config_error(name, "max_length", f"{max_length}: must be at least 2")
+    check_rows(name, 1, settings.hash_bits)
+    arcs = read_arc_templates(name, "templates", settings.templates, ARC_ROLES)
+    if order == 1:
+        arcs = tuple(template for template in arcs if not template.of_siblings)
+        if not arcs:
+            message = "only templates of siblings: add some of arcs, or set order = 2"
+            raise config_error(name, "templates", message)
+    return ParserModel(
+        arcs,
+        read_arc_templates(name, "pruner_templates", settings.pruner_templates, ARC_ROLES[:2]),
+        read_arc_templates(name, "label_templates", settings.label_templates, LABEL_ROLES),
+        projective=settings.projective,
+        hash_bits=settings.hash_bits,
+        pruning=pruning,
+        max_length=max_length,
     )
