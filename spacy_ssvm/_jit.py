@@ -111,7 +111,7 @@ def dispatch(implementations: Mapping[type, Callable[..., Any]]) -> Callable[...
     def call(first: Any, *others: Any) -> Any:
         return implementations[type(first)](first, *others)
 
-    def choose(first: Any, *others: Any) -> Any:
+    def choose(first: Any, *others: Any) -> Any:  # noqa: ARG001
         implementation = implementations.get(getattr(first, "instance_class", object))
         if implementation is None:
             return None

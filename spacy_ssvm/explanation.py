@@ -19,6 +19,7 @@ class Reason:
 
     @property
     def difference(self) -> float:
+        """By how much the feature prefers the chosen label."""
         return self.weight - self.runner_up_weight
 
 

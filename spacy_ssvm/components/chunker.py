@@ -18,9 +18,11 @@ class Chunker(SpanPipe):
     kind = "ssvm_chunker"
 
     def annotation(self) -> str:
+        """See ``Pipe``."""
         return f"doc.spans['{self.cfg['spans_key']}']"
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
+        """The labels of the reference spans, sorted."""
         found = set()
         for example in examples:
             for span in example.reference.spans.get(self.cfg["spans_key"], []):
@@ -28,6 +30,10 @@ class Chunker(SpanPipe):
         return sorted(found - {""})
 
     def gold_spans(self, example: Example) -> GoldSpans:
+        """The spans of the reference.
+
+        Raises ValueError for spans that overlap.
+        """
         predicted, reference = example.predicted, example.reference
         iob = np.full(len(predicted), MISSING, dtype=np.int64)
         types = np.zeros(len(predicted), dtype=np.uint64)

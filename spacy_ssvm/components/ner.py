@@ -41,13 +41,16 @@ class EntityRecognizer(SpanPipe):
     kind = "ssvm_ner"
 
     def annotation(self) -> str:
+        """See ``Pipe``."""
         return "entity"
 
     def can_start_unannotated(self, *, has_corpus: bool) -> bool:
+        """See ``Pipe``. Labels can be added later, so an empty Doc suffices."""
         # Without types of entities, all tokens are O: labels may be added later.
         return bool(self.labels) or not has_corpus
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
+        """The entity types of the references, sorted."""
         found = set()
         for example in examples:
             reference = example.reference
@@ -57,6 +60,7 @@ class EntityRecognizer(SpanPipe):
         return sorted(found)
 
     def gold_spans(self, example: Example) -> GoldSpans:
+        """The entities of the reference; blocked tokens are outside."""
         columns = reference_columns(example, [ENT_IOB, ENT_TYPE])
         if columns is not None:
             iob, types = columns[:, 0].astype(np.int64), columns[:, 1].copy()
@@ -108,6 +112,7 @@ class EntityRecognizer(SpanPipe):
         ]
 
     def label_constraints(self, docs: Sequence[Doc], overwrite: bool) -> LabelConstraints | None:
+        """The labels allowed by entities that the Docs already have."""
         return self._constraints(docs, _in_entity(self._present(docs, overwrite)))
 
     def _present(self, docs: Sequence[Doc], overwrite: bool) -> Keys:

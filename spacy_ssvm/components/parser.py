@@ -93,12 +93,15 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
 
     @property
     def is_resizable(self) -> bool:
+        """Labels can be added to a trained parser."""
         return True
 
     def annotation(self) -> str:
+        """See ``Pipe``."""
         return "DEP"
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
+        """The arc labels of the references, sorted."""
         found = set()
         for example in examples:
             reference = example.reference
@@ -195,6 +198,7 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         return tree_selector(self.model, batches, seed=self.solver.seed)
 
     def make_trainer(self) -> TreeTrainer:
+        """A trainer of arcs and labels, without examples."""
         return TreeTrainer(self.model, self.solver, self.label_solver, min_count=self.min_count)
 
     def objective(self, examples: Iterable[Example]) -> Objective:

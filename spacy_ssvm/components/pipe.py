@@ -113,7 +113,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """
         raise NotImplementedError
 
-    def can_start_unannotated(self, *, has_corpus: bool) -> bool:
+    def can_start_unannotated(self, *, has_corpus: bool) -> bool:  # noqa: ARG002
         """Whether initialize may go on where the examples have no annotation to learn from.
 
         has_corpus: whether there is more than the one Doc that ``nlp.initialize()`` passes.
@@ -129,7 +129,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
     def check_gazetteers(self, labels: Sequence[str], resources: Resources) -> None:
         """Warn about gazetteers that cannot do what their types suggest."""
 
-    def fewer_labels(self, labels: Sequence[str]) -> str:
+    def fewer_labels(self, labels: Sequence[str]) -> str:  # noqa: ARG002
         """Advice for a model that has too many labels, as a sentence."""
         return "Use a coarser set of labels, or divide it between several components"
 
@@ -320,8 +320,8 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         self,
         examples: Iterable[Example],
         *,
-        drop: float = 0.0,
-        sgd: object = None,
+        drop: float = 0.0,  # noqa: ARG002
+        sgd: object = None,  # noqa: ARG002
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """Improve the weights on a batch: one example, some, or the whole corpus.
@@ -376,9 +376,9 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         self,
         examples: Iterable[Example],
         *,
-        sgd: object = None,
+        sgd: object = None,  # noqa: ARG002
         losses: dict[str, float] | None = None,
-        **config: object,
+        **config: object,  # noqa: ARG002
     ) -> dict[str, float]:
         """Leave the weights as they are: training a loaded model already keeps close to them.
 
@@ -392,7 +392,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
     def finish_update(self, sgd: object) -> None:
         """Nothing to do: each update is complete by itself."""
 
-    def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
+    def use_params(self, params: dict[Any, Any]) -> Iterator[None]:  # noqa: ARG002
         """Nothing to exchange: there are no averages outside the model."""
         yield
 
@@ -414,6 +414,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         return bool(self.cfg.get("overwrite", True) if overwrite is None else overwrite)
 
     def check_model(self, saved: Any) -> None:
+        """Raise ValueError where a saved model has labels that the component cannot have."""
         labels = self.component_labels(saved.labels)
         self._check_labels(labels)
         if saved.labels and tuple(self.model_labels(labels)) != saved.labels:

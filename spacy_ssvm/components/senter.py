@@ -75,16 +75,20 @@ class SentenceRecognizer(SequencePipe):
             gazetteer_attribute=gazetteer_attribute,
         )
 
-    def model_labels(self, labels: Sequence[str]) -> Sequence[str]:
+    def model_labels(self, labels: Sequence[str]) -> Sequence[str]:  # noqa: ARG002
+        """The two labels, whatever the examples have."""
         return LABELS
 
     def can_start_unannotated(self, *, has_corpus: bool) -> bool:
+        """See ``Pipe``."""
         return not has_corpus
 
     def annotation(self) -> str:
+        """See ``Pipe``."""
         return "sentence boundary"
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
+        """The two labels; none where no sentence boundary is annotated."""
         marks = [_marks(example.reference)[1:] for example in examples]
         if not any(np.any(doc_marks) for doc_marks in marks):
             return []
@@ -98,6 +102,7 @@ class SentenceRecognizer(SequencePipe):
         return list(LABELS)
 
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
+        """INSIDE, START or -1 for each predicted token: int64 [tokens] each."""
         return [_gold_labels(example) for example in examples]
 
     # Annotation
@@ -118,6 +123,7 @@ class SentenceRecognizer(SequencePipe):
         return [starts[start:end] for start, end in pairwise(tokens.doc_starts.tolist())]
 
     def label_constraints(self, docs: Sequence[Doc], overwrite: bool) -> LabelConstraints:
+        """The labels fixed by sentence boundaries that the Docs already have."""
         return fix_labels(self._marks_and_labels(docs, overwrite)[1], len(LABELS))
 
     def _marks_and_labels(self, docs: Sequence[Doc], overwrite: bool) -> tuple[Ints, Ints]:

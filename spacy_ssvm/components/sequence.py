@@ -73,7 +73,7 @@ class SequencePipe(Pipe[ChainModel, LabelledTokens]):
         """Which transitions between the model's labels are legal, see ``ChainProblem``."""
         return None
 
-    def label_constraints(self, docs: Sequence[Doc], overwrite: bool) -> LabelConstraints | None:
+    def label_constraints(self, docs: Sequence[Doc], overwrite: bool) -> LabelConstraints | None:  # noqa: ARG002
         """The labels that the tokens of Docs may have; None for no constraints.
 
         overwrite: whether annotation that the Docs already have is ignored.
@@ -85,18 +85,23 @@ class SequencePipe(Pipe[ChainModel, LabelledTokens]):
     def define_model(
         self, templates: Iterable[Any], labels: Sequence[str], resources: Resources
     ) -> None:
+        """See ``Pipe``. Sets the legal transitions too."""
         self.model.define(templates, labels, resources, self.legality())
 
     def extend_model(self, labels: Sequence[str]) -> None:
+        """See ``Pipe``. Sets the legal transitions too."""
         self.model.add_labels(labels, self.legality())
 
     def check_settings(self) -> None:
+        """Raise ConfigValidationError for costs that do not fit the labels."""
         self.label_costs()
 
     def read_batch(self, docs: Sequence[GoldDoc]) -> LabelledTokens:
+        """The sequences of Docs with their gold labels."""
         return read_labelled(self.model, *map(list, zip(*docs, strict=True)))
 
     def make_trainer(self) -> ChainTrainer:
+        """A trainer of label sequences, without examples."""
         return ChainTrainer(
             self.model,
             self.solver,
@@ -107,10 +112,12 @@ class SequencePipe(Pipe[ChainModel, LabelledTokens]):
         )
 
     def selector(self, examples: Sequence[Example]) -> Selector:
+        """What selects among the templates, by the sequences of these examples."""
         batch = self.read_batch(self.gold_docs(examples))
         return chain_selector(self.model, batch, costs=self.label_costs(), legality=self.legality())
 
     def objective(self, examples: Iterable[Example]) -> Objective:
+        """See ``Pipe``."""
         self._sync()
         batches = self.read_batches(self.gold_docs(examples))
         return objective(self.model, batches, costs=self.label_costs(), legality=self.legality())

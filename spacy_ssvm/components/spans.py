@@ -74,9 +74,11 @@ class SpanPipe(SequencePipe):
 
     @property
     def is_resizable(self) -> bool:
+        """Labels can be added to a trained component."""
         return True
 
     def check_label(self, label: str) -> None:
+        """Raise ConfigValidationError for names that have another meaning."""
         if label in ("O", WILDCARD):
             raise initialize_error(
                 self.name,
@@ -86,6 +88,7 @@ class SpanPipe(SequencePipe):
             )
 
     def check_gazetteers(self, labels: Sequence[str], resources: Resources) -> None:
+        """Warn about gazetteer types that are not labels: their spans are never predicted."""
         gazetteers = resources.gazetteers
         unknown = [] if gazetteers is None else sorted({*gazetteers.types} - {*labels})
         if unknown:
@@ -100,6 +103,7 @@ class SpanPipe(SequencePipe):
             )
 
     def fewer_labels(self, labels: Sequence[str]) -> str:
+        """See ``Pipe``. Names the schemes with fewer labels."""
         advice = "Use fewer types of spans"
         numbers = {name: len(Scheme(name, labels).labels) for name in SCHEMES}
         smaller = [
@@ -110,18 +114,23 @@ class SpanPipe(SequencePipe):
         return f"{advice}, or set {' or '.join(smaller)}" if smaller else advice
 
     def model_labels(self, labels: Sequence[str]) -> Sequence[str]:
+        """The labels of the scheme."""
         return Scheme(self.cfg["scheme"], labels).labels
 
     def component_labels(self, model_labels: Sequence[str]) -> Sequence[str]:
+        """The types of spans, by the labels of the scheme."""
         return list(dict.fromkeys(label[2:] for label in model_labels if label != "O"))
 
     def cost_classes(self) -> Sequence[str]:
+        """The type of span of each label of the model, and O."""
         return [label[2:] or label for label in self.model.labels]
 
     def legality(self) -> Floats | None:
+        """The legal transitions of the scheme."""
         return self.scheme.legality()
 
     def check_model(self, saved: SavedModel) -> None:
+        """Raise ValueError where a saved model has another scheme or other labels."""
         super().check_model(saved)
         if saved.labels:
             legality = Scheme(self.cfg["scheme"], self.component_labels(saved.labels)).legality()
@@ -131,6 +140,10 @@ class SpanPipe(SequencePipe):
                 )
 
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
+        """The labels of the scheme for the gold spans: int64 [tokens] each, -1 for none.
+
+        Spans that cross a sentence boundary count as not annotated.
+        """
         if not examples:
             return []
         gold = [self.gold_spans(example) for example in examples]

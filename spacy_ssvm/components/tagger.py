@@ -45,9 +45,11 @@ class Tagger(SequencePipe):
     # Labels
 
     def annotation(self) -> str:
+        """The attribute that is written: TAG or POS."""
         return str(self.cfg["attribute"])
 
     def check_label(self, label: str) -> None:
+        """Raise ConfigValidationError for a POS that is not universal."""
         if self.cfg["attribute"] == "POS" and label not in UNIVERSAL_TAGS:
             raise config_error(
                 self.name,
@@ -58,6 +60,7 @@ class Tagger(SequencePipe):
             )
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
+        """The tags of the references, sorted, without those of whitespace."""
         attribute = ATTRIBUTES[self.cfg["attribute"]]
         found = set()
         for example in examples:
@@ -67,6 +70,10 @@ class Tagger(SequencePipe):
         return sorted(found - {"", WHITESPACE[self.cfg["attribute"]]})
 
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
+        """The numbers of the gold tags: int64 [tokens] each, -1 for none.
+
+        Raises ValueError, naming the token, for a tag that is not a label.
+        """
         attribute = ATTRIBUTES[self.cfg["attribute"]]
         columns = [_gold_values(example, attribute) for example in examples]
         if not columns:
@@ -124,6 +131,7 @@ class Tagger(SequencePipe):
         return [tags[start:end] for start, end in pairwise(tokens.doc_starts.tolist())]
 
     def label_constraints(self, docs: Sequence[Doc], overwrite: bool) -> LabelConstraints | None:
+        """The tags that the Docs already have, as fixed labels."""
         attribute = self.cfg["attribute"]
         if overwrite or not any(doc.has_annotation(attribute) for doc in docs):
             return None

@@ -24,7 +24,7 @@ def make_training_log(
     output_file: replaced where it exists; None for no file.
     """
 
-    def setup(nlp: Language, stdout: IO[str] = sys.stdout, stderr: IO[str] = sys.stderr) -> Log:
+    def setup(nlp: Language, stdout: IO[str] = sys.stdout, stderr: IO[str] = sys.stderr) -> Log:  # noqa: ARG001
         printer = Printer(no_print=True)
         pipes = [name for name, pipe in nlp.pipeline if getattr(pipe, "is_trainable", False)]
         weights = nlp.config["training"]["score_weights"]

@@ -107,7 +107,7 @@ class LBFGSRun(PrimalRun):
             value, gradient = found
         return float(losses(problem, self._w, numbers, settings.loss_function).sum())
 
-    def forget(self, numbers: Ints) -> None:
+    def forget(self, numbers: Ints) -> None:  # noqa: ARG002
         """Examples are about to leave: the curvature was theirs too."""
         self._pairs.clear()
 
