@@ -1,11 +1,11 @@
-"""How kernels are compiled, and the types that they are compiled for.
+"""Compilation of kernels, and the numba types of their arguments.
 
 Compiled kernels are kept on disk: see ``_kernel_cache.py``.
 
 ``kernel`` compiles on the first call, by the argument types it meets. ``oracle_kernel``
-compiles on the first call for a kind of structure, by an explicit signature, which a kernel
-needs that takes an oracle as a function pointer: only then does a second process find it in
-the cache. ``dispatch`` chooses among kernels by where weights are stored.
+compiles on the first call for a kind of structure, by an explicit signature. A kernel that takes
+an oracle as a function pointer needs one: only then does a second process find it in the cache.
+``dispatch`` chooses among kernels by where weights are stored.
 """
 
 import contextlib

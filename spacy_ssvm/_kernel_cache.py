@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept, and how they are found again.
+"""The disk cache of compiled kernels.
 
 Numba's own disk cache does not notice that a function called from another file has changed, and
 passes over folders that it may not write. Here the kernels of a module lie in a folder named
@@ -11,7 +11,7 @@ can be written:
 3. the user's cache folder, where ``NUMBA_CACHE_DIR`` is not set
 
 What cannot be read, or is damaged, counts as missing. Where no folder can be written, kernels
-are compiled anew in each process.
+are compiled in each process.
 """
 
 import contextlib
@@ -119,7 +119,7 @@ class KernelCache(FunctionCache):
                 file.load(key)
             except OSError:
                 raise
-            except Exception:  # damaged: begin anew
+            except Exception:  # damaged: start again
                 file.flush()
             file.save(key, data)
         except OSError:
@@ -164,7 +164,7 @@ def _remove_old_folders(folder: Path) -> None:
 
 @functools.cache
 def _announce_compilation() -> None:
-    """Say once that the first use takes a while."""
+    """Log once that the first use takes a while."""
     root = writable_root()
     _logger.warning(
         "%s: compiling kernels for their first use, which can take a minute. %s",

@@ -13,7 +13,7 @@ class Reason:
     """One row of an explanation: a feature, or a sum of what is not shown one by one."""
 
     template: str
-    value: str  #: what the template saw, as text
+    value: str  #: the values of its attributes, as text
     weight: float  #: for the chosen label
     runner_up_weight: float  #: for the other one
 

@@ -68,8 +68,8 @@ def make_tagger(
     hash_bits: None for an exact feature dictionary, else the features share 2**hash_bits
         rows, which bounds memory and allows collisions.
     costs: the cost of a wrong label, {gold: {predicted: cost}}; 1 where not given.
-    solver: what learns the weights, see docs/solvers.md.
-    selection: how to select templates before training, see docs/selection.md; None keeps all.
+    solver: learns the weights, see docs/solvers.md.
+    selection: of templates before training, see docs/selection.md; None keeps all.
     overwrite: whether to replace the tags that a Doc already has.
     scorer: the scoring function for ``spacy evaluate``.
     """
@@ -303,8 +303,8 @@ def make_parser(
     hash_bits: the features of arcs share 2**hash_bits rows.
     min_count: rarer features of labels are left out.
     max_length: longer sentences are split into pieces of this many words.
-    solver, label_solver: what learns the weights of arcs and of labels, see docs/solvers.md.
-    selection: how to select templates of arcs before training, see docs/selection.md; None
+    solver, label_solver: learn the weights of arcs and of labels, see docs/solvers.md.
+    selection: of templates of arcs before training, see docs/selection.md; None
         keeps all. Templates of siblings are always kept.
     overwrite: whether to replace the arcs that a Doc already has.
     scorer: the scoring function for ``spacy evaluate``.

@@ -1,4 +1,4 @@
-"""How messages quote what comes from files."""
+"""Quotations of file contents in messages."""
 
 _MAX_LENGTH = 60
 

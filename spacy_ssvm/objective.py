@@ -1,4 +1,4 @@
-"""Losses, primal, dual and duality gap: the referee of solvers and of tests.
+"""Losses, primal, dual and duality gap, which stop solvers and test them.
 
     P(w) = 1/2 |w - w_0|^2 + C sum_i loss_i(w)
 
@@ -8,9 +8,8 @@ The losses are those of [MGS10 Eq. 3],
 
 where beta = infinity makes it the violation max_y gamma Delta_i(y) - w . Phi_i(y), and the
 squared violation. P(w) >= D(alpha) for every w and every dual point alpha [CY13], so the gap
-bounds how far both are from the optimum. With partial gold this holds for the completions
-that the problem has; measured anew with the best completions, the gap can come out a little
-below 0.
+bounds the distance of both from the optimum. With partial gold this holds for the completions
+that the problem has; with the best completions, the measured gap can be slightly below 0.
 """
 
 from typing import NamedTuple
@@ -70,7 +69,7 @@ def relative_gap(primal: float, dual: float) -> float:
 def losses(problem: Problem, w: Floats, numbers: Ints, loss: Loss) -> Floats:
     """The losses of these examples at w.
 
-    Partial gold is completed as the problem has it, or in the best way where it has not.
+    Partial gold has the completions of the problem, or else the best ones.
     """
     found = np.zeros(len(numbers))
     arrays = problem.structure, problem.examples(), numbers, w

@@ -19,7 +19,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, kernel
 
-_CLOSE = 1e-12  # relative: norms as near as this are ties
+_CLOSE = 1e-12  # relative: norms closer than this are ties
 _HALVINGS = 60
 
 
@@ -100,8 +100,8 @@ def shrink_to_budget(norms: Floats, groups: TemplateGroups, budget: int) -> tupl
 
     Where the groups are disjoint, tau is the mean of the B-th and the (B+1)-th of norm / d
     [MSAF11, section 4]; of templates that tie, the first ones stay. Where they overlap, tau is
-    found by bisection; what is then too much goes one by one, the smallest norms that no other
-    template needs first. Nothing changes where there are no more than ``budget`` already.
+    found by bisection; any surplus templates are then removed one by one, first the smallest
+    norms that no other template needs. Nothing changes where there are at most ``budget``.
     """
     if np.count_nonzero(norms) <= budget:
         return norms.copy(), 0.0

@@ -1,12 +1,12 @@
-"""Selects the templates that matter, before a model learns from them [MSAF11, section 4].
+"""Selection of templates before training [MSAF11, section 4].
 
     selector = chain_selector(model, docs, gold)
     for budget in (50, 40, 30):
         selected = selector.select(Selection(budget=budget), goes_on=True)
     model.define(selected.templates, ...)
 
-The model is then fitted anew to the templates that are left, by any solver: nothing of the
-weights that selected them stays.
+The model is then trained from scratch on the selected templates, with any solver: the weights of
+the selection are discarded.
 """
 
 import time
@@ -45,14 +45,14 @@ class Selection:
 
     method: 'group-lasso', over groups of templates; 'lasso', over single weights;
         'information-gain', which ranks templates without weights; 'none' keeps all.
-    budget: how many templates to keep; fewer stay where no more have weights. The lasso, and
-        groups of attributes, keep those with the largest norms divided by log2 of their size.
-    strength: of the lassos instead of a budget, see ``ProxGradient``; what has weights stays.
+    budget: the number of templates to keep; fewer are kept where no more have weights. The lasso,
+        and groups of attributes, keep the largest norms divided by log2 of the template's size.
+    strength: of the lassos instead of a budget, see ``ProxGradient``; keeps what has weights.
     groups: of the group lasso, 'template', 'coarse-to-fine' or 'attribute'.
     l1, l2, loss, eta0, seed: see ``ProxGradient``.
     epochs: passes over the examples.
     prox_period: examples between proximal steps; None for all label sequences, or 1000 trees.
-    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
+    Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
     method: str = "group-lasso"
@@ -99,8 +99,8 @@ class Selection:
     def solver(self, problem: "LazyProblem") -> ProxGradient:
         """The solver of a method that has one, for a problem.
 
-        Where single weights or attributes are shrunk, a budget cannot say by how much: then a
-        pass over the examples shrinks by as much as one step of the perceptron adds.
+        Where single weights or attributes are shrunk, a budget does not determine the strength: a
+        pass over the examples then shrinks by as much as one step of the perceptron adds.
         """
         groups = "weight" if self.method == "lasso" else self.groups
         budget, strength = self.budget, self.strength
@@ -132,14 +132,14 @@ class SelectedTemplate(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """What a selection comes to."""
+    """The result of a selection."""
 
     settings: Selection
     kept: Ints  #: int64: the numbers of the templates kept, rising
-    templates: tuple[Any, ...]  #: those, and others that were not to be chosen from
-    table: tuple[SelectedTemplate, ...]  #: all templates there were
+    templates: tuple[Any, ...]  #: the selected ones, and those not subject to selection
+    table: tuple[SelectedTemplate, ...]  #: all candidate templates
     history: tuple[Step, ...]  #: of the solver's run: one entry for each proximal step
-    peak_bytes: int  #: the most that the features and weights of the solver have taken
+    peak_bytes: int  #: the peak memory of the features and weights of the solver
     seconds: float
 
     @property
@@ -149,23 +149,23 @@ class Selected(NamedTuple):
 
 
 class LazyProblem(GroupedProblem, Protocol):
-    """What a selection needs of a problem."""
+    """A problem, as selections need it."""
 
     @property
     def shrink_after(self) -> int:
-        """The examples between two times of shrinking, where the settings do not say."""
+        """The default of ``prox_period``, in examples."""
 
     def forget_completions(self) -> None:
-        """Take back what was assumed where there is no gold annotation."""
+        """Discard the completions of partial gold."""
 
     def reset_weights(self) -> None:
         """Start again without weights."""
 
 
 class Selector:
-    """Selects among the templates of a problem, several times where wanted.
+    """Selects among the templates of a problem, once or several times.
 
-    templates: what there is to choose from.
+    templates: the candidates.
     statistics: of the templates.
     others: templates that the model keeps in any case, and that the problem does not know.
     """
@@ -193,8 +193,8 @@ class Selector:
     ) -> Selected:
         """Select templates.
 
-        goes_on: whether the solver starts from the weights that the selection before has left,
-            for a path of budgets.
+        goes_on: whether the solver starts from the weights of the previous selection, for a path
+            of budgets.
         report: called with the number of each epoch, from 1, and its last proximal step.
         Raises ValueError where the budget is above the number of templates, and where none
         has weights in the end.

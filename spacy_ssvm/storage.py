@@ -36,20 +36,20 @@ Types = Mapping[str, type]
 
 NO_ARRAYS: Types = {}
 
-#: Makes a component of its saved parts and arrays. Raises ValueError, saying what is wrong, or
+#: Makes a component of its saved parts and arrays. Raises ValueError, naming the flaw, or
 #: LookupError, TypeError, AttributeError or ArithmeticError where the parts are malformed; the
 #: component is then left as it was.
 Build = Callable[[Header, Arrays], None]
 
 
 class ModelFileError(ValueError):
-    """A saved component that cannot be read."""
+    """A saved component cannot be read."""
 
 
 def save(path: str | Path, kind: str, parts: Header, arrays: Arrays) -> None:
     """Save into a folder, which is made where there is none.
 
-    kind: of component. parts: what is saved of it beside the arrays, as JSON.
+    kind: of component. parts: its settings and headers, saved as JSON beside the arrays.
     """
     path = Path(path)
     path.mkdir(parents=True, exist_ok=True)
@@ -309,7 +309,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def require(is_right: bool, what_is_wrong: str) -> None:
-    """Raise ValueError, saying what is wrong with a saved model."""
+    """Raise ValueError, naming the flaw of a saved model, unless a condition holds."""
     if not is_right:
         raise ValueError(what_is_wrong)
 

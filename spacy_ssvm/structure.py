@@ -1,8 +1,8 @@
-"""What solvers see of structures, whatever they are: oracles and problems.
+"""The interfaces between structures, solvers and components.
 
 A structure (label sequences, dependency trees) is a set of compiled functions over the examples
-of a problem: its oracles. A solver passes them to its kernels as function pointers, and sees of
-a structure only costs Delta_i(y) and sparse differences of feature vectors,
+of a problem: its oracles. A solver passes them to its kernels as function pointers. All it
+sees of a structure are costs Delta_i(y) and sparse differences of feature vectors,
 
     Phi_i(y) = phi(x_i, y_i) - phi(x_i, y).
 
@@ -97,7 +97,7 @@ _SIGNATURES: dict[str, Callable[[Type], Signature]] = {
 
 
 class Problem(Protocol):
-    """Examples of a structure, as solvers need them."""
+    """The examples of a structure, as solvers need them."""
 
     structure: Structure
 
@@ -121,7 +121,7 @@ class Problem(Protocol):
 
 
 class GroupedProblem(Problem, Protocol):
-    """What a solver needs of a problem to select among its templates."""
+    """A problem whose templates a solver can select."""
 
     store: GroupedStore
 
@@ -134,25 +134,25 @@ class GroupedProblem(Problem, Protocol):
 
 
 class Reader(Protocol):
-    """What a component needs of the reader of a model: what it sees of Docs."""
+    """The reader of a model, as components need it: it reads Docs."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the attributes that it reads."""
 
     def inputs(self, doc: Any) -> Keys:
-        """All that features see of a Doc: uint64 [tokens, columns], the words first."""
+        """The inputs of all features of a Doc: uint64 [tokens, columns], the words first."""
 
 
 class Model(Protocol):
-    """What a component needs of a model: what it is about, its weights, saving and loading.
+    """A model, as components need it: its definition, its weights, saving and loading.
 
     ``chains.model.ChainModel`` and ``trees.model.ParserModel`` are models.
     """
 
     @property
     def templates(self) -> tuple[Any, ...]:
-        """What makes features; as text, they are what a config lists."""
+        """The feature templates; ``str`` gives them as a config lists them."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -160,15 +160,15 @@ class Model(Protocol):
 
     @property
     def max_labels(self) -> int:
-        """How many labels it can have at most."""
+        """The largest number of labels that it can have."""
 
     @property
     def resources(self) -> Any:
-        """What templates read beside the Docs: a ``features.resources.Resources``."""
+        """The clusters and gazetteers that templates read: ``features.resources.Resources``."""
 
     @property
     def reader(self) -> Reader:
-        """What reads the attributes that the templates name."""
+        """The reader of the attributes that the templates name."""
 
     @property
     def summary(self) -> Any:
@@ -176,14 +176,14 @@ class Model(Protocol):
 
     @property
     def beta(self) -> float | None:
-        """By which exp(beta score) is a probability; None where there is none."""
+        """The scale of scores in exp(beta score); None for a model without probabilities."""
 
     @property
     def number_of_rows(self) -> int:
-        """How many rows have weights."""
+        """The number of rows with weights."""
 
     def define(self, templates: Iterable[Any], labels: Iterable[str], resources: Any) -> None:
-        """Set what the model is about, and start from zero weights."""
+        """Set templates, labels and resources, and start from zero weights."""
 
     def add_labels(self, labels: Sequence[str]) -> None:
         """Append labels with zero weights; all other weights stay."""
@@ -196,15 +196,15 @@ class Model(Protocol):
         """The saved arrays with their types."""
 
     def header(self) -> dict[str, Any]:
-        """What is saved beside the arrays."""
+        """The saved settings, in JSON types."""
 
     def arrays(self) -> dict[str, Any]:
-        """What is saved, by the names of ``types``."""
+        """The saved arrays, by the names of ``types``."""
 
     def read(self, header: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        """What was saved, with its ``labels``, once it is known to be safe for kernels.
+        """The saved model, with its ``labels``, checked to be safe for kernels.
 
-        Raises ValueError, saying what is wrong.
+        Raises ValueError, naming the flaw.
         """
 
     def become(self, saved: Any) -> None:
@@ -215,7 +215,7 @@ Batch = TypeVar("Batch", contravariant=True)
 
 
 class Trainer(Protocol[Batch]):
-    """What a component needs to train a model on batches of Docs that were read with their gold.
+    """The training of a model on batches of Docs that were read with their gold labels.
 
     Where the model has weights, training continues from them. ``chains.training.ChainTrainer`` and
     ``trees.training.TreeTrainer`` are trainers.
@@ -236,7 +236,7 @@ class Trainer(Protocol[Batch]):
         """Make examples of Docs; return the numbers of those of each Doc."""
 
     def remove(self, numbers: range) -> None:
-        """Take examples out of the problem, and their share out of the weights."""
+        """Remove examples from the problem, and their contribution from the weights."""
 
     def reclaim(self) -> Ints | None:
         """Free the memory of removed examples, once they are the larger part.
@@ -248,4 +248,4 @@ class Trainer(Protocol[Batch]):
         """One pass of the solver over these examples; returns the sum of their losses."""
 
     def update_model(self) -> None:
-        """Give the model the weights as they are now."""
+        """Copy the current weights to the model."""

@@ -331,7 +331,7 @@ def test_errors_of_the_output(corpus: Path, tmp_path: Path) -> None:
 @compiled_only
 def test_a_component_or_a_corpus_that_cannot_be_used(corpus: Path, tmp_path: Path) -> None:
     config = config_of(corpus, **{"nlp.pipeline": ["lemmas"]})
-    with pytest.raises(ValueError, match="'lemmas' is none of this package"):
+    with pytest.raises(ValueError, match="'lemmas' is not one of this package"):
         Comparison(config, component="lemmas").prepare()
     DocBin(docs=[spacy.blank("en")("no tags")]).to_disk(tmp_path / "plain.spacy")
     config = config_of(corpus, **{"paths.dev": str(tmp_path / "plain.spacy")})

@@ -1,4 +1,4 @@
-"""``python -m spacy ssvm``: commands of our own beside spaCy's.
+"""The commands ``python -m spacy ssvm``.
 
 spaCy imports this file at each of its commands: heavy imports are inside the functions.
 """
@@ -29,7 +29,7 @@ def main() -> None:
 
 @contextmanager
 def _show_errors(title: str) -> Iterator[None]:
-    """End the command with a message instead of a traceback when its input is at fault."""
+    """End the command with a message instead of a traceback for invalid input."""
     try:
         yield
         return
@@ -45,7 +45,7 @@ def _show_errors(title: str) -> Iterator[None]:
 def _load_config(file: Path, context: typer.Context, code: Path | None) -> Config:
     """The config of a training, with the settings of the command line, after importing code.
 
-    Raises ValueError where it has no such settings.
+    Raises ValueError for a config without a pipeline, components or training.
     """
     from spacy.util import load_config
 
@@ -88,7 +88,7 @@ def warmup() -> None:
     from spacy_ssvm._kernel_cache import writable_root
     from spacy_ssvm.commands.warmup import USES, compile_for
 
-    logging.getLogger("spacy_ssvm").setLevel(logging.ERROR)  # it says itself what is compiled
+    logging.getLogger("spacy_ssvm").setLevel(logging.ERROR)  # there is a progress bar
     start = time.perf_counter()
     msg.info("Compiling kernels: one to two minutes where none are in the cache")
     with tqdm(total=len(USES), bar_format="{l_bar}{bar}| {n}/{total} [{elapsed}]") as progress:
@@ -334,7 +334,7 @@ def compare(
         there = {(row.solver, row.seed) for row in record.rows}
         missing = [run for run in runs if run not in there]
         if comparison.left_out:
-            msg.warn(f"Left out, for they are not frozen: {', '.join(comparison.left_out)}")
+            msg.warn(f"Left out, because they are not frozen: {', '.join(comparison.left_out)}")
         if missing:
             msg.info("Reading the corpora and making features")
             comparison.prepare()
@@ -408,7 +408,7 @@ def select(
         record = searching.open_record(output, search, resume=resume)
         missing = [name for name in names if name not in {point.method for point in record.rows}]
         if search.left_out:
-            msg.warn(f"Left out, for they are not frozen: {', '.join(search.left_out)}")
+            msg.warn(f"Left out, because they are not frozen: {', '.join(search.left_out)}")
         if missing:
             msg.info("Reading the corpora")
             search.prepare()

@@ -1,9 +1,8 @@
 """Compares solvers on a component of a config: accuracy, objective and time.
 
-The features are made once, and every solver starts its own run on the same problem. The
-clock runs only while a solver learns: not while features are made, kernels compiled, the
-development corpus scored or the objective measured. It is that of the processor, so that other
-work on the machine counts little.
+The features are made once, and every solver starts its own run on the same problem. Only
+learning is timed: not making features, compiling kernels, scoring the development corpus or
+measuring the objective. Times are processor times, so other load on the machine matters little.
 """
 
 import statistics
@@ -56,10 +55,10 @@ class Row(NamedTuple):
     epoch: int  #: from 1
     seconds: float  #: of learning, on the processor, since it started
     score: float  #: on the development corpus, between 0 and 1
-    primal: float | None  #: measured anew, by inference on all examples
+    primal: float | None  #: by inference on all examples
     dual: float | None
     gap: float | None  #: (primal - dual) / primal
-    working_set: int | None  #: how many constraints are stored
+    working_set: int | None  #: the number of stored constraints
 
 
 class Comparison(Trial):
@@ -105,7 +104,7 @@ def _known(value: float | None) -> float | None:
     return None if value is None or value != value else float(value)
 
 
-# What is written
+# Records
 
 
 def open_record(folder: Path, config: Config, *, resume: bool = False) -> Record[Row]:
@@ -118,7 +117,7 @@ def open_record(folder: Path, config: Config, *, resume: bool = False) -> Record
     return record
 
 
-# What comes out of it
+# Results
 
 
 class Measure(NamedTuple):

@@ -1,4 +1,4 @@
-"""The report of a comparison: one HTML file with a table and figures, and nothing besides.
+"""The report of a comparison: one self-contained HTML file with a table and figures.
 
 Needs the extra ``compare``, and is imported only where a report is written.
 """
@@ -11,7 +11,7 @@ from spacy_ssvm.commands.figures import FigureSpec, Points, draw, write_page
 
 _SECONDS, _EPOCHS = "seconds of learning", "epochs"
 
-#: The figures, and where their points lie.
+#: The figures, and the coordinates of their points.
 FIGURES: tuple[tuple[FigureSpec, str, Callable[[Row], float | None]], ...] = (
     (
         FigureSpec(
@@ -27,8 +27,8 @@ FIGURES: tuple[tuple[FigureSpec, str, Callable[[Row], float | None]], ...] = (
         FigureSpec(
             "Primal objective by time",
             (_SECONDS, "primal objective"),
-            "What learning makes smaller, measured anew after each epoch. Compare only solvers "
-            "that minimize the same function.",
+            "The objective that training minimizes, measured after each epoch. Compare only "
+            "solvers that minimize the same function.",
             is_log=(False, True),
         ),
         "seconds",
@@ -49,7 +49,7 @@ FIGURES: tuple[tuple[FigureSpec, str, Callable[[Row], float | None]], ...] = (
         FigureSpec(
             "Working sets by epoch",
             (_EPOCHS, "constraints stored"),
-            "How many wrong structures are kept: what the solver takes in memory besides the "
+            "The number of stored wrong structures: memory of the solver in addition to the "
             "weights.",
             counts=True,
         ),
@@ -62,7 +62,7 @@ FIGURES: tuple[tuple[FigureSpec, str, Callable[[Row], float | None]], ...] = (
 def write_report(file: Path, rows: Sequence[Row], facts: dict[str, str]) -> None:
     """Write the report of some rows.
 
-    facts: name and value of what the reader should know beside them.
+    facts: names and values shown beside the table.
     """
     runs = runs_of(rows)
     drawings = [

@@ -1,4 +1,4 @@
-"""Figures and pages of reports: one HTML file each, with SVG figures, and nothing besides.
+"""Figures and pages of reports: one self-contained HTML file each, with SVG figures.
 
 Needs the extra ``compare``, and is imported only where a report is written.
 """
@@ -48,11 +48,11 @@ Points = Sequence[tuple[float, float]]
 
 
 class FigureSpec(NamedTuple):
-    """What a figure shows."""
+    """The description of a figure."""
 
     title: str
     labels: tuple[str, str]  #: of the axis at the bottom, and of the one on the left
-    text: str  #: what to see in it
+    text: str  #: the caption
     is_log: tuple[bool, bool] = (False, False)  #: the axes
     counts: bool = False  #: whether there are whole numbers at the bottom
 

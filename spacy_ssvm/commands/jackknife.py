@@ -1,8 +1,8 @@
-"""Annotates a corpus by models that have not seen what they annotate: jackknifing.
+"""Jackknifing: annotates a corpus with models that were trained on other parts of it.
 
-The Docs are dealt out to folds. For each fold the pipeline of a config is trained on the
-other folds and annotates this one, so that the annotations are as good, or as bad, as
-those of new text. ``AnnotatedCorpus`` reads them beside the gold corpus.
+The Docs are divided into folds. For each fold the pipeline of a config is trained on the other
+folds and annotates this one, so that the annotations have as many errors as those of new text.
+``AnnotatedCorpus`` reads them beside the gold corpus.
 """
 
 import io
@@ -43,14 +43,14 @@ class Jackknife:
     """The folds of the training corpus of a config.
 
     config: as for ``spacy train``.
-    folds: how many, at least 2.
-    components: the names of those to train; none stand for the whole pipeline.
-    before: a jackknife of other components, which has run: these learn from what it has found,
-        and add to it.
+    folds: their number, at least 2.
+    components: the names of those to train; empty for the entire pipeline.
+    before: a jackknife of other components, which has run: these components learn from its
+        annotations, and add their own.
 
     ``gold`` holds the Docs, but for empty ones; ``found`` and ``found_in_dev`` hold the annotated
     Docs of both corpora once all folds have run, the latter by the model of the first fold.
-    Raises ValueError where the config has no such components, or no corpus that can be dealt out,
+    Raises ValueError where the config has no such components, or no corpus that can be divided,
     where training would not end, and for too many folds.
     """
 
@@ -186,7 +186,7 @@ def _readers(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _score_on_dev(nlp: Language) -> float:
-    """What ``spacy train`` judges a pipeline by."""
+    """The score by which ``spacy train`` selects a pipeline."""
     config = nlp.config.interpolate()
     settings = config["training"]
     (corpus,) = resolve_dot_names(config, [settings["dev_corpus"]])
@@ -204,7 +204,7 @@ def annotate(
     """The words of some Docs, annotated by a pipeline.
 
     by_sentence: whether the pipeline gets each gold sentence as a Doc of its own.
-    sources: Docs of the same words, with what is annotated already; None for nothing.
+    sources: Docs of the same words, with existing annotations; None for none.
     """
     parts = [
         list(doc.sents) if by_sentence and doc.has_annotation("SENT_START") else [doc[:]]

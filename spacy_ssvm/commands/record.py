@@ -1,4 +1,4 @@
-"""The folder of what is learned again and again: its config, and rows as JSON lines."""
+"""The folder of an experiment: its config, and its results as JSON lines."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,13 +14,12 @@ AnyRow = TypeVar("AnyRow", bound=NamedTuple)
 
 
 class Record(Generic[AnyRow]):
-    """Rows that are written as they come.
+    """Rows that are written to a file one by one.
 
-    file: of the rows; ``config.cfg`` beside it holds all that they depend on.
+    file: of the rows; ``config.cfg`` beside it holds all settings that they depend on.
     make_row: a row from its fields.
-    A last line that was not written to its end, by a process that was stopped, is dropped. Raises
-    ValueError where there are rows already, and they are not to be resumed, depend on something
-    else, or are damaged.
+    An incomplete last line, from a process that was stopped, is dropped. Raises ValueError where
+    rows exist that are not to be resumed, depend on other settings, or are damaged.
     """
 
     def __init__(
@@ -34,7 +33,7 @@ class Record(Generic[AnyRow]):
                 config.to_disk(beside)
             return
         if not resume:
-            raise ValueError(f"{file} exists: give --resume to go on, or another folder")
+            raise ValueError(f"{file} exists: give --resume to continue, or another folder")
         if util.load_config(settings).to_str() != config.to_str():
             raise ValueError(f"{file.parent} was made with other settings: see {settings}")
         self.keep(self._read(make_row))

@@ -1,4 +1,4 @@
-"""The table at the end: how good, how fast, how large a trained pipeline is."""
+"""A table of the accuracy, speed and size of a trained pipeline."""
 
 import time
 from collections.abc import Sequence
@@ -46,11 +46,11 @@ def measure(
     """Name and value of each figure.
 
     corpus: a .spacy file to score and time the pipeline on.
-    gap: whether to measure the duality gap of its weights, on what it was trained on.
-    log: what ``TrainingLog`` wrote, for the time that training took.
+    gap: whether to measure the duality gap of its weights, on its training corpus.
+    log: the file that ``TrainingLog`` wrote, for the training time.
     gold_preproc: whether the predicted Docs have the tokens and sentences of the gold.
     without: labels of arcs to leave out from a second count of right arcs.
-    Raises ValueError naming the folder or file that is not what it should be.
+    Raises ValueError naming a folder or file that is invalid.
     """
     training = [] if log is None else [("training", _time_of_training(log))]
     start = time.perf_counter()
@@ -116,7 +116,7 @@ def _of_arcs(examples: list[Example], without: Sequence[str]) -> list[Row]:
 
 
 def training_examples(nlp: Language) -> list[Example]:
-    """What a pipeline has learned from, read as its config says.
+    """The training examples of a pipeline, read by its config.
 
     Raises ValueError where that cannot be read, or no component has a duality gap.
     """
@@ -168,7 +168,7 @@ def _of_component(
 
 
 def interval_of_f1(examples: list[Example]) -> tuple[float, float]:
-    """The 95 % bootstrap interval of entity F1: Docs are drawn again, with replacement."""
+    """The 95 % bootstrap interval of entity F1: Docs are resampled with replacement."""
     counts = []
     for example in examples:
         gold = {(e.start_char, e.end_char, e.label_) for e in example.reference.ents}
@@ -181,9 +181,9 @@ def interval_of_f1(examples: list[Example]) -> tuple[float, float]:
 
 
 def speed(nlp: Language, name: str, docs: list[Doc]) -> float:
-    """Tokens a second of one component, from Docs that those before it have annotated.
+    """Tokens per second of one component, on Docs annotated by those before it.
 
-    The median of some rounds.
+    The median of several rounds.
     """
     before = nlp.pipe_names[: nlp.pipe_names.index(name)]
     pipe: Any = nlp.get_pipe(name)

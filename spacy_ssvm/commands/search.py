@@ -1,9 +1,9 @@
-"""Searches for the templates of a component that matter: what each choice costs, and brings.
+"""Searches for a small set of templates: scores and costs of selections, by method and budget.
 
 Each method selects among the templates of the config, once for each budget, from the largest to
-the smallest; the solver goes on from the weights that the larger budget has left. What is selected
-is learned from scratch by the solver of the config. Times are those of the processor, without
-compilation: a short run of each kind comes before the first that is timed.
+the smallest; the solver starts from the weights of the next larger budget. A model is trained
+from scratch on the selected templates by the solver of the config. Times are processor times,
+without compilation: a short run of each kind precedes the first that is timed.
 """
 
 import time
@@ -31,7 +31,7 @@ ALL = "all"  #: no selection
 
 _WARM_UP_EPOCHS = 2  # some kernels are first used in the second epoch
 
-#: How much worse than the best a score may be that counts as being as good.
+#: A score counts as good as the best if it is lower by at most this.
 SCORE_TOLERANCE = 0.002
 
 #: The columns of the table at the end.
@@ -48,22 +48,22 @@ HEADER = (
 
 
 class Point(NamedTuple):
-    """What comes of a selection."""
+    """The result of a selection."""
 
     method: str
     budget: int | None  #: None for all templates
-    templates: list[str]  #: those that are left, as a config lists them
-    features: int  #: with weights, in the model that has learned from them
+    templates: list[str]  #: the selected ones, as a config lists them
+    features: int  #: with weights, in the trained model
     score: float  #: the best on the development corpus, between 0 and 1
     selecting: float  #: seconds
-    megabytes: float  #: the most that features and weights took while selecting
+    megabytes: float  #: peak memory of features and weights while selecting
     learning: float  #: seconds
     speed: float  #: tokens a second, annotated
     steps: list[tuple[int, int]]  #: while selecting: examples seen, weights in memory
 
 
 class Search(Trial):
-    """Selects among the templates of a component, and learns from those that are left.
+    """Selects among the templates of a component, and trains on the selected ones.
 
     The settings of the selection that the methods and budgets leave open are those of the
     component's ``selection`` in the config, if it has any.
@@ -118,7 +118,7 @@ class Search(Trial):
 
     def _warm_up(self, settings: Selection) -> None:
         """Compile what the selection needs, before its time is taken."""
-        with suppress(ValueError):  # what one epoch leaves may be nothing
+        with suppress(ValueError):  # one epoch may leave no template
             self._selector.select(replace(settings, epochs=1))
 
     def _point(self, method: str, selected: Selected | None, seconds: float = 0.0) -> Point:
@@ -189,7 +189,7 @@ def write_config(file: Path, config: Config, component: str, point: Point) -> No
 
 
 def name_of(point: Point) -> str:
-    """What a point is called."""
+    """The name of a point."""
     return point.method if point.budget is None else f"{point.method}-{point.budget}"
 
 

@@ -17,7 +17,7 @@ FIGURES: tuple[tuple[FigureSpec, Callable[[Sequence[Point]], Points]], ...] = (
         FigureSpec(
             "Score by templates",
             ("templates", _SCORE),
-            "What each budget of templates brings. Higher and farther left is better.",
+            "The score of each budget of templates. Higher and farther left is better.",
             counts=True,
         ),
         lambda points: [(len(point.templates), 100 * point.score) for point in points],
@@ -26,7 +26,7 @@ FIGURES: tuple[tuple[FigureSpec, Callable[[Sequence[Point]], Points]], ...] = (
         FigureSpec(
             "Score by features",
             ("features with weights", _SCORE),
-            "The same by the size of the model that has learned from them.",
+            "The score by the size of the trained model.",
             is_log=(True, False),
         ),
         lambda points: [(point.features, 100 * point.score) for point in points],
@@ -35,7 +35,7 @@ FIGURES: tuple[tuple[FigureSpec, Callable[[Sequence[Point]], Points]], ...] = (
         FigureSpec(
             "Weights while selecting",
             ("examples seen", "weights in memory"),
-            "What is kept in memory after each proximal step, with the largest budget. Weights "
+            "Weights in memory after each proximal step, with the largest budget. Weights "
             "of templates that are shrunk to zero are freed.",
         ),
         lambda points: points[0].steps,
@@ -55,7 +55,7 @@ FIGURES: tuple[tuple[FigureSpec, Callable[[Sequence[Point]], Points]], ...] = (
 def write_report(file: Path, points: Sequence[Point], facts: dict[str, str]) -> None:
     """Write the report of some points.
 
-    facts: name and value of what the reader should know beside them.
+    facts: names and values shown beside the table.
     """
     methods: dict[str, list[Point]] = {}
     for point in points:

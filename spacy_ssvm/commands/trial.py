@@ -1,4 +1,4 @@
-"""A component of a config, set up to be learned again and again in one process."""
+"""A component of a config that is trained several times in one process."""
 
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,15 @@ _FACTORY_PREFIX = "ssvm_"
 
 
 class Trial:
-    """A component of a config, to be learned several times.
+    """A component of a config, to be trained several times.
 
     config: as for ``spacy train``. Frozen components are kept before the component, and the
         others are left out.
     component: its name; None for the only one of this package in the pipeline.
-    epochs: how long each solver learns; None for the ``max_epochs`` of the config.
+    epochs: the number of epochs of each solver; None for the ``max_epochs`` of the config.
 
-    ``config`` holds all that the results depend on, ``facts`` what readers want to know of it,
-    ``left_out`` the components that are not there. Raises ValueError where the config has
+    ``config`` holds all settings that the results depend on, ``facts`` a summary for reports,
+    ``left_out`` the names of the omitted components. Raises ValueError where the config has
     no such component, no corpora, or no epochs.
     """
 
@@ -56,12 +56,12 @@ class Trial:
     def read(self) -> list[Example]:
         """Initialize the component and read the corpora; return the training examples.
 
-        Raises ValueError where the component is none of this package, or cannot be scored.
+        Raises ValueError where the component is not one of this package, or cannot be scored.
         """
         nlp = init_nlp(self.config)
         pipe = nlp.get_pipe(self.component)
         if not isinstance(pipe, Pipe):
-            raise ValueError(f"the component '{self.component}' is none of this package")
+            raise ValueError(f"the component '{self.component}' is not one of this package")
         self._pipe: Pipe[Any, Any] = pipe
         filled = nlp.config.interpolate()
         settings = registry.resolve(filled["training"], schema=ConfigSchemaTraining)
@@ -97,7 +97,7 @@ class Trial:
 
 
 def _choose(config: Config, name: str | None) -> str:
-    """The name of the component to learn. Raises ValueError where it is not there, or unclear."""
+    """The name of the component to learn. Raises ValueError where it is missing or ambiguous."""
     pipeline = config["nlp"]["pipeline"]
     if name is not None:
         if name not in pipeline:

@@ -1,4 +1,4 @@
-"""Compiles the kernels of all components once, so that no user waits: for container builds."""
+"""Compiles the kernels of all components in advance, for example in container builds."""
 
 import tempfile
 from functools import partial
@@ -22,12 +22,12 @@ _PROBABLE = {"@misc": "spacy_ssvm.DualCoordinateAscent.v1"}
 class Use(NamedTuple):
     """A component with settings that make a difference to its kernels, or to their arguments."""
 
-    name: str  #: what is compiled, for people
+    name: str  #: shown as progress
     factory: str
     config: dict[str, Any]
 
 
-#: All that the shipped configs can come to, and probabilities.
+#: All that the shipped configs need, and probabilities.
 USES = (
     Use("tagger", "ssvm_tagger", {"templates": ["tagger", "cluster4[0]"]}),
     Use("tagger with hashed features", "ssvm_tagger", {"hash_bits": 10}),
@@ -63,9 +63,9 @@ def compile_for(use: Use) -> None:
     examples = [_example(nlp), _partial_example(nlp)]
     with tempfile.TemporaryDirectory() as folder:
         pipe.initialize(partial(iter, examples), nlp=nlp, **_resources(use, Path(folder)))
-    for _ in range(40):  # until the gap is closed: then partial gold is completed anew
+    for _ in range(40):  # until the gap is closed: partial gold is then completed again
         nlp.update(examples)
-    for example in examples:  # another component has changed its mind
+    for example in examples:  # as if another component had changed its annotation
         example.predicted[4].is_sent_start = False
     nlp.update(examples)
     doc = nlp(_doc(nlp))

@@ -1,9 +1,9 @@
-"""The reader ``spacy_ssvm.AnnotatedCorpus.v1``: a corpus whose Docs are annotated already.
+"""The reader ``spacy_ssvm.AnnotatedCorpus.v1``: a corpus whose Docs have predicted annotations.
 
-What a component reads from the Docs must be there when it learns, and be as wrong as it
-will be in use: annotations of a model that has seen the corpus are too good. The command
-``jackknife`` writes those of models that have not; here they are put on the predicted
-side of the examples, while the references keep the gold annotations.
+Annotations that a component reads must be present in training, with as many errors as in use: a
+model annotates the corpus that it was trained on too well. The command ``jackknife`` writes
+annotations of models that were not trained on the Docs; this reader puts them on the predicted
+Docs of the examples, while the references keep the gold annotations.
 """
 
 import warnings
@@ -28,7 +28,7 @@ from spacy_ssvm.components.senter import aligned_marks
 from spacy_ssvm.messages import shorten
 from spacy_ssvm.storage import replacing
 
-#: What can be carried over to the predicted Docs, and where Docs keep it.
+#: Annotations that can be carried over to the predicted Docs, and their attributes.
 ANNOTATIONS: dict[str, tuple[int, ...]] = {
     "TAG": (TAG,),
     "POS": (POS,),
@@ -41,17 +41,17 @@ ANNOTATIONS: dict[str, tuple[int, ...]] = {
 _BEGIN, _INSIDE = 3, 1  # values of ENT_IOB
 
 
-#: By what spaCy asks whether a Doc has them.
+#: Their names in ``Doc.has_annotation``.
 _KEYS = {name: "ENT_IOB" if name == "ENTS" else name for name in ANNOTATIONS}
 
 
 def annotations_of(docs: Sequence[Doc]) -> tuple[str, ...]:
-    """Those of ANNOTATIONS that any of the Docs has."""
+    """The names of the ANNOTATIONS that any of the Docs has."""
     return tuple(name for name, key in _KEYS.items() if any(d.has_annotation(key) for d in docs))
 
 
 class FiledDoc(NamedTuple):
-    """A Doc, and where it comes from."""
+    """A Doc and its source."""
 
     file: Path
     number: int  #: in the file, from 1
@@ -181,7 +181,7 @@ class AnnotatedCorpus(Corpus):
             yield gold.doc, annotated.doc
 
     def _parts(self, gold: Doc) -> list[Span]:
-        """What becomes an example of its own, as in ``spacy.Corpus.v1``."""
+        """The parts that become examples, as in ``spacy.Corpus.v1``."""
         has_sentences = gold.has_annotation("SENT_START")
         if self.gold_preproc and has_sentences:
             return list(gold.sents)

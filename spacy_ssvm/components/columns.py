@@ -1,8 +1,8 @@
 """Column files to Docs: one token a line, sentences separated by empty lines.
 
 As the CoNLL shared tasks of 2000, 2002 and 2003 and their successors write them: IOB1,
-IOB2 or BILUO tags in some column, ``-DOCSTART-`` lines, ``#`` comments. A line of white
-space alone parts sentences too.
+IOB2 or BILUO tags in some column, ``-DOCSTART-`` lines, ``#`` comments. A line of
+whitespace also separates sentences.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def read_sentences(path: Path, *, encoding: str = "utf8") -> Iterator[list[Token
 
 
 def _is_comment(line: str) -> bool:
-    """A comment as CoNLL-U writes it: a line may also begin with the token '#'."""
+    """Whether a line is a comment of CoNLL-U: a line may also begin with the token '#'."""
     return line.startswith("# ") and (
         " = " in line or line.split()[1:2] in (["newdoc"], ["newpar"])
     )

@@ -1,4 +1,4 @@
-"""What the components share that report confidence and explain their decisions."""
+"""Common checks of components that report confidence and explain their decisions."""
 
 from spacy.tokens import Doc, Token
 

@@ -1,8 +1,8 @@
-"""Finds the numbers of an example again when it comes back.
+"""Recognizes examples that were seen before, to find their numbers in the problem.
 
 spaCy hands a component a fresh ``Example`` and a fresh predicted Doc at each update, but
-the very same reference Doc, as long as the corpus stays in memory. A streamed corpus is
-read anew in each epoch: its examples are recognized by their content.
+the same reference Doc, as long as the corpus stays in memory. A streamed corpus is
+read again in each epoch: its examples are recognized by their content.
 """
 
 import hashlib
@@ -27,15 +27,15 @@ class GoldDoc(NamedTuple):
 
     doc: Doc
     gold: Ints  #: int64 [tokens, ...], see ``Pipe.gold_labels``
-    inputs: Keys  #: what features see of it, see ``AttributeReader.inputs``
+    inputs: Keys  #: the inputs of its features, see ``AttributeReader.inputs``
 
 
 @dataclass(eq=False)
 class CachedExample:
-    """What a Doc has become in the problem of a trainer."""
+    """The examples of a Doc in the problem of a trainer."""
 
     owner: "weakref.ref[Doc]"  #: the reference Doc
-    inputs: bytes = b""  #: digest of all that features have seen of the predicted Doc
+    inputs: bytes = b""  #: digest of the inputs of the features of the predicted Doc
     numbers: range = range(0)  #: of its examples in the problem
 
 
@@ -53,20 +53,20 @@ class ExampleCache:
         return ExampleCache, ()
 
     def find(self, reference: Doc) -> CachedExample | None:
-        """The example of this very Doc."""
+        """The example of this Doc object."""
         return self._by_reference.get(reference)
 
     def holds(self, reference: Doc, inputs: bytes) -> bool:
-        """Whether there is an example of this very Doc, with these inputs."""
+        """Whether there is an example of this Doc object, with these inputs."""
         cached = self.find(reference)
         return cached is not None and cached.inputs == inputs
 
     def claim(self, reference: Doc, content: bytes) -> CachedExample:
         """The example of a Doc that is not known: one of the same content, else a new one.
 
-        content: digest of what makes it the same example, its words and its gold.
-        An example is taken over where its owner is gone; where the owner is alive, the Doc is
-        another example that happens to be alike.
+        content: digest of its identity, the words and the gold.
+        An example is taken over where its owner no longer exists; otherwise the Doc is another
+        example with equal content.
         """
         same = self._by_content[content]
         cached = next((cached for cached in same if cached.owner() is None), None)
@@ -87,7 +87,7 @@ class ExampleCache:
 
 
 def digest(*parts: bytes) -> bytes:
-    """16 bytes that tell contents apart."""
+    """A digest of 16 bytes."""
     state = hashlib.blake2b(digest_size=16)
     for part in parts:
         state.update(len(part).to_bytes(8, "little"))
@@ -107,8 +107,8 @@ def find_examples(
     """The numbers of examples in the problem of a trainer (int64).
 
     New ones, and those whose predicted Docs have changed, are added to it. Each Doc is read
-    once: the digest of what features see of it identifies it, and becomes its features where it
-    is new.
+    once: the digest of the inputs of its features identifies it, and the inputs become features
+    where it is new.
     """
     inputs = [read_inputs(example.predicted) for example in examples]
     digests = [digest(columns.tobytes()) for columns in inputs]
@@ -121,7 +121,7 @@ def find_examples(
             content = digest(inputs[i][:, 0].tobytes(), gold[i].tobytes())
             cached = cache.claim(example.reference, content)
         found.append(cached)
-    # Of an example that is there several times, the last Doc counts.
+    # Of an example that occurs several times, the last Doc counts.
     changed = {cached: i for i, cached in enumerate(found) if cached.inputs != digests[i]}
     new = [GoldDoc(examples[i].predicted, gold[i], inputs[i]) for i in changed.values()]
     batches = read_batches(new)  # all that can fail comes before examples are removed

@@ -1,4 +1,4 @@
-"""What components need at initialize: examples, annotation, resources, an estimate of costs."""
+"""Helpers of initialize: examples, annotation, resources, an estimate of costs."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -61,7 +61,7 @@ def annotate(pipe: Any, examples: Sequence[Example]) -> None:
 
 
 def annotate_as_in_training(nlp: Language, component: object, examples: Sequence[Example]) -> None:
-    """Let the frozen components before this one annotate that do so in training."""
+    """Let frozen components before this one annotate the examples, as in training."""
     settings = nlp.config.interpolate()["training"]
     for name, pipe in nlp.components:
         if pipe is component:
@@ -102,7 +102,7 @@ def read_resources(
     return Resources(words, lists)
 
 
-#: Of each resource: which attributes read it, what it is, and how it is set.
+#: By resource: the attributes that read it, its name in messages, and its setting.
 _RESOURCES: dict[str, tuple[Callable[[str], bool], str, str]] = {
     "clusters": (CLUSTER_ATTRIBUTES.__contains__, "word clusters", "clusters = PATH"),
     "gazetteers": (is_gazetteer_attribute, "gazetteers", 'gazetteers = {"TYPE": "PATH"}'),
@@ -140,8 +140,8 @@ def warn_of_many_labels(
     """Warn where a model has so many labels that it needs much time and memory.
 
     Decoding a token takes K^2 operations, and each feature has K weights in training.
-    examples: read only where there is something to warn about.
-    advice: how to have fewer labels, as a sentence.
+    examples: read only where there are too many labels.
+    advice: a sentence on reducing the number of labels.
     """
     K = number_of_labels
     if K <= MANY_LABELS:

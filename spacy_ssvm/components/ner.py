@@ -116,7 +116,7 @@ class EntityRecognizer(SpanPipe):
         return self._constraints(docs, _in_entity(self._present(docs, overwrite)))
 
     def _present(self, docs: Sequence[Doc], overwrite: bool) -> Keys:
-        """What the Docs have already: uint64 [tokens, 4], all 0 where it is ignored."""
+        """The existing annotation of the Docs: uint64 [tokens, 4], all 0 where it is ignored."""
         if overwrite or not any(doc.has_annotation("ENT_IOB") for doc in docs):
             return np.zeros((sum(map(len, docs)), len(_COLUMNS)), dtype=np.uint64)
         return np.concatenate([columns_of(doc, _COLUMNS) for doc in docs])
@@ -150,7 +150,7 @@ class EntityRecognizer(SpanPipe):
                         Tokens(iob, np.full(len(words), kind)), np.arange(len(words)) == 0
                     )
                     fixed_labels[start + np.array(words)] = labels
-                    if scheme.name != "biluo":  # only there a label says where an entity ends
+                    if scheme.name != "biluo":  # the only scheme that marks the ends of entities
                         neighbours = _neighbours(doc, entity, before=scheme.name == "io")
                         for i in neighbours:
                             if fixed_labels[start + i] < 0:

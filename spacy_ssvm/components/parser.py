@@ -61,7 +61,7 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
     it.
 
     vocab, model, name, scorer, selection, cfg: see ``Pipe``.
-    solver, label_solver: settings of what learns the weights of arcs, and of labels.
+    solver, label_solver: settings of the solvers of arcs, and of labels.
     min_count: features of labels that occur less often are left out.
     """
 
@@ -193,7 +193,7 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         super()._add_strings((*labels, WHITESPACE, ROOT))
 
     def selector(self, examples: Sequence[Example]) -> Selector:
-        """What selects among the templates of arcs, for an initialized component."""
+        """A selector among the templates of arcs, for an initialized component."""
         batches = self.read_batches(self.gold_docs(examples))
         return tree_selector(self.model, batches, seed=self.solver.seed)
 
@@ -202,7 +202,7 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         return TreeTrainer(self.model, self.solver, self.label_solver, min_count=self.min_count)
 
     def objective(self, examples: Iterable[Example]) -> Objective:
-        """Primal, dual and relative duality gap of the arcs, measured anew.
+        """Primal, dual and relative duality gap of the arcs.
 
         examples: all that it was trained on. Works for a loaded model too.
         """
@@ -343,7 +343,7 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         """Explain why a token gets its head and not the runner-up.
 
         token: the token, or its index in the Doc; negative indices count from the end.
-        top: how many features to show, the others added up in one row; None for all.
+        top: the number of features to show, the others summed in one row; None for all.
         Raises IndexError or ValueError for a token that is not in the Doc, and ValueError for
         whitespace, and where no other head is possible.
         """

@@ -46,7 +46,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
     vocab: the shared vocabulary.
     model: templates and weights.
     name: the component's name in the pipeline.
-    solver: settings of what learns the weights.
+    solver: settings of the solver that learns the weights.
     scorer: of ``spacy evaluate``.
     selection: how to choose among the templates at initialize; None to keep all.
     cfg: further settings, saved with the component.
@@ -76,7 +76,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         self._trainer: Trainer[Batch] | None = None
         self._cache = ExampleCache()
 
-    # What a subclass adds
+    # Implemented or overridden by subclasses
 
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
         """The gold labels of the predicted tokens: int64 [tokens, ...] each, -1 for none."""
@@ -90,7 +90,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         raise NotImplementedError
 
     def make_trainer(self) -> Trainer[Batch]:
-        """What trains the model, without examples."""
+        """A trainer of the model, without examples."""
         raise NotImplementedError
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
@@ -102,11 +102,11 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         raise NotImplementedError
 
     def selector(self, examples: Sequence[Example]) -> Selector:
-        """What selects among the templates that the model has, for an initialized component."""
+        """A selector among the templates of the model, for an initialized component."""
         raise NotImplementedError
 
     def objective(self, examples: Iterable[Example]) -> Objective:
-        """Primal, dual and relative duality gap of the trained model, measured anew.
+        """Primal, dual and relative duality gap of the trained model.
 
         examples: all that it was trained on. Works for a loaded model too.
         Raises ValueError for a model that was not trained.
@@ -114,7 +114,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         raise NotImplementedError
 
     def can_start_unannotated(self, *, has_corpus: bool) -> bool:  # noqa: ARG002
-        """Whether initialize may go on where the examples have no annotation to learn from.
+        """Whether initialize may continue where the examples have no annotation to learn from.
 
         has_corpus: whether there is more than the one Doc that ``nlp.initialize()`` passes.
         """
@@ -127,7 +127,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """Raise ValueError where settings do not fit the labels that initialize has set."""
 
     def check_gazetteers(self, labels: Sequence[str], resources: Resources) -> None:
-        """Warn about gazetteers that cannot do what their types suggest."""
+        """Warn about gazetteers whose types are not labels."""
 
     def fewer_labels(self, labels: Sequence[str]) -> str:  # noqa: ARG002
         """Advice for a model that has too many labels, as a sentence."""
@@ -144,7 +144,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
     def define_model(
         self, templates: Iterable[Any], labels: Sequence[str], resources: Resources
     ) -> None:
-        """Set what the model is about; labels are those of the model."""
+        """Define the model; labels are those of the model."""
         self.model.define(templates, labels, resources)
 
     def extend_model(self, labels: Sequence[str]) -> None:
@@ -164,7 +164,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         return self.labels
 
     def add_label(self, label: str) -> int:
-        """Add a label. Returns 1, or 0 where it is there already.
+        """Add a label. Returns 1, or 0 where it already exists.
 
         Of a trained component, the other labels keep their weights, from which training goes
         on; examples that were seen before are forgotten.
@@ -227,7 +227,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         self._cache = ExampleCache()
 
     def _add_strings(self, labels: Iterable[str]) -> None:
-        """Add what the component writes to the vocabulary."""
+        """Add the values that the component writes to the vocabulary."""
         for label in labels:
             self.vocab.strings.add(label)
 
@@ -291,7 +291,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         return labels
 
     def _select(self, examples: list[Example], selection: Selection, nlp: Language | None) -> None:
-        """Keep the templates that the selection leaves, and put them into the config."""
+        """Keep the selected templates, and write them into the config."""
         if nlp is not None:
             annotate_as_in_training(nlp, self, examples)
         try:
@@ -345,7 +345,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
     def featurize(self, examples: Sequence[Example]) -> tuple[Trainer[Batch], Ints]:
         """Make features of examples that are new, or whose predicted Docs have changed.
 
-        Returns what learns from them, and their numbers in its problem (int64).
+        Returns the trainer, and the numbers of the examples in its problem (int64).
         """
         self._require_labels()
         if self._trainer is None:
@@ -368,7 +368,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         return list(map(GoldDoc, docs, self.gold_labels(examples), inputs))
 
     def read_batches(self, docs: Sequence[GoldDoc]) -> list[Batch]:
-        """Docs with their gold labels, as the trainer takes them, some at a time."""
+        """Docs with their gold labels, as the trainer takes them, in batches."""
         starts = range(0, len(docs), DOCS_AT_A_TIME)
         return [self.read_batch(docs[start : start + DOCS_AT_A_TIME]) for start in starts]
 

@@ -63,7 +63,7 @@ class SequencePipe(Pipe[ChainModel, LabelledTokens]):
         self.hash_bits = hash_bits
         self.costs = costs
 
-    # What a subclass may add
+    # Overridden by subclasses
 
     def cost_classes(self) -> Sequence[str]:
         """The name in ``costs`` of each label of the model."""
@@ -112,7 +112,7 @@ class SequencePipe(Pipe[ChainModel, LabelledTokens]):
         )
 
     def selector(self, examples: Sequence[Example]) -> Selector:
-        """What selects among the templates, by the sequences of these examples."""
+        """See ``Pipe``."""
         batch = self.read_batch(self.gold_docs(examples))
         return chain_selector(self.model, batch, costs=self.label_costs(), legality=self.legality())
 
@@ -208,7 +208,7 @@ class SequencePipe(Pipe[ChainModel, LabelledTokens]):
         """Explain why a token gets its label and not the runner-up.
 
         token: the token, or its index in the Doc; negative indices count from the end.
-        top: how many features to show, the others added up in one row; None for all.
+        top: the number of features to show, the others summed in one row; None for all.
         Raises IndexError or ValueError for a token that is not in the Doc, and ValueError for
         whitespace, which has no label, and where only one label is possible.
         """

@@ -37,7 +37,7 @@ def _invalid(title: str, key: str, message: str) -> ConfigValidationError:
 
 
 def read_templates(name: str, items: Iterable[str]) -> tuple[Template, ...]:
-    """Parse the templates of a component's config; what is wrong is a config error."""
+    """Parse the templates of a component's config; ConfigValidationError for an invalid one."""
     try:
         return parse_templates(items, is_attribute=is_attribute, attributes=ATTRIBUTES)
     except TemplateError as error:
@@ -47,7 +47,7 @@ def read_templates(name: str, items: Iterable[str]) -> tuple[Template, ...]:
 def read_arc_templates(
     name: str, key: str, items: Iterable[str], roles: Collection[str]
 ) -> tuple[ArcTemplate, ...]:
-    """Parse templates of arcs or labels; what is wrong is a config error."""
+    """Parse templates of arcs or labels; ConfigValidationError for an invalid one."""
     try:
         return parse_arc_templates(
             items,
@@ -61,7 +61,7 @@ def read_arc_templates(
 
 
 def check_rows(name: str, min_count: int, hash_bits: int | None) -> None:
-    """Check how features get rows."""
+    """Raise ConfigValidationError for invalid settings of the features' rows."""
     if min_count < 1:
         raise config_error(name, "min_count", f"{min_count}: must be at least 1")
     if hash_bits is not None and not 8 <= hash_bits <= 28:
@@ -71,7 +71,10 @@ def check_rows(name: str, min_count: int, hash_bits: int | None) -> None:
 
 
 def check_selection(name: str, selection: object, templates: int) -> None:
-    """Check the settings of a selection among so many templates; None for no selection."""
+    """Raise ConfigValidationError for a selection that does not fit the number of templates.
+
+    selection: None for no selection.
+    """
     if selection is None:
         return
     if not isinstance(selection, Selection):
@@ -114,7 +117,7 @@ def build_chain_pipe(
     )
 
 
-#: What the saved settings of components may be.
+#: Whether a saved setting is valid.
 _SAVED_SETTINGS: dict[str, Callable[[Any], bool]] = {
     "attribute": lambda value: value in ("TAG", "POS"),
     "overwrite": lambda value: isinstance(value, bool),

@@ -59,7 +59,7 @@ class SpanPipe(SequencePipe):
     model is undecided: comparable within a model, not calibrated.
     """
 
-    # What a subclass adds
+    # Implemented by subclasses
 
     def gold_spans(self, example: Example) -> GoldSpans:
         """The annotation of an example."""
@@ -83,7 +83,7 @@ class SpanPipe(SequencePipe):
             raise initialize_error(
                 self.name,
                 "labels",
-                f"{self.name}: spans cannot have the label '{label}': it stands for "
+                f"{self.name}: spans cannot have the label '{label}': it means "
                 f"{'every label' if label == WILDCARD else 'tokens outside of spans'}. Rename it",
             )
 

@@ -1,4 +1,4 @@
-"""Weights that learn, and their average over all steps, at the cost of the entries changed.
+"""The average of the weights over all steps, at the cost of the entries changed.
 
 Each example is one step, whether the weights change or not. With w_t the weights after step t,
 
@@ -18,9 +18,9 @@ from spacy_ssvm.weights.growing import longer
 
 
 class Averaged(NamedTuple):
-    """What the passes of online solvers change."""
+    """The state of online solvers."""
 
-    w: Floats  #: float64 [weights], as they learn
+    w: Floats  #: float64 [weights], the current ones
     sums: Floats  #: float64 [weights], sum_t (t - 1) (w_t - w_t-1)
     steps: Ints  #: int64 [1]
 
@@ -41,7 +41,7 @@ def add_to_average(
 
 
 class AveragedRun(PrimalRun):
-    """A run whose weights, to others, are the average of those that learn."""
+    """A run whose result is the average of its weights over all steps."""
 
     def __init__(self, settings: Solver, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
@@ -49,7 +49,7 @@ class AveragedRun(PrimalRun):
 
     @property
     def w(self) -> Floats:
-        """The average of the weights over all steps, computed anew; before any, the prior."""
+        """The average of the weights over all steps, computed at each call; at first the prior."""
         return self._averaged.w - self._averaged.sums / max(int(self._averaged.steps[0]), 1)
 
     def grow(self, rows: int) -> None:

@@ -11,9 +11,9 @@ with v = sum_j alpha_j g_j and w = w_0 + v, as in ``dual_coordinate_descent.py``
 quadratic program as small as the number of planes, solved by the interior points of Clarabel:
 ``pip install "spacy-ssvm[solvers]"``.
 
-A plane of a part of the examples is one of all, where the others are right. But it takes many
-more of them: let one batch be the whole corpus. Partial gold is completed when it is first met,
-and then as in ``dual_run.py``: planes of other completions are removed.
+A plane over part of the examples is a plane over all, with the gold structures of the others. But
+many more are then needed: pass the entire corpus as one batch. Partial gold is completed at the
+first visit, and then as in ``dual_run.py``: planes of other completions are removed.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from spacy_ssvm.weights.sparse import add_scaled, violation_of
 
 _MAX_IDLE = 50  # rounds that a plane stays without a dual variable above 0
 _PRECISION = 1e-10  # of the quadratic programs
-_MIN_SHARE = 1e-9  # of C: a dual variable below it is an interior point's way to say 0
+_MIN_SHARE = 1e-9  # of C: a dual variable below it is 0 up to the precision of interior points
 
 
 class Plane(NamedTuple):
@@ -53,10 +53,10 @@ class CuttingPlane:
     """Settings of the solver.
 
     C: the weight of the losses against the squared norm of the weights, per example.
-    tolerance: epsilon; training stops to change weights when the relative duality gap,
+    tolerance: epsilon; weights no longer change once the relative duality gap,
         measured exactly, is at most this.
     seed: unused; every solver takes one.
-    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
+    Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
     C: float = 0.1
@@ -120,7 +120,7 @@ class CuttingPlaneRun(DualRun):
         self._solve()
 
     def _remove(self, numbers: Ints) -> None:
-        """Remove all planes: a sum over examples cannot do without some of them."""
+        """Remove all planes: each is a sum over examples, which cannot be separated."""
         self._violations[numbers] = 0.0
         self._clear()
 
@@ -129,7 +129,7 @@ class CuttingPlaneRun(DualRun):
         self._violations = self._violations[numbers]
 
     def _add_plane(self, numbers: Ints) -> None:
-        """Add the plane that is violated most, and drop those long out of use."""
+        """Add the plane that is violated most, and remove planes unused for long."""
         problem = self.problem
         arrays = problem.structure, problem.examples(), numbers, problem.max_entries
         g = np.zeros(len(self._w))

@@ -4,9 +4,9 @@
 
 Each step raises the dual of the problem that the examples so far make [MGS10 Eq. 15]; there is
 no learning rate. For the log loss this trains a CRF, for beta = infinity it is 1-best MIRA.
-The algorithm is online: it nears the regularized optimum, but does not end there. The model
-gets the average of w over all steps. A loss below 0, which only a gold structure can have that
-is none of the possible ones, makes no step.
+The algorithm is online: it approaches the regularized optimum but does not converge to it. The
+model gets the average of w over all steps. A loss below 0, which occurs only where the gold
+structure is impossible, makes no step.
 """
 
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ class DualCoordinateAscent:
 
     C: the largest step; 1 / (lambda m) of [MGS10].
     beta, gamma: of the loss: (1, 0) for a CRF, (1, 1) for the softmax margin, (None, 1) for
-        the hinge, where None stands for infinity.
+        the hinge, where None means infinity.
     seed: of the order of examples.
-    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
+    Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
     C: float = 0.1
@@ -53,12 +53,12 @@ class DualCoordinateAscent:
 
     @property
     def loss_function(self) -> Loss:
-        """What is minimized over the examples."""
+        """The loss that is minimized over the examples."""
         return Loss(self.beta, self.gamma)
 
     @property
     def oracles(self) -> tuple[str, ...]:
-        """The oracles of ``Structure`` that are asked."""
+        """The oracles of ``Structure`` that the solver calls."""
         return ("loss_augmented_decode",) if self.beta is None else ("expected_gradient",)
 
     def start(self, problem: Problem, prior: Floats | None = None) -> Run:
@@ -95,7 +95,7 @@ def _pass(
     max_entries: int,
     averaged: Averaged,
 ) -> float:
-    """One step for each example; return the sum of the losses met."""
+    """One step for each example; return the sum of their losses."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries)
     total = 0.0

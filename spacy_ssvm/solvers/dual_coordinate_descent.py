@@ -10,7 +10,7 @@ Only constraints that were violated are stored (``working_sets.py``). An epoch m
 ``inner_passes`` passes over them without inference, and one pass with it: DCD-SSVM
 [CY13 Alg. 3]; without the inner passes it is DCD-Light [CY13 Alg. 2]. CPD [CY13, sections 2.2
 and 4.4.1, after Chang et al. 2010] adds the violated constraints of all examples with w fixed,
-and then makes passes over the stored ones until they hardly raise D.
+and then makes passes over the stored ones until D stops rising noticeably.
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ _MAX_PASSES = 1000  # of CPD, in an epoch
 
 
 class State(NamedTuple):
-    """What the passes read and change."""
+    """The state of the passes."""
 
     w: Floats  #: float64 [weights]
     prior: Floats  #: float64 [weights], w_0; empty where it is 0
@@ -83,14 +83,14 @@ class DualCoordinateDescent:
     """Settings of the solver.
 
     C: the weight of the losses against the squared norm of the weights, per example.
-    variant: 'ssvm' with inner passes (Alg. 3), 'light' without (Alg. 2), 'cpd' with as many
-        as the stored constraints need, after inference with w fixed.
+    variant: 'ssvm' with inner passes (Alg. 3), 'light' without (Alg. 2), 'cpd' with passes
+        until the stored constraints are solved, after inference with w fixed.
     inner_passes: r, the passes over stored constraints before each pass with inference.
     delta: the least violation that adds a constraint.
     seed: of the order of examples and of updates.
-    tolerance: training stops to change weights when the relative duality gap, measured
+    tolerance: weights no longer change once the relative duality gap, measured
         exactly, is at most this.
-    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
+    Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
     C: float = 0.1
@@ -291,7 +291,7 @@ def _remove_example(i: int, sets: WorkingSets, state: State) -> None:
 
 @kernel
 def remove_examples(numbers: Ints, sets: WorkingSets, state: State) -> None:
-    """Take examples out: their dual variables become 0, and w follows."""
+    """Remove examples: set their dual variables to 0, and update w."""
     for i in numbers:
         _remove_example(i, sets, state)
 
@@ -311,9 +311,9 @@ def outer_pass(
     sets: WorkingSets,
     state: State,
 ) -> int:
-    """DCD-Light over order[done:] [CY13 Alg. 2]; return how far the room sufficed.
+    """DCD-Light over order[done:] [CY13 Alg. 2]; return how far the capacity sufficed.
 
-    Without ``updates`` the violated constraints are stored alone.
+    Without ``updates``, violated constraints are stored and nothing else changes.
     """
     scratch = np.empty(16, dtype=np.int64)
     for position in range(done, len(order)):

@@ -1,7 +1,7 @@
-"""Runs that end: convergence of solvers with a dual, and when partial gold is completed anew.
+"""Convergence of solvers with a dual, and their schedule for completing partial gold.
 
 Partial gold is imputed by decoding under w. Each completion makes another convex problem, and
-D bounds the one with the completions as they are. They are chosen anew when an example is
+D bounds the one with the current completions. They are chosen again when an example is
 visited for the first, second, fourth and eighth time, and then whenever the problem that they
 make is solved to the tolerance (the concave-convex procedure). The dual variables of an example
 whose completion changes start from 0 again.
@@ -27,7 +27,7 @@ from spacy_ssvm.solvers.run import PrimalRun, Solver
 from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
-_MAX_COMPLETIONS = 20  # and then so often, whenever a problem is solved
+_MAX_COMPLETIONS = 20  # and then at most this often, whenever a problem is solved
 
 
 class DualSolver(Solver, Protocol):
@@ -48,7 +48,7 @@ class DualRun(PrimalRun):
         self._converged = False
         self._completions = 0
 
-    # What a subclass adds
+    # Implemented by subclasses
 
     @property
     def violations(self) -> Floats:
@@ -60,17 +60,17 @@ class DualRun(PrimalRun):
         raise NotImplementedError
 
     def _remove(self, numbers: Ints) -> None:
-        """Set the dual variables of these examples to 0, and take their share from w."""
+        """Set the dual variables of these examples to 0, and update w."""
         raise NotImplementedError
 
-    # What all have in common
+    # Common to all
 
     @property
     def gap(self) -> float:  # type: ignore[override]
-        """The relative duality gap, from the violations that the last passes met.
+        """The relative duality gap, from the violations found by the last passes.
 
-        The weights moved while they were met, so this is an estimate: ``objective`` pays
-        a pass over all examples for the exact value.
+        The weights changed during the passes, so this is an estimate: ``objective`` measures
+        the exact value by a pass over all examples.
         """
         losses = self.violations**2 if self.settings.loss_function.squared else self.violations
         assert self.dual is not None
@@ -83,7 +83,7 @@ class DualRun(PrimalRun):
             if self.gap <= self.settings.tolerance:
                 exact = self.objective().gap
                 assert exact is not None
-                self._converged = exact <= self.settings.tolerance and not self._complete_anew()
+                self._converged = exact <= self.settings.tolerance and not self._complete_again()
         return float(self.violations[numbers].sum())
 
     def forget(self, numbers: Ints) -> None:
@@ -91,8 +91,8 @@ class DualRun(PrimalRun):
         self._remove(numbers)
         self._converged = False
 
-    def _complete_anew(self) -> bool:
-        """Choose the completions of partial gold under the weights; whether any changed."""
+    def _complete_again(self) -> bool:
+        """Complete partial gold under the current weights; return whether any changed."""
         problem = self.problem
         changed = np.zeros(problem.number_of_examples, dtype=bool)
         if self._completions < _MAX_COMPLETIONS:
@@ -106,7 +106,7 @@ class DualRun(PrimalRun):
 
 @kernel
 def is_due(visits: int) -> bool:
-    """Whether partial gold is completed anew when an example is visited for this time."""
+    """Whether partial gold is completed again at this visit of an example, counted from 1."""
     return bool(visits <= _EARLY_VISITS and visits & (visits - 1) == 0)
 
 
@@ -118,7 +118,7 @@ def complete_all(
     max_entries: int,
     changed: Flags,
 ) -> None:
-    """Complete the partial gold of all examples under w, and note where that changed it."""
+    """Complete the partial gold of all examples under w, and mark those that changed."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
     for i in range(len(changed)):

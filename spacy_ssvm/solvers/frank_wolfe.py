@@ -64,16 +64,16 @@ from spacy_ssvm.weights.sparse import find_place, scratch_table, violation_of
 
 
 class Blocks(NamedTuple):
-    """The dual variables, summed by example, and what was met there last."""
+    """The sums over the dual variables of each example, and its last violation."""
 
     starts: Ints  #: int64 [examples]: the first entry of v_i
-    sizes: Ints  #: int64 [examples]: how many there are
+    sizes: Ints  #: int64 [examples]: the number of its entries
     costs: Floats  #: float64 [examples]: l_i
     violations: Floats  #: float64 [examples]: max_y H_i(y)
     visits: Ints  #: int64 [examples]: how often example i was decoded
     indices: Rows  #: int32 [entries]: indices into w
     values: Floats  #: float64 [entries]
-    used: Ints  #: int64 [1]: entries in use or left behind
+    used: Ints  #: int64 [1]: entries in use or abandoned
 
 
 BlocksType = named_tuple(Blocks, Ints1, Ints1, Floats1, Floats1, Ints1, Rows1, Floats1, Ints1)
@@ -87,9 +87,9 @@ class FrankWolfe:
     variant: 'plain', or 'pairwise' with steps between structures that are stored.
     inner_passes: of 'pairwise', over what is stored, before each pass with inference.
     seed: of the order of examples.
-    tolerance: training stops to change weights when the relative duality gap, measured
+    tolerance: weights no longer change once the relative duality gap, measured
         exactly, is at most this.
-    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
+    Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
     C: float = 0.1
@@ -177,7 +177,7 @@ class FrankWolfeRun(DualRun):
 
 
 class PairwiseRun(FrankWolfeRun):
-    """The same, with the structures themselves: see ``pairwise_steps.py``."""
+    """A run that stores structures instead of blocks: see ``pairwise_steps.py``."""
 
     def _start(self) -> None:
         self.sets = empty_working_sets(0, 0, 0)
@@ -259,7 +259,7 @@ def _empty_blocks(examples: int, entries: int) -> Blocks:
 
 
 def _with_capacity(blocks: Blocks, examples: int, entries: int) -> Blocks:
-    """The same blocks, packed, with room for these and about twice as much again."""
+    """The same blocks, packed, with capacity for these and about twice as many again."""
     live = int(blocks.sizes.sum())
     packed = _empty_blocks(examples, 3 * live + 2 * entries + 1024)
     _pack(blocks, packed)
@@ -285,7 +285,7 @@ def _pack(blocks: Blocks, packed: Blocks) -> None:
 
 @kernel
 def remove_blocks(numbers: Ints, blocks: Blocks, w: Floats) -> None:
-    """Take examples out: their dual variables become 0, and w follows."""
+    """Remove examples: set their dual variables to 0, and update w."""
     for i in numbers:
         start = blocks.starts[i]
         for entry in range(start, start + blocks.sizes[i]):

@@ -11,8 +11,8 @@ import numpy as np
 
 from spacy_ssvm._jit import Floats, kernel
 
-_MOST_SWEEPS = 20_000
-_LEAST_CHANGE = 1e-10  # of an alpha against C, in a sweep that is worth another one
+_MAX_SWEEPS = 20_000
+_MIN_CHANGE = 1e-10  # of an alpha relative to C: smaller changes in a sweep end the method
 
 
 @kernel
@@ -23,7 +23,7 @@ def hildreth(products: Floats, bounds: Floats, C: float) -> Floats:
     alphas[count] = C
     slopes = np.zeros(count + 1)
     slopes[:count] = bounds
-    for _ in range(_MOST_SWEEPS):
+    for _ in range(_MAX_SWEEPS):
         largest = 0.0
         for a in range(count + 1):
             for b in range(a):
@@ -46,6 +46,6 @@ def hildreth(products: Floats, bounds: Floats, C: float) -> Floats:
                     if a < count:
                         slopes[m] += change * products[m, a]
                 largest = max(largest, abs(change))
-        if largest <= _LEAST_CHANGE * C:
+        if largest <= _MIN_CHANGE * C:
             break
     return alphas[:count]

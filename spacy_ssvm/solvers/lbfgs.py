@@ -5,9 +5,9 @@
 with the log loss, beta = 1 and gamma = 0, by default. Values and gradients are exact
 [MGS10 Eq. 9]. Needs scipy: ``pip install "spacy-ssvm[solvers]"``.
 
-An epoch runs so many iterations over all examples of the problem, whichever it is given: let
-one batch be the whole corpus. Partial gold is completed anew when an epoch begins. What earlier
-iterations have learned of the curvature is kept, unless the problem has changed since. The
+An epoch runs ``iterations`` over all examples of the problem, whichever it is given: pass the
+entire corpus as one batch. Partial gold is completed at the beginning of each epoch. The curvature
+estimate of earlier iterations is kept, unless the problem has changed since. The
 directions are those of Nocedal (1980), the lengths of steps those of scipy's line search.
 """
 
@@ -41,9 +41,9 @@ class LBFGS:
     C: the weight of the losses against the squared norm of the weights, per example.
     beta, gamma: of the loss: (1, 0) for a CRF, (1, 1) for the softmax margin.
     iterations: of L-BFGS in an epoch.
-    tolerance: training stops to change weights when no entry of the gradient is larger.
+    tolerance: weights no longer change once no entry of the gradient is larger.
     seed: unused; every solver takes one.
-    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
+    Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
     C: float = 0.1
@@ -62,12 +62,12 @@ class LBFGS:
 
     @property
     def loss_function(self) -> Loss:
-        """What is minimized over the examples."""
+        """The loss that is minimized over the examples."""
         return Loss(self.beta, self.gamma)
 
     @property
     def oracles(self) -> tuple[str, ...]:
-        """The oracles of ``Structure`` that are asked."""
+        """The oracles of ``Structure`` that the solver calls."""
         return ("expected_gradient",)
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "LBFGSRun":
@@ -99,7 +99,7 @@ class LBFGSRun(PrimalRun):
             if np.abs(gradient).max(initial=0.0) <= settings.tolerance:
                 break
             found = self._iterate(value, gradient)
-            if found is None and self._pairs:  # a direction of no use: start anew
+            if found is None and self._pairs:  # no descent along this direction: restart
                 self._pairs.clear()
                 found = self._iterate(value, gradient)
             if found is None:
@@ -108,11 +108,11 @@ class LBFGSRun(PrimalRun):
         return float(losses(problem, self._w, numbers, settings.loss_function).sum())
 
     def forget(self, numbers: Ints) -> None:  # noqa: ARG002
-        """Examples are about to leave: the curvature was theirs too."""
+        """See ``Run``. Discards the curvature estimate, which depends on these examples."""
         self._pairs.clear()
 
     def _iterate(self, value: float, gradient: Floats) -> tuple[float, Floats] | None:
-        """A step; returns value and gradient behind it, None where no step is found."""
+        """A step; returns value and gradient after it, None where no step is found."""
         from scipy.optimize import line_search
 
         direction = self._direction(gradient)
@@ -124,7 +124,7 @@ class LBFGSRun(PrimalRun):
             return last
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that none is found is seen below
+            warnings.simplefilter("ignore")  # a failed search returns None
             length = line_search(
                 lambda w: at(w)[1], lambda w: at(w)[2], self._w, direction, gradient, value
             )[0]
@@ -162,7 +162,7 @@ class LBFGSRun(PrimalRun):
     def _evaluate(self, w: Floats, *, complete: bool) -> tuple[float, Floats, bool]:
         """P(w), its gradient, and whether the completion of any partial gold has changed.
 
-        complete: whether to choose the completions anew, under w.
+        complete: whether to complete partial gold again, under w.
         """
         gradient = np.zeros(len(w))
         problem, settings = self.problem, self.settings

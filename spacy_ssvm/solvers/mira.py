@@ -29,9 +29,9 @@ class Mira:
     """Settings of the solver.
 
     C: the largest step; the weight of the losses against the squared norm of the change.
-    k: how many structures an example is compared with.
+    k: the number of structures that an example is compared with.
     seed: of the order of examples.
-    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
+    Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
     C: float = 0.1
@@ -46,7 +46,7 @@ class Mira:
 
     @property
     def oracles(self) -> tuple[str, ...]:
-        """The oracles of ``Structure`` that are asked."""
+        """The oracles of ``Structure`` that the solver calls."""
         return (
             ("loss_augmented_decode",)
             if self.k == 1
@@ -96,7 +96,7 @@ def pass_over_best(
     max_entries: int,
     averaged: Averaged,
 ) -> float:
-    """One step for each example, k = 1; return the sum of the violations met."""
+    """One step for each example, k = 1; return the sum of their violations."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
     total = 0.0
@@ -127,7 +127,7 @@ def _pass(
     max_entries: int,
     averaged: Averaged,
 ) -> float:
-    """One step for each example; return the sum of the violations met."""
+    """One step for each example; return the sum of their violations."""
     starts = np.empty(k + 1, dtype=np.int64)
     costs = np.empty(k)
     indices = np.empty(k * max_entries, dtype=np.int32)

@@ -44,7 +44,7 @@ _GOLD = -1
 
 
 class PairwiseState(NamedTuple):
-    """What the passes read and change."""
+    """The state of the passes."""
 
     w: Floats  #: float64 [weights]
     prior: Floats  #: float64 [weights], w_0; empty where it is 0
@@ -76,7 +76,7 @@ def _choose(i: int, sets: WorkingSets, state: PairwiseState) -> tuple[int, int, 
 
 @kernel
 def _add(constraint: int, amount: float, sets: WorkingSets, i: int, w: Floats) -> None:
-    """Add to one dual variable; w follows."""
+    """Add to one dual variable, and update w."""
     if constraint == _GOLD:
         return
     sets.alphas[constraint] += amount
@@ -124,7 +124,7 @@ def _step(i: int, sets: WorkingSets, state: PairwiseState) -> bool:
 
 @kernel
 def _steps(i: int, sets: WorkingSets, state: PairwiseState) -> None:
-    """As many steps as example i has structures; what has no weight is forgotten."""
+    """As many steps as example i has structures; structures without weight are removed."""
     count = 0
     constraint = sets.newest[i]
     while constraint >= 0:
@@ -158,7 +158,7 @@ def sum_of_costs(sets: WorkingSets) -> float:
 
 @kernel
 def remove_examples(numbers: Ints, sets: WorkingSets, state: PairwiseState) -> None:
-    """Take examples out: gold gets all of their weight, and w follows."""
+    """Remove examples: move all of their weight to gold, and update w."""
     for i in numbers:
         constraint = sets.newest[i]
         while constraint >= 0:
@@ -184,7 +184,10 @@ def pass_with_inference(
     sets: WorkingSets,
     state: PairwiseState,
 ) -> int:
-    """Store what violates most, and make steps, for order[done:]; return how far room sufficed."""
+    """Store the most violating structures of order[done:], and make steps.
+
+    Returns how far the capacity sufficed.
+    """
     for position in range(done, len(order)):
         i = order[position]
         if not has_capacity(sets, max_entries):

@@ -24,7 +24,7 @@ class Perceptron:
     """Settings of the solver.
 
     seed: of the order of examples.
-    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
+    Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
     seed: int = 0
@@ -64,7 +64,7 @@ def _pass(
     max_entries: int,
     averaged: Averaged,
 ) -> float:
-    """One step for each example; return the sum of the losses met."""
+    """One step for each example; return the sum of their losses."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
     total = 0.0

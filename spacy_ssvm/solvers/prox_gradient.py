@@ -5,9 +5,9 @@
 
 where eta_t = eta0 / sqrt(epoch of t), and t runs over the examples since the last proximal step:
 Algorithm 1 makes one of weight eta_t lambda after each example. With a budget, lambda is chosen
-anew at each proximal step so that this many templates are left. With the perceptron loss and no
+at each proximal step so that this number of templates is left. With the perceptron loss and no
 l2, eta0 only scales the weights; with a budget this is the sparseptron. The result is the last w,
-which says what matters and is not meant to predict.
+which selects templates and is not meant for prediction.
 """
 
 from dataclasses import dataclass
@@ -64,8 +64,8 @@ from spacy_ssvm.weights.groups import (
 
 LOSSES: dict[str, Loss] = {"perceptron": PERCEPTRON_LOSS, "hinge": HINGE, "log": LOG_LOSS}
 
-#: What is shrunk together: templates, with those that need them; a feature with all labels; or
-#: each weight by itself, which makes the lasso.
+#: Groups that are shrunk together: templates, with those that need them; a feature with all
+#: labels; or each weight by itself, which makes the lasso.
 TEMPLATE_GROUPS = ("template", "coarse-to-fine")
 GROUPS = (*TEMPLATE_GROUPS, "attribute", "weight")
 
@@ -74,16 +74,16 @@ GROUPS = (*TEMPLATE_GROUPS, "attribute", "weight")
 class ProxGradient:
     """Settings of the solver.
 
-    budget: how many templates are left after each proximal step.
+    budget: the number of templates left after each proximal step.
     strength: instead of a budget, lambda, where losses are averaged over the examples.
     groups: one of GROUPS. Those of templates have the weight d = log2 of their number of weights,
         those of an attribute log2 of the number of labels, weights 1.
-    l1, l2: lambdas of |w|_1 and 1/2 |w|^2 besides: sparse group lasso, and elastic net.
+    l1, l2: additional lambdas of |w|_1 and 1/2 |w|^2: sparse group lasso, and elastic net.
     loss: 'perceptron', 'hinge' or 'log', which touches all features of an example.
     prox_period: examples between proximal steps. There is one after a pass over all examples, too.
     eta0: the first step.
     seed: of the order of examples.
-    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
+    Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
     budget: int | None = None
@@ -101,7 +101,7 @@ class ProxGradient:
         check_choice(self, "groups", GROUPS)
         check_choice(self, "loss", tuple(LOSSES))
         if self.budget is None and self.strength is None:
-            problem = "or strength must be set: one says how much is left out"
+            problem = "or strength must be set"
             raise invalid_setting(self, "budget", problem)
         if self.budget is not None:
             if self.strength is not None:
@@ -120,12 +120,12 @@ class ProxGradient:
 
     @property
     def loss_function(self) -> Loss:
-        """What is minimized over the examples."""
+        """The loss that is minimized over the examples."""
         return LOSSES[self.loss]
 
     @property
     def oracles(self) -> tuple[str, ...]:
-        """The oracles of ``Structure`` that are asked."""
+        """The oracles of ``Structure`` that the solver calls."""
         beta = self.loss_function.beta
         return ("loss_augmented_decode",) if beta is None else ("expected_gradient",)
 
@@ -135,14 +135,14 @@ class ProxGradient:
 
 
 class Step(NamedTuple):
-    """What there is after a proximal step."""
+    """The state after a proximal step."""
 
     examples: int  #: seen so far
-    loss: float  #: met since the last step, an example
+    loss: float  #: mean per example, since the last step
     strength: float  #: lambda
-    allocated_before: int  #: weights that had memory before
-    templates: int  #: with weights
-    allocated: int
+    allocated_before: int  #: weights in memory before
+    templates: int  #: the number with weights
+    allocated: int  #: weights in memory after
 
 
 class TemplateWeights(NamedTuple):
@@ -187,7 +187,7 @@ class ProxGradientRun(PrimalRun):
             self._squares = self.template_weights().norms ** 2
 
     def template_weights(self) -> TemplateWeights:
-        """Norms and counts of the weights of each template, computed anew."""
+        """Norms and counts of the weights of each template, computed from the weights."""
         weights = self.store.weights()
         T = len(weights.scales)
         squares, rows, masses = np.zeros(T), np.zeros(T, dtype=np.int64), np.zeros(T)
@@ -212,7 +212,9 @@ class ProxGradientRun(PrimalRun):
         problem = self.problem
         if self.settings.groups == "coarse-to-fine":
             if problem.refines is None:
-                raise ValueError("groups is 'coarse-to-fine': it is not known what needs what")
+                raise ValueError(
+                    "groups is 'coarse-to-fine': the problem has no order of templates"
+                )
             return coarse_to_fine_groups(problem.group_sizes, problem.refines)
         return disjoint_groups(description_lengths(problem.group_sizes))
 
@@ -258,7 +260,7 @@ class ProxGradientRun(PrimalRun):
         return total
 
     def _steps(self, order: Ints, eta: float) -> tuple[int, float]:
-        """A gradient step for each example while there is room: how many, and their losses."""
+        """Gradient steps while the capacity suffices: the number of examples, and their losses."""
         problem, loss = self.problem, self.settings.loss_function
         arrays = problem.structure, problem.examples(), order, eta
         state = self.store.weights(), self._squares

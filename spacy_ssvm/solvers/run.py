@@ -1,4 +1,4 @@
-"""What all solvers have in common: settings that start runs, and weights that grow."""
+"""The interfaces of solvers, their common base, and checks of settings."""
 
 from importlib.util import find_spec
 from typing import Protocol
@@ -24,15 +24,15 @@ class Solver(Protocol):
 
     @property
     def seed(self) -> int:
-        """Of all that is random."""
+        """The seed of all random numbers."""
 
     @property
     def loss_function(self) -> Loss:
-        """What is minimized over the examples."""
+        """The loss that is minimized over the examples."""
 
     @property
     def oracles(self) -> tuple[str, ...]:
-        """The oracles of ``Structure`` that are asked."""
+        """The oracles of ``Structure`` that the solver calls."""
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "Run":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
@@ -43,11 +43,11 @@ class Run(Protocol):
 
     @property
     def settings(self) -> Solver:
-        """What the run was started by."""
+        """The settings that the run was started with."""
 
     @property
     def w(self) -> Floats:
-        """The weights: float64, laid out as the problem says, with zeros behind them."""
+        """The weights: float64, in the layout of the problem, followed by zeros."""
 
     @property
     def dual(self) -> float | None:
@@ -59,26 +59,26 @@ class Run(Protocol):
 
     @property
     def gap(self) -> float | None:
-        """The relative duality gap as the last passes saw it; None without a dual."""
+        """The relative duality gap, estimated during the last passes; None without a dual."""
 
     def objective(self) -> Objective:
         """Primal, dual and gap, by inference on all examples with the weights as they are."""
 
     def grow(self, rows: int) -> None:
-        """Make room for the problem's examples and for this many feature rows."""
+        """Allocate memory for the problem's examples and for this number of feature rows."""
 
     def epoch(self, numbers: Ints) -> float:
         """Improve the weights by a pass over these examples; return the sum of their losses."""
 
     def forget(self, numbers: Ints) -> None:
-        """Examples are about to leave: take back what can be told apart as theirs."""
+        """Remove the contribution of examples that are about to be removed, where it is known."""
 
     def keep(self, numbers: Ints) -> None:
         """Follow ``Problem.keep``; the other examples must have been forgotten."""
 
 
 class PrimalRun:
-    """A run that has weights alone: what a solver without a dual starts from."""
+    """A run that has weights alone: the base of solvers without a dual."""
 
     dual: float | None = None
     gap: float | None = None
@@ -120,10 +120,10 @@ class PrimalRun:
             self._w = longer(self._w, size)
 
     def forget(self, numbers: Ints) -> None:
-        """Nothing to take back: a step leaves no record of its example."""
+        """Does nothing: a step leaves no record of its example."""
 
     def keep(self, numbers: Ints) -> None:
-        """Nothing is kept by example."""
+        """Does nothing: there is no state by example."""
 
     def _shuffled(self, numbers: Ints) -> Ints:
         """The examples in an order that depends on the seed, not on that of the numbers."""
@@ -182,7 +182,7 @@ def check_not_negative(settings: object, *names: str) -> None:
 
 
 def check_whole(settings: object, *names: str, least: int = 0) -> None:
-    """Raise ConfigValidationError, naming the setting, where one is no integer or too small."""
+    """Raise ConfigValidationError, naming the setting, where one is not an integer or too small."""
     for name in names:
         value = getattr(settings, name)
         if not isinstance(value, int):
@@ -193,7 +193,7 @@ def check_whole(settings: object, *names: str, least: int = 0) -> None:
 
 
 def check_installed(settings: object, *packages: str) -> None:
-    """Raise ImportError, saying what to install, where one of the packages is missing."""
+    """Raise ImportError, with the command that installs it, where a package is missing."""
     for package in packages:
         if find_spec(package) is None:
             raise ImportError(
@@ -203,7 +203,7 @@ def check_installed(settings: object, *packages: str) -> None:
 
 
 def check_choice(settings: object, name: str, choices: tuple[str, ...]) -> None:
-    """Raise ConfigValidationError, naming the setting, where it is none of the choices."""
+    """Raise ConfigValidationError, naming the setting, where it is not one of the choices."""
     value = getattr(settings, name)
     if value not in choices:
         quoted = [f"'{choice}'" for choice in choices]

@@ -39,7 +39,7 @@ class StochasticGradient:
     eta0: of 'decay', the first step; None takes the one of 2^-1..2^-5 that makes the lowest
         primal on a sample of 1000 of the first examples [CY13, section 4.3].
     seed: of the order of examples, and of the sample.
-    Raises ConfigValidationError, a ValueError that names the setting, where one is invalid.
+    Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
     C: float = 0.1
@@ -83,7 +83,7 @@ class StochasticGradientRun(PrimalRun):
         return loss
 
     def _pass(self, w: Floats, order: Ints, eta0: float, steps: int, total: int) -> float:
-        """Steps from w, as on a problem of ``total`` examples; return the violations met."""
+        """Steps from w, as on a problem of ``total`` examples; return the sum of violations."""
         prior = np.zeros(len(w))
         prior[: len(self._prior)] = self._prior
         problem, weight = self.problem, float(self.settings.C) * total
@@ -126,7 +126,7 @@ def _pass(
     prior: Floats,
     w: Floats,
 ) -> float:
-    """One step for each example; return the sum of violations met.
+    """One step for each example; return the sum of violations.
 
     weight: C l. eta0: 0 for 'pegasos'. steps: the number of steps before.
     """

@@ -1,4 +1,4 @@
-"""What is saved of a training run: enough to measure its objective again."""
+"""The saved summary of a training run, from which its objective can be measured again."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from spacy_ssvm.structure import Problem
 
 
 class TrainingSummary(NamedTuple):
-    """What a training run says of itself: enough to measure the duality gap again."""
+    """The summary of a training run, from which the duality gap can be measured again."""
 
     C: float
     dual: float | None  #: D(alpha) at the end; None for a solver without a dual
@@ -24,11 +24,11 @@ class TrainingSummary(NamedTuple):
 
     @property
     def loss(self) -> Loss:
-        """What was minimized over the examples."""
+        """The loss that was minimized over the examples."""
         return Loss(self.beta, self.gamma, self.squared)
 
     def objective(self, problem: Problem, w: Floats) -> Objective:
-        """Primal, dual and gap at the weights that the run has left, measured anew."""
+        """Primal, dual and gap at the final weights, by inference on all examples."""
         return evaluate(
             problem,
             w,
@@ -40,7 +40,7 @@ class TrainingSummary(NamedTuple):
 
 
 def read_summary(fields: dict[str, Any] | None) -> TrainingSummary | None:
-    """What was saved of a training run. Raises ValueError or TypeError for anything else."""
+    """The saved summary of a training run. Raises ValueError or TypeError for anything else."""
     if fields is None:
         return None
     summary = TrainingSummary(**fields)
@@ -58,7 +58,7 @@ def read_summary(fields: dict[str, Any] | None) -> TrainingSummary | None:
 
 
 def summarize_run(run: Run, epochs: int) -> TrainingSummary:
-    """The summary of a run after so many epochs."""
+    """The summary of a run after a number of epochs."""
     return TrainingSummary(
         run.settings.C, run.dual, run.regularizer, epochs, *run.settings.loss_function
     )

@@ -2,8 +2,8 @@
 
 A constraint is a wrong structure y of example i, kept as the sparse row Phi_i(y), its cost
 Delta_i(y), |Phi_i(y)|^2 and its dual variable alpha. The constraints of an example form a
-list, newest first. A kernel appends to the arrays as long as there is room, and returns to
-Python where there is none.
+list, newest first. A kernel appends to the arrays while their capacity suffices, and then
+returns to Python.
 """
 
 from typing import NamedTuple
@@ -53,7 +53,7 @@ WorkingSetsType = named_tuple(
 
 
 def empty_working_sets(examples: int, constraints: int, entries: int) -> WorkingSets:
-    """Working sets of some examples, with room for constraints and entries."""
+    """Working sets of some examples, with capacity for constraints and entries."""
     return WorkingSets(
         newest=np.full(examples, _NONE, dtype=np.int64),
         alpha_sums=np.zeros(examples),
@@ -71,7 +71,7 @@ def empty_working_sets(examples: int, constraints: int, entries: int) -> Working
 
 
 def with_capacity(sets: WorkingSets, examples: int, entries: int) -> WorkingSets:
-    """The same working sets, packed, with room for these and about as much again."""
+    """The same working sets, packed, with capacity for these and about as many again."""
     packed = empty_working_sets(
         examples,
         constraints=2 * number_of_constraints(sets) + examples + 64,
@@ -124,7 +124,7 @@ def pack(sets: WorkingSets, packed: WorkingSets) -> None:
 
 @kernel
 def has_capacity(sets: WorkingSets, entries: int) -> bool:
-    """Whether one more constraint of so many entries fits."""
+    """Whether one more constraint with this number of entries fits."""
     constraint, entry = sets.used[0], sets.used[1]
     return bool(constraint < len(sets.starts) and entry + entries <= len(sets.indices))
 
@@ -145,7 +145,7 @@ def add_constraint(sets: WorkingSets, constraint: int, scale: float, w: Floats) 
 
 @kernel
 def append(sets: WorkingSets, i: int, size: int, cost: float, prior: Floats) -> int:
-    """Make the first ``size`` entries behind those in use a constraint of example i.
+    """Make the first ``size`` entries after those in use a constraint of example i.
 
     Returns its number, or -1 where the example has the same one already.
     """
@@ -190,7 +190,7 @@ def _same_entries(sets: WorkingSets, constraint: int, start: int, size: int) -> 
 
 @kernel
 def remove_zeros(sets: WorkingSets, i: int) -> None:
-    """Take the constraints whose alpha is 0 out of the example's list."""
+    """Remove the constraints whose alpha is 0 from the example's list."""
     newer = -1
     constraint = sets.newest[i]
     while constraint >= 0:
