@@ -21,8 +21,7 @@ from typing import Any, Literal
 import numpy as np
 import srsly
 
-from spacy_ssvm.messages import shorten
-
+_MAX_QUOTED = 60  # characters of what messages quote from files and configs
 FORMAT_VERSION = 3
 _HEADER = "model.json"
 _WRITING = ".writing"
@@ -335,3 +334,8 @@ def replacing(file: Path) -> Iterator[Path]:
         os.replace(beside, file)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def shorten(text: str) -> str:
+    """The text, or its beginning and "..." where it has more than 60 characters."""
+    return text if len(text) <= _MAX_QUOTED else f"{text[: _MAX_QUOTED - 3]}..."

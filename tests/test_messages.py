@@ -10,7 +10,7 @@ from spacy_ssvm.components.columns import make_doc, read_sentences
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.gazetteers import read_gazetteers
 from spacy_ssvm.features.templates import parse_templates
-from spacy_ssvm.messages import shorten
+from spacy_ssvm.storage import shorten
 from spacy_ssvm.trees.families import ARC_FAMILIES
 from spacy_ssvm.trees.templates import ARC_ROLES, parse_arc_templates
 

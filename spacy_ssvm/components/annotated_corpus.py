@@ -25,8 +25,7 @@ from thinc.api import Config
 from spacy_ssvm._jit import Keys
 from spacy_ssvm.components.alignment import columns_of, write_columns
 from spacy_ssvm.components.senter import aligned_marks
-from spacy_ssvm.messages import shorten
-from spacy_ssvm.storage import replacing
+from spacy_ssvm.storage import replacing, shorten
 
 #: Annotations that can be carried over to the predicted Docs, and their attributes.
 ANNOTATIONS: dict[str, tuple[int, ...]] = {

@@ -33,10 +33,10 @@ from spacy_ssvm.components.settings import (
 )
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import scatter_to_tokens
-from spacy_ssvm.messages import shorten
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.run import Solver
+from spacy_ssvm.storage import shorten
 from spacy_ssvm.trees.explanation import explain_arc
 from spacy_ssvm.trees.labels import LABEL_ROLES
 from spacy_ssvm.trees.model import ParserModel

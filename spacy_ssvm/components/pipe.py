@@ -27,11 +27,11 @@ from spacy_ssvm.components.initialization import (
 from spacy_ssvm.components.serialization import ModelT, SerializedPipe
 from spacy_ssvm.components.settings import config_error, initialize_error
 from spacy_ssvm.features.resources import Resources
-from spacy_ssvm.messages import shorten
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selected, Selection, Selector
 from spacy_ssvm.solvers.prox_gradient import Step
 from spacy_ssvm.solvers.run import Solver
+from spacy_ssvm.storage import shorten
 from spacy_ssvm.structure import Trainer
 
 #: As many Docs are read at a time: bounds the memory that their feature keys take.

@@ -18,7 +18,7 @@ from spacy_ssvm.components.alignment import columns_of, reference_columns, write
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error
 from spacy_ssvm.features.attributes import scatter_to_tokens
-from spacy_ssvm.messages import shorten
+from spacy_ssvm.storage import shorten
 
 ATTRIBUTES = {"TAG": TAG, "POS": POS}
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Keys
 from spacy_ssvm.features.text_hash import hash_text
-from spacy_ssvm.messages import shorten
+from spacy_ssvm.storage import shorten
 
 #: The lengths of the prefixes that templates can name: cluster4, cluster6, ...
 CLUSTER_LENGTHS = (4, 6, 10, 20)

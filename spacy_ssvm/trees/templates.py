@@ -30,7 +30,7 @@ from spacy_ssvm.features.extraction import (
 )
 from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateError, as_fine
 from spacy_ssvm.features.text_hash import hash_text
-from spacy_ssvm.messages import shorten
+from spacy_ssvm.storage import shorten
 
 HEAD, DEPENDENT, SIBLING, BETWEEN = "head", "dependent", "sibling", "between"
 DIRECTION, DISTANCE = "direction", "distance"
