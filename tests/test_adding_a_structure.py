@@ -45,6 +45,7 @@ from spacy_ssvm.features.extraction import compile_templates, extract_keys
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.solvers.cutting_plane import CuttingPlane
+from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.mira import Mira
@@ -719,9 +720,11 @@ def test_online_solvers_learn_the_gold_segmentations(solver: Solver) -> None:
         assert found[:2] == (0, 0.0)
 
 
-def test_k_best_and_probabilities_are_refused() -> None:
-    with pytest.raises(ValueError, match="set k = 1"):
+def test_solvers_whose_oracles_are_missing_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"Mira\(.* needs the k best structures"):
         Mira(k=3).start(problem_of(SENTENCES, GOLD))
+    with pytest.raises(ValueError, match=r"DualCoordinateAscent\(.* needs probabilities"):
+        DualCoordinateAscent().start(problem_of(SENTENCES, GOLD))
 
 
 @pytest.mark.parametrize("gold", [[[0, 1]], [[1, 0, 0, 0]]])

@@ -56,10 +56,8 @@ class Mira:
     def start(self, problem: Problem, prior: Floats | None = None) -> "MiraRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero.
 
-        Raises ValueError where k is above 1 and the structures have no k best.
+        Raises ValueError where k is above 1 and only the best structure can be found.
         """
-        if self.k > 1 and problem.structure.k_best_decode is None:
-            raise ValueError(f"k is {self.k}: these structures have one best only, set k = 1")
         return MiraRun(self, problem, prior, k=self.k)
 
 

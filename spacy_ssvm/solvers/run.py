@@ -77,13 +77,29 @@ class Run(Protocol):
         """Follow ``Problem.keep``; the other examples must have been forgotten."""
 
 
+#: What oracles that a structure can lack compute, for messages.
+_MEANINGS = {
+    "expected_gradient": "probabilities of structures",
+    "k_best_decode": "the k best structures",
+}
+
+
 class PrimalRun:
-    """A run that has weights alone: the base of solvers without a dual."""
+    """A run that has weights alone: the base of solvers without a dual.
+
+    Raises ValueError where the structures of the problem lack an oracle that the solver needs.
+    """
 
     dual: float | None = None
     gap: float | None = None
 
     def __init__(self, settings: Solver, problem: Problem, prior: Floats | None) -> None:
+        for oracle in settings.oracles:
+            if getattr(problem.structure, oracle) is None:
+                raise ValueError(
+                    f"{settings} needs {_MEANINGS.get(oracle, oracle)}, which these structures "
+                    "do not have: choose another solver, or other settings"
+                )
         self.settings = settings
         self.problem = problem
         self._order = np.random.default_rng(settings.seed)
