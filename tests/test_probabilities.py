@@ -273,8 +273,7 @@ def arc_table(pipe: Any, doc: Doc, sentence: int) -> np.ndarray:
     start, end = nodes.starts[sentence : sentence + 2]
     model = pipe.model
     free = np.full(end - start - 1, -1)
-    arrays = model.features, model.pruner(model.pruner_weights), model.weights
-    return model.beta * score_arcs(*arrays, nodes.attributes, start, end, free)[1]
+    return model.beta * score_arcs(model.scorer, nodes.attributes, start, end, free)[1]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from test_dual_coordinate_descent import (
 from spacy_ssvm.decoders.tree import eisner
 from spacy_ssvm.structure import UNANNOTATED
 from spacy_ssvm.trees.inference import arc_margins, parse_sentence
-from spacy_ssvm.trees.layout import ArcFeatures, Pruner
+from spacy_ssvm.trees.layout import ArcFeatures, Pruner, Scorer
 from spacy_ssvm.trees.nodes import find_flaw
 from spacy_ssvm.trees.oracle import loss_augmented_decode
 from spacy_ssvm.trees.probabilities import arc_probabilities
@@ -83,6 +83,9 @@ class Trees:
     def pruner(self):
         arcs = compiled(tuple(PRUNER), COLUMNS)
         return Pruner(arcs, SIZE, self.pruner_weights, float(self.threshold))
+
+    def scorer(self, w):
+        return Scorer(self.features(), self.pruner(), w)
 
     def arrays(self, numbers=None):
         """attributes, node_starts and heads, as ``TreeProblem.append`` wants them."""
@@ -192,8 +195,7 @@ def violation_of(phi, delta, w):
 
 def probabilities_of(trees, w, given, max_length, nodes):
     found = np.full((len(given), len(given)), np.nan)
-    arrays = trees.features(), trees.pruner(), w, nodes, np.array(given)
-    arc_probabilities(*arrays, max_length, 0.5, found)
+    arc_probabilities(trees.scorer(w), nodes, np.array(given), max_length, 0.5, found)
     return found
 
 
@@ -247,11 +249,11 @@ def test_weights_that_are_no_numbers_leave_heads_in_range(kind, sentence, seed, 
         assert all(0 <= row < SIZE for row in phi)
         assert 0 <= delta <= len(sentence[1]) - 1
         heads, given_heads = (np.full(len(sentence[1]), -1, dtype=np.int64) for _ in range(2))
-        problem_arrays = trees.features(), trees.pruner(), w, trees.nodes[0]
-        parse_sentence(*problem_arrays, given_heads, heads)
+        scorer = trees.scorer(w)
+        parse_sentence(scorer, trees.nodes[0], given_heads, heads)
         assert heads[0] == -1
         assert all(0 <= h < len(heads) for h in heads[1:])
-        arc_margins(*problem_arrays, heads, np.empty(len(heads)))
+        arc_margins(scorer, trees.nodes[0], heads, np.empty(len(heads)))
 
 
 @checked
@@ -384,7 +386,7 @@ def parse(trees, w, given=None):
     n = len(trees.gold[0]) - 1
     given = np.full(n + 1, -1) if given is None else np.array(given)
     heads = np.full(n + 1, 99, dtype=np.int64)
-    score = parse_sentence(trees.features(), trees.pruner(), w, trees.nodes[0], given, heads)
+    score = parse_sentence(trees.scorer(w), trees.nodes[0], given, heads)
     return score, heads
 
 
@@ -419,7 +421,7 @@ def test_margins_are_the_distance_to_the_best_tree_with_another_head(kind, sente
     trees, w = Trees(kind, [sentence]), whole_weights(seed)
     best, heads = parse(trees, w)
     margins = np.zeros(len(heads))
-    arc_margins(trees.features(), trees.pruner(), w, trees.nodes[0], heads, margins)
+    arc_margins(trees.scorer(w), trees.nodes[0], heads, margins)
     scored = [(y, trees.score(0, y, w)) for y in trees.trees(0).tolist()]
     assert best == max(score for _, score in scored)
     for m in range(1, len(heads)):

@@ -31,9 +31,8 @@ def explain_arc(model: ParserModel, doc: Any, i: int, *, top: int | None = None)
     start, end = nodes.starts[s : s + 2]
     m = int(nodes.words[word] - start)
     heads = np.empty((2, end - start - 1), dtype=np.int64)
-    pruner = model.pruner(model.pruner_weights)
     sentence_nodes = nodes.attributes[start:end]
-    best, other = best_trees(model.features, pruner, model.weights, sentence_nodes, m, heads)
+    best, other = best_trees(model.scorer, sentence_nodes, m, heads)
     if not np.isfinite(other):
         raise ValueError(f"token {i} has but one possible head: nothing to choose or explain")
     h, runner_up = int(heads[0, m]), int(heads[1, m])

@@ -6,11 +6,11 @@ one more node.
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, kernel
+from spacy_ssvm._jit import Floats, Ints, Keys, kernel
 from spacy_ssvm.decoders.tree import chu_liu_edmonds
 from spacy_ssvm.trees.keys import hash_endpoints
 from spacy_ssvm.trees.labels import Columns, fill_arc_columns, order_dependents
-from spacy_ssvm.trees.layout import ArcFeatures, Pruner
+from spacy_ssvm.trees.layout import Scorer
 from spacy_ssvm.trees.pruner import score_arcs
 from spacy_ssvm.trees.scores import best_with_each_arc, decode
 
@@ -30,48 +30,35 @@ def fix_heads(fixed_heads: Ints, scores: Floats) -> bool:
 
 
 @kernel
-def parse_sentence(
-    features: ArcFeatures,
-    pruner: Pruner,
-    weights: AnyWeights,
-    nodes: Keys,
-    fixed_heads: Ints,
-    heads: Ints,
-) -> float:
+def parse_sentence(scorer: Scorer, nodes: Keys, fixed_heads: Ints, heads: Ints) -> float:
     """Fill heads with the best tree of one sentence; return its score.
 
     fixed_heads: int64 [n + 1], heads that the tree must have, -1 for none. Where no projective
     tree has them, the best non-projective one is taken; where no tree has, they are ignored.
     """
     N = len(heads)
-    _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, fixed_heads)
+    _, scores = score_arcs(scorer, nodes, 0, N + 1, fixed_heads)
     free = scores.copy()
     restricted = fix_heads(fixed_heads, scores)
-    endpoints = hash_endpoints(features.pairs, nodes, 0, N + 1)
-    score = decode(features, endpoints, weights, scores, heads)
+    endpoints = hash_endpoints(scorer.features.pairs, nodes, 0, N + 1)
+    score = decode(scorer.features, endpoints, scorer.weights, scores, heads)
     if restricted and score == -np.inf:
         score = chu_liu_edmonds(scores, heads)
         if score == -np.inf:
-            score = decode(features, endpoints, weights, free, heads)
+            score = decode(scorer.features, endpoints, scorer.weights, free, heads)
     return score
 
 
 @kernel
 def parse_sentences(
-    features: ArcFeatures,
-    pruner: Pruner,
-    weights: AnyWeights,
-    nodes: Keys,
-    node_starts: Ints,
-    fixed_heads: Ints,
-    heads: Ints,
+    scorer: Scorer, nodes: Keys, node_starts: Ints, fixed_heads: Ints, heads: Ints
 ) -> None:
     """Fill heads (int64 [nodes]) with the best trees; the root and the last node get -1."""
     heads[:] = -1
     for s in range(len(node_starts) - 1):
         start, end = node_starts[s], node_starts[s + 1]
         fixed, found = fixed_heads[start : end - 1], heads[start : end - 1]
-        parse_sentence(features, pruner, weights, nodes[start:end], fixed, found)
+        parse_sentence(scorer, nodes[start:end], fixed, found)
 
 
 @kernel
@@ -118,25 +105,18 @@ def fill_arc_table(
 
 
 @kernel
-def arc_margins(
-    features: ArcFeatures,
-    pruner: Pruner,
-    weights: AnyWeights,
-    nodes: Keys,
-    heads: Ints,
-    margins: Floats,
-) -> None:
+def arc_margins(scorer: Scorer, nodes: Keys, heads: Ints, margins: Floats) -> None:
     """Write how much worse the best tree is without the arc of each word (float64 [n + 1]).
 
     heads: the best tree. Infinite where every tree has the arc.
     """
     N = len(heads)
     nothing_fixed = np.full(N, -1, dtype=np.int64)
-    _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, nothing_fixed)
-    if features.projective:
-        endpoints = hash_endpoints(features.pairs, nodes, 0, N + 1)
+    _, scores = score_arcs(scorer, nodes, 0, N + 1, nothing_fixed)
+    if scorer.features.projective:
+        endpoints = hash_endpoints(scorer.features.pairs, nodes, 0, N + 1)
         best_with = np.empty((N, N))
-        best = best_with_each_arc(features, endpoints, weights, scores, best_with)
+        best = best_with_each_arc(scorer.features, endpoints, scorer.weights, scores, best_with)
         for m in range(1, N):
             best_with[heads[m], m] = -np.inf
             margins[m] = best - best_with[:, m].max()
@@ -151,17 +131,15 @@ def arc_margins(
 
 
 @kernel
-def best_trees(
-    features: ArcFeatures, pruner: Pruner, weights: AnyWeights, nodes: Keys, m: int, heads: Ints
-) -> tuple[float, float]:
+def best_trees(scorer: Scorer, nodes: Keys, m: int, heads: Ints) -> tuple[float, float]:
     """Fill heads (int64 [2, n + 1]) with the best tree, and the best with another head of m.
 
     Returns their scores.
     """
     N = heads.shape[1]
     nothing_fixed = np.full(N, -1, dtype=np.int64)
-    _, scores = score_arcs(features, pruner, weights, nodes, 0, N + 1, nothing_fixed)
-    endpoints = hash_endpoints(features.pairs, nodes, 0, N + 1)
-    best = decode(features, endpoints, weights, scores, heads[0])
+    _, scores = score_arcs(scorer, nodes, 0, N + 1, nothing_fixed)
+    endpoints = hash_endpoints(scorer.features.pairs, nodes, 0, N + 1)
+    best = decode(scorer.features, endpoints, scorer.weights, scores, heads[0])
     scores[heads[0, m], m] = -np.inf
-    return best, decode(features, endpoints, weights, scores, heads[1])
+    return best, decode(scorer.features, endpoints, scorer.weights, scores, heads[1])

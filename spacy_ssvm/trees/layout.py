@@ -52,6 +52,14 @@ class Pruner(NamedTuple):
 PrunerType = named_tuple(Pruner, CompiledArcTemplatesType, Int, Floats1, Float)
 
 
+class Scorer(NamedTuple):
+    """What turns attributes of nodes into scores of arcs and of pairs of arcs."""
+
+    features: ArcFeatures
+    pruner: Pruner
+    weights: AnyWeights  #: [size + 1]; float64 while a model learns
+
+
 class HashedArcs(NamedTuple):
     """Arcs are proposed by the pruner; features share the rows w[:size], and w[size] is 0."""
 

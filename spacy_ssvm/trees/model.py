@@ -24,7 +24,7 @@ from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resourc
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.trees.inference import arc_margins, fill_arc_table, parse_sentences
 from spacy_ssvm.trees.labels import as_chain_templates, compile_columns
-from spacy_ssvm.trees.layout import ArcFeatures, Pruner
+from spacy_ssvm.trees.layout import ArcFeatures, Pruner, Scorer
 from spacy_ssvm.trees.nodes import Nodes, as_nodes, join_pieces, translate_heads
 from spacy_ssvm.trees.probabilities import arc_probabilities
 from spacy_ssvm.trees.saved_model import (
@@ -152,6 +152,11 @@ class ParserModel:
         return Pruner(self.pruner_arcs, 2**PRUNER_BITS, weights, threshold)
 
     @property
+    def scorer(self) -> Scorer:
+        """What kernels score arcs with."""
+        return Scorer(self.features, self.pruner(self.pruner_weights), self.weights)
+
+    @property
     def number_of_rows(self) -> int:
         """Rows of arcs with a weight, and rows of labels."""
         return int(np.count_nonzero(self.weights)) + self.label_model.number_of_rows
@@ -209,9 +214,7 @@ class ParserModel:
             fixed[pieces.words] = translate_heads(fixed_heads, nodes, pieces)
         heads = np.empty(len(pieces.attributes), dtype=np.int64)
         parse_sentences(
-            self.features,
-            self.pruner(self.pruner_weights),
-            self.weights,
+            self.scorer,
             pieces.attributes,
             pieces.starts,
             fixed,
@@ -266,10 +269,10 @@ class ParserModel:
         pieces = self.pieces(nodes)
         heads, _ = self.parse(pieces)
         margins = np.zeros(len(heads))
-        pruner = self.pruner(self.pruner_weights)
+        scorer = self.scorer
         for start, end in pairwise(pieces.starts.tolist()):
             piece, inner = pieces.attributes[start:end], slice(start, end - 1)
-            arc_margins(self.features, pruner, self.weights, piece, heads[inner], margins[inner])
+            arc_margins(scorer, piece, heads[inner], margins[inner])
         return margins[pieces.words]
 
     def arc_probabilities(
@@ -286,9 +289,7 @@ class ParserModel:
         N = int(end - start) - 1
         found = np.empty((N, N))
         arc_probabilities(
-            self.features,
-            self.pruner(self.pruner_weights),
-            self.weights,
+            self.scorer,
             nodes.attributes[start:end],
             np.full(N, -1) if fixed_heads is None else fixed_heads[start : end - 1],
             self.max_length,

@@ -2,18 +2,16 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, kernel
+from spacy_ssvm._jit import Floats, Ints, Keys, kernel
 from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals, projective_marginals
 from spacy_ssvm.trees.inference import fix_heads
-from spacy_ssvm.trees.layout import ArcFeatures, Pruner
+from spacy_ssvm.trees.layout import ArcFeatures, Scorer
 from spacy_ssvm.trees.pruner import score_arcs
 
 
 @kernel
 def arc_probabilities(
-    features: ArcFeatures,
-    pruner: Pruner,
-    weights: AnyWeights,
+    scorer: Scorer,
     nodes: Keys,
     fixed_heads: Ints,
     max_length: int,
@@ -33,7 +31,7 @@ def arc_probabilities(
     if n == 0:
         return
     if n <= max_length:
-        _piece_probabilities(features, pruner, weights, nodes, fixed_heads, beta, probabilities)
+        _piece_probabilities(scorer, nodes, fixed_heads, beta, probabilities)
         return
     for first in range(1, n + 1, max_length):
         last = min(first + max_length, n + 1)
@@ -47,7 +45,7 @@ def arc_probabilities(
             if first <= fixed_heads[m] < last:
                 fixed_in_piece[m - first + 1] = fixed_heads[m] - first + 1
         found = np.empty((size + 1, size + 1))
-        _piece_probabilities(features, pruner, weights, piece, fixed_in_piece, beta, found)
+        _piece_probabilities(scorer, piece, fixed_in_piece, beta, found)
         probabilities[first:last, first:last] = found[1:, 1:]
         if first == 1:
             probabilities[0, 1:last] = found[0, 1:]
@@ -59,22 +57,20 @@ def arc_probabilities(
 
 @kernel
 def _piece_probabilities(
-    features: ArcFeatures,
-    pruner: Pruner,
-    weights: AnyWeights,
+    scorer: Scorer,
     nodes: Keys,
     fixed_heads: Ints,
     beta: float,
     found: Floats,
 ) -> None:
-    scores = beta * score_arcs(features, pruner, weights, nodes, 0, len(nodes), fixed_heads)[1]
+    scores = beta * score_arcs(scorer, nodes, 0, len(nodes), fixed_heads)[1]
     free = scores.copy()
     restricted = fix_heads(fixed_heads, scores)
-    total = _marginals(features, scores, found)
+    total = _marginals(scorer.features, scores, found)
     if restricted and total == -np.inf:
         total = nonprojective_marginals(scores, found)
         if total == -np.inf:
-            _marginals(features, free, found)
+            _marginals(scorer.features, free, found)
 
 
 @kernel

@@ -6,10 +6,10 @@ arcs whose best tree is much worse than the best of all are discarded.
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, kernel
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
 from spacy_ssvm.decoders.tree_marginals import max_marginals
 from spacy_ssvm.trees.keys import EndpointHashes, hash_endpoints
-from spacy_ssvm.trees.layout import ArcFeatures, Pruner
+from spacy_ssvm.trees.layout import Pruner, Scorer
 from spacy_ssvm.trees.scores import arc_scores
 
 
@@ -47,25 +47,25 @@ def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, allowed:
 
 @kernel
 def score_arcs(
-    features: ArcFeatures,
-    pruner: Pruner,
-    weights: AnyWeights,
+    scorer: Scorer,
     attributes: Keys,
     start: int,
     end: int,
-    given: Ints,
+    fixed_heads: Ints,
 ) -> tuple[EndpointHashes, Floats]:
     """The endpoints of the sentence whose nodes are rows start to end, and the scores of its arcs.
 
-    given: int64 [n + 1], heads whose arcs are scored whatever the pruner says; -1 for none.
+    fixed_heads: int64 [n + 1], heads whose arcs are scored even if the pruner discards them; -1
+    for none.
     """
-    N = len(given)
+    N = len(fixed_heads)
     allowed = np.empty((N, N), dtype=np.bool_)
-    likely_arcs(pruner, attributes, start, end, allowed)
+    likely_arcs(scorer.pruner, attributes, start, end, allowed)
     for m in range(1, N):
-        if given[m] >= 0:
-            allowed[given[m], m] = True
+        if fixed_heads[m] >= 0:
+            allowed[fixed_heads[m], m] = True
+    features = scorer.features
     endpoints = hash_endpoints(features.arcs, attributes, start, end)
     scores = np.empty((N, N))
-    arc_scores(features.arcs, endpoints, features.size, weights, allowed, scores)
+    arc_scores(features.arcs, endpoints, features.size, scorer.weights, allowed, scores)
     return endpoints, scores

@@ -15,7 +15,7 @@ from spacy_ssvm.trees.keys import (
     hash_endpoints,
     max_keys,
 )
-from spacy_ssvm.trees.layout import ArcFeatures, HashedArcs, LazyArcs
+from spacy_ssvm.trees.layout import ArcFeatures, HashedArcs, LazyArcs, Scorer
 from spacy_ssvm.trees.pruner import score_arcs
 from spacy_ssvm.trees.scores import inner_siblings, max_rows
 from spacy_ssvm.weights.lazy import find_block, get_or_insert, has_capacity
@@ -38,7 +38,7 @@ def _hashed_scores(
     heads: int64 [n + 1], gold heads, whose arcs are scored in any case; -1 for none. Arcs that
     are not scored have minus infinity.
     """
-    return score_arcs(features, store.pruner, w, attributes, start, end, heads)
+    return score_arcs(Scorer(features, store.pruner, w), attributes, start, end, heads)
 
 
 @kernel
