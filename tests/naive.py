@@ -207,11 +207,11 @@ def template_value(
     return tuple(values)
 
 
-def place_value(place: str | None, h: int, m: int) -> tuple[Any, ...]:
+def geometry_value(geometry: str | None, h: int, m: int) -> tuple[Any, ...]:
     """What direction or distance is, seen from the head; one value for both at the root."""
-    if place is None or h == 0:
-        return () if place is None else ("root",)
-    if place == "direction":
+    if geometry is None or h == 0:
+        return () if geometry is None else ("root",)
+    if geometry == "direction":
         return ("direction", m > h)
     farthest = [1, 2, 3, 5, 10]
     return ("distance", m > h, sum(abs(m - h) > distance for distance in farthest))
@@ -236,7 +236,8 @@ def arc_values(
         for role, node in (("head", h), ("dependent", m), ("sibling", s)):
             parts = [(p.offset, columns.index(p.attribute)) for r, p in template.parts if r == role]
             endpoints.append(template_value(parts, nodes, node) if node is not None else ())
-        seen = ((template.parts, template.between), *endpoints, place_value(template.place, h, m))
+        geometry = geometry_value(template.geometry, h, m)
+        seen = ((template.parts, template.between), *endpoints, geometry)
         if template.between is None:
             values.append(None if None in endpoints else seen)
         elif None not in endpoints:
@@ -272,7 +273,7 @@ def label_table(
             for name in names:
                 role, _, part = name.partition(".")
                 if not part:
-                    row.append(place_value(name, h, m))
+                    row.append(geometry_value(name, h, m))
                     continue
                 attribute, _, offset = part.partition("[")
                 node = tokens[role] + int(offset.rstrip("]") or 0)

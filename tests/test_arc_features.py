@@ -67,8 +67,8 @@ part_texts = st.builds(
     st.sampled_from(["", "direction", "distance"]),
     st.randoms(use_true_random=False),
 )
-def test_the_order_of_parts_does_not_matter(parts, place, random):
-    pieces = [*parts, place] if place else parts
+def test_the_order_of_parts_does_not_matter(parts, geometry, random):
+    pieces = [*parts, geometry] if geometry else parts
     template = ArcTemplate.parse("+".join(pieces), LABEL_ROLES)
     random.shuffle(pieces)
     assert ArcTemplate.parse("+".join(pieces), LABEL_ROLES) == template
@@ -76,7 +76,7 @@ def test_the_order_of_parts_does_not_matter(parts, place, random):
     assert {f"{role}.{part.attribute}[{part.offset}]" for role, part in template.parts} == set(
         parts
     )
-    assert template.place == (place or None)
+    assert template.geometry == (geometry or None)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_families_are_templates_that_exist_without_repetition(family):
     templates = parse(family, roles=roles)
     assert [ArcTemplate.parse(text, roles) for text in texts] == list(templates)
     assert len(set(templates)) == len(texts) > 5
-    assert any(t.of_siblings for t in templates) == (family in ("parser", "labels"))
+    assert any(t.has_sibling for t in templates) == (family in ("parser", "labels"))
 
 
 # --- Rows -------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def test_what_stands_between_fires_once_for_each_value():
 def test_distance_classes_are_those_of_the_naive_twin(h):
     words = [m for m in range(1, 30) if m != h]
     assert naive.same_classes(
-        [naive.place_value("distance", h, m) for m in words],
+        [naive.geometry_value("distance", h, m) for m in words],
         [distance_class(h, m) for m in words],
     )
 

@@ -15,6 +15,7 @@ from marks import PLAIN
 from spacy.attrs import IDS
 from spacy.tokens import Doc, Token
 
+from spacy_ssvm.chains.training import split_rows
 from spacy_ssvm.features import attributes as reading
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
@@ -415,7 +416,7 @@ def test_a_loaded_index_goes_on_from_its_rows():
 @checked
 @given(st.data(), st.integers(1, 5), st.integers(3, 12))
 def test_a_hashed_index_gives_each_template_its_own_slice(data, T, hash_bits):
-    index = FeatureIndex(T, hash_bits=hash_bits)
+    index = FeatureIndex(T, rows_per_template=split_rows(hash_bits, T))
     keys = data.draw(arrays(np.uint64, (6, T), elements=st.one_of(st.just(0), anywhere)))
     rows = index.number_of_rows
     assert 2**hash_bits - T < rows <= 2**hash_bits
@@ -454,7 +455,7 @@ def test_keys_are_found_after_others_are_taken_out_and_where_slots_grow(data, bi
 
 def test_a_hashed_index_uses_its_rows_evenly():
     keys = np.random.default_rng(0).integers(1, 2**64, size=(4000, 2), dtype=np.uint64)
-    index = FeatureIndex(2, hash_bits=4)
+    index = FeatureIndex(2, rows_per_template=8)
     counts = np.bincount(np.concatenate(rows_of(index, keys)), minlength=16)
     assert counts.min() > 400
     assert counts.max() < 600

@@ -125,7 +125,7 @@ def test_the_list_of_imports_names_no_more_than_there_are():
 
 
 def test_rooms_import_each_other_in_one_direction():
-    tuple(TopologicalSorter(ALLOWED).static_order())  # raises CycleError where there is a circle
+    tuple(TopologicalSorter(ALLOWED).static_order())  # raises CycleError where there is a cycle
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -531,22 +531,22 @@ def test_long_sentences_are_learned_in_pieces() -> None:
     assert problem.heads.tolist() == [-1, 2, 0, 2, -1, -1, -1, -1, 2, -1, -1, -1, -1]
 
 
-def test_a_circle_across_pieces_is_refused() -> None:
+def test_a_cycle_across_pieces_is_refused() -> None:
     nlp, _ = initialized(*LINES, max_length=2)
     deps = ["det", "det", "nsubj", "ROOT"]
     reference = Doc(nlp.vocab, words=["a", "b", "c", "d"], heads=[1, 2, 0, 3], deps=deps)
-    with pytest.raises(ValueError, match="no tree: a circle"):
+    with pytest.raises(ValueError, match="no tree: a cycle"):
         nlp.update([Example(Doc(nlp.vocab, words=["a", "b", "c", "d"]), reference)])
 
 
-def test_a_circle_is_refused_by_name_and_leaves_nothing_behind() -> None:
+def test_a_cycle_is_refused_by_name_and_leaves_nothing_behind() -> None:
     nlp, examples = initialized(*LINES)
     words = ["We", "saw", "an", "odd", "bird"]
     deps = ["nsubj", "ROOT", "det", "det", "det"]
     reference = Doc(nlp.vocab, words=words, heads=[1, 1, 3, 4, 2], deps=deps)
     bad = Example(Doc(nlp.vocab, words=words), reference)
     for batch in ([bad], [*examples, bad]):
-        with pytest.raises(ValueError, match="no tree: a circle") as caught:
+        with pytest.raises(ValueError, match="no tree: a cycle") as caught:
             nlp.update(batch)
         message = str(caught.value)
         assert message.startswith(NAME)
@@ -569,7 +569,7 @@ def test_a_refused_update_leaves_what_was_learned() -> None:
     reference = Doc(nlp.vocab, words=words, heads=[1, 0, 2], deps=["det", "det", "ROOT"])
     for example in examples:
         example.predicted[0].tag_ = "CHANGED"
-    with pytest.raises(ValueError, match="no tree: a circle"):
+    with pytest.raises(ValueError, match="no tree: a cycle"):
         nlp.update([*examples, Example(Doc(nlp.vocab, words=words), reference)])
     assert parser.to_bytes(exclude=["vocab"]) == before
     assert PARSER.number_of_examples(nlp) == number
@@ -636,7 +636,7 @@ def test_both_orders_learn_the_corpus(order: int) -> None:
     nlp = PARSER.trained(order=order)
     assert PARSER.annotate(nlp) == PARSER.gold()
     model = parser_of(nlp).model
-    assert any(template.of_siblings for template in model.templates) == (order == 2)
+    assert any(template.has_sibling for template in model.templates) == (order == 2)
 
 
 @pytest.mark.parametrize(

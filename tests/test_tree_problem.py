@@ -406,11 +406,11 @@ def test_the_best_tree_with_the_heads_that_are_given(kind, sentence, seed):
 
 
 @checked
-@given(kinds, sentences(shortest=2), seeds, st.sampled_from(["circle", "roots"]))
+@given(kinds, sentences(shortest=2), seeds, st.sampled_from(["cycle", "roots"]))
 def test_heads_that_no_tree_has_are_left_out(kind, sentence, seed, flaw):
     trees, w = Trees(kind, [sentence]), whole_weights(seed)
     given = [-1] * len(sentence[1])
-    given[1:3] = [2, 1] if flaw == "circle" else [0, 0]
+    given[1:3] = [2, 1] if flaw == "cycle" else [0, 0]
     score, heads = parse(trees, w, given)
     assert (score, heads.tolist()) == (parse(trees, w)[0], parse(trees, w)[1].tolist())
 
@@ -567,10 +567,10 @@ def test_a_problem_that_grows_sentence_by_sentence():
         ([-1, 0, 1, 1, -1], None),
         ([-1, -1, -1, -1, -1], None),
         ([-1, 2, -1, 2, -1], None),
-        ([-1, 2, 1, 0, -1], ("a circle", [1, 2])),
-        ([-1, 2, 3, 1, -1], ("a circle", [1, 2, 3])),
-        ([-1, -1, 3, 2, -1], ("a circle", [2, 3])),
-        ([-1, 1, 0, -1, -1], ("a circle", [1])),
+        ([-1, 2, 1, 0, -1], ("a cycle", [1, 2])),
+        ([-1, 2, 3, 1, -1], ("a cycle", [1, 2, 3])),
+        ([-1, -1, 3, 2, -1], ("a cycle", [2, 3])),
+        ([-1, 1, 0, -1, -1], ("a cycle", [1])),
         ([-1, 0, 0, 1, -1], ("several roots", [1, 2])),
         ([-1, 0, -1, 0, -1], ("several roots", [1, 3])),
     ],

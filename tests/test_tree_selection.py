@@ -492,7 +492,7 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(
     corpus = Corpus(25, seed=5, unknown=unknown)  # by which rounding breaks no tie
     # No feature of direction or distance shares its row with another of the same endpoints.
     corpus.templates = in_order(
-        t for t in corpus.templates if (t.place == "direction") == (len(t.parts) > 1)
+        t for t in corpus.templates if (t.geometry == "direction") == (len(t.parts) > 1)
     )
     problem = corpus.lazy()
     eager = EagerTrees(corpus, problem)

@@ -151,8 +151,8 @@ class ChainModel:
         """What each template weighs, the largest share first; of equal ones, in their order."""
         starts = self.weights.row_starts
         rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        if self.table.width:
-            templates = rows // self.table.width
+        if self.table.rows_per_template:
+            templates = rows // self.table.rows_per_template
         else:
             templates = np.searchsorted(self.template_rows, rows, side="right") - 1
         T = len(self.templates)
@@ -277,7 +277,7 @@ class ChainModel:
         return {
             "labels": list(self.labels),
             "templates": [str(template) for template in self.templates],
-            "rows_per_template": self.table.width,
+            "rows_per_template": self.table.rows_per_template,
             "summary": None if self.summary is None else self.summary._asdict(),
             "has_clusters": self.resources.clusters is not None,
             "gazetteers": None

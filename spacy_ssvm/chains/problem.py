@@ -72,14 +72,14 @@ class ChainProblem:
         """The number of the set that allows these labels; its cost is the least of theirs."""
         if any(not 0 <= label < self.K for label in labels):
             raise ValueError(f"labels of a set: {list(labels)}, but only 0 to {self.K - 1} exist")
-        allowed = np.zeros(self.K, dtype=bool)
-        allowed[list(labels)] = True
-        if not allowed.any():
+        members = np.zeros(self.K, dtype=bool)
+        members[list(labels)] = True
+        if not members.any():
             raise ValueError("a label set must allow at least one label")
-        number = self._set_numbers.setdefault(allowed.tobytes(), len(self._label_sets))
+        number = self._set_numbers.setdefault(members.tobytes(), len(self._label_sets))
         if number == len(self._label_sets):
-            costs = np.where(allowed, 0.0, self._costs[: self.K][allowed].min(axis=0))
-            self._label_sets = np.vstack([self._label_sets, allowed])
+            costs = np.where(members, 0.0, self._costs[: self.K][members].min(axis=0))
+            self._label_sets = np.vstack([self._label_sets, members])
             self._costs = np.vstack([self._costs, costs])
         return number
 

@@ -48,13 +48,16 @@ def read_model(
     """What was saved of a model with these templates. Raises ValueError as ``ChainModel.read``."""
     labels = checked_texts(header["labels"], "labels")
     K, T = len(labels), len(templates)
-    width = header["rows_per_template"]
+    rows_per_template = header["rows_per_template"]
     slots, row_starts, template_rows = (
         arrays[name] for name in ("slots", "row_starts", "template_rows")
     )
     transitions = arrays["transitions"].astype(np.float64)
     columns, weights = arrays["labels"], arrays["weights"]
-    require(type(width) is int and 0 <= width < 2**40, "rows_per_template is no number of rows")
+    require(
+        type(rows_per_template) is int and 0 <= rows_per_template < 2**40,
+        "rows_per_template is no number of rows",
+    )
     require(K <= MAX_LABELS, f"{K} labels: at most {MAX_LABELS} are possible")
     require(transitions.shape == (K + 2, K), "the transitions do not fit the labels")
     require(
@@ -80,8 +83,8 @@ def read_model(
         and bool(np.all(np.diff(template_rows) >= 0)),
         "the rows do not fit the templates",
     )
-    if width:
-        require(rows == width * T, "the rows do not fit rows_per_template")
+    if rows_per_template:
+        require(rows == rows_per_template * T, "the rows do not fit rows_per_template")
     else:
         payloads = slots[slots[:, 0] != 0, 1]
         require(
@@ -93,7 +96,7 @@ def read_model(
         templates,
         labels,
         read_resources(header, arrays),
-        Table(slots, width),
+        Table(slots, rows_per_template),
         CompactWeights(transitions, row_starts, columns, weights),
         template_rows,
         read_summary(header["summary"]),

@@ -49,9 +49,9 @@ def restrict_to_gold(examples: Examples, i: int, emissions: Floats) -> None:
     """Forbid what the gold label sets do not allow."""
     first = examples.token_starts[i]
     for t in range(emissions.shape[0]):
-        allowed = examples.label_sets[examples.gold[first + t]]
+        label_set = examples.label_sets[examples.gold[first + t]]
         for k in range(emissions.shape[1]):
-            if not allowed[k]:
+            if not label_set[k]:
                 emissions[t, k] = -np.inf
 
 
@@ -81,16 +81,16 @@ def cost(examples: Examples, i: int, y: Ints) -> float:
 def transition_difference(gold: Ints, y: Ints, K: int, indices: Rows, values: Weights) -> int:
     """Write what Phi_i(y) has of transitions, each index once; return its size."""
     n = len(y)
-    places = scratch_table(2 * (n + 1))
+    scratch = scratch_table(2 * (n + 1))
     size = 0
-    size = add_entry(indices, values, places, size, K * K + gold[0], 1.0)
-    size = add_entry(indices, values, places, size, K * K + y[0], -1.0)
-    size = add_entry(indices, values, places, size, (K + 1) * K + gold[n - 1], 1.0)
-    size = add_entry(indices, values, places, size, (K + 1) * K + y[n - 1], -1.0)
+    size = add_entry(indices, values, scratch, size, K * K + gold[0], 1.0)
+    size = add_entry(indices, values, scratch, size, K * K + y[0], -1.0)
+    size = add_entry(indices, values, scratch, size, (K + 1) * K + gold[n - 1], 1.0)
+    size = add_entry(indices, values, scratch, size, (K + 1) * K + y[n - 1], -1.0)
     for t in range(1, n):
         if gold[t - 1] != y[t - 1] or gold[t] != y[t]:
-            size = add_entry(indices, values, places, size, gold[t - 1] * K + gold[t], 1.0)
-            size = add_entry(indices, values, places, size, y[t - 1] * K + y[t], -1.0)
+            size = add_entry(indices, values, scratch, size, gold[t - 1] * K + gold[t], 1.0)
+            size = add_entry(indices, values, scratch, size, y[t - 1] * K + y[t], -1.0)
     return drop_zeros(indices, values, size)
 
 

@@ -9,7 +9,7 @@ from spacy_ssvm._jit import Floats, Ints, Rows, Weights, dispatch, kernel
 from spacy_ssvm.chains.layout import LazyFeatures, RowFeatures
 from spacy_ssvm.features.extraction import fill_keys
 from spacy_ssvm.weights.lazy import find_blocks, get_or_insert, has_capacity
-from spacy_ssvm.weights.sparse import add_entry, drop_zeros, find_place, scratch_table
+from spacy_ssvm.weights.sparse import add_entry, drop_zeros, find_index, scratch_table
 
 
 @kernel
@@ -77,14 +77,14 @@ def _row_difference(
 ) -> int:
     """Write what Phi_i(y) has of features, each index once; return its size."""
     n = len(y)
-    places = scratch_table(2 * (features.starts[first + n] - features.starts[first]) + 1)
+    scratch = scratch_table(2 * (features.starts[first + n] - features.starts[first]) + 1)
     size = 0
     for t in range(n):
         if gold[t] != y[t]:
             for f in range(features.starts[first + t], features.starts[first + t + 1]):
                 offset = (K + 2 + np.int64(features.rows[f])) * K
-                size = add_entry(indices, values, places, size, offset + gold[t], 1.0)
-                size = add_entry(indices, values, places, size, offset + y[t], -1.0)
+                size = add_entry(indices, values, scratch, size, offset + gold[t], 1.0)
+                size = add_entry(indices, values, scratch, size, offset + y[t], -1.0)
     return drop_zeros(indices, values, size)
 
 
@@ -107,7 +107,7 @@ def _lazy_difference(
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
     labels, rows = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
     while True:
-        places = scratch_table(2 * (y != gold).sum() * len(keys) + 1)
+        scratch = scratch_table(2 * (y != gold).sum() * len(keys) + 1)
         size, moves = 0, table.counts[2]
         for t in range(first, last):
             labels[0], labels[1] = gold[t - first], y[t - first]
@@ -117,9 +117,9 @@ def _lazy_difference(
                     if keys[m] != np.uint64(0):
                         get_or_insert(table, weights, m, keys[m], labels, rows)
                         index = offset + rows[0]
-                        size = add_entry(indices, values, places, size, index, 1.0)
+                        size = add_entry(indices, values, scratch, size, index, 1.0)
                         index = offset + rows[1]
-                        size = add_entry(indices, values, places, size, index, -1.0)
+                        size = add_entry(indices, values, scratch, size, index, -1.0)
         if table.counts[2] == moves:  # no row moved after it had been written
             return drop_zeros(indices, values, size)
 
@@ -140,19 +140,19 @@ def _expected_row_difference(
     """
     n, K = labels.shape
     # Blocks of K entries, one a row.
-    places = scratch_table(features.starts[first + n] - features.starts[first] + 1)
+    scratch = scratch_table(features.starts[first + n] - features.starts[first] + 1)
     size = 0
     for t in range(n):
         for f in range(features.starts[first + t], features.starts[first + t + 1]):
             offset = (K + 2 + np.int64(features.rows[f])) * K
-            place = find_place(indices, places, offset)
-            if places[place] < 0:
-                places[place] = size
+            slot = find_index(indices, scratch, offset)
+            if scratch[slot] < 0:
+                scratch[slot] = size
                 for k in range(K):
                     indices[size + k] = offset + k
                     values[size + k] = 0.0
                 size += K
-            block = values[places[place] : places[place] + K]
+            block = values[scratch[slot] : scratch[slot] + K]
             block += labels[t]
             block[gold[t]] -= 1.0
     return drop_zeros(indices, values, size)
@@ -175,23 +175,23 @@ def _expected_lazy_difference(
     offset = (K + 2) * K
     weights = w[offset:]
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
-    everything, rows = np.arange(K), np.empty(K, dtype=np.int64)
-    places = scratch_table(n * len(keys) + 1)  # blocks of K entries, one a feature
+    all_labels, rows = np.arange(K), np.empty(K, dtype=np.int64)
+    scratch = scratch_table(n * len(keys) + 1)  # blocks of K entries, one a feature
     size = 0
     for t in range(first, last):
         fill_keys(templates, features.attributes, first, last, t, keys)
         for m in range(len(keys)):
             if keys[m] == np.uint64(0):
                 continue
-            get_or_insert(table, weights, m, keys[m], everything, rows)
-            place = find_place(indices, places, offset + rows[0])
-            if places[place] < 0:
-                places[place] = size
+            get_or_insert(table, weights, m, keys[m], all_labels, rows)
+            slot = find_index(indices, scratch, offset + rows[0])
+            if scratch[slot] < 0:
+                scratch[slot] = size
                 for k in range(K):
                     indices[size + k] = offset + rows[k]
                     values[size + k] = 0.0
                 size += K
-            block = values[places[place] : places[place] + K]
+            block = values[scratch[slot] : scratch[slot] + K]
             block += labels[t - first]
             block[gold[t - first]] -= 1.0
     return drop_zeros(indices, values, size)

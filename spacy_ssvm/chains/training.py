@@ -46,10 +46,18 @@ def read_labelled(
     return LabelledTokens(tokens, np.concatenate(gold)[tokens.positions])
 
 
+def split_rows(hash_bits: int | None, templates: int) -> int:
+    """The hashed rows of each template where all share 2**hash_bits rows; 0 for no hashing."""
+    return 0 if hash_bits is None else max(1, 2**hash_bits // templates)
+
+
 class ChainTrainer:
     """A run of a solver on Docs that arrive in batches.
 
     Where the model has weights, training continues from them: they are the prior w_0.
+
+    min_count, rows_per_template: see ``FeatureIndex``.
+    costs, legality: see ``ChainProblem``.
     """
 
     def __init__(
@@ -58,17 +66,19 @@ class ChainTrainer:
         solver: Solver,
         *,
         min_count: int = 1,
-        hash_bits: int | None = None,
+        rows_per_template: int = 0,
         costs: Floats | None = None,
         legality: Floats | None = None,
     ) -> None:
         self.model = model
-        self.index = FeatureIndex(len(model.templates), min_count=min_count, hash_bits=hash_bits)
+        self.index = FeatureIndex(
+            len(model.templates), min_count=min_count, rows_per_template=rows_per_template
+        )
         self.problem = ChainProblem(len(model.labels), costs=costs, legality=legality)
         self.epochs = 0
         self._changed = False
         self._removed: list[range] = []
-        self._start = self._prior(hash_bits)
+        self._start = self._prior()
         self.problem.row_templates = self.index.row_templates
         self.run = solver.start(self.problem, self._start)
 
@@ -80,17 +90,17 @@ class ChainTrainer:
         self.epochs = 0
         self._changed = True
 
-    def _prior(self, hash_bits: int | None) -> Floats | None:
+    def _prior(self) -> Floats | None:
         """The model's weights as w_0, and its rows in the index; None where it has none."""
         model = self.model
         if model.summary is None:
             return None
-        if model.table.width != self.index.table.width:
+        if model.table.rows_per_template != self.index.table.rows_per_template:
             raise ValueError(
-                f"hash_bits is {hash_bits}, but the weights that training continues from were "
-                "learned with another value: set it as it was"
+                "hash_bits has changed: set it to the value that the weights to continue from were "
+                "trained with"
             )
-        if not model.table.width:
+        if not model.table.rows_per_template:
             used = model.table.slots[model.table.slots[:, 1] > 0]
             keys = np.empty(len(used), dtype=np.uint64)
             keys[used[:, 1].astype(np.int64) - 1] = used[:, 0]
@@ -167,9 +177,9 @@ class ChainTrainer:
         sizes = np.empty(rows, dtype=np.int64)
         row_sizes(emissions, sizes)
         T = len(self.model.templates)
-        width = self.index.table.width
+        rows_per_template = self.index.table.rows_per_template
         slots = empty_slots(0)
-        if width:
+        if rows_per_template:
             kept = np.arange(rows)
         else:
             kept = np.flatnonzero(sizes)
@@ -184,7 +194,7 @@ class ChainTrainer:
         fill_rows(emissions, kept, row_starts, labels, weights)
         templates = self.index.row_templates[kept]
         return (
-            Table(slots, width),
+            Table(slots, rows_per_template),
             CompactWeights(transitions + legality, row_starts, labels, weights),
             np.searchsorted(templates, np.arange(T + 1)).astype(np.int64),
             summarize_run(self.run, self.epochs),
@@ -212,15 +222,10 @@ def objective(
     fresh = ChainTrainer(
         model,
         DualCoordinateDescent(C=model.summary.C),
-        hash_bits=_hash_bits(model),
+        rows_per_template=model.table.rows_per_template,
         costs=costs,
         legality=legality,
     )
     for batch in batches:
         fresh.add(batch)
     return model.summary.objective(fresh.problem, fresh.run.w)
-
-
-def _hash_bits(model: ChainModel) -> int | None:
-    size = model.table.width * len(model.templates)
-    return int(np.ceil(np.log2(size))) if size else None

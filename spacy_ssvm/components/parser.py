@@ -440,7 +440,7 @@ def build_parser(
         raise config_error(name, "solver", "needs the probabilities of trees: set order = 1")
     if "k_best_decode" in solver.oracles:
         raise config_error(name, "solver", "needs the k best trees: set k = 1 in it")
-    check_selection(name, selection, sum(not template.of_siblings for template in model.templates))
+    check_selection(name, selection, sum(not template.has_sibling for template in model.templates))
     return DependencyParser(
         vocab,
         model,
@@ -468,7 +468,7 @@ def _build_model(name: str, settings: ModelSettings) -> ParserModel:
     check_rows(name, 1, settings.hash_bits)
     arcs = read_arc_templates(name, "templates", settings.templates, ARC_ROLES)
     if order == 1:
-        arcs = tuple(template for template in arcs if not template.of_siblings)
+        arcs = tuple(template for template in arcs if not template.has_sibling)
         if not arcs:
             message = "only templates of siblings: add some of arcs, or set order = 2"
             raise config_error(name, "templates", message)

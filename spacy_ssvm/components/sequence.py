@@ -15,7 +15,13 @@ from spacy_ssvm.chains.model import ChainModel, TemplateShare
 from spacy_ssvm.chains.probabilities import label_probabilities
 from spacy_ssvm.chains.problem import hamming_costs
 from spacy_ssvm.chains.selection import chain_selector
-from spacy_ssvm.chains.training import ChainTrainer, LabelledTokens, objective, read_labelled
+from spacy_ssvm.chains.training import (
+    ChainTrainer,
+    LabelledTokens,
+    objective,
+    read_labelled,
+    split_rows,
+)
 from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.pipe import Pipe
@@ -36,7 +42,7 @@ class SequencePipe(Pipe[ChainModel, LabelledTokens]):
     """A component whose model gives one label to each token, be it a tag or part of a span.
 
     vocab, model, name, solver, scorer, selection, cfg: see ``Pipe``.
-    min_count, hash_bits: see ``FeatureIndex``.
+    min_count: see ``FeatureIndex``. hash_bits: see ``split_rows``.
     costs: the cost of predicting a label where another is right, {gold: {predicted:
         cost}}; "*" matches every label, later pairs override earlier ones, and pairs not named
         cost 1.
@@ -106,7 +112,7 @@ class SequencePipe(Pipe[ChainModel, LabelledTokens]):
             self.model,
             self.solver,
             min_count=self.min_count,
-            hash_bits=self.hash_bits,
+            rows_per_template=split_rows(self.hash_bits, len(self.model.templates)),
             costs=self.label_costs(),
             legality=self.legality(),
         )

@@ -11,7 +11,7 @@ import numpy as np
 from spacy_ssvm._jit import Floats, kernel
 
 _TINY = 1e-150  # what is below it may have lost digits, or have become 0
-_LEAST_EXPONENT = -708.0  # the exponential of less is below the least normal number
+_MIN_EXPONENT = -708.0  # the exponential of less is below the least normal number
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.6931471803691238  # its last bits are 0, so that small multiples are exact
 _LN2_LOW = 1.9082149292705877e-10
@@ -33,18 +33,18 @@ def exponentials(scores: Floats, found: Floats) -> None:
     rounded = np.empty(n)
     powers = np.empty(n)
     for i in range(n):
-        rounded[i] = max(scores[i], _LEAST_EXPONENT) * _LOG2_E + _ROUND
+        rounded[i] = max(scores[i], _MIN_EXPONENT) * _LOG2_E + _ROUND
     bits = rounded.view(np.int64)
     power_bits = powers.view(np.int64)
     for i in range(n):
         power_bits[i] = (bits[i] + 1023) << 52
     for i in range(n):
         m = rounded[i] - _ROUND
-        r = (max(scores[i], _LEAST_EXPONENT) - m * _LN2_HIGH) - m * _LN2_LOW
+        r = (max(scores[i], _MIN_EXPONENT) - m * _LN2_HIGH) - m * _LN2_LOW
         high = _C9 + r * (_C10 + r * (_C11 + r * (_C12 + r * _C13)))
         low = _C4 + r * (_C5 + r * (_C6 + r * (_C7 + r * (_C8 + r * high))))
         value = powers[i] * (1.0 + r * (1.0 + r * (0.5 + r * (_C3 + r * low))))
-        found[i] = value if scores[i] >= _LEAST_EXPONENT else 0.0
+        found[i] = value if scores[i] >= _MIN_EXPONENT else 0.0
 
 
 @kernel
@@ -112,18 +112,16 @@ def _count_tiny(row: Floats) -> int:
 
 
 @kernel
-def _has_lost(row: Floats, before: Floats, scores: Floats, transitions: Floats, by: bool) -> bool:
+def _has_lost(row: Floats, before: Floats, scores: Floats, transitions: Floats) -> bool:
     """Whether an entry is too small, and yet not that of a label that cannot be there.
 
-    row[k] = exp(scores[k]) sum_j before[j] exp(transitions[j, k]), or, with ``by``, the same by
-    the rows of transitions.
+    row[k] = exp(scores[k]) sum_j before[j] exp(transitions[j, k])
     """
     K = len(row)
     for k in range(K):
         if row[k] < _TINY and scores[k] > -np.inf:
             for j in range(K):
-                step = transitions[k, j] if by else transitions[j, k]
-                if before[j] > 0 and step > -np.inf:
+                if before[j] > 0 and transitions[j, k] > -np.inf:
                     return True
     return False
 
@@ -171,7 +169,7 @@ def _scaled_forward(
                 for k in range(K):
                     if row[k] < _TINY and transitions[K, k] + emissions[0, k] > -np.inf:
                         return np.nan
-            elif _has_lost(row, prefixes[t - 1], emissions[t], transitions, False):
+            elif _has_lost(row, prefixes[t - 1], emissions[t], transitions):
                 return np.nan
         scale = _scale(row)
         if scale == 0:
@@ -282,7 +280,7 @@ def _scaled_marginals(
                 if row[k] < _TINY and suffix[k] > 0 and emissions[t, k] > -np.inf:
                     return np.nan
         _multiply(row, back, suffix)
-        if _count_tiny(suffix) > 0 and _has_lost(suffix, row, np.zeros(K), transitions, True):
+        if _count_tiny(suffix) > 0 and _has_lost(suffix, row, np.zeros(K), transitions[:K].T):
             return np.nan
         # P(j, k) ~ prefix[j] step[j, k] entering[k]; the rest of it adds up to this.
         prefix, mass = prefixes[t - 1], 0.0

@@ -12,25 +12,29 @@ import numpy as np
 from spacy_ssvm._jit import Floats, kernel
 from spacy_ssvm.decoders.chain_marginals import log_sum
 
+# Semirings: what it means to add scores of alternatives.
+_MAX = 0  # the greatest score
+_LOG_SUM = 1  # the logarithm of the sum of exponentials
+
 _TINY = 1e-280  # a smaller number above 0 may lose digits, and its inverse may overflow
 
 
 @kernel
-def _sum(a: float, b: float, hard: bool) -> float:
-    """The greater of two scores, or the logarithm of the sum of their exponentials."""
+def _add(semiring: int, a: float, b: float) -> float:
+    """The sum of two scores in a semiring."""
     high, low = max(a, b), min(a, b)
-    if hard or low == -np.inf:
+    if semiring == _MAX or low == -np.inf:
         return high
     return float(high + np.log1p(np.exp(low - high)))
 
 
 @kernel
-def _sum_of_splits(left: Floats, right: Floats, hard: bool) -> float:
-    """The sum, in the sense of ``_sum``, of left + right."""
+def _add_splits(semiring: int, left: Floats, right: Floats) -> float:
+    """The sum of all left + right in a semiring."""
     high = -np.inf
     for k in range(len(left)):
         high = max(high, left[k] + right[k])
-    if hard or high == -np.inf:
+    if semiring == _MAX or high == -np.inf:
         return high
     total = 0.0
     for k in range(len(left)):
@@ -39,9 +43,10 @@ def _sum_of_splits(left: Floats, right: Floats, hard: bool) -> float:
 
 
 @kernel
-def _inside_outside(scores: Floats, hard: bool, arcs: Floats) -> float:
-    """Write the sum of the scores of all trees with each arc; return the sum of all.
+def _inside_outside(semiring: int, scores: Floats, arcs: Floats) -> float:
+    """Write the sum of the scores of all trees with each arc; return the sum over all trees.
 
+    semiring: of the sums, _MAX or _LOG_SUM.
     Spans are those of ``eisner``. What is outside a span is summed from the widest to the
     narrowest.
     """
@@ -60,21 +65,21 @@ def _inside_outside(scores: Floats, hard: bool, arcs: Floats) -> float:
     for width in range(1, N - 1):
         for i in range(1, N - width):
             j = i + width
-            between = _sum_of_splits(complete[i, i:j], complete[j, i + 1 : j + 1], hard)
+            between = _add_splits(semiring, complete[i, i:j], complete[j, i + 1 : j + 1])
             incomplete[i, j] = between + scores[i, j]
             incomplete[j, i] = between + scores[j, i]
-            right = _sum_of_splits(incomplete[i, i + 1 : j + 1], by_end[j, i + 1 : j + 1], hard)
+            right = _add_splits(semiring, incomplete[i, i + 1 : j + 1], by_end[j, i + 1 : j + 1])
             complete[i, j] = right
             by_end[j, i] = right
-            left = _sum_of_splits(incomplete[j, i:j], by_end[i, i:j], hard)
+            left = _add_splits(semiring, incomplete[j, i:j], by_end[i, i:j])
             complete[j, i] = left
             by_end[i, j] = left
     total = -np.inf
     for r in range(1, N):
         arcs[0, r] = complete[r, 1] + complete[r, N - 1] + scores[0, r]
-        total = _sum(total, arcs[0, r], hard)
+        total = _add(semiring, total, arcs[0, r])
         outside[r, 1] = scores[0, r] + complete[r, N - 1]
-        outside[r, N - 1] = _sum(outside[r, N - 1], scores[0, r] + complete[r, 1], hard)
+        outside[r, N - 1] = _add(semiring, outside[r, N - 1], scores[0, r] + complete[r, 1])
     for width in range(N - 2, 0, -1):
         for i in range(1, N - width):
             j = i + width
@@ -84,17 +89,17 @@ def _inside_outside(scores: Floats, hard: bool, arcs: Floats) -> float:
                     continue
                 low, high = (h + 1, e + 1) if h < e else (e, h)
                 for m in range(low, high):
-                    outside_arc[h, m] = _sum(outside_arc[h, m], rest + by_end[e, m], hard)
-                    outside[m, e] = _sum(outside[m, e], rest + incomplete[h, m], hard)
+                    outside_arc[h, m] = _add(semiring, outside_arc[h, m], rest + by_end[e, m])
+                    outside[m, e] = _add(semiring, outside[m, e], rest + incomplete[h, m])
             arcs[i, j] = incomplete[i, j] + outside_arc[i, j]
             arcs[j, i] = incomplete[j, i] + outside_arc[j, i]
             right, left = outside_arc[i, j] + scores[i, j], outside_arc[j, i] + scores[j, i]
-            rest = _sum(right, left, hard)
+            rest = _add(semiring, right, left)
             if rest == -np.inf:
                 continue
             for k in range(i, j):
-                outside[i, k] = _sum(outside[i, k], rest + complete[j, k + 1], hard)
-                outside[j, k + 1] = _sum(outside[j, k + 1], rest + complete[i, k], hard)
+                outside[i, k] = _add(semiring, outside[i, k], rest + complete[j, k + 1])
+                outside[j, k + 1] = _add(semiring, outside[j, k + 1], rest + complete[i, k])
     return total
 
 
@@ -104,7 +109,7 @@ def max_marginals(scores: Floats, best: Floats) -> float:
 
     best: float64 [n + 1, n + 1], minus infinity where no tree has the arc.
     """
-    return _inside_outside(scores, True, best)
+    return _inside_outside(_MAX, scores, best)
 
 
 @kernel
@@ -113,7 +118,7 @@ def projective_marginals(scores: Floats, marginals: Floats) -> float:
 
     marginals: float64 [n + 1, n + 1]; of no meaning where the log-partition is minus infinity.
     """
-    total = _inside_outside(scores, False, marginals)
+    total = _inside_outside(_LOG_SUM, scores, marginals)
     for h in range(len(scores)):
         for m in range(len(scores)):
             marginals[h, m] = np.exp(marginals[h, m] - total)
@@ -159,14 +164,14 @@ def nonprojective_marginals(scores: Floats, marginals: Floats) -> float:
         for j in range(n):
             if j != i and scores[words[j], words[i]] > -np.inf:
                 potentials[i, j] = scores[words[j], words[i]] - best
-    of_roots, of_arcs = np.zeros(n), np.zeros((n, n))
-    total = _eliminate(potentials, roots, of_roots, of_arcs)
+    root_marginals, arc_marginals = np.zeros(n), np.zeros((n, n))
+    total = _eliminate(potentials, roots, root_marginals, arc_marginals)
     if np.isnan(total):
-        total = _eliminate_by_logarithms(potentials, roots, of_roots, of_arcs)
+        total = _eliminate_by_logarithms(potentials, roots, root_marginals, arc_marginals)
     for i in range(n):
-        marginals[0, words[i]] = of_roots[i]
+        marginals[0, words[i]] = root_marginals[i]
         for j in range(n):
-            marginals[words[j], words[i]] = of_arcs[i, j]
+            marginals[words[j], words[i]] = arc_marginals[i, j]
     return float(total + shift)
 
 
@@ -198,12 +203,14 @@ def _find_root(scores: Floats) -> int:
 
 
 @kernel
-def _eliminate(potentials: Floats, roots: Floats, of_roots: Floats, of_arcs: Floats) -> float:
+def _eliminate(
+    potentials: Floats, roots: Floats, root_marginals: Floats, arc_marginals: Floats
+) -> float:
     """Write the probability of each arc; return the log-partition, NaN where digits are lost.
 
     potentials: float64 [n, n], the log-potential of each arc by word and head. The first word
         is eliminated last. roots: float64 [n], log-potentials of arcs from the root.
-    of_roots, of_arcs: probabilities, laid out the same way.
+    root_marginals, arc_marginals: probabilities, laid out the same way.
     """
     n = len(roots)
     q = np.exp(potentials)
@@ -236,43 +243,43 @@ def _eliminate(potentials: Floats, roots: Floats, of_roots: Floats, of_arcs: Flo
             stationary[k] += through
     total = 0.0
     for i in range(n):
-        of_roots[i] = np.exp(roots[i]) * stationary[i]
-        has_lost |= (of_roots[i] < _TINY) & (roots[i] > -np.inf) & (stationary[i] > 0)
-        total += of_roots[i]
+        root_marginals[i] = np.exp(roots[i]) * stationary[i]
+        has_lost |= (root_marginals[i] < _TINY) & (roots[i] > -np.inf) & (stationary[i] > 0)
+        total += root_marginals[i]
     if has_lost or not total < 1 / _TINY:
         return np.nan
 
-    of_stationary = np.exp(roots) / total
+    stationary_slope = np.exp(roots) / total
     for i in range(n):
-        of_roots[i] /= total
+        root_marginals[i] /= total
     for k in range(n - 1, 0, -1):
         if stationary[k] == 0:
-            of_stationary[k] = 0.0
+            stationary_slope[k] = 0.0
         for i in range(k):
-            of_stationary[i] += of_stationary[k] * shares[k, i]
+            stationary_slope[i] += stationary_slope[k] * shares[k, i]
     gradient = np.zeros((n, n))  # of the log-partition, by q
     for k in range(1, n):
-        of_sum = 1.0
+        sum_slope = 1.0
         for i in range(k):
             if shares[k, i] == 0:
                 continue
-            of_share = of_stationary[k] * stationary[i]
+            share_slope = stationary_slope[k] * stationary[i]
             for j in range(k):
-                of_share += gradient[i, j] * q[k, j]
+                share_slope += gradient[i, j] * q[k, j]
                 gradient[k, j] += gradient[i, j] * shares[k, i]
-            of_sum -= of_share * shares[k, i]
-            gradient[i, k] = of_share / sums[k]
+            sum_slope -= share_slope * shares[k, i]
+            gradient[i, k] = share_slope / sums[k]
         for j in range(k):  # where q is 0, the gradient is not needed and may be infinite
-            gradient[k, j] = gradient[k, j] + of_sum / sums[k] if q[k, j] > 0 else 0.0
+            gradient[k, j] = gradient[k, j] + sum_slope / sums[k] if q[k, j] > 0 else 0.0
     for i in range(n):
         for j in range(n):  # rounding can leave less than 0
-            of_arcs[i, j] = max(gradient[i, j] * np.exp(potentials[i, j]), 0.0)
+            arc_marginals[i, j] = max(gradient[i, j] * np.exp(potentials[i, j]), 0.0)
     return float(np.log(total) + np.log(sums).sum())
 
 
 @kernel
 def _eliminate_by_logarithms(
-    potentials: Floats, roots: Floats, of_roots: Floats, of_arcs: Floats
+    potentials: Floats, roots: Floats, root_marginals: Floats, arc_marginals: Floats
 ) -> float:
     """``_eliminate`` in the log domain, where no number is too small. About ten times slower."""
     n = len(roots)
@@ -284,31 +291,33 @@ def _eliminate_by_logarithms(
         for i in range(k):
             shares[k, i] = q[i, k] - sums[k]
             for j in range(k):
-                q[i, j] = _sum(q[i, j], shares[k, i] + q[k, j], False)
+                q[i, j] = _add(_LOG_SUM, q[i, j], shares[k, i] + q[k, j])
     stationary = np.zeros(n)
     for k in range(1, n):
-        stationary[k] = _sum_of_splits(stationary[:k], shares[k, :k], False)
+        stationary[k] = _add_splits(_LOG_SUM, stationary[:k], shares[k, :k])
     total = log_sum(roots + stationary)
-    of_roots[:] = np.exp(roots + stationary - total)
+    root_marginals[:] = np.exp(roots + stationary - total)
 
-    of_stationary = roots - total
+    stationary_slope = roots - total
     for k in range(n - 1, 0, -1):
         for i in range(k):
-            of_stationary[i] = _sum(of_stationary[i], of_stationary[k] + shares[k, i], False)
+            stationary_slope[i] = _add(
+                _LOG_SUM, stationary_slope[i], stationary_slope[k] + shares[k, i]
+            )
     gradient = np.full((n, n), -np.inf)
     for k in range(1, n):
-        of_sum = 1.0
+        sum_slope = 1.0
         used = np.zeros(k)  # gradient x q of row k, between 0 and 1
         for i in range(k):
-            of_share = _sum_of_splits(gradient[i, :k], q[k, :k], False)
-            of_share = _sum(of_share, of_stationary[k] + stationary[i], False)
+            share_slope = _add_splits(_LOG_SUM, gradient[i, :k], q[k, :k])
+            share_slope = _add(_LOG_SUM, share_slope, stationary_slope[k] + stationary[i])
             for j in range(k):
                 used[j] += np.exp(gradient[i, j] + shares[k, i] + q[k, j])
-            of_sum -= np.exp(of_share + shares[k, i])
-            gradient[i, k] = of_share - sums[k]
+            sum_slope -= np.exp(share_slope + shares[k, i])
+            gradient[i, k] = share_slope - sums[k]
         for j in range(k):
-            used[j] += of_sum * np.exp(q[k, j] - sums[k])
+            used[j] += sum_slope * np.exp(q[k, j] - sums[k])
             if used[j] > 0:
                 gradient[k, j] = np.log(used[j]) - q[k, j]
-    of_arcs[:] = np.exp(gradient + potentials)
+    arc_marginals[:] = np.exp(gradient + potentials)
     return float(total + sums.sum())

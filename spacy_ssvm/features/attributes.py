@@ -21,7 +21,7 @@ from spacy.tokens import Doc, Token
 
 from spacy_ssvm._jit import Flags, Ints, Keys
 from spacy_ssvm.features.clusters import CLUSTER_ATTRIBUTES
-from spacy_ssvm.features.gazetteers import GAZETTEER, PLACES, is_gazetteer_attribute
+from spacy_ssvm.features.gazetteers import GAZETTEER, TAGS, is_gazetteer_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
@@ -121,8 +121,8 @@ class TokenTable(NamedTuple):
     attributes: Keys  #: uint64 [tokens, attributes]
     sentence_starts: Ints  #: int64 [sentences + 1], in tokens
     doc_sentences: Ints  #: int64 [docs + 1]: the first sentence of each Doc
-    positions: Ints  #: int64 [tokens]: the token's place in the Docs laid end to end
-    doc_starts: Ints  #: int64 [docs + 1]: the place of each Doc's first token in them
+    positions: Ints  #: int64 [tokens]: the index of each word among the tokens of all Docs
+    doc_starts: Ints  #: int64 [docs + 1]: the index of each Doc's first token among them
 
 
 def sentence_firsts(starts: Flags, doc_starts: Ints, kept: Ints) -> Ints:
@@ -173,19 +173,20 @@ class AttributeReader:
         names = sorted(names)
         self._whole_docs = whole_docs
         self._clusters, self._gazetteers = resources
-        self._of_type = [n for n in names if n in TYPE_ATTRIBUTES or n in CLUSTER_ATTRIBUTES]
+        self._type_names = [n for n in names if n in TYPE_ATTRIBUTES or n in CLUSTER_ATTRIBUTES]
         extensions = [n for n in names if n.startswith(_EXTENSION)]
-        self._of_gazetteer = [n for n in names if is_gazetteer_attribute(n)]
-        others = {*self._of_type, *extensions, *self._of_gazetteer}
-        of_token = [n for n in names if n not in others]
-        self.names = (*self._of_type, *of_token, *extensions, *self._of_gazetteer)
-        if self._gazetteers is not None and self._of_gazetteer:
-            self._of_type.append(self._gazetteers.attribute)  # a last column, to match by
+        self._gazetteer_names = [n for n in names if is_gazetteer_attribute(n)]
+        others = {*self._type_names, *extensions, *self._gazetteer_names}
+        token_names = [n for n in names if n not in others]
+        self.names = (*self._type_names, *token_names, *extensions, *self._gazetteer_names)
+        if self._gazetteers is not None and self._gazetteer_names:
+            self._type_names.append(self._gazetteers.attribute)  # a last column, to match by
         self._extensions = [name[len(_EXTENSION) :] for name in extensions]
-        columns = [SPACY if name == SPACE_BEFORE else IDS[name.upper()] for name in of_token]
+        columns = [SPACY if name == SPACE_BEFORE else IDS[name.upper()] for name in token_names]
         self._columns = [ORTH, SENT_START, *columns]
-        self._morph = 2 + of_token.index("morph") if "morph" in of_token else None
-        self._space_before = 2 + of_token.index(SPACE_BEFORE) if SPACE_BEFORE in of_token else None
+        column = {name: 2 + j for j, name in enumerate(token_names)}
+        self._morph = column.get("morph")
+        self._space_before = column.get(SPACE_BEFORE)
         self._lock = threading.Lock()
         self._forget_types()
 
@@ -207,7 +208,7 @@ class AttributeReader:
         doc_starts = np.zeros(len(docs) + 1, dtype=np.int64)
         np.cumsum([len(columns) for columns in inputs], out=doc_starts[1:])
         columns: Keys = np.concatenate(inputs)
-        of_type, whitespace = self._types(columns[:, 0], doc_starts, docs)
+        type_values, whitespace = self._types(columns[:, 0], doc_starts, docs)
         kept = np.flatnonzero(whitespace == 0)
         all_kept = len(kept) == len(columns)
 
@@ -219,32 +220,32 @@ class AttributeReader:
         if self._space_before is not None:
             spaces = columns[:, self._space_before]
             columns[:, self._space_before] = spaces_before(spaces, whitespace, kept, doc_starts)
-        attributes = of_type
+        attributes = type_values
         if columns.shape[1] > 2:
-            attributes = np.hstack((of_type, columns[:, 2:]))
+            attributes = np.hstack((type_values, columns[:, 2:]))
         if not all_kept:
-            attributes, of_type = attributes[kept], of_type[kept]
-        if self._of_gazetteer:
-            attributes = self._with_gazetteers(attributes, of_type, firsts)
+            attributes, type_values = attributes[kept], type_values[kept]
+        if self._gazetteer_names:
+            attributes = self._with_gazetteers(attributes, type_values, firsts)
         return TokenTable(attributes, sentence_starts, doc_sentences, kept, doc_starts)
 
-    def _with_gazetteers(self, attributes: Keys, of_type: Keys, firsts: Ints) -> Keys:
+    def _with_gazetteers(self, attributes: Keys, type_values: Keys, firsts: Ints) -> Keys:
         """The columns of ``names``, from those read so far."""
         if self._gazetteers is None:
-            nothing = np.zeros((len(attributes), len(self._of_gazetteer)), dtype=np.uint64)
+            nothing = np.zeros((len(attributes), len(self._gazetteer_names)), dtype=np.uint64)
             return np.hstack((attributes, nothing))
         starts = np.zeros(len(attributes), dtype=bool)
         starts[firsts] = True
-        places = self._gazetteers.match(of_type[:, -1], starts)
+        tags = self._gazetteers.match(type_values[:, -1], starts)
         columns = []
-        for name in self._of_gazetteer:
+        for name in self._gazetteer_names:
             if name == GAZETTEER:
                 types = [hash_text(kind) | 1 for kind in self._gazetteers.types]
-                columns.append(places.astype(np.uint64) @ np.array(types, dtype=np.uint64))
+                columns.append(tags.astype(np.uint64) @ np.array(types, dtype=np.uint64))
             else:
                 kind = self._gazetteers.types.index(name[len(GAZETTEER) + 1 :])
-                columns.append(places[:, kind].astype(np.uint64))
-        others = np.delete(attributes, of_type.shape[1] - 1, axis=1)
+                columns.append(tags[:, kind].astype(np.uint64))
+        others = np.delete(attributes, type_values.shape[1] - 1, axis=1)
         return np.ascontiguousarray(np.column_stack([others, *columns]))
 
     def inputs(self, doc: Doc) -> Keys:
@@ -289,21 +290,20 @@ class AttributeReader:
             Resources(None, self._gazetteers),
         )
         tokens = reader.read([doc])
-        places = tokens.attributes[np.searchsorted(tokens.positions, i)].tolist()
+        tags = tokens.attributes[np.searchsorted(tokens.positions, i)].tolist()
         found = {
-            kind: PLACES[place]
-            for kind, place in zip(sorted(self._gazetteers.types), places, strict=True)
+            kind: TAGS[tag] for kind, tag in zip(sorted(self._gazetteers.types), tags, strict=True)
         }
         if name != GAZETTEER:
             return found[name[len(GAZETTEER) + 1 :]] or None
-        return " ".join(f"{place}-{kind}" for kind, place in found.items() if place) or None
+        return " ".join(f"{tag}-{kind}" for kind, tag in found.items() if tag) or None
 
     def _cluster(self, text: str, length: int) -> str | None:
         return self._clusters.prefix(text, length) if self._clusters is not None else None
 
     def _forget_types(self) -> None:
         self._slots = empty_slots(CACHED_TYPES)
-        self._values = np.zeros((0, len(self._of_type)), dtype=np.uint64)
+        self._values = np.zeros((0, len(self._type_names)), dtype=np.uint64)
         self._whitespace = np.zeros(0, dtype=np.int64)
         self._number_of_types = 0
 
@@ -321,24 +321,24 @@ class AttributeReader:
                 if self._number_of_types + len(new) > CACHED_TYPES:
                     self._forget_types()
                     new, first = np.unique(orths, return_index=True)
-                    places = first
+                    indices = first
                 else:
-                    places = np.flatnonzero(types < 0)[first]
-                self._remember(new, places, doc_starts, docs)
+                    indices = np.flatnonzero(types < 0)[first]
+                self._remember(new, indices, doc_starts, docs)
                 find_payloads(self._slots, orths, types)
             return self._values.take(types, axis=0), self._whitespace.take(types)
 
-    def _remember(self, orths: Keys, places: Ints, doc_starts: Ints, docs: Sequence[Doc]) -> None:
-        owners = np.searchsorted(doc_starts, places, side="right") - 1
+    def _remember(self, orths: Keys, indices: Ints, doc_starts: Ints, docs: Sequence[Doc]) -> None:
+        owners = np.searchsorted(doc_starts, indices, side="right") - 1
         texts = [
             docs[d].vocab.strings[orth]
             for orth, d in zip(orths.tolist(), owners.tolist(), strict=True)
         ]
         values = np.zeros((len(texts), self._values.shape[1]), dtype=np.uint64)
-        for j, name in enumerate(self._of_type):
+        for j, name in enumerate(self._type_names):
             if name in TYPE_ATTRIBUTES:
-                of_text = TYPE_ATTRIBUTES[name]
-                found = [of_text(text) for text in texts]
+                attribute = TYPE_ATTRIBUTES[name]
+                found = [attribute(text) for text in texts]
             else:
                 length = CLUSTER_ATTRIBUTES[name]
                 found = [self._cluster(text, length) for text in texts]
@@ -369,12 +369,12 @@ def words_of(nlp: Language, name: str, texts: Iterable[str]) -> list[Keys]:
 
     Nothing is added to the vocabulary.
     """
-    of_text = TYPE_ATTRIBUTES[name]
+    attribute = TYPE_ATTRIBUTES[name]
     words = []
     is_in_zone: bool = nlp.vocab.in_memory_zone  # type: ignore[attr-defined]
     with nullcontext() if is_in_zone else nlp.vocab.memory_zone():
         for text in texts:
-            values = [of_text(token.text) for token in nlp.tokenizer(text) if not token.is_space]
+            values = [attribute(token.text) for token in nlp.tokenizer(text) if not token.is_space]
             words.append(np.array([hash_string(value) for value in values], dtype=np.uint64))
     return words
 
@@ -390,10 +390,10 @@ def _extension_value(token: Token, name: str) -> int:
 
 
 def scatter_to_tokens(values: np.ndarray, tokens: TokenTable, *, fill: float) -> np.ndarray:
-    """Values of the words of a batch at their places among all tokens, else ``fill``."""
+    """Values of the words of a batch scattered over all tokens; ``fill`` at whitespace."""
     if len(values) == tokens.doc_starts[-1]:
         return values
     shape = (int(tokens.doc_starts[-1]), *values.shape[1:])
-    placed = np.full(shape, fill, dtype=values.dtype)
-    placed[tokens.positions] = values
-    return placed
+    scattered = np.full(shape, fill, dtype=values.dtype)
+    scattered[tokens.positions] = values
+    return scattered

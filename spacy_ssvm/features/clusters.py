@@ -17,7 +17,7 @@ from spacy_ssvm.storage import shorten
 
 #: The lengths of the prefixes that templates can name: cluster4, cluster6, ...
 CLUSTER_LENGTHS = (4, 6, 10, 20)
-_LONGEST = 63
+_MAX_BITS = 63
 
 
 class Clusters:
@@ -40,9 +40,9 @@ class Clusters:
         """The first bits of the word's cluster (all, where it has fewer), None if unknown."""
         for form in (text, text.lower()):
             word = np.uint64(hash_text(form))
-            place = int(np.searchsorted(self.words, word))
-            if place < len(self.words) and self.words[place] == word:
-                return f"{int(self.bits[place]):b}"[1 : length + 1]
+            index = int(np.searchsorted(self.words, word))
+            if index < len(self.words) and self.words[index] == word:
+                return f"{int(self.bits[index]):b}"[1 : length + 1]
         return None
 
 
@@ -78,9 +78,9 @@ def _entries(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, int]]:
                 f"{path}, line {number}: expected a bit string, a tab and a word, found "
                 f"{shorten(line.rstrip())!r}"
             )
-        if len(bits) > _LONGEST:
+        if len(bits) > _MAX_BITS:
             raise ValueError(
-                f"{path}, line {number}: a bit string of {len(bits)} bits; at most {_LONGEST} "
+                f"{path}, line {number}: a bit string of {len(bits)} bits; at most {_MAX_BITS} "
                 "can be stored"
             )
         yield hash_text(rest[0]), int("1" + bits, 2)

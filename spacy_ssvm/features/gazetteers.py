@@ -26,9 +26,9 @@ from spacy_ssvm.weights.hash_table import (
 MAX_TYPES = 32
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
-#: The value of the attribute for a token: none, or its place in an entry.
+#: The value of the attribute for a token: 0 for none, or its position in an entry.
 BEGIN, INSIDE, END, SINGLE = 1, 2, 3, 4
-PLACES = ("", "B", "I", "E", "S")
+TAGS = ("", "B", "I", "E", "S")
 
 
 class Gazetteers:
@@ -75,9 +75,9 @@ class Gazetteers:
 
         starts: bool [tokens], the first tokens of sentences; entries do not reach across.
         """
-        places = np.zeros((len(words), len(self.types)), dtype=np.uint8)
-        _match(self.slots, np.ascontiguousarray(words), starts, places)
-        return places
+        tags = np.zeros((len(words), len(self.types)), dtype=np.uint8)
+        _match(self.slots, np.ascontiguousarray(words), starts, tags)
+        return tags
 
 
 @kernel
@@ -106,8 +106,8 @@ def _insert(slots: Keys, words: Keys, starts: np.ndarray, bit: int) -> int:
 
 
 @kernel
-def _match(slots: Keys, words: Keys, starts: Flags, places: np.ndarray) -> None:
-    n, types = places.shape
+def _match(slots: Keys, words: Keys, starts: Flags, tags: np.ndarray) -> None:
+    n, types = tags.shape
     free = np.zeros(types, dtype=np.int64)  # the first token where a match may begin
     ends = np.empty(types, dtype=np.int64)
     for t in range(n):
@@ -128,11 +128,11 @@ def _match(slots: Keys, words: Keys, starts: Flags, places: np.ndarray) -> None:
             if ends[kind] > t and t >= free[kind]:
                 free[kind] = ends[kind]
                 if ends[kind] == t + 1:
-                    places[t, kind] = SINGLE
+                    tags[t, kind] = SINGLE
                 else:
-                    places[t, kind] = BEGIN
-                    places[t + 1 : ends[kind] - 1, kind] = INSIDE
-                    places[ends[kind] - 1, kind] = END
+                    tags[t, kind] = BEGIN
+                    tags[t + 1 : ends[kind] - 1, kind] = INSIDE
+                    tags[ends[kind] - 1, kind] = END
 
 
 def read_gazetteers(

@@ -60,7 +60,7 @@ from spacy_ssvm.solvers.working_sets import (
 )
 from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.growing import longer
-from spacy_ssvm.weights.sparse import find_place, scratch_table, violation_of
+from spacy_ssvm.weights.sparse import find_index, scratch_table, violation_of
 
 
 class Blocks(NamedTuple):
@@ -313,9 +313,9 @@ def _step(
         block_indices[entry] = blocks.indices[start + entry]
         block_values[entry] = blocks.values[start + entry]
         direction[entry] = -blocks.values[start + entry]
-        places[find_place(block_indices, places, block_indices[entry])] = entry
+        places[find_index(block_indices, places, block_indices[entry])] = entry
     for entry in range(len(indices)):
-        place = find_place(block_indices, places, indices[entry])
+        place = find_index(block_indices, places, indices[entry])
         if places[place] < 0:
             places[place] = count
             block_indices[count] = indices[entry]

@@ -38,7 +38,7 @@ def explain_arc(model: ParserModel, doc: Any, i: int, *, top: int | None = None)
     h, runner_up = int(heads[0, m]), int(heads[1, m])
     features = []
     for template in model.templates:
-        if not template.of_siblings:
+        if not template.has_sibling:
             weights = [_weight(model, template, sentence_nodes, head, m) for head in (h, runner_up)]
             if any(weights):
                 seen = [_value(model, doc, nodes, s, template, x, m) for x in (h, runner_up)]
@@ -87,6 +87,6 @@ def _value(
         between = nodes.tokens.positions[start + min(h, m) : start + max(h, m) - 1].tolist()
         seen = [str(model.reader.text_value(template.between, doc, i)) for i in between]
         values.append(", ".join(dict.fromkeys(seen)))
-    if template.place is not None:
+    if template.geometry is not None:
         values.append("left" if m < h else "right")
     return " + ".join(values)

@@ -28,7 +28,7 @@ def _written(text: str, **attributes: str) -> str:
 
 def _with_distance(texts: list[str]) -> list[str]:
     """Each template, and again with the distance."""
-    return [f"{text}{place}" for text in texts for place in ("", "+distance")]
+    return [f"{text}{geometry}" for text in texts for geometry in ("", "+distance")]
 
 
 _UNIGRAMS = [
@@ -94,10 +94,10 @@ def _martins() -> list[str]:
     words += ["{0}.lower+{0}.pos", "{0}.lemma+{0}.pos"]
     forms = [word + context for word in words for context in ("", "+{0}.pos[-1]", "+{0}.pos[1]")]
     return [
-        "+".join(filter(None, (head.format("h"), dependent.format("d"), place)))
+        "+".join(filter(None, (head.format("h"), dependent.format("d"), geometry)))
         for head in forms
         for dependent in ("", *forms)
-        for place in ("direction", "distance")
+        for geometry in ("direction", "distance")
     ]
 
 

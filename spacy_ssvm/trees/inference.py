@@ -78,11 +78,11 @@ def fill_arc_table(
     int64, with room for one more than the arcs; sentence_sequences: int64 [sentences + 1],
     the first sequence of each sentence.
     """
-    longest = 0
+    max_nodes = 0
     for s in range(len(node_starts) - 1):
-        longest = max(longest, node_starts[s + 1] - node_starts[s])
-    order = np.empty(longest, dtype=np.int64)
-    starts = np.empty(longest + 1, dtype=np.int64)
+        max_nodes = max(max_nodes, node_starts[s + 1] - node_starts[s])
+    order = np.empty(max_nodes, dtype=np.int64)
+    starts = np.empty(max_nodes + 1, dtype=np.int64)
     rows, sequences = 0, 0
     for s in range(len(node_starts) - 1):
         start, end = node_starts[s], node_starts[s + 1]

@@ -74,10 +74,10 @@ def hash_endpoints(
                 value *= _MULTIPLIER
                 value ^= value >> np.uint64(32)
             values[b, node] = value
-            place = node - 1
-            while place > 0 and values[b, place] != value:
-                place -= 1
-            previous[b, node] = max(place, 0)
+            earlier = node - 1
+            while earlier > 0 and values[b, earlier] != value:
+                earlier -= 1
+            previous[b, node] = max(earlier, 0)
     return EndpointHashes(head, dependent, sibling, values, previous)
 
 
@@ -160,12 +160,12 @@ def compile_arc_keys(
 ) -> CompiledArcTemplates:
     """Templates whose codes have 64 bits, and tell templates apart; see ``in_order``."""
     compiled = compile_arc_templates(templates, attributes)
-    names = [hash_text(str(template)) for template in in_order(templates)]
-    places = compiled.codes * _DEPENDENT
-    return compiled._replace(codes=(places ^ np.array(names, dtype=np.uint64)) * _MULTIPLIER)
+    seeds = np.array([hash_text(str(t)) for t in in_order(templates)], dtype=np.uint64)
+    geometry_codes = compiled.codes * _DEPENDENT
+    return compiled._replace(codes=(geometry_codes ^ seeds) * _MULTIPLIER)
 
 
-def one_of(templates: CompiledArcTemplates, t: int) -> CompiledArcTemplates:
+def single_template(templates: CompiledArcTemplates, t: int) -> CompiledArcTemplates:
     """Template t alone."""
     b = t - len(templates.head.seeds) + len(templates.between)
     head, dependent, sibling = (

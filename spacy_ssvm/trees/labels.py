@@ -53,8 +53,8 @@ def as_chain_templates(templates: Iterable[ArcTemplate]) -> tuple[Template, ...]
     chain_templates = []
     for template in templates:
         parts = [Part(0, f"{role}.{part}") for role, part in template.parts]
-        if template.place is not None:
-            parts.append(Part(0, template.place))
+        if template.geometry is not None:
+            parts.append(Part(0, template.geometry))
         chain_templates.append(Template(tuple(sorted(parts))))
     return tuple(chain_templates)
 
@@ -67,8 +67,8 @@ def compile_columns(names: Sequence[str], attributes: Sequence[str]) -> Columns:
             columns.append((_DIRECTION_COLUMN + (name == DISTANCE), 0, 0))
         else:
             ((role, part),) = ArcTemplate.parse(name, LABEL_ROLES).parts
-            place = attributes.index(part.attribute)
-            columns.append((LABEL_ROLES.index(role), place, part.offset))
+            column = attributes.index(part.attribute)
+            columns.append((LABEL_ROLES.index(role), column, part.offset))
     return Columns(*np.array(columns, dtype=np.int64).reshape(-1, 3).T.copy())
 
 

@@ -34,6 +34,7 @@ from spacy_ssvm.trees.saved_model import (
     SavedParserModel,
     read_parser_model,
 )
+from spacy_ssvm.trees.scores import is_second_order
 from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
 
 _KIND = "parser model"  # of models that are copied by themselves
@@ -96,12 +97,12 @@ class ParserModel:
     ) -> None:
         """Set what the model is about, and start from zero weights."""
         self.templates = tuple(templates)
-        everything = (*self.templates, *self.pruner_templates, *self.label_templates)
-        names = {name for template in everything for name in template.attributes}
+        all_templates = (*self.templates, *self.pruner_templates, *self.label_templates)
+        names = {name for template in all_templates for name in template.attributes}
         self.reader = AttributeReader(names, resources)
         read = self.reader.names
-        arcs = [template for template in self.templates if not template.of_siblings]
-        pairs = [template for template in self.templates if template.of_siblings]
+        arcs = [template for template in self.templates if not template.has_sibling]
+        pairs = [template for template in self.templates if template.has_sibling]
         self.features = ArcFeatures(
             compile_arc_templates(arcs, read),
             compile_arc_templates(pairs, read),
@@ -163,8 +164,8 @@ class ParserModel:
 
     def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
         """The templates that name an attribute of some kind."""
-        everything = (*self.templates, *self.pruner_templates, *self.label_templates)
-        return [str(t) for t in everything if any(map(is_wanted, t.attributes))]
+        all_templates = (*self.templates, *self.pruner_templates, *self.label_templates)
+        return [str(t) for t in all_templates if any(map(is_wanted, t.attributes))]
 
     # Parsing
 
@@ -283,7 +284,7 @@ class ParserModel:
         fixed_heads: as in ``parse``. Raises ValueError for a second-order model: sums over all
         trees are then intractable.
         """
-        if len(self.features.pairs.head.seeds):
+        if is_second_order(self.features):
             raise ValueError("trees with siblings have no probabilities: set order = 1")
         start, end = nodes.starts[sentence : sentence + 2]
         N = int(end - start) - 1
@@ -350,8 +351,8 @@ class ParserModel:
         """
         saved = read_parser_model(header, arrays)
         if saved.labels:
-            everything = (*saved.templates, *saved.pruner_templates, *saved.label_templates)
-            names = {name for template in everything for name in template.attributes}
+            all_templates = (*saved.templates, *saved.pruner_templates, *saved.label_templates)
+            names = {name for template in all_templates for name in template.attributes}
             check_resources(names, saved.label_model.resources)
         return saved
 

@@ -116,15 +116,15 @@ def find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, str, list[int]] | No
     sentence_heads = heads[node_starts[s] : node_starts[s + 1]]
     if member == 0:
         return s, "several roots", np.flatnonzero(sentence_heads == 0).tolist()
-    circle = [member]
-    while sentence_heads[circle[-1]] != member:
-        circle.append(int(sentence_heads[circle[-1]]))
-    return s, "a circle", sorted(circle)
+    cycle = [member]
+    while sentence_heads[cycle[-1]] != member:
+        cycle.append(int(sentence_heads[cycle[-1]]))
+    return s, "a cycle", sorted(cycle)
 
 
 @kernel
 def _find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, int]:
-    """A sentence with a circle and a word of it, or with several roots and 0; (-1, 0) for none."""
+    """A sentence with a cycle and a word of it, or with several roots and 0; (-1, 0) for none."""
     for s in range(len(node_starts) - 1):
         sentence_heads = heads[node_starts[s] : node_starts[s + 1] - 1]
         N = len(sentence_heads)

@@ -13,6 +13,7 @@ from spacy_ssvm.trees.scores import (
     count_wrong_heads,
     decode,
     gold_heads,
+    is_second_order,
     tree_score,
 )
 from spacy_ssvm.trees.stores import arc_table, combine_arcs, tree_difference
@@ -82,7 +83,7 @@ def expected_gradient(
     Raises ValueError where trees are scored by siblings.
     """
     features = examples.features
-    if len(features.pairs.head.seeds) > 0:
+    if is_second_order(features):
         raise ValueError("trees with siblings have no probabilities: set order = 1")
     heads = gold_heads(examples, i)
     N = len(heads)

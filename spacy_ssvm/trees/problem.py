@@ -163,8 +163,8 @@ class LazyTreeProblem(TreeProblem):
         T, B = len(templates.head.seeds), len(templates.between)
         between = np.maximum(np.abs(arcs.heads - arcs.dependents) - 1, 0).astype(np.int64)
         sums = np.concatenate([[0], np.cumsum(T - B + B * between)])
-        of_arcs = int(np.diff(sums[arcs.starts]).max(initial=0))
-        return of_arcs + self.max_entries  # a completion may have arcs that are not listed
+        arc_entries = int(np.diff(sums[arcs.starts]).max(initial=0))
+        return arc_entries + self.max_entries  # a completion may have arcs that are not listed
 
     @property
     def group_sizes(self) -> Ints:
@@ -183,16 +183,16 @@ def _list_arcs(
     size = 0
     for i in range(len(starts) - 1):
         start, end = node_starts[i], node_starts[i + 1]
-        given = gold[start : end - 1]
-        N = len(given)
+        sentence_heads = gold[start : end - 1]
+        N = len(sentence_heads)
         starts[i + 1] = size
-        if N < 2 or given[1:].max() < 0:
+        if N < 2 or sentence_heads[1:].max() < 0:
             continue
-        allowed = np.empty((N, N), dtype=np.bool_)
-        likely_arcs(pruner, attributes, start, end, allowed)
+        candidates = np.empty((N, N), dtype=np.bool_)
+        likely_arcs(pruner, attributes, start, end, candidates)
         for m in range(1, N):
-            if given[m] >= 0:
-                allowed[given[m], m] = True
+            if sentence_heads[m] >= 0:
+                candidates[sentence_heads[m], m] = True
         if size + N * N > len(heads):
             room = np.empty(2 * (size + N * N), dtype=np.int32)
             room[:size] = heads[:size]
@@ -202,7 +202,7 @@ def _list_arcs(
             dependents = room
         for h in range(N):
             for m in range(1, N):
-                if allowed[h, m]:
+                if candidates[h, m]:
                     heads[size] = h
                     dependents[size] = m
                     size += 1

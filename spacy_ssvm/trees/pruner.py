@@ -14,35 +14,35 @@ from spacy_ssvm.trees.scores import arc_scores
 
 
 @kernel
-def all_arcs(allowed: Flags) -> None:
-    """Allow every arc."""
-    N = len(allowed)
+def all_arcs(candidates: Flags) -> None:
+    """Make every arc a candidate."""
+    N = len(candidates)
     for h in range(N):
         for m in range(N):
-            allowed[h, m] = m > 0 and h != m
+            candidates[h, m] = m > 0 and h != m
 
 
 @kernel
-def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, allowed: Flags) -> None:
-    """Allow the arcs whose best projective tree is not much worse than the best of all.
+def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, candidates: Flags) -> None:
+    """Find the arcs whose best projective tree is at most ``threshold`` worse than the best of all.
 
-    The best tree itself always remains. Its score and that of the others are those of the
-    pruner.
+    candidates: bool [n + 1, n + 1], by head and dependent. Trees are scored by the pruner; its
+    best tree always remains.
     """
-    N = len(allowed)
-    all_arcs(allowed)
+    N = len(candidates)
+    all_arcs(candidates)
     if pruner.threshold == np.inf:
         return
     scores = np.empty((N, N))
     best = np.empty((N, N))
     endpoints = hash_endpoints(pruner.arcs, attributes, start, end)
-    arc_scores(pruner.arcs, endpoints, pruner.size, pruner.weights, allowed, scores)
+    arc_scores(pruner.arcs, endpoints, pruner.size, pruner.weights, candidates, scores)
     total = max_marginals(scores, best)
     # By rounding, the best tree's own arcs may seem a little worse than it.
-    least = total - pruner.threshold - 1e-9 * (1.0 + abs(total))
+    min_score = total - pruner.threshold - 1e-9 * (1.0 + abs(total))
     for h in range(N):
         for m in range(N):
-            allowed[h, m] = best[h, m] >= least
+            candidates[h, m] = best[h, m] >= min_score
 
 
 @kernel
@@ -59,13 +59,13 @@ def score_arcs(
     for none.
     """
     N = len(fixed_heads)
-    allowed = np.empty((N, N), dtype=np.bool_)
-    likely_arcs(scorer.pruner, attributes, start, end, allowed)
+    candidates = np.empty((N, N), dtype=np.bool_)
+    likely_arcs(scorer.pruner, attributes, start, end, candidates)
     for m in range(1, N):
         if fixed_heads[m] >= 0:
-            allowed[fixed_heads[m], m] = True
+            candidates[fixed_heads[m], m] = True
     features = scorer.features
     endpoints = hash_endpoints(features.arcs, attributes, start, end)
     scores = np.empty((N, N))
-    arc_scores(features.arcs, endpoints, features.size, scorer.weights, allowed, scores)
+    arc_scores(features.arcs, endpoints, features.size, scorer.weights, candidates, scores)
     return endpoints, scores

@@ -21,8 +21,8 @@ def start_pruner(
     """A problem without sentences for the pruner of a model, and the solver of its weights."""
     no_pairs = compile_arc_templates((), model.reader.names)
     arcs = ArcFeatures(model.pruner_arcs, no_pairs, 2**PRUNER_BITS, True)
-    everything = model.pruner(np.zeros(1))._replace(threshold=np.inf)
-    problem = TreeProblem(arcs, everything, len(model.reader.names))
+    no_pruning = model.pruner(np.zeros(1))._replace(threshold=np.inf)
+    problem = TreeProblem(arcs, no_pruning, len(model.reader.names))
     run = DualCoordinateDescent(C=_C, seed=seed).start(problem, prior)
     run.grow(2**PRUNER_BITS)
     return problem, run

@@ -19,6 +19,12 @@ _PRUNED = -1e6  # the score of an arc that the pruner has discarded
 
 
 @kernel
+def is_second_order(features: ArcFeatures) -> bool:
+    """Whether trees are scored by pairs of adjacent siblings, too."""
+    return len(features.pairs.head.seeds) > 0
+
+
+@kernel
 def max_rows(templates: CompiledArcTemplates, nodes: int) -> int:
     """How many rows an arc has at most."""
     return len(templates.head.seeds) + len(templates.between) * nodes
@@ -51,13 +57,13 @@ def arc_scores(
     endpoints: EndpointHashes,
     size: int,
     weights: AnyWeights,
-    allowed: Flags,
+    candidates: Flags,
     scores: Floats,
 ) -> None:
-    """Write the score of each arc that is allowed, minus infinity for the others.
+    """Write the score of each candidate arc, minus infinity for the others.
 
-    allowed: bool [n + 1, n + 1], by head and dependent; scores: float64, the same.
-    The sums are those over ``fill_arc_rows``, which this spares to write and to read.
+    candidates: bool [n + 1, n + 1], by head and dependent; scores: float64, the same shape.
+    Sums the weights of the rows of ``fill_arc_rows`` without storing the rows.
     """
     N = len(scores)
     B = len(templates.between)
@@ -67,7 +73,7 @@ def arc_scores(
     for h in range(N):
         head = endpoints.head[h]
         for m in range(N):
-            if not allowed[h, m]:
+            if not candidates[h, m]:
                 scores[h, m] = -np.inf
                 continue
             dependent = endpoints.dependent[m]
@@ -129,7 +135,7 @@ def decode(
     """Fill heads with the best tree by the scores of arcs, and of pairs where there are any."""
     if not features.projective:
         return chu_liu_edmonds(scores, heads)
-    if len(features.pairs.head.seeds) == 0:
+    if not is_second_order(features):
         return eisner(scores, heads)
     starts = np.empty(scores.shape, dtype=np.int64)
     pairs = pair_scores(features, pair_endpoints, weights, scores, starts)
@@ -145,7 +151,7 @@ def best_with_each_arc(
     best: Floats,
 ) -> float:
     """Write the score of the best projective tree with each arc; return the best of all."""
-    if len(features.pairs.head.seeds) == 0:
+    if not is_second_order(features):
         return max_marginals(scores, best)
     starts = np.empty(scores.shape, dtype=np.int64)
     pairs = pair_scores(features, pair_endpoints, weights, scores, starts)

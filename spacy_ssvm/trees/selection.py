@@ -21,7 +21,7 @@ def tree_selector(model: ParserModel, batches: Iterable[GoldTrees], *, seed: int
     batches: what it is to be trained on.
     seed: of the order in which the pruner sees sentences.
     """
-    templates = in_order(template for template in model.templates if not template.of_siblings)
+    templates = in_order(template for template in model.templates if not template.has_sibling)
     names = model.reader.names
     problem = LazyTreeProblem(
         compile_arc_keys(templates, names),
@@ -35,5 +35,5 @@ def tree_selector(model: ParserModel, batches: Iterable[GoldTrees], *, seed: int
         if model.pruning is not None:
             learn_pruner(pruner, pruner_problem.append(nodes.attributes, nodes.starts, heads))
     problem.prune(model.pruner(pruner.w))
-    siblings = tuple(template for template in model.templates if template.of_siblings)
+    siblings = tuple(template for template in model.templates if template.has_sibling)
     return Selector(templates, problem, problem.statistics, others=siblings)

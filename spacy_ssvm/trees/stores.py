@@ -17,7 +17,7 @@ from spacy_ssvm.trees.keys import (
 )
 from spacy_ssvm.trees.layout import ArcFeatures, HashedArcs, LazyArcs, Scorer
 from spacy_ssvm.trees.pruner import score_arcs
-from spacy_ssvm.trees.scores import inner_siblings, max_rows
+from spacy_ssvm.trees.scores import inner_siblings, is_second_order, max_rows
 from spacy_ssvm.weights.lazy import find_block, get_or_insert, has_capacity
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
 
@@ -78,7 +78,7 @@ def _lazy_scores(
 def _add_rows(
     indices: Rows,
     values: AnyWeights,
-    places: Rows,
+    scratch: Rows,
     size: int,
     rows: Rows,
     none: int,
@@ -87,7 +87,7 @@ def _add_rows(
     """Add a value at each of the rows, but for the one that means no feature; see ``sparse.py``."""
     for row in rows:
         if row != none:
-            size = add_entry(indices, values, places, size, row, value)
+            size = add_entry(indices, values, scratch, size, row, value)
     return size
 
 
@@ -105,29 +105,29 @@ def _hashed_difference(
 ) -> int:
     """Write Phi(heads) = phi(gold) - phi(heads), each index once; return its size."""
     N = len(heads)
-    second = len(features.pairs.head.seeds) > 0
+    has_pairs = is_second_order(features)
     rows = np.empty(max(max_rows(features.arcs, N), max_rows(features.pairs, 0)), dtype=np.int32)
     wrong = 0
     gold_inner = np.zeros(N, dtype=np.int64)
     inner = np.zeros(N, dtype=np.int64)
-    if second:
+    if has_pairs:
         inner_siblings(gold, gold_inner)
         inner_siblings(heads, inner)
     for m in range(1, N):
         wrong += gold[m] != heads[m] or gold_inner[m] != inner[m]
-    rows_of_word = max_rows(features.arcs, N) + max_rows(features.pairs, 0)
-    places = scratch_table(2 * wrong * rows_of_word + 2)
+    max_word_rows = max_rows(features.arcs, N) + max_rows(features.pairs, 0)
+    scratch = scratch_table(2 * wrong * max_word_rows + 2)
     size = 0
     for m in range(1, N):
-        for tree, siblings_of, sign in ((gold, gold_inner, 1.0), (heads, inner, -1.0)):
+        for tree, siblings, sign in ((gold, gold_inner, 1.0), (heads, inner, -1.0)):
             if gold[m] != heads[m]:
                 count = fill_arc_rows(features.arcs, endpoints, features.size, tree[m], m, rows)
-                size = _add_rows(indices, values, places, size, rows[:count], features.size, sign)
-            if second and (gold[m] != heads[m] or gold_inner[m] != inner[m]):
+                size = _add_rows(indices, values, scratch, size, rows[:count], features.size, sign)
+            if has_pairs and (gold[m] != heads[m] or gold_inner[m] != inner[m]):
                 count = fill_pair_rows(
-                    features.pairs, pair_endpoints, features.size, tree[m], m, siblings_of[m], rows
+                    features.pairs, pair_endpoints, features.size, tree[m], m, siblings[m], rows
                 )
-                size = _add_rows(indices, values, places, size, rows[:count], features.size, sign)
+                size = _add_rows(indices, values, scratch, size, rows[:count], features.size, sign)
     return drop_zeros(indices, values, size)
 
 
@@ -152,7 +152,7 @@ def _hashed_combination(
         for m in range(1, N):
             if h != m and coefficients[h, m] != 0:
                 count += fill_arc_rows(features.arcs, endpoints, features.size, h, m, rows)
-    places = scratch_table(min(count, features.size) + 1)
+    scratch = scratch_table(min(count, features.size) + 1)
     size = 0
     for h in range(N):
         for m in range(1, N):
@@ -160,7 +160,7 @@ def _hashed_combination(
                 count = fill_arc_rows(features.arcs, endpoints, features.size, h, m, rows)
                 coefficient = coefficients[h, m]
                 size = _add_rows(
-                    indices, values, places, size, rows[:count], features.size, coefficient
+                    indices, values, scratch, size, rows[:count], features.size, coefficient
                 )
     return drop_zeros(indices, values, size)
 
@@ -182,29 +182,29 @@ def _lazy_combination(
     """
     templates, table = features.arcs, store.table
     N = len(coefficients)
-    most = 0
+    max_entries = 0
     for h in range(N):
         for m in range(1, N):
             if coefficients[h, m] != 0:
-                most += max_keys(templates, h, m)
-    if most > len(indices):
+                max_entries += max_keys(templates, h, m)
+    if max_entries > len(indices):
         raise ValueError("arcs that are not scored have coefficients: are all weights finite?")
-    if not has_capacity(table, most):
+    if not has_capacity(table, max_entries):
         return NEEDS_CAPACITY
     keys = np.empty(max_rows(templates, N), dtype=np.uint64)
     owners = np.empty(len(keys), dtype=np.int64)
-    everyone = np.arange(len(templates.head.seeds))
-    places = scratch_table(most + 1)
+    all_templates = np.arange(len(templates.head.seeds))
+    scratch = scratch_table(max_entries + 1)
     label, row = np.zeros(1, dtype=np.int64), np.empty(1, dtype=np.int64)
     size = 0
     for h in range(N):
         for m in range(1, N):
             coefficient = coefficients[h, m]
             if coefficient != 0:
-                count = fill_arc_keys(templates, endpoints, h, m, everyone, keys, owners)
+                count = fill_arc_keys(templates, endpoints, h, m, all_templates, keys, owners)
                 for k in range(count):
                     get_or_insert(table, w, owners[k], keys[k], label, row)
-                    size = add_entry(indices, values, places, size, row[0], coefficient)
+                    size = add_entry(indices, values, scratch, size, row[0], coefficient)
     return drop_zeros(indices, values, size)
 
 

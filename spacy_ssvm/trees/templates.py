@@ -51,19 +51,19 @@ class ArcTemplate:
 
     parts: tuple[tuple[str, Part], ...]  #: (role, what of its token), sorted, none twice
     between: str | None = None  #: an attribute
-    place: str | None = None  #: "direction" or "distance"
+    geometry: str | None = None  #: "direction" or "distance"
 
     @classmethod
     def parse(cls, text: str, roles: Collection[str] = ARC_ROLES) -> "ArcTemplate":
         """Read a template. Raises TemplateError, which names the part that is wrong."""
         parts: set[tuple[str, Part]] = set()
-        between, place = None, None
+        between, geometry = None, None
         for piece in map(str.strip, text.split("+")):
             match = _PART.fullmatch(piece)
             if piece in (DIRECTION, DISTANCE):
-                if place is not None:
-                    raise TemplateError(f"names '{piece}' beside '{place}': one is enough")
-                place = piece
+                if geometry is not None:
+                    raise TemplateError(f"names '{piece}' beside '{geometry}': one is enough")
+                geometry = piece
             elif match is None or match[1] not in (*roles, BETWEEN):
                 raise TemplateError(
                     f"cannot read '{shorten(piece)}'. A part is written role.attribute[offset] "
@@ -79,8 +79,8 @@ class ArcTemplate:
                     raise TemplateError(f"offset {part.offset} is over {MAX_OFFSET} tokens away")
                 parts.add((match[1], part))
         ordered = sorted(parts, key=lambda item: (tuple(roles).index(item[0]), item[1]))
-        template = cls(tuple(ordered), between, place)
-        if between is not None and (template.of_siblings or len(roles) > len(ARC_ROLES)):
+        template = cls(tuple(ordered), between, geometry)
+        if between is not None and (template.has_sibling or len(roles) > len(ARC_ROLES)):
             raise TemplateError("'between' is for templates of arcs alone")
         return template
 
@@ -95,8 +95,8 @@ class ArcTemplate:
         return names if self.between is None else names | {self.between}
 
     @property
-    def of_siblings(self) -> bool:
-        """Whether it is about pairs of arcs."""
+    def has_sibling(self) -> bool:
+        """Whether it is a template of pairs of arcs."""
         return bool(self.side(SIBLING))
 
     @property
@@ -108,10 +108,10 @@ class ArcTemplate:
         return parts if self.between is None else [*parts, f"{BETWEEN}.{self.between}"]
 
     def __str__(self) -> str:
-        return "+".join(self._tokens + ([] if self.place is None else [self.place]))
+        return "+".join(self._tokens + ([] if self.geometry is None else [self.geometry]))
 
     def seed(self, role: str) -> str:
-        """What the hashes of a side start from; the same for all of ``place``."""
+        """What the hashes of a side start from; the same for all of ``geometry``."""
         return f"{role}: {'+'.join(self._tokens)}"
 
 
@@ -156,8 +156,8 @@ def parse_arc_templates(
 def find_arc_refinements(templates: Sequence[ArcTemplate]) -> Flags:
     """Whether template b needs template a: bool [T, T], [a, b].
 
-    It does where each part of a is one of b, or coarser than one of the same role and place,
-    and so are what lies between, and the place: the distance tells the direction, too
+    It does where each part of a is one of b, or coarser than one of the same role and offset,
+    and so are what lies between, and the geometry: the distance tells the direction, too
     [MSAF11, section 3.1].
     """
     refines = np.zeros((len(templates), len(templates)), dtype=bool)
@@ -177,8 +177,8 @@ def _features_of(template: ArcTemplate) -> Iterable[tuple[str, int, str]]:
     yield from ((role, part.offset, part.attribute) for role, part in template.parts)
     if template.between is not None:
         yield BETWEEN, 0, template.between
-    if template.place is not None:
-        yield "", 0, template.place
+    if template.geometry is not None:
+        yield "", 0, template.geometry
 
 
 def _finer_names(role: str, attribute: str) -> set[str]:
@@ -217,9 +217,9 @@ def compile_arc_templates(
     head, dependent, sibling = (_compile_side(templates, role, attributes) for role in ARC_ROLES)
     codes = np.zeros((DISTANCE_CLASSES, len(templates)), dtype=np.uint64)
     for t, template in enumerate(templates):
-        if template.place == DIRECTION:
+        if template.geometry == DIRECTION:
             codes[:, t] = np.repeat([1, 2, 15], [len(FARTHEST) + 1, len(FARTHEST) + 1, 1])
-        elif template.place == DISTANCE:
+        elif template.geometry == DISTANCE:
             codes[:, t] = [*range(3, 2 + DISTANCE_CLASSES), 15]
     columns = [attributes.index(t.between) for t in templates if t.between is not None]
     return CompiledArcTemplates(head, dependent, sibling, codes, np.array(columns, dtype=np.int64))

@@ -39,11 +39,11 @@ def fill_rows(
 ) -> None:
     """Write these rows in compact form."""
     K = emissions.shape[1]
-    for place in range(len(rows)):
-        entry = row_starts[place]
-        full = row_starts[place + 1] - entry == K
+    for i in range(len(rows)):
+        entry = row_starts[i]
+        full = row_starts[i + 1] - entry == K
         for k in range(K):
-            weight = np.float32(emissions[rows[place], k])
+            weight = np.float32(emissions[rows[i], k])
             if full or weight != 0:
                 labels[entry] = k
                 weights[entry] = weight

@@ -1,7 +1,7 @@
 """The rows of features, by their 64-bit keys.
 
-Rows come from a hash table (exact: every key its own row), or, where ``width`` is above 0,
-from the key itself (hashed: each template owns ``width`` rows, and keys may share one).
+An exact index gives each key a row of its own, by a hash table. A hashed index computes the row
+from the key: each template owns ``rows_per_template`` rows, and keys may share one.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class Table(NamedTuple):
     """What kernels need to find a row."""
 
     slots: Keys  #: uint64 [capacity, 2]
-    width: int  #: rows of each template in a hashed space, 0 for an exact one
+    rows_per_template: int  #: rows of each template in a hashed space, 0 for an exact one
 
 
 @kernel
@@ -33,12 +33,12 @@ def find_token_rows(table: Table, keys: Keys, rows: Ints) -> int:
 
     keys: uint64 [T], by template. rows: int64, with room for all.
     """
-    T = len(keys)
-    if table.width > 0:
+    T, rows_per_template = len(keys), table.rows_per_template
+    if rows_per_template > 0:
         size = 0
         for m in range(T):
             if keys[m] != np.uint64(0):
-                rows[size] = m * table.width + scaled_key(keys[m], table.width)
+                rows[size] = m * rows_per_template + scaled_key(keys[m], rows_per_template)
                 size += 1
         return size
     # All first slots are asked for before any is looked at: the memory answers in parallel.
@@ -96,19 +96,17 @@ class FeatureIndex:
 
     min_count: a key gets a row when it is met for the min_count-th time. Counting is over
         the batches given to ``insert``; occurrences in earlier batches have no feature.
-    hash_bits: None for an exact dictionary; else the row space has at most 2**hash_bits
-        rows, split evenly over the templates.
+    rows_per_template: 0 for an exact dictionary; else each template has so many hashed rows.
     """
 
-    def __init__(self, templates: int, *, min_count: int = 1, hash_bits: int | None = None) -> None:
+    def __init__(self, templates: int, *, min_count: int = 1, rows_per_template: int = 0) -> None:
         self._slots = empty_slots(0)
         self._state = np.array([0, 0, min_count], dtype=np.int64)
         self._row_keys = np.zeros(0, dtype=np.uint64)
         self._row_templates = np.zeros(0, dtype=np.int32)
-        self._width = 0
-        if hash_bits is not None:
-            self._width = max(1, 2**hash_bits // templates)
-            self._row_templates = np.repeat(np.arange(templates, dtype=np.int32), self._width)
+        self._rows_per_template = rows_per_template
+        if rows_per_template:
+            self._row_templates = np.repeat(np.arange(templates, dtype=np.int32), rows_per_template)
             self._state[1] = len(self._row_templates)
 
     @property
@@ -127,11 +125,11 @@ class FeatureIndex:
 
     @property
     def table(self) -> Table:
-        return Table(self._slots, self._width)
+        return Table(self._slots, self._rows_per_template)
 
     def insert(self, keys: Keys) -> None:
         """Give rows to the keys (uint64 [tokens, T], 0 for none) that earn one."""
-        if self._width:
+        if self._rows_per_template:
             return
         rows = self.number_of_rows + keys.size
         if rows > len(self._row_keys):

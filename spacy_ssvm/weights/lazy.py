@@ -52,7 +52,7 @@ class LazyTable(NamedTuple):
     first_rows: Ints  #: int64 [T]: rows of the template before this one are stale
     active: Ints  #: int64 [T]: how many rows are in use
     counts: Ints  #: int64 [3]: keys in the slots, rows, times that rows in use have moved
-    asked: Ints  #: int64 [2]: for how many more keys and rows there was no room
+    requested: Ints  #: int64 [2]: for how many more keys and rows there was no room
     scales: Floats  #: float64 [T]
     labels: int  #: how many a feature can have
 
@@ -117,8 +117,8 @@ def has_capacity(table: LazyTable, features: int) -> bool:
     is_wide = table.counts[1] + rows <= len(table.row_labels)
     if is_wide and 3 * (table.counts[0] + features) <= 2 * len(table.slots):
         return True
-    table.asked[0] = features
-    table.asked[1] = rows
+    table.requested[0] = features
+    table.requested[1] = rows
     return False
 
 
@@ -208,12 +208,12 @@ def _write_features(table: LazyTable, features: Rows) -> None:
 
 
 @kernel
-def _place_rows(table: LazyTable, weights: Floats) -> Rows:
-    """Where each row goes, as how many before it stay: int32 [rows + 1].
+def _renumber_rows(table: LazyTable, weights: Floats) -> Rows:
+    """The new number of each row, the number of rows kept before it: int32 [rows + 1].
 
     Stale rows go, and so do zero weights, but in a dense block with many others.
     """
-    places = np.zeros(table.counts[1] + 1, dtype=np.int32)
+    new_rows = np.zeros(table.counts[1] + 1, dtype=np.int32)
     for slot in range(len(table.slots)):
         start, _, count = _unpack(table.slots[slot, 1])
         if count == 0 or start < table.first_rows[table.row_templates[start]]:
@@ -223,34 +223,34 @@ def _place_rows(table: LazyTable, weights: Floats) -> Rows:
             size += weights[row] != 0
         is_dense = count == table.labels and size > min(count // 2, _MAX_LOOSE_BLOCK)
         for row in range(start, start + count):
-            places[row + 1] = is_dense or weights[row] != 0
-    for row in range(len(places) - 1):
-        places[row + 1] += places[row]
-    return places
+            new_rows[row + 1] = is_dense or weights[row] != 0
+    for row in range(len(new_rows) - 1):
+        new_rows[row + 1] += new_rows[row]
+    return new_rows
 
 
 @kernel
-def _move_rows(table: LazyTable, weights: Floats, places: Rows) -> None:
-    """Move rows to their places; keys without rows lose their slots."""
+def _move_rows(table: LazyTable, weights: Floats, new_rows: Rows) -> None:
+    """Move rows to their new numbers; keys without rows lose their slots."""
     table.active[:] = 0
     table.counts[0] = 0
     for slot in range(len(table.slots)):
         start, _, count = _unpack(table.slots[slot, 1])
-        size = places[start + count] - places[start]
+        size = new_rows[start + count] - new_rows[start]
         if size > 0:
-            table.slots[slot, 1] = _pack(places[start], size, size)
+            table.slots[slot, 1] = _pack(new_rows[start], size, size)
             table.active[table.row_templates[start]] += size
             table.counts[0] += 1
         else:
             table.slots[slot, 0] = table.slots[slot, 1] = np.uint64(0)
     rehash_in_place(table.slots)
-    for row in range(len(places) - 1):
-        new = places[row]
-        if new < places[row + 1]:
+    for row in range(len(new_rows) - 1):
+        new = new_rows[row]
+        if new < new_rows[row + 1]:
             table.row_templates[new] = table.row_templates[row]
             table.row_labels[new] = table.row_labels[row]
             weights[new] = weights[row]
-    table.counts[1] = places[-1]
+    table.counts[1] = new_rows[-1]
 
 
 class LazyWeights:
@@ -270,7 +270,7 @@ class LazyWeights:
             first_rows=np.zeros(T, dtype=np.int64),
             active=np.zeros(T, dtype=np.int64),
             counts=np.zeros(3, dtype=np.int64),
-            asked=np.zeros(2, dtype=np.int64),
+            requested=np.zeros(2, dtype=np.int64),
             scales=np.ones(T),
             labels=labels,
         )
@@ -309,7 +309,7 @@ class LazyWeights:
     def reserve(self) -> None:
         """See ``GroupedStore``."""
         table = self.table
-        keys, rows = (int(number) for number in table.counts[:2] + table.asked)
+        keys, rows = (int(number) for number in table.counts[:2] + table.requested)
         if rows > len(table.row_labels):
             self._resize(max(rows, int(_GROWTH * table.counts[1])))
         if 3 * keys > 2 * len(table.slots):
@@ -330,9 +330,9 @@ class LazyWeights:
         """See ``GroupedStore``: stale rows are removed once they are many."""
         table = self.table
         if self.allocated < _IN_USE * table.counts[1]:
-            places = _place_rows(table, self.w[self.first :])
-            self._peak_bytes = max(self._peak_bytes, self.bytes + places.nbytes)
-            _move_rows(table, self.w[self.first :], places)
+            new_rows = _renumber_rows(table, self.w[self.first :])
+            self._peak_bytes = max(self._peak_bytes, self.bytes + new_rows.nbytes)
+            _move_rows(table, self.w[self.first :], new_rows)
             table.first_rows[:] = 0
             self._resize(int(table.counts[1]))
 

@@ -16,25 +16,25 @@ def scratch_table(entries: int) -> Rows:
 
 
 @kernel
-def find_place(indices: Rows, places: Rows, index: int) -> int:
-    """Where the scratch table holds the index, or has room for it."""
-    mask = len(places) - 1
-    place = (np.int64(index) * 0x9E3779B1 >> 8) & mask
-    while places[place] >= 0 and indices[places[place]] != index:
-        place = (place + 1) & mask
-    return int(place)
+def find_index(indices: Rows, scratch: Rows, index: int) -> int:
+    """The slot of the scratch table that holds the index, or the empty slot where it belongs."""
+    mask = len(scratch) - 1
+    slot = (np.int64(index) * 0x9E3779B1 >> 8) & mask
+    while scratch[slot] >= 0 and indices[scratch[slot]] != index:
+        slot = (slot + 1) & mask
+    return int(slot)
 
 
 @kernel
 def add_entry(
-    indices: Rows, values: AnyWeights, places: Rows, size: int, index: int, value: float
+    indices: Rows, values: AnyWeights, scratch: Rows, size: int, index: int, value: float
 ) -> int:
     """Add a value at an index of a vector of some size; return its new size."""
-    place = find_place(indices, places, index)
-    if places[place] >= 0:
-        values[places[place]] += value
+    slot = find_index(indices, scratch, index)
+    if scratch[slot] >= 0:
+        values[scratch[slot]] += value
         return size
-    places[place] = size
+    scratch[slot] = size
     indices[size] = index
     values[size] = value
     return size + 1
