@@ -99,7 +99,7 @@ FORGED_HEADERS: list[tuple[Component, str, Callable[[Any], Any], str]] = [
     (TAGGER, "templates", lambda texts: ["gazetteer[0]", *texts[1:]], "needs a gazetteer"),
     (TAGGER, "templates", lambda texts: ["nothing[0]", *texts[1:]], "no attribute 'nothing'"),
     (TAGGER, "templates", lambda texts: texts[1:], "do not fit the templates"),
-    (TAGGER, "rows_per_template", lambda _: -1, "no number of rows"),
+    (TAGGER, "rows_per_template", lambda _: -1, "not a number of rows"),
     (TAGGER, "rows_per_template", lambda _: 7, "do not fit rows_per_template"),
     (TAGGER, "summary", lambda summary: summary | {"C": 0}, "summary of its training is invalid"),
     (

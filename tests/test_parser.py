@@ -698,7 +698,7 @@ def test_reasons_add_up_to_the_margins_that_scores_tell(trained: Language) -> No
     for token in parsed:
         if token.is_space:
             assert scores[token.i] == 0.0
-            with pytest.raises(ValueError, match="is whitespace: it is no part of the tree"):
+            with pytest.raises(ValueError, match="is whitespace: it has no head"):
                 parser.explain(doc, token.i)
             continue
         explanation = parser.explain(doc, token.i)
@@ -737,7 +737,7 @@ def test_scores_of_a_single_word_are_infinite(trained: Language) -> None:
     parser = parser_of(trained)
     doc = sentences_of(trained, "Dogs")
     assert parser.scores(doc).tolist() == [np.inf]
-    with pytest.raises(ValueError, match="token 0 has but one possible head"):
+    with pytest.raises(ValueError, match="token 0 has only one possible head"):
         parser.explain(doc, 0)
 
 

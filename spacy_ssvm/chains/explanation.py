@@ -27,13 +27,13 @@ def explain_label(
     """Explain the label of token i of a Doc.
 
     label_constraints: as in ``ChainModel.predict``; other sequences are not considered.
-    top: how many features to show, see ``strongest``.
+    top: the number of features to show, see ``strongest``.
     Raises ValueError for whitespace, and where only one label is possible.
     """
     tokens = model.reader.read([doc])
     word = int(np.searchsorted(tokens.positions, i))
     if word == len(tokens.positions) or tokens.positions[word] != i:
-        raise ValueError(f"token {i} is whitespace: it is no part of the label sequence")
+        raise ValueError(f"token {i} is whitespace: it has no label")
     s = int(np.searchsorted(tokens.sentence_starts, word, side="right")) - 1
     t = word - int(tokens.sentence_starts[s])
     emissions = model.emissions(tokens, s, label_constraints)
@@ -103,7 +103,7 @@ def _around(transitions: Floats, y: Ints, t: int) -> float:
 def _value(
     model: ChainModel, doc: Any, tokens: TokenTable, s: int, t: int, template: Template
 ) -> str:
-    """What the parts of a template saw, as text."""
+    """The values of the parts of a template, as text."""
     start, end = tokens.sentence_starts[s : s + 2]
     values = []
     for part in template.parts:

@@ -12,7 +12,7 @@ from spacy_ssvm.weights.feature_index import Table, find_token_rows
 
 
 class Scorer(NamedTuple):
-    """What turns attributes of words into scores of labels."""
+    """Everything that kernels need to score labels, given the attributes of words."""
 
     templates: CompiledTemplates
     table: Table

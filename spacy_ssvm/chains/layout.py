@@ -1,6 +1,6 @@
 """Examples of chains, as kernels read them.
 
-An example is a sequence of tokens; a token has features and the set of its allowed labels.
+An example is a sequence of tokens; a token has features and a set of allowed labels.
 Weights are one float64 vector w:
 
     w[p * K + k]                p < K: transition from label p to k; p = K: start with k;
@@ -31,18 +31,18 @@ from spacy_ssvm.weights.lazy import LazyTable, LazyTableType
 
 
 class RowFeatures(NamedTuple):
-    """Features that were extracted once; w[(K + 2) * K + row * K + k] is a weight."""
+    """Features that were extracted in advance; w[(K + 2) * K + row * K + k] is a weight."""
 
     starts: Ints  #: int64 [tokens + 1]: the first feature of each token
     rows: Rows  #: int32 [features]
 
 
 class LazyFeatures(NamedTuple):
-    """Features that are hashed anew each time; w[(K + 2) * K + row] is a weight of the table.
+    """Features that are hashed on each use; w[(K + 2) * K + row] is a weight of the table.
 
-    A feature without a row for a label has a weight of 0. Oracles insert rows for the features
-    in what they write: of a loss-augmented structure, those of wrong tokens, with the labels
-    there and in gold; of expectations, all of an example, with all labels.
+    A feature without a row for a label has weight 0. Oracles insert rows for the entries that
+    they write: loss-augmented decoding for the features of wrong tokens, with the predicted and
+    the gold label; expectations for all features of an example, with all labels.
     """
 
     attributes: Keys  #: uint64 [tokens, columns]
@@ -55,7 +55,7 @@ class Examples(NamedTuple):
 
     token_starts: Ints  #: int64 [examples + 1]: the first token of each example
     gold: Ints  #: int64 [tokens]: label sets
-    completions: Ints  #: int64 [tokens]: gold labels; of label sets, those assumed now, or -1
+    completions: Ints  #: int64 [tokens]: gold labels; -1 or the imputed label where gold is a set
     label_sets: Flags  #: bool [sets, K]: the labels that a set allows
     costs: Floats  #: float64 [sets, K]: Delta of a label where the gold is a set
     legality: Floats  #: float64 [K + 2, K]: 0, or minus infinity for an illegal transition

@@ -44,9 +44,9 @@ class TemplateShare(NamedTuple):
 class ChainModel:
     """A linear model of label sequences.
 
-    templates: what makes a feature.
+    templates: they define the features.
     labels: the names of the labels, in the order of the columns of all score tables.
-    whole_docs: whether a Doc is one sequence, whatever sentence boundaries it has.
+    whole_docs: whether a Doc is one sequence; its sentence boundaries are then ignored.
     """
 
     max_labels = MAX_LABELS
@@ -70,7 +70,7 @@ class ChainModel:
         resources: Resources = NO_RESOURCES,
         legality: Floats | None = None,
     ) -> None:
-        """Set what the model is about, and start from zero weights.
+        """Set templates, labels and resources, and reset the weights to zero.
 
         legality: see ``Problem``.
         """
@@ -94,7 +94,7 @@ class ChainModel:
         )
 
     def make_reader(self, names: Iterable[str], resources: Resources) -> AttributeReader:
-        """What reads the attributes that the templates name."""
+        """The reader of the attributes that the templates name."""
         return AttributeReader(names, resources, whole_docs=self.whole_docs)
 
     def set_weights(
@@ -126,21 +126,21 @@ class ChainModel:
 
     @property
     def scorer(self) -> Scorer:
-        """What kernels score labels with."""
+        """The templates, table and weights, for kernels that score labels."""
         return Scorer(self.compiled, self.table, self.weights)
 
     @property
     def beta(self) -> float | None:
-        """By which exp(beta score) is a probability; None for a loss without probabilities."""
+        """The inverse temperature of p(y) ~ exp(beta score(y)); None without probabilities."""
         return None if self.summary is None else self.summary.beta
 
     @property
     def number_of_rows(self) -> int:
-        """Rows with at least one weight."""
+        """The number of rows with at least one weight."""
         return int(np.count_nonzero(np.diff(self.weights.row_starts)))
 
     def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
-        """The templates that name an attribute of some kind."""
+        """The templates with an attribute for which ``is_wanted`` is true."""
         return [
             str(template)
             for template in self.templates
@@ -148,7 +148,7 @@ class ChainModel:
         ]
 
     def template_shares(self) -> tuple[TemplateShare, ...]:
-        """What each template weighs, the largest share first; of equal ones, in their order."""
+        """The weights of each template, sorted by decreasing share; ties keep their order."""
         starts = self.weights.row_starts
         rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         if self.table.rows_per_template:
@@ -206,9 +206,9 @@ class ChainModel:
         sentences: Ints,
         label_constraints: LabelConstraints | None = None,
     ) -> Floats:
-        """How much worse the best sequence is with another label than y, at each word.
+        """The margin of y at each word: how much lower the best score is with another label there.
 
-        sentences: int64, the numbers of those to measure.
+        sentences: int64, the numbers of the sentences to measure.
         label_constraints: as in ``predict``; other sequences are not considered.
         Returns float64 [words], 0 for the words of other sentences, infinite where a word can
         have only one label.
@@ -241,7 +241,7 @@ class ChainModel:
         return emissions
 
     def row_of(self, tokens: TokenTable, sentence: int, t: int, template: int) -> int:
-        """The row that a template fires at token t of a sentence, -1 for none."""
+        """The row of the feature that a template fires at token t of a sentence, -1 for none."""
         start, end = tokens.sentence_starts[sentence : sentence + 2]
         keys = np.empty(len(self.templates), dtype=np.uint64)
         fill_keys(self.compiled, tokens.attributes, int(start), int(end), int(start) + t, keys)
@@ -261,7 +261,7 @@ class ChainModel:
         return storage.to_bytes(_KIND, {"model": self.header()}, self.arrays())
 
     def from_bytes(self, data: bytes) -> "ChainModel":
-        """Load what ``to_bytes`` made. Raises ModelFileError where that fails."""
+        """Load the result of ``to_bytes``. Raises ModelFileError for invalid data."""
 
         def build(parts: storage.Header, arrays: storage.Arrays) -> None:
             self.become(self.read(parts["model"], arrays))
@@ -273,7 +273,7 @@ class ChainModel:
         return _from_bytes, (self.whole_docs, self.to_bytes())
 
     def header(self) -> storage.Header:
-        """What is saved beside the arrays."""
+        """The part of the saved model that is not an array."""
         return {
             "labels": list(self.labels),
             "templates": [str(template) for template in self.templates],
@@ -289,7 +289,7 @@ class ChainModel:
         }
 
     def arrays(self) -> storage.Arrays:
-        """What is saved, by the names of ``ARRAYS``."""
+        """The saved arrays, by the names of ``ARRAYS``."""
         empty = np.zeros(0, dtype=np.uint64)
         clusters, gazetteers = self.resources
         return {
@@ -305,9 +305,9 @@ class ChainModel:
         }
 
     def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:
-        """What was saved, once it is known to be safe for kernels; see ``become``.
+        """Check a saved model, so that kernels can use it safely; see ``become``.
 
-        Raises ValueError, saying what is wrong, or what ``storage.Build`` names.
+        Raises ValueError, which describes the flaw, or an error that ``storage.Build`` names.
         """
         texts = checked_texts(header["templates"], "templates")
         templates = parse_templates(texts, is_attribute=is_attribute, attributes=ATTRIBUTES)
@@ -318,7 +318,7 @@ class ChainModel:
         return saved
 
     def become(self, saved: SavedModel) -> None:
-        """Become the model that was saved."""
+        """Replace this model by a saved one."""
         self.define(saved.templates, saved.labels, saved.resources)
         self.set_weights(saved.table, saved.weights, saved.template_rows, saved.summary)
 

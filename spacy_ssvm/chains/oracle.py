@@ -42,7 +42,7 @@ def _score(examples: Examples, i: int, w: Floats) -> tuple[Floats, Floats]:
 def _complete(
     examples: Examples, i: int, complete: bool, emissions: Floats, transitions: Floats
 ) -> bool:
-    """Complete the gold of example i under its scores; return whether that changed it."""
+    """Complete the gold of example i under its scores; return whether it changed."""
     gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
     if not is_partial(examples, i) or not (complete or gold.min() < 0):
         return False
@@ -160,5 +160,5 @@ def expected_gradient(
 #: Chains whose features have rows of their own.
 CHAINS = Structure(ExamplesType, loss_augmented_decode, expected_gradient, k_best_decode)
 
-#: Chains with lazily allocated weights, which move when others are inserted: one best only.
+#: Chains with lazily allocated weights. They can move on insertion: no k-best decoding.
 LAZY_CHAINS = Structure(LazyExamplesType, loss_augmented_decode, expected_gradient)

@@ -1,8 +1,7 @@
 """Probabilities of labels and of spans, under p(y) ~ exp(beta score(y)).
 
-beta is that of the loss that the model was trained by [MGS10 Eq. 3]: what a conditional random
-field, or another member of the family with finite beta, takes for the probability of a label
-sequence. Sums over all sequences are exact.
+beta is the inverse temperature of the loss that the model was trained with [MGS10 Eq. 3]; it is
+finite for conditional random fields and their relatives. Sums over all sequences are exact.
 """
 
 import numpy as np
@@ -48,10 +47,10 @@ def span_probabilities(
 ) -> Floats:
     """The probability of each span, of exactly its words and its type: float64 [spans].
 
-    It is the sum over the sequences that have the labels of the span at its words, and no label
-    next to them that would extend it.
-    spans: of words, in the order of the text, none across sentences.
-    y: int64 [words], the labels that make them up.
+    It is the sum over the sequences that have the span's labels at its words, and next to them no
+    label that would extend it.
+    spans: in words and text order, none across sentences.
+    y: int64 [words], the labels that encode the spans.
     label_constraints: as in ``ChainModel.predict``.
     """
     found = np.zeros(len(spans.starts))
@@ -102,7 +101,7 @@ def fill_span_probabilities(
     beta: float,
     probabilities: Floats,
 ) -> None:
-    """Write the probabilities of spans: log-partitions with their labels against those of all.
+    """Write the probabilities of spans: ratios of constrained and unconstrained partitions.
 
     neighbours: int64 [spans] each, the labels that words before and after a span must not have,
     -1 for none.
@@ -127,6 +126,6 @@ def fill_span_probabilities(
                 within[first - 1 - start, before[span]] = -np.inf
             if last < end and after[span] >= 0:
                 within[last - start, after[span]] = -np.inf
-            # By rounding, what is certain can come out a little above 1.
+            # Rounding can raise a certain span slightly above 1.
             probabilities[span] = min(np.exp(log_partition(within, transitions) - total), 1.0)
             span += 1

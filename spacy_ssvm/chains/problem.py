@@ -69,7 +69,7 @@ class ChainProblem:
         return self._token_starts.size - 1
 
     def label_set(self, labels: Sequence[int]) -> int:
-        """The number of the set that allows these labels; its cost is the least of theirs."""
+        """The number of the set that allows these labels; its cost is their minimum."""
         if any(not 0 <= label < self.K for label in labels):
             raise ValueError(f"labels of a set: {list(labels)}, but only 0 to {self.K - 1} exist")
         members = np.zeros(self.K, dtype=bool)
@@ -116,14 +116,14 @@ class ChainProblem:
         return range(first, self.number_of_examples)
 
     def forget(self, numbers: range) -> None:
-        """Take the gold annotation of examples away: any structure is right from now on."""
+        """Remove the gold annotation of examples: from now on, every structure is correct."""
         for i in numbers:
             first, last = self._token_starts.array[i : i + 2]
             self._gold.array[first:last] = self.any_label
             self._completions.array[first:last] = -1
 
     def forget_completions(self) -> None:
-        """Take back what was assumed where there is no gold annotation."""
+        """Forget the completions of partial gold."""
         gold = self._gold.array
         self._completions.array[:] = np.where(gold < self.K, gold, -1)
 
@@ -152,14 +152,14 @@ class ChainProblem:
 
     @property
     def max_entries(self) -> int:
-        """How many entries Phi_i(y) has at most, for any example."""
+        """The maximum number of entries of Phi_i(y), over all examples."""
         lengths = np.diff(self._token_starts.array)
         features = np.diff(self._feature_starts.array[self._token_starts.array])
         return int((2 * (features + lengths + 1)).max(initial=0))
 
     @property
     def max_expected_entries(self) -> int:
-        """How many entries E[phi(x_i, Y)] has at most, for any example."""
+        """The maximum number of entries of E[phi(x_i, Y)], over all examples."""
         features = np.diff(self._feature_starts.array[self._token_starts.array])
         return int(features.max(initial=0) + self.K + 2) * self.K
 
@@ -169,7 +169,7 @@ class ChainProblem:
 
     @property
     def row_templates(self) -> Rows:
-        """The template of each row: int32 [rows], set by those who number the rows."""
+        """The template of each row: int32 [rows], set by the caller, which numbers the rows."""
         return self._dense.templates
 
     @row_templates.setter
@@ -208,13 +208,13 @@ class LazyChainProblem(ChainProblem):
         self._attributes = np.zeros((0, 0), dtype=np.uint64)
 
     def reset_weights(self) -> None:
-        """Start again without weights of features."""
+        """Reset the weights of features."""
         T, K = len(self.templates.seeds), self.K
         self._lazy = LazyWeights(T, first=(K + 2) * K, labels=K)
         self.store = self._lazy
 
     def set_tokens(self, attributes: Keys, token_starts: Ints, gold: Ints) -> None:
-        """Set the examples of a problem that has none: see ``ChainProblem.append``.
+        """Set the examples of an empty problem: see ``ChainProblem.append``.
 
         attributes: uint64 [tokens, columns].
         """
@@ -226,12 +226,12 @@ class LazyChainProblem(ChainProblem):
         return LazyFeatures(self._attributes, self.templates, self._lazy.table)
 
     def number_of_weights(self, rows: int) -> int:
-        """The length of w, whatever ``rows``: the store knows how many have memory."""
+        """The length of w. Ignores ``rows``: the store counts those that are allocated."""
         return (self.K + 2) * self.K + len(self._lazy.table.row_labels)
 
     @property
     def max_features(self) -> int:
-        """How many features an example has at most."""
+        """The maximum number of features of an example."""
         lengths = np.diff(self._token_starts.array)
         return int(lengths.max(initial=0)) * len(self.templates.seeds)
 
@@ -248,7 +248,7 @@ class LazyChainProblem(ChainProblem):
 
     @property
     def shrink_after(self) -> int:
-        """See ``LazyProblem``: all examples, for fewer favour templates with few values."""
+        """See ``LazyProblem``: all examples, since fewer favour templates with few values."""
         return max(self.number_of_examples, 1)
 
     @property

@@ -1,4 +1,4 @@
-"""What is saved of a model of label sequences, and the checks that make it safe for kernels."""
+"""The saved form of a chain model, and the checks that make it safe for kernels."""
 
 from typing import NamedTuple
 
@@ -27,11 +27,11 @@ ARRAYS: dict[str, type] = {
     "gazetteer_slots": np.uint64,
 }
 
-MAX_LABELS = 2**16 - 1  #: as many as ``ARRAYS["labels"]`` can number
+MAX_LABELS = 2**16 - 1  #: the largest number of labels that ``ARRAYS["labels"]`` can index
 
 
 class SavedModel(NamedTuple):
-    """What a saved model holds, in the order of the settings and weights of ``ChainModel``."""
+    """The content of a saved model, in the order of the settings and weights of ``ChainModel``."""
 
     templates: tuple[Template, ...]
     labels: tuple[str, ...]
@@ -45,7 +45,7 @@ class SavedModel(NamedTuple):
 def read_model(
     header: storage.Header, arrays: storage.Arrays, templates: tuple[Template, ...]
 ) -> SavedModel:
-    """What was saved of a model with these templates. Raises ValueError as ``ChainModel.read``."""
+    """Check a saved model with these templates. Raises ValueError as ``ChainModel.read`` does."""
     labels = checked_texts(header["labels"], "labels")
     K, T = len(labels), len(templates)
     rows_per_template = header["rows_per_template"]
@@ -56,7 +56,7 @@ def read_model(
     columns, weights = arrays["labels"], arrays["weights"]
     require(
         type(rows_per_template) is int and 0 <= rows_per_template < 2**40,
-        "rows_per_template is no number of rows",
+        "rows_per_template is not a number of rows",
     )
     require(K <= MAX_LABELS, f"{K} labels: at most {MAX_LABELS} are possible")
     require(transitions.shape == (K + 2, K), "the transitions do not fit the labels")

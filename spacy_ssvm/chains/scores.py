@@ -1,4 +1,4 @@
-"""Scores, costs and differences of label sequences, apart from features: see ``stores.py``."""
+"""Scores, costs and differences of label sequences; for features, see ``stores.py``."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def add_costs(examples: Examples, i: int, gamma: float, emissions: Floats) -> No
 
 @kernel
 def is_annotated(examples: Examples, i: int) -> bool:
-    """Whether gold says anything about any token of example i."""
+    """Whether any token of example i is annotated."""
     K = examples.legality.shape[1]
     for t in range(examples.token_starts[i], examples.token_starts[i + 1]):
         if examples.gold[t] != K:
@@ -36,7 +36,7 @@ def is_annotated(examples: Examples, i: int) -> bool:
 
 @kernel
 def is_partial(examples: Examples, i: int) -> bool:
-    """Whether gold leaves a choice at some token of example i."""
+    """Whether the gold of some token of example i is a set of several labels."""
     K = examples.legality.shape[1]
     for t in range(examples.token_starts[i], examples.token_starts[i + 1]):
         if examples.gold[t] >= K:
@@ -46,7 +46,7 @@ def is_partial(examples: Examples, i: int) -> bool:
 
 @kernel
 def restrict_to_gold(examples: Examples, i: int, emissions: Floats) -> None:
-    """Forbid what the gold label sets do not allow."""
+    """Forbid the labels outside the gold label sets."""
     first = examples.token_starts[i]
     for t in range(emissions.shape[0]):
         label_set = examples.label_sets[examples.gold[first + t]]
@@ -79,7 +79,7 @@ def cost(examples: Examples, i: int, y: Ints) -> float:
 
 @kernel
 def transition_difference(gold: Ints, y: Ints, K: int, indices: Rows, values: Weights) -> int:
-    """Write what Phi_i(y) has of transitions, each index once; return its size."""
+    """Write the transition entries of Phi_i(y), each index once; return their number."""
     n = len(y)
     scratch = scratch_table(2 * (n + 1))
     size = 0
@@ -98,7 +98,7 @@ def transition_difference(gold: Ints, y: Ints, K: int, indices: Rows, values: We
 def expected_transition_difference(
     gold: Ints, labels: Floats, pairs: Floats, indices: Rows, values: Floats
 ) -> int:
-    """Write what E[phi(x_i, Y)] - phi(x_i, gold) has of transitions; return its size.
+    """Write the transition entries of E[phi(x_i, Y)] - phi(x_i, gold); return their number.
 
     labels: float64 [n, K], P(y_t = k); pairs: float64 [K, K], the expected number of each
         transition.

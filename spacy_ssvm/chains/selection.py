@@ -20,7 +20,7 @@ def chain_selector(
 ) -> Selector:
     """A selector among the templates of a model of chains.
 
-    batch, costs, legality: what it is to be trained on.
+    batch, costs, legality: as in ``ChainTrainer``.
     """
     tokens, labels = batch
     K = len(model.labels)

@@ -1,6 +1,6 @@
-"""What depends on where the weights of features are stored: emissions and feature differences.
+"""Emissions and feature differences, for each way to store the weights of features.
 
-Each function takes ``Examples.features`` first, and is written once for each kind of them.
+Each function takes ``Examples.features`` first, and has an implementation for each class of it.
 """
 
 import numpy as np
@@ -54,13 +54,13 @@ def _lazy_emissions(features: LazyFeatures, first: int, w: Floats, emissions: Fl
 
 @kernel
 def _row_capacity(features: RowFeatures, tokens: int) -> bool:
-    """Whether the features of so many tokens can be written: all have rows."""
+    """Whether the features of that many tokens can be written: always, since all have rows."""
     return True
 
 
 @kernel
 def _lazy_capacity(features: LazyFeatures, tokens: int) -> bool:
-    """The same; if not, the capacity they need is noted."""
+    """The same; if not, the required capacity is recorded."""
     return has_capacity(features.table, tokens * len(features.templates.seeds))
 
 
@@ -75,7 +75,7 @@ def _row_difference(
     indices: Rows,
     values: Weights,
 ) -> int:
-    """Write what Phi_i(y) has of features, each index once; return its size."""
+    """Write the feature entries of Phi_i(y), each index once; return their number."""
     n = len(y)
     scratch = scratch_table(2 * (features.starts[first + n] - features.starts[first]) + 1)
     size = 0
@@ -120,7 +120,7 @@ def _lazy_difference(
                         size = add_entry(indices, values, scratch, size, index, 1.0)
                         index = offset + rows[1]
                         size = add_entry(indices, values, scratch, size, index, -1.0)
-        if table.counts[2] == moves:  # no row moved after it had been written
+        if table.counts[2] == moves:  # no row has moved since it was written
             return drop_zeros(indices, values, size)
 
 
@@ -134,12 +134,12 @@ def _expected_row_difference(
     indices: Rows,
     values: Floats,
 ) -> int:
-    """Write what E[phi(x_i, Y)] - phi(x_i, gold) has of features; return its size.
+    """Write the feature entries of E[phi(x_i, Y)] - phi(x_i, gold); return their number.
 
     labels: float64 [n, K], P(y_t = k).
     """
     n, K = labels.shape
-    # Blocks of K entries, one a row.
+    # Blocks of K entries, one for each row.
     scratch = scratch_table(features.starts[first + n] - features.starts[first] + 1)
     size = 0
     for t in range(n):
@@ -176,7 +176,7 @@ def _expected_lazy_difference(
     weights = w[offset:]
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
     all_labels, rows = np.arange(K), np.empty(K, dtype=np.int64)
-    scratch = scratch_table(n * len(keys) + 1)  # blocks of K entries, one a feature
+    scratch = scratch_table(n * len(keys) + 1)  # blocks of K entries, one for each feature
     size = 0
     for t in range(first, last):
         fill_keys(templates, features.attributes, first, last, t, keys)

@@ -1,7 +1,7 @@
 """Trains models of label sequences.
 
 Docs with their gold labels become examples of the problem, one for each sentence; the solver
-improves the weights; ``update_model`` gives them to the model in compact form.
+improves the weights; ``update_model`` writes them to the model in compact form.
 """
 
 from collections.abc import Iterable, Sequence
@@ -54,7 +54,7 @@ def split_rows(hash_bits: int | None, templates: int) -> int:
 class ChainTrainer:
     """A run of a solver on Docs that arrive in batches.
 
-    Where the model has weights, training continues from them: they are the prior w_0.
+    Training continues from the weights of a trained model: they are the prior w_0.
 
     min_count, rows_per_template: see ``FeatureIndex``.
     costs, legality: see ``ChainProblem``.
@@ -83,7 +83,7 @@ class ChainTrainer:
         self.run = solver.start(self.problem, self._start)
 
     def restart(self, solver: Solver) -> None:
-        """Start again from the weights of the model, with another solver and the same examples."""
+        """Restart from the weights of the model, with another solver and the same examples."""
         self.problem.forget_completions()
         self.run = solver.start(self.problem, self._start)
         self.run.grow(self.index.number_of_rows)
@@ -118,7 +118,7 @@ class ChainTrainer:
         return prior
 
     def add(self, batch: LabelledTokens) -> list[range]:
-        """Make examples of the sentences of Docs; return the numbers of those of each Doc."""
+        """Make examples of the sentences of Docs; return the numbers of each Doc's examples."""
         tokens = batch.tokens
         gold = np.where(batch.labels < 0, self.problem.any_label, batch.labels)
         shape = len(tokens.attributes), len(self.model.templates)
@@ -135,14 +135,14 @@ class ChainTrainer:
         return [range(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
     def remove(self, numbers: range) -> None:
-        """Take examples out of the problem, and their share out of the weights."""
+        """Remove examples from the problem, and their contribution from the weights."""
         self.run.forget(np.array(numbers, dtype=np.int64))
         self.problem.forget(numbers)
         self._removed.append(numbers)
         self._changed = True
 
     def reclaim(self) -> Ints | None:
-        """Free the memory of removed examples, once they are the larger part.
+        """Free the memory of removed examples, once they are the majority.
 
         Returns None, or the new number of each example (int64 [examples before]).
         """
@@ -162,7 +162,7 @@ class ChainTrainer:
         return self.run.epoch(numbers)
 
     def update_model(self) -> None:
-        """Give the model the weights as they are now."""
+        """Write the current weights to the model."""
         if self._changed:
             self.model.set_weights(*self._compact())
             self._changed = False
@@ -201,7 +201,7 @@ class ChainTrainer:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy of a component starts a run of its own, from the weights of its model.
+        # A copied component starts a new run, from the weights of its model.
         return type(None), ()
 
 
@@ -214,7 +214,7 @@ def objective(
 ) -> Objective:
     """Primal, dual and gap of a trained model, from its weights and its examples alone.
 
-    batches, costs, legality: what it was trained on.
+    batches, costs, legality: those that it was trained with.
     Raises ValueError for a model that was not trained.
     """
     if model.summary is None:

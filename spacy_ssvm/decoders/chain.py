@@ -7,7 +7,7 @@ Score tables, everywhere in the package:
     transitions   float64 [K + 2, K]: rows 0..K-1 are the previous label, row K holds the
                   start scores, row K + 1 the end scores
 Minus infinity forbids a label or a transition, and so does NaN. Ties go to the smaller label.
-Where every sequence is forbidden, the score is minus infinity and the sequence is of no meaning.
+Where every sequence is forbidden, the score is minus infinity and the sequence is arbitrary.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def _forward(emissions: Floats, transitions: Floats, best: Floats) -> None:
 
 @kernel
 def _backward(emissions: Floats, transitions: Floats, best: Floats) -> None:
-    """best[t, k]: the best score of what follows t, given label k at t."""
+    """best[t, k]: the best score of a suffix after t, given label k at t."""
     n, K = emissions.shape
     for k in range(K):
         best[n - 1, k] = transitions[K + 1, k]
@@ -52,8 +52,8 @@ def _backward(emissions: Floats, transitions: Floats, best: Floats) -> None:
 def viterbi(emissions: Floats, transitions: Floats, y: Ints) -> float:
     """Fill y (int64 [n]) with the best label sequence; return its score.
 
-    Keeps no back pointers: the predecessor is found again by the same sum, at K
-    operations a position, which leaves the K x K inner loop to vector instructions.
+    Stores no back pointers: the predecessor is recomputed, at K operations for each position, so
+    that the K x K inner loop uses vector instructions.
     """
     n, K = emissions.shape
     if n == 0:
@@ -116,7 +116,7 @@ def k_best(emissions: Floats, transitions: Floats, k: int) -> tuple[Ints, Floats
                 for rank in range(k):
                     score = best[t - 1, j, rank] + transitions[j, label] + emissions[t, label]
                     if not score > best[t, label, k - 1]:
-                        break  # prefixes are sorted: the worse ones do not enter either
+                        break  # prefixes are sorted: none of the others enters
                     _insert(best[t, label], previous[t, label], score, j * k + rank)
     scores = np.full(k, -np.inf)
     last = np.full(k, -1, dtype=np.int64)
@@ -140,7 +140,7 @@ def k_best(emissions: Floats, transitions: Floats, k: int) -> tuple[Ints, Floats
 
 @kernel
 def _insert(scores: Floats, states: Ints, score: float, state: int) -> None:
-    """Put a score into a list sorted from high to low, behind its equals; drop the last."""
+    """Insert a score into a list sorted in descending order, after its equals; drop the last."""
     rank = len(scores) - 1
     while rank > 0 and scores[rank - 1] < score:
         scores[rank] = scores[rank - 1]

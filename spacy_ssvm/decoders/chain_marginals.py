@@ -1,21 +1,21 @@
 """Sums over all label sequences: the log-partition, and probabilities.
 
-p(y) ~ exp(score(y)), with the score tables of ``decoders.chain``. Sums are kept as products of
-scaled numbers [Rabiner 1989, section V.A], which takes one exponential for each score. Where a
-number that is not 0 gets too small for that, they are kept as logarithms, which takes
-one for each pair of labels at each position: scores then may lie as far apart as they like.
+p(y) ~ exp(score(y)), with the score tables of ``decoders.chain``. Sums are computed with scaled
+numbers [Rabiner 1989, section V.A], which takes one exponential for each score. Where a positive
+number becomes too small, they are computed again with logarithms, which takes one exponential for
+each pair of labels at each position and works for any range of scores.
 """
 
 import numpy as np
 
 from spacy_ssvm._jit import Floats, kernel
 
-_TINY = 1e-150  # what is below it may have lost digits, or have become 0
-_MIN_EXPONENT = -708.0  # the exponential of less is below the least normal number
+_TINY = 1e-150  # smaller numbers may have lost digits or become 0
+_MIN_EXPONENT = -708.0  # below it, exponentials are subnormal
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.6931471803691238  # its last bits are 0, so that small multiples are exact
 _LN2_LOW = 1.9082149292705877e-10
-_ROUND = 6755399441055744.0  # 1.5 * 2**52: what is added to it becomes a whole number
+_ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer
 # 1 / k!, the series of the exponential.
 _C3, _C4, _C5, _C6 = 1 / 6, 1 / 24, 1 / 120, 1 / 720
 _C7, _C8, _C9, _C10 = 1 / 5040, 1 / 40320, 1 / 362880, 1 / 3628800
@@ -26,8 +26,8 @@ _C11, _C12, _C13 = 1 / 39916800, 1 / 479001600, 1 / 6227020800
 def exponentials(scores: Floats, found: Floats) -> None:
     """Write the exponentials (float64 [n]) of scores that are at most 0; 0 below -708.
 
-    exp x = 2^m exp r with |r| <= ln 2 / 2, and that by its series: unlike calls of a library,
-    this uses vector instructions. Right to the last digit or two.
+    exp x = 2^m exp r with |r| <= ln 2 / 2, and exp r by its series: unlike library calls, this
+    uses vector instructions. Accurate to the last digit or two.
     """
     n = len(scores)
     rounded = np.empty(n)
@@ -88,7 +88,7 @@ def _exponential_steps(transitions: Floats, found: Floats) -> tuple[float, float
 
 @kernel
 def _multiply(weights: Floats, table: Floats, row: Floats) -> None:
-    """Write weights @ table: float64 [K]; four rows at a time spare loads and stores."""
+    """Write weights @ table: float64 [K]; four rows at a time save loads and stores."""
     n, K = len(weights), len(row)
     row[:] = 0.0
     whole = n - n % 4
@@ -113,7 +113,7 @@ def _count_tiny(row: Floats) -> int:
 
 @kernel
 def _has_lost(row: Floats, before: Floats, scores: Floats, transitions: Floats) -> bool:
-    """Whether an entry is too small, and yet not that of a label that cannot be there.
+    """Whether an entry is too small although its label is possible.
 
     row[k] = exp(scores[k]) sum_j before[j] exp(transitions[j, k])
     """
@@ -128,7 +128,7 @@ def _has_lost(row: Floats, before: Floats, scores: Floats, transitions: Floats) 
 
 @kernel
 def _scale(row: Floats) -> float:
-    """Make a row add up to 1; return what it added up to."""
+    """Scale a row to sum 1; return its sum before."""
     total = 0.0
     for k in range(len(row)):
         total += row[k]
@@ -147,7 +147,7 @@ def _scaled_forward(
     steps: Floats,
     prefixes: Floats,
 ) -> float:
-    """prefixes[t, k]: the share of label k in the prefixes that end at t.
+    """prefixes[t, k]: the probability of label k among the prefixes that end at t.
 
     tokens, steps: the exponentials. Returns the logarithm of the product of all scales; NaN
     where digits are lost, minus infinity where every prefix is forbidden.
@@ -180,7 +180,7 @@ def _scaled_forward(
 
 @kernel
 def _ends(prefixes: Floats, transitions: Floats, steps: Floats) -> float:
-    """The share of the prefixes of all positions that may end; NaN where digits are lost."""
+    """The probability mass of complete prefixes that may end; NaN where digits are lost."""
     K = len(prefixes)
     share = 0.0
     for k in range(K):
@@ -220,7 +220,7 @@ def marginals(emissions: Floats, transitions: Floats, labels: Floats, pairs: Flo
     """Write probabilities under p(y) ~ exp(score(y)); return the log-partition.
 
     labels: float64 [n, K], P(y_t = k); pairs: float64 [K, K], the sum over t of
-    P(y_t-1 = j, y_t = k). Of no meaning where the log-partition is minus infinity.
+    P(y_t-1 = j, y_t = k). Both are arbitrary where the log-partition is minus infinity.
     """
     n, K = emissions.shape
     pairs[:] = 0.0
@@ -248,9 +248,9 @@ def _scaled_marginals(
     labels: Floats,
     pairs: Floats,
 ) -> float:
-    """``marginals`` by scaled numbers; tokens, steps: the exponentials, which are shifted.
+    """``marginals`` by scaled numbers; tokens, steps: exponentials of shifted scores.
 
-    Returns the log-partition of what is shifted, NaN where digits are lost.
+    Returns the log-partition of the shifted scores, NaN where digits are lost.
     """
     n, K = emissions.shape
     prefixes = np.empty((n, K))
@@ -268,8 +268,8 @@ def _scaled_marginals(
     for j in range(K):
         for k in range(K):
             back[j, k] = steps[k, j]
-    suffix = steps[K + 1].copy()  # the share of label k in what follows t
-    entering = np.empty((n, K))  # and, with the label's own score, in what begins at t
+    suffix = steps[K + 1].copy()  # the probability of label k among suffixes after t
+    entering = np.empty((n, K))  # the same among suffixes from t on
     for t in range(n - 1, 0, -1):
         row, token = entering[t], tokens[t]
         _join(prefixes[t], suffix, labels[t])
@@ -282,7 +282,7 @@ def _scaled_marginals(
         _multiply(row, back, suffix)
         if _count_tiny(suffix) > 0 and _has_lost(suffix, row, np.zeros(K), transitions[:K].T):
             return np.nan
-        # P(j, k) ~ prefix[j] step[j, k] entering[k]; the rest of it adds up to this.
+        # P(j, k) ~ prefix[j] step[j, k] entering[k], normalized by ``mass``.
         prefix, mass = prefixes[t - 1], 0.0
         for j in range(K):
             mass += prefix[j] * suffix[j]
@@ -306,7 +306,7 @@ def _scaled_marginals(
 
 @kernel
 def _join(prefix: Floats, suffix: Floats, found: Floats) -> None:
-    """Write the product of both, made to add up to 1."""
+    """Write the product of both, scaled to sum 1."""
     for k in range(len(prefix)):
         found[k] = prefix[k] * suffix[k]
     _scale(found)
@@ -331,7 +331,7 @@ def _log_marginals(emissions: Floats, transitions: Floats, labels: Floats, pairs
     n, K = emissions.shape
     pairs[:] = 0.0
     forward = np.empty((n, K))
-    backward = np.empty((n, K))  # the log-partition of what follows t, given label k at t
+    backward = np.empty((n, K))  # the log-partition of suffixes after t, given label k at t
     scores = np.empty(K)
     _log_forward(emissions, transitions, forward)
     backward[n - 1] = transitions[K + 1]

@@ -2,9 +2,9 @@
 
     score(heads) = sum over words m of scores[heads[m], m] + pairs[(heads[m], s, m)]
 
-where s is the dependent of the same head that lies next to m on its way to the head, or
+where s is the adjacent dependent of the same head on the side of m towards the head, or
 none. ``scores`` and ``heads`` are those of ``decoders.tree``. Only arcs with a score above
-minus infinity have pairs. Those of an arc (h, m) lie together:
+minus infinity have pairs. The pairs of an arc (h, m) are contiguous:
 
     pairs[starts[h, m]]             no sibling between h and m
     pairs[starts[h, m] + j]         the j-th s between h and m, counted from the head, for
@@ -12,7 +12,7 @@ minus infinity have pairs. Those of an arc (h, m) lie together:
 
 The one dependent of the root has no sibling. Exact, O(n^3) [McDonald & Pereira 2006].
 
-    eisner_siblings                the best tree
+    eisner_siblings         the best tree
     sibling_max_marginals   for each arc, the score of the best tree with it
 """
 
@@ -26,7 +26,7 @@ from spacy_ssvm.decoders.tree import chain_heads
 
 @kernel
 def number_pairs(scores: Floats, starts: Ints) -> int:
-    """Write where the pairs of each arc start (int64 [n + 1, n + 1]); return how many there are."""
+    """Write where the pairs of each arc start (int64 [n + 1, n + 1]); return their number."""
     N = len(scores)
     size = 0
     for h in range(N):
@@ -62,7 +62,7 @@ def _best_sibling(
 
 
 class Spans(NamedTuple):
-    """The best scores of parts of trees, and how they come about: [n + 1, n + 1] each."""
+    """The best scores of parts of trees, with back pointers: [n + 1, n + 1] each."""
 
     complete: Floats  #: by head and other end
     incomplete: Floats  #: by head and outermost dependent
@@ -137,7 +137,7 @@ def eisner_siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) ->
     if root == 0:
         return best
     heads[root] = 0
-    stack = np.empty((3 * N, 2), dtype=np.int64)  # complete spans to take apart: (head, end)
+    stack = np.empty((3 * N, 2), dtype=np.int64)  # complete spans still to split: (head, end)
     stack[0] = root, 1
     stack[1] = root, N - 1
     size = 2
@@ -170,7 +170,7 @@ def sibling_max_marginals(scores: Floats, starts: Ints, pairs: Floats, best: Flo
     """Write the score of the best tree with each arc; return the best of all.
 
     best: float64 [n + 1, n + 1], minus infinity where no tree has the arc.
-    What is outside a span is the best of all that uses it, from the widest to the narrowest.
+    Outside scores are computed from the widest span to the narrowest.
     """
     N = len(scores)
     best[:] = -np.inf

@@ -4,13 +4,13 @@
 
 Score tables, everywhere in the package:
     scores        float64 [n + 1, n + 1], by head and dependent; column 0 and the diagonal
-                  are not looked at
+                  are ignored
     heads         int64 [n + 1]; heads[0] is -1
 Every tree has exactly one word whose head is the root. Minus infinity forbids an arc, and so
-does NaN. Where no tree is allowed, the score is minus infinity and the heads are of no meaning.
+does NaN. Where no tree is allowed, the score is minus infinity and the heads are arbitrary.
 
     eisner              projective trees, O(n^3) [Eisner 1996]
-    chu_liu_edmonds     all trees, O(n^2) for each cycle met [Chu & Liu 1965, Edmonds 1967]
+    chu_liu_edmonds     all trees, O(n^2) for each cycle [Chu & Liu 1965, Edmonds 1967]
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def chain_heads(heads: Ints) -> None:
 
 @kernel
 def _best_split(left: Floats, right: Floats) -> float:
-    """The greatest sum of two places."""
+    """The greatest sum left[k] + right[k]."""
     best = -np.inf
     for k in range(len(left)):
         total = left[k] + right[k]
@@ -37,7 +37,7 @@ def _best_split(left: Floats, right: Floats) -> float:
 
 @kernel
 def _find_split(left: Floats, right: Floats, best: float) -> int:
-    """The first place where the sum is that."""
+    """The first k with left[k] + right[k] == best."""
     for k in range(len(left)):
         if left[k] + right[k] == best:
             return k
@@ -50,7 +50,7 @@ def eisner(scores: Floats, heads: Ints) -> float:
 
     Spans of words [i, j] are complete (all dependents of the head inside are found) or
     incomplete (they end with an arc between i and j). Each table has the head's position
-    first, and a transposed twin, so that all sums run along rows; no back pointers are kept.
+    first, and a transposed twin, so that all sums run along rows; no back pointers are stored.
     """
     N = len(heads)
     chain_heads(heads)
@@ -82,7 +82,7 @@ def eisner(scores: Floats, heads: Ints) -> float:
     if root == 0:
         return best
     heads[root] = 0
-    # Spans still to be taken apart: (head, other end).
+    # Spans still to split: (head, other end).
     stack = np.empty((2 * N, 2), dtype=np.int64)
     stack[0] = root, 1
     stack[1] = root, N - 1
@@ -108,7 +108,7 @@ def eisner(scores: Floats, heads: Ints) -> float:
 @kernel
 def _find_cycle(best: Ints, active: Ints, cycle: Ints) -> int:
     """Write a cycle of the arcs best[v] -> v among the active nodes; return its length."""
-    visit = np.zeros(len(best), dtype=np.int64)  # the number of the walk that came by
+    visit = np.zeros(len(best), dtype=np.int64)  # the number of the walk that visited the node
     for start in range(1, len(active)):
         v = start
         while v > 0 and active[v] and visit[v] == 0:
@@ -129,10 +129,10 @@ def _find_cycle(best: Ints, active: Ints, cycle: Ints) -> int:
 def _contract(
     table: Floats, entered: Ints, left: Ints, best: Ints, active: Ints, cycle: Ints, c: int
 ) -> None:
-    """Make the nodes of a cycle one node c.
+    """Contract the nodes of a cycle into one node c.
 
-    entered[u, c]: the node of the cycle that an arc u -> c means; left[c, v]: the node of
-    the cycle that an arc c -> v comes from.
+    entered[u, c]: the node of the cycle that an arc u -> c enters; left[c, v]: the node of
+    the cycle that an arc c -> v leaves.
     """
     for v in cycle:
         active[v] = 0
@@ -154,13 +154,13 @@ def _contract(
 def chu_liu_edmonds(scores: Floats, heads: Ints) -> float:
     """Fill heads with the best tree, projective or not; return its score.
 
-    Arcs from the root are made so costly that no tree has two of them where it need not.
+    Arcs from the root get a penalty so large that a tree has several only if it must.
     """
     N = len(heads)
     chain_heads(heads)
     if N == 1:
         return 0.0
-    size = 2 * N  # words, and the nodes that cycles become
+    size = 2 * N  # words and contracted cycles
     table = np.full((size, size), -np.inf)
     low, high = np.inf, -np.inf
     for h in range(N):

@@ -12,9 +12,9 @@ import numpy as np
 from spacy_ssvm._jit import Floats, kernel
 from spacy_ssvm.decoders.chain_marginals import log_sum
 
-# Semirings: what it means to add scores of alternatives.
-_MAX = 0  # the greatest score
-_LOG_SUM = 1  # the logarithm of the sum of exponentials
+# Semirings: how to add the scores of alternatives.
+_MAX = 0  # to the greatest score
+_LOG_SUM = 1  # to the logarithm of the sum of their exponentials
 
 _TINY = 1e-280  # a smaller number above 0 may lose digits, and its inverse may overflow
 
@@ -47,8 +47,7 @@ def _inside_outside(semiring: int, scores: Floats, arcs: Floats) -> float:
     """Write the sum of the scores of all trees with each arc; return the sum over all trees.
 
     semiring: of the sums, _MAX or _LOG_SUM.
-    Spans are those of ``eisner``. What is outside a span is summed from the widest to the
-    narrowest.
+    Spans are those of ``eisner``. Outside scores are summed from the widest span to the narrowest.
     """
     N = len(scores)
     arcs[:] = -np.inf
@@ -116,7 +115,7 @@ def max_marginals(scores: Floats, best: Floats) -> float:
 def projective_marginals(scores: Floats, marginals: Floats) -> float:
     """Write the probability of each arc among projective trees; return the log-partition.
 
-    marginals: float64 [n + 1, n + 1]; of no meaning where the log-partition is minus infinity.
+    marginals: float64 [n + 1, n + 1]; arbitrary where the log-partition is minus infinity.
     """
     total = _inside_outside(_LOG_SUM, scores, marginals)
     for h in range(len(scores)):
@@ -129,17 +128,17 @@ def projective_marginals(scores: Floats, marginals: Floats) -> float:
 def nonprojective_marginals(scores: Floats, marginals: Floats) -> float:
     """Write the probability of each arc among all trees; return the log-partition.
 
-    marginals: float64 [n + 1, n + 1], exactly 0 for forbidden arcs; of no meaning where the
+    marginals: float64 [n + 1, n + 1], exactly 0 for forbidden arcs; arbitrary where the
     log-partition is minus infinity.
 
     The matrix-tree theorem [Koo et al. 2007] without a determinant: words are eliminated one
     by one, as Grassmann, Taksar and Heyman (1985) do for Markov chains, whose stationary
-    distribution is that of the root. The log-partition is made of sums and products of
+    distribution is that of the root. The log-partition consists of sums and products of
     positive numbers, which lose no digits however peaked the distribution is. Where one of
     them would leave the range of float64, the elimination is repeated with logarithms.
 
-    The word eliminated last is the root of some tree. Every other word can then reach it
-    through allowed heads, so that no elimination divides by 0, whatever is forbidden.
+    The word eliminated last is the root of some tree. Every other word can reach it through
+    allowed heads, so that no elimination divides by 0, whatever arcs are forbidden.
     """
     n = len(scores) - 1
     marginals[:] = 0.0

@@ -1,10 +1,10 @@
 """The only reader of Docs: from tokens to uint64 [tokens, attributes].
 
-An attribute is a word type's own (a function of its text, computed once per type and
-kept in a bounded cache), or the token's (any spaCy token attribute, any extension). Its
+An attribute belongs to a word type (a function of its text, computed once per type and
+kept in a bounded cache) or to a token (any spaCy token attribute, any extension). Its
 value is a 64-bit hash or number; 0 means that the token lacks it. Whitespace tokens are
-passed over: a sentence here is the sequence of its other tokens, and what is left of the
-whitespace is the attribute ``space_before``.
+skipped: a sentence here is the sequence of its other tokens, its words. The attribute
+``space_before`` describes the whitespace before a word.
 """
 
 import threading
@@ -26,7 +26,7 @@ from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
 
-#: Word types whose attributes are kept; a batch with more of its own replaces them all.
+#: The number of word types in the cache; a batch that would exceed it clears the cache first.
 CACHED_TYPES = 2**17
 
 
@@ -48,7 +48,7 @@ def _case(text: str) -> str | None:
         return "upper"
     if text.istitle():
         return "title"
-    if any(c.islower() or c.istitle() for c in text):  # a single capital is a title, too
+    if any(c.islower() or c.istitle() for c in text):  # istitle() is true of a single capital
         return "mixed"
     return "uncased" if any(c.isalpha() for c in text) else None
 
@@ -90,12 +90,12 @@ TYPE_ATTRIBUTES: dict[str, Callable[[str], str | None]] = {
 }
 
 
-#: What lies between a token and the word before it: a number of SPACES.
+#: The whitespace between a word and the word before it, as an index of SPACES.
 SPACE_BEFORE = "space_before"
 SPACES = ("", "none", "space", "spaces", "line", "paragraph")  # the first word has no value
 _WHITESPACE_TOKEN = SPACES.index("spaces")
 
-#: The names that are not spaCy's own, for messages.
+#: The attributes that spaCy does not have, for messages.
 ATTRIBUTES = (*TYPE_ATTRIBUTES, *CLUSTER_ATTRIBUTES, SPACE_BEFORE, GAZETTEER)
 
 #: The morphology of a token without features.
@@ -116,7 +116,7 @@ def is_attribute(name: str) -> bool:
 
 
 class TokenTable(NamedTuple):
-    """The tokens of a batch of Docs, without whitespace, as the kernels read them."""
+    """The words (tokens without whitespace) of a batch of Docs, as kernels read them."""
 
     attributes: Keys  #: uint64 [tokens, attributes]
     sentence_starts: Ints  #: int64 [sentences + 1], in tokens
@@ -129,8 +129,8 @@ def sentence_firsts(starts: Flags, doc_starts: Ints, kept: Ints) -> Ints:
     """The first word of each sentence, among the words kept.
 
     starts: bool [tokens], where a sentence is marked to begin; each Doc begins one too.
-    kept: int64 [words], the tokens that are not whitespace. A start that falls on
-        whitespace moves on to the next word.
+    kept: int64 [words], the tokens that are not whitespace. A start at
+        whitespace moves to the next word.
     """
     starts = starts.copy()
     starts[doc_starts[:-1][doc_starts[:-1] < len(starts)]] = True
@@ -138,10 +138,10 @@ def sentence_firsts(starts: Flags, doc_starts: Ints, kept: Ints) -> Ints:
 
 
 def spaces_before(spaces: Keys, whitespace: Ints, kept: Ints, doc_starts: Ints) -> Keys:
-    """What lies before each word, as numbers of SPACES: uint64 [tokens].
+    """The whitespace before each word, as indices of SPACES: uint64 [tokens].
 
     spaces: uint64 [tokens], 1 where a space follows the token.
-    whitespace: int64 [tokens], 0 for words, for the others what they are.
+    whitespace: int64 [tokens], 0 for words, the index of SPACES for whitespace.
     kept: int64 [words], the tokens that are not whitespace.
     """
     before = np.ones(len(spaces), dtype=np.int64)
@@ -160,7 +160,7 @@ class AttributeReader:
 
     ``names`` gives the order of the columns: attributes of word types, of tokens,
     extensions, and gazetteers.
-    whole_docs: whether Docs are read as one sentence each, whatever boundaries they have.
+    whole_docs: whether a Doc is read as one sentence; its boundaries are then ignored.
     """
 
     def __init__(
@@ -197,11 +197,11 @@ class AttributeReader:
         *,
         inputs: Sequence[Keys] | None = None,
     ) -> TokenTable:
-        """The attributes of all tokens of the Docs that are not whitespace.
+        """The attributes of the words of Docs.
 
         A sentence starts at each Doc and at each token that is marked as a start.
-        starts: bool [tokens of all Docs], where sentences start, too.
-        inputs: what ``inputs`` has returned for each Doc; None to read it now.
+        starts: bool [tokens of all Docs], further starts of sentences.
+        inputs: the result of ``inputs`` for each Doc; None to read it now.
         """
         if inputs is None:
             inputs = [self.inputs(doc) for doc in docs]
@@ -230,7 +230,7 @@ class AttributeReader:
         return TokenTable(attributes, sentence_starts, doc_sentences, kept, doc_starts)
 
     def _with_gazetteers(self, attributes: Keys, type_values: Keys, firsts: Ints) -> Keys:
-        """The columns of ``names``, from those read so far."""
+        """The columns of ``names``: those read so far, and those of gazetteers."""
         if self._gazetteers is None:
             nothing = np.zeros((len(attributes), len(self._gazetteer_names)), dtype=np.uint64)
             return np.hstack((attributes, nothing))
@@ -249,7 +249,7 @@ class AttributeReader:
         return np.ascontiguousarray(np.column_stack([others, *columns]))
 
     def inputs(self, doc: Doc) -> Keys:
-        """All that features see of a Doc: uint64 [tokens, ORTH, SENT_START, annotations]."""
+        """All that features depend on: uint64 [tokens, ORTH, SENT_START, annotations]."""
         columns: Any = doc.to_array(self._columns).reshape(len(doc), len(self._columns))
         if self._whole_docs:
             columns[:, 1] = 0
@@ -308,10 +308,10 @@ class AttributeReader:
         self._number_of_types = 0
 
     def _types(self, orths: Keys, doc_starts: Ints, docs: Sequence[Doc]) -> tuple[Keys, Ints]:
-        """The type attributes of tokens with these orths, and which whitespace they are.
+        """The type attributes of tokens with these orths, and their indices of SPACES.
 
-        The cache is keyed by the orth, a hash of the text alone, and adds no strings: it
-        outlives a memory zone without harm.
+        The cache is keyed by the orth, a hash of the text, and stores no strings: it remains valid
+        after a memory zone.
         """
         orths = np.ascontiguousarray(orths)
         types = np.empty(len(orths), dtype=np.int64)
@@ -358,16 +358,16 @@ class AttributeReader:
 
 
 def _whitespace(text: str) -> int:
-    """Which of SPACES a whitespace token is, by the lines that end in it; 0 for a word."""
+    """The index of SPACES of a whitespace token, by the number of line breaks; 0 for a word."""
     if not text.isspace():
         return 0
     return _WHITESPACE_TOKEN + min(len(f"{text}.".splitlines()) - 1, 2)
 
 
 def words_of(nlp: Language, name: str, texts: Iterable[str]) -> list[Keys]:
-    """The values of a word type attribute of the tokens of each text: uint64 [tokens].
+    """The values of a type attribute of the words of each text: uint64 [words].
 
-    Nothing is added to the vocabulary.
+    Adds nothing to the vocabulary.
     """
     attribute = TYPE_ATTRIBUTES[name]
     words = []

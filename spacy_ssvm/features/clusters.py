@@ -1,8 +1,7 @@
-"""Word clusters as bit strings, as the Brown algorithm writes them.
+"""Word clusters as bit strings, the output of the Brown algorithm.
 
-A file has one word a line: bit string, word and (ignored) count, split by tabs. A prefix
-of the bit string is a coarser cluster; the word is looked up as it is written, then in
-lower case.
+A line of a file has a bit string, a word and a count, which is ignored, separated by tabs. A
+prefix of the bit string is a coarser cluster. Words are looked up as written, then in lower case.
 """
 
 import gzip
@@ -24,13 +23,13 @@ class Clusters:
     """Words with their bit strings, as two arrays that save and load as they are.
 
     words: uint64 [n], hashes of the words, sorted.
-    bits: uint64 [n], each bit string behind a leading 1, as a number.
-    Raises ValueError where the arrays are not such.
+    bits: uint64 [n], each bit string after a leading 1, as a number.
+    Raises ValueError for other arrays.
     """
 
     def __init__(self, words: Keys, bits: Keys) -> None:
         if words.ndim != 1 or words.shape != bits.shape:
-            raise ValueError("word clusters are not as many words as bit strings")
+            raise ValueError("word clusters have unequal numbers of words and bit strings")
         if np.any(words[1:] <= words[:-1]) or np.any(bits == 0):
             raise ValueError("word clusters are not sorted, or lack their bits")
         self.words = words
@@ -68,7 +67,7 @@ def read_clusters(path: str | Path) -> Clusters:
 
 
 def _entries(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """The hash of each word, with its bits behind a leading 1."""
+    """The hash of each word, with its bits after a leading 1."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

@@ -2,7 +2,7 @@
 
 A key is a 64-bit hash of its template and of the values of the template's parts. It is
 the same in every process and on every machine, and depends on the template's text, not
-on its place in a list. Key 0 means that the template does not fire.
+on its index in a list. Key 0 means that the template does not fire.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,10 @@ from spacy_ssvm.features.templates import Template
 from spacy_ssvm.features.text_hash import hash_text
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_BEFORE = np.uint64(0xD6E8FEB86659FD93)  # stands for the value of a token before the sentence
-_AFTER = np.uint64(0xA0761D6478BD642F)  # and behind it; the distance is added
+_BEFORE = np.uint64(
+    0xD6E8FEB86659FD93
+)  # the value of a token before the sentence; the distance is added
+_AFTER = np.uint64(0xA0761D6478BD642F)  # the value of a token after it
 
 
 class CompiledTemplates(NamedTuple):

@@ -1,9 +1,9 @@
 """Gazetteers: lists of names by type, found in text by longest match.
 
-An entry is a sequence of tokens. The table holds a hash of each of its prefixes, with a
-bit for each type that it is a whole entry of: 24 bytes for each prefix, whatever the length
-of the words. From each token on the longest entry of a type is taken, and the search goes on
-behind it.
+An entry is a sequence of tokens. The table holds a hash of each of its prefixes, with a bit
+for each type that has the prefix as an entry: 24 bytes per prefix, independent of the length
+of the words. The longest entry of a type that starts at a token is a match; the search for
+the type continues after it.
 """
 
 import gzip
@@ -36,7 +36,8 @@ class Gazetteers:
 
     types: their names, sorted.
     attribute: the attribute of tokens that entries are matched by, 'lower' or 'orth'.
-    slots: uint64 [capacity, 2], hashes of prefixes and the types that they are entries of.
+    slots: uint64 [capacity, 2], hashes of prefixes, and a bit for each type that has it as an
+        entry.
     Raises ValueError for too many types, for an unknown attribute, and for invalid slots.
     """
 
@@ -56,7 +57,7 @@ class Gazetteers:
     def add(self, kind: str, words: Keys, starts: np.ndarray) -> None:
         """Add entries of a type.
 
-        words: uint64 [tokens], the attribute of all their tokens, end to end.
+        words: uint64 [tokens], the attribute of the tokens of all entries, concatenated.
         starts: int64 [entries + 1].
         """
         if self._size + len(words) > MAX_LOAD * len(self.slots):
@@ -65,15 +66,15 @@ class Gazetteers:
         self._size += _insert(self.slots, words, starts, bit)
 
     def trim(self) -> None:
-        """Free the capacity for further entries."""
+        """Free the spare capacity."""
         used = self.slots[self.slots[:, 0] != 0]
         self.slots = empty_slots(len(used))
         insert_all(self.slots, used[:, 0].copy(), used[:, 1].copy())
 
     def match(self, words: Keys, starts: Flags) -> np.ndarray:
-        """Where tokens lie in entries: uint8 [tokens, types], 0 or BEGIN ... SINGLE.
+        """The positions of tokens in entries: uint8 [tokens, types], 0 or BEGIN ... SINGLE.
 
-        starts: bool [tokens], the first tokens of sentences; entries do not reach across.
+        starts: bool [tokens], the first tokens of sentences; entries do not cross them.
         """
         tags = np.zeros((len(words), len(self.types)), dtype=np.uint8)
         _match(self.slots, np.ascontiguousarray(words), starts, tags)
@@ -143,7 +144,7 @@ def read_gazetteers(
 ) -> Gazetteers:
     """Read lists of entries.
 
-    files: type -> file, one entry a line, plain or gzip (``.gz``), in UTF-8. A ``.jsonl``
+    files: type -> file, one entry per line, plain or gzip (``.gz``), in UTF-8. A ``.jsonl``
         file holds patterns with types of their own, {"label": ..., "pattern": "text"}, as
         spaCy's PhraseMatcher and entity ruler take them; the type given is then ignored.
     words_of: entries -> the attribute of their tokens, uint64 [tokens] each.
@@ -230,7 +231,7 @@ def _patterns(path: Path) -> Iterator[tuple[str, str]]:
         yield label, text.strip()
 
 
-#: Where a token lies in gazetteer entries: of all types together, or of one (with ".TYPE").
+#: The position of a token in gazetteer entries of all types, or of one (with ".TYPE").
 GAZETTEER = "gazetteer"
 
 

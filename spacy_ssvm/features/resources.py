@@ -1,4 +1,4 @@
-"""What attributes need beside the text: read at initialize, and saved with the model."""
+"""Clusters and gazetteers that attributes need: read at initialize, saved with the model."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -31,7 +31,7 @@ def read_resources(header: storage.Header, arrays: storage.Arrays) -> Resources:
 
 
 def check_resources(names: Iterable[str], resources: Resources) -> None:
-    """Raise ValueError where templates name attributes that need resources that are missing."""
+    """Raise ValueError where an attribute of templates needs a resource that is missing."""
     for name in names:
         if name in CLUSTER_ATTRIBUTES:
             require(resources.clusters is not None, f"'{name}' needs word clusters")

@@ -1,4 +1,4 @@
-"""What a corpus says of templates before any weights: how many features, how much they tell.
+"""Statistics of templates on a corpus: the number of features and the information gain.
 
 The information gain of a template is, over its features f and the labels a [MSAF11 Eq. 16],
 
@@ -21,7 +21,7 @@ _LABELS = np.uint64(0xC2B2AE3D27D4EB4F)
 class Statistics(NamedTuple):
     """By template."""
 
-    features: Ints  #: int64 [T]: how many different ones there are
+    features: Ints  #: int64 [T]: the number of distinct features
     gains: Floats  #: float64 [T]: the information gain, in bits
 
 
@@ -48,7 +48,7 @@ def _measure(
 ) -> tuple[int, float]:
     """The features and the gain of one template; slots and joint are empty tables."""
     features, annotated = 0, priors.sum()
-    unlabelled = 0.0  # sum of log2 P(a), over all that fires
+    unlabelled = 0.0  # sum of log2 P(a), over all features that fire
     keys = np.empty(1, dtype=np.uint64)
     for s in range(len(sentence_starts) - 1):
         start, end = sentence_starts[s], sentence_starts[s + 1]
@@ -77,7 +77,7 @@ def _measure(
 def measure_templates(
     templates: CompiledTemplates, attributes: Keys, sentence_starts: Ints, gold: Ints, K: int
 ) -> Statistics:
-    """Count the features of each template, and measure what they tell of the labels.
+    """Count the features of each template, and measure their information gain on the labels.
 
     attributes: uint64 [tokens, columns]; gold: int64 [tokens], a label, or -1 for none.
     """

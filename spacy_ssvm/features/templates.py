@@ -2,14 +2,14 @@
 
     template  =  part ("+" part)*          lower[-1]+lower[0]
     part      =  attribute "[" offset "]"  suffix3[0], shape[1], tag[-2], _.is_bold[0]
-    family    =  a preset's name           tagger
+    family    =  the name of a preset      tagger
               |  ngrams(attribute, n, window)
 
-``ngrams(lower, 2, 1)`` stands for all runs of one to two neighbouring tokens within one
-token of the current one: lower[-1], lower[0], lower[1], lower[-1]+lower[0],
-lower[0]+lower[1]. A template fires where all its parts have a value; a position outside
-the sentence is a value of its own, an attribute that a token lacks (a fourth letter, a
-tag not set) is none.
+``ngrams(lower, 2, 1)`` means all runs of one or two adjacent tokens within one token of
+the current one: lower[-1], lower[0], lower[1], lower[-1]+lower[0],
+lower[0]+lower[1]. A template fires where all its parts have a value. A
+position outside the sentence has a value of its own; an attribute that a token lacks (a
+fourth letter, a tag that is not set) has none.
 """
 
 import re
@@ -24,13 +24,13 @@ from spacy_ssvm.storage import shorten
 #: The largest distance of a part from the current token.
 MAX_OFFSET = 16
 
-_NAME = r"([A-Za-z_][^\[\]()+,]*)"  # types of gazetteers have all kinds of names
+_NAME = r"([A-Za-z_][^\[\]()+,]*)"  # types of gazetteers can have any name
 _PART = re.compile(_NAME + r"\[(-?\d+)\]")
 _NGRAMS = re.compile(r"ngrams\(\s*" + _NAME + r"\s*,\s*(\d+)\s*,\s*(\d+)\s*\)")
 
 
 def _runs(attribute: str, length: int, reach: int) -> list[str]:
-    """All runs of ``length`` neighbouring tokens, none further away than ``reach``."""
+    """All runs of ``length`` adjacent tokens at most ``reach`` away."""
     return [
         "+".join(f"{attribute}[{start + j}]" for j in range(length))
         for start in range(-reach, reach - length + 2)
@@ -117,7 +117,7 @@ PRESETS["senter"] = (
     "space_before[-1]+lower[-1]+space_before[0]",
     "space_before[-1]+lower[-1]+space_before[0]+case[0]",
 )
-# What tags tell of sentence starts, beside the family senter.
+# Tags as evidence of sentence starts, in addition to the family senter.
 PRESETS["senter_tags"] = (
     "ngrams(tag, 5, 3)",
     "ngrams(tag, 3, 6)",
@@ -191,7 +191,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Template:
-    """A conjunction of parts, sorted by offset and attribute, none twice."""
+    """A conjunction of parts, sorted by offset and attribute, without duplicates."""
 
     parts: tuple[Part, ...]
 
@@ -220,11 +220,11 @@ class Template:
 def parse_templates(
     items: Iterable[str], *, is_attribute: Callable[[str], bool], attributes: Collection[str]
 ) -> tuple[Template, ...]:
-    """The templates that the items stand for, in order, each once.
+    """Parse templates and expand families, in order and without duplicates.
 
     items: templates and families.
-    is_attribute: whether a name can be read from a token.
-    attributes: the names to list when it can not.
+    is_attribute: whether a name is an attribute of tokens.
+    attributes: the names to list in errors.
     Raises TemplateError, which names the item and lists what exists.
     """
     templates: dict[Template, None] = {}
@@ -249,7 +249,7 @@ def parse_templates(
 
 
 def _expand(item: str) -> Iterable[str]:
-    """An item as single templates: families are written out."""
+    """The templates of an item: families are expanded."""
     if item.strip() in PRESETS:
         for member in PRESETS[item.strip()]:
             yield from _expand(member)
@@ -266,7 +266,7 @@ def _expand(item: str) -> Iterable[str]:
         yield item
 
 
-#: Coarse attributes before finer ones that tell more of the same.
+#: Attributes from coarse to fine: each is a function of the next.
 _COARSE_TO_FINE = (
     ("suffix1", "suffix2", "suffix3", "suffix4", "suffix5", "lower", "orth"),
     ("prefix1", "prefix2", "prefix3", "prefix4", "prefix5", "lower", "orth"),
@@ -276,7 +276,7 @@ _COARSE_TO_FINE = (
 
 
 def as_fine(attribute: str) -> set[str]:
-    """The attribute, and those that are finer."""
+    """The attribute and all finer ones."""
     return {attribute}.union(
         *(line[line.index(attribute) :] for line in _COARSE_TO_FINE if attribute in line)
     )
@@ -285,7 +285,7 @@ def as_fine(attribute: str) -> set[str]:
 def find_refinements(templates: Sequence[Template]) -> Flags:
     """Whether template b needs template a: bool [T, T], [a, b].
 
-    It does where each part of a is one of b, or coarser than one at the same place: tag[0]
+    It does where each part of a is one of b, or coarser than one at the same offset: tag[0]
     comes before tag[0]+tag[1], and before lower[0] [MSAF11, section 3.1].
     """
     refines = np.zeros((len(templates), len(templates)), dtype=bool)

@@ -1,4 +1,4 @@
-"""Explains why a word gets its head: the features of the arc and of the next best one."""
+"""Explains why a word gets its head: the features of its arc and of the runner-up."""
 
 from typing import Any
 
@@ -20,13 +20,13 @@ def explain_arc(model: ParserModel, doc: Any, i: int, *, top: int | None = None)
     """Explain the head of token i of a Doc, ignoring arcs that the Doc already has.
 
     The best tree is compared with the best one in which the token has another head.
-    top: how many features to show, see ``strongest``.
-    Raises ValueError for whitespace, and where no tree has another head for the token.
+    top: the number of features to show, see ``strongest``.
+    Raises ValueError for whitespace, and where the token has only one possible head.
     """
     nodes = model.pieces(model.nodes([doc]))
     word = int(np.searchsorted(nodes.tokens.positions, i))
     if word == len(nodes.tokens.positions) or nodes.tokens.positions[word] != i:
-        raise ValueError(f"token {i} is whitespace: it is no part of the tree")
+        raise ValueError(f"token {i} is whitespace: it has no head")
     s = int(np.searchsorted(nodes.tokens.sentence_starts, word, side="right")) - 1
     start, end = nodes.starts[s : s + 2]
     m = int(nodes.words[word] - start)
@@ -34,7 +34,7 @@ def explain_arc(model: ParserModel, doc: Any, i: int, *, top: int | None = None)
     sentence_nodes = nodes.attributes[start:end]
     best, other = best_trees(model.scorer, sentence_nodes, m, heads)
     if not np.isfinite(other):
-        raise ValueError(f"token {i} has but one possible head: nothing to choose or explain")
+        raise ValueError(f"token {i} has only one possible head")
     h, runner_up = int(heads[0, m]), int(heads[1, m])
     features = []
     for template in model.templates:
@@ -52,7 +52,7 @@ def explain_arc(model: ParserModel, doc: Any, i: int, *, top: int | None = None)
 
 
 def _weight(model: ParserModel, template: ArcTemplate, nodes: Keys, h: int, m: int) -> float:
-    """What one template adds to the score of an arc."""
+    """The contribution of one template to the score of an arc."""
     compiled = compile_arc_templates([template], model.reader.names)
     rows = np.empty(1 + len(nodes), dtype=np.int32)
     endpoints = hash_endpoints(compiled, nodes, 0, len(nodes))
@@ -70,7 +70,7 @@ def _text(doc: Any, nodes: Nodes, s: int, node: int) -> str:
 def _value(
     model: ParserModel, doc: Any, nodes: Nodes, s: int, template: ArcTemplate, h: int, m: int
 ) -> str:
-    """What the parts of a template saw of an arc, as text."""
+    """The values of the parts of a template at an arc, as text."""
     start, end = nodes.tokens.sentence_starts[s : s + 2]
     values = []
     for role, part in template.parts:

@@ -16,7 +16,7 @@ _ROLES = {
 
 
 def _written(text: str, **attributes: str) -> str:
-    """A template from its short form: h.A+d.A[1] with A = tag is head.tag+dependent.tag[1]."""
+    """Expand a short form: h.A+d.A[1] with A = tag is head.tag+dependent.tag[1]."""
     parts = []
     for part in text.split("+"):
         role, dot, rest = part.partition(".")
@@ -27,7 +27,7 @@ def _written(text: str, **attributes: str) -> str:
 
 
 def _with_distance(texts: list[str]) -> list[str]:
-    """Each template, and again with the distance."""
+    """Each template without and with the distance."""
     return [f"{text}{geometry}" for text in texts for geometry in ("", "+distance")]
 
 

@@ -1,7 +1,6 @@
 """Kernels that parse sentences: nodes and weights to heads, heads to the table of arcs.
 
-Nodes are laid out as in ``trees/layout.py``: each sentence has its root, its words, and
-one more node.
+Nodes are laid out as in ``trees/layout.py``: the root of each sentence, its words, and its end.
 """
 
 import numpy as np
@@ -53,7 +52,7 @@ def parse_sentence(scorer: Scorer, nodes: Keys, fixed_heads: Ints, heads: Ints) 
 def parse_sentences(
     scorer: Scorer, nodes: Keys, node_starts: Ints, fixed_heads: Ints, heads: Ints
 ) -> None:
-    """Fill heads (int64 [nodes]) with the best trees; the root and the last node get -1."""
+    """Fill heads (int64 [nodes]) with the best trees; root and end nodes get -1."""
     heads[:] = -1
     for s in range(len(node_starts) - 1):
         start, end = node_starts[s], node_starts[s + 1]
@@ -72,10 +71,10 @@ def fill_arc_table(
     sequence_starts: Ints,
     sentence_sequences: Ints,
 ) -> int:
-    """Write the table of all arcs (``trees/labels.py``); return how many sequences there are.
+    """Write the table of all arcs (``trees/labels.py``); return the number of sequences.
 
     table: uint64 [arcs, columns]; arc_nodes: int64 [arcs], the dependents; sequence_starts:
-    int64, with room for one more than the arcs; sentence_sequences: int64 [sentences + 1],
+    int64 [arcs + 1], of which a part is used; sentence_sequences: int64 [sentences + 1],
     the first sequence of each sentence.
     """
     max_nodes = 0
@@ -106,7 +105,7 @@ def fill_arc_table(
 
 @kernel
 def arc_margins(scorer: Scorer, nodes: Keys, heads: Ints, margins: Floats) -> None:
-    """Write how much worse the best tree is without the arc of each word (float64 [n + 1]).
+    """Write the margin of each word (float64 [n + 1]): the score lost with another head.
 
     heads: the best tree. Infinite where every tree has the arc.
     """

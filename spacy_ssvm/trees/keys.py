@@ -1,13 +1,12 @@
-"""Features of arcs: what templates see of both ends, as rows or as 64-bit keys.
+"""Features of arcs, as hashed rows or as 64-bit keys.
 
-The endpoints of an arc are hashed once a token. In a hashed space of rows, the row of a feature
-is the exclusive or of its endpoints, and of a code for direction or distance that changes the
-last bits only: templates that differ in distance alone find their weights in one line of the
-cache.
+The endpoints of an arc are hashed once for each token. In a hashed space of rows, the row of a
+feature is the exclusive or of its endpoints and of a code for direction or distance, which changes
+only the last bits: the weights of templates that differ only in distance share a cache line.
 
-A 64-bit key is a feature's own. It mixes both endpoints, what lies between, and a code of the
-template and of its class of distance. The dependent is multiplied first: head and dependent may
-have the same value without undoing each other.
+A 64-bit key identifies a feature. It mixes both endpoints, the value of ``between``, and a code of
+the template and of its class of distance. The dependent is multiplied first, so that equal values
+of head and dependent do not cancel out.
 """
 
 from collections.abc import Sequence
@@ -44,13 +43,13 @@ def distance_class(h: int, m: int) -> int:
 
 
 class EndpointHashes(NamedTuple):
-    """What templates see of the nodes of one sentence: the root, its words, what follows."""
+    """The hashes of the nodes of one sentence: the root, its words, its end."""
 
-    head: Keys  #: uint64 [nodes, T]: hashes of the parts of the head, 0 where one lacks
+    head: Keys  #: uint64 [nodes, T]: hashes of the parts of the head, 0 where one is missing
     dependent: Keys  #: uint64 [nodes, T]
     sibling: Keys  #: uint64 [nodes, T]
     values: Keys  #: uint64 [B, nodes]: of the attributes of ``between``
-    previous: Ints  #: int64 [B, nodes]: where a node's value stood last before it, 0 for never
+    previous: Ints  #: int64 [B, nodes]: the last node before with the same value, 0 for none
 
 
 @kernel
@@ -90,9 +89,9 @@ def fill_arc_rows(
     m: int,
     rows: Rows,
 ) -> int:
-    """Write the rows of the features of the arc (h, m), which may repeat; return how many.
+    """Write the rows of the features of the arc (h, m), which may repeat; return their number.
 
-    size: how many rows there are, a power of two; the row ``size`` stands for no feature.
+    size: the number of rows, a power of two; the row ``size`` means no feature.
     """
     T, B = len(templates.head.seeds), len(templates.between)
     zero = np.uint64(0)
@@ -127,7 +126,7 @@ def fill_pair_rows(
     s: int,
     rows: Rows,
 ) -> int:
-    """Write the rows of the features of the arcs (h, s) and (h, m); return how many."""
+    """Write the rows of the features of the arcs (h, s) and (h, m); return their number."""
     T = len(templates.head.seeds)
     zero = np.uint64(0)
     mask = np.uint64(size - 1)
@@ -142,7 +141,7 @@ def fill_pair_rows(
 
 @kernel
 def sum_rows(weights: AnyWeights, rows: Rows, size: int) -> float:
-    """The sum of the weights of the first rows, in four sums that run beside each other."""
+    """The sum of the weights of the first rows, in four parallel sums."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     even = size - size % 4
     for k in range(0, even, 4):
@@ -158,7 +157,7 @@ def sum_rows(weights: AnyWeights, rows: Rows, size: int) -> float:
 def compile_arc_keys(
     templates: Sequence[ArcTemplate], attributes: Sequence[str]
 ) -> CompiledArcTemplates:
-    """Templates whose codes have 64 bits, and tell templates apart; see ``in_order``."""
+    """Templates with 64-bit codes that distinguish templates; see ``in_order``."""
     compiled = compile_arc_templates(templates, attributes)
     seeds = np.array([hash_text(str(t)) for t in in_order(templates)], dtype=np.uint64)
     geometry_codes = compiled.codes * _DEPENDENT
@@ -186,7 +185,7 @@ def _mixed(head: int, dependent: int, value: int, code: int) -> int:
 
 @kernel
 def max_keys(templates: CompiledArcTemplates, h: int, m: int) -> int:
-    """How many features the arc (h, m) has at most."""
+    """The maximum number of features of the arc (h, m)."""
     T, B = len(templates.head.seeds), len(templates.between)
     return T - B + B * max(abs(h - m) - 1, 0)
 
@@ -201,9 +200,9 @@ def fill_arc_keys(
     keys: Keys,
     owners: Ints,
 ) -> int:
-    """Write the keys of the features of the arc (h, m); return how many.
+    """Write the keys of the features of the arc (h, m); return their number.
 
-    wanted: int64: templates, the only ones whose keys are written.
+    wanted: int64: the templates whose keys are written.
     owners: int64, gets the template of each key.
     """
     plain = len(templates.head.seeds) - len(templates.between)

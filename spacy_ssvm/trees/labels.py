@@ -1,7 +1,7 @@
-"""What the labels of arcs are decided by: a table of the arcs of a tree.
+"""The input of the model of labels: a table of the arcs of a tree.
 
-The dependents of each head make a sequence, from left to right, and their labels a label
-sequence. A row of the table is an arc, a column is what a part of a template sees of it:
+The dependents of each head, from left to right, form a sequence to label. A row of the table is
+an arc, a column is the value of a part of a template:
 
     head, dependent     the arc
     sibling             the dependent of the same head before this one
@@ -9,8 +9,8 @@ sequence. A row of the table is an arc, a column is what a part of a template se
     leftmost, rightmost the first and last dependent of the dependent
     direction, distance of the dependent, as seen from the head
 
-Where there is no such token, the one behind the sentence stands for it. The templates of a
-model of label sequences are then written over these columns, all at the current position.
+The end of the sentence is used where there is no such token. The chain templates of the model of
+labels refer to these columns, all at offset 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ class Columns(NamedTuple):
 
 
 def as_chain_templates(templates: Iterable[ArcTemplate]) -> tuple[Template, ...]:
-    """The templates over the columns of the table, whose names are those of the parts."""
+    """Templates over the columns of the table, which are named after the parts."""
     chain_templates = []
     for template in templates:
         parts = [Part(0, f"{role}.{part}") for role, part in template.parts]
@@ -74,7 +74,7 @@ def compile_columns(names: Sequence[str], attributes: Sequence[str]) -> Columns:
 
 @kernel
 def order_dependents(heads: Ints, order: Ints, starts: Ints) -> int:
-    """Sort the words with a head by head and position; return how many sequences they make.
+    """Sort the words with a head by head and position; return the number of sequences.
 
     heads: int64 [n + 1], of one sentence, -1 for none. Writes order (int64, the words) and
     starts (int64 [sequences + 1], where each sequence starts in it).
@@ -110,7 +110,7 @@ def fill_arc_columns(
 ) -> None:
     """Write the rows (uint64 [words, columns]) of the words in ``order`` of one sentence.
 
-    attributes: of the nodes start to end: the root, the words, what follows.
+    attributes: of the nodes start to end: the root, the words, the end of the sentence.
     """
     N = len(heads)
     leftmost = np.full(N + 1, N, dtype=np.int64)

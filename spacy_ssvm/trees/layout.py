@@ -1,9 +1,9 @@
 """Examples of trees, as kernels read them.
 
 An example is a sentence of n words. Its nodes are the root (0), the words (1..n), and the end
-of the sentence (n + 1), which takes the place of a missing sibling. Features are computed on
-demand, because those of all n^2 arcs would not fit into memory; their weights are stored as
-``HashedArcs`` or ``LazyArcs`` say.
+of the sentence (n + 1), used where there is no sibling. Features are computed on demand, because
+those of all n^2 arcs would not fit into memory; ``HashedArcs`` and ``LazyArcs`` are the two ways
+to store their weights.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class ArcFeatures(NamedTuple):
     arcs: CompiledArcTemplates
     pairs: CompiledArcTemplates  #: of siblings; no templates in a first-order model
     size: int  #: the number of hashed rows, a power of two
-    projective: bool  #: whether trees must be
+    projective: bool  #: whether trees must be projective
 
 
 ArcFeaturesType = named_tuple(
@@ -45,23 +45,23 @@ class Pruner(NamedTuple):
 
     arcs: CompiledArcTemplates
     size: int
-    weights: AnyWeights  #: [size + 1]; float64 while a model learns
-    threshold: float  #: how much worse a tree with the arc may be than the best; inf for all
+    weights: AnyWeights  #: [size + 1]; float64 during training
+    threshold: float  #: how far the best tree with an arc may score below the best; inf for all
 
 
 PrunerType = named_tuple(Pruner, CompiledArcTemplatesType, Int, Floats1, Float)
 
 
 class Scorer(NamedTuple):
-    """What turns attributes of nodes into scores of arcs and of pairs of arcs."""
+    """Everything that kernels need to score arcs, given the attributes of nodes."""
 
     features: ArcFeatures
     pruner: Pruner
-    weights: AnyWeights  #: [size + 1]; float64 while a model learns
+    weights: AnyWeights  #: [size + 1]; float64 during training
 
 
 class HashedArcs(NamedTuple):
-    """Arcs are proposed by the pruner; features share the rows w[:size], and w[size] is 0."""
+    """The pruner chooses the arcs; features share the rows w[:size], and w[size] is 0."""
 
     pruner: Pruner
 
@@ -77,8 +77,9 @@ class Arcs(NamedTuple):
 class LazyArcs(NamedTuple):
     """Arcs are listed, gold ones among them; features have rows of a table, w[row]. First order.
 
-    A feature without a row has a weight of 0. Oracles insert rows for the features in what they
-    write: of the wrong arcs of a tree, and the gold ones in their place; of expectations, all arcs.
+    A feature without a row has weight 0. Oracles insert rows for the entries that they write:
+    loss-augmented decoding for wrong arcs and the gold arcs of the same words, expectations for
+    all listed arcs.
     """
 
     arcs: Arcs
@@ -91,7 +92,7 @@ class TreeExamples(NamedTuple):
     node_starts: Ints  #: int64 [examples + 1]: the root of each example, among all nodes
     attributes: Keys  #: uint64 [nodes, columns]
     heads: Ints  #: int64 [nodes]: gold heads, as nodes of the sentence; -1 for no annotation
-    completions: Ints  #: int64 [nodes]: gold heads, and those assumed now where there are none
+    completions: Ints  #: int64 [nodes]: gold heads, imputed where they are missing
     features: ArcFeatures
     store: HashedArcs | LazyArcs
 

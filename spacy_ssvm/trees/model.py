@@ -1,9 +1,9 @@
-"""The model of a parser: finds the heads of words, and the labels of the arcs.
+"""The model of a parser: predicts the heads of words and the labels of arcs.
 
-    docs -> token attributes -> nodes -> arcs that are likely (pruner) -> scores of arcs, and
-    of pairs of arcs -> heads -> table of the arcs -> labels
+    docs -> token attributes -> nodes -> likely arcs (pruner) -> scores of arcs and of pairs of
+    arcs -> heads -> table of arcs -> labels
 
-Labels are found in a second stage, on the finished tree: those of the dependents of one head
+Labels are predicted in a second stage, given the tree: the labels of the dependents of one head
 are a label sequence. Sources: McDonald, Crammer & Pereira 2005; McDonald, Lerman & Pereira
 2006 (labels); Rush & Petrov 2012 (pruning by max-marginals).
 """
@@ -41,13 +41,13 @@ _KIND = "parser model"  # of models that are copied by themselves
 
 
 class LabelModel(ChainModel):
-    """A model of label sequences over a table of arcs, which it does not read itself."""
+    """A model of label sequences over a table of arcs, which the parser fills."""
 
     def make_reader(self, names: Iterable[str], resources: Resources) -> Any:
         return _TableOfArcs(tuple(sorted(names)))
 
     def header(self) -> storage.Header:
-        # The parser keeps the templates, in its own language.
+        # The parser saves the templates, in its own syntax.
         return super().header() | {"templates": []}
 
 
@@ -61,10 +61,10 @@ class ParserModel:
     templates: of arcs, and of pairs of arcs; the latter make it a second-order model.
     pruner_templates: of arcs.
     label_templates: with the roles of ``trees/labels.py``.
-    projective: whether all trees are.
-    hash_bits: weights of arcs are kept in 2**hash_bits rows.
-    pruning: arcs are scored whose best tree is at most this much worse than the best tree of
-        the pruner, in wrong heads; None to score all arcs.
+    projective: whether all trees are projective.
+    hash_bits: the features of arcs share 2**hash_bits rows.
+    pruning: the pruner discards arcs whose best tree scores more than this below its best
+        tree, where 1 is the margin of one wrong head; None to score all arcs.
     max_length: longer sentences are learned and parsed in pieces.
     """
 
@@ -95,7 +95,7 @@ class ParserModel:
         labels: Iterable[str],
         resources: Resources = NO_RESOURCES,
     ) -> None:
-        """Set what the model is about, and start from zero weights."""
+        """Set templates, labels and resources, and reset the weights to zero."""
         self.templates = tuple(templates)
         all_templates = (*self.templates, *self.pruner_templates, *self.label_templates)
         names = {name for template in all_templates for name in template.attributes}
@@ -124,7 +124,7 @@ class ParserModel:
 
     @property
     def resources(self) -> Resources:
-        """What templates read beside the Docs; saved with the labels."""
+        """The resources that templates read; saved with the model of labels."""
         return self.label_model.resources
 
     @property
@@ -137,14 +137,14 @@ class ParserModel:
         self.label_model.add_labels(labels)
 
     def set_weights(self, arcs: Weights, pruner: Weights, summary: TrainingSummary | None) -> None:
-        """Set the weights of arcs: float32 [2**hash_bits + 1], and of the pruner's."""
+        """Set the weights of the parser (float32 [2**hash_bits + 1]) and of the pruner."""
         self.weights = arcs
         self.pruner_weights = pruner
         self.summary = summary
 
     @property
     def beta(self) -> float | None:
-        """By which exp(beta score) is a probability of trees; None where there is none."""
+        """The inverse temperature of p(tree) ~ exp(beta score); None without probabilities."""
         return None if self.summary is None else self.summary.beta
 
     def pruner(self, weights: AnyWeights) -> Pruner:
@@ -154,16 +154,16 @@ class ParserModel:
 
     @property
     def scorer(self) -> Scorer:
-        """What kernels score arcs with."""
+        """The features, pruner and weights, for kernels that score arcs."""
         return Scorer(self.features, self.pruner(self.pruner_weights), self.weights)
 
     @property
     def number_of_rows(self) -> int:
-        """Rows of arcs with a weight, and rows of labels."""
+        """The number of rows with a weight, of arcs and of labels."""
         return int(np.count_nonzero(self.weights)) + self.label_model.number_of_rows
 
     def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
-        """The templates that name an attribute of some kind."""
+        """The templates with an attribute for which ``is_wanted`` is true."""
         all_templates = (*self.templates, *self.pruner_templates, *self.label_templates)
         return [str(t) for t in all_templates if any(map(is_wanted, t.attributes))]
 
@@ -201,13 +201,13 @@ class ParserModel:
         """The best trees.
 
         Sentences of more than max_length words are parsed in ``pieces``, whose roots depend on
-        the root of the first; fixed heads in another piece are ignored.
+        the root of the first; fixed heads in other pieces are ignored.
 
         fixed_heads: int64 [nodes], heads that trees must have, as nodes of the sentence, -1
             for none.
-        fixed_labels: int64 [nodes], labels that they must have, -1 for none.
-        Returns heads (int64 [nodes], -1 for the root and the node after the words), labels
-        (int64 [nodes], the same).
+        fixed_labels: int64 [nodes], labels that arcs must have, by dependent, -1 for none.
+        Returns heads (int64 [nodes], -1 for root and end nodes) and labels (int64 [nodes], the
+        same).
         """
         pieces = self.pieces(nodes)
         fixed = np.full(len(pieces.attributes), -1, dtype=np.int64)
@@ -263,9 +263,9 @@ class ParserModel:
         return arcs, arc_nodes, sentences
 
     def margins(self, nodes: Nodes) -> Floats:
-        """How much worse the best tree of a sentence is without the arc of each word.
+        """The margin of each word: how much lower the best score is with another head.
 
-        Returns float64 [words]. Longer sentences than max_length count as their ``pieces``.
+        Returns float64 [words]. Sentences longer than max_length are measured in ``pieces``.
         """
         pieces = self.pieces(nodes)
         heads, _ = self.parse(pieces)
@@ -281,8 +281,8 @@ class ParserModel:
     ) -> Floats:
         """The probability of each arc of a sentence: float64 [n + 1, n + 1], by head.
 
-        fixed_heads: as in ``parse``. Raises ValueError for a second-order model: sums over all
-        trees are then intractable.
+        fixed_heads: as in ``parse``. Raises ValueError for a second-order model, for which
+        probabilities are not supported.
         """
         if is_second_order(self.features):
             raise ValueError("trees with siblings have no probabilities: set order = 1")
@@ -311,7 +311,7 @@ class ParserModel:
         return storage.to_bytes(_KIND, {"model": self.header()}, self.arrays())
 
     def from_bytes(self, data: bytes) -> "ParserModel":
-        """Load what ``to_bytes`` made. Raises ModelFileError where that fails."""
+        """Load the result of ``to_bytes``. Raises ModelFileError for invalid data."""
 
         def build(parts: storage.Header, arrays: storage.Arrays) -> None:
             self.become(self.read(parts["model"], arrays))
@@ -329,7 +329,7 @@ class ParserModel:
         return _from_bytes, (settings, self.to_bytes())
 
     def header(self) -> storage.Header:
-        """What is saved beside the arrays."""
+        """The part of the saved model that is not an array."""
         return {
             "templates": list(map(str, self.templates)),
             "pruner_templates": list(map(str, self.pruner_templates)),
@@ -340,14 +340,14 @@ class ParserModel:
         }
 
     def arrays(self) -> storage.Arrays:
-        """What is saved, by the names of ``types``."""
+        """The saved arrays, by the names of ``types``."""
         arrays = {f"{LABELS}{name}": array for name, array in self.label_model.arrays().items()}
         return arrays | {"arc_weights": self.weights, "pruner_weights": self.pruner_weights}
 
     def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedParserModel:
-        """What was saved, once it is known to be safe for kernels; see ``become``.
+        """Check a saved model, so that kernels can use it safely; see ``become``.
 
-        Raises ValueError, saying what is wrong, or what ``storage.Build`` names.
+        Raises ValueError, which describes the flaw, or an error that ``storage.Build`` names.
         """
         saved = read_parser_model(header, arrays)
         if saved.labels:
@@ -357,13 +357,13 @@ class ParserModel:
         return saved
 
     def become(self, saved: SavedParserModel) -> None:
-        """Become the model that was saved."""
+        """Replace this model by a saved one."""
         self.hash_bits = saved.hash_bits
         self.pruner_templates = saved.pruner_templates
         self.label_templates = saved.label_templates
         self.define(saved.templates, saved.labels, saved.label_model.resources)
         self.label_model.become(saved.label_model)
-        # Weights are met at random: copied, they lie in large pages of memory.
+        # Weights are accessed at random: a copy is allocated in large pages of memory.
         self.set_weights(saved.arc_weights.copy(), saved.pruner_weights.copy(), saved.summary)
 
 

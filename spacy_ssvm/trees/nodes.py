@@ -1,6 +1,6 @@
 """Words as nodes of trees: the root of a sentence, its words, and a node that marks its end.
 
-Sentences of more words than a parser takes are cut into pieces, which are sentences to it.
+Sentences longer than the parser's maximum are cut into pieces, which it treats as sentences.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from spacy_ssvm._jit import Ints, Keys, kernel
 from spacy_ssvm.features.attributes import TokenTable
 
 _ROOT = np.uint64(0x8EBC6AF09C88C6E3)  # the value of all attributes of the root
-_END = np.uint64(0x589965CC75374CC3)  # and of the node after the words
+_END = np.uint64(0x589965CC75374CC3)  # the value of all attributes of the end node
 
 
 class Nodes(NamedTuple):
@@ -41,10 +41,10 @@ def sentence_roots(nodes: Nodes) -> Ints:
 
 
 def translate_heads(heads: Ints, nodes: Nodes, others: Nodes) -> Ints:
-    """Heads of nodes of sentences as those of other sentences with the same words.
+    """Translate heads between two segmentations of the same words into sentences or pieces.
 
-    heads: int64 [nodes], -1 for none. Returns int64 [words]; heads in another sentence are
-    none.
+    heads: int64 [nodes], as nodes of the sentences of ``nodes``, -1 for none. Returns int64
+    [words], heads as nodes of the sentences of ``others``, -1 where they lie in another one.
     """
     word_heads = heads[nodes.words]
     is_word = word_heads > 0
@@ -56,7 +56,10 @@ def translate_heads(heads: Ints, nodes: Nodes, others: Nodes) -> Ints:
 
 
 def join_pieces(heads: Ints, pieces: Nodes, nodes: Nodes) -> Ints:
-    """The heads of sentences by those of their pieces: int64 [nodes]."""
+    """The heads of sentences, from the heads of their pieces: int64 [nodes].
+
+    The roots of further pieces depend on the root of the first.
+    """
     joined = np.full(len(nodes.attributes), -1, dtype=np.int64)
     joined[nodes.words] = translate_heads(heads, pieces, nodes)
     roots = nodes.words[joined[nodes.words] == 0]
@@ -80,8 +83,8 @@ def lay_out_nodes(words: Keys, sentence_starts: Ints, nodes: Keys) -> None:
 def gold_nodes(nodes: Nodes, gold: Sequence[Ints]) -> tuple[Ints, Ints]:
     """Gold heads and labels by node: int64 [nodes] each, -1 for none.
 
-    A head that is whitespace or lies in another sentence is none; so is the root, where a
-    sentence has several: it then holds several sentences of the gold.
+    Heads that are whitespace or lie in another sentence count as missing. So do roots, where a
+    sentence has several: it then spans several gold sentences.
     """
     tokens = nodes.tokens
     both = np.concatenate(gold)
@@ -124,7 +127,7 @@ def find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, str, list[int]] | No
 
 @kernel
 def _find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, int]:
-    """A sentence with a cycle and a word of it, or with several roots and 0; (-1, 0) for none."""
+    """A sentence with a cycle and a word of it, or with several roots and 0; else (-1, 0)."""
     for s in range(len(node_starts) - 1):
         sentence_heads = heads[node_starts[s] : node_starts[s + 1] - 1]
         N = len(sentence_heads)

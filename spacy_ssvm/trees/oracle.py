@@ -105,7 +105,7 @@ def expected_gradient(
     return size, total / beta - gold_score, recompleted
 
 
-#: Trees whose features share hashed rows.
+#: Trees with weights in hashed rows.
 TREES = Structure(TreeExamplesType, loss_augmented_decode, expected_gradient)
 
 #: Trees with lazily allocated weights.

@@ -19,9 +19,9 @@ from spacy_ssvm.weights.lazy import LazyWeights
 class TreeProblem:
     """Sentences with their heads.
 
-    features: what makes the features of a tree.
-    pruner: says which arcs are scored; it may be changed at any time.
-    columns: how many attributes a token has.
+    features: the templates of arcs and pairs of arcs.
+    pruner: chooses the arcs to score; it may be replaced at any time.
+    columns: the number of attributes of a token.
     """
 
     structure = TREES
@@ -36,19 +36,19 @@ class TreeProblem:
 
     @property
     def number_of_examples(self) -> int:
-        """How many sentences there are."""
+        """The number of sentences."""
         return self._node_starts.size - 1
 
     @property
     def max_entries(self) -> int:
-        """How many entries Phi_i(y) has at most, for any example."""
+        """The maximum number of entries of Phi_i(y), over all examples."""
         nodes = int(np.diff(self._node_starts.array).max(initial=0))
         features = self.features
         return 2 * nodes * int(max_rows(features.arcs, nodes) + max_rows(features.pairs, 0))
 
     @property
     def max_expected_entries(self) -> int:
-        """How many entries E[phi(x_i, Y)] has at most, for any example."""
+        """The maximum number of entries of E[phi(x_i, Y)], over all examples."""
         nodes = int(np.diff(self._node_starts.array).max(initial=0))
         rows = int(max_rows(self.features.arcs, nodes))
         return min(nodes * nodes * rows, self.features.size)
@@ -61,7 +61,7 @@ class TreeProblem:
         """Append sentences; return their numbers.
 
         attributes: uint64 [nodes, columns]; node_starts: int64 [examples + 1], the root of
-            each sentence, behind which its words and one more node follow.
+            each sentence, followed by its words and its end.
         heads: int64 [nodes], the gold heads as nodes of the sentence, -1 for none.
         """
         flaw = find_flaw(node_starts, heads)
@@ -76,14 +76,14 @@ class TreeProblem:
         return range(first, self.number_of_examples)
 
     def forget(self, numbers: range) -> None:
-        """Take the gold annotation of examples away: any tree is right from now on."""
+        """Remove the gold annotation of examples: from now on, every tree is correct."""
         for i in numbers:
             first, last = self._node_starts.array[i : i + 2]
             self._heads.array[first:last] = -1
             self._completions.array[first:last] = -1
 
     def forget_completions(self) -> None:
-        """Take back what was assumed where there is no gold annotation."""
+        """Forget the completions of partial gold."""
         self._completions.array[:] = self._heads.array
 
     def keep(self, numbers: Ints) -> None:
@@ -111,13 +111,13 @@ class TreeProblem:
 class LazyTreeProblem(TreeProblem):
     """Sentences with their heads, where each template has rows of its own.
 
-    templates: of arcs, by ``compile_arc_keys``. columns: how many attributes a token has.
-    refines: see ``GroupedProblem``. After all sentences have been appended, ``prune`` says which
-    arcs are scored.
+    templates: of arcs, by ``compile_arc_keys``. columns: the number of attributes of a
+        token.
+    refines: see ``GroupedProblem``. Call ``prune`` after all sentences have been appended.
     """
 
     structure = LAZY_TREES
-    shrink_after = 1000  # examples: rows of wrong arcs pile up faster than those of labels
+    shrink_after = 1000  # examples: rows of wrong arcs accumulate faster than those of labels
 
     def __init__(
         self,
@@ -137,12 +137,12 @@ class LazyTreeProblem(TreeProblem):
         self.reset_weights()
 
     def reset_weights(self) -> None:
-        """Start again without weights."""
+        """Reset the weights."""
         self._lazy = LazyWeights(len(self.features.arcs.head.seeds), first=0, labels=1)
         self.store: GroupedStore = self._lazy
 
     def prune(self, pruner: Pruner) -> None:
-        """List the arcs that the pruner leaves, with the gold ones, and measure templates."""
+        """List the gold arcs and those that the pruner keeps, and measure templates on them."""
         nodes = self._attributes.array, self._node_starts.array
         self.arcs = Arcs(*_list_arcs(pruner, *nodes, self._heads.array))
         self.statistics: Statistics = measure_arc_templates(
@@ -153,7 +153,7 @@ class LazyTreeProblem(TreeProblem):
         return LazyArcs(self.arcs, self._lazy.table)
 
     def number_of_weights(self, rows: int) -> int:
-        """The length of w, whatever ``rows``: the store knows how many have memory."""
+        """The length of w. Ignores ``rows``: the store counts those that are allocated."""
         return len(self._lazy.table.row_labels)
 
     @property
@@ -176,7 +176,7 @@ class LazyTreeProblem(TreeProblem):
 def _list_arcs(
     pruner: Pruner, attributes: Keys, node_starts: Ints, gold: Ints
 ) -> tuple[Ints, Rows, Rows]:
-    """The arcs that the pruner leaves, and the gold ones, of sentences with a gold head."""
+    """The gold arcs and those that the pruner keeps, of sentences with a gold head."""
     starts = np.zeros(len(node_starts), dtype=np.int64)
     heads = np.empty(1024, dtype=np.int32)
     dependents = np.empty(1024, dtype=np.int32)

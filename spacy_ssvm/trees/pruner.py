@@ -1,7 +1,7 @@
 """The pruner: which arcs are likely enough to be scored.
 
-A first-order model with few templates finds how good the best projective tree with each arc is;
-arcs whose best tree is much worse than the best of all are discarded.
+A first-order model with few templates scores the best projective tree with each arc; arcs whose
+best tree scores far below the best of all are discarded [Rush & Petrov 2012].
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, candidat
     endpoints = hash_endpoints(pruner.arcs, attributes, start, end)
     arc_scores(pruner.arcs, endpoints, pruner.size, pruner.weights, candidates, scores)
     total = max_marginals(scores, best)
-    # By rounding, the best tree's own arcs may seem a little worse than it.
+    # Rounding can lower the arcs of the best tree slightly below its score.
     min_score = total - pruner.threshold - 1e-9 * (1.0 + abs(total))
     for h in range(N):
         for m in range(N):

@@ -1,4 +1,4 @@
-"""The training of the pruner: it passes over new sentences before the parser sees them."""
+"""The training of the pruner: a few passes over new sentences, before the parser trains."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ _C = 0.01
 def start_pruner(
     model: ParserModel, seed: int, prior: Floats | None = None
 ) -> tuple[TreeProblem, Run]:
-    """A problem without sentences for the pruner of a model, and the solver of its weights."""
+    """An empty problem for the pruner of a model, and a run of its solver."""
     no_pairs = compile_arc_templates((), model.reader.names)
     arcs = ArcFeatures(model.pruner_arcs, no_pairs, 2**PRUNER_BITS, True)
     no_pruning = model.pruner(np.zeros(1))._replace(threshold=np.inf)
@@ -29,7 +29,7 @@ def start_pruner(
 
 
 def learn_pruner(run: Run, added: range) -> None:
-    """Let the pruner pass over the sentences that its problem has just got."""
+    """Train the pruner on the sentences that were just appended to its problem."""
     run.grow(2**PRUNER_BITS)
     for _ in range(_PASSES):
         run.epoch(np.arange(added.start, added.stop))

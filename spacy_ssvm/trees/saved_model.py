@@ -1,4 +1,4 @@
-"""What is saved of the model of a parser, and the checks that make it safe for kernels."""
+"""The saved form of a parser model, and the checks that make it safe for kernels."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from spacy_ssvm.storage import checked_texts, require
 from spacy_ssvm.trees.labels import LABEL_ROLES, as_chain_templates
 from spacy_ssvm.trees.templates import ARC_ROLES, ArcTemplate, parse_arc_templates
 
-#: The pruner has few templates: this many hashed rows do.
+#: The pruner has 2**PRUNER_BITS hashed rows: enough for its few templates.
 PRUNER_BITS = 20
 
 LABELS = "labels."  #: before the names of the arrays of the model of labels
@@ -29,7 +29,7 @@ ARRAYS: dict[str, type] = {
 
 
 class SavedParserModel(NamedTuple):
-    """What a saved parser's model holds."""
+    """The content of a saved parser model."""
 
     templates: tuple[ArcTemplate, ...]
     pruner_templates: tuple[ArcTemplate, ...]
@@ -47,7 +47,7 @@ class SavedParserModel(NamedTuple):
 
 
 def read_parser_model(header: storage.Header, arrays: storage.Arrays) -> SavedParserModel:
-    """What was saved of the model of a parser. Raises ValueError as ``ParserModel.read``."""
+    """Check a saved parser model. Raises ValueError as ``ParserModel.read`` does."""
     hash_bits = header["hash_bits"]
     require(type(hash_bits) is int and 8 <= hash_bits <= 28, "hash_bits is not in 8 to 28")
     _check_weights(arrays["arc_weights"], hash_bits, "arcs")

@@ -26,7 +26,7 @@ def is_second_order(features: ArcFeatures) -> bool:
 
 @kernel
 def max_rows(templates: CompiledArcTemplates, nodes: int) -> int:
-    """How many rows an arc has at most."""
+    """The maximum number of rows of an arc."""
     return len(templates.head.seeds) + len(templates.between) * nodes
 
 
@@ -34,7 +34,7 @@ def max_rows(templates: CompiledArcTemplates, nodes: int) -> int:
 def _sum_plain(
     weights: AnyWeights, head: Keys, dependent: Keys, codes: Keys, size: int, count: int
 ) -> float:
-    """The sum of the weights of the first templates at one arc, in two sums side by side."""
+    """The sum of the weights of the first templates at one arc, in two parallel sums."""
     zero = np.uint64(0)
     mask = np.uint64(size - 1)
     a, b = 0.0, 0.0
@@ -132,7 +132,7 @@ def decode(
     scores: Floats,
     heads: Ints,
 ) -> float:
-    """Fill heads with the best tree by the scores of arcs, and of pairs where there are any."""
+    """Fill heads with the best tree by the scores of arcs and, in second order, of pairs."""
     if not features.projective:
         return chu_liu_edmonds(scores, heads)
     if not is_second_order(features):
@@ -179,7 +179,7 @@ def inner_siblings(heads: Ints, inner: Ints) -> None:
 
 @kernel
 def gold_heads(examples: TreeExamples, i: int) -> Ints:
-    """The gold heads of example i; none where there is nothing to learn from them."""
+    """The gold heads of example i; empty where no word is annotated."""
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
     heads = examples.heads[start : end - 1]
     if len(heads) < 2 or heads[1:].max() < 0:
@@ -191,8 +191,8 @@ def gold_heads(examples: TreeExamples, i: int) -> Ints:
 def complete_heads(scores: Floats, heads: Ints, projective: bool, completion: Ints) -> bool:
     """Fill completion with the best tree that has the gold heads; return whether it changed.
 
-    projective: whether a projective tree is preferred, where one has them. Arcs that the pruner
-    has left out are used where there is no other tree.
+    projective: whether to prefer a projective tree, if one has the gold heads. Arcs that the
+    pruner has discarded are used only if no other tree exists.
     """
     N = len(heads)
     restricted = np.maximum(scores, _PRUNED)

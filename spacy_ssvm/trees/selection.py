@@ -1,7 +1,7 @@
 """Selects among the templates of arcs of a parser: see ``selection.py``.
 
-The selection is of first order. Only arcs that a pruner leaves are scored: it learns from all
-sentences first, as the parser's own does, and stays as it is. Templates of siblings are kept.
+Selection uses first-order trees. Arcs are pruned by a pruner that is trained on all sentences
+first and then fixed. Templates of siblings are kept.
 """
 
 from collections.abc import Iterable
@@ -18,8 +18,8 @@ from spacy_ssvm.trees.training import GoldTrees
 def tree_selector(model: ParserModel, batches: Iterable[GoldTrees], *, seed: int = 0) -> Selector:
     """A selector among the templates of arcs of a model.
 
-    batches: what it is to be trained on.
-    seed: of the order in which the pruner sees sentences.
+    batches: the training examples.
+    seed: of the order in which the pruner visits sentences.
     """
     templates = in_order(template for template in model.templates if not template.has_sibling)
     names = model.reader.names

@@ -65,7 +65,7 @@ def _measure_arcs(
 def measure_arc_templates(
     templates: CompiledArcTemplates, attributes: Keys, node_starts: Ints, gold: Ints, arcs: Arcs
 ) -> Statistics:
-    """Count the features of each template on some arcs, and measure what they tell.
+    """Count the features of each template on some arcs, and measure their information gain.
 
     templates: by ``compile_arc_keys``. attributes: uint64 [nodes, columns]; node_starts: int64
         [sentences + 1]; gold: int64 [nodes], the head, as a node of the sentence, or -1.

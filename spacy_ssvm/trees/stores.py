@@ -1,6 +1,6 @@
-"""What depends on where the weights of arcs are stored: scores and feature differences.
+"""Scores and feature differences of arcs, for each way to store their weights.
 
-Each function takes ``TreeExamples.store`` first, and is written once for each kind of store.
+Each function takes ``TreeExamples.store`` first, and has an implementation for each class of it.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def _hashed_scores(
 ) -> tuple[EndpointHashes, Floats]:
     """The endpoints of example i, whose nodes are rows start to end, and the scores of its arcs.
 
-    heads: int64 [n + 1], gold heads, whose arcs are scored in any case; -1 for none. Arcs that
+    heads: int64 [n + 1], gold heads, whose arcs are always scored; -1 for none. Arcs that
     are not scored have minus infinity.
     """
     return score_arcs(Scorer(features, store.pruner, w), attributes, start, end, heads)
@@ -84,7 +84,7 @@ def _add_rows(
     none: int,
     value: float,
 ) -> int:
-    """Add a value at each of the rows, but for the one that means no feature; see ``sparse.py``."""
+    """Add a value at each of the rows except ``none``, which is no feature; see ``sparse.py``."""
     for row in rows:
         if row != none:
             size = add_entry(indices, values, scratch, size, row, value)
@@ -175,10 +175,10 @@ def _lazy_combination(
     indices: Rows,
     values: AnyWeights,
 ) -> int:
-    """The same; the features get rows. NEEDS_CAPACITY where there are not so many rows.
+    """The same; the features get rows. Returns NEEDS_CAPACITY where the table is too small.
 
-    Raises ValueError, with nothing written, where more arcs have a coefficient than the buffers
-    have room for.
+    Raises ValueError, with nothing written, where the buffers are too small for the arcs with
+    a coefficient.
     """
     templates, table = features.arcs, store.table
     N = len(coefficients)

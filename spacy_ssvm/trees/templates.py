@@ -1,18 +1,16 @@
-"""Features of arcs: templates over head, dependent, sibling and what lies between.
+"""Features of arcs: templates over head, dependent, sibling and the words between.
 
     template  =  part ("+" part)*              head.tag+dependent.tag+distance
     part      =  role "." attribute ["[" offset "]"]     head.tag[-1], dependent.lower
               |  "between." attribute          each value that a token between the two has
               |  "direction" | "distance"      of the dependent, as seen from the head
 
-A part of the sibling, the dependent of the same head that lies next on the way to it, makes
-a template one of pairs of arcs. The root of the tree is a token before the sentence; where
-there is no sibling, the token behind the sentence stands for it. Templates of labels know a
-finished tree, and further roles: see ``trees/labels.py``.
+A template with a part of the sibling is a template of pairs of arcs. The sibling of a dependent is
+the adjacent dependent of the same head, on the side towards the head. The root is a token before
+the sentence; the end of the sentence is used where there is no sibling. Templates of labels are
+applied to complete trees and have further roles: see ``trees/labels.py``.
 
-The endpoints of an arc are hashed once a token. The row of a feature is the exclusive or of its
-endpoints, and of a code for direction or distance that changes the last bits only: templates
-that differ in distance alone find their weights in one line of the cache.
+Keys and rows of features are computed in ``trees/keys.py``.
 """
 
 import re
@@ -40,8 +38,8 @@ ARC_ROLES = (HEAD, DEPENDENT, SIBLING)
 
 _PART = re.compile(r"([a-z]+)\.([A-Za-z_][\w.]*)(?:\[(-?\d+)\])?")
 
-FARTHEST = (1, 2, 3, 5, 10)  # the farthest of each class of distances; one more lies behind
-DISTANCE_CLASSES = 2 * (len(FARTHEST) + 1) + 1  # on both endpoints, and from the root
+FARTHEST = (1, 2, 3, 5, 10)  # the maximum of each class of distances; one more class is above
+DISTANCE_CLASSES = 2 * (len(FARTHEST) + 1) + 1  # in both directions, and from the root
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -49,7 +47,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 class ArcTemplate:
     """A conjunction of parts of an arc, or of a pair of arcs with one head."""
 
-    parts: tuple[tuple[str, Part], ...]  #: (role, what of its token), sorted, none twice
+    parts: tuple[tuple[str, Part], ...]  #: (role, part of its token), sorted, without duplicates
     between: str | None = None  #: an attribute
     geometry: str | None = None  #: "direction" or "distance"
 
@@ -90,7 +88,7 @@ class ArcTemplate:
 
     @property
     def attributes(self) -> set[str]:
-        """The attributes that it reads."""
+        """The attributes that the template reads."""
         names = {part.attribute for _, part in self.parts}
         return names if self.between is None else names | {self.between}
 
@@ -111,7 +109,7 @@ class ArcTemplate:
         return "+".join(self._tokens + ([] if self.geometry is None else [self.geometry]))
 
     def seed(self, role: str) -> str:
-        """What the hashes of a side start from; the same for all of ``geometry``."""
+        """The text that seeds the hashes of a role; independent of ``geometry``."""
         return f"{role}: {'+'.join(self._tokens)}"
 
 
@@ -123,12 +121,12 @@ def parse_arc_templates(
     is_attribute: Callable[[str], bool],
     attributes: Collection[str],
 ) -> tuple[ArcTemplate, ...]:
-    """The templates that the items stand for, in order, each once.
+    """Parse templates and expand families, in order and without duplicates.
 
     items: templates and names of families.
-    roles: what templates may be about.
-    is_attribute: whether a name can be read from a token.
-    attributes: the names to list when it can not.
+    roles: the roles that templates may have.
+    is_attribute: whether a name is an attribute of tokens.
+    attributes: the names to list in errors.
     Raises TemplateError, which names the item and lists what exists.
     """
     templates: dict[ArcTemplate, None] = {}
@@ -156,8 +154,8 @@ def parse_arc_templates(
 def find_arc_refinements(templates: Sequence[ArcTemplate]) -> Flags:
     """Whether template b needs template a: bool [T, T], [a, b].
 
-    It does where each part of a is one of b, or coarser than one of the same role and offset,
-    and so are what lies between, and the geometry: the distance tells the direction, too
+    It does where each part of a is one of b, or coarser than one of the same role and offset;
+    the same holds for ``between`` and the geometry, where the distance implies the direction
     [MSAF11, section 3.1].
     """
     refines = np.zeros((len(templates), len(templates)), dtype=bool)
@@ -173,7 +171,7 @@ def find_arc_refinements(templates: Sequence[ArcTemplate]) -> Flags:
 
 
 def _features_of(template: ArcTemplate) -> Iterable[tuple[str, int, str]]:
-    """All that it reads: (role, offset, attribute)."""
+    """The features that a template conjoins: (role, offset, attribute)."""
     yield from ((role, part.offset, part.attribute) for role, part in template.parts)
     if template.between is not None:
         yield BETWEEN, 0, template.between
@@ -193,7 +191,7 @@ class CompiledArcTemplates(NamedTuple):
     head: CompiledTemplates
     dependent: CompiledTemplates
     sibling: CompiledTemplates
-    codes: Keys  #: uint64 [classes of distance, T]: what changes the last bits of a row
+    codes: Keys  #: uint64 [classes of distance, T]: they change the last bits of a row
     between: Ints  #: int64: the columns of the last templates
 
 
@@ -205,7 +203,7 @@ CompiledArcTemplatesType = named_tuple(
 
 
 def in_order(templates: Iterable[ArcTemplate]) -> tuple[ArcTemplate, ...]:
-    """The templates as they are compiled."""
+    """The templates in the order in which they are compiled."""
     return tuple(sorted(templates, key=lambda template: template.between is not None))
 
 

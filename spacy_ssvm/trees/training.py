@@ -1,7 +1,7 @@
 """Trains models of parsers.
 
-Three solvers share the examples: that of the pruner, which passes over new sentences a few times
-before the others see them; that of the arcs; and that of the labels of gold trees.
+Three solvers share the examples. The pruner's makes a few passes over new sentences before the
+others start; the second trains the weights of arcs, the third the labels of gold trees.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ class GoldTrees(NamedTuple):
 
 
 class NoTreeError(ValueError):
-    """The gold heads of a sentence are no part of a tree.
+    """The gold heads of a sentence cannot be part of a tree.
 
     what: the flaw. doc: the number of the Doc. tokens: those with the flaw, in the Doc.
     """
@@ -81,9 +81,9 @@ def _no_tree(nodes: Nodes, sentence: int, what: str, members: list[int]) -> NoTr
 class TreeTrainer:
     """A run of the solvers on Docs that arrive in batches.
 
-    Where the model has weights, training continues from them: they are the prior w_0.
+    Training continues from the weights of a trained model: they are the prior w_0.
 
-    min_count: features of labels that occur less often have no row.
+    min_count: of the features of labels, see ``FeatureIndex``.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class TreeTrainer:
         self.model = model
         trained = model.summary is not None
         columns = len(model.reader.names)
-        # The pruner's weights change in place while it learns: the problem of the arcs sees them.
+        # The pruner's weights change in place while it trains: the problem of the arcs shares them.
         self._pruner_problem, self._pruner = start_pruner(
             model, solver.seed, model.pruner_weights.astype(np.float64) if trained else None
         )
@@ -112,7 +112,7 @@ class TreeTrainer:
         self._removed: list[range] = []
 
     def restart(self, solver: Solver) -> None:
-        """Start again from the weights of the model: the arcs with another solver."""
+        """Restart from the weights of the model, with another solver for the arcs."""
         self.problem.forget_completions()
         self.run = solver.start(self.problem, self._start)
         self.run.grow(self.model.features.size)
@@ -121,7 +121,7 @@ class TreeTrainer:
         self._changed = True
 
     def add(self, batch: GoldTrees) -> list[range]:
-        """Make examples of the sentences of Docs; return the numbers of those of each Doc."""
+        """Make examples of the sentences of Docs; return the numbers of each Doc's examples."""
         nodes, heads, labels = batch
         added = self.problem.append(nodes.attributes, nodes.starts, heads)
         self._pruner_problem.append(nodes.attributes, nodes.starts, heads)
@@ -136,7 +136,7 @@ class TreeTrainer:
         return [range(a, b) for a, b in pairwise(ends.tolist())]
 
     def remove(self, numbers: range) -> None:
-        """Take examples out of the problem, and their share out of the weights."""
+        """Remove examples from the problem, and their contribution from the weights."""
         as_array = np.array(numbers, dtype=np.int64)
         self.run.forget(as_array)
         self.problem.forget(numbers)
@@ -150,7 +150,7 @@ class TreeTrainer:
         self._changed = True
 
     def reclaim(self) -> Ints | None:
-        """Free the memory of removed examples, once they are the larger part.
+        """Free the memory of removed examples, once they are the majority.
 
         Returns None, or the new number of each example (int64 [examples before]).
         """
@@ -183,7 +183,7 @@ class TreeTrainer:
         return self.run.epoch(numbers) + label_loss
 
     def update_model(self) -> None:
-        """Give the model the weights as they are now."""
+        """Write the current weights to the model."""
         if self._changed:
             self.labels.update_model()
             self.model.set_weights(
@@ -194,14 +194,14 @@ class TreeTrainer:
             self._changed = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy of a component starts a run of its own, from the weights of its model.
+        # A copied component starts a new run, from the weights of its model.
         return type(None), ()
 
 
 def objective(model: ParserModel, batches: Iterable[GoldTrees]) -> Objective:
     """Primal, dual and gap of the arcs of a trained model, from weights and examples alone.
 
-    batches: what it was trained on. Raises ValueError for a model that was not trained.
+    batches: the training examples. Raises ValueError for a model that was not trained.
     """
     if model.summary is None:
         raise ValueError("the model has not been trained: there is no objective to measure")

@@ -1,1 +1,1 @@
-"""Where weights live: hash tables, rows of features, lazy and compact storage."""
+"""The storage of weights: hash tables, rows of features, lazy and compact weights."""

@@ -1,4 +1,4 @@
-"""Weights without zeros, in float32: what a trained model saves and predicts with."""
+"""Weights without zeros, in float32: the form in which models are saved and predict."""
 
 from typing import NamedTuple
 
@@ -10,9 +10,8 @@ from spacy_ssvm._jit import Floats, Ints, Labels, Weights, kernel
 class CompactWeights(NamedTuple):
     """Weights without empty rows.
 
-    A row holds its labels with a weight that is not 0, or, where those are many, all
-    labels in order: a full row is added by vector instructions. Most rows are sparse,
-    but most of those that fire are full.
+    A row holds the labels with a nonzero weight or, where these are many, all labels in order:
+    vector instructions add a full row. Most rows are sparse, but most rows that fire are full.
     """
 
     transitions: Floats  #: float64 [K + 2, K], laid out as in decoders.chain, with legality
@@ -37,7 +36,7 @@ def row_sizes(emissions: Floats, sizes: Ints) -> None:
 def fill_rows(
     emissions: Floats, rows: Ints, row_starts: Ints, labels: Labels, weights: Weights
 ) -> None:
-    """Write these rows in compact form."""
+    """Write the given rows in compact form."""
     K = emissions.shape[1]
     for i in range(len(rows)):
         entry = row_starts[i]

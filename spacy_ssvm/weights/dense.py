@@ -7,7 +7,7 @@ from spacy_ssvm.weights.groups import GroupedWeights
 
 
 class DenseWeights:
-    """The weights of rows that others number: float64 [first + rows * width].
+    """The weights of rows that the caller numbers: float64 [first + rows * width].
 
     templates: int32 [rows], the template of each row; set as rows are added.
     """

@@ -21,7 +21,7 @@ from spacy_ssvm.weights.hash_table import (
 
 
 class Table(NamedTuple):
-    """What kernels need to find a row."""
+    """The arrays that kernels need to find a row."""
 
     slots: Keys  #: uint64 [capacity, 2]
     rows_per_template: int  #: rows of each template in a hashed space, 0 for an exact one
@@ -29,7 +29,7 @@ class Table(NamedTuple):
 
 @kernel
 def find_token_rows(table: Table, keys: Keys, rows: Ints) -> int:
-    """Write the rows of the keys of one token, leaving out those without; return how many.
+    """Write the rows of the keys of one token, skipping keys without one; return their number.
 
     keys: uint64 [T], by template. rows: int64, with room for all.
     """
@@ -41,7 +41,7 @@ def find_token_rows(table: Table, keys: Keys, rows: Ints) -> int:
                 rows[size] = m * rows_per_template + scaled_key(keys[m], rows_per_template)
                 size += 1
         return size
-    # All first slots are asked for before any is looked at: the memory answers in parallel.
+    # All first slots are loaded before any is used: memory accesses overlap.
     slots = table.slots
     capacity = len(slots)
     for m in range(T):
@@ -92,11 +92,11 @@ def _count(slots: Keys, keys: Keys, row_keys: Keys, row_templates: Rows, state: 
 
 
 class FeatureIndex:
-    """Gives each feature key its row while a model learns, and knows the template of a row.
+    """Assigns rows to feature keys during training, and records the template of each row.
 
-    min_count: a key gets a row when it is met for the min_count-th time. Counting is over
-        the batches given to ``insert``; occurrences in earlier batches have no feature.
-    rows_per_template: 0 for an exact dictionary; else each template has so many hashed rows.
+    min_count: a key gets a row at its min_count-th occurrence. Occurrences are counted over the
+        batches given to ``insert``; those in earlier batches have no feature.
+    rows_per_template: the number of hashed rows of each template; 0 for an exact index.
     """
 
     def __init__(self, templates: int, *, min_count: int = 1, rows_per_template: int = 0) -> None:
@@ -128,7 +128,7 @@ class FeatureIndex:
         return Table(self._slots, self._rows_per_template)
 
     def insert(self, keys: Keys) -> None:
-        """Give rows to the keys (uint64 [tokens, T], 0 for none) that earn one."""
+        """Count keys (uint64 [tokens, T], 0 for none); those that reach min_count get rows."""
         if self._rows_per_template:
             return
         rows = self.number_of_rows + keys.size
@@ -141,7 +141,7 @@ class FeatureIndex:
         _count(self._slots, keys, self._row_keys, self._row_templates, self._state)
 
     def load(self, keys: Keys, templates: Rows) -> None:
-        """Start an empty exact index with rows 0..n-1 for these keys."""
+        """Initialize an empty exact index with rows 0..n-1 for these keys."""
         self._slots = empty_slots(len(keys))
         self._row_keys = keys.copy()
         self._row_templates = templates.astype(np.int32)
@@ -151,10 +151,10 @@ class FeatureIndex:
 
 @kernel
 def find_rows(table: Table, keys: Keys, starts: Ints, rows: Rows) -> int:
-    """The rows of keys [tokens, T], token by token, without those that have none.
+    """The rows of keys [tokens, T], token by token, skipping keys without one.
 
-    Writes starts (int64 [tokens + 1]) and rows (int32, room for all keys); returns how
-    many rows there are.
+    Writes starts (int64 [tokens + 1]) and rows (int32, room for all keys); returns
+    the number of rows.
     """
     token_rows = np.empty(keys.shape[1], dtype=np.int64)
     size = 0

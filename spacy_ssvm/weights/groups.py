@@ -1,4 +1,4 @@
-"""Weights in groups, one for each template: the view that proximal solvers shrink.
+"""Weights in groups, one for each template, as proximal solvers shrink them.
 
 The weight first + row * width + k, k < width, belongs to template templates[row] and is stored
 divided by the scale of that template: shrinking a template is one multiplication. Weights before
@@ -24,7 +24,7 @@ from spacy_ssvm._jit import (
 
 
 class GroupedWeights(NamedTuple):
-    """The weights of templates, as kernels read and change them."""
+    """The weights of templates, as kernels read and write them."""
 
     w: Floats  #: float64 [weights], as stored
     first: int
@@ -39,7 +39,7 @@ GroupedWeightsType = named_tuple(GroupedWeights, Floats1, Int, Int, Int, Rows1, 
 
 
 class GroupedStore(Protocol):
-    """Where the weights of a problem live while templates are selected among."""
+    """The storage of the weights of a problem during the selection of templates."""
 
     w: Floats  #: float64 [weights], as stored
 
@@ -49,22 +49,22 @@ class GroupedStore(Protocol):
 
     @property
     def peak_bytes(self) -> int:
-        """The most memory that features and weights have taken."""
+        """The peak memory of features and weights, in bytes."""
 
     def weights(self) -> GroupedWeights:
-        """The weights as they are now."""
+        """The current weights."""
 
     def row_features(self) -> Rows:
-        """The feature of each row, a number below that of rows: int32 [rows]."""
+        """The feature of each row, numbered from 0 to rows - 1: int32 [rows]."""
 
     def reserve(self) -> None:
-        """Allocate what an oracle needs that has returned ``NEEDS_CAPACITY``."""
+        """Allocate the capacity requested by an oracle that has returned ``NEEDS_CAPACITY``."""
 
     def rescale(self, factors: Floats) -> None:
         """Multiply the weights of each template by its factor, float64 [T]."""
 
     def sweep(self) -> None:
-        """Free the memory of templates whose factor was 0."""
+        """Free the memory of templates with a factor of 0."""
 
 
 @kernel

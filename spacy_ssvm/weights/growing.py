@@ -8,14 +8,14 @@ from spacy_ssvm._jit import Flags, Ints
 
 
 def longer(array: np.ndarray, size: int) -> np.ndarray:
-    """The array, followed by zeros: at least ``size`` long, and half as long again as before."""
+    """The array, padded with zeros: at least ``size`` long, and at least 1.5 times its length."""
     grown = np.zeros((max(size, 3 * len(array) // 2), *array.shape[1:]), dtype=array.dtype)
     grown[: len(array)] = array
     return grown
 
 
 class GrowingArray:
-    """An array with spare capacity at its end, so that appending costs a constant per entry."""
+    """An array with spare capacity at its end, so that appending takes amortized constant time."""
 
     def __init__(self, dtype: type, values: Sequence[int] | np.ndarray = ()) -> None:
         self._buffer: np.ndarray = np.array(values, dtype=dtype)
@@ -23,11 +23,11 @@ class GrowingArray:
 
     @property
     def array(self) -> np.ndarray:
-        """What has been appended, without the spare capacity."""
+        """The values, without the spare capacity."""
         return self._buffer[: self.size]
 
     def extend(self, values: np.ndarray) -> None:
-        """Append values, of the same shape but for the first axis."""
+        """Append values, of the same shape except for the first axis."""
         size = self.size + len(values)
         if size > len(self._buffer):
             self._buffer = longer(self._buffer, size)
@@ -47,7 +47,7 @@ def gather_ranges(starts: GrowingArray, numbers: Ints) -> tuple[Ints, GrowingArr
 
 
 def surviving(examples: int, removed: Sequence[range]) -> Flags | None:
-    """The examples that have not been removed (bool [examples]), once they are the smaller part."""
+    """The examples that have not been removed (bool [examples]), once they are a minority."""
     if 2 * sum(map(len, removed)) <= examples:
         return None
     kept = np.ones(examples, dtype=bool)

@@ -1,8 +1,8 @@
 """One open-addressing hash table, from 64-bit keys to 64-bit payloads.
 
 A table is uint64 [capacity, 2] of (key, payload) with linear probing; key 0 marks an
-empty slot and stands for "no feature". A key's first slot grows with the key, so that
-the high bits, which hashing mixes best, decide.
+empty slot and means "no feature". The first slot of a key is monotone in the key: the
+high bits decide, which hashing mixes best.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ MAX_LOAD = 2 / 3  # the load above which a table grows
 
 
 def _capacity(size: int) -> int:
-    """How many slots there are to be for ``size`` keys."""
+    """The number of slots for ``size`` keys."""
     return max(_MIN_CAPACITY, int(size / MAX_LOAD) + 1)
 
 
@@ -24,7 +24,7 @@ def empty_slots(size: int) -> Keys:
 
 
 def check_slots(slots: Keys) -> None:
-    """Raise ValueError where a search in slots from a file might not end."""
+    """Raise ValueError for slots, from a file, in which a search might not end."""
     if slots.ndim != 2 or slots.shape[1] != 2:
         raise ValueError(f"a hash table has the shape {slots.shape}, not [capacity, 2]")
     if np.count_nonzero(slots[:, 0]) >= len(slots):
@@ -32,7 +32,7 @@ def check_slots(slots: Keys) -> None:
 
 
 def grow_slots(slots: Keys, size: int) -> None:
-    """Grow slots in place, to the capacity for ``size`` keys, more than before."""
+    """Grow slots in place, to a larger capacity for ``size`` keys."""
     before = len(slots)
     slots.resize((_capacity(size), 2), refcheck=False)
     _spread(slots, before)
@@ -59,7 +59,7 @@ def find_slot(slots: Keys, key: int) -> int:
 
 @kernel
 def find_payloads(slots: Keys, keys: Keys, payloads: Ints) -> int:
-    """Write each key's payload, -1 where the table lacks it; return the number of those."""
+    """Write each key's payload, -1 where the table lacks it; return the number missing."""
     missing = 0
     for i in range(len(keys)):
         slot = find_slot(slots, keys[i])
@@ -81,8 +81,8 @@ def insert_all(slots: Keys, keys: Keys, payloads: Keys) -> None:
 
 
 @kernel
-def _put_again(slots: Keys, slot: int) -> None:
-    """Take a key out, if there is one, and put it into the first slot that is free to it."""
+def _reinsert(slots: Keys, slot: int) -> None:
+    """Remove the key of a slot, if any, and insert it again."""
     key, payload = slots[slot, 0], slots[slot, 1]
     if key != np.uint64(0):
         slots[slot, 0] = slots[slot, 1] = np.uint64(0)
@@ -93,24 +93,24 @@ def _put_again(slots: Keys, slot: int) -> None:
 
 @kernel
 def _spread(slots: Keys, before: int) -> None:
-    """Move the keys of the first ``before`` slots to about where they belong, from the last on.
+    """Move the keys of the first ``before`` slots to their approximate new slots, last key first.
 
-    Where they go, others have gone from, so that no crowd forms.
+    In this order, keys move to slots that others have left, so that no clusters form.
     """
     for slot in range(before - 1, -1, -1):
-        _put_again(slots, slot)
+        _reinsert(slots, slot)
 
 
 @kernel
 def rehash_in_place(slots: Keys) -> None:
-    """Put each key where it belongs, after others have been taken out.
+    """Move each key to its slot, after a resize or the removal of other keys.
 
-    In rising order: what is put down again finds all slots below the present one settled. Keys
-    from the end that lie at the beginning, as far as the first empty slot, come last.
+    In ascending order: all slots below the current one are final. Keys that have wrapped around
+    to the beginning, up to the first empty slot, come last.
     """
     for slot in range(len(slots)):
-        _put_again(slots, slot)
+        _reinsert(slots, slot)
     slot = 0
     while slots[slot, 0] != np.uint64(0):
-        _put_again(slots, slot)
+        _reinsert(slots, slot)
         slot += 1

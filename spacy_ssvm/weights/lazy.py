@@ -1,12 +1,12 @@
 """Weights allocated on first update and freed when their template is pruned.
 
-A row is the weight of a feature for a label. The rows of a feature lie together, in a block that
-moves to the end, twice as large, when it is full: a loose one, of a few labels as they came, or a
-dense one, of all labels in their order. A row belongs to a template. The weights of a template are
-stored divided by its scale, so that to shrink a template is one multiplication, and to remove it
-is to note that its rows, all those so far, are stale: ``first_rows`` [MSAF11, section 4, "Space and
-Time Efficiency"]. Stale rows and those that blocks have left are swept out when they are many. All
-arrays grow, and are swept, where they are.
+A row is the weight of a feature for a label, and belongs to a template. The rows of a feature are
+contiguous, in a block that moves to the end, with twice the capacity, when it is full. A loose
+block has a few labels in order of insertion, a dense block has all labels in their order. The
+weights of a template are stored divided by its scale: shrinking a template is one multiplication,
+and removing it marks all its current rows as stale by ``first_rows`` [MSAF11, section 4, "Space and
+Time Efficiency"]. Stale rows and those that blocks have left are removed once they are many. All
+arrays grow and shrink in place.
 """
 
 from typing import NamedTuple
@@ -37,24 +37,24 @@ from spacy_ssvm.weights.hash_table import (
 
 _MIN_SCALE = 1e-50  # below it, weights are multiplied out
 _MAX_LOOSE_BLOCK = 16  # rows
-_GROWTH = 1.25  # of what there is, where there is no room
-_IN_USE = 0.75  # the share of rows in use below which the others are swept out
+_GROWTH = 1.25  # the factor by which a full table grows
+_IN_USE = 0.75  # the share of rows in use below which the others are removed
 _COUNT_BITS = np.uint64(16)  # of a slot's payload: first row, room, rows in use
 _COUNT = np.uint64(0xFFFF)
 
 
 class LazyTable(NamedTuple):
-    """What kernels read and change."""
+    """The arrays that kernels read and write."""
 
     slots: Keys  #: uint64 [capacity, 2]: keys with their block, see ``_pack``
     row_templates: Rows  #: int32 [room]
     row_labels: Rows  #: int32 [room]; -1 for rows out of use
     first_rows: Ints  #: int64 [T]: rows of the template before this one are stale
-    active: Ints  #: int64 [T]: how many rows are in use
-    counts: Ints  #: int64 [3]: keys in the slots, rows, times that rows in use have moved
-    requested: Ints  #: int64 [2]: for how many more keys and rows there was no room
+    active: Ints  #: int64 [T]: the number of rows in use
+    counts: Ints  #: int64 [3]: keys in the slots, rows, moves of blocks in use
+    requested: Ints  #: int64 [2]: further keys and rows that capacity is needed for
     scales: Floats  #: float64 [T]
-    labels: int  #: how many a feature can have
+    labels: int  #: the number of labels of a feature
 
 
 LazyTableType = named_tuple(
@@ -71,7 +71,7 @@ def _pack(start: int, room: int, count: int) -> int:
 
 @kernel
 def _unpack(payload: int) -> tuple[int, int, int]:
-    """The first row of a block, its room, and how many rows are in use."""
+    """The first row of a block, its capacity, and the number of rows in use."""
     room = (payload >> _COUNT_BITS) & _COUNT
     start = payload >> (_COUNT_BITS + _COUNT_BITS)
     return np.int64(start), np.int64(room), np.int64(payload & _COUNT)
@@ -79,9 +79,9 @@ def _unpack(payload: int) -> tuple[int, int, int]:
 
 @kernel
 def find_blocks(table: LazyTable, keys: Keys, starts: Ints, counts: Ints) -> None:
-    """Write the rows of each template's key (uint64 [T]) for one token: the first, how many."""
+    """Write the rows of each template's key (uint64 [T]) for one token: the first, their number."""
     slots, capacity = table.slots, len(table.slots)
-    for m in range(len(keys)):  # all first slots are asked for before any is looked at
+    for m in range(len(keys)):  # loads all first slots at once: memory access overlaps
         counts[m] = 0
         starts[m] = -1
         if table.active[m] > 0 and keys[m] != np.uint64(0):
@@ -102,7 +102,7 @@ def find_blocks(table: LazyTable, keys: Keys, starts: Ints, counts: Ints) -> Non
 
 @kernel
 def find_block(table: LazyTable, m: int, key: int) -> tuple[int, int]:
-    """The first row of a key of template m, and how many it has."""
+    """The first row of a key of template m, and the number of its rows."""
     slot = find_slot(table.slots, key)
     if table.slots[slot, 0] == np.uint64(0):
         return 0, 0
@@ -112,7 +112,7 @@ def find_block(table: LazyTable, m: int, key: int) -> tuple[int, int]:
 
 @kernel
 def has_capacity(table: LazyTable, features: int) -> bool:
-    """Whether so many features can get rows; if not, that is noted."""
+    """Whether that many features can get rows; if not, the capacity is requested."""
     rows = features * table.labels
     is_wide = table.counts[1] + rows <= len(table.row_labels)
     if is_wide and 3 * (table.counts[0] + features) <= 2 * len(table.slots):
@@ -124,7 +124,7 @@ def has_capacity(table: LazyTable, features: int) -> bool:
 
 @kernel
 def _find_labels(table: LazyTable, start: int, count: int, labels: Ints, rows: Ints) -> int:
-    """Write the row of each label in a block, -1 for none; return how many have none."""
+    """Write the row of each label in a block, -1 for none; return the number without a row."""
     missing = len(labels)
     for j in range(len(labels)):
         rows[j] = -1
@@ -140,7 +140,7 @@ def _find_labels(table: LazyTable, start: int, count: int, labels: Ints, rows: I
 def get_or_insert(
     table: LazyTable, weights: Floats, m: int, key: int, labels: Ints, rows: Ints
 ) -> None:
-    """Write the rows of a key of template m for some labels, new ones where it has none.
+    """Write the rows of a key of template m for some labels, inserting those that are missing.
 
     weights: float64 [room]. labels, rows: int64. The block of the key may move.
     """
@@ -191,7 +191,7 @@ def get_or_insert(
 
 @kernel
 def _multiply_out(table: LazyTable, m: int, weights: Floats) -> None:
-    """Give template m the scale 1."""
+    """Multiply the weights of template m by its scale, which becomes 1."""
     for row in range(table.first_rows[m], table.counts[1]):
         if table.row_templates[row] == m:
             weights[row] *= table.scales[m]
@@ -200,7 +200,7 @@ def _multiply_out(table: LazyTable, m: int, weights: Floats) -> None:
 
 @kernel
 def _write_features(table: LazyTable, features: Rows) -> None:
-    """Write the first row of the block of each row; of those out of use, anything."""
+    """Write the first row of the block of each row; for rows out of use, any row."""
     features[:] = 0
     for slot in range(len(table.slots)):
         start, _, count = _unpack(table.slots[slot, 1])
@@ -211,7 +211,7 @@ def _write_features(table: LazyTable, features: Rows) -> None:
 def _renumber_rows(table: LazyTable, weights: Floats) -> Rows:
     """The new number of each row, the number of rows kept before it: int32 [rows + 1].
 
-    Stale rows go, and so do zero weights, but in a dense block with many others.
+    Stale rows are dropped, and so are zero weights, except in dense blocks with few of them.
     """
     new_rows = np.zeros(table.counts[1] + 1, dtype=np.int32)
     for slot in range(len(table.slots)):
@@ -337,7 +337,7 @@ class LazyWeights:
             self._resize(int(table.counts[1]))
 
     def _resize(self, room: int) -> None:
-        """Change the number of rows that have memory, in place, without copies."""
+        """Change the number of allocated rows in place, without copies."""
         before = len(self.table.row_labels)
         self.table.row_templates.resize(room, refcheck=False)
         self.table.row_labels.resize(room, refcheck=False)

@@ -1,7 +1,7 @@
 """Sparse vectors that kernels build entry by entry, each index once.
 
-A vector is its indices (int32) and values, with room for all that is added. A scratch table
-(``scratch_table``) finds an index among them again.
+A vector consists of indices (int32) and values, in buffers with room for all entries. A scratch
+table (``scratch_table``) finds the entry of an index.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from spacy_ssvm._jit import AnyWeights, Floats, Rows, kernel
 
 @kernel
 def scratch_table(entries: int) -> Rows:
-    """An empty table for a vector of so many entries: a power of two, at least twice as many."""
+    """An empty table for up to ``entries`` indices: a power of two, at least twice as long."""
     return np.full(2 ** int(np.ceil(np.log2(2 * entries))), -1, dtype=np.int32)
 
 
@@ -29,7 +29,7 @@ def find_index(indices: Rows, scratch: Rows, index: int) -> int:
 def add_entry(
     indices: Rows, values: AnyWeights, scratch: Rows, size: int, index: int, value: float
 ) -> int:
-    """Add a value at an index of a vector of some size; return its new size."""
+    """Add a value at an index of a vector of this size; return its new size."""
     slot = find_index(indices, scratch, index)
     if scratch[slot] >= 0:
         values[scratch[slot]] += value
@@ -71,7 +71,7 @@ def add_scaled(
 
 @kernel
 def squared_norm(values: AnyWeights, size: int) -> float:
-    """The sum of the squares of the first values, in four sums side by side."""
+    """The sum of the squares of the first values, in four parallel sums."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     whole = size - size % 4
     for entry in range(0, whole, 4):
@@ -86,9 +86,9 @@ def squared_norm(values: AnyWeights, size: int) -> float:
 
 @kernel
 def drop_zeros(indices: Rows, values: AnyWeights, size: int) -> int:
-    """Drop entries whose values cancelled out; return how many there are then."""
+    """Drop entries whose values cancelled out; return the number left."""
     zeros = 0
-    for entry in range(size):  # long vectors have none as a rule, and this uses vector instructions
+    for entry in range(size):  # most vectors have none, and counting uses vector instructions
         zeros += values[entry] == 0
     if zeros == 0:
         return size
