@@ -1,8 +1,7 @@
 """Explains why a token gets its label: the features that fired, with their weights."""
 
-from typing import Any
-
 import numpy as np
+from spacy.tokens import Doc
 
 from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.chains.inference import LabelConstraints
@@ -18,7 +17,7 @@ OTHER_TOKENS = "labels of other tokens"
 
 def explain_label(
     model: ChainModel,
-    doc: Any,
+    doc: Doc,
     i: int,
     label_constraints: LabelConstraints | None = None,
     *,
@@ -67,7 +66,7 @@ def explain_label(
 
 
 def _fired_features(
-    model: ChainModel, doc: Any, tokens: TokenTable, s: int, t: int, labels: tuple[int, int]
+    model: ChainModel, doc: Doc, tokens: TokenTable, s: int, t: int, labels: tuple[int, int]
 ) -> list[Reason]:
     """The features of token t of a sentence, with their weights for two labels."""
     features = []
@@ -101,7 +100,7 @@ def _around(transitions: Floats, y: Ints, t: int) -> float:
 
 
 def _value(
-    model: ChainModel, doc: Any, tokens: TokenTable, s: int, t: int, template: Template
+    model: ChainModel, doc: Doc, tokens: TokenTable, s: int, t: int, template: Template
 ) -> str:
     """The values of the parts of a template, as text."""
     start, end = tokens.sentence_starts[s : s + 2]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from spacy.tokens import Doc
 
 from spacy_ssvm import storage
 from spacy_ssvm._jit import Floats, Ints
@@ -167,7 +168,7 @@ class ChainModel:
         )
 
     def predict(
-        self, docs: Sequence[Any], label_constraints: LabelConstraints | None = None
+        self, docs: Sequence[Doc], label_constraints: LabelConstraints | None = None
     ) -> tuple[Ints, TokenTable]:
         """The best labels of the words of the Docs, and the words.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from spacy.tokens import Doc
 
 from spacy_ssvm._jit import Floats, Ints, Keys
 from spacy_ssvm.chains.model import ChainModel
@@ -33,7 +34,7 @@ class LabelledTokens(NamedTuple):
 
 def read_labelled(
     model: ChainModel,
-    docs: Sequence[Any],
+    docs: Sequence[Doc],
     gold: Sequence[Ints],
     inputs: Sequence[Keys] | None = None,
 ) -> LabelledTokens:

@@ -293,6 +293,14 @@ def _scaled_marginals(
             row[k] *= inverse
         _scale(suffix)
     _join(prefixes[0], suffix, labels[0])
+    _sum_pairs(prefixes, steps, entering, pairs)
+    return float(total)
+
+
+@kernel
+def _sum_pairs(prefixes: Floats, steps: Floats, entering: Floats, pairs: Floats) -> None:
+    """Write the sum over t of prefixes[t - 1, j] steps[j, k] entering[t, k]: float64 [K, K]."""
+    n, K = prefixes.shape
     weights = np.empty(n - 1)
     for j in range(K):
         for t in range(1, n):
@@ -301,7 +309,6 @@ def _scaled_marginals(
         _multiply(weights, entering[1:], pair)
         for k in range(K):
             pair[k] *= step[k]
-    return float(total)
 
 
 @kernel

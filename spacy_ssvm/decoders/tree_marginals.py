@@ -248,9 +248,29 @@ def _eliminate(
     if has_lost or not total < 1 / _TINY:
         return np.nan
 
-    stationary_slope = np.exp(roots) / total
     for i in range(n):
         root_marginals[i] /= total
+    slopes = np.exp(roots) / total
+    _differentiate(potentials, q, sums, shares, stationary, slopes, arc_marginals)
+    return float(np.log(total) + np.log(sums).sum())
+
+
+@kernel
+def _differentiate(
+    potentials: Floats,
+    q: Floats,
+    sums: Floats,
+    shares: Floats,
+    stationary: Floats,
+    stationary_slope: Floats,
+    arc_marginals: Floats,
+) -> None:
+    """Write the probability of each arc: the derivative of the log-partition, backwards.
+
+    q, sums, shares, stationary: the numbers of ``_eliminate``. stationary_slope: the derivative
+    of the log-partition by stationary; it is overwritten.
+    """
+    n = len(sums)
     for k in range(n - 1, 0, -1):
         if stationary[k] == 0:
             stationary_slope[k] = 0.0
@@ -273,7 +293,6 @@ def _eliminate(
     for i in range(n):
         for j in range(n):  # rounding can leave less than 0
             arc_marginals[i, j] = max(gradient[i, j] * np.exp(potentials[i, j]), 0.0)
-    return float(np.log(total) + np.log(sums).sum())
 
 
 @kernel

@@ -1,8 +1,7 @@
 """Explains why a word gets its head: the features of its arc and of the runner-up."""
 
-from typing import Any
-
 import numpy as np
+from spacy.tokens import Doc
 
 from spacy_ssvm._jit import Keys
 from spacy_ssvm.explanation import Explanation, Reason, strongest
@@ -16,7 +15,7 @@ OTHER_ARCS = "siblings and other arcs"
 ROOT = "<root>"
 
 
-def explain_arc(model: ParserModel, doc: Any, i: int, *, top: int | None = None) -> Explanation:
+def explain_arc(model: ParserModel, doc: Doc, i: int, *, top: int | None = None) -> Explanation:
     """Explain the head of token i of a Doc, ignoring arcs that the Doc already has.
 
     The best tree is compared with the best one in which the token has another head.
@@ -60,7 +59,7 @@ def _weight(model: ParserModel, template: ArcTemplate, nodes: Keys, h: int, m: i
     return float(sum_rows(model.weights, rows, count))
 
 
-def _text(doc: Any, nodes: Nodes, s: int, node: int) -> str:
+def _text(doc: Doc, nodes: Nodes, s: int, node: int) -> str:
     if node == 0:
         return ROOT
     word = int(nodes.tokens.sentence_starts[s]) + node - 1
@@ -68,7 +67,7 @@ def _text(doc: Any, nodes: Nodes, s: int, node: int) -> str:
 
 
 def _value(
-    model: ParserModel, doc: Any, nodes: Nodes, s: int, template: ArcTemplate, h: int, m: int
+    model: ParserModel, doc: Doc, nodes: Nodes, s: int, template: ArcTemplate, h: int, m: int
 ) -> str:
     """The values of the parts of a template at an arc, as text."""
     start, end = nodes.tokens.sentence_starts[s : s + 2]

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from spacy.tokens import Doc
 
 from spacy_ssvm import storage
 from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, Weights
@@ -171,7 +172,7 @@ class ParserModel:
 
     def nodes(
         self,
-        docs: Sequence[Any],
+        docs: Sequence[Doc],
         starts: Flags | None = None,
         *,
         inputs: Sequence[Keys] | None = None,
@@ -320,13 +321,8 @@ class ParserModel:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        settings = {
-            "projective": self.projective,
-            "hash_bits": self.hash_bits,
-            "pruning": self.pruning,
-            "max_length": self.max_length,
-        }
-        return _from_bytes, (settings, self.to_bytes())
+        settings = self.projective, self.hash_bits, self.pruning, self.max_length
+        return _from_bytes, (*settings, self.to_bytes())
 
     def header(self) -> storage.Header:
         """The part of the saved model that is not an array."""
@@ -367,5 +363,16 @@ class ParserModel:
         self.set_weights(saved.arc_weights.copy(), saved.pruner_weights.copy(), saved.summary)
 
 
-def _from_bytes(settings: dict[str, Any], data: bytes) -> ParserModel:
-    return ParserModel((), (), (), **settings).from_bytes(data)
+def _from_bytes(
+    projective: bool, hash_bits: int, pruning: float | None, max_length: int, data: bytes
+) -> ParserModel:
+    model = ParserModel(
+        (),
+        (),
+        (),
+        projective=projective,
+        hash_bits=hash_bits,
+        pruning=pruning,
+        max_length=max_length,
+    )
+    return model.from_bytes(data)

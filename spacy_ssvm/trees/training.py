@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from spacy.tokens import Doc
 
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.chains.training import ChainTrainer, LabelledTokens
@@ -45,7 +46,7 @@ class NoTreeError(ValueError):
 
 def read_trees(
     model: ParserModel,
-    docs: Sequence[Any],
+    docs: Sequence[Doc],
     gold: Sequence[Ints],
     inputs: Sequence[Keys] | None = None,
 ) -> GoldTrees:
