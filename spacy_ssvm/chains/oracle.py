@@ -100,7 +100,6 @@ def k_best_decode(
     examples: Examples,
     i: int,
     w: Floats,
-    gamma: float,
     k: int,
     complete: bool,
     starts: Ints,
@@ -113,7 +112,7 @@ def k_best_decode(
         return UNANNOTATED
     emissions, transitions = _score(examples, i, w)
     _complete(examples, i, complete, emissions, transitions)
-    add_costs(examples, i, gamma, emissions)
+    add_costs(examples, i, 1.0, emissions)
     sequences, _ = k_best(emissions, transitions, k)
     starts[0] = 0
     for m in range(len(sequences)):

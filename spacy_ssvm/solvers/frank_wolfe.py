@@ -308,20 +308,20 @@ def _step(
     block_indices, block_values = blocks.indices[end:], blocks.values[end:]
     count = blocks.sizes[i]
     direction = np.zeros(count + len(indices))
-    places = scratch_table(count + len(indices) + 1)
+    scratch = scratch_table(count + len(indices) + 1)
     for entry in range(count):
         block_indices[entry] = blocks.indices[start + entry]
         block_values[entry] = blocks.values[start + entry]
         direction[entry] = -blocks.values[start + entry]
-        places[find_index(block_indices, places, block_indices[entry])] = entry
+        scratch[find_index(block_indices, scratch, block_indices[entry])] = entry
     for entry in range(len(indices)):
-        place = find_index(block_indices, places, indices[entry])
-        if places[place] < 0:
-            places[place] = count
+        slot = find_index(block_indices, scratch, indices[entry])
+        if scratch[slot] < 0:
+            scratch[slot] = count
             block_indices[count] = indices[entry]
             block_values[count] = 0.0
             count += 1
-        direction[places[place]] += C * np.float64(values[entry])
+        direction[scratch[slot]] += C * np.float64(values[entry])
     slope = C * cost - blocks.costs[i]
     curvature = 0.0
     for entry in range(count):

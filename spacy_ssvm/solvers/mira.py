@@ -78,7 +78,7 @@ class MiraRun(AveragedRun):
         if self._k == 1:
             loss = pass_over_best(*arrays, *scales, problem.max_entries, self._averaged)
         else:
-            loss = _pass(*arrays, *scales, self._k, problem.max_entries, self._averaged)
+            loss = _pass(*arrays, scales[0], self._k, problem.max_entries, self._averaged)
         return float(loss)
 
 
@@ -112,7 +112,7 @@ def pass_over_best(
 
 
 @oracle_kernel(
-    lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Int, Int, AveragedType),
+    lambda oracle, examples: Float(oracle, examples, Ints1, Float, Int, Int, AveragedType),
     "k_best_decode",
 )
 def _pass(
@@ -120,7 +120,6 @@ def _pass(
     examples: ExampleArrays,
     order: Ints,
     C: float,
-    gamma: float,
     k: int,
     max_entries: int,
     averaged: Averaged,
@@ -133,15 +132,13 @@ def _pass(
     scratch = np.zeros(len(averaged.w))
     total = 0.0
     for i in order:
-        count = k_best_decode(
-            examples, i, averaged.w, gamma, k, True, starts, costs, indices, values
-        )
+        count = k_best_decode(examples, i, averaged.w, k, True, starts, costs, indices, values)
         if count < 0:
             continue
-        violations = gamma * costs[:count]
+        violations = np.empty(count)
         for m in range(count):
             violations[m] = violation_of(
-                violations[m], averaged.w, indices, values, starts[m], starts[m + 1]
+                costs[m], averaged.w, indices, values, starts[m], starts[m + 1]
             )
         total += max(violations.max(), 0.0)
         products = _products(starts[: count + 1], indices, values, scratch)
