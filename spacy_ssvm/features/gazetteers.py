@@ -68,6 +68,7 @@ class Gazetteers:
     def trim(self) -> None:
         """Free the spare capacity."""
         used = self.slots[self.slots[:, 0] != 0]
+        used = used[np.argsort(used[:, 0])]  # the same entries make the same table
         self.slots = empty_slots(len(used))
         insert_all(self.slots, used[:, 0].copy(), used[:, 1].copy())
 
