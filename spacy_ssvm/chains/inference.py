@@ -6,6 +6,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
+from spacy_ssvm.features.coordinates import ByToken, ByWord
 from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.feature_index import Table, find_token_rows
@@ -22,18 +23,25 @@ class Scorer(NamedTuple):
 class LabelConstraints(NamedTuple):
     """The labels that tokens may have: sequences with others are not considered."""
 
-    fixed_labels: Ints  #: int64 [tokens]: the label set of each token, -1 for all labels
+    fixed_labels: ByToken  #: int64 [tokens]: the label set of each token, -1 for all labels
     label_sets: Flags  #: bool [sets, K]: the labels of each set; the first K hold one label each
 
 
-def fix_labels(labels: Ints, number_of_labels: int) -> LabelConstraints:
+class WordConstraints(NamedTuple):
+    """The same for words."""
+
+    fixed_labels: ByWord  #: int64 [words]
+    label_sets: Flags
+
+
+def fix_labels(labels: ByToken, number_of_labels: int) -> LabelConstraints:
     """Constraints to the given labels: int64 [tokens], -1 for any label."""
     return LabelConstraints(labels, np.eye(number_of_labels, dtype=bool))
 
 
 @kernel
 def apply_constraints(
-    constraints: LabelConstraints, start: int, end: int, emissions: Floats
+    constraints: WordConstraints, start: int, end: int, emissions: Floats
 ) -> None:
     """Forbid the labels that words in [start, end) must not have."""
     for t in range(start, end):
@@ -46,7 +54,7 @@ def apply_constraints(
 
 @kernel
 def score_sentence(
-    scorer: Scorer, attributes: Keys, constraints: LabelConstraints, start: int, end: int
+    scorer: Scorer, attributes: Keys, constraints: WordConstraints, start: int, end: int
 ) -> Floats:
     """The emission table of the sentence [start, end), with the constraints: float64 [n, K]."""
     emissions = np.zeros((end - start, scorer.weights.transitions.shape[1]))
@@ -65,8 +73,8 @@ def predict_sentences(
     scorer: Scorer,
     attributes: Keys,
     sentence_starts: Ints,
-    constraints: LabelConstraints,
-    y: Ints,
+    constraints: WordConstraints,
+    y: ByWord,
 ) -> None:
     """Fill y with the best labels of all sentences that satisfy the constraints on words."""
     for s in range(len(sentence_starts) - 1):
@@ -80,9 +88,9 @@ def measure_margins(
     scorer: Scorer,
     attributes: Keys,
     sentence_starts: Ints,
-    constraints: LabelConstraints,
+    constraints: WordConstraints,
     sentences: Ints,
-    y: Ints,
+    y: ByWord,
     margins: Floats,
 ) -> None:
     """Write max_marginals[t, y_t] - max over the other labels, for some sentences."""

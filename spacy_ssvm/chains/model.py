@@ -14,13 +14,14 @@ from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.chains.inference import (
     LabelConstraints,
     Scorer,
-    fix_labels,
+    WordConstraints,
     measure_margins,
     predict_sentences,
     score_sentence,
 )
 from spacy_ssvm.chains.saved_model import ARRAYS, MAX_LABELS, SavedModel, read_model
 from spacy_ssvm.features.attributes import ATTRIBUTES, AttributeReader, TokenTable, is_attribute
+from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import compile_templates, fill_keys
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
 from spacy_ssvm.features.templates import Template, parse_templates
@@ -169,7 +170,7 @@ class ChainModel:
 
     def predict(
         self, docs: Sequence[Doc], label_constraints: LabelConstraints | None = None
-    ) -> tuple[Ints, TokenTable]:
+    ) -> tuple[ByWord, TokenTable]:
         """The best labels of the words of the Docs, and the words.
 
         label_constraints: of the tokens of all Docs. The best sequence that satisfies them is
@@ -179,9 +180,11 @@ class ChainModel:
         tokens = self.reader.read(docs)
         return self.label(tokens, label_constraints), tokens
 
-    def label(self, tokens: TokenTable, label_constraints: LabelConstraints | None = None) -> Ints:
+    def label(
+        self, tokens: TokenTable, label_constraints: LabelConstraints | None = None
+    ) -> ByWord:
         """The best labels of the words of a table, see ``predict``."""
-        y = np.empty(len(tokens.positions), dtype=np.int64)
+        y = ByWord(np.empty(len(tokens.positions), dtype=np.int64))
         predict_sentences(
             self.scorer,
             tokens.attributes,
@@ -193,17 +196,18 @@ class ChainModel:
 
     def constrain_words(
         self, tokens: TokenTable, label_constraints: LabelConstraints | None
-    ) -> LabelConstraints:
+    ) -> WordConstraints:
         """The constraints on the words of a table, from those on all tokens; None for none."""
         if label_constraints is None:
-            return fix_labels(np.full(len(tokens.positions), -1, dtype=np.int64), len(self.labels))
+            free = np.full(len(tokens.positions), -1, dtype=np.int64)
+            return WordConstraints(ByWord(free), np.eye(len(self.labels), dtype=bool))
         fixed_labels = label_constraints.fixed_labels[tokens.positions]
-        return label_constraints._replace(fixed_labels=fixed_labels)
+        return WordConstraints(ByWord(fixed_labels), label_constraints.label_sets)
 
     def margins(
         self,
         tokens: TokenTable,
-        y: Ints,
+        y: ByWord,
         sentences: Ints,
         label_constraints: LabelConstraints | None = None,
     ) -> Floats:

@@ -7,11 +7,12 @@ finite for conditional random fields and their relatives. Sums over all sequence
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys, kernel
-from spacy_ssvm.chains.inference import LabelConstraints, Scorer, score_sentence
+from spacy_ssvm.chains.inference import LabelConstraints, Scorer, WordConstraints, score_sentence
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import Scheme, SpanTable
 from spacy_ssvm.decoders.chain_marginals import log_partition, marginals
 from spacy_ssvm.features.attributes import TokenTable
+from spacy_ssvm.features.coordinates import ByWord
 
 
 def label_probabilities(
@@ -42,7 +43,7 @@ def span_probabilities(
     beta: float,
     scheme: Scheme,
     spans: SpanTable,
-    y: Ints,
+    y: ByWord,
     label_constraints: LabelConstraints | None = None,
 ) -> Floats:
     """The probability of each span, of exactly its words and its type: float64 [spans].
@@ -73,7 +74,7 @@ def fill_label_probabilities(
     scorer: Scorer,
     attributes: Keys,
     sentence_starts: Ints,
-    constraints: LabelConstraints,
+    constraints: WordConstraints,
     beta: float,
     probabilities: Floats,
 ) -> None:
@@ -94,10 +95,10 @@ def fill_span_probabilities(
     scorer: Scorer,
     attributes: Keys,
     sentence_starts: Ints,
-    constraints: LabelConstraints,
+    constraints: WordConstraints,
     spans: SpanTable,
     neighbours: tuple[Ints, Ints],
-    y: Ints,
+    y: ByWord,
     beta: float,
     probabilities: Floats,
 ) -> None:

@@ -35,6 +35,6 @@ def chain_selector(
         costs=costs,
         legality=legality,
     )
-    labels = np.where(labels < 0, problem.any_label, labels)
-    problem.set_tokens(tokens.attributes, tokens.sentence_starts, labels)
+    gold = np.where(labels < 0, problem.any_label, labels)
+    problem.set_tokens(tokens.attributes, tokens.sentence_starts, gold)
     return Selector(model.templates, problem, statistics)

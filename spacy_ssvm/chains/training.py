@@ -14,6 +14,7 @@ from spacy_ssvm._jit import Floats, Ints, Keys
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.attributes import TokenTable
+from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import extract_keys
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -29,7 +30,7 @@ class LabelledTokens(NamedTuple):
     """The words of a batch of Docs with their gold labels."""
 
     tokens: TokenTable
-    labels: Ints  #: int64 [words]: -1 for none
+    labels: ByWord  #: int64 [words]: -1 for none
 
 
 def read_labelled(
@@ -44,7 +45,7 @@ def read_labelled(
     inputs: see ``AttributeReader.read``.
     """
     tokens = model.reader.read(docs, inputs=inputs)
-    return LabelledTokens(tokens, np.concatenate(gold)[tokens.positions])
+    return LabelledTokens(tokens, ByWord(np.concatenate(gold)[tokens.positions]))
 
 
 def split_rows(hash_bits: int | None, templates: int) -> int:

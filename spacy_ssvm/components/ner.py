@@ -14,6 +14,7 @@ from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.schemes import BEGIN, INSIDE, MISSING, OUT, OUTSIDE, Tokens
 from spacy_ssvm.components.alignment import columns_of, reference_columns, write_columns
 from spacy_ssvm.components.spans import GoldSpans, SpanPipe
+from spacy_ssvm.features.coordinates import ByToken
 
 #: The extension attribute of entities that holds their score.
 SCORE = "ssvm_score"
@@ -156,7 +157,7 @@ class EntityRecognizer(SpanPipe):
                             if fixed_labels[start + i] < 0:
                                 fixed_labels[start + i] = K + kind
             start += len(doc)
-        return LabelConstraints(fixed_labels, np.vstack([np.eye(K, dtype=bool), others]))
+        return LabelConstraints(ByToken(fixed_labels), np.vstack([np.eye(K, dtype=bool), others]))
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Entities]) -> None:
         """Write what ``predict`` returned into the Docs."""

@@ -33,6 +33,7 @@ from spacy_ssvm.components.settings import (
 )
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import scatter_to_tokens
+from spacy_ssvm.features.coordinates import ByNode, ByToken
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.run import Solver
@@ -244,19 +245,19 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         return columns, np.zeros(len(columns), dtype=bool) if overwrite else columns[:, 1] != 0
 
     def _fixed_arcs(
-        self, docs: Sequence[Doc], nodes: Nodes, columns: Keys, present: Flags
-    ) -> tuple[Ints, Ints]:
+        self, docs: Sequence[Doc], nodes: Nodes[ByNode], columns: Keys, present: Flags
+    ) -> tuple[ByNode, ByNode]:
         """The arcs that the Docs have already, by node: heads and labels, -1 for none."""
         numbers = {self.vocab.strings[label]: k for k, label in enumerate(self.labels)}
         trees = np.full((len(columns), 2), -1, dtype=np.int64)
         starts = nodes.tokens.doc_starts
         indices = np.arange(len(columns)) - np.repeat(starts[:-1], np.diff(starts))
         trees[present, 0] = (indices + columns[:, 0].astype(np.int64))[present]
-        self._check_cycles(docs, np.where(trees[:, 0] == indices, -1, trees[:, 0]), starts)
+        self._check_cycles(docs, ByToken(np.where(trees[:, 0] == indices, -1, trees[:, 0])), starts)
         trees[present, 1] = [numbers.get(value, -1) for value in columns[present, 1].tolist()]
         return gold_nodes(nodes, [trees[a:b] for a, b in pairwise(starts.tolist())])
 
-    def _check_cycles(self, docs: Sequence[Doc], heads: Ints, starts: Ints) -> None:
+    def _check_cycles(self, docs: Sequence[Doc], heads: ByToken, starts: Ints) -> None:
         """Raise ValueError, naming Doc and tokens, where the heads of a Doc form a cycle.
 
         heads: int64 [tokens], a token of the same Doc, -1 for none or a root.
@@ -373,7 +374,7 @@ def _tree_marks(reference: Doc) -> Ints:
     return marks
 
 
-def _offsets(nodes: Nodes, heads: Ints) -> Ints:
+def _offsets(nodes: Nodes[ByNode], heads: ByNode) -> Ints:
     """From each word to its head, in tokens: int64 [words], 0 for a root."""
     tokens = nodes.tokens
     word_heads = heads[nodes.words]
@@ -383,7 +384,7 @@ def _offsets(nodes: Nodes, heads: Ints) -> Ints:
     return tokens.positions[head_words] - tokens.positions
 
 
-def _attach_whitespace(nodes: Nodes, starts: Flags, written: Keys, root: int) -> None:
+def _attach_whitespace(nodes: Nodes[ByNode], starts: Flags, written: Keys, root: int) -> None:
     """Write the heads of whitespace tokens; starts (bool [tokens]) mark sentences."""
     tokens = nodes.tokens
     size, positions = len(written), tokens.positions

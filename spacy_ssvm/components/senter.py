@@ -22,6 +22,7 @@ from spacy_ssvm.components.alignment import (
 )
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.features.attributes import scatter_to_tokens, sentence_firsts
+from spacy_ssvm.features.coordinates import ByToken
 
 LABELS = ("inside", "start")
 INSIDE, START = range(2)
@@ -126,7 +127,7 @@ class SentenceRecognizer(SequencePipe):
         """The labels fixed by sentence boundaries that the Docs already have."""
         return fix_labels(self._marks_and_labels(docs, overwrite)[1], len(LABELS))
 
-    def _marks_and_labels(self, docs: Sequence[Doc], overwrite: bool) -> tuple[Ints, Ints]:
+    def _marks_and_labels(self, docs: Sequence[Doc], overwrite: bool) -> tuple[ByToken, ByToken]:
         """The marks of the tokens, and the labels that follow from them, -1 for none."""
         doc_starts = np.cumsum([0, *map(len, docs)])
         columns = np.concatenate([columns_of(doc, [SENT_START, IS_SPACE]) for doc in docs])
@@ -140,7 +141,7 @@ class SentenceRecognizer(SequencePipe):
         firsts = words[sentence_firsts(marks == IS_START, doc_starts, words)]
         fixed_labels[firsts] = START
         marks[firsts[marks[firsts] == 0]] = IS_INSIDE  # their sentences begin with whitespace
-        return marks, fixed_labels
+        return ByToken(marks), ByToken(fixed_labels)
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Keys]) -> None:
         """Write what ``predict`` returned into the Docs.

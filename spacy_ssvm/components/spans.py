@@ -30,6 +30,7 @@ from spacy_ssvm.components.sequence import WILDCARD, SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error, initialize_error
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
+from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
 
 
@@ -223,7 +224,7 @@ class SpanPipe(SequencePipe):
         self,
         words: TokenTable,
         spans: SpanTable,
-        labels: Ints,
+        labels: ByWord,
         constraints: LabelConstraints | None,
     ) -> Floats:
         """The confidence in spans: float64 [spans], in [0, 1].

@@ -18,6 +18,7 @@ from spacy_ssvm.components.alignment import columns_of, reference_columns, write
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error
 from spacy_ssvm.features.attributes import scatter_to_tokens
+from spacy_ssvm.features.coordinates import ByToken
 from spacy_ssvm.storage import shorten
 
 ATTRIBUTES = {"TAG": TAG, "POS": POS}
@@ -139,7 +140,7 @@ class Tagger(SequencePipe):
         fixed_labels = np.full(len(present), -1, dtype=np.int64)
         for k, label in enumerate(self.labels):
             fixed_labels[present == self._value(label)] = k
-        return fix_labels(fixed_labels, len(self.labels))
+        return fix_labels(ByToken(fixed_labels), len(self.labels))
 
     def _present(self, docs: Sequence[Doc]) -> Keys:
         """The tags that the Docs have: uint64 [tokens], 0 for none."""

@@ -21,6 +21,7 @@ from spacy.tokens import Doc, Token
 
 from spacy_ssvm._jit import Flags, Ints, Keys
 from spacy_ssvm.features.clusters import CLUSTER_ATTRIBUTES
+from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.gazetteers import GAZETTEER, TAGS, is_gazetteer_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.text_hash import hash_text
@@ -118,11 +119,11 @@ def is_attribute(name: str) -> bool:
 class TokenTable(NamedTuple):
     """The words (tokens without whitespace) of a batch of Docs, as kernels read them."""
 
-    attributes: Keys  #: uint64 [tokens, attributes]
-    sentence_starts: Ints  #: int64 [sentences + 1], in tokens
+    attributes: Keys  #: uint64 [words, attributes]
+    sentence_starts: Ints  #: int64 [sentences + 1]: the first word of each sentence
     doc_sentences: Ints  #: int64 [docs + 1]: the first sentence of each Doc
-    positions: Ints  #: int64 [tokens]: the index of each word among the tokens of all Docs
-    doc_starts: Ints  #: int64 [docs + 1]: the index of each Doc's first token among them
+    positions: ByWord  #: int64 [words]: the token of each word
+    doc_starts: Ints  #: int64 [docs + 1]: the first token of each Doc
 
 
 def sentence_firsts(starts: Flags, doc_starts: Ints, kept: Ints) -> Ints:
@@ -227,7 +228,7 @@ class AttributeReader:
             attributes, type_values = attributes[kept], type_values[kept]
         if self._gazetteer_names:
             attributes = self._with_gazetteers(attributes, type_values, firsts)
-        return TokenTable(attributes, sentence_starts, doc_sentences, kept, doc_starts)
+        return TokenTable(attributes, sentence_starts, doc_sentences, ByWord(kept), doc_starts)
 
     def _with_gazetteers(self, attributes: Keys, type_values: Keys, firsts: Ints) -> Keys:
         """The columns of ``names``: those read so far, and those of gazetteers."""

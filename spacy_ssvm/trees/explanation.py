@@ -5,6 +5,7 @@ from spacy.tokens import Doc
 
 from spacy_ssvm._jit import Keys
 from spacy_ssvm.explanation import Explanation, Reason, strongest
+from spacy_ssvm.features.coordinates import ByPieceNode
 from spacy_ssvm.trees.inference import best_trees
 from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints, sum_rows
 from spacy_ssvm.trees.model import ParserModel
@@ -59,7 +60,7 @@ def _weight(model: ParserModel, template: ArcTemplate, nodes: Keys, h: int, m: i
     return float(sum_rows(model.weights, rows, count))
 
 
-def _text(doc: Doc, nodes: Nodes, s: int, node: int) -> str:
+def _text(doc: Doc, nodes: Nodes[ByPieceNode], s: int, node: int) -> str:
     if node == 0:
         return ROOT
     word = int(nodes.tokens.sentence_starts[s]) + node - 1
@@ -67,7 +68,13 @@ def _text(doc: Doc, nodes: Nodes, s: int, node: int) -> str:
 
 
 def _value(
-    model: ParserModel, doc: Doc, nodes: Nodes, s: int, template: ArcTemplate, h: int, m: int
+    model: ParserModel,
+    doc: Doc,
+    nodes: Nodes[ByPieceNode],
+    s: int,
+    template: ArcTemplate,
+    h: int,
+    m: int,
 ) -> str:
     """The values of the parts of a template at an arc, as text."""
     start, end = nodes.tokens.sentence_starts[s : s + 2]

@@ -21,12 +21,13 @@ from spacy_ssvm.chains.inference import fix_labels
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.saved_model import MAX_LABELS
 from spacy_ssvm.features.attributes import AttributeReader, TokenTable
+from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByToken, ByWord
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.trees.inference import arc_margins, fill_arc_table, parse_sentences
 from spacy_ssvm.trees.labels import as_chain_templates, compile_columns
 from spacy_ssvm.trees.layout import ArcFeatures, Pruner, Scorer
-from spacy_ssvm.trees.nodes import Nodes, as_nodes, join_pieces, translate_heads
+from spacy_ssvm.trees.nodes import N, Nodes, as_nodes, join_pieces, translate_heads
 from spacy_ssvm.trees.probabilities import arc_probabilities
 from spacy_ssvm.trees.saved_model import (
     ARRAYS,
@@ -176,15 +177,15 @@ class ParserModel:
         starts: Flags | None = None,
         *,
         inputs: Sequence[Keys] | None = None,
-    ) -> Nodes:
+    ) -> Nodes[ByNode]:
         """The words of Docs as nodes. starts, inputs: see ``AttributeReader.read``."""
         return as_nodes(self.reader.read(docs, starts, inputs=inputs))
 
-    def pieces(self, nodes: Nodes) -> Nodes:
+    def pieces(self, nodes: Nodes[ByNode]) -> Nodes[ByPieceNode]:
         """The same words as nodes, each sentence cut into pieces of at most max_length words."""
         starts = nodes.tokens.sentence_starts
         if np.diff(starts).max(initial=0) <= self.max_length:
-            return nodes
+            return Nodes(nodes.tokens, nodes.attributes, nodes.starts, nodes.words)
         counts = -(-np.diff(starts) // self.max_length)
         first_pieces = np.concatenate([[0], np.cumsum(counts)])
         within = np.arange(first_pieces[-1]) - np.repeat(first_pieces[:-1], counts)
@@ -197,8 +198,11 @@ class ParserModel:
         )
 
     def parse(
-        self, nodes: Nodes, fixed_heads: Ints | None = None, fixed_labels: Ints | None = None
-    ) -> tuple[Ints, Ints]:
+        self,
+        nodes: Nodes[ByNode],
+        fixed_heads: ByNode | None = None,
+        fixed_labels: ByNode | None = None,
+    ) -> tuple[ByNode, ByNode]:
         """The best trees.
 
         Sentences of more than max_length words are parsed in ``pieces``, whose roots depend on
@@ -214,25 +218,22 @@ class ParserModel:
         fixed = np.full(len(pieces.attributes), -1, dtype=np.int64)
         if fixed_heads is not None:
             fixed[pieces.words] = translate_heads(fixed_heads, nodes, pieces)
-        heads = np.empty(len(pieces.attributes), dtype=np.int64)
-        parse_sentences(
-            self.scorer,
-            pieces.attributes,
-            pieces.starts,
-            fixed,
-            heads,
-        )
-        if pieces is not nodes:
-            heads = join_pieces(heads, pieces, nodes)
+        heads = join_pieces(self._parse_pieces(pieces, ByPieceNode(fixed)), pieces, nodes)
         arcs, arc_nodes, _ = self.arc_table(nodes, heads)
         constraints = None
         if fixed_labels is not None:
-            constraints = fix_labels(fixed_labels[arc_nodes], len(self.labels))
+            constraints = fix_labels(ByToken(fixed_labels[arc_nodes]), len(self.labels))
         labels = np.full(len(heads), -1, dtype=np.int64)
         labels[arc_nodes] = self.label_model.label(arcs, constraints)
-        return heads, labels
+        return heads, ByNode(labels)
 
-    def arc_table(self, nodes: Nodes, heads: Ints) -> tuple[TokenTable, Ints, Ints]:
+    def _parse_pieces(self, pieces: Nodes[ByPieceNode], fixed_heads: ByPieceNode) -> ByPieceNode:
+        """The heads of the best trees of pieces, see ``parse``."""
+        heads = np.empty(len(pieces.attributes), dtype=np.int64)
+        parse_sentences(self.scorer, pieces.attributes, pieces.starts, fixed_heads, heads)
+        return ByPieceNode(heads)
+
+    def arc_table(self, nodes: Nodes[N], heads: N) -> tuple[TokenTable, Ints, Ints]:
         """The arcs of trees as sequences to label.
 
         heads: int64 [nodes], -1 for none. Returns the table, the dependent of each of its
@@ -258,18 +259,19 @@ class ParserModel:
             attributes=table,
             sentence_starts=sequence_starts[: count + 1].copy(),
             doc_sentences=sentences[nodes.tokens.doc_sentences],
-            positions=np.arange(size),
+            positions=ByWord(np.arange(size)),
             doc_starts=np.array([0, size]),
         )
         return arcs, arc_nodes, sentences
 
-    def margins(self, nodes: Nodes) -> Floats:
+    def margins(self, nodes: Nodes[ByNode]) -> Floats:
         """The margin of each word: how much lower the best score is with another head.
 
         Returns float64 [words]. Sentences longer than max_length are measured in ``pieces``.
         """
         pieces = self.pieces(nodes)
-        heads, _ = self.parse(pieces)
+        free = np.full(len(pieces.attributes), -1, dtype=np.int64)
+        heads = self._parse_pieces(pieces, ByPieceNode(free))
         margins = np.zeros(len(heads))
         scorer = self.scorer
         for start, end in pairwise(pieces.starts.tolist()):
@@ -278,7 +280,7 @@ class ParserModel:
         return margins[pieces.words]
 
     def arc_probabilities(
-        self, nodes: Nodes, sentence: int, beta: float, fixed_heads: Ints | None = None
+        self, nodes: Nodes[ByNode], sentence: int, beta: float, fixed_heads: ByNode | None = None
     ) -> Floats:
         """The probability of each arc of a sentence: float64 [n + 1, n + 1], by head.
 

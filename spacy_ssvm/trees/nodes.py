@@ -4,27 +4,34 @@ Sentences longer than the parser's maximum are cut into pieces, which it treats 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 
 from spacy_ssvm._jit import Ints, Keys, kernel
 from spacy_ssvm.features.attributes import TokenTable
+from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByWord
 
 _ROOT = np.uint64(0x8EBC6AF09C88C6E3)  # the value of all attributes of the root
 _END = np.uint64(0x589965CC75374CC3)  # the value of all attributes of the end node
 
 
-class Nodes(NamedTuple):
-    """The sentences of a batch of Docs, laid out as in ``trees/layout.py``."""
+N = TypeVar("N", ByNode, ByPieceNode)
+M = TypeVar("M", ByNode, ByPieceNode)
+
+
+@dataclass(frozen=True)
+class Nodes(Generic[N]):
+    """The sentences of a batch of Docs, or pieces of them, laid out as in ``trees/layout.py``."""
 
     tokens: TokenTable
     attributes: Keys  #: uint64 [nodes, columns]
     starts: Ints  #: int64 [sentences + 1]: the root of each sentence
-    words: Ints  #: int64 [words]: the node of each word
+    words: ByWord  #: int64 [words]: the node of each word
 
 
-def as_nodes(tokens: TokenTable) -> Nodes:
+def as_nodes(tokens: TokenTable) -> Nodes[N]:
     """The words of a table as nodes."""
     sentences = len(tokens.sentence_starts) - 1
     starts = tokens.sentence_starts + 2 * np.arange(sentences + 1)
@@ -32,15 +39,15 @@ def as_nodes(tokens: TokenTable) -> Nodes:
     lay_out_nodes(tokens.attributes, tokens.sentence_starts, attributes)
     sizes = np.diff(tokens.sentence_starts)
     words = np.arange(len(tokens.positions)) + 1 + 2 * np.repeat(np.arange(sentences), sizes)
-    return Nodes(tokens, attributes, starts, words)
+    return Nodes(tokens, attributes, starts, ByWord(words))
 
 
-def sentence_roots(nodes: Nodes) -> Ints:
+def sentence_roots(nodes: Nodes[N]) -> ByWord:
     """The root of the sentence of each word: int64 [words], nodes."""
-    return np.repeat(nodes.starts[:-1], np.diff(nodes.tokens.sentence_starts))
+    return ByWord(np.repeat(nodes.starts[:-1], np.diff(nodes.tokens.sentence_starts)))
 
 
-def translate_heads(heads: Ints, nodes: Nodes, others: Nodes) -> Ints:
+def translate_heads(heads: N, nodes: Nodes[N], others: Nodes[M]) -> ByWord:
     """Translate heads between two segmentations of the same words into sentences or pieces.
 
     heads: int64 [nodes], as nodes of the sentences of ``nodes``, -1 for none. Returns int64
@@ -52,14 +59,16 @@ def translate_heads(heads: Ints, nodes: Nodes, others: Nodes) -> Ints:
     moved = others.words[np.searchsorted(nodes.words, head_nodes)] - sentence_roots(others)
     sizes = np.repeat(np.diff(others.starts), np.diff(others.tokens.sentence_starts))
     inside = (moved > 0) & (moved < sizes - 1)
-    return np.where(is_word, np.where(inside, moved, -1), word_heads)
+    return ByWord(np.where(is_word, np.where(inside, moved, -1), word_heads))
 
 
-def join_pieces(heads: Ints, pieces: Nodes, nodes: Nodes) -> Ints:
+def join_pieces(heads: ByPieceNode, pieces: Nodes[ByPieceNode], nodes: Nodes[ByNode]) -> ByNode:
     """The heads of sentences, from the heads of their pieces: int64 [nodes].
 
     The roots of further pieces depend on the root of the first.
     """
+    if len(pieces.starts) == len(nodes.starts):  # no sentence is cut
+        return ByNode(heads)
     joined = np.full(len(nodes.attributes), -1, dtype=np.int64)
     joined[nodes.words] = translate_heads(heads, pieces, nodes)
     roots = nodes.words[joined[nodes.words] == 0]
@@ -67,7 +76,7 @@ def join_pieces(heads: Ints, pieces: Nodes, nodes: Nodes) -> Ints:
     _, first = np.unique(sentences, return_index=True)
     first_roots = np.repeat(roots[first], np.diff(np.append(first, len(roots))))
     joined[roots] = np.where(roots == first_roots, 0, first_roots - nodes.starts[sentences])
-    return joined
+    return ByNode(joined)
 
 
 @kernel
@@ -80,7 +89,7 @@ def lay_out_nodes(words: Keys, sentence_starts: Ints, nodes: Keys) -> None:
         nodes[end + 2 * s + 1] = _END
 
 
-def gold_nodes(nodes: Nodes, gold: Sequence[Ints]) -> tuple[Ints, Ints]:
+def gold_nodes(nodes: Nodes[N], gold: Sequence[Ints]) -> tuple[N, N]:
     """Gold heads and labels by node: int64 [nodes] each, -1 for none.
 
     Heads that are whitespace or lie in another sentence count as missing. So do roots, where a
@@ -105,7 +114,7 @@ def gold_nodes(nodes: Nodes, gold: Sequence[Ints]) -> tuple[Ints, Ints]:
     heads[nodes.words[is_root]] = np.where(several[sentences[is_root]], -1, 0)
     labels = np.full(len(nodes.attributes), -1, dtype=np.int64)
     labels[nodes.words] = both[positions, 1]
-    return heads, labels
+    return cast(N, heads), cast(N, labels)
 
 
 def find_flaw(node_starts: Ints, heads: Ints) -> tuple[int, str, list[int]] | None:

@@ -13,6 +13,7 @@ from spacy.tokens import Doc
 
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.chains.training import ChainTrainer, LabelledTokens
+from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByWord
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import summarize_run
@@ -24,11 +25,11 @@ from spacy_ssvm.weights.growing import surviving
 
 
 class GoldTrees(NamedTuple):
-    """The sentences of a batch of Docs with their gold trees, which have no flaw."""
+    """The sentences of a batch of Docs, in pieces, with their gold trees, which have no flaw."""
 
-    nodes: Nodes
-    heads: Ints  #: int64 [nodes]: as nodes of the sentence, -1 for none
-    labels: Ints  #: int64 [nodes]: -1 for none
+    nodes: Nodes[ByPieceNode]
+    heads: ByPieceNode  #: int64 [nodes]: as nodes of the piece, -1 for none
+    labels: ByPieceNode  #: int64 [nodes]: -1 for none
 
 
 class NoTreeError(ValueError):
@@ -60,17 +61,14 @@ def read_trees(
     """
     starts = np.concatenate(gold)[:, 2] == 1
     nodes = model.nodes(docs, starts, inputs=inputs)
-    heads, labels = gold_nodes(nodes, gold)
-    flaw = find_flaw(nodes.starts, heads)
+    flaw = find_flaw(nodes.starts, gold_nodes(nodes, gold)[0])
     if flaw is not None:
         raise _no_tree(nodes, *flaw)
     pieces = model.pieces(nodes)
-    if pieces is not nodes:
-        heads, labels = gold_nodes(pieces, gold)
-    return GoldTrees(pieces, heads, labels)
+    return GoldTrees(pieces, *gold_nodes(pieces, gold))
 
 
-def _no_tree(nodes: Nodes, sentence: int, what: str, members: list[int]) -> NoTreeError:
+def _no_tree(nodes: Nodes[ByNode], sentence: int, what: str, members: list[int]) -> NoTreeError:
     """The error for a flaw as ``find_flaw`` returns it."""
     first_word = int(nodes.tokens.sentence_starts[sentence])
     positions = nodes.tokens.positions[[first_word + member - 1 for member in members]]
@@ -127,7 +125,7 @@ class TreeTrainer:
         added = self.problem.append(nodes.attributes, nodes.starts, heads)
         self._pruner_problem.append(nodes.attributes, nodes.starts, heads)
         arcs, arc_nodes, sequences = self.model.arc_table(nodes, heads)
-        added_labels = self.labels.add(LabelledTokens(arcs, labels[arc_nodes]))
+        added_labels = self.labels.add(LabelledTokens(arcs, ByWord(labels[arc_nodes])))
         offset = added_labels[0].start if added_labels else 0
         self._sequences += [range(a, b) for a, b in pairwise((sequences + offset).tolist())]
         self.run.grow(self.model.features.size)
