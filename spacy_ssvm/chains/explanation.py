@@ -1,14 +1,13 @@
 """Explains why a token gets its label: the features that fired, with their weights."""
 
 import numpy as np
-from spacy.tokens import Doc
 
 from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
 from spacy_ssvm.explanation import Explanation, Reason, strongest
-from spacy_ssvm.features.attributes import TokenTable
+from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.templates import Template
 
 TRANSITIONS = "transitions"

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from spacy.tokens import Doc
 
 from spacy_ssvm import storage
 from spacy_ssvm._jit import Floats, Ints
@@ -20,7 +19,13 @@ from spacy_ssvm.chains.inference import (
     score_sentence,
 )
 from spacy_ssvm.chains.saved_model import ARRAYS, MAX_LABELS, SavedModel, read_model
-from spacy_ssvm.features.attributes import ATTRIBUTES, AttributeReader, TokenTable, is_attribute
+from spacy_ssvm.features.attributes import (
+    ATTRIBUTES,
+    AttributeReader,
+    Doc,
+    TokenTable,
+    is_attribute,
+)
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import compile_templates, fill_keys
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from spacy.tokens import Doc
 
 from spacy_ssvm._jit import Floats, Ints, Keys
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import ChainProblem
-from spacy_ssvm.features.attributes import TokenTable
+from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import extract_keys
 from spacy_ssvm.objective import Objective

@@ -17,7 +17,8 @@ from spacy.attrs import IDS, ORTH, SENT_START, SPACY
 from spacy.language import Language
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.symbols import IDS as SYMBOLS
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc as Doc  # models name the type, and do not import spaCy
+from spacy.tokens import Token
 
 from spacy_ssvm._jit import Flags, Ints, Keys
 from spacy_ssvm.features.clusters import CLUSTER_ATTRIBUTES

@@ -1,10 +1,10 @@
 """Explains why a word gets its head: the features of its arc and of the runner-up."""
 
 import numpy as np
-from spacy.tokens import Doc
 
 from spacy_ssvm._jit import Keys
 from spacy_ssvm.explanation import Explanation, Reason, strongest
+from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.features.coordinates import ByPieceNode
 from spacy_ssvm.trees.inference import best_trees
 from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints, sum_rows

@@ -13,14 +13,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from spacy.tokens import Doc
 
 from spacy_ssvm import storage
 from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, Weights
 from spacy_ssvm.chains.inference import fix_labels
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.saved_model import MAX_LABELS
-from spacy_ssvm.features.attributes import AttributeReader, TokenTable
+from spacy_ssvm.features.attributes import AttributeReader, Doc, TokenTable
 from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByToken, ByWord
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
 from spacy_ssvm.solvers.summary import TrainingSummary

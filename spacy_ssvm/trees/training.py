@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from spacy.tokens import Doc
 
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.chains.training import ChainTrainer, LabelledTokens
+from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByWord
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.run import Solver
