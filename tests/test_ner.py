@@ -765,6 +765,17 @@ def test_preset_entities_are_kept_whatever_the_weights(
     assert doc.has_annotation("ENT_IOB", require_complete=True)
 
 
+def test_a_word_between_preset_entities_extends_neither() -> None:
+    """In the scheme io, where a label does not say where an entity starts or ends."""
+    nlp = small_shared("io")
+    recognizer = recognizer_of(nlp)
+    ents = [(0, 1, "LOC"), (2, 3, "PER")]
+    for seed in range(20):
+        set_random_weights(recognizer, seed, 3.0)
+        doc = nlp(preset_doc(nlp, ["a"] * 4, ents))
+        assert (1, 2) not in {(ent.start, ent.end) for ent in doc.ents}
+
+
 def test_a_preset_entity_changes_its_surroundings() -> None:
     nlp = RECOGNIZER.pipeline(templates=["lower[0]"])
     lines = ["[Ann]PER [Lee]LOC", "[Ann]PER [Lee]LOC", "[Rome]LOC [Lee]PER", "[Rome]LOC [Lee]PER"]

@@ -126,8 +126,8 @@ class EntityRecognizer(SpanPipe):
         """Constraints on tokens in and around the entities that the Docs have; None without any.
 
         An entity that the scheme or the labels cannot express is O for the decoder. There is a
-        label set for each label alone, and one for each type with all labels but those that
-        extend an entity of the type.
+        label set for each label alone, and one for the types of entities next to a word, with
+        all labels but those that extend one of them.
         kept: bool [tokens], those in entities.
         """
         if not kept.any():
@@ -138,6 +138,7 @@ class EntityRecognizer(SpanPipe):
         others = inside[:, None] != np.array(self.model.labels)
         fixed_labels = np.full(len(kept), -1, dtype=np.int64)
         fixed_labels[kept] = OUTSIDE
+        adjacent: dict[int, set[int]] = {}  # by word, the types of entities next to it
         start = 0
         for doc in docs:
             for entity in doc.ents:
@@ -154,10 +155,15 @@ class EntityRecognizer(SpanPipe):
                     if scheme.name != "biluo":  # the only scheme that marks the ends of entities
                         neighbours = _neighbours(doc, entity, before=scheme.name == "io")
                         for i in neighbours:
-                            if fixed_labels[start + i] < 0:
-                                fixed_labels[start + i] = K + kind
+                            adjacent.setdefault(start + i, set()).add(kind)
             start += len(doc)
-        return LabelConstraints(ByToken(fixed_labels), np.vstack([np.eye(K, dtype=bool), others]))
+        sets: dict[tuple[int, ...], int] = {}
+        for i, kinds in adjacent.items():
+            if fixed_labels[i] < 0:
+                fixed_labels[i] = sets.setdefault(tuple(sorted(kinds)), K + len(sets))
+        allowed = [others[list(kinds)].all(axis=0) for kinds in sets]
+        label_sets = np.vstack([np.eye(K, dtype=bool), *allowed])
+        return LabelConstraints(ByToken(fixed_labels), label_sets)
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Entities]) -> None:
         """Write what ``predict`` returned into the Docs."""
