@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_ssvm.components.columns import make_doc, read_sentences
+from spacy_ssvm.components.columns import make_doc as make_column_doc
+from spacy_ssvm.components.columns import read_sentences
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.gazetteers import read_gazetteers
 from spacy_ssvm.features.templates import parse_templates
@@ -29,7 +30,7 @@ def test_long_texts_end_in_dots(length: int) -> None:
 
 def read_columns(file: Path, **columns: int) -> None:
     for sentence in read_sentences(file):
-        make_doc(Vocab(), file, sentence, **{"word": 0, "span": -1, **columns})
+        make_column_doc(Vocab(), file, sentence, **{"word": 0, "span": -1, **columns})
 
 
 def read_templates(file: Path) -> None:
