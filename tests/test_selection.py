@@ -181,6 +181,13 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K,
     np.testing.assert_allclose(run.norms, norms, atol=1e-7)
 
 
+def test_the_objective_at_lazy_weights_is_refused():
+    run = ProxGradient(budget=3).start(Corpus().lazy())
+    run.grow(0)
+    with pytest.raises(ValueError, match="lazily allocated"):
+        run.objective()
+
+
 @pytest.mark.uncompiled
 def test_small_scales_are_multiplied_out():
     corpus = Corpus()

@@ -188,6 +188,47 @@ def test_planes_of_mini_batches_are_planes_of_all():
     assert run.objective().primal == pytest.approx(best.primal, rel=1e-4)
 
 
+@compiled_only
+def test_an_example_that_is_twice_in_a_batch_counts_once_in_a_plane():
+    chains = naive.random_chains(2, K=3, rows=8, examples=4, length=3)
+    best = trained(CuttingPlane(C=0.5, tolerance=1e-6), chains, 100).objective()
+    run = started(CuttingPlane(C=0.5, tolerance=1e-6), chains)
+    for _ in range(100):
+        run.epoch(np.array([0, 1, 1, 2, 3, 3]))
+    assert run.dual == pytest.approx(best.primal, rel=1e-4)
+
+
+@compiled_only
+@pytest.mark.parametrize(
+    "solver",
+    [
+        DualCoordinateDescent(C=0.5),
+        FrankWolfe(C=0.5),
+        FrankWolfe(C=0.5, variant="pairwise"),
+        CuttingPlane(C=0.5),
+    ],
+    ids=repr,
+)
+def test_an_example_that_fits_into_spare_capacity_is_learned(solver):
+    chains = naive.random_chains(5, K=3, rows=8, examples=6, length=3)
+    feature_starts, rows, token_starts, gold = chains.arrays()
+    problem = ChainProblem(chains.K)
+    run = solver.start(problem)
+    for first, last in ((0, 3), (3, 5), (5, 6)):
+        tokens = token_starts[first : last + 1]
+        features = feature_starts[tokens[0] : tokens[-1] + 1]
+        problem.append(
+            features - features[0],
+            rows[features[0] : features[-1]],
+            tokens - tokens[0],
+            gold[tokens[0] : tokens[-1]],
+        )
+        run.grow(8)
+        for _ in range(1000):
+            run.epoch(all_numbers(run))
+        assert run.objective().gap <= 1e-2
+
+
 @checked
 @given(st.data(), small, regularization)
 def test_frank_wolfe_keeps_its_books_and_never_lowers_the_dual(data, chains, C):
@@ -315,6 +356,21 @@ def test_stochastic_gradient_goes_on_from_a_prior(steps):
     best = trained(FrankWolfe(C=0.1, tolerance=1e-4), chains, 5000, prior).objective()
     run = trained(StochasticGradient(C=0.1, steps=steps), chains, 5000, prior)
     assert best.dual - 1e-9 <= run.objective().primal <= 1.03 * best.primal
+
+
+@compiled_only
+def test_stochastic_gradient_stays_near_a_prior_that_is_the_optimum():
+    """Each example has its gold by a margin of 1.2 at the prior, and the cost is 1."""
+    problem = ChainProblem(2)
+    tokens = np.arange(51)
+    problem.append(tokens, np.zeros(50, dtype=np.int32), tokens, np.zeros(50, dtype=np.int64))
+    prior = np.zeros(problem.number_of_weights(1))
+    prior[-2] = 1.2
+    run = StochasticGradient(C=0.1, eta0=0.5).start(problem, prior)
+    run.grow(1)
+    for _ in range(5):
+        assert run.epoch(np.arange(50)) == 0.0
+    np.testing.assert_allclose(run.w, prior, atol=1e-12)
 
 
 @pytest.mark.parametrize(("C", "chosen"), [(0.02, 0.03125), (0.1, 0.125), (2.0, 0.25)])

@@ -111,12 +111,11 @@ class CuttingPlaneRun(DualRun):
         super().grow(rows)
         examples = self.problem.number_of_examples
         if examples > len(self._violations):
-            self._converged = False
             self._violations = longer(self._violations, examples)
 
     def _pass(self, numbers: Ints) -> None:
         """One round: add a plane, and solve the dual over all planes."""
-        self._add_plane(np.sort(numbers))
+        self._add_plane(np.unique(numbers))  # an example counts once in a plane
         self._solve()
 
     def _remove(self, numbers: Ints) -> None:

@@ -167,7 +167,6 @@ class DualCoordinateDescentRun(DualRun):
             self._state = state._replace(w=self._w, prior=prior)
         examples = self.problem.number_of_examples
         if examples > len(state.violations):
-            self._converged = False
             violations = longer(state.violations, examples)
             visits = longer(state.visits, len(violations))
             self._state = self._state._replace(violations=violations, visits=visits)

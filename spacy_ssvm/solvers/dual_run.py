@@ -76,6 +76,11 @@ class DualRun(PrimalRun):
         assert self.dual is not None
         return relative_gap(self.regularizer + self.settings.C * float(losses.sum()), self.dual)
 
+    def grow(self, rows: int) -> None:
+        """See ``Run``: what is added has not converged."""
+        super().grow(rows)
+        self._converged = False
+
     def epoch(self, numbers: Ints) -> float:
         """See ``Run``. Does nothing once the exact gap over all examples is small enough."""
         if not self._converged:

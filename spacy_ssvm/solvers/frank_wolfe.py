@@ -46,7 +46,6 @@ from spacy_ssvm.solvers.pairwise_steps import (
     sum_of_costs,
 )
 from spacy_ssvm.solvers.run import (
-    PrimalRun,
     check_C,
     check_choice,
     check_not_negative,
@@ -146,7 +145,6 @@ class FrankWolfeRun(DualRun):
         super().grow(rows)
         examples = self.problem.number_of_examples
         if examples > len(self.blocks.sizes):
-            self._converged = False
             self.blocks = _with_capacity(self.blocks, longer(self.blocks.sizes, examples).size, 0)
 
     def _remove(self, numbers: Ints) -> None:
@@ -206,13 +204,12 @@ class PairwiseRun(FrankWolfeRun):
 
     def grow(self, rows: int) -> None:
         """See ``Run``."""
-        PrimalRun.grow(self, rows)
+        DualRun.grow(self, rows)
         state, size = self._state, len(self._w)
         prior = longer(state.prior, size)[:size] if len(state.prior) else state.prior
         self._state = state._replace(w=self._w, prior=prior, scratch=np.zeros(size))
         examples = self.problem.number_of_examples
         if examples > len(state.violations):
-            self._converged = False
             violations = longer(state.violations, examples)
             visits = longer(state.visits, len(violations))
             self._state = self._state._replace(violations=violations, visits=visits)

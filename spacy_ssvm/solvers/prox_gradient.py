@@ -25,7 +25,7 @@ from spacy_ssvm._jit import (
     oracle_kernel,
     tuple_of,
 )
-from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, Loss
+from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, Loss, Objective
 from spacy_ssvm.penalties import (
     TemplateGroups,
     coarse_to_fine_groups,
@@ -50,6 +50,7 @@ from spacy_ssvm.structure import (
     GroupedProblem,
     LossAugmentedDecode,
 )
+from spacy_ssvm.weights.dense import DenseWeights
 from spacy_ssvm.weights.groups import (
     GroupedWeights,
     GroupedWeightsType,
@@ -238,6 +239,12 @@ class ProxGradientRun(PrimalRun):
         return self.problem.number_of_examples * (
             value + settings.l2 / 2 * float(weights @ weights)
         )
+
+    def objective(self) -> Objective:
+        """See ``Run``. Raises ValueError for weights that oracles allocate while they decode."""
+        if not isinstance(self.store, DenseWeights):
+            raise ValueError("the objective at lazily allocated weights cannot be measured")
+        return super().objective()
 
     def epoch(self, numbers: Ints) -> float:
         """See ``Run``."""

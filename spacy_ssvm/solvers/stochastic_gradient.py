@@ -28,6 +28,7 @@ from spacy_ssvm.weights.sparse import add_scaled, dot
 _FIRST_STEPS = (0.5, 0.25, 0.125, 0.0625, 0.03125)
 _SAMPLE = 1000
 _MIN_SCALE = 0.5
+_MIN_SCALE_WITH_PRIOR = 0.99  # decoding sees w_0 multiplied by the scale, too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +134,7 @@ def _pass(
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
     scale, met = 1.0, 0.0
+    min_scale = _MIN_SCALE_WITH_PRIOR if prior.any() else _MIN_SCALE
     for i in order:
         eta = eta0 / (1 + eta0 * steps / weight) ** 0.75 if eta0 > 0 else weight / (steps + 1)
         steps += 1
@@ -142,7 +144,7 @@ def _pass(
         violation = cost - scale * dot(w, indices, values, 0, size)
         met += max(violation, 0.0)
         scale *= max(1 - eta / weight, 0.0)
-        if scale < _MIN_SCALE:
+        if scale < min_scale:
             _fold(scale, prior, w)
             scale = 1.0
         if violation > 0:
