@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
+from corpora import make_doc
 from marks import compiled_only
-from pipelines import COMPONENTS, SENTER, Component, copy_of
+from pipelines import COMPONENTS, SENTER, TAGGER, Component, copy_of
 from processes import ScriptRunner, contents
 from spacy.cli.train import train as spacy_train
 from spacy.language import Language
@@ -25,6 +26,7 @@ from spacy.tokens import Doc, DocBin, Token
 from spacy.training import Example
 from thinc.api import Adam
 
+from spacy_ssvm.components.example_cache import digest
 from spacy_ssvm.features.attributes import AttributeReader
 from spacy_ssvm.storage import ModelFileError
 
@@ -303,6 +305,43 @@ def test_an_example_that_comes_twice_in_an_update_counts_once(component: Compone
         nlp.initialize(lambda examples=examples: examples)
         nlp.update(examples * times)
     assert component.number_of_examples(twice) == component.number_of_examples(once)
+
+
+@compiled_only
+def test_the_last_doc_of_an_example_counts_in_each_update() -> None:
+    nlp = TAGGER.pipeline()
+    examples = TAGGER.examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    pipe: Any = nlp.get_pipe(TAGGER.name)
+    reference = examples[0].reference
+    docs = [make_doc(nlp.vocab, [change(t.text) for t in reference]) for change in (str, str.upper)]
+    kept = []
+    for _ in range(3):
+        pipe.update([Example(doc, reference) for doc in docs])
+        kept.append(pipe._cache.find(reference).inputs)
+    assert kept == [digest(pipe.model.reader.inputs(docs[1]).tobytes())] * 3
+
+
+def test_an_update_without_examples_changes_nothing(component: Component) -> None:
+    nlp = component.pipeline()
+    examples = component.examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    pipe: Any = nlp.get_pipe(component.name)
+    assert pipe.update([])[component.name] == 0.0
+    assert len(copy_of(nlp)(examples[0].predicted.copy())) == len(examples[0].predicted)
+
+
+@compiled_only
+def test_examples_that_arrive_after_convergence_are_learned() -> None:
+    """One by one, so that most of them fit into spare capacity."""
+    nlp = TAGGER.pipeline()
+    examples = TAGGER.examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    for number in range(1, 13):
+        for _ in range(120):
+            losses = nlp.update(examples[:number])
+        gap = nlp.get_pipe(TAGGER.name).objective(examples[:number]).gap
+        assert max(gap, losses[f"{TAGGER.name}_gap"]) < 0.01
 
 
 # Saving and loading

@@ -82,6 +82,7 @@ class ChainTrainer:
         self._start = self._prior()
         self.problem.row_templates = self.index.row_templates
         self.run = solver.start(self.problem, self._start)
+        self.run.grow(self.index.number_of_rows)
 
     def restart(self, solver: Solver) -> None:
         """Restart from the weights of the model, with another solver and the same examples."""

@@ -122,7 +122,8 @@ def find_examples(
             cached = cache.claim(example.reference, content)
         found.append(cached)
     # Of an example that occurs several times, the last Doc counts.
-    changed = {cached: i for i, cached in enumerate(found) if cached.inputs != digests[i]}
+    last = {cached: i for i, cached in enumerate(found)}
+    changed = {cached: i for cached, i in last.items() if cached.inputs != digests[i]}
     new = [GoldDoc(examples[i].predicted, gold[i], inputs[i]) for i in changed.values()]
     batches = read_batches(new)  # all that can fail comes before examples are removed
     for cached in changed:
