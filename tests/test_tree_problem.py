@@ -21,15 +21,18 @@ from test_dual_coordinate_descent import (
 )
 
 from spacy_ssvm.decoders.tree import eisner
+from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from spacy_ssvm.solvers.lbfgs import LBFGS
 from spacy_ssvm.structure import UNANNOTATED
 from spacy_ssvm.trees.inference import arc_margins, parse_sentence
+from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
 from spacy_ssvm.trees.layout import ArcFeatures, Pruner, Scorer
 from spacy_ssvm.trees.nodes import find_flaw
 from spacy_ssvm.trees.oracle import loss_augmented_decode
 from spacy_ssvm.trees.probabilities import arc_probabilities
 from spacy_ssvm.trees.problem import TreeProblem
 from spacy_ssvm.trees.pruner import likely_arcs
-from spacy_ssvm.trees.templates import ArcTemplate
+from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
 
 pytestmark = pytest.mark.uncompiled
 
@@ -590,3 +593,28 @@ def test_gold_that_is_no_tree_is_named(heads, flaw):
     with pytest.raises(ValueError, match=f"sentence 1: {flaw[0]}, words {words}"):
         problem.append(attributes, starts, both)
     assert problem.number_of_examples == 0
+
+
+@compiled_only
+@pytest.mark.parametrize("solver", [LBFGS(C=1.0), DualCoordinateAscent(C=1.0)], ids=repr)
+def test_a_completion_may_need_an_arc_that_the_pruner_discards(solver):
+    """Gold says that word 2 is the head of word 1; the pruner prefers word 1 as the root."""
+    templates = [ArcTemplate.parse("head.word+dependent.word")]
+    arcs, pairs = (compile_arc_templates(chosen, ["word"]) for chosen in (templates, []))
+    nodes, size = np.array([[11], [12], [13], [14]], dtype=np.uint64), 2**10
+    weights, rows = np.zeros(size + 1), np.empty(8, dtype=np.int32)
+    endpoints = hash_endpoints(arcs, nodes, 0, 4)
+    for h, m in ((0, 1), (1, 2)):
+        count = fill_arc_rows(arcs, endpoints, size, h, m, rows)
+        weights[rows[:count]] = 5.0
+    features = ArcFeatures(arcs, pairs, size, True)
+    problem = TreeProblem(features, Pruner(arcs, size, weights, 2.0), 1)
+    problem.append(nodes, np.array([0, 4]), np.array([-1, 2, -1, -1]))
+    run = solver.start(problem)
+    run.grow(size)
+    for _ in range(5):
+        loss = run.epoch(np.arange(1))
+    assert problem.examples().completions.tolist() == [-1, 2, 0, -1]
+    assert 0 <= loss < 10
+    assert np.isfinite(run.objective().primal)
+    assert np.isfinite(run.w).all()

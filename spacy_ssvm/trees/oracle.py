@@ -90,9 +90,16 @@ def expected_gradient(
     if N == 0:
         return UNANNOTATED, 0.0, False
     endpoints, scores, recompleted = _score(examples, i, w, complete)
-    start = examples.node_starts[i]
-    gold = examples.completions[start : start + N]
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    gold = examples.completions[start : end - 1]
     gold_score = tree_score(scores, gold)
+    if gold_score == -np.inf:  # the completion has arcs that the pruner has discarded
+        endpoints, scores = arc_table(
+            examples.store, features, examples.attributes, start, end, i, w, gold
+        )
+        gold_score = tree_score(scores, gold)
+        if gold_score == -np.inf:
+            return UNANNOTATED, 0.0, recompleted
     add_head_costs(heads, gamma, scores)
     probabilities = np.empty((N, N))
     if features.projective:
