@@ -6,9 +6,11 @@ from typing import Any
 
 import hypothesis
 import pytest
+from corpora import tagging_examples
 from pipelines import COMPONENTS, TAGGER, Component
 from processes import ScriptRunner
 from spacy.language import Language
+from tiny_taggers import TINY, train
 
 hypothesis.settings.register_profile(  # no change may fail by a draw that it is not to blame for
     "tests", deadline=None, max_examples=50, derandomize="CI" in os.environ
@@ -43,3 +45,11 @@ def run_script(tmp_path: Path) -> ScriptRunner:
     folder = tmp_path / "scripts"
     folder.mkdir()
     return ScriptRunner(folder)
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Language:
+    """A tagger of few labels, whose label sequences can be enumerated."""
+    nlp = TAGGER.pipeline()
+    train(nlp, tagging_examples(nlp.vocab, TINY))
+    return nlp

@@ -1,14 +1,16 @@
 """The configs that lie in ``configs/`` show all settings of their components."""
 
 import inspect
-from pathlib import Path
 from typing import Any
 
 import pytest
 import spacy
+from processes import TESTS
 from spacy.util import load_config, registry
 
-CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.cfg"))
+CONFIGS = sorted((TESTS.parent / "configs").glob("*.cfg"))
+
+
 SETTINGS = [
     (path, name, block)
     for path in CONFIGS

@@ -8,11 +8,12 @@ import pytest
 import spacy
 from marks import compiled_only
 from pipelines import PARSER, RECOGNIZER, Component
+from processes import TESTS
 from spacy.cli.evaluate import evaluate
 from spacy.language import Language
 from spacy.tokens import DocBin
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = TESTS.parent / "docs"
 
 
 def rendering() -> str:

@@ -11,6 +11,8 @@ from spacy.tokens import Doc
 from spacy_ssvm.explanation import OTHER_FEATURES, Reason, strongest
 
 SPANS = ("ssvm_ner", "ssvm_chunker")
+
+
 TEXT = "The old Paris \n Jones saw a cat ."
 
 

@@ -13,12 +13,46 @@ from typing import Any
 
 import pytest
 from marks import compiled_only
-from processes import bound_by_permissions, environment
+from pipelines import TAGGER
+from processes import ScriptRunner, bound_by_permissions, environment
+from spacy.language import Language
 
 from spacy_ssvm import _kernel_cache
 from spacy_ssvm._kernel_cache import PACKAGE
 
-pytestmark = compiled_only
+ANNOTATE = """
+import json, sys
+from pipelines import TAGGER
+import numba
+import spacy
+
+nlp = spacy.load(sys.argv[1])
+print(json.dumps({
+    "compiled": not numba.config.DISABLE_JIT,
+    "tags": TAGGER.annotate(nlp),
+    "margins": list(nlp.get_pipe("ssvm_tagger").scores(nlp("The old dog barks."))),
+}))
+"""
+
+
+@compiled_only
+def test_two_processes_fill_an_empty_cache_at_once(
+    trained_tagger: Language, tmp_path: Path, run_script: ScriptRunner
+) -> None:
+    cache = tmp_path / "cache"
+    trained_tagger.to_disk(tmp_path / "tagger")
+    started = [
+        run_script.start(
+            ANNOTATE, tmp_path / "tagger", NUMBA_CACHE_DIR=str(cache), NUMBA_DISABLE_JIT=None
+        )
+        for _ in range(2)
+    ]
+    results = [json.loads(run_script.output(process)) for process in started]
+    assert results[0] == results[1]
+    assert results[0]["compiled"]
+    assert results[0]["tags"] == TAGGER.annotate(trained_tagger)
+    assert list(cache.rglob("*.nbi")), "what was compiled is there for the next process"
+
 
 KERNELS = """
 from spacy_ssvm._jit import kernel
@@ -27,6 +61,7 @@ from spacy_ssvm._jit import kernel
 def add(a, b):
     return a + b
 """
+
 
 CALL = """
 import json, kernels
@@ -81,6 +116,7 @@ def make_read_only(folder: Path) -> None:
         path.chmod(0o555 if path.is_dir() else 0o444)
 
 
+@compiled_only
 def test_the_first_process_compiles_and_says_so_and_the_second_does_not(folder: Path) -> None:
     result, log = call(folder)
     assert result == [3, 0, 1]
@@ -90,6 +126,7 @@ def test_the_first_process_compiles_and_says_so_and_the_second_does_not(folder: 
     assert call(folder) == ([3, 1, 0], "")
 
 
+@compiled_only
 def test_a_cache_that_can_only_be_read_is_read(folder: Path) -> None:
     call(folder)
     files = cached_files(folder)
@@ -98,6 +135,7 @@ def test_a_cache_that_can_only_be_read_is_read(folder: Path) -> None:
     assert cached_files(folder) == files
 
 
+@compiled_only
 def test_without_a_folder_to_write_kernels_are_compiled(folder: Path) -> None:
     (folder / "cache").touch()  # no folder can be made of it
     own_cache(folder).mkdir(parents=True)
@@ -107,6 +145,7 @@ def test_without_a_folder_to_write_kernels_are_compiled(folder: Path) -> None:
     assert "set NUMBA_CACHE_DIR to one that can" in log
 
 
+@compiled_only
 @pytest.mark.parametrize("size", [0, 1, 0.5, 0.99])
 def test_truncated_files_are_written_again(folder: Path, size: float) -> None:
     call(folder)
@@ -117,6 +156,7 @@ def test_truncated_files_are_written_again(folder: Path, size: float) -> None:
     assert call(folder)[0] == [3, 1, 0]
 
 
+@compiled_only
 def test_files_of_other_programs_are_written_again(folder: Path) -> None:
     call(folder)
     for file in cached_files(folder):
@@ -125,6 +165,7 @@ def test_files_of_other_programs_are_written_again(folder: Path) -> None:
     assert call(folder)[0] == [3, 1, 0]
 
 
+@compiled_only
 def test_what_the_package_holds_is_copied_into_the_folder_that_is_set(folder: Path) -> None:
     home = str(folder / "home")
     result, _ = call(folder, NUMBA_CACHE_DIR=None, HOME=home, XDG_CACHE_HOME=None)
@@ -135,6 +176,7 @@ def test_what_the_package_holds_is_copied_into_the_folder_that_is_set(folder: Pa
     assert call(folder)[0] == [3, 1, 0]
 
 
+@compiled_only
 def test_a_change_of_the_source_is_noticed_and_old_kernels_go(folder: Path) -> None:
     call(folder)
     (old,) = (folder / "cache" / "spacy_ssvm").iterdir()
@@ -149,6 +191,7 @@ def test_a_change_of_the_source_is_noticed_and_old_kernels_go(folder: Path) -> N
     assert new.exists(), "another installation may use what is younger"
 
 
+@compiled_only
 def test_kernels_with_bounds_checks_are_kept_apart(folder: Path) -> None:
     assert call(folder)[0] == [3, 0, 1]
     assert call(folder, NUMBA_BOUNDSCHECK="1")[0] == [3, 0, 1]
@@ -174,6 +217,7 @@ def digest(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     _kernel_cache._imported_files.cache_clear()
 
 
+@compiled_only
 def test_an_edit_concerns_the_kernels_that_depend_on_it(digest: Any) -> None:
     modules = ["decoders/chain.py", "chains/oracle.py", "chains/inference.py", "decoders/tree.py"]
     before = [digest(module) for module in modules]
@@ -193,6 +237,7 @@ def test_an_edit_concerns_the_kernels_that_depend_on_it(digest: Any) -> None:
     assert [digest(module) for module in modules] == before
 
 
+@compiled_only
 def test_a_digest_covers_all_that_a_module_has_imported(digest: Any) -> None:
     """Whatever the form of the import: seen from a process that runs it."""
     loaded = subprocess.run(

@@ -9,7 +9,10 @@ import pytest
 import spacy_ssvm
 
 PACKAGE = Path(spacy_ssvm.__file__).parent
+
+
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
 
 #: What each room, a folder or a file beside the folders, may import of the others.
 ALLOWED = {
@@ -66,6 +69,8 @@ ALLOWED = {
     "commands": {"_kernel_cache.py", "components", "selection.py", "storage.py"},
     "factories.py": {"components"},
 }
+
+
 MAX_ARROWS = 58  #: between rooms
 
 

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.uncompiled
 vectors = st.lists(st.integers(-8, 8), min_size=1, max_size=8).map(
     lambda values: np.array(values) / 2
 )
+
+
 strengths = st.sampled_from([0.0, 0.3, 1.0, 2.5])
 
 

@@ -30,12 +30,12 @@ def test_spacy_s_own_tests_pass(tmp_path: Path) -> None:
     assert result.returncode == pytest.ExitCode.OK, result.stdout + result.stderr
 
 
-# What the tests that expect a loss of 0 go on to expect: the same sentences, the same annotation
-
 TAGS = [
     ("I like green eggs", {"tags": ["N", "V", "J", "N"]}),
     ("Eat blue ham", {"tags": ["V", "J", "N"]}),
 ]
+
+
 PARTIAL_TAGS = [
     ("I like green eggs", {"tags": ["", "V", "J", ""]}),
     (
@@ -43,10 +43,14 @@ PARTIAL_TAGS = [
         {"words": ["He", "hate", "s", "green", "eggs"], "tags": ["", "V", "S", "J", ""]},
     ),
 ]
+
+
 ENTITIES = [
     ("Who is Shaka Khan?", {"entities": [(7, 17, "PERSON")]}),
     ("I like London and Berlin.", {"entities": [(7, 13, "LOC"), (18, 24, "LOC")]}),
 ]
+
+
 TREES = [
     (
         "They trade mortgage-backed securities.",

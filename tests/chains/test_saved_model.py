@@ -1,0 +1,113 @@
+"""Tests of ``spacy_ssvm/chains/saved_model.py``."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from pipelines import PARSER, RECOGNIZER, TAGGER, Component
+
+from spacy_ssvm import storage
+from spacy_ssvm.storage import ModelFileError
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Any]:
+    """A trained component of each kind that is saved differently."""
+    return {
+        component.name: component.trained(epochs=1).get_pipe(component.name)
+        for component in (TAGGER, PARSER, RECOGNIZER)
+    }
+
+
+def replaced(array: np.ndarray, place: Any, value: Any) -> np.ndarray:
+    """A copy with another value at some place."""
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+#: (component, array, what takes its place, what is wrong with it)
+FORGED_ARRAYS: list[tuple[Component, str, Callable[[np.ndarray], np.ndarray], str]] = [
+    (TAGGER, "slots", lambda a: replaced(a, (slice(None), 0), 1), "no empty slot"),
+    (TAGGER, "slots", np.ravel, "has the shape"),
+    (TAGGER, "slots", lambda a: replaced(a, (a[:, 0].argmax(), 1), len(a)), "fit the rows"),
+    (TAGGER, "slots", lambda a: replaced(a, a[:, 0].argmax(), 0), "does not fit the rows"),
+    (TAGGER, "row_starts", lambda a: replaced(a, 0, 1), "the rows have no start"),
+    (TAGGER, "row_starts", lambda a: replaced(a, 5, 0), "do not fit their number"),
+    (TAGGER, "row_starts", lambda a: replaced(a, -1, a[-1] + 1), "do not fit their number"),
+    (TAGGER, "labels", lambda a: replaced(a, 3, 500), "a weight belongs to no label"),
+    (TAGGER, "labels", lambda a: a[:-1], "do not fit their number"),
+    (TAGGER, "weights", lambda a: replaced(a, 3, np.nan), "weights are not finite"),
+    (TAGGER, "weights", lambda a: replaced(a, 3, np.inf), "weights are not finite"),
+    (TAGGER, "transitions", lambda a: replaced(a, (0, 0), np.nan), "transitions are not finite"),
+    (TAGGER, "transitions", lambda a: replaced(a, (0, 0), np.inf), "transitions are not finite"),
+    (TAGGER, "transitions", lambda a: a[:-1], "do not fit the labels"),
+    (TAGGER, "template_rows", lambda a: replaced(a, -1, a[-1] - 1), "do not fit the templates"),
+    (TAGGER, "template_rows", lambda a: replaced(a, 0, 1), "do not fit the templates"),
+    (TAGGER, "template_rows", lambda a: replaced(a, 2, a[-1]), "do not fit the templates"),
+    (TAGGER, "template_rows", lambda a: a[:-1], "do not fit the templates"),
+    (PARSER, "arc_weights", lambda a: a[:-1], "weights of arcs are not 2"),
+    (PARSER, "arc_weights", lambda a: replaced(a, 9, np.nan), "weights of arcs are not finite"),
+    (PARSER, "arc_weights", lambda a: replaced(a, -1, 1), "of arcs without a feature is not 0"),
+    (PARSER, "pruner_weights", lambda a: a[:-1], "weights of the pruner are not 2"),
+    (PARSER, "pruner_weights", lambda a: replaced(a, 9, np.inf), "the pruner are not finite"),
+    (PARSER, "labels.labels", lambda a: replaced(a, 3, 500), "a weight belongs to no label"),
+    (RECOGNIZER, "transitions", np.zeros_like, "its transitions are not those of the scheme"),
+]
+
+
+@pytest.mark.parametrize(("component", "name", "forge", "message"), FORGED_ARRAYS)
+def test_arrays_that_do_not_fit_are_refused(
+    models: dict[str, Any],
+    component: Component,
+    name: str,
+    forge: Callable[[np.ndarray], np.ndarray],
+    message: str,
+) -> None:
+    pipe = models[component.name]
+    parts, arrays = pipe._saved(["vocab"])
+    forged = storage.to_bytes(pipe.kind, parts, arrays | {name: forge(arrays[name])})
+    with pytest.raises(ModelFileError, match=f"the bytes of '{pipe.kind}': .*{message}"):
+        pipe.from_bytes(forged, exclude=["vocab"])
+
+
+#: (component, key of the model's header, what takes its place, what is wrong with it)
+FORGED_HEADERS: list[tuple[Component, str, Callable[[Any], Any], str]] = [
+    (TAGGER, "labels", lambda labels: [*labels[1:], labels[1]], "list of different texts"),
+    (TAGGER, "labels", lambda labels: labels[1:], "do not fit the labels"),
+    (TAGGER, "labels", lambda _: "text", "list of different texts"),
+    (TAGGER, "templates", lambda texts: ["cluster4[0]", *texts[1:]], "needs word clusters"),
+    (TAGGER, "templates", lambda texts: ["gazetteer[0]", *texts[1:]], "needs a gazetteer"),
+    (TAGGER, "templates", lambda texts: ["nothing[0]", *texts[1:]], "no attribute 'nothing'"),
+    (TAGGER, "templates", lambda texts: texts[1:], "do not fit the templates"),
+    (TAGGER, "rows_per_template", lambda _: -1, "not a number of rows"),
+    (TAGGER, "rows_per_template", lambda _: 7, "do not fit rows_per_template"),
+    (TAGGER, "summary", lambda summary: summary | {"C": 0}, "summary of its training is invalid"),
+    (
+        TAGGER,
+        "summary",
+        lambda summary: summary | {"beta": -1.0},
+        "summary of its training is invalid",
+    ),
+    (TAGGER, "summary", lambda summary: summary | {"more": 1}, "TypeError"),
+    (PARSER, "hash_bits", lambda bits: bits + 1, "weights of arcs are not 2"),
+    (PARSER, "hash_bits", lambda _: 60, "hash_bits is not in 8 to 28"),
+    (PARSER, "templates", lambda texts: ["head.cluster4", *texts[1:]], "needs word clusters"),
+]
+
+
+@pytest.mark.parametrize(("component", "key", "forge", "message"), FORGED_HEADERS)
+def test_headers_that_do_not_fit_are_refused(
+    models: dict[str, Any],
+    component: Component,
+    key: str,
+    forge: Callable[[Any], Any],
+    message: str,
+) -> None:
+    pipe = models[component.name]
+    parts, arrays = pipe._saved(["vocab"])
+    header = parts["model"] | {key: forge(parts["model"][key])}
+    forged = storage.to_bytes(pipe.kind, parts | {"model": header}, arrays)
+    with pytest.raises(ModelFileError, match=f"(?s)the bytes of '{pipe.kind}': .*{message}"):
+        pipe.from_bytes(forged, exclude=["vocab"])

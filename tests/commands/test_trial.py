@@ -1,0 +1,38 @@
+"""Tests of ``spacy_ssvm/commands/trial.py``."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from comparisons import config_of, rows_of
+from marks import compiled_only
+from spacy.tokens import DocBin
+
+from spacy_ssvm.commands.compare import (
+    Comparison,
+)
+
+
+@compiled_only
+def test_frozen_components_before_it_annotate(corpus: Path) -> None:
+    overrides: dict[str, Any] = {
+        "nlp.pipeline": ["lemmas", "tagger", "other"],
+        "training.frozen_components": ["lemmas"],
+        "training.annotating_components": ["lemmas"],
+    }
+    comparison = Comparison(config_of(corpus, **overrides), component="other")
+    assert rows_of(comparison, ("dcd-ssvm", 0))[-1].score == 1.0
+    assert comparison.config["nlp"]["pipeline"] == ["lemmas", "other"]
+    assert comparison.left_out == ["tagger"]
+
+
+@compiled_only
+def test_a_component_or_a_corpus_that_cannot_be_used(corpus: Path, tmp_path: Path) -> None:
+    config = config_of(corpus, **{"nlp.pipeline": ["lemmas"]})
+    with pytest.raises(ValueError, match="'lemmas' is not one of this package"):
+        Comparison(config, component="lemmas").prepare()
+    DocBin(docs=[spacy.blank("en")("no tags")]).to_disk(tmp_path / "plain.spacy")
+    config = config_of(corpus, **{"paths.dev": str(tmp_path / "plain.spacy")})
+    with pytest.raises(ValueError, match="nothing by which 'tagger' could be scored"):
+        Comparison(config).prepare()

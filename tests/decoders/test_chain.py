@@ -1,0 +1,172 @@
+"""Chain decoders against enumeration, on drawn score tables full of ties and infinities."""
+
+import brute
+import numpy as np
+import pytest
+from chain_tables import checked, tables, whole
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_ssvm.decoders.chain import k_best, max_marginals, viterbi
+
+pytestmark = pytest.mark.uncompiled
+
+rounded = st.floats(-1e3, 1e3)
+
+
+not_numbers = st.one_of(whole, whole, st.just(-np.inf), st.just(np.nan))
+
+
+def decode(emissions, transitions):
+    y = np.full(len(emissions), -1, dtype=np.int64)
+    score = viterbi(emissions, transitions, y)
+    return score, tuple(y.tolist())
+
+
+@checked
+@given(tables())
+def test_viterbi_finds_the_best_score(drawn):
+    emissions, transitions = drawn
+    score, y = decode(emissions, transitions)
+    assert score == brute.best_score(emissions, transitions)
+    if score > -np.inf:
+        assert brute.score(emissions, transitions, y) == score
+
+
+@checked
+@given(tables(scores=rounded))
+def test_viterbi_finds_the_best_score_of_rounded_numbers(drawn):
+    emissions, transitions = drawn
+    score, y = decode(emissions, transitions)
+    assert score == pytest.approx(brute.best_score(emissions, transitions), abs=1e-9)
+    assert brute.score(emissions, transitions, y) == pytest.approx(score, abs=1e-9)
+
+
+@checked
+@given(tables())
+def test_viterbi_breaks_ties_towards_the_smaller_label(drawn):
+    """No label of the answer can be replaced by a smaller one at the same score."""
+    emissions, transitions = drawn
+    score, y = decode(emissions, transitions)
+    if score == -np.inf:
+        return
+    for t in range(len(y)):
+        for smaller in range(y[t]):
+            other = (*y[:t], smaller, *y[t + 1 :])
+            assert brute.score(emissions, transitions, other) < score
+
+
+def test_viterbi_takes_label_0_where_all_are_alike():
+    assert decode(np.zeros((4, 3)), np.zeros((5, 3))) == (0.0, (0, 0, 0, 0))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("K", [1, 3])
+def test_viterbi_scores_minus_infinity_where_every_sequence_is_forbidden(n, K):
+    emissions, transitions = np.zeros((n, K)), np.zeros((K + 2, K))
+    emissions[n - 1] = -np.inf
+    score, y = decode(emissions, transitions)
+    assert score == -np.inf
+    assert all(0 <= label < K for label in y)  # of no meaning, but safe to look up
+
+
+def test_viterbi_adds_start_and_end_scores_of_a_single_token():
+    emissions = np.array([[1.0, 2.0]])
+    transitions = np.array([[100.0, 100.0], [100.0, 100.0], [10.0, 20.0], [7.0, -30.0]])
+    assert decode(emissions, transitions) == (18.0, (0,))
+
+
+def test_decoders_of_an_empty_sequence():
+    emissions, transitions = np.zeros((0, 2)), np.ones((4, 2))
+    assert decode(emissions, transitions) == (0.0, ())
+    assert max_marginals(emissions, transitions).shape == (0, 2)
+    sequences, scores = k_best(emissions, transitions, 3)
+    assert sequences.shape == (1, 0)
+    assert scores.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("n", [0, 2])
+@pytest.mark.parametrize("k", [0, -1])
+def test_fewer_than_one_of_the_best_is_refused(n, k):
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        k_best(np.zeros((n, 2)), np.zeros((4, 2)), k)
+
+
+@checked
+@given(tables(scores=not_numbers), st.integers(1, 5))
+def test_nan_forbids_a_label_or_a_transition(drawn, k):
+    emissions, transitions = drawn
+    without = [np.where(np.isnan(table), -np.inf, table) for table in drawn]
+    score, y = decode(emissions, transitions)
+    assert (score, y) == decode(*without)
+    assert all(0 <= label < emissions.shape[1] for label in y)
+    for found, expected in zip(k_best(emissions, transitions, k), k_best(*without, k), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@checked
+@given(tables())
+def test_decoders_leave_the_score_tables_alone(drawn):
+    emissions, transitions = drawn
+    before = emissions.copy(), transitions.copy()
+    decode(emissions, transitions)
+    max_marginals(emissions, transitions)
+    k_best(emissions, transitions, 2)
+    np.testing.assert_array_equal(emissions, before[0])
+    np.testing.assert_array_equal(transitions, before[1])
+
+
+@checked
+@given(tables())
+def test_max_marginals_are_the_best_scores_through_each_label(drawn):
+    emissions, transitions = drawn
+    np.testing.assert_array_equal(
+        max_marginals(emissions, transitions), brute.max_marginals(emissions, transitions)
+    )
+
+
+@checked
+@given(tables(scores=rounded))
+def test_max_marginals_of_rounded_numbers(drawn):
+    emissions, transitions = drawn
+    np.testing.assert_allclose(
+        max_marginals(emissions, transitions),
+        brute.max_marginals(emissions, transitions),
+        atol=1e-9,
+    )
+
+
+@checked
+@given(tables(shortest=1), st.integers(1, 100))
+def test_k_best_finds_the_k_best_scores(drawn, k):
+    emissions, transitions = drawn
+    scored = brute.scored_sequences(emissions, transitions)
+    expected = sorted((s for s in scored.values() if s > -np.inf), reverse=True)[:k]
+    sequences, scores = k_best(emissions, transitions, k)
+    assert scores.tolist() == expected
+    found = [tuple(y) for y in sequences.tolist()]
+    assert len(set(found)) == len(found)
+    assert [scored[y] for y in found] == expected
+
+
+@checked
+@given(tables(scores=rounded, shortest=1), st.integers(1, 10))
+def test_k_best_of_rounded_numbers(drawn, k):
+    emissions, transitions = drawn
+    scored = brute.scored_sequences(emissions, transitions)
+    expected = sorted(scored.values(), reverse=True)[:k]
+    sequences, scores = k_best(emissions, transitions, k)
+    np.testing.assert_allclose(scores, expected, atol=1e-9)
+    assert (np.diff(scores) <= 0).all()
+    found = [tuple(y) for y in sequences.tolist()]
+    assert len(set(found)) == len(found)
+    np.testing.assert_allclose([scored[y] for y in found], expected, atol=1e-9)
+
+
+@checked
+@given(tables(shortest=1))
+def test_the_first_of_the_k_best_scores_what_viterbi_scores(drawn):
+    emissions, transitions = drawn
+    score, _ = decode(emissions, transitions)
+    _, scores = k_best(emissions, transitions, 1)
+    assert scores.tolist() == ([score] if score > -np.inf else [])

@@ -1,0 +1,96 @@
+"""What the tests of planted chains share."""
+
+from typing import Any
+
+import numpy as np
+
+from spacy_ssvm.chains.problem import ChainProblem, LazyChainProblem
+from spacy_ssvm.features.extraction import compile_templates, extract_keys
+from spacy_ssvm.features.statistics import measure_templates
+from spacy_ssvm.features.templates import Template, find_refinements
+from spacy_ssvm.selection import Selector
+from spacy_ssvm.solvers.prox_gradient import ProxGradient, ProxGradientRun
+from spacy_ssvm.weights.feature_index import FeatureIndex, find_rows
+
+
+class Corpus:
+    """Random sentences whose labels depend on three templates.
+
+    Of the columns r0 and r1, the value here and, for r0, one token before tell the label. The
+    columns c0 and c1 are copies with noise, the others are noise.
+    """
+
+    RELEVANT = ("r0[0]", "r1[0]", "r0[-1]")
+
+    def __init__(self, sentences: int = 60, *, seed: int = 0, K: int = 4, unknown: float = 0.0):
+        random = np.random.default_rng(seed)
+        lengths = random.integers(1, 9, sentences)
+        n = int(lengths.sum())
+        values = random.integers(1, 6, (n, 8))
+        for copy, original in ((2, 0), (3, 1)):
+            values[:, copy] = np.where(random.random(n) < 0.8, values[:, original], values[:, copy])
+        self.names = ["r0", "r1", "c0", "c1", "n0", "n1", "n2", "n3"]
+        self.K = K
+        self.attributes = (values + 10 * np.arange(8)).astype(np.uint64) * np.uint64(0x9E3779B9)
+        self.starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        before = np.concatenate([[0], values[:-1, 0]])
+        before[self.starts[:-1]] = 0
+        tables = random.normal(size=(3, 7, K)) * np.array([2.0, 2.0, 1.5])[:, None, None]
+        scores = tables[0, values[:, 0]] + tables[1, values[:, 1]] + tables[2, before]
+        self.gold = scores.argmax(axis=1)
+        self.gold[random.random(n) < unknown] = -1
+        self.templates = [
+            Template.parse(text)
+            for name in self.names
+            for text in (f"{name}[-1]", f"{name}[0]", f"{name}[1]", f"{name}[-1]+{name}[0]")
+        ]
+
+    def lazy(self) -> LazyChainProblem:
+        compiled = compile_templates(self.templates, self.names)
+        statistics = measure_templates(compiled, self.attributes, self.starts, self.gold, self.K)
+        problem = LazyChainProblem(
+            self.K,
+            compiled,
+            group_sizes=self.K * statistics.features,
+            refines=find_refinements(self.templates),
+        )
+        gold = np.where(self.gold < 0, problem.any_label, self.gold)
+        problem.set_tokens(self.attributes, self.starts, gold)
+        return problem
+
+    def selector(self) -> Selector:
+        compiled = compile_templates(self.templates, self.names)
+        tokens = self.attributes, self.starts, self.gold
+        return Selector(self.templates, self.lazy(), measure_templates(compiled, *tokens, self.K))
+
+    def eager(self) -> tuple[ChainProblem, FeatureIndex]:
+        """The same problem with rows for all features, whose weights are scaled one by one."""
+        keys = np.empty((len(self.gold), len(self.templates)), dtype=np.uint64)
+        compiled = compile_templates(self.templates, self.names)
+        extract_keys(compiled, self.attributes, self.starts, keys)
+        index = FeatureIndex(len(self.templates))
+        index.insert(keys)
+        feature_starts = np.empty(len(self.gold) + 1, dtype=np.int64)
+        rows = np.empty(keys.size, dtype=np.int32)
+        size = find_rows(index.table, keys, feature_starts, rows)
+        problem = ChainProblem(self.K)
+        problem.row_templates = index.row_templates
+        problem.refines = find_refinements(self.templates)
+        gold = np.where(self.gold < 0, problem.any_label, self.gold)
+        problem.append(feature_starts, rows[:size], self.starts, gold)
+        return problem, index
+
+    def texts(self, selected: Any) -> set[str]:
+        return set(selected.texts)
+
+
+def passes(settings: ProxGradient, problem: Any, rows: int, epochs: int) -> ProxGradientRun:
+    run = settings.start(problem)
+    run.grow(rows)
+    for _ in range(epochs):
+        run.epoch(np.arange(problem.number_of_examples))
+    return run
+
+
+def selection(**settings: Any) -> dict[str, Any]:
+    return {"@misc": "spacy_ssvm.Selection.v1", "prox_period": 10, **settings}

@@ -1,0 +1,33 @@
+"""Tests of ``spacy_ssvm/factories.py``."""
+
+from processes import ScriptRunner
+
+BLANK = """
+import sys
+import spacy
+
+nlp = spacy.blank("en")
+nlp("Some text.")
+assert "spacy_ssvm.factories" in sys.modules, "spaCy loads the entry points of all packages"
+assert nlp.has_factory("ssvm_tagger")
+print("numba" in sys.modules)
+"""
+
+
+IMPORT = """
+import sys, time
+import spacy
+
+before = time.perf_counter()
+import spacy_ssvm.factories
+print(time.perf_counter() - before)
+assert "numba" not in sys.modules
+"""
+
+
+def test_a_blank_pipeline_does_not_import_numba(run_script: ScriptRunner) -> None:
+    assert run_script(BLANK).strip() == "False"
+
+
+def test_the_entry_points_import_in_under_10_milliseconds(run_script: ScriptRunner) -> None:
+    assert min(float(run_script(IMPORT)) for _ in range(3)) < 0.010

@@ -1,0 +1,145 @@
+"""Tests of ``spacy_ssvm/objective.py``."""
+
+import brute
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from referee import all_numbers
+from small_problems import (
+    SMOOTH,
+    checked,
+    every_solver,
+    naive_loss,
+    small,
+    started,
+    trained,
+    tree_problem,
+)
+
+from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, SQUARED_HINGE, Loss, losses
+from spacy_ssvm.solvers.mira import Mira
+from spacy_ssvm.solvers.perceptron import Perceptron
+from spacy_ssvm.trees.keys import hash_endpoints
+from spacy_ssvm.trees.pruner import all_arcs
+from spacy_ssvm.trees.scores import arc_scores
+
+pytestmark = pytest.mark.uncompiled
+
+
+@checked
+@given(
+    small,
+    st.integers(0, 99),
+    st.sampled_from([HINGE, SQUARED_HINGE, PERCEPTRON_LOSS, *SMOOTH]),
+)
+def test_losses_are_those_of_the_enumeration(chains, seed, loss):
+    run = started(Perceptron(), chains)
+    w = np.random.default_rng(seed).normal(size=len(run.w))
+    expected = [
+        naive_loss(chains, i, w, loss) if gold else 0.0 for i, gold in enumerate(chains.gold)
+    ]
+    found = losses(run.problem, w, all_numbers(run), loss)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_hinge_is_the_limit_of_large_beta():
+    chains = naive.random_chains(2, K=3, rows=8, examples=8, length=3)
+    w = np.random.default_rng(0).normal(size=(5 + 8) * 3)
+    run = started(Mira(), chains)
+    numbers = all_numbers(run)
+    hinge = losses(run.problem, w, numbers, HINGE)
+    for beta in (1e1, 1e3, 1e5):
+        smooth = losses(run.problem, w, numbers, Loss(beta, 1.0))
+        assert (smooth >= hinge - 1e-9).all()
+        assert (smooth <= hinge + 3 * np.log(3) / beta + 1e-9).all()
+
+
+@every_solver
+def test_the_objective_is_that_of_the_weights(solver):
+    chains = naive.random_chains(1, K=3, rows=8, examples=8, length=3)
+    run = trained(solver(), chains, 5)
+    loss, C = run.settings.loss_function, run.settings.C
+    total = sum(naive_loss(chains, i, run.w, loss) for i in all_numbers(run))
+    assert run.objective().primal == pytest.approx(run.regularizer + C * total, rel=1e-5)
+    assert (run.dual is None) == (run.gap is None) == (run.objective().gap is None)
+
+
+def tree_scores(problem, i, w):
+    """The score of each arc of example i."""
+    examples = problem.examples()
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    N = end - start - 1
+    allowed = np.empty((N, N), dtype=bool)
+    all_arcs(allowed)
+    scores = np.empty((N, N))
+    endpoints = hash_endpoints(examples.features.arcs, examples.attributes, start, end)
+    arc_scores(examples.features.arcs, endpoints, examples.features.size, w, allowed, scores)
+    return scores, examples.heads[start : start + N]
+
+
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("loss", SMOOTH, ids=str)
+def test_losses_of_trees_are_those_of_the_enumeration(projective, loss):
+    problem = tree_problem(projective=projective)
+    w = np.random.default_rng(1).normal(size=2**10 + 1)
+    w[-1] = 0
+    found = losses(problem, w, np.arange(4), loss)
+    for i in range(4):
+        scores, gold = tree_scores(problem, i, w)
+        margins = []
+        for tree in brute.trees(len(gold) - 1, projective):
+            wrong = sum(h != g for h, g in zip(tree, gold, strict=True))
+            difference = sum(
+                scores[h, m] - scores[g, m]
+                for m, (h, g) in enumerate(zip(tree, gold, strict=True))
+                if m > 0
+            )
+            margins.append(difference + loss.gamma * wrong)
+        expected = np.logaddexp.reduce(loss.beta * np.array(margins)) / loss.beta
+        assert found[i] == pytest.approx(expected, rel=1e-9)
+
+
+def check_gradient(problem, rows, loss, seed):
+    """The gradient that ``expected_gradient`` writes, against finite differences of the loss."""
+    random = np.random.default_rng(seed)
+    size = problem.number_of_weights(rows)
+    w, towards = random.normal(size=(2, size))
+    indices = np.empty(problem.max_expected_entries, dtype=np.int32)
+    values = np.empty(len(indices))
+    step = 1e-5
+    for i in range(problem.number_of_examples):
+        count, _, _ = problem.structure.expected_gradient(
+            problem.examples(), i, w, loss.beta, loss.gamma, False, indices, values
+        )
+        if count < 0:
+            continue
+        assert len(set(indices[:count].tolist())) == count
+        assert values[:count].all()
+        ends = [
+            losses(problem, w + sign * step * towards, np.array([i]), loss)[0] for sign in (1, -1)
+        ]
+        slope = values[:count] @ towards[indices[:count]]
+        assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("loss", SMOOTH, ids=str)
+def test_expectations_of_trees_are_gradients(projective, loss):
+    check_gradient(tree_problem(projective=projective), 2**10, loss, 0)
+
+
+@checked
+@given(small, st.sampled_from(SMOOTH), st.integers(0, 99))
+def test_expectations_of_chains_are_gradients(chains, loss, seed):
+    check_gradient(started(Perceptron(), chains).problem, chains.rows, loss, seed)
+
+
+def test_what_trees_cannot_tell_is_refused():
+    siblings = ("head.word + dependent.word", "head.word + dependent.word + sibling.word")
+    problem = tree_problem(projective=True, templates=siblings)
+    with pytest.raises(ValueError, match="order = 1"):
+        losses(problem, np.zeros(2**10 + 1), np.arange(4), LOG_LOSS)
+    with pytest.raises(ValueError, match=r"^k is 2"):
+        Mira(k=2).start(problem)

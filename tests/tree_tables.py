@@ -1,0 +1,75 @@
+"""What the tests of tree tables share."""
+
+import brute
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from marks import PLAIN
+
+from spacy_ssvm.decoders.siblings import eisner_siblings, number_pairs
+from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
+
+checked = settings(deadline=None, max_examples=30 if PLAIN else 100)
+
+
+# Whole numbers add up exactly, whatever the order, so that ties are ties.
+whole = st.integers(-3, 3).map(float)
+
+
+with_infinities = st.one_of(whole, whole, st.just(-np.inf))
+
+
+few_arcs = st.one_of(whole, st.just(-np.inf))
+
+
+rounded = st.floats(-1e3, 1e3)
+
+
+not_numbers = st.one_of(whole, whole, st.just(-np.inf), st.just(np.nan))
+
+
+@st.composite
+def tables(draw, scores=with_infinities, shortest=0, longest=6):
+    """Scores [n + 1, n + 1]; what must not be looked at is no number."""
+    n = draw(st.integers(shortest, longest))
+    table = draw(arrays(float, (n + 1, n + 1), elements=scores))
+    table[:, 0] = np.nan
+    np.fill_diagonal(table, np.nan)
+    return table
+
+
+def arcs_alone(scores, heads):
+    """The decoder of pairs of arcs, where no pair has a score."""
+    starts = np.full(scores.shape, -1, dtype=np.int64)
+    return eisner_siblings(scores, starts, np.zeros(number_pairs(scores, starts)), heads)
+
+
+PROJECTIVE = {"eisner": eisner, "siblings": arcs_alone}
+
+
+DECODERS = {**PROJECTIVE, "chu_liu_edmonds": chu_liu_edmonds}
+
+
+def decode(decoder, scores):
+    heads = np.full(len(scores), 99, dtype=np.int64)
+    score = DECODERS[decoder](scores, heads)
+    return score, heads
+
+
+def is_tree(heads, projective):
+    return (brute.trees(len(heads) - 1, projective) == heads).all(axis=1).any()
+
+
+def score_of(scores, heads):
+    return sum(scores[heads[m], m] for m in range(1, len(heads)))
+
+
+def best_score(scores, decoder):
+    return brute.tree_scores(scores, decoder in PROJECTIVE).max()
+
+
+def check_range(heads):
+    """Where there is no tree, heads are of no meaning, but safe to look up."""
+    assert heads[0] == -1
+    assert all(0 <= h < len(heads) for h in heads[1:])

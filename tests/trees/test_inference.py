@@ -1,0 +1,88 @@
+"""Tests of ``spacy_ssvm/trees/inference.py``."""
+
+import brute
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from written_trees import (
+    SIZE,
+    Trees,
+    checked,
+    has,
+    kinds,
+    seeds,
+    sentences,
+    violator,
+    whole_weights,
+)
+
+from spacy_ssvm.trees.inference import arc_margins, parse_sentence
+
+pytestmark = pytest.mark.uncompiled
+
+
+@checked
+@given(kinds, sentences(shortest=2), seeds, st.sampled_from([np.nan, np.inf, -np.inf]))
+def test_weights_that_are_no_numbers_leave_heads_in_range(kind, sentence, seed, flaw):
+    trees, w = Trees(kind, [sentence]), whole_weights(seed)
+    w[np.random.default_rng(seed).random(SIZE + 1) < 0.1] = flaw
+    w[SIZE] = 0.0
+    problem = trees.problem()
+    with np.errstate(invalid="ignore"):
+        phi, delta, _ = violator(problem, 0, w)
+        assert all(0 <= row < SIZE for row in phi)
+        assert 0 <= delta <= len(sentence[1]) - 1
+        heads, given_heads = (np.full(len(sentence[1]), -1, dtype=np.int64) for _ in range(2))
+        scorer = trees.scorer(w)
+        parse_sentence(scorer, trees.nodes[0], given_heads, heads)
+        assert heads[0] == -1
+        assert all(0 <= h < len(heads) for h in heads[1:])
+        arc_margins(scorer, trees.nodes[0], heads, np.empty(len(heads)))
+
+
+def parse(trees, w, given=None):
+    n = len(trees.gold[0]) - 1
+    given = np.full(n + 1, -1) if given is None else np.array(given)
+    heads = np.full(n + 1, 99, dtype=np.int64)
+    score = parse_sentence(trees.scorer(w), trees.nodes[0], given, heads)
+    return score, heads
+
+
+@checked
+@given(kinds, sentences(projective=False, partial=True), seeds)
+def test_the_best_tree_with_the_heads_that_are_given(kind, sentence, seed):
+    """Among projective trees, else among all by the scores of arcs."""
+    trees, w = Trees(kind, [sentence]), whole_weights(seed)
+    given = trees.gold[0]
+    score, heads = parse(trees, w, given)
+    fits = [y for y in trees.trees(0).tolist() if has(y, given)]
+    assert heads.tolist() in brute.trees(len(given) - 1).tolist()
+    assert has(heads, given)
+    if fits:
+        assert heads.tolist() in fits
+        assert score == trees.score(0, heads, w) == max(trees.score(0, y, w) for y in fits)
+
+
+@checked
+@given(kinds, sentences(shortest=2), seeds, st.sampled_from(["cycle", "roots"]))
+def test_heads_that_no_tree_has_are_left_out(kind, sentence, seed, flaw):
+    trees, w = Trees(kind, [sentence]), whole_weights(seed)
+    given = [-1] * len(sentence[1])
+    given[1:3] = [2, 1] if flaw == "cycle" else [0, 0]
+    score, heads = parse(trees, w, given)
+    assert (score, heads.tolist()) == (parse(trees, w)[0], parse(trees, w)[1].tolist())
+
+
+@checked
+@given(kinds, sentences(), seeds)
+def test_margins_are_the_distance_to_the_best_tree_with_another_head(kind, sentence, seed):
+    trees, w = Trees(kind, [sentence]), whole_weights(seed)
+    best, heads = parse(trees, w)
+    margins = np.zeros(len(heads))
+    arc_margins(trees.scorer(w), trees.nodes[0], heads, margins)
+    scored = [(y, trees.score(0, y, w)) for y in trees.trees(0).tolist()]
+    assert best == max(score for _, score in scored)
+    for m in range(1, len(heads)):
+        others = [score for y, score in scored if y[m] != heads[m]]
+        assert margins[m] == best - max(others, default=-np.inf)

@@ -1,0 +1,122 @@
+"""Tests of ``spacy_ssvm/trees/templates.py``."""
+
+import pytest
+from arc_strategies import checked
+from hypothesis import given
+from hypothesis import strategies as st
+from pipelines import PARSER
+
+from spacy_ssvm.features.templates import TemplateError
+from spacy_ssvm.trees.labels import (
+    LABEL_ROLES,
+)
+from spacy_ssvm.trees.templates import (
+    ArcTemplate,
+    find_arc_refinements,
+)
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("head.tag", "head.tag"),
+        ("head.tag[0]", "head.tag"),
+        ("dependent.tag+head.tag", "head.tag+dependent.tag"),
+        (" head.tag[1] + head.tag[-1]+head.lower", "head.tag[-1]+head.lower+head.tag[1]"),
+        ("distance+dependent.tag+head.tag", "head.tag+dependent.tag+distance"),
+        ("direction + sibling.pos", "sibling.pos+direction"),
+        ("between.pos+head.pos", "head.pos+between.pos"),
+        ("distance+between.pos+dependent.pos", "dependent.pos+between.pos+distance"),
+        ("head._.kind+head._.kind", "head._.kind"),
+        ("distance", "distance"),
+        ("head.tag[16]+dependent.tag[-16]", "head.tag[16]+dependent.tag[-16]"),
+    ],
+)
+def test_templates_are_printed_in_one_order(written, printed):
+    assert str(ArcTemplate.parse(written)) == printed
+    assert ArcTemplate.parse(printed) == ArcTemplate.parse(written)
+
+
+part_texts = st.builds(
+    "{}.{}[{}]".format,
+    st.sampled_from(LABEL_ROLES),
+    st.sampled_from(["lower", "tag", "_.bold"]),
+    st.integers(-2, 2),
+)
+
+
+@pytest.mark.uncompiled
+@checked
+@given(
+    st.lists(part_texts, min_size=1, max_size=5),
+    st.sampled_from(["", "direction", "distance"]),
+    st.randoms(use_true_random=False),
+)
+def test_the_order_of_parts_does_not_matter(parts, geometry, random):
+    pieces = [*parts, geometry] if geometry else parts
+    template = ArcTemplate.parse("+".join(pieces), LABEL_ROLES)
+    random.shuffle(pieces)
+    assert ArcTemplate.parse("+".join(pieces), LABEL_ROLES) == template
+    assert ArcTemplate.parse(str(template), LABEL_ROLES) == template
+    assert {f"{role}.{part.attribute}[{part.offset}]" for role, part in template.parts} == set(
+        parts
+    )
+    assert template.geometry == (geometry or None)
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "cannot read ''"),
+        ("tag", "cannot read 'tag'"),
+        ("head.tag+", "cannot read ''"),
+        ("head.tag[x]", r"cannot read 'head.tag\[x\]'"),
+        ("head.tag dependent.tag", "cannot read 'head.tag dependent.tag'"),
+        ("parent.tag", "cannot read 'parent.tag'.*roles: head, dependent, sibling"),
+        ("head.tag+leftmost.tag", "cannot read 'leftmost.tag'"),
+        ("between.tag+between.pos", "'between.pos': one part between.attribute"),
+        ("between.tag[1]", r"'between.tag\[1\]': one part between.attribute, without offset"),
+        ("head.tag[17]", "offset 17 is over 16 tokens away"),
+        ("head.tag[-17]", "offset -17 is over 16 tokens away"),
+        ("distance+distance", "names 'distance' beside 'distance': one is enough"),
+        ("head.tag+direction+distance", "names 'distance' beside 'direction'"),
+        ("between.tag+sibling.tag", "'between' is for templates of arcs alone"),
+    ],
+)
+def test_malformed_templates_name_the_part(text, problem):
+    with pytest.raises(TemplateError, match=problem):
+        ArcTemplate.parse(text)
+
+
+@pytest.mark.filterwarnings(PARSER.warning or "")
+@pytest.mark.parametrize(
+    ("coarse", "fine"),
+    [
+        ("head.tag", "head.tag+dependent.tag"),
+        ("head.tag", "head.tag+distance"),
+        ("head.tag+direction", "head.tag+distance"),
+        ("head.pos", "head.lower+dependent.pos"),
+        ("head.pos+dependent.pos", "head.pos+between.pos+dependent.pos"),
+        ("head.pos+between.pos", "head.pos+between.lower+direction"),
+        ("head.shape[1]", "head.orth[1]"),
+    ],
+)
+def test_coarse_templates_come_before_finer_ones(coarse: str, fine: str) -> None:
+    templates = [ArcTemplate.parse(coarse), ArcTemplate.parse(fine)]
+    assert find_arc_refinements(templates).tolist() == [[False, True], [False, False]]
+
+
+@pytest.mark.filterwarnings(PARSER.warning or "")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("head.tag", "dependent.tag+distance"),
+        ("head.tag", "head.tag[1]+dependent.tag"),
+        ("head.pos+between.pos", "head.pos+dependent.pos"),
+        ("head.lower", "head.lemma"),
+    ],
+)
+def test_templates_that_say_different_things_need_not_each_other(one: str, other: str) -> None:
+    assert not find_arc_refinements([ArcTemplate.parse(one), ArcTemplate.parse(other)]).any()

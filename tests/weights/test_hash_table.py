@@ -1,0 +1,38 @@
+"""Tests of ``spacy_ssvm/weights/hash_table.py``."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_ssvm.weights.hash_table import (
+    empty_slots,
+    find_payloads,
+    grow_slots,
+    insert_all,
+    rehash_in_place,
+)
+
+pytestmark = pytest.mark.uncompiled
+
+
+@given(st.data(), st.sampled_from([8, 62]))
+def test_keys_are_found_after_others_are_taken_out_and_where_slots_grow(data, bits):
+    """With keys of few bits, all start at the first slot; the highest ones go round the end."""
+    low = 1 if data.draw(st.booleans()) else 2**64 - 2**bits
+    keys = data.draw(st.lists(st.integers(low, low + 2**bits - 1), min_size=1, unique=True))
+    stay = {key for key in keys if data.draw(st.booleans())}
+    slots = empty_slots(len(keys))
+    payloads = np.arange(1, len(keys) + 1, dtype=np.uint64)
+    insert_all(slots, np.array(keys, dtype=np.uint64), payloads)
+    for slot in slots:
+        if int(slot[0]) not in stay:
+            slot[:] = 0
+    expected = [number if key in stay else -1 for number, key in enumerate(keys, start=1)]
+    found = np.empty(len(keys), dtype=np.int64)
+    for change in (rehash_in_place, lambda slots: grow_slots(slots, 2 * len(keys) + 9)):
+        change(slots)
+        find_payloads(slots, np.array(keys, dtype=np.uint64), found)
+        assert found.tolist() == expected
+        assert not slots[slots[:, 0] == 0].any()
+        assert np.count_nonzero(slots[:, 0]) == len(stay)

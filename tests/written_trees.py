@@ -1,0 +1,188 @@
+"""What the tests of written trees share."""
+
+from collections import Counter
+
+import brute
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from kernels import arc_rows, compiled, pair_rows
+from marks import PLAIN
+
+from spacy_ssvm.structure import UNANNOTATED
+from spacy_ssvm.trees.layout import ArcFeatures, Pruner, Scorer
+from spacy_ssvm.trees.oracle import loss_augmented_decode
+from spacy_ssvm.trees.problem import TreeProblem
+from spacy_ssvm.trees.pruner import likely_arcs
+from spacy_ssvm.trees.templates import ArcTemplate
+
+checked = settings(
+    deadline=None,
+    max_examples=5 if PLAIN else 50,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+COLUMNS = ("lower", "tag")
+
+
+ROOT, BEHIND = 1000, 2000
+
+
+SIZE = 64  # few enough that features share rows
+
+
+ARCS = [
+    ArcTemplate.parse(text)
+    for text in (
+        "head.lower+dependent.lower",
+        "head.tag+dependent.tag[1]+distance",
+        "dependent.tag+direction",
+        "head.tag+between.lower+dependent.tag",
+    )
+]
+
+
+PAIRS = [
+    ArcTemplate.parse(text)
+    for text in ("sibling.tag+dependent.tag", "head.tag+sibling.lower+dependent.tag+direction")
+]
+
+
+PRUNER = [ArcTemplate.parse(text) for text in ("head.lower+dependent.tag", "dependent.lower")]
+
+
+ORDERS = {"first": (1, True), "second": (2, True), "crossing": (1, False)}
+
+
+kinds = st.sampled_from(list(ORDERS))
+
+
+class Trees:
+    """Sentences with gold heads, and all that is known of their trees, written out."""
+
+    def __init__(self, kind, sentences, pruner_weights=None, threshold=np.inf):
+        self.order, self.projective = ORDERS[kind]
+        self.nodes = [nodes for nodes, _ in sentences]
+        self.gold = [heads for _, heads in sentences]
+        self.pruner_weights = np.zeros(SIZE + 1) if pruner_weights is None else pruner_weights
+        self.threshold = threshold
+        self._rows = {}  # by example, head, dependent and, of pairs, sibling
+
+    def features(self):
+        pairs = PAIRS if self.order == 2 else []
+        return ArcFeatures(
+            compiled(tuple(ARCS), COLUMNS),
+            compiled(tuple(pairs), COLUMNS),
+            SIZE,
+            self.projective,
+        )
+
+    def pruner(self):
+        arcs = compiled(tuple(PRUNER), COLUMNS)
+        return Pruner(arcs, SIZE, self.pruner_weights, float(self.threshold))
+
+    def scorer(self, w):
+        return Scorer(self.features(), self.pruner(), w)
+
+    def arrays(self, numbers=None):
+        """attributes, node_starts and heads, as ``TreeProblem.append`` wants them."""
+        numbers = range(len(self.nodes)) if numbers is None else numbers
+        nodes = [self.nodes[i] for i in numbers]
+        heads = [[*self.gold[i], -1] for i in numbers]
+        starts = np.cumsum([0, *map(len, nodes)])
+        return np.concatenate(nodes), starts, np.concatenate(heads).astype(np.int64)
+
+    def problem(self):
+        problem = TreeProblem(self.features(), self.pruner(), len(COLUMNS))
+        problem.append(*self.arrays())
+        return problem
+
+    def trees(self, i):
+        return brute.trees(len(self.gold[i]) - 1, self.projective)
+
+    def feature_vector(self, i, heads):
+        """phi(x, y): how often each row fires."""
+        fired = Counter()
+        for m in range(1, len(heads)):
+            h = int(heads[m])
+            fired.update(self._rows_of(arc_rows, ARCS, i, h, m))
+            if self.order == 2:
+                s = brute.inner_sibling(heads, m)
+                fired.update(self._rows_of(pair_rows, PAIRS, i, h, m, s))
+        del fired[SIZE]
+        return fired
+
+    def _rows_of(self, kernel, templates, i, *arc):
+        if (i, arc) not in self._rows:
+            self._rows[i, arc] = kernel(templates, COLUMNS, self.nodes[i], SIZE, *arc)
+        return self._rows[i, arc]
+
+    def score(self, i, heads, w):
+        return sum(w[row] * count for row, count in self.feature_vector(i, heads).items())
+
+    def cost(self, i, heads):
+        return sum(g >= 0 and g != h for g, h in zip(self.gold[i], heads, strict=True))
+
+    def difference(self, i, gold, heads):
+        phi = self.feature_vector(i, gold)
+        phi.subtract(self.feature_vector(i, heads))
+        return {row: value for row, value in phi.items() if value != 0}
+
+    def allowed(self, i):
+        N = len(self.nodes[i]) - 1
+        allowed = np.zeros((N, N), dtype=bool)
+        likely_arcs(self.pruner(), self.nodes[i], 0, N + 1, allowed)
+        return allowed
+
+
+@st.composite
+def sentences(draw, shortest=1, longest=4, projective=True, partial=False):
+    """The nodes of a sentence, and its gold heads."""
+    n = draw(st.integers(shortest, longest))
+    word = st.lists(st.integers(0, 2), min_size=2, max_size=2)
+    words = draw(st.lists(word, min_size=n, max_size=n))
+    gold = draw(st.sampled_from(brute.trees(n, projective).tolist()))
+    if partial:
+        known = draw(st.lists(st.booleans(), min_size=n + 1, max_size=n + 1))
+        gold = [h if k else -1 for h, k in zip(gold, known, strict=True)]
+    return np.array([[ROOT] * 2, *words, [BEHIND] * 2], dtype=np.uint64), gold
+
+
+def whole_weights(seed):
+    """Weights that add up exactly, with many ties; 0 for what does not fire."""
+    w = np.random.default_rng(seed).integers(-3, 4, size=SIZE + 1) / 2
+    w[SIZE] = 0.0
+    return w
+
+
+seeds = st.integers(0, 999)
+
+
+def violator(problem, i, w, complete=False):
+    """Phi as a dict, Delta, and whether the completion has changed; None for nothing to learn."""
+    indices = np.full(problem.max_entries, -1, dtype=np.int32)
+    values = np.zeros(problem.max_entries, dtype=np.float32)
+    size, cost, recompleted = loss_augmented_decode(
+        problem.examples(), i, w, 1.0, complete, indices, values
+    )
+    if size == UNANNOTATED:
+        return None
+    phi = dict(zip(indices[:size].tolist(), values[:size].tolist(), strict=True))
+    assert len(phi) == size
+    return phi, cost, recompleted
+
+
+def completion(problem, i):
+    examples = problem.examples()
+    first, last = examples.node_starts[i : i + 2]
+    return examples.completions[first : last - 1].tolist()
+
+
+def has(heads, given):
+    """Whether a tree has the heads that are given."""
+    return all(g in (-1, h) for g, h in zip(given, heads, strict=True))
+
+
+def violation_of(phi, delta, w):
+    return delta - sum(w[row] * value for row, value in phi.items())
