@@ -93,8 +93,8 @@ def oracle_kernel(
 
         @functools.wraps(function)
         def call(structure: Any, *arguments: Any) -> Any:
-            of_structure = compiled(structure.oracle_type(oracle), structure.examples_type)
-            return of_structure(getattr(structure, oracle), *arguments)
+            for_structure = compiled(structure.oracle_type(oracle), structure.examples_type)
+            return for_structure(getattr(structure, oracle), *arguments)
 
         return call
 

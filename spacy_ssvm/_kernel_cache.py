@@ -88,14 +88,14 @@ class KernelCache(FunctionCache):
         """The kernel compiled for these argument types; None where no folder holds it."""
         target_context.refresh()
         key = self._index_key(sig, target_context.codegen())
-        for place, file in enumerate(self._files):
+        for number, file in enumerate(self._files):
             try:
                 data = file.load(key)
                 found = None if data is None else self._impl.rebuild(target_context, data)
             except Exception:  # truncated or damaged, a pickle can raise anything
                 continue
             if found is not None:
-                if place > 0:
+                if number > 0:
                     self._save(0, key, data)  # the first folder alone may be carried elsewhere
                 return found
         _announce_compilation()
@@ -106,11 +106,11 @@ class KernelCache(FunctionCache):
         """Save a compiled kernel into the first folder that can be written."""
         if self._impl.check_cachable(data):
             key, reduced = self._index_key(sig, data.codegen), self._impl.reduce(data)
-            any(self._save(place, key, reduced) for place in range(len(self._files)))
+            any(self._save(number, key, reduced) for number in range(len(self._files)))
 
-    def _save(self, place: int, key: object, data: object) -> bool:
+    def _save(self, number: int, key: object, data: object) -> bool:
         """Whether the folder could be written."""
-        folder, file = self._folders[place], self._files[place]
+        folder, file = self._folders[number], self._files[number]
         try:
             if not folder.is_dir():
                 folder.mkdir(parents=True, exist_ok=True)

@@ -80,12 +80,12 @@ def _shrink(starts: Ints, members: Ints, thresholds: Floats, norms: Floats) -> N
     """Shrink groups one after the other, in place [MSAF11 Eq. 14]."""
     for group in range(len(thresholds)):
         square = 0.0
-        for place in range(starts[group], starts[group + 1]):
-            square += norms[members[place]] ** 2
+        for index in range(starts[group], starts[group + 1]):
+            square += norms[members[index]] ** 2
         norm = np.sqrt(square)
         factor = 1 - thresholds[group] / norm if norm > thresholds[group] else 0.0
-        for place in range(starts[group], starts[group + 1]):
-            norms[members[place]] *= factor
+        for index in range(starts[group], starts[group + 1]):
+            norms[members[index]] *= factor
 
 
 def shrink(norms: Floats, groups: TemplateGroups, tau: float) -> Floats:

@@ -75,12 +75,12 @@ def draw(number: int, spec: FigureSpec, lines: Mapping[str, Sequence[Points]]) -
     with matplotlib.rc_context(_SETTINGS):
         figure = matplotlib.figure.Figure(figsize=(9, 4.5), layout="constrained")
         axes = figure.subplots()
-        for place, (name, runs) in enumerate(lines.items()):
+        for line, (name, runs) in enumerate(lines.items()):
             if not all(runs):
                 without.append(name)
                 continue
-            colour = _COLOURS[place % len(_COLOURS)][0]
-            dashes = _DASHES[(place + place // len(_COLOURS)) % len(_DASHES)]  # each pair once
+            colour = _COLOURS[line % len(_COLOURS)][0]
+            dashes = _DASHES[(line + line // len(_COLOURS)) % len(_DASHES)]  # each pair once
             if len(runs) > 1:
                 for run in runs:
                     axes.plot(*zip(*run, strict=True), color=colour, alpha=0.35, linewidth=0.8)
@@ -136,8 +136,8 @@ def _inline(svg: str, name: str, title: str, description: str) -> Markup:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
     svg = svg.replace(_INK, "currentColor")
-    for place, (colour, _) in enumerate(_COLOURS):
-        svg = svg.replace(colour, f"var(--line-{place})")
+    for line, (colour, _) in enumerate(_COLOURS):
+        svg = svg.replace(colour, f"var(--line-{line})")
     opening, rest = svg.split(">", 1)
     opening = re.sub(r' (width|height)="[^"]*"', "", opening)
     labels = f'role="img" aria-labelledby="{name}-title {name}-text"'

@@ -211,18 +211,18 @@ def annotate(
         for doc in references
     ]
     if sources is None:
-        texts: Iterable[Doc] = (_words(nlp.vocab, part) for of_doc in parts for part in of_doc)
+        texts: Iterable[Doc] = (_words(nlp.vocab, part) for doc_parts in parts for part in doc_parts)
     else:
         shared = DocBin(docs=sources).get_docs(nlp.vocab)
         texts = (
             doc[part.start : part.end].as_doc()
-            for doc, of_doc in zip(shared, parts, strict=True)
-            for part in of_doc
+            for doc, doc_parts in zip(shared, parts, strict=True)
+            for part in doc_parts
         )
     docs = nlp.pipe(texts)
     annotated = []
-    for of_doc in parts:
-        pieces = [next(docs) for _ in of_doc]
+    for doc_parts in parts:
+        pieces = [next(docs) for _ in doc_parts]
         joined = Doc.from_docs(  # type: ignore[call-arg]
             pieces, ensure_whitespace=False, exclude=("tensor", "user_data")
         )

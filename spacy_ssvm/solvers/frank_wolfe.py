@@ -257,8 +257,8 @@ def _empty_blocks(examples: int, entries: int) -> Blocks:
 
 def _with_capacity(blocks: Blocks, examples: int, entries: int) -> Blocks:
     """The same blocks, packed, with capacity for these and about twice as many again."""
-    live = int(blocks.sizes.sum())
-    packed = _empty_blocks(examples, 3 * live + 2 * entries + 1024)
+    used = int(blocks.sizes.sum())
+    packed = _empty_blocks(examples, 3 * used + 2 * entries + 1024)
     _pack(blocks, packed)
     return packed
 

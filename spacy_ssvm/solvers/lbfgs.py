@@ -144,15 +144,15 @@ class LBFGSRun(PrimalRun):
         if not self._pairs:
             return direction / float(np.linalg.norm(gradient))
         shares = []
-        for change, of_gradient, inverse in reversed(self._pairs):
+        for change, gradient_change, inverse in reversed(self._pairs):
             shares.append(inverse * float(change @ direction))
-            direction -= shares[-1] * of_gradient
-        _, of_gradient, inverse = self._pairs[-1]
-        direction /= inverse * float(of_gradient @ of_gradient)
-        for (change, of_gradient, inverse), share in zip(
+            direction -= shares[-1] * gradient_change
+        _, gradient_change, inverse = self._pairs[-1]
+        direction /= inverse * float(gradient_change @ gradient_change)
+        for (change, gradient_change, inverse), share in zip(
             self._pairs, reversed(shares), strict=True
         ):
-            direction += (share - inverse * float(of_gradient @ direction)) * change
+            direction += (share - inverse * float(gradient_change @ direction)) * change
         return direction
 
     def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
