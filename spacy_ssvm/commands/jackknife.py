@@ -211,7 +211,9 @@ def annotate(
         for doc in references
     ]
     if sources is None:
-        texts: Iterable[Doc] = (_words(nlp.vocab, part) for doc_parts in parts for part in doc_parts)
+        texts: Iterable[Doc] = (
+            _words(nlp.vocab, part) for doc_parts in parts for part in doc_parts
+        )
     else:
         shared = DocBin(docs=sources).get_docs(nlp.vocab)
         texts = (
