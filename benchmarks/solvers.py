@@ -68,7 +68,8 @@ def decoding(training) -> None:
     tables = []
     for i in range(min(SENTENCES, training.problem.number_of_examples)):
         emissions = np.empty((int(np.diff(examples.token_starts[i : i + 2])[0]), K))
-        emission_scores(examples, i, w, emissions)
+        first = int(examples.token_starts[i])
+        emission_scores(examples.features, first, w, emissions)
         tables.append((emissions, np.empty(len(emissions), np.int64), np.empty_like(emissions)))
     pairs = np.empty((K, K))
     seconds: dict[str, list[float]] = {"Viterbi": [], "forward-backward": []}
