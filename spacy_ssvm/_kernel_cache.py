@@ -30,6 +30,8 @@ from typing import Any
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
+from spacy_ssvm._locks import locked
+
 _config: Any = numba.config
 
 PACKAGE = Path(__file__).parent
@@ -115,13 +117,14 @@ class KernelCache(FunctionCache):
             if not folder.is_dir():
                 folder.mkdir(parents=True, exist_ok=True)
                 _remove_old_folders(folder)
-            try:
-                file.load(key)
-            except OSError:
-                raise
-            except Exception:  # damaged: start again
-                file.flush()
-            file.save(key, data)
+            with locked(folder):  # of two that change the index at once, one loses its entry
+                try:
+                    file.load(key)
+                except OSError:
+                    raise
+                except Exception:  # damaged: start again
+                    file.flush()
+                file.save(key, data)
         except OSError:
             return False
         return True

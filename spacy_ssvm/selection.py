@@ -18,7 +18,6 @@ import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.features.statistics import Statistics
-from spacy_ssvm.penalties import description_lengths
 from spacy_ssvm.solvers.prox_gradient import (
     LOSSES,
     TEMPLATE_GROUPS,
@@ -217,8 +216,7 @@ class Selector:
                     report(epoch + 1, run.history[-1])
             history = tuple(run.history)
             weights = run.template_weights()
-            sizes = description_lengths(self.problem.group_sizes)
-            kept = _best(weights.norms / sizes, settings.budget)
+            kept = _best(weights.norms / run.template_costs, settings.budget)
             kept = kept[weights.norms[kept] > 0]
         if not len(kept):
             raise ValueError("no template has weights: is there anything to learn?")

@@ -7,7 +7,6 @@ interrupted, the folder holds the old component or the new one, complete. One ch
 the header, and through it the arrays; bytes begin with a checksum of all that follows.
 """
 
-import contextlib
 import json
 import os
 import shutil
@@ -20,6 +19,8 @@ from typing import Any, Literal
 
 import numpy as np
 import srsly
+
+from spacy_ssvm._locks import locked
 
 _MAX_QUOTED = 60  # characters of what messages quote from files and configs
 FORMAT_VERSION = 3
@@ -56,7 +57,7 @@ def save(path: str | Path, kind: str, parts: Header, arrays: Arrays) -> None:
     header = _header(kind, parts, arrays)
     folder = path / header["folder"]
     beside = path / _WRITING
-    with _locked(path):
+    with locked(path):
         shutil.rmtree(beside, ignore_errors=True)  # what a killed process has left
         beside.mkdir()
         try:
@@ -285,26 +286,6 @@ def _checked(array: np.ndarray, expected: Header, dtype: type, source: str) -> n
     if _array_checksum(array) != expected["crc32"]:
         raise ModelFileError(f"{source}: damaged, its checksum has changed")
     return array
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Make other processes wait that save into the folder, where the system knows locks.
-
-    The lock goes with its process: what lies in the folder then was left by one that was killed.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def require(is_right: bool, what_is_wrong: str) -> None:

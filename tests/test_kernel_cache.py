@@ -127,6 +127,42 @@ def test_the_first_process_compiles_and_says_so_and_the_second_does_not(folder: 
 
 
 @compiled_only
+def test_processes_that_save_at_once_lose_no_kernels(folder: Path) -> None:
+    """Each compiles the same kernel for other types, so that all change one index."""
+    values = [
+        "1",
+        "1.0",
+        "1j",
+        "True",
+        "np.int32(1)",
+        "np.float32(1)",
+        "np.int8(1)",
+        "np.uint16(1)",
+    ]
+    script = """
+import sys, time, json
+import numpy as np
+import kernels
+kernels.add(1, 2)
+time.sleep(max(float(sys.argv[1]) - time.time(), 0))
+for value in sys.argv[2:]:
+    kernels.add(eval(value), eval(value))
+print(json.dumps(sum(kernels.add.stats.cache_misses.values())))
+"""
+    environ = environment(NUMBA_CACHE_DIR=str(folder / "cache"))
+
+    def start(at: float, values: list[str]) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", script, str(at), *values]
+        return subprocess.Popen(command, env=environ, cwd=folder, stdout=subprocess.PIPE, text=True)
+
+    start(0.0, []).communicate()
+    at = time.time() + 4.0
+    for process in [start(at, values[first::4]) for first in range(4)]:
+        process.communicate()
+        assert process.returncode == 0
+    assert json.loads(start(0.0, values).communicate()[0]) == 0
+
+
 def test_a_cache_that_can_only_be_read_is_read(folder: Path) -> None:
     call(folder)
     files = cached_files(folder)

@@ -12,6 +12,7 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 
 #: Modules that others' tests cover: layouts, what has no behaviour of its own, and glue.
 COVERED_ELSEWHERE = {
+    "_locks.py": "test_storage.py",
     "chains/layout.py": "chains/test_problem.py",
     "components/training_log.py": "commands/test_report.py",
     "features/coordinates.py": "trees/test_nodes.py",

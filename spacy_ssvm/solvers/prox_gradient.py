@@ -208,6 +208,11 @@ class ProxGradientRun(PrimalRun):
         return norms
 
     @property
+    def template_costs(self) -> Floats:
+        """log2 of the number of weights that each template can have: float64 [T]."""
+        return description_lengths(self.problem.group_sizes)
+
+    @property
     def template_groups(self) -> TemplateGroups:
         """The groups as they are now: a problem may grow."""
         problem = self.problem
@@ -217,7 +222,7 @@ class ProxGradientRun(PrimalRun):
                     "groups is 'coarse-to-fine': the problem has no order of templates"
                 )
             return coarse_to_fine_groups(problem.group_sizes, problem.refines)
-        return disjoint_groups(description_lengths(problem.group_sizes))
+        return disjoint_groups(self.template_costs)
 
     @property
     def regularizer(self) -> float:
