@@ -89,7 +89,8 @@ def oracle_kernel(
         def compiled(oracle_type: Type, examples: Type) -> Callable[..., Any]:
             if _config.DISABLE_JIT:
                 return _wrapping(function)
-            return _compile(function, signature(oracle_type, examples))
+            owner = getattr(examples, "instance_class", object).__module__
+            return _compile(function, signature(oracle_type, examples), owner)
 
         @functools.wraps(function)
         def call(structure: Any, *arguments: Any) -> Any:
@@ -122,10 +123,10 @@ def dispatch(implementations: Mapping[type, Callable[..., Any]]) -> Callable[...
     return call
 
 
-def _compile(function: F, signature: Signature | None) -> F:
+def _compile(function: F, signature: Signature | None, owner: str = "") -> F:
     dispatcher: Any = numba.njit(nogil=True)(function)
     with contextlib.suppress(OSError):  # sources that cannot be read: nothing is kept
-        dispatcher._cache = KernelCache(function)
+        dispatcher._cache = KernelCache(function, owner)
     if signature is not None:
         dispatcher.compile(signature)
         dispatcher.disable_compile()

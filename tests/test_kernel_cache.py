@@ -163,6 +163,49 @@ print(json.dumps(sum(kernels.add.stats.cache_misses.values())))
     assert json.loads(start(0.0, values).communicate()[0]) == 0
 
 
+LOG = "import logging; logging.basicConfig(level=logging.DEBUG)"
+
+STRUCTURE = """
+from typing import NamedTuple
+import numpy as np
+from spacy_ssvm._jit import Ints, Ints1, kernel, named_tuple
+from spacy_ssvm.objective import HINGE, losses
+from spacy_ssvm.structure import Structure
+
+class Examples(NamedTuple):
+    costs: Ints
+
+@kernel
+def decode(examples, i, w, gamma, complete, indices, values):
+    return 0, float(examples.costs[i]), False
+
+class Problem:
+    structure = Structure(named_tuple(Examples, Ints1), decode)
+    max_entries = 1
+
+    def examples(self):
+        return Examples(np.arange(3))
+
+print(losses(Problem(), np.zeros(1), np.arange(3), HINGE).tolist())
+"""
+
+
+def test_a_structure_of_another_module_leaves_kernels_readable(folder: Path) -> None:
+    """Its types cannot be unpickled where the module is missing."""
+    environ = environment(NUMBA_CACHE_DIR=str(folder / "cache"), PYTHONPATH=str(folder))
+    compiled = []
+    for module in ("one", "two", "one"):
+        (folder / f"{module}.py").write_text(STRUCTURE, encoding="utf8")
+        command = [sys.executable, "-c", f"{LOG}; import {module}"]
+        process = subprocess.run(
+            command, env=environ, cwd=folder, capture_output=True, text=True, check=True
+        )
+        assert process.stdout == "[0.0, 1.0, 2.0]\n"
+        compiled.append("compiling _max_violations" in process.stderr)
+        (folder / f"{module}.py").unlink()
+    assert compiled == [True, True, False]
+
+
 def test_a_cache_that_can_only_be_read_is_read(folder: Path) -> None:
     call(folder)
     files = cached_files(folder)
