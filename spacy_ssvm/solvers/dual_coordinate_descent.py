@@ -33,7 +33,7 @@ from spacy_ssvm._jit import (
     oracle_kernel,
 )
 from spacy_ssvm.objective import SQUARED_HINGE, Loss
-from spacy_ssvm.solvers.dual_run import DualRun, is_due
+from spacy_ssvm.solvers.dual_run import WorkingSetRun, is_due
 from spacy_ssvm.solvers.run import (
     check_C,
     check_choice,
@@ -46,13 +46,9 @@ from spacy_ssvm.solvers.working_sets import (
     WorkingSetsType,
     add_constraint,
     append,
-    empty_working_sets,
     has_capacity,
-    keep_examples,
-    number_of_constraints,
     remove_zeros,
     score,
-    with_capacity,
 )
 from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.growing import longer
@@ -114,7 +110,7 @@ class DualCoordinateDescent:
         return DualCoordinateDescentRun(self, problem, prior)
 
 
-class DualCoordinateDescentRun(DualRun):
+class DualCoordinateDescentRun(WorkingSetRun):
     """The weights and dual variables of a problem, and the passes that improve them."""
 
     settings: DualCoordinateDescent
@@ -126,7 +122,6 @@ class DualCoordinateDescentRun(DualRun):
         prior: Floats | None = None,
     ) -> None:
         super().__init__(settings, problem, prior)
-        self.sets = empty_working_sets(0, 0, 0)
         self._state = State(
             w=self._w,
             prior=self._prior,
@@ -139,11 +134,6 @@ class DualCoordinateDescentRun(DualRun):
         )
 
     @property
-    def violations(self) -> Floats:
-        """See ``DualRun``."""
-        return self._state.violations
-
-    @property
     def dual(self) -> float:  # type: ignore[override]
         """D(alpha), kept up to date by each step."""
         return float(self._state.totals[0])
@@ -153,11 +143,6 @@ class DualCoordinateDescentRun(DualRun):
         """1/2 |w - w_0|^2, kept up to date by each step."""
         return float(self._state.totals[1])
 
-    @property
-    def number_of_constraints(self) -> int:
-        """The number of constraints in the working sets."""
-        return number_of_constraints(self.sets)
-
     def grow(self, rows: int) -> None:
         """See ``Run``."""
         super().grow(rows)
@@ -165,20 +150,6 @@ class DualCoordinateDescentRun(DualRun):
         if size > len(state.w):
             prior = longer(state.prior, size) if len(state.prior) else state.prior
             self._state = state._replace(w=self._w, prior=prior)
-        examples = self.problem.number_of_examples
-        if examples > len(state.violations):
-            violations = longer(state.violations, examples)
-            visits = longer(state.visits, len(violations))
-            self._state = self._state._replace(violations=violations, visits=visits)
-            self.sets = with_capacity(self.sets, len(violations), 0)
-
-    def keep(self, numbers: Ints) -> None:
-        """See ``Run``."""
-        state = self._state
-        self._state = state._replace(
-            violations=state.violations[numbers], visits=state.visits[numbers]
-        )
-        self.sets = keep_examples(self.sets, numbers)
 
     def _pass(self, numbers: Ints) -> None:
         """The inner passes over stored constraints, and one with inference."""
@@ -202,16 +173,14 @@ class DualCoordinateDescentRun(DualRun):
                 break
 
     def _outer_pass(self, order: Ints) -> None:
-        structure, examples = self.problem.structure, self.problem.examples()
-        entries, updates = self.problem.max_entries, self.settings.variant != "cpd"
-        done = 0
-        while True:
-            done = outer_pass(
-                structure, examples, order, done, entries, updates, self.sets, self._state
-            )
-            if done == len(order):
-                break
-            self.sets = with_capacity(self.sets, len(self.sets.newest), entries)
+        problem, updates = self.problem, self.settings.variant != "cpd"
+        arrays = problem.structure, problem.examples(), order
+
+        def one_pass(done: int) -> int:
+            state = updates, self.sets, self._state
+            return int(outer_pass(*arrays, done, problem.max_entries, *state))
+
+        self._pass_with_capacity(one_pass, len(order))
 
 
 @kernel

@@ -7,7 +7,8 @@ make is solved to the tolerance (the concave-convex procedure). The dual variabl
 whose completion changes start from 0 again.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,7 +25,14 @@ from spacy_ssvm._jit import (
 )
 from spacy_ssvm.objective import relative_gap
 from spacy_ssvm.solvers.run import PrimalRun, Solver
+from spacy_ssvm.solvers.working_sets import (
+    empty_working_sets,
+    keep_examples,
+    number_of_constraints,
+    with_capacity,
+)
 from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
+from spacy_ssvm.weights.growing import longer
 
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
 _MAX_COMPLETIONS = 20  # and then at most this often, whenever a problem is solved
@@ -107,6 +115,53 @@ class DualRun(PrimalRun):
             if changed.any():
                 self._remove(np.flatnonzero(changed))
         return bool(changed.any())
+
+
+class WorkingSetRun(DualRun):
+    """A run with a dual whose constraints are stored, with a dual variable each."""
+
+    _state: Any  #: a NamedTuple with ``violations`` and ``visits`` by example
+
+    def __init__(self, settings: DualSolver, problem: Problem, prior: Floats | None) -> None:
+        super().__init__(settings, problem, prior)
+        self.sets = empty_working_sets(0, 0, 0)
+
+    @property
+    def violations(self) -> Floats:
+        """See ``DualRun``."""
+        violations: Floats = self._state.violations
+        return violations
+
+    @property
+    def number_of_constraints(self) -> int:
+        """The number of constraints in the working sets."""
+        return number_of_constraints(self.sets)
+
+    def grow(self, rows: int) -> None:
+        """See ``Run``."""
+        super().grow(rows)
+        examples = self.problem.number_of_examples
+        if examples > len(self.violations):
+            violations = longer(self.violations, examples)
+            visits = longer(self._state.visits, len(violations))
+            self._state = self._state._replace(violations=violations, visits=visits)
+            self.sets = with_capacity(self.sets, len(violations), 0)
+
+    def keep(self, numbers: Ints) -> None:
+        """See ``Run``."""
+        self._state = self._state._replace(
+            violations=self.violations[numbers], visits=self._state.visits[numbers]
+        )
+        self.sets = keep_examples(self.sets, numbers)
+
+    def _pass_with_capacity(self, one_pass: Callable[[int], int], size: int) -> None:
+        """Repeat a pass from where the capacity of the working sets ended, until it is complete.
+
+        one_pass: takes and returns the number of examples that are done. size: of all.
+        """
+        done = 0
+        while (done := one_pass(done)) < size:
+            self.sets = with_capacity(self.sets, len(self.sets.newest), self.problem.max_entries)
 
 
 @kernel

@@ -37,7 +37,7 @@ from spacy_ssvm._jit import (
     oracle_kernel,
 )
 from spacy_ssvm.objective import HINGE, Loss
-from spacy_ssvm.solvers.dual_run import DualRun, is_due
+from spacy_ssvm.solvers.dual_run import DualRun, WorkingSetRun, is_due
 from spacy_ssvm.solvers.pairwise_steps import (
     PairwiseState,
     pass_over_stored,
@@ -50,12 +50,6 @@ from spacy_ssvm.solvers.run import (
     check_choice,
     check_not_negative,
     check_whole,
-)
-from spacy_ssvm.solvers.working_sets import (
-    empty_working_sets,
-    keep_examples,
-    number_of_constraints,
-    with_capacity,
 )
 from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.growing import longer
@@ -105,7 +99,7 @@ class FrankWolfe:
         check_whole(self, "inner_passes", "seed")
         check_not_negative(self, "tolerance")
 
-    def start(self, problem: Problem, prior: Floats | None = None) -> "FrankWolfeRun":
+    def start(self, problem: Problem, prior: Floats | None = None) -> DualRun:
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
         run = FrankWolfeRun if self.variant == "plain" else PairwiseRun
         return run(self, problem, prior)
@@ -118,9 +112,6 @@ class FrankWolfeRun(DualRun):
 
     def __init__(self, settings: FrankWolfe, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
-        self._start()
-
-    def _start(self) -> None:
         self.blocks = _empty_blocks(0, 0)
 
     @property
@@ -129,16 +120,9 @@ class FrankWolfeRun(DualRun):
         return self.blocks.violations
 
     @property
-    def _costs(self) -> float:
-        """sum alpha_i,y Delta_i(y)"""
-        return float(self.blocks.costs.sum())
-
-    @property
     def dual(self) -> float:  # type: ignore[override]
         """D(alpha)."""
-        prior = self._prior
-        known = self._w[: len(prior)]
-        return self._costs - float(prior @ (known - prior)) - self.regularizer
+        return _dual(self, self._prior, float(self.blocks.costs.sum()))
 
     def grow(self, rows: int) -> None:
         """See ``Run``."""
@@ -174,11 +158,13 @@ class FrankWolfeRun(DualRun):
             self.blocks = _with_capacity(self.blocks, len(self.blocks.sizes), entries)
 
 
-class PairwiseRun(FrankWolfeRun):
+class PairwiseRun(WorkingSetRun):
     """A run that stores structures instead of blocks: see ``pairwise_steps.py``."""
 
-    def _start(self) -> None:
-        self.sets = empty_working_sets(0, 0, 0)
+    settings: FrankWolfe
+
+    def __init__(self, settings: FrankWolfe, problem: Problem, prior: Floats | None) -> None:
+        super().__init__(settings, problem, prior)
         self._state = PairwiseState(
             w=self._w,
             prior=self._prior,
@@ -189,57 +175,38 @@ class PairwiseRun(FrankWolfeRun):
         )
 
     @property
-    def violations(self) -> Floats:
-        """See ``DualRun``."""
-        return self._state.violations
-
-    @property
-    def _costs(self) -> float:
-        return float(sum_of_costs(self.sets))
-
-    @property
-    def number_of_constraints(self) -> int:
-        """The number of structures that are stored."""
-        return number_of_constraints(self.sets)
+    def dual(self) -> float:  # type: ignore[override]
+        """D(alpha)."""
+        return _dual(self, self._prior, float(sum_of_costs(self.sets)))
 
     def grow(self, rows: int) -> None:
         """See ``Run``."""
-        DualRun.grow(self, rows)
+        super().grow(rows)
         state, size = self._state, len(self._w)
         prior = longer(state.prior, size)[:size] if len(state.prior) else state.prior
         self._state = state._replace(w=self._w, prior=prior, scratch=np.zeros(size))
-        examples = self.problem.number_of_examples
-        if examples > len(state.violations):
-            violations = longer(state.violations, examples)
-            visits = longer(state.visits, len(violations))
-            self._state = self._state._replace(violations=violations, visits=visits)
-            self.sets = with_capacity(self.sets, len(violations), 0)
 
     def _remove(self, numbers: Ints) -> None:
         """See ``DualRun``."""
         remove_examples(numbers, self.sets, self._state)
 
-    def keep(self, numbers: Ints) -> None:
-        """See ``Run``."""
-        state = self._state
-        self._state = state._replace(
-            violations=state.violations[numbers], visits=state.visits[numbers]
-        )
-        self.sets = keep_examples(self.sets, numbers)
-
     def _pass(self, numbers: Ints) -> None:
         for _ in range(self.settings.inner_passes):
             pass_over_stored(self._shuffled(numbers), self.sets, self._state)
-        order = self._shuffled(numbers)
-        structure, examples = self.problem.structure, self.problem.examples()
-        entries, done = self.problem.max_entries, 0
-        while True:
-            done = pass_with_inference(
-                structure, examples, order, done, entries, self.sets, self._state
-            )
-            if done == len(order):
-                break
-            self.sets = with_capacity(self.sets, len(self.sets.newest), entries)
+        problem, order = self.problem, self._shuffled(numbers)
+        arrays = problem.structure, problem.examples(), order
+
+        def one_pass(done: int) -> int:
+            state = self.sets, self._state
+            return int(pass_with_inference(*arrays, done, problem.max_entries, *state))
+
+        self._pass_with_capacity(one_pass, len(order))
+
+
+def _dual(run: DualRun, prior: Floats, costs: float) -> float:
+    """D(alpha) of a run, by sum alpha_i,y Delta_i(y)."""
+    change = run.w[: len(prior)] - prior
+    return costs - float(prior @ change) - run.regularizer
 
 
 def _empty_blocks(examples: int, entries: int) -> Blocks:
