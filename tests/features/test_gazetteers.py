@@ -135,11 +135,14 @@ def test_the_order_and_number_of_additions_do_not_matter(
         add(one_by_one, kind, [entry])
     text = np.array(words, dtype=np.uint64), np.array(starts, dtype=bool)
     np.testing.assert_array_equal(at_once.match(*text), one_by_one.match(*text))
+    for gazetteers in (at_once, one_by_one):
+        gazetteers.trim()
+    np.testing.assert_array_equal(at_once.slots, one_by_one.slots)
 
 
 @pytest.mark.uncompiled
 def test_a_table_from_the_slots_of_another_goes_on_growing() -> None:
-    """ExampleCache are what is saved."""
+    """Slots are what is saved."""
     first = Gazetteers(["A", "B"])
     add(first, "A", [(i, i + 1) for i in range(1, 50)])
     second = Gazetteers(["A", "B"], slots=first.slots.copy())

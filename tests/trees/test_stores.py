@@ -16,8 +16,9 @@ from planted_trees import ARCS, COLUMNS, Corpus, Trees, keys_of, values_of
 from written_trees import BEHIND, ROOT, checked, sentences
 
 from spacy_ssvm.solvers.prox_gradient import ProxGradient, ProxGradientRun
-from spacy_ssvm.structure import NEEDS_CAPACITY
+from spacy_ssvm.structure import NEEDS_CAPACITY, UNANNOTATED
 from spacy_ssvm.trees.families import ARC_FAMILIES
+from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
 from spacy_ssvm.trees.layout import ArcFeatures
 from spacy_ssvm.trees.oracle import expected_gradient, loss_augmented_decode
 from spacy_ssvm.trees.problem import (
@@ -237,6 +238,27 @@ def test_more_arcs_than_there_is_room_for_are_an_error() -> None:
         expected_gradient(problem.examples(), 0, np.zeros(0), *arguments)
     assert (indices == -7).all()
     assert problem.store.allocated == 0
+
+
+@pytest.mark.uncompiled
+def test_a_completion_with_an_arc_that_is_not_listed_teaches_nothing() -> None:
+    """Word 2 is the head of word 1; the only tree with it has the arc from the root to word 2."""
+    nodes = np.array([[ROOT] * 2, [1, 1], [2, 2], [BEHIND] * 2], np.uint64)
+    trees = Trees([(nodes, [-1, 2, -1])], threshold=2.0)
+    pruner = trees.pruner()
+    endpoints = hash_endpoints(pruner.arcs, nodes, 0, 4)
+    rows = np.empty(8, dtype=np.int32)
+    pruner.weights[:] = 0.0
+    for h, m in ((0, 1), (1, 2)):
+        count = fill_arc_rows(pruner.arcs, endpoints, pruner.size, h, m, rows)
+        pruner.weights[rows[:count]] = 5.0
+    problem = trees.lazy()
+    problem.prune(pruner)
+    indices, values = np.full(99, -7, dtype=np.int32), np.full(99, -7.0)
+    arguments = 1.0, 0.0, True, indices, values
+    found = expected_gradient(problem.examples(), 0, np.zeros(0), *arguments)
+    assert found == (UNANNOTATED, 0.0, True)
+    assert (indices == -7).all()
 
 
 @pytest.mark.uncompiled
