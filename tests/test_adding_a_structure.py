@@ -53,8 +53,9 @@ from spacy_ssvm.solvers.perceptron import Perceptron
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.stochastic_gradient import StochasticGradient
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary, summarize_run
+from spacy_ssvm.solvers.training import ExampleTrainer
 from spacy_ssvm.structure import UNANNOTATED, Structure
-from spacy_ssvm.weights.growing import GrowingArray, gather_ranges, surviving
+from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -425,24 +426,21 @@ class GoldSegments(NamedTuple):
     marks: Ints  #: int64 [words]
 
 
-class SegmentTrainer:
+class SegmentTrainer(ExampleTrainer):
     """A run of a solver on batches of Docs."""
+
+    problem: SegmentProblem
 
     def __init__(self, model: SegmentModel, solver: Solver) -> None:
         self.model = model
-        self.problem = SegmentProblem(
-            len(model.templates), size=2**model.bits, max_length=model.max_length
-        )
+        size, T = 2**model.bits, len(model.templates)
+        problem = SegmentProblem(T, size=size, max_length=model.max_length)
         trained = model.summary is not None
-        self._prior = model.weights.astype(np.float64) if trained else None
-        self._removed: list[range] = []
-        self.restart(solver)
+        super().__init__(problem, solver, model.weights.astype(np.float64) if trained else None)
 
-    def restart(self, solver: Solver) -> None:
-        self.problem.forget_completions()
-        self.run = solver.start(self.problem, self._prior)
-        self.run.grow(0)
-        self.epochs = 0
+    @property
+    def number_of_rows(self) -> int:
+        return 0
 
     def add(self, batch: GoldSegments) -> list[range]:
         tokens = batch.tokens
@@ -452,25 +450,7 @@ class SegmentTrainer:
         ends = (tokens.doc_sentences + added.start).tolist()
         return [range(start, end) for start, end in pairwise(ends)]
 
-    def remove(self, numbers: range) -> None:
-        self.run.forget(np.array(numbers, dtype=np.int64))
-        self.problem.forget(numbers)
-        self._removed.append(numbers)
-
-    def reclaim(self) -> Ints | None:
-        kept = surviving(self.problem.number_of_examples, self._removed)
-        if kept is None:
-            return None
-        self.problem.keep(np.flatnonzero(kept))
-        self.run.keep(np.flatnonzero(kept))
-        self._removed = []
-        return np.cumsum(kept) - 1
-
-    def epoch(self, numbers: Ints) -> float:
-        self.epochs += 1
-        return self.run.epoch(numbers)
-
-    def update_model(self) -> None:
+    def _write(self) -> None:
         self.model.weights = self.run.w[: 2**self.model.bits].astype(np.float32)
         self.model.summary = summarize_run(self.run, self.epochs)
 

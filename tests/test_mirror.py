@@ -17,6 +17,7 @@ COVERED_ELSEWHERE = {
     "components/training_log.py": "commands/test_report.py",
     "features/coordinates.py": "trees/test_nodes.py",
     "features/text_hash.py": "features/test_extraction.py",
+    "solvers/training.py": "chains/test_training.py",
     "solvers/summary.py": "components/test_serialization.py",
     "components/confidence.py": "test_explanation.py",
     "components/alignment.py": "components/test_tagger.py",

@@ -5,7 +5,7 @@ improves the weights; ``update_model`` writes them to the model in compact form.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import TrainingSummary, summarize_run
+from spacy_ssvm.solvers.training import ExampleTrainer
 from spacy_ssvm.weights.compact import CompactWeights, fill_rows, row_sizes
 from spacy_ssvm.weights.feature_index import FeatureIndex, Table, find_rows
-from spacy_ssvm.weights.growing import surviving
 from spacy_ssvm.weights.hash_table import empty_slots, insert_all
 
 
@@ -52,7 +52,7 @@ def split_rows(hash_bits: int | None, templates: int) -> int:
     return 0 if hash_bits is None else max(1, 2**hash_bits // templates)
 
 
-class ChainTrainer:
+class ChainTrainer(ExampleTrainer):
     """A run of a solver on Docs that arrive in batches.
 
     Training continues from the weights of a trained model: they are the prior w_0.
@@ -60,6 +60,8 @@ class ChainTrainer:
     min_count, rows_per_template: see ``FeatureIndex``.
     costs, legality: see ``ChainProblem``.
     """
+
+    problem: ChainProblem
 
     def __init__(
         self,
@@ -75,24 +77,17 @@ class ChainTrainer:
         self.index = FeatureIndex(
             len(model.templates), min_count=min_count, rows_per_template=rows_per_template
         )
-        self.problem = ChainProblem(len(model.labels), costs=costs, legality=legality)
-        self.epochs = 0
-        self._changed = False
-        self._removed: list[range] = []
-        self._start = self._prior()
-        self.problem.row_templates = self.index.row_templates
-        self.run = solver.start(self.problem, self._start)
-        self.run.grow(self.index.number_of_rows)
+        problem = ChainProblem(len(model.labels), costs=costs, legality=legality)
+        prior = self._prior(problem)
+        problem.row_templates = self.index.row_templates
+        super().__init__(problem, solver, prior)
 
-    def restart(self, solver: Solver) -> None:
-        """Restart from the weights of the model, with another solver and the same examples."""
-        self.problem.forget_completions()
-        self.run = solver.start(self.problem, self._start)
-        self.run.grow(self.index.number_of_rows)
-        self.epochs = 0
-        self._changed = True
+    @property
+    def number_of_rows(self) -> int:
+        """See ``ExampleTrainer``."""
+        return self.index.number_of_rows
 
-    def _prior(self) -> Floats | None:
+    def _prior(self, problem: ChainProblem) -> Floats | None:
         """The model's weights as w_0, and its rows in the index; None where it has none."""
         model = self.model
         if model.summary is None:
@@ -108,9 +103,9 @@ class ChainTrainer:
             keys[used[:, 1].astype(np.int64) - 1] = used[:, 0]
             templates = np.searchsorted(model.template_rows, np.arange(len(used)), side="right") - 1
             self.index.load(keys, templates.astype(np.int32))
-        K = self.problem.K
+        K = problem.K
         rows = self.index.number_of_rows
-        prior = np.zeros(self.problem.number_of_weights(rows))
+        prior = np.zeros(problem.number_of_weights(rows))
         transitions = model.weights.transitions
         prior[: transitions.size] = np.where(np.isfinite(transitions), transitions, 0).ravel()
         number = np.repeat(np.arange(rows), np.diff(model.weights.row_starts))
@@ -136,38 +131,9 @@ class ChainTrainer:
         ends = tokens.doc_sentences + added.start
         return [range(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
-    def remove(self, numbers: range) -> None:
-        """Remove examples from the problem, and their contribution from the weights."""
-        self.run.forget(np.array(numbers, dtype=np.int64))
-        self.problem.forget(numbers)
-        self._removed.append(numbers)
-        self._changed = True
-
-    def reclaim(self) -> Ints | None:
-        """Free the memory of removed examples, once they are the majority.
-
-        Returns None, or the new number of each example (int64 [examples before]).
-        """
-        kept = surviving(self.problem.number_of_examples, self._removed)
-        if kept is None:
-            return None
-        numbers_kept = np.flatnonzero(kept)
-        self.problem.keep(numbers_kept)
-        self.run.keep(numbers_kept)
-        self._removed = []
-        return np.cumsum(kept) - 1
-
-    def epoch(self, numbers: Ints) -> float:
-        """One pass of the solver over these examples; returns the sum of their violations."""
-        self.epochs += 1
-        self._changed = True
-        return self.run.epoch(numbers)
-
-    def update_model(self) -> None:
-        """Write the current weights to the model."""
-        if self._changed:
-            self.model.set_weights(*self._compact())
-            self._changed = False
+    def _write(self) -> None:
+        """See ``ExampleTrainer``."""
+        self.model.set_weights(*self._compact())
 
     def _compact(self) -> tuple[Table, CompactWeights, Ints, TrainingSummary]:
         """The weights in compact form, in float32, rows sorted by template."""
@@ -201,10 +167,6 @@ class ChainTrainer:
             np.searchsorted(templates, np.arange(T + 1)).astype(np.int64),
             summarize_run(self.run, self.epochs),
         )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A copied component starts a new run, from the weights of its model.
-        return type(None), ()
 
 
 def objective(

@@ -6,7 +6,7 @@ others start; the second trains the weights of arcs, the third the labels of gol
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByWord
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import summarize_run
+from spacy_ssvm.solvers.training import ExampleTrainer
 from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
 from spacy_ssvm.trees.problem import TreeProblem
 from spacy_ssvm.trees.pruner_training import learn_pruner, start_pruner
-from spacy_ssvm.weights.growing import surviving
 
 
 class GoldTrees(NamedTuple):
@@ -77,13 +77,15 @@ def _no_tree(nodes: Nodes[ByNode], sentence: int, what: str, members: list[int])
     return NoTreeError(what, doc, (positions - doc_starts[doc]).tolist())
 
 
-class TreeTrainer:
+class TreeTrainer(ExampleTrainer):
     """A run of the solvers on Docs that arrive in batches.
 
     Training continues from the weights of a trained model: they are the prior w_0.
 
     min_count: of the features of labels, see ``FeatureIndex``.
     """
+
+    problem: TreeProblem
 
     def __init__(
         self,
@@ -95,29 +97,25 @@ class TreeTrainer:
     ) -> None:
         self.model = model
         trained = model.summary is not None
-        columns = len(model.reader.names)
         # The pruner's weights change in place while it trains: the problem of the arcs shares them.
         self._pruner_problem, self._pruner = start_pruner(
             model, solver.seed, model.pruner_weights.astype(np.float64) if trained else None
         )
-        self.problem = TreeProblem(model.features, model.pruner(self._pruner.w), columns)
-        self._start = model.weights.astype(np.float64) if trained else None
-        self.run = solver.start(self.problem, self._start)
-        self.run.grow(model.features.size)
+        pruner, columns = model.pruner(self._pruner.w), len(model.reader.names)
+        problem = TreeProblem(model.features, pruner, columns)
+        super().__init__(problem, solver, model.weights.astype(np.float64) if trained else None)
         self.labels = ChainTrainer(model.label_model, label_solver, min_count=min_count)
         self._sequences: list[range] = []  # the examples of labels, by sentence
-        self.epochs = 0
-        self._changed = False
-        self._removed: list[range] = []
+
+    @property
+    def number_of_rows(self) -> int:
+        """See ``ExampleTrainer``."""
+        return self.model.features.size
 
     def restart(self, solver: Solver) -> None:
         """Restart from the weights of the model, with another solver for the arcs."""
-        self.problem.forget_completions()
-        self.run = solver.start(self.problem, self._start)
-        self.run.grow(self.model.features.size)
+        super().restart(solver)
         self.labels.restart(self.labels.run.settings)
-        self.epochs = 0
-        self._changed = True
 
     def add(self, batch: GoldTrees) -> list[range]:
         """Make examples of the sentences of Docs; return the numbers of each Doc's examples."""
@@ -136,65 +134,41 @@ class TreeTrainer:
 
     def remove(self, numbers: range) -> None:
         """Remove examples from the problem, and their contribution from the weights."""
-        as_array = np.array(numbers, dtype=np.int64)
-        self.run.forget(as_array)
-        self.problem.forget(numbers)
-        self._pruner.forget(as_array)
+        super().remove(numbers)
+        self._pruner.forget(np.array(numbers, dtype=np.int64))
         self._pruner_problem.forget(numbers)
         for i in numbers:
             if self._sequences[i]:
                 self.labels.remove(self._sequences[i])
             self._sequences[i] = range(0)
-        self._removed.append(numbers)
-        self._changed = True
 
-    def reclaim(self) -> Ints | None:
-        """Free the memory of removed examples, once they are the majority.
-
-        Returns None, or the new number of each example (int64 [examples before]).
-        """
-        kept = surviving(self.problem.number_of_examples, self._removed)
-        if kept is None:
-            return None
-        numbers_kept = np.flatnonzero(kept)
-        for problem, run in (
-            (self.problem, self.run),
-            (self._pruner_problem, self._pruner),
-        ):
-            problem.keep(numbers_kept)
-            run.keep(numbers_kept)
-        self._sequences = [self._sequences[i] for i in numbers_kept]
+    def _keep(self, numbers: Ints) -> None:
+        """See ``ExampleTrainer``."""
+        super()._keep(numbers)
+        self._pruner_problem.keep(numbers)
+        self._pruner.keep(numbers)
+        self._sequences = [self._sequences[i] for i in numbers]
         new_numbers = self.labels.reclaim()
         if new_numbers is not None:
             self._sequences = [
                 range(int(new_numbers[s.start]), int(new_numbers[s.start]) + len(s)) if s else s
                 for s in self._sequences
             ]
-        self._removed = []
-        return np.cumsum(kept) - 1
 
     def epoch(self, numbers: Ints) -> float:
         """One pass of the solvers over these examples; returns the sum of their violations."""
-        self.epochs += 1
-        self._changed = True
         sequences = [i for number in numbers.tolist() for i in self._sequences[number]]
         label_loss = self.labels.epoch(np.array(sequences, dtype=np.int64))
-        return self.run.epoch(numbers) + label_loss
+        return super().epoch(numbers) + label_loss
 
-    def update_model(self) -> None:
-        """Write the current weights to the model."""
-        if self._changed:
-            self.labels.update_model()
-            self.model.set_weights(
-                self.run.w.astype(np.float32),
-                self._pruner.w.astype(np.float32),
-                summarize_run(self.run, self.epochs),
-            )
-            self._changed = False
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A copied component starts a new run, from the weights of its model.
-        return type(None), ()
+    def _write(self) -> None:
+        """See ``ExampleTrainer``."""
+        self.labels.update_model()
+        self.model.set_weights(
+            self.run.w.astype(np.float32),
+            self._pruner.w.astype(np.float32),
+            summarize_run(self.run, self.epochs),
+        )
 
 
 def objective(model: ParserModel, batches: Iterable[GoldTrees]) -> Objective:
