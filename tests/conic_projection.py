@@ -19,10 +19,12 @@ def check_projection(v, x, expected):
     """Whether x, of the polytope, is as close to v as what the general solver found.
 
     Points that are as close as the closest to within d^2 / 2 are within d of it. The general
-    solver stops at a relative gap of 1e-10, which leaves it some 1e-5 away where |v| is moderate.
+    solver stops at a relative gap of 1e-10, which leaves it some 1e-5 away where |v| is moderate,
+    and much further where it is large.
     """
     assert np.sum((x - v) ** 2) <= np.sum((expected - v) ** 2) + 1e-9 * (1 + np.sum(v**2))
-    np.testing.assert_allclose(x, expected, atol=1e-5 * (1 + np.linalg.norm(v)))
+    if np.abs(v).max(initial=0) < 100:
+        np.testing.assert_allclose(x, expected, atol=1e-5 * (1 + np.linalg.norm(v)))
 
 
 def drawn_values(random, kind, shape):
