@@ -101,6 +101,10 @@ class Problem(Protocol):
 
     structure: Structure
 
+    #: The first this many weights are kept >= 0; it never changes. A solver that cannot keep
+    #: them so refuses the problem.
+    nonnegative: int
+
     @property
     def number_of_examples(self) -> int:
         """The number of examples."""

@@ -236,6 +236,7 @@ class SegmentProblem:
     """Sentences with their gold segmentations, checked, as arrays."""
 
     structure = SEGMENTATIONS
+    nonnegative = 0  # weights may have any sign
     max_expected_entries = 0  # there is no expected_gradient
 
     def __init__(self, templates: int, *, size: int, max_length: int) -> None:

@@ -29,6 +29,7 @@ class ChainProblem:
     """
 
     structure = CHAINS
+    nonnegative = 0
     refines: Flags | None = None  # see ``GroupedProblem``
 
     def __init__(

@@ -64,6 +64,7 @@ class CuttingPlane:
     seed: int = 0
     loss_function: ClassVar[Loss] = HINGE
     oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
+    keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_C(self)

@@ -10,12 +10,19 @@ structure is impossible, makes no step.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, oracle_kernel
 from spacy_ssvm.objective import Loss
-from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, add_to_average
+from spacy_ssvm.solvers.averaging import (
+    Averaged,
+    AveragedRun,
+    AveragedType,
+    add_to_average,
+    end_step,
+)
 from spacy_ssvm.solvers.mira import MiraRun
 from spacy_ssvm.solvers.run import (
     Run,
@@ -43,6 +50,7 @@ class DualCoordinateAscent:
     beta: float | None = 1.0
     gamma: float = 0.0
     seed: int = 0
+    keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_C(self)
@@ -109,5 +117,5 @@ def _pass(
         if loss > 0 and norm > 0:
             add_to_average(averaged, indices, values, size, -min(C, loss / norm))
         total += loss
-        averaged.steps[0] += 1
+        end_step(averaged)
     return total

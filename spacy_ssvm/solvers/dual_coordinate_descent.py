@@ -6,6 +6,10 @@ with v = sum alpha_i,y Phi_i(y), A_i = sum_y alpha_i,y and w = w_0 + v. Where tr
 on from loaded weights w_0, the primal is 1/2 |w - w_0|^2 + C sum_i max_y H_i(y)^2, and
 Delta'_i(y) = Delta_i(y) - w_0 . Phi_i(y); else w_0 = 0 and Delta' = Delta.
 
+Weights w_e that are kept >= 0 have multipliers nu_e >= 0, with which w = w_0 + v + nu, and
+D(alpha, nu) has -1/2 |v + nu|^2 - w_0 . nu in place of -1/2 |v|^2. After each step on an alpha they
+go to their best values together, which sets negative w_e to 0: nu_e = max(0, -(w_0 + v)_e).
+
 Only constraints that were violated are stored (``working_sets.py``). An epoch makes
 ``inner_passes`` passes over them without inference, and one pass with it: DCD-SSVM
 [CY13 Alg. 3]; without the inner passes it is DCD-Light [CY13 Alg. 2]. CPD [CY13, sections 2.2
@@ -63,7 +67,8 @@ class State(NamedTuple):
 
     w: Floats  #: float64 [weights]
     prior: Floats  #: float64 [weights], w_0; empty where it is 0
-    totals: Floats  #: float64 [2]: D(alpha), 1/2 |v|^2
+    multipliers: Floats  #: float64 [nonnegative], nu
+    totals: Floats  #: float64 [2]: D(alpha, nu), 1/2 |w - w_0|^2
     violations: Floats  #: float64 [examples]: max_y H_i(y) when example i was last decoded
     visits: Ints  #: int64 [examples]: how often example i was decoded
     random: Keys  #: uint64 [1]: the state of the random numbers
@@ -71,7 +76,9 @@ class State(NamedTuple):
     delta: float
 
 
-StateType = named_tuple(State, Floats1, Floats1, Floats1, Floats1, Ints1, Keys1, Float, Float)
+StateType = named_tuple(
+    State, Floats1, Floats1, Floats1, Floats1, Floats1, Ints1, Keys1, Float, Float
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +104,7 @@ class DualCoordinateDescent:
     tolerance: float = 1e-3
     loss_function: ClassVar[Loss] = SQUARED_HINGE
     oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
+    keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_C(self)
@@ -125,6 +133,7 @@ class DualCoordinateDescentRun(WorkingSetRun):
         self._state = State(
             w=self._w,
             prior=self._prior,
+            multipliers=np.zeros(problem.nonnegative),
             totals=np.zeros(2),
             violations=np.zeros(0),
             visits=np.zeros(0, dtype=np.int64),
@@ -135,7 +144,7 @@ class DualCoordinateDescentRun(WorkingSetRun):
 
     @property
     def dual(self) -> float:  # type: ignore[override]
-        """D(alpha), kept up to date by each step."""
+        """D(alpha, nu), kept up to date by each step."""
         return float(self._state.totals[0])
 
     @property
@@ -213,6 +222,24 @@ def _step(i: int, constraint: int, exact: bool, sets: WorkingSets, state: State)
         change * (score_now - sets.prior_scores[constraint])
         + change * change * sets.norms[constraint] / 2
     )
+    _move_multipliers(state)
+
+
+@kernel
+def _move_multipliers(state: State) -> None:
+    """Move the multipliers to their best values: negative weights that are kept >= 0 become 0."""
+    for index in range(len(state.multipliers)):
+        score_now = state.w[index]
+        free = score_now - state.multipliers[index]
+        multiplier = max(-free, 0.0)
+        change = multiplier - state.multipliers[index]
+        if change == 0.0:
+            continue
+        prior = state.prior[index] if len(state.prior) > 0 else 0.0
+        state.multipliers[index] = multiplier
+        state.w[index] = max(free, 0.0)
+        state.totals[0] -= change * score_now + change * change / 2
+        state.totals[1] += change * (score_now - prior) + change * change / 2
 
 
 @kernel

@@ -92,6 +92,7 @@ class FrankWolfe:
     tolerance: float = 1e-3
     loss_function: ClassVar[Loss] = HINGE
     oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
+    keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_C(self)

@@ -14,7 +14,7 @@ directions are those of Nocedal (1980), the lengths of steps those of scipy's li
 import warnings
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class LBFGS:
     iterations: int = 20
     tolerance: float = 1e-5
     seed: int = 0
+    keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_C(self)

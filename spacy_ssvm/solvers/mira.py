@@ -17,7 +17,13 @@ import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, Rows, Weights, kernel, oracle_kernel
 from spacy_ssvm.objective import HINGE, Loss
-from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, add_to_average
+from spacy_ssvm.solvers.averaging import (
+    Averaged,
+    AveragedRun,
+    AveragedType,
+    add_to_average,
+    end_step,
+)
 from spacy_ssvm.solvers.hildreth import hildreth
 from spacy_ssvm.solvers.run import Solver, check_C, check_whole
 from spacy_ssvm.structure import ExampleArrays, KBestDecode, LossAugmentedDecode, Problem
@@ -38,6 +44,7 @@ class Mira:
     k: int = 1
     seed: int = 0
     loss_function: ClassVar[Loss] = HINGE
+    keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_C(self)
@@ -107,7 +114,7 @@ def pass_over_best(
         if violation > 0 and norm > 0:
             add_to_average(averaged, indices, values, size, min(C, violation / norm))
         total += max(violation, 0.0)
-        averaged.steps[0] += 1
+        end_step(averaged)
     return total
 
 
@@ -149,7 +156,7 @@ def _pass(
                 add_to_average(
                     averaged, indices[first:last], values[first:last], last - first, alphas[m]
                 )
-        averaged.steps[0] += 1
+        end_step(averaged)
     return total
 
 

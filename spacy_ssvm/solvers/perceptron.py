@@ -13,7 +13,13 @@ import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, oracle_kernel
 from spacy_ssvm.objective import PERCEPTRON_LOSS, Loss
-from spacy_ssvm.solvers.averaging import Averaged, AveragedRun, AveragedType, add_to_average
+from spacy_ssvm.solvers.averaging import (
+    Averaged,
+    AveragedRun,
+    AveragedType,
+    add_to_average,
+    end_step,
+)
 from spacy_ssvm.solvers.run import check_whole
 from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.sparse import dot
@@ -31,6 +37,7 @@ class Perceptron:
     C: ClassVar[float] = 1.0
     loss_function: ClassVar[Loss] = PERCEPTRON_LOSS
     oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
+    keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_whole(self, "seed")
@@ -74,5 +81,5 @@ def _pass(
             continue
         total -= dot(averaged.w, indices, values, 0, size)
         add_to_average(averaged, indices, values, size, 1.0)
-        averaged.steps[0] += 1
+        end_step(averaged)
     return total

@@ -97,6 +97,7 @@ class ProxGradient:
     eta0: float = 1.0
     seed: int = 0
     C: ClassVar[float] = 1.0
+    keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_choice(self, "groups", GROUPS)

@@ -34,6 +34,10 @@ class Solver(Protocol):
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that the solver calls."""
 
+    @property
+    def keeps_signs(self) -> bool:
+        """Whether it keeps the first ``Problem.nonnegative`` weights >= 0."""
+
     def start(self, problem: Problem, prior: Floats | None = None) -> "Run":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
 
@@ -83,11 +87,16 @@ _MEANINGS = {
     "k_best_decode": "the k best structures",
 }
 
+#: The solvers that keep weights >= 0, for messages.
+_KEEP_SIGNS = ("DualCoordinateDescent", "Mira", "Perceptron", "StochasticGradient")
+
 
 class PrimalRun:
     """A run that has weights alone: the base of solvers without a dual.
 
-    Raises ValueError where the structures of the problem lack an oracle that the solver needs.
+    Negative ones among the first ``Problem.nonnegative`` weights of the prior count as 0.
+    Raises ValueError where the structures of the problem lack an oracle that the solver needs,
+    or need weights >= 0 that it does not keep so.
     """
 
     dual: float | None = None
@@ -100,10 +109,19 @@ class PrimalRun:
                     f"{settings} needs {_MEANINGS.get(oracle, oracle)}, which these structures "
                     "do not have: choose another solver, or other settings"
                 )
+        if problem.nonnegative > 0 and not settings.keeps_signs:
+            raise ValueError(
+                f"{settings} does not keep weights from being negative, as these structures need "
+                f"it: choose {', '.join(_KEEP_SIGNS[:-1])} or {_KEEP_SIGNS[-1]}"
+            )
         self.settings = settings
         self.problem = problem
         self._order = np.random.default_rng(settings.seed)
         self._prior = np.zeros(0) if prior is None else prior
+        if problem.nonnegative > 0:
+            self._prior = self._prior.copy()
+            kept = self._prior[: problem.nonnegative]
+            np.maximum(kept, 0.0, out=kept)
         self._w: Floats = self._prior.copy()
 
     @property

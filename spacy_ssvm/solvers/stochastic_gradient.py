@@ -10,16 +10,27 @@ Step T takes an example i and its most violating y. With l examples,
     'pegasos'    eta_T = C l / (T + 1) [Shalev-Shwartz et al. 2007], without the projection
 
 [CY13] prints T / C, for an objective that is not divided by l; here steps would shrink too soon.
-The model gets the last w. Within a pass w = s u, so that a shrinking step costs as much as the
+A step ends with the projection onto the weights that may not be negative. The model gets the
+last w. Within a pass w = s u, so that a shrinking step costs as much as the
 example has entries: argmax_y w . phi + Delta is argmax_y u . phi + Delta / s.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, kernel, oracle_kernel
+from spacy_ssvm._jit import (
+    Float,
+    Floats,
+    Floats1,
+    Int,
+    Ints,
+    Ints1,
+    kernel,
+    named_tuple,
+    oracle_kernel,
+)
 from spacy_ssvm.objective import HINGE, Loss, losses
 from spacy_ssvm.solvers.run import PrimalRun, check_C, check_choice, check_positive, check_whole
 from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
@@ -49,6 +60,7 @@ class StochasticGradient:
     seed: int = 0
     loss_function: ClassVar[Loss] = HINGE
     oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
+    keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_C(self)
@@ -60,6 +72,17 @@ class StochasticGradient:
     def start(self, problem: Problem, prior: Floats | None = None) -> "StochasticGradientRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
         return StochasticGradientRun(self, problem, prior)
+
+
+class Schedule(NamedTuple):
+    """What the lengths of the steps of a pass depend on."""
+
+    weight: float  #: C l
+    eta0: float  #: of 'decay'; 0 for 'pegasos'
+    steps: int  #: the number of steps before
+
+
+ScheduleType = named_tuple(Schedule, Float, Float, Int)
 
 
 class StochasticGradientRun(PrimalRun):
@@ -87,9 +110,10 @@ class StochasticGradientRun(PrimalRun):
         """Steps from w, as on a problem of ``total`` examples; return the sum of violations."""
         prior = np.zeros(len(w))
         prior[: len(self._prior)] = self._prior
-        problem, weight = self.problem, float(self.settings.C) * total
+        problem = self.problem
         arrays = problem.structure, problem.examples(), order, problem.max_entries
-        return float(_pass(*arrays, weight, float(eta0), steps, prior, w))
+        schedule = Schedule(float(self.settings.C) * total, float(eta0), steps)
+        return float(_pass(*arrays, schedule, problem.nonnegative, prior, w))
 
     def _best_first_step(self, numbers: Ints) -> float:
         """The first step that makes the lowest primal after one pass over a sample."""
@@ -113,7 +137,7 @@ def _fold(scale: float, prior: Floats, w: Floats) -> None:
 
 @oracle_kernel(
     lambda oracle, examples: Float(
-        oracle, examples, Ints1, Int, Float, Float, Int, Floats1, Floats1
+        oracle, examples, Ints1, Int, ScheduleType, Int, Floats1, Floats1
     )
 )
 def _pass(
@@ -121,16 +145,13 @@ def _pass(
     examples: ExampleArrays,
     order: Ints,
     max_entries: int,
-    weight: float,
-    eta0: float,
-    steps: int,
+    schedule: Schedule,
+    nonnegative: int,
     prior: Floats,
     w: Floats,
 ) -> float:
-    """One step for each example; return the sum of violations.
-
-    weight: C l. eta0: 0 for 'pegasos'. steps: the number of steps before.
-    """
+    """One step for each example; return the sum of violations."""
+    weight, eta0, steps = schedule
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
     scale, met = 1.0, 0.0
@@ -149,5 +170,7 @@ def _pass(
             scale = 1.0
         if violation > 0:
             add_scaled(w, indices, values, 0, size, eta / scale)
+        for index in range(nonnegative):
+            w[index] = max(w[index], 0.0)
     _fold(scale, prior, w)
     return met

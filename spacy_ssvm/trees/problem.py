@@ -25,6 +25,7 @@ class TreeProblem:
     """
 
     structure = TREES
+    nonnegative = 0
 
     def __init__(self, features: ArcFeatures, pruner: Pruner, columns: int) -> None:
         self.features = features

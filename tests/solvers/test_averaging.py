@@ -37,7 +37,7 @@ def test_averaged_weights_equal_the_naive_average(solver):
 @pytest.mark.parametrize("value", [1.0, 3.0, 1 / 3])
 def test_steps_are_taken_in_float64(value):
     """Also where the rate is a Python float, without compilation."""
-    averaged = Averaged(np.zeros(2), np.zeros(2), np.array([3]))
+    averaged = Averaged(np.zeros(2), np.zeros(2), np.array([3]), 0)
     add_to_average(averaged, np.array([1], np.int32), np.array([value], np.float32), 1, 0.1)
     expected = 0.1 * float(np.float32(value))
     assert averaged.w.tolist() == [0.0, expected]

@@ -1,0 +1,138 @@
+"""A structure with a few candidates, written out: the smallest one that has every oracle.
+
+Some of its weights are kept >= 0.
+"""
+
+from typing import NamedTuple
+
+import clarabel
+import numpy as np
+from conic_reference import solve_cone_program
+
+from spacy_ssvm._jit import Floats, Floats1, Floats2, Ints, Ints1, kernel, named_tuple
+from spacy_ssvm.structure import UNANNOTATED, Structure
+
+
+class Finite(NamedTuple):
+    """The arrays of a problem."""
+
+    starts: Ints  #: int64 [examples + 1]: the first candidate of each example
+    phi: Floats  #: float64 [candidates, features]
+    costs: Floats  #: float64 [candidates]
+    gold: Ints  #: int64 [examples]: the gold candidate, counted from the first; -1 for none
+
+
+FiniteType = named_tuple(Finite, Ints1, Floats2, Floats1, Ints1)
+
+
+@kernel
+def candidate(examples, i, y, indices, values):
+    """Write Phi_i(y); return its size."""
+    start = examples.starts[i]
+    gold, other = examples.phi[start + examples.gold[i]], examples.phi[start + y]
+    size = 0
+    for index in range(len(gold)):
+        if gold[index] != other[index]:
+            indices[size] = index
+            values[size] = gold[index] - other[index]
+            size += 1
+    return size
+
+
+@kernel
+def scores_of(examples, i, w, gamma):
+    """w . phi(x_i, y) + gamma Delta_i(y) of each candidate."""
+    start, end = examples.starts[i], examples.starts[i + 1]
+    found = np.empty(end - start)
+    for y in range(end - start):
+        found[y] = gamma * examples.costs[start + y]
+        for index in range(examples.phi.shape[1]):
+            found[y] += w[index] * examples.phi[start + y, index]
+    return found
+
+
+@kernel
+def loss_augmented_decode(examples, i, w, gamma, complete, indices, values):
+    """See ``Structure.loss_augmented_decode``."""
+    if examples.gold[i] < 0:
+        return UNANNOTATED, 0.0, False
+    y = np.argmax(scores_of(examples, i, w, gamma))
+    return candidate(examples, i, y, indices, values), examples.costs[examples.starts[i] + y], False
+
+
+@kernel
+def k_best_decode(examples, i, w, k, complete, starts, costs, indices, values):
+    """See ``Structure.k_best_decode``."""
+    if examples.gold[i] < 0:
+        return UNANNOTATED
+    best = np.argsort(-scores_of(examples, i, w, 1.0))[:k]
+    starts[0] = 0
+    for m in range(len(best)):
+        start = starts[m]
+        starts[m + 1] = start + candidate(examples, i, best[m], indices[start:], values[start:])
+        costs[m] = examples.costs[examples.starts[i] + best[m]]
+    return len(best)
+
+
+FINITE = Structure(FiniteType, loss_augmented_decode, None, k_best_decode)
+
+
+class FiniteProblem:
+    """Examples that are lists of candidates, of which the first is gold, with cost 0.
+
+    phi: float64 [candidates, features] of each example; costs: float64 [candidates] of each.
+    """
+
+    structure = FINITE
+    max_expected_entries = 0
+
+    def __init__(self, phi, costs, nonnegative):
+        self.phi, self.costs, self.nonnegative = phi, costs, nonnegative
+        self.gold = np.zeros(len(phi), dtype=np.int64)
+
+    @property
+    def number_of_examples(self):
+        return len(self.phi)
+
+    @property
+    def max_entries(self):
+        return self.phi[0].shape[1]
+
+    def number_of_weights(self, rows):
+        return self.max_entries
+
+    def examples(self):
+        starts = np.cumsum([0, *map(len, self.costs)])
+        return Finite(starts, np.vstack(self.phi), np.concatenate(self.costs), self.gold)
+
+    def forget(self, numbers):
+        self.gold[numbers] = -1
+
+
+def random_problem(seed, *, examples=6, candidates=4, features=6, nonnegative=3):
+    """Candidates with drawn features: without signs, about half of the weights are negative."""
+    random = np.random.default_rng(seed)
+    phi = [random.integers(-2, 3, size=(candidates, features)) / 1.0 for _ in range(examples)]
+    costs = [np.append(0.0, random.integers(1, 4, size=candidates - 1)) for _ in range(examples)]
+    return FiniteProblem(phi, costs, nonnegative)
+
+
+def optimum(problem, C, *, prior=None, squared=False, signs=True):
+    """The least 1/2 |w - w_0|^2 + C sum_i max_y H_i(y), or of its square, and its weights.
+
+    Over the weights that the problem allows; over all without ``signs``.
+    """
+    features, examples = problem.max_entries, problem.number_of_examples
+    prior = np.zeros(features) if prior is None else prior
+    phi = np.vstack([rows[0] - rows for rows in problem.phi])
+    owners = np.repeat(np.eye(examples), [len(rows) for rows in problem.phi], axis=0)
+    bounds = np.concatenate(problem.costs) - phi @ prior
+    kept = np.eye(features, features + examples)[: problem.nonnegative if signs else 0]
+    x, value = solve_cone_program(
+        np.repeat([1.0, 2 * C if squared else 0.0], [features, examples]),
+        np.repeat([0.0, 0.0 if squared else C], [features, examples]),
+        -np.vstack([np.hstack([phi, owners]), kept]),
+        np.append(-bounds, prior[: len(kept)]),
+        [clarabel.NonnegativeConeT(len(phi) + len(kept))],
+    )
+    return value, prior + x[:features]
