@@ -121,6 +121,6 @@ def _smooth_losses(
     values = np.empty(max_entries)
     for position in range(len(numbers)):
         i = numbers[position]
-        size, loss, _ = expected_gradient(examples, i, w, beta, gamma, False, indices, values)
+        size, loss, _, _ = expected_gradient(examples, i, w, beta, gamma, False, indices, values)
         if size >= 0:
             found[position] = loss

@@ -7,8 +7,8 @@ sees of a structure are costs Delta_i(y) and sparse differences of feature vecto
     Phi_i(y) = phi(x_i, y_i) - phi(x_i, y).
 
 An oracle writes a vector as indices into w (int32) and values: each index once, no zeros. It
-returns a tuple (size, value, recompleted): the number of entries, a cost or loss, and whether the
-completion of partial gold has changed. The size is ``UNANNOTATED`` for an example without gold
+returns a tuple (size, value, recompleted, ...): the number of entries, a cost or loss, and whether
+the completion of partial gold has changed. The size is ``UNANNOTATED`` for an example without gold
 annotation, and ``NEEDS_CAPACITY`` where features of the example have no weights yet and there is
 no capacity for them.
 
@@ -49,8 +49,9 @@ NEEDS_CAPACITY = -2
 ExampleArrays = tuple[Any, ...]
 
 LossAugmentedDecode = Callable[..., tuple[int, float, bool]]
-ExpectedGradient = Callable[..., tuple[int, float, bool]]
+ExpectedGradient = Callable[..., tuple[int, float, bool, float]]
 KBestDecode = Callable[..., int]
+Project = Callable[..., tuple[int, float, bool]]
 
 
 class Structure(NamedTuple):
@@ -64,11 +65,11 @@ class Structure(NamedTuple):
     #: gamma = 0 is plain decoding.
     loss_augmented_decode: LossAugmentedDecode
 
-    #: (examples, i, w, beta, gamma, complete, indices, values) -> (size, loss, recompleted):
-    #: writes E[phi(x_i, Y)] - phi(x_i, y_i), values in float64, where the log-potentials of Y
-    #: are beta (w . phi(x_i, y) + gamma Delta_i(y)). This is the gradient of the loss
-    #: L_{beta,gamma}(w; x_i, y_i) [MGS10 Eqs. 3 and 9]. beta is finite. None for a structure
-    #: whose expectations are intractable.
+    #: (examples, i, w, beta, gamma, complete, indices, values) -> (size, loss, recompleted,
+    #: E[Delta_i(Y)]): writes E[phi(x_i, Y)] - phi(x_i, y_i), values in float64, where the
+    #: log-potentials of Y are beta (w . phi(x_i, y) + gamma Delta_i(y)). This is the gradient of
+    #: the loss L_{beta,gamma}(w; x_i, y_i) [MGS10 Eqs. 3 and 9]. beta is finite. None for a
+    #: structure whose expectations are intractable.
     expected_gradient: ExpectedGradient | None = None
 
     #: (examples, i, w, k, complete, starts, costs, indices, values) -> count: the k best of
@@ -76,22 +77,39 @@ class Structure(NamedTuple):
     #: the m-th at starts[m] to starts[m + 1], and their costs. None where only the best is known.
     k_best_decode: KBestDecode | None = None
 
+    #: (examples, i, w, step, complete, parts, direction, indices, values) -> (size, Delta_i(z'),
+    #: recompleted): moves a point z of the convex hull of the legal structures by step (at least
+    #: 0) times g_i = F_i^T w + c_i, and projects it back [TLJ05 Eqs. 5 and 6]: z' is the closest
+    #: point of the hull to z + step g_i. A structure is the indicator vector of its parts, of
+    #: which phi and Delta are affine functions: phi(x_i, z) = F_i z and Delta_i(z) = c_i . z, up
+    #: to constants.
+    #: parts (float64 [parts of example i]) has z and receives z'; with ``complete`` it receives
+    #: the completed gold structure before the step, whatever it had. direction (float64, as long)
+    #: receives g_i, 0 at parts that no legal structure has. Writes F_i z' - phi(x_i, y_i), values
+    #: in float64, at most ``Problem.max_expected_entries``. With step = 0 this describes z itself.
+    #: The problem is a ``ProjectedProblem``. None where there is no such projection.
+    project: Project | None = None
+
     def oracle_type(self, name: str) -> Type:
         """The numba type of an oracle."""
         return FunctionType(_SIGNATURES[name](self.examples_type))
 
 
 _Returned = tuple_of(Int, Float, Bool)
+_Expected = tuple_of(Int, Float, Bool, Float)
 
 _SIGNATURES: dict[str, Callable[[Type], Signature]] = {
     "loss_augmented_decode": lambda examples: _Returned(
         *(examples, Int, Floats1, Float, Bool, Rows1, Weights1)
     ),
-    "expected_gradient": lambda examples: _Returned(
+    "expected_gradient": lambda examples: _Expected(
         *(examples, Int, Floats1, Float, Float, Bool, Rows1, Floats1)
     ),
     "k_best_decode": lambda examples: Int(
         *(examples, Int, Floats1, Int, Bool, Ints1, Floats1, Rows1, Weights1)
+    ),
+    "project": lambda examples: _Returned(
+        *(examples, Int, Floats1, Float, Bool, Floats1, Floats1, Rows1, Floats1)
     ),
 }
 
@@ -115,7 +133,7 @@ class Problem(Protocol):
 
     @property
     def max_expected_entries(self) -> int:
-        """The largest number of entries that ``Structure.expected_gradient`` writes."""
+        """The largest number of entries that expectations and projections write."""
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""
@@ -135,6 +153,17 @@ class GroupedProblem(Problem, Protocol):
     @property
     def group_sizes(self) -> Ints:
         """The number of weights that each template can have (int64 [T])."""
+
+
+class ProjectedProblem(Problem, Protocol):
+    """A problem whose structures have the oracle ``Structure.project``."""
+
+    @property
+    def part_starts(self) -> Ints:
+        """Where the parts of each example start in an array of all (int64 [examples + 1]).
+
+        Those of examples that are there already do not change while others are appended.
+        """
 
 
 class Reader(Protocol):

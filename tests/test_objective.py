@@ -110,7 +110,7 @@ def check_gradient(problem, rows, loss, seed):
     values = np.empty(len(indices))
     step = 1e-5
     for i in range(problem.number_of_examples):
-        count, _, _ = problem.structure.expected_gradient(
+        count, _, _, cost = problem.structure.expected_gradient(
             problem.examples(), i, w, loss.beta, loss.gamma, False, indices, values
         )
         if count < 0:
@@ -122,6 +122,11 @@ def check_gradient(problem, rows, loss, seed):
         ]
         slope = values[:count] @ towards[indices[:count]]
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5, abs=1e-6)
+        ends = [
+            losses(problem, w, np.array([i]), loss._replace(gamma=loss.gamma + sign * step))[0]
+            for sign in (1, -1)
+        ]
+        assert cost == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("projective", [True, False])

@@ -7,6 +7,7 @@ from spacy_ssvm.chains.layout import Examples, ExamplesType, LazyExamplesType
 from spacy_ssvm.chains.scores import (
     add_costs,
     cost,
+    expected_cost,
     expected_transition_difference,
     is_annotated,
     is_partial,
@@ -134,13 +135,13 @@ def expected_gradient(
     complete: bool,
     indices: Rows,
     values: Floats,
-) -> tuple[int, float, bool]:
+) -> tuple[int, float, bool, float]:
     """See ``Structure.expected_gradient``: forward-backward."""
     first, last = examples.token_starts[i], examples.token_starts[i + 1]
     if not is_annotated(examples, i):
-        return UNANNOTATED, 0.0, False
+        return UNANNOTATED, 0.0, False, 0.0
     if not has_capacity_for(examples.features, last - first):
-        return NEEDS_CAPACITY, 0.0, False
+        return NEEDS_CAPACITY, 0.0, False, 0.0
     emissions, transitions = _score(examples, i, w)
     recompleted = _complete(examples, i, complete, emissions, transitions)
     gold = examples.completions[first:last]
@@ -153,7 +154,7 @@ def expected_gradient(
     size += expected_feature_difference(
         examples.features, first, w, gold, labels, indices[size:], values[size:]
     )
-    return size, loss, recompleted
+    return size, loss, recompleted, expected_cost(examples, i, labels)
 
 
 #: Chains whose features have rows of their own.

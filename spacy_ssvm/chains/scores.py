@@ -78,6 +78,18 @@ def cost(examples: Examples, i: int, y: Ints) -> float:
 
 
 @kernel
+def expected_cost(examples: Examples, i: int, labels: Floats) -> float:
+    """E[Delta_i(Y)]; labels: float64 [n, K], P(y_t = k)."""
+    first = examples.token_starts[i]
+    total = 0.0
+    for t in range(labels.shape[0]):
+        costs = examples.costs[examples.gold[first + t]]
+        for k in range(labels.shape[1]):
+            total += costs[k] * labels[t, k]
+    return total
+
+
+@kernel
 def transition_difference(gold: Ints, y: Ints, K: int, indices: Rows, values: Weights) -> int:
     """Write the transition entries of Phi_i(y), each index once; return their number."""
     n = len(y)

@@ -108,7 +108,7 @@ def _pass(
     values = np.empty(max_entries)
     total = 0.0
     for i in order:
-        size, loss, _ = expected_gradient(
+        size, loss, _, _ = expected_gradient(
             examples, i, averaged.w, beta, gamma, True, indices, values
         )
         if size < 0:

@@ -170,7 +170,7 @@ class LBFGSRun(PrimalRun):
         arrays = problem.structure, problem.examples(), np.arange(problem.number_of_examples)
         scales = float(settings.beta), float(settings.gamma)
         state = complete, problem.max_expected_entries, w, gradient
-        loss, recompleted = _add_gradients(*arrays, *scales, *state)
+        loss, recompleted, _ = add_gradients(*arrays, *scales, *state)
         change = w.copy()
         change[: len(self._prior)] -= self._prior
         value = float(change @ change / 2 + settings.C * loss)
@@ -178,12 +178,12 @@ class LBFGSRun(PrimalRun):
 
 
 @oracle_kernel(
-    lambda oracle, examples: tuple_of(Float, Bool)(
+    lambda oracle, examples: tuple_of(Float, Bool, Float)(
         *(oracle, examples, Ints1, Float, Float, Bool, Int, Floats1, Floats1)
     ),
     "expected_gradient",
 )
-def _add_gradients(
+def add_gradients(
     expected_gradient: ExpectedGradient,
     examples: ExampleArrays,
     numbers: Ints,
@@ -193,20 +193,22 @@ def _add_gradients(
     max_entries: int,
     w: Floats,
     gradient: Floats,
-) -> tuple[float, bool]:
+) -> tuple[float, bool, float]:
     """Add the gradients of the losses.
 
-    Returns the sum of the losses, and whether any completion of partial gold has changed.
+    Returns the sum of the losses, whether any completion of partial gold has changed, and the sum
+    of the expected costs.
     """
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries)
-    total, any_recompleted = 0.0, False
+    total, any_recompleted, total_cost = 0.0, False, 0.0
     for i in numbers:
-        size, loss, recompleted = expected_gradient(
+        size, loss, recompleted, cost = expected_gradient(
             examples, i, w, beta, gamma, complete, indices, values
         )
         if size >= 0:
             total += loss
             any_recompleted |= recompleted
+            total_cost += cost
             add_scaled(gradient, indices, values, 0, size, 1.0)
-    return total, any_recompleted
+    return total, any_recompleted, total_cost

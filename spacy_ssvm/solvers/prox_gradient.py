@@ -385,7 +385,7 @@ def _expected_steps(
     total = 0.0
     for position in range(len(order)):
         i = order[position]
-        size, loss, _ = expected_gradient(
+        size, loss, _, _ = expected_gradient(
             examples, i, weights.w, beta, gamma, True, indices, values
         )
         if size == NEEDS_CAPACITY:

@@ -12,6 +12,7 @@ from spacy_ssvm.trees.scores import (
     complete_one,
     count_wrong_heads,
     decode,
+    expected_wrong_heads,
     gold_heads,
     is_second_order,
     tree_score,
@@ -77,7 +78,7 @@ def expected_gradient(
     complete: bool,
     indices: Rows,
     values: Floats,
-) -> tuple[int, float, bool]:
+) -> tuple[int, float, bool, float]:
     """See ``Structure.expected_gradient``: inside-outside or the matrix-tree theorem.
 
     Raises ValueError where trees are scored by siblings.
@@ -88,7 +89,7 @@ def expected_gradient(
     heads = gold_heads(examples, i)
     N = len(heads)
     if N == 0:
-        return UNANNOTATED, 0.0, False
+        return UNANNOTATED, 0.0, False, 0.0
     endpoints, scores, recompleted = _score(examples, i, w, complete)
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
     gold = examples.completions[start : end - 1]
@@ -99,17 +100,18 @@ def expected_gradient(
         )
         gold_score = tree_score(scores, gold)
         if gold_score == -np.inf:
-            return UNANNOTATED, 0.0, recompleted
+            return UNANNOTATED, 0.0, recompleted, 0.0
     add_head_costs(heads, gamma, scores)
     probabilities = np.empty((N, N))
     if features.projective:
         total = projective_marginals(beta * scores, probabilities)
     else:
         total = nonprojective_marginals(beta * scores, probabilities)
+    cost = expected_wrong_heads(heads, probabilities)
     for m in range(1, N):
         probabilities[gold[m], m] -= 1.0
     size = combine_arcs(examples.store, features, endpoints, w, probabilities, indices, values)
-    return size, total / beta - gold_score, recompleted
+    return size, total / beta - gold_score, recompleted, cost
 
 
 #: Trees with weights in hashed rows.

@@ -230,6 +230,19 @@ def add_head_costs(heads: Ints, gamma: float, scores: Floats) -> None:
 
 
 @kernel
+def expected_wrong_heads(heads: Ints, probabilities: Floats) -> float:
+    """E[Delta_i(Y)]: the expected number of words whose head is not the gold one.
+
+    probabilities: float64 [n + 1, n + 1], of arcs, by head and dependent.
+    """
+    total = 0.0
+    for m in range(1, len(heads)):
+        if heads[m] >= 0:
+            total += 1.0 - probabilities[heads[m], m]
+    return total
+
+
+@kernel
 def count_wrong_heads(gold: Ints, heads: Ints) -> float:
     """Delta: the number of words with another head than the gold one (-1 for none)."""
     wrong = 0.0

@@ -72,10 +72,10 @@ def asked(oracle: Any, problem: LazyTreeProblem, w: Any, dtype: Any, size: int, 
     values = np.empty(size, dtype=dtype)
     arguments = *scales, True, indices, values
     problem.store.w = w
-    entries, value, _ = oracle(problem.examples(), 0, w, *arguments)
+    entries, value, *_ = oracle(problem.examples(), 0, w, *arguments)
     if entries == NEEDS_CAPACITY:
         problem.store.reserve()
-        entries, value, _ = oracle(problem.examples(), 0, problem.store.w, *arguments)
+        entries, value, *_ = oracle(problem.examples(), 0, problem.store.w, *arguments)
     assert entries >= 0
     key_of = {row: key for key, row in rows_in_use(problem.store.table).items()}
     keys = [key_of[row] for row in indices[:entries].tolist()]
@@ -219,10 +219,10 @@ def test_only_arcs_that_are_scored_have_expectations(projective: bool) -> None:
         assert last - first < (len(nodes[i]) - 2) ** 2  # not all of them
         indices, values = np.empty(10 * size, dtype=np.int32), np.empty(10 * size)
         arguments = 1.0, 0.0, True, indices, values
-        entries, _, _ = expected_gradient(problem.examples(), i, problem.store.w, *arguments)
+        entries, _, _, _ = expected_gradient(problem.examples(), i, problem.store.w, *arguments)
         if entries == NEEDS_CAPACITY:
             problem.store.reserve()
-            entries, _, _ = expected_gradient(problem.examples(), i, problem.store.w, *arguments)
+            entries, _, _, _ = expected_gradient(problem.examples(), i, problem.store.w, *arguments)
         key_of = {row: key for key, row in rows_in_use(problem.store.table).items()}
         assert {key_of[row] for row in indices[:entries].tolist()} <= expected
         assert 0 < entries <= size
@@ -257,7 +257,7 @@ def test_a_completion_with_an_arc_that_is_not_listed_teaches_nothing() -> None:
     indices, values = np.full(99, -7, dtype=np.int32), np.full(99, -7.0)
     arguments = 1.0, 0.0, True, indices, values
     found = expected_gradient(problem.examples(), 0, np.zeros(0), *arguments)
-    assert found == (UNANNOTATED, 0.0, True)
+    assert found == (UNANNOTATED, 0.0, True, 0.0)
     assert (indices == -7).all()
 
 
