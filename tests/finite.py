@@ -74,7 +74,55 @@ def k_best_decode(examples, i, w, k, complete, starts, costs, indices, values):
     return len(best)
 
 
-FINITE = Structure(FiniteType, loss_augmented_decode, None, k_best_decode)
+@kernel
+def expected_difference(examples, i, z, indices, values):
+    """Write F_i z - phi(x_i, y_i), where z has a weight for each candidate; return its size."""
+    start, end = examples.starts[i], examples.starts[i + 1]
+    size = 0
+    for index in range(examples.phi.shape[1]):
+        value = (z * examples.phi[start:end, index]).sum()
+        value -= examples.phi[start + examples.gold[i], index]
+        if value != 0:
+            indices[size] = index
+            values[size] = value
+            size += 1
+    return size
+
+
+@kernel
+def expected_gradient(examples, i, w, beta, gamma, complete, indices, values):
+    """See ``Structure.expected_gradient``."""
+    if examples.gold[i] < 0:
+        return UNANNOTATED, 0.0, False, 0.0
+    scores = beta * scores_of(examples, i, w, gamma)
+    z = np.exp(scores - scores.max())
+    loss = (np.log(z.sum()) + scores.max() - beta * scores_of(examples, i, w, 0.0)[0]) / beta
+    z /= z.sum()
+    cost = (z * examples.costs[examples.starts[i] : examples.starts[i + 1]]).sum()
+    return expected_difference(examples, i, z, indices, values), loss, False, cost
+
+
+@kernel
+def project(examples, i, w, step, complete, parts, direction, indices, values):
+    """See ``Structure.project``: the parts are the candidates, the hull is the simplex."""
+    if examples.gold[i] < 0:
+        return UNANNOTATED, 0.0, False
+    if complete:
+        parts[:] = 0.0
+        parts[examples.gold[i]] = 1.0
+    direction[:] = scores_of(examples, i, w, 1.0)
+    moved = parts + step * direction
+    total, threshold = 0.0, -np.inf
+    ordered = np.sort(moved)
+    for k in range(len(ordered)):
+        total += ordered[len(ordered) - 1 - k]
+        threshold = max(threshold, (total - 1.0) / (k + 1))
+    parts[:] = np.maximum(moved - threshold, 0.0)
+    cost = (parts * examples.costs[examples.starts[i] : examples.starts[i + 1]]).sum()
+    return expected_difference(examples, i, parts, indices, values), cost, False
+
+
+FINITE = Structure(FiniteType, loss_augmented_decode, expected_gradient, k_best_decode, project)
 
 
 class FiniteProblem:
@@ -84,7 +132,6 @@ class FiniteProblem:
     """
 
     structure = FINITE
-    max_expected_entries = 0
 
     def __init__(self, phi, costs, nonnegative):
         self.phi, self.costs, self.nonnegative = phi, costs, nonnegative
@@ -98,12 +145,19 @@ class FiniteProblem:
     def max_entries(self):
         return self.phi[0].shape[1]
 
+    @property
+    def max_expected_entries(self):
+        return self.max_entries
+
+    @property
+    def part_starts(self):
+        return np.cumsum([0, *map(len, self.costs)])
+
     def number_of_weights(self, rows):
         return self.max_entries
 
     def examples(self):
-        starts = np.cumsum([0, *map(len, self.costs)])
-        return Finite(starts, np.vstack(self.phi), np.concatenate(self.costs), self.gold)
+        return Finite(self.part_starts, np.vstack(self.phi), np.concatenate(self.costs), self.gold)
 
     def forget(self, numbers):
         self.gold[numbers] = -1

@@ -16,6 +16,7 @@ from spacy_ssvm.objective import LOG_LOSS, Loss
 from spacy_ssvm.solvers.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.solvers.extragradient import Extragradient
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS
 from spacy_ssvm.solvers.mira import Mira
@@ -107,6 +108,7 @@ SOLVERS = [
     CuttingPlane,
     DualCoordinateAscent,
     DualCoordinateDescent,
+    Extragradient,
     FrankWolfe,
     pairwise_frank_wolfe,
     LBFGS,

@@ -85,10 +85,11 @@ class Run(Protocol):
 _MEANINGS = {
     "expected_gradient": "probabilities of structures",
     "k_best_decode": "the k best structures",
+    "project": "projections onto the convex hull of structures",
 }
 
 #: The solvers that keep weights >= 0, for messages.
-_KEEP_SIGNS = ("DualCoordinateDescent", "Mira", "Perceptron", "StochasticGradient")
+_KEEP_SIGNS = ("DualCoordinateDescent", "Extragradient", "Mira", "Perceptron", "StochasticGradient")
 
 
 class PrimalRun:

@@ -26,6 +26,7 @@ from spacy_ssvm.solvers import run as run_module
 from spacy_ssvm.solvers.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.solvers.extragradient import Extragradient
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS
 from spacy_ssvm.solvers.mira import Mira
@@ -120,7 +121,7 @@ def test_the_same_seed_gives_the_same_bytes(solver):
 
 @pytest.mark.parametrize("C", [1e-30, 1e-10, 1e4, 1e30])
 @pytest.mark.parametrize(
-    "solver", [CuttingPlane, DualCoordinateDescent, FrankWolfe, pairwise_frank_wolfe]
+    "solver", [CuttingPlane, DualCoordinateDescent, Extragradient, FrankWolfe, pairwise_frank_wolfe]
 )
 def test_the_gap_is_between_0_and_1_however_small_or_large_C_is(solver, C):
     chains = naive.random_chains(1, K=3, rows=3, examples=6, length=2)
@@ -203,6 +204,13 @@ def test_nothing_to_learn_from(solver):
         (DualCoordinateAscent, "beta", 0.0),
         (DualCoordinateAscent, "gamma", -1.0),
         (CuttingPlane, "tolerance", -1.0),
+        (Extragradient, "C", 0.0),
+        (Extragradient, "projection", "cosine"),
+        (Extragradient, "nu", 1.0),
+        (Extragradient, "nu", 0.0),
+        (Extragradient, "beta", 0.0),
+        (Extragradient, "iterations", 0),
+        (Extragradient, "tolerance", -1.0),
         (LBFGS, "C", 0.0),
         (LBFGS, "iterations", 0),
     ],
@@ -229,6 +237,7 @@ NAMES = [
     "CuttingPlane",
     "DualCoordinateAscent",
     "DualCoordinateDescent",
+    "Extragradient",
     "FrankWolfe",
     "LBFGS",
     "Mira",
@@ -285,6 +294,7 @@ def test_parsers_learn_with_every_solver(name):
 @pytest.mark.parametrize(
     ("solver", "problem"),
     [
+        (block("Extragradient"), "set order = 1"),
         (block("LBFGS"), "set order = 1"),
         (block("DualCoordinateAscent"), "set order = 1"),
         (block("Mira", k=3), "set k = 1"),

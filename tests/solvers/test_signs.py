@@ -12,6 +12,7 @@ from spacy_ssvm.solvers import run as run_module
 from spacy_ssvm.solvers.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.solvers.extragradient import Extragradient
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS
 from spacy_ssvm.solvers.mira import Mira
@@ -94,6 +95,8 @@ KEEPING = [
     DualCoordinateDescent(),
     DualCoordinateDescent(variant="light"),
     DualCoordinateDescent(variant="cpd"),
+    Extragradient(projection="euclidean"),
+    Extragradient(average=True),
     Mira(),
     Mira(k=3),
     Perceptron(),
@@ -155,10 +158,7 @@ def test_stochastic_gradient_approaches_the_optimum_over_the_allowed_weights():
 @pytest.mark.parametrize("solver", REFUSING, ids=str)
 def test_other_solvers_refuse_and_name_those_that_can(solver):
     problem = random_problem(0)
-    problem.structure = problem.structure._replace(
-        expected_gradient=problem.structure.loss_augmented_decode
-    )
-    problem.store = None
+    problem.store = None  # which the proximal solver reads
     with pytest.raises(ValueError, match=r" does not keep weights from being negative") as error:
         solver.start(problem)
     named = str(error.value).partition("choose ")[2].replace(" or ", ", ").split(", ")
