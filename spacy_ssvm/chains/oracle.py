@@ -22,6 +22,7 @@ from spacy_ssvm.chains.stores import (
     feature_difference,
     has_capacity_for,
 )
+from spacy_ssvm.chains.trellis import edge_scores, flow_sums, move, path
 from spacy_ssvm.decoders.chain import k_best, viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
 from spacy_ssvm.structure import NEEDS_CAPACITY, UNANNOTATED, Structure
@@ -157,8 +158,42 @@ def expected_gradient(
     return size, loss, recompleted, expected_cost(examples, i, labels)
 
 
+@kernel
+def project(
+    examples: Examples,
+    i: int,
+    w: Floats,
+    step: float,
+    complete: bool,
+    parts: Floats,
+    direction: Floats,
+    indices: Rows,
+    values: Floats,
+) -> tuple[int, float, bool]:
+    """See ``Structure.project``: the closest unit flow. For the parts see ``trellis.py``."""
+    first, last = examples.token_starts[i], examples.token_starts[i + 1]
+    if not is_annotated(examples, i):
+        return UNANNOTATED, 0.0, False
+    emissions, transitions = _score(examples, i, w)
+    recompleted = _complete(examples, i, complete, emissions, transitions)
+    gold = examples.completions[first:last]
+    labels = np.empty(emissions.shape)
+    pairs = np.empty((emissions.shape[1], emissions.shape[1]))
+    if complete:
+        path(gold, len(pairs), parts)
+    add_costs(examples, i, 1.0, emissions)
+    edge_scores(emissions, transitions, direction)
+    move(parts, step, direction, len(pairs))
+    flow_sums(parts, labels, pairs)
+    size = expected_transition_difference(gold, labels, pairs, indices, values)
+    size += expected_feature_difference(
+        examples.features, first, w, gold, labels, indices[size:], values[size:]
+    )
+    return size, expected_cost(examples, i, labels), recompleted
+
+
 #: Chains whose features have rows of their own.
-CHAINS = Structure(ExamplesType, loss_augmented_decode, expected_gradient, k_best_decode)
+CHAINS = Structure(ExamplesType, loss_augmented_decode, expected_gradient, k_best_decode, project)
 
 #: Chains with lazily allocated weights. They can move on insertion: no k-best decoding.
 LAZY_CHAINS = Structure(LazyExamplesType, loss_augmented_decode, expected_gradient)
