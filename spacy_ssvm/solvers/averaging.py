@@ -79,8 +79,7 @@ class AveragedRun(PrimalRun):
     def w(self) -> Floats:
         """The average of the weights over all steps, computed at each call; at first the prior."""
         average = self._averaged.w - self._averaged.sums / max(int(self._averaged.steps[0]), 1)
-        kept = average[: self.problem.nonnegative]
-        np.maximum(kept, 0.0, out=kept)  # against rounding
+        self._allow(average)  # against rounding
         return average
 
     def grow(self, rows: int) -> None:

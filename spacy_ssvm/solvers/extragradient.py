@@ -32,9 +32,9 @@ both sides is tested. With Euclidean ones the rule of [TLJ05] is, from which thi
     r = beta |grad(w', z') - grad(w, z)| / |(w', z') - (w, z)| <= nu
 
 Norms are over w and z together; the paper adds up one of each in the denominator, which permits
-steps that are too long. Where r > nu, the steps are made again with beta 2/3 min(1, 1/r); where
-r < nu/3, the next beta is 3/2 as long. The average of all (w', z'), weighted by beta, has a saddle
-gap of at most V of the start and the solution over sum beta.
+steps up to 1.4 times as long. Where r > nu, the steps are made again with beta 2/3 min(1, 1/r);
+where r < nu/3, the next beta is 3/2 as long. The average of all (w', z'), weighted by beta, has a
+saddle gap of at most V of the start and the solution over sum beta.
 
 Partial gold is completed at the first visit, and then as in ``dual_run.py``.
 """
@@ -70,7 +70,7 @@ from spacy_ssvm.solvers.run import (
     invalid_setting,
 )
 from spacy_ssvm.structure import ExampleArrays, Problem, Project, ProjectedProblem
-from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.growing import GrowingArray, gather_ranges, longer
 from spacy_ssvm.weights.sparse import add_scaled
 
 _SHRINK, _GROW = 2 / 3, 3 / 2
@@ -85,7 +85,7 @@ class Extragradient:
     C: the weight of the losses against the squared norm of the weights, per example.
     projection: 'euclidean' or 'entropic'.
     nu: the largest ratio r of a step that is short enough, above 0 and below 1.
-    beta: the first step.
+    beta: the length of the first step.
     average: whether the result is the average of all (w', z') instead of the last (w, z).
     iterations: in an epoch.
     seed: unused; every solver takes one.
@@ -179,7 +179,7 @@ class ExtragradientRun(DualRun):
         raise NotImplementedError
 
     def _ratio(self, trial: Trial) -> float:
-        """How r compares with 1; any r up to nu is short enough."""
+        """r: up to nu, the steps are short enough."""
         raise NotImplementedError
 
     # Common to both
@@ -290,11 +290,6 @@ class ExtragradientRun(DualRun):
         self._allow(moved)
         return moved
 
-    def _allow(self, w: Floats) -> None:
-        """Set negative ones of the weights that are kept >= 0 to 0."""
-        kept = w[: self.problem.nonnegative]
-        np.maximum(kept, 0.0, out=kept)
-
     def _change(self, w: Floats) -> Floats:
         """w - w_0"""
         change: Floats = w.copy()
@@ -399,10 +394,8 @@ class EuclideanRun(ExtragradientRun):
         """See ``Run``."""
         super().keep(numbers)
         starts, is_new, *arrays = self._points
-        sizes = np.diff(starts)[numbers]
-        kept = np.repeat(starts[numbers] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-        new_starts = np.append(0, np.cumsum(sizes))
-        self._points = Points(new_starts, is_new[numbers], *(array[kept] for array in arrays))
+        kept, new_starts = gather_ranges(GrowingArray(np.int64, starts), numbers)
+        self._points = Points(new_starts.array, is_new[numbers], *(array[kept] for array in arrays))
 
     def _remove(self, numbers: Ints) -> None:
         """See ``DualRun``: z starts at gold again."""

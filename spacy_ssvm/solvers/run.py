@@ -121,8 +121,7 @@ class PrimalRun:
         self._prior = np.zeros(0) if prior is None else prior
         if problem.nonnegative > 0:
             self._prior = self._prior.copy()
-            kept = self._prior[: problem.nonnegative]
-            np.maximum(kept, 0.0, out=kept)
+            self._allow(self._prior)
         self._w: Floats = self._prior.copy()
 
     @property
@@ -159,6 +158,11 @@ class PrimalRun:
 
     def keep(self, numbers: Ints) -> None:
         """Does nothing: there is no state by example."""
+
+    def _allow(self, w: Floats) -> None:
+        """Set negative ones of the weights that are kept >= 0 to 0, in place."""
+        kept = w[: self.problem.nonnegative]
+        np.maximum(kept, 0.0, out=kept)
 
     def _shuffled(self, numbers: Ints) -> Ints:
         """The examples in an order that depends on the seed, not on that of the numbers."""
