@@ -99,7 +99,7 @@ class Extragradient:
     nu: float = 0.9
     beta: float = 1.0
     average: bool = False
-    iterations: int = 1
+    iterations: int = 10
     seed: int = 0
     tolerance: float = 1e-3
     loss_function: ClassVar[Loss] = HINGE

@@ -22,7 +22,8 @@ seeds = st.integers(0, 10_000)
 
 
 def run_on(problem, prior=None, **options):
-    run = Extragradient(**{"C": 0.5, "tolerance": 0.0, **options}).start(problem, prior)
+    options = {"C": 0.5, "tolerance": 0.0, "iterations": 1, **options}
+    run = Extragradient(**options).start(problem, prior)
     run.grow(0)
     return run
 
