@@ -68,14 +68,14 @@ def _with_null(ids: Ints, null: int) -> Ints:
 @kernel
 def _find_entry(table: Rows, start: int, end: int, target: int) -> int:
     """The entry of a target id in a row, -1 where there is none."""
-    low, high = start, end
-    while low < high:
-        middle = (low + high) // 2
-        if table[middle] < target:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and table[low] == target else -1
+    if start == end:
+        return -1
+    place, size = start, end - start
+    while size > 1:  # halves without a branch, which could not be predicted
+        half = size // 2
+        place += half * (table[place + half] <= target)
+        size -= half
+    return place if table[place] == target else -1
 
 
 @kernel

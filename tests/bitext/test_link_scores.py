@@ -1,5 +1,7 @@
 """Scores of links against formulas, and leave-one-out against counts without the pair."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,10 @@ class Dense:
             self.tables[column][rows, association.targets] = association.tables[:, column]
         self.source_pairs = association.source_totals[:, 0].astype(float)
         self.target_pairs = association.target_totals[:, 0].astype(float)
+        #: The links of each generating word, by column.
+        self.totals = [
+            np.sum(counts, axis=1 if column < 2 else 0) for column, counts in enumerate(self.counts)
+        ]
         self.jumps = association.jumps
 
     def posteriors(self, emissions, column, version):
@@ -79,7 +85,7 @@ class Dense:
 
     def expected(self, source, target, column):
         """The links that a pair has contributed, as a table like ``counts``."""
-        emissions = self.directed(self.tables[column], source, target, column)
+        emissions = self.directed(np.maximum(self.tables[column], 1e-9), source, target, column)
         found = self.posteriors(emissions, column, 0)
         own = np.zeros(self.pairs.shape)
         if column < 2:
@@ -103,13 +109,15 @@ class Dense:
         for j, e in enumerate(source):
             for k, f in enumerate(target):
                 total = sources[e] + targets[f]
-                found[j, k, 0] = 2 * pairs[e, f] / total if pairs[e, f] else 0.0
+                found[j, k, 0] = 2 * pairs[e, f] / total if pairs[e, f] > 0 else 0.0
         for column in range(4):
-            counts = self.counts[column].copy()
+            axis = 1 if column < 2 else 0
+            counts, totals = self.counts[column], np.expand_dims(self.totals[column], axis)
             if without is not None:
-                counts = np.maximum(counts - self.expected(*without, column), 0)
-            types = self.nulls[1 if column < 2 else 0]
-            totals = counts.sum(axis=1 if column < 2 else 0, keepdims=True)
+                own = self.expected(*without, column)
+                counts = np.maximum(counts - own, 0)
+                totals = np.maximum(totals - own.sum(axis=axis, keepdims=True), 0)
+            types = self.nulls[axis]
             table = (counts + SMOOTHING) / (totals + SMOOTHING * types)
             emissions = self.directed(table, source, target, column)
             posteriors = self.posteriors(emissions, column, 1)[:, 1:]
@@ -149,6 +157,25 @@ def test_the_counts_are_the_sums_of_what_each_pair_has_contributed():
     for column in range(4):
         total = sum(dense.expected(source, target, column) for source, target in pairs)
         np.testing.assert_allclose(total, dense.counts[column], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("leave_one_out", [False, True])
+def test_pairs_of_words_that_were_dropped_count_as_never_seen(leave_one_out):
+    pairs = random_sentences(2)
+    whole = trained(pairs)
+    dropped = train_association(
+        hash_bitext([tuple([str(w) for w in side] for side in pair) for pair in pairs], int),
+        replace(SETTINGS, max_pairs=10),
+    )
+    assert len(dropped.targets) < len(whole.targets)
+    dense = Dense(dropped)
+    dense.totals = Dense(whole).totals
+    np.testing.assert_allclose(
+        scored(dropped, *pairs[3], leave_one_out),
+        dense.scores(*pairs[3], without=pairs[3] if leave_one_out else None),
+        rtol=2e-3,
+        atol=2e-5,
+    )
 
 
 def test_dice_by_hand():
