@@ -27,6 +27,12 @@ def test_links_grow_next_to_others_while_a_word_has_none():
     )
 
 
+def test_a_linked_word_can_get_a_second_link():
+    forward = alignment("xx.", "...", "..x")
+    backward = alignment("x..", "x..", "..x")
+    assert grow_diag(forward, backward).tolist() == alignment("xx.", "x..", "..x").tolist()
+
+
 def test_a_link_of_two_linked_words_does_not_grow():
     forward = alignment("xx", ".x")
     backward = alignment("x.", "xx")
