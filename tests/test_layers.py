@@ -56,8 +56,10 @@ ALLOWED = {
         "structure.py",
         "weights",
     },
+    "bitext": {"_jit.py", "storage.py"},
     "components": {
         "_jit.py",
+        "bitext",
         "chains",
         "explanation.py",
         "features",
