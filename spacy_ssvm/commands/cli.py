@@ -149,6 +149,56 @@ def report(
     msg.table(rows, divider=False)
 
 
+@ssvm.command("align")
+def align(
+    model: Annotated[Path, typer.Argument(help="Folder of a trained pipeline", exists=True)],
+    source: Annotated[Path, typer.Argument(help="Text, a sentence a line", exists=True)],
+    target: Annotated[Path, typer.Argument(help="Its translation, line by line", exists=True)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file to write; - for the screen")
+    ] = Path("-"),
+    batch_size: Annotated[
+        int | None, typer.Option(help="Pairs in a batch; by default as in the pipeline", min=1)
+    ] = None,
+    component: Annotated[
+        str | None, typer.Option(help="Run only this component, not the whole pipeline")
+    ] = None,
+) -> None:
+    """Align the words of parallel texts.
+
+    The texts hold a sentence a line, with spaces between the words; those that end in .gz are
+    compressed. Writes a line of links for each pair, such as "0-0 1-2": the first word of the
+    source is linked to the first of the target, and the second to the third. An existing file is
+    replaced once all pairs are aligned. Messages go to the standard error stream.
+
+    \b
+    Example:
+      python -m spacy ssvm align training/model-best text.en text.cs --output text.align
+    """
+    import sys
+    import time
+    from contextlib import redirect_stdout
+
+    from tqdm import tqdm
+
+    from spacy_ssvm.commands.align import aligned_lines, load_pipeline, opened
+
+    file = None if output == Path("-") else output
+    screen = sys.stdout
+    with redirect_stdout(sys.stderr):
+        with _show_errors("Cannot align"):
+            if file is not None and file.resolve() in (source.resolve(), target.resolve()):
+                raise ValueError(f"the output, {file}, would replace a text")
+            nlp = load_pipeline(model, component)
+            start, pairs = time.perf_counter(), 0
+            with opened(file, screen) as lines:
+                for line in tqdm(aligned_lines(nlp, source, target, batch_size), unit="pair"):
+                    print(line, file=lines)
+                    pairs += 1
+            speed = pairs / (time.perf_counter() - start)
+        msg.good(f"Aligned {pairs} pairs: {speed:.0f} pairs/s", str(file or ""))
+
+
 @ssvm.command("convert")
 def convert(
     files: Annotated[list[Path], typer.Argument(help="Column files to convert", exists=True)],

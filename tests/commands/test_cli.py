@@ -99,7 +99,9 @@ def test_what_the_config_has_wrong_is_one_message(
     assert len(shown.strip().splitlines()) < 8
 
 
-@pytest.mark.parametrize("command", ["report", "convert", "jackknife", "compare", "select"])
+@pytest.mark.parametrize(
+    "command", ["align", "report", "convert", "jackknife", "compare", "select"]
+)
 def test_the_example_of_a_help_text_can_be_run(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

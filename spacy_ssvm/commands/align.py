@@ -1,0 +1,69 @@
+"""Aligns the words of parallel texts: a line of links, as of Pharaoh, for each pair of lines."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from spacy import util
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_ssvm.components.parallel import read_links, sides
+from spacy_ssvm.components.parallel_corpus import read_pairs
+from spacy_ssvm.storage import replacing, shorten
+
+
+def load_pipeline(model: Path, component: str | None) -> Language:
+    """A trained pipeline. component: the one to run; None for all.
+
+    Raises ValueError where there is no such component.
+    """
+    nlp = util.load_model(model)
+    if component is None:
+        return nlp
+    if component not in nlp.component_names:
+        raise ValueError(
+            f"there is no component '{component}' in {model}: choose one of "
+            f"{', '.join(nlp.component_names)}"
+        )
+    for name in nlp.pipe_names:
+        nlp.disable_pipe(name)
+    nlp.enable_pipe(component)
+    return nlp
+
+
+def aligned_lines(
+    nlp: Language, source: Path, target: Path, batch_size: int | None
+) -> Iterator[str]:
+    """The links of each pair of lines of two files, as of Pharaoh: "0-0 1-2", words from 0.
+
+    batch_size: of ``nlp.pipe``; None for that of the pipeline.
+    Raises ValueError, naming the file and the line, for files that are not parallel, and where no
+    component writes links.
+    """
+    pairs = nlp.pipe(read_pairs(nlp.vocab, source, target), batch_size=batch_size)
+    for number, doc in enumerate(pairs, start=1):
+        yield _line(doc, number)
+
+
+def _line(doc: Doc, number: int) -> str:
+    links = read_links(doc)
+    if links is not None:
+        return " ".join(f"{first}-{second}" for first, second in links.tolist())
+    if not all(map(len, sides(doc))):
+        return ""
+    raise ValueError(
+        f"line {number}, '{shorten(doc.text)}': no component has written doc._.alignment. A "
+        "pipeline that aligns has the component ssvm_aligner"
+    )
+
+
+@contextmanager
+def opened(file: Path | None, screen: TextIO) -> Iterator[TextIO]:
+    """A file to write to, which takes its place once the block ends; None for the screen."""
+    if file is None:
+        yield screen
+        return
+    with replacing(file) as beside, beside.open("w", encoding="utf8", newline="\n") as lines:
+        yield lines
