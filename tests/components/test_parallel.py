@@ -11,6 +11,7 @@ import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import TESTS
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
@@ -276,6 +277,9 @@ def test_two_docs_cannot_be_saved_but_joined() -> None:
         doc.to_bytes()
     with pytest.raises(TypeError, match=NOT_SERIALIZABLE):
         DocBin(docs=[doc], store_user_data=True).to_bytes()
+    assert doc.copy()._.translation.vocab is not doc._.translation.vocab, (
+        "else docs/aligner.md errs"
+    )
     joined = WAYS["docbin"](join_pair(doc))
     assert words(joined) == [SOURCE, TARGET]
     assert [token.tag_ for token in joined] == ["", "JJ", "", "", "", "NN", ""]
@@ -289,6 +293,16 @@ def test_joining_empty_sides(source: int, target: int) -> None:
     doc = Doc(VOCAB, words=SOURCE[:source])
     doc._.translation = Doc(Vocab(), words=TARGET[:target])
     assert words(join_pair(doc)) == [SOURCE[:source], TARGET[:target]]
+
+
+def test_the_code_of_the_docs() -> None:
+    text = (TESTS.parent / "docs" / "aligner.md").read_text(encoding="utf8")
+    (code,) = (c for c in re.findall(r"```python\n(.*?)```", text, re.S) if "make_pair(" in c)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    for expression, value in re.findall(r"^(\S+) +# (\[.*\])", code, re.M):
+        assert repr(eval(expression, names)) == value
+    assert [names["source"].text, names["target"].text] == ["the house", "das Haus"]
 
 
 # Gold links at predicted tokens

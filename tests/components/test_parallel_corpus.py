@@ -11,8 +11,8 @@ import pytest
 import spacy
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
-from spacy.tokens import Doc
-from spacy.training import Example
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus, Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from spacy.util import load_model, load_model_from_config, registry
@@ -157,6 +157,16 @@ def test_settings_that_are_wrong(tmp_path: Path) -> None:
             ParallelCorpus(*paths)
     with pytest.raises(ValueError, match="no format 'talp' of alignments: choose one of pharaoh,"):
         ParallelCorpus(tmp_path, tmp_path, format="talp")
+
+
+def test_the_plain_corpus_makes_no_pairs(nlp: Language, tmp_path: Path) -> None:
+    """If it does one day, docs/aligner.md need not say otherwise."""
+    references = [example.reference for example in corpus_in(tmp_path)(nlp)]
+    DocBin(docs=references, store_user_data=True).to_disk(tmp_path / "pairs.spacy")
+    for example in Corpus(tmp_path / "pairs.spacy")(nlp):
+        assert read_links(example.reference) is not None
+        with pytest.raises(ValueError, match="has neither spans"):
+            sides(example.predicted)
 
 
 # Training
