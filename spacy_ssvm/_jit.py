@@ -37,6 +37,7 @@ AnyWeights = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 # How explicit signatures name them to numba: C-contiguous, the digit counts the axes.
 Ints1 = types.Array(types.int64, 1, "C")
+Ints2 = types.Array(types.int64, 2, "C")
 Rows1 = types.Array(types.int32, 1, "C")
 Labels1 = types.Array(types.uint16, 1, "C")
 Keys1 = types.Array(types.uint64, 1, "C")

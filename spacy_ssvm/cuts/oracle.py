@@ -1,0 +1,87 @@
+"""The oracle of labelings of graphs: what solvers ask about example i (see ``structure.py``).
+
+It is exact for two labels. For more it decodes by alpha-expansion, which finds a labeling that is
+nearly the best: see ``decoders/cut.py``. A violation is then a lower bound of the largest one,
+but never below that of the gold labels, which is 0, where no edge weight is negative.
+"""
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
+from spacy_ssvm.chains.scores import add_costs, cost, is_annotated, is_partial, restrict_to_gold
+from spacy_ssvm.cuts.layout import Examples, ExamplesType
+from spacy_ssvm.cuts.scores import difference, edge_penalties, node_scores
+from spacy_ssvm.decoders.cut import best_labels, expand_labels, labeling_score
+from spacy_ssvm.structure import UNANNOTATED, Structure
+
+
+@kernel
+def _score(examples: Examples, i: int, w: Floats) -> tuple[Floats, Ints, Floats]:
+    """The scores [n, K], edges and penalties of an example under w, as decoders take them."""
+    nodes = examples.nodes
+    first, last = examples.edge_starts[i], examples.edge_starts[i + 1]
+    n = nodes.token_starts[i + 1] - nodes.token_starts[i]
+    scores, penalties = np.empty((n, nodes.costs.shape[1])), np.empty(last - first)
+    node_scores(examples, i, w, scores)
+    edge_penalties(examples, i, w, penalties)
+    return scores, examples.edges[first:last], penalties
+
+
+@kernel
+def _decode(scores: Floats, edges: Ints, penalties: Floats, known: Ints, y: Ints) -> None:
+    """Fill y with the best labeling that is found, at least as good as the known one."""
+    score = best_labels(scores, edges, penalties, y)
+    if score < labeling_score(scores, edges, penalties, known):
+        y[:] = known
+        expand_labels(scores, edges, penalties, y)
+
+
+@kernel
+def _complete(
+    examples: Examples, i: int, complete: bool, scores: Floats, edges: Ints, penalties: Floats
+) -> bool:
+    """Complete the gold of example i under its scores; return whether it changed.
+
+    A completion is replaced by a better one alone.
+    """
+    nodes = examples.nodes
+    gold = nodes.completions[nodes.token_starts[i] : nodes.token_starts[i + 1]]
+    if not is_partial(nodes, i) or not (complete or gold.min() < 0):
+        return False
+    restricted = scores.copy()
+    restrict_to_gold(nodes, i, restricted)
+    y = np.empty(len(gold), dtype=np.int64)
+    if gold.min() < 0:
+        best_labels(restricted, edges, penalties, y)
+    else:
+        _decode(restricted, edges, penalties, gold, y)
+    changed = not np.array_equal(y, gold)
+    gold[:] = y
+    return changed
+
+
+@kernel
+def loss_augmented_decode(
+    examples: Examples,
+    i: int,
+    w: Floats,
+    gamma: float,
+    complete: bool,
+    indices: Rows,
+    values: Weights,
+) -> tuple[int, float, bool]:
+    """See ``Structure.loss_augmented_decode``: a minimum cut, or alpha-expansion."""
+    nodes = examples.nodes
+    if not is_annotated(nodes, i):
+        return UNANNOTATED, 0.0, False
+    scores, edges, penalties = _score(examples, i, w)
+    recompleted = _complete(examples, i, complete, scores, edges, penalties)
+    gold = nodes.completions[nodes.token_starts[i] : nodes.token_starts[i + 1]]
+    add_costs(nodes, i, gamma, scores)
+    y = np.empty(len(gold), dtype=np.int64)
+    _decode(scores, edges, penalties, gold, y)
+    return difference(examples, i, y, indices, values), cost(nodes, i, y), recompleted
+
+
+#: Labelings of graphs. Neither their expectations nor their k best are known from cuts.
+CUTS = Structure(ExamplesType, loss_augmented_decode)
