@@ -130,7 +130,10 @@ def _push(arcs: Arcs, residual: Floats, excess: Floats, v: int, a: int) -> int:
 
 @kernel
 def _relabel(arcs: Arcs, residual: Floats, distances: Ints, v: int) -> int:
-    """Raise the distance of v to one more than that of a neighbour; return that arc, or -1."""
+    """Raise the distance of v to one more than that of a neighbour; return the arc to it.
+
+    To n where no arc leads to one, which is -1 then.
+    """
     nearest, best = len(distances) - 1, -1
     for a in range(arcs.starts[v], arcs.starts[v + 1]):
         if residual[a] > 0 and distances[arcs.heads[a]] < nearest:
@@ -160,9 +163,8 @@ def _move_excess(arcs: Arcs, residual: Floats, excess: Floats, distances: Ints) 
         while excess[v] > 0 and distances[v] < n:
             a = current[v]
             if a == arcs.starts[v + 1]:
-                a = _relabel(arcs, residual, distances, v)
+                current[v] = _relabel(arcs, residual, distances, v)
                 relabelings += 1
-                current[v] = a if a >= 0 else arcs.starts[v]
             elif residual[a] > 0 and distances[arcs.heads[a]] == distances[v] - 1:
                 u = _push(arcs, residual, excess, v, a)
                 if excess[u] > 0 and not is_queued[u]:
@@ -230,25 +232,22 @@ def _expansion_cut(
 
     Label 0 of the cut keeps, label 1 moves. Between a and b of other, different labels, the
     penalty p is p - p/2 x_a - p/2 x_b + p/2 [x_a != x_b], where x is 1 for a node that moves.
+    Where b has alpha, it is p - p x_a. Nodes that have alpha stay as they are in any case.
     """
     n = len(y)
-    excess, residual = np.empty(n), np.zeros(len(arcs.heads))
+    excess, residual = np.empty(n), np.empty(len(arcs.heads))
     for i in range(n):
         excess[i] = scores[i, y[i]] - scores[i, alpha]
     for e in range(len(edges)):
         a, b = edges[e, 0], edges[e, 1]
-        if y[a] == alpha or y[b] == alpha:  # no effect on a node that has the label
-            excess[a] -= penalties[e] if y[a] != alpha else 0.0
-            excess[b] -= penalties[e] if y[b] != alpha else 0.0
-            continue
-        capacity = penalties[e]
+        saved = 0.0  # by a node that moves
         if y[a] != y[b]:
-            capacity /= 2
-            excess[a] -= capacity
-            excess[b] -= capacity
+            saved = penalties[e] if y[a] == alpha or y[b] == alpha else penalties[e] / 2
+        excess[a] -= saved
+        excess[b] -= saved
         there = arcs.of_edge[e]
-        residual[there] = capacity
-        residual[arcs.reverse[there]] = capacity
+        residual[there] = penalties[e] - saved
+        residual[arcs.reverse[there]] = penalties[e] - saved
     _make_finite(arcs, residual, excess)
     distances = np.empty(n, dtype=np.int64)
     _move_excess(arcs, residual, excess, distances)

@@ -190,6 +190,14 @@ def test_an_expansion_moves_nodes_that_no_change_of_one_node_moves():
     assert y.tolist() == [2, 2, 2]
 
 
+def test_an_expansion_moves_no_more_nodes_than_it_should():
+    """The third node gains 1 by label 2, but the first two would lose 6 and save only 4."""
+    scores = np.array([[0.0, -9, -3], [-9, 0, -3], [0, -9, 1]])
+    y = np.array([0, 1, 0])
+    assert expand_labels(scores, np.array([[0, 1]]), np.array([4.0]), y) == -3
+    assert y.tolist() == [0, 1, 2]
+
+
 @checked
 @given(graphs())
 def test_tables_are_left_alone_and_results_repeat_themselves(graph):
