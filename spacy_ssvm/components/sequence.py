@@ -11,7 +11,8 @@ from spacy.vocab import Vocab
 from spacy_ssvm._jit import Flags, Floats
 from spacy_ssvm.chains.explanation import explain_label
 from spacy_ssvm.chains.inference import LabelConstraints
-from spacy_ssvm.chains.model import ChainModel, TemplateShare
+from spacy_ssvm.chains.linear_model import TemplateShare
+from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.probabilities import label_probabilities
 from spacy_ssvm.chains.problem import hamming_costs
 from spacy_ssvm.chains.selection import chain_selector

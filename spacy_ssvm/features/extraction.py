@@ -15,10 +15,11 @@ from spacy_ssvm.features.templates import Template
 from spacy_ssvm.features.text_hash import hash_text
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_BEFORE = np.uint64(
-    0xD6E8FEB86659FD93
-)  # the value of a token before the sentence; the distance is added
-_AFTER = np.uint64(0xA0761D6478BD642F)  # the value of a token after it
+
+#: The value of a token before the sentence; the distance is added.
+BEFORE = np.uint64(0xD6E8FEB86659FD93)
+#: The value of a token after it.
+AFTER = np.uint64(0xA0761D6478BD642F)
 
 
 class CompiledTemplates(NamedTuple):
@@ -47,6 +48,13 @@ def compile_templates(
 
 
 @kernel
+def mix(key: int, value: int) -> int:
+    """The hash of a key with one more value (uint64)."""
+    key = (key ^ value) * _MULTIPLIER
+    return key ^ (key >> np.uint64(32))
+
+
+@kernel
 def fill_keys(
     templates: CompiledTemplates, attributes: Keys, start: int, end: int, t: int, keys: Keys
 ) -> None:
@@ -56,16 +64,15 @@ def fill_keys(
         for part in range(templates.part_starts[m], templates.part_starts[m + 1]):
             position = t + templates.offsets[part]
             if position < start:
-                value = _BEFORE + np.uint64(start - position)
+                value = BEFORE + np.uint64(start - position)
             elif position >= end:
-                value = _AFTER + np.uint64(position - end)
+                value = AFTER + np.uint64(position - end)
             else:
                 value = attributes[position, templates.columns[part]]
                 if value == np.uint64(0):
                     key = np.uint64(0)
                     break
-            key = (key ^ value) * _MULTIPLIER
-            key ^= key >> np.uint64(32)
+            key = mix(key, value)
         keys[m] = key
 
 

@@ -63,6 +63,26 @@ def find_token_rows(table: Table, keys: Keys, rows: Ints) -> int:
 
 
 @kernel
+def _count_key(
+    slots: Keys, key: int, m: int, row_keys: Keys, row_templates: Rows, state: Ints
+) -> None:
+    """Count a key of template m; see ``_count``."""
+    slot = find_slot(slots, key)
+    if slots[slot, 0] == np.uint64(0):
+        slots[slot, 0] = key
+        state[0] += 1
+    payload = np.int64(slots[slot, 1])
+    if payload <= 0:
+        payload -= 1
+        if -payload >= state[2]:
+            row_keys[state[1]] = key
+            row_templates[state[1]] = m
+            state[1] += 1
+            payload = state[1]
+        slots[slot, 1] = np.uint64(payload)
+
+
+@kernel
 def _count(slots: Keys, keys: Keys, row_keys: Keys, row_templates: Rows, state: Ints) -> None:
     """Count keys [tokens, T]; a key whose count reaches the minimum gets the next row.
 
@@ -73,22 +93,17 @@ def _count(slots: Keys, keys: Keys, row_keys: Keys, row_templates: Rows, state: 
     tokens, T = keys.shape
     for t in range(tokens):
         for m in range(T):
-            key = keys[t, m]
-            if key == np.uint64(0):
-                continue
-            slot = find_slot(slots, key)
-            if slots[slot, 0] == np.uint64(0):
-                slots[slot, 0] = key
-                state[0] += 1
-            payload = np.int64(slots[slot, 1])
-            if payload <= 0:
-                payload -= 1
-                if -payload >= state[2]:
-                    row_keys[state[1]] = key
-                    row_templates[state[1]] = m
-                    state[1] += 1
-                    payload = state[1]
-                slots[slot, 1] = np.uint64(payload)
+            if keys[t, m] != np.uint64(0):
+                _count_key(slots, keys[t, m], m, row_keys, row_templates, state)
+
+
+@kernel
+def _count_sparse(
+    slots: Keys, keys: Keys, templates: Rows, row_keys: Keys, row_templates: Rows, state: Ints
+) -> None:
+    """Count keys [features], none of them 0, of these templates; see ``_count``."""
+    for i in range(len(keys)):
+        _count_key(slots, keys[i], templates[i], row_keys, row_templates, state)
 
 
 class FeatureIndex:
@@ -129,8 +144,22 @@ class FeatureIndex:
 
     def insert(self, keys: Keys) -> None:
         """Count keys (uint64 [tokens, T], 0 for none); those that reach min_count get rows."""
-        if self._rows_per_template:
-            return
+        if not self._rows_per_template:
+            self._reserve(keys)
+            _count(self._slots, keys, self._row_keys, self._row_templates, self._state)
+
+    def insert_sparse(self, keys: Keys, templates: Rows) -> None:
+        """The same for keys of any templates: uint64 [features], none of them 0.
+
+        templates: int32 [features], the template of each key.
+        """
+        if not self._rows_per_template:
+            self._reserve(keys)
+            new = self._row_keys, self._row_templates, self._state
+            _count_sparse(self._slots, keys, templates, *new)
+
+    def _reserve(self, keys: Keys) -> None:
+        """Make room for these keys."""
         rows = self.number_of_rows + keys.size
         if rows > len(self._row_keys):
             self._row_keys = longer(self._row_keys, rows)
@@ -138,7 +167,6 @@ class FeatureIndex:
         needed = int(self._state[0]) + keys.size
         if needed > MAX_LOAD * len(self._slots):
             grow_slots(self._slots, max(needed, 2 * int(self._state[0])))
-        _count(self._slots, keys, self._row_keys, self._row_templates, self._state)
 
     def load(self, keys: Keys, templates: Rows) -> None:
         """Initialize an empty exact index with rows 0..n-1 for these keys."""
@@ -147,6 +175,50 @@ class FeatureIndex:
         self._row_templates = templates.astype(np.int32)
         insert_all(self._slots, keys, np.arange(1, len(keys) + 1, dtype=np.uint64))
         self._state[:2] = len(keys)
+
+
+@kernel
+def find_sparse_rows(table: Table, keys: Keys, templates: Rows, size: int, rows: Ints) -> int:
+    """Write the rows of the first ``size`` keys, skipping keys without one; return their number.
+
+    keys: uint64, none of them 0; templates: int32, the template of each key.
+    rows: int64, with room for all. Hashed keys of one template can share a row, which then
+    repeats.
+    """
+    rows_per_template, found = table.rows_per_template, 0
+    for i in range(size):
+        if rows_per_template > 0:
+            row = templates[i] * rows_per_template + scaled_key(keys[i], rows_per_template)
+        else:
+            slot = find_slot(table.slots, keys[i])
+            row = np.int64(table.slots[slot, 1]) - 1 if table.slots[slot, 0] == keys[i] else -1
+        if row >= 0:
+            rows[found] = row
+            found += 1
+    return found
+
+
+@kernel
+def find_unit_rows(
+    table: Table, starts: Ints, keys: Keys, templates: Rows, row_starts: Ints, rows: Rows
+) -> int:
+    """The rows of sparse keys, unit by unit, skipping keys without one; return their number.
+
+    starts: int64 [units + 1]: the first key of each unit.
+    Writes row_starts (int64 [units + 1]) and rows (int32, room for all keys).
+    """
+    unit_rows = np.empty(len(keys), dtype=np.int64)
+    size = 0
+    for u in range(len(starts) - 1):
+        first, last = starts[u], starts[u + 1]
+        row_starts[u] = size
+        found = find_sparse_rows(
+            table, keys[first:last], templates[first:last], last - first, unit_rows
+        )
+        rows[size : size + found] = unit_rows[:found]
+        size += found
+    row_starts[len(starts) - 1] = size
+    return size
 
 
 @kernel

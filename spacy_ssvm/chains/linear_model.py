@@ -1,0 +1,210 @@
+"""What models with a weight for each feature and label share: their weights, saved and loaded."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from spacy_ssvm import storage
+from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.chains.saved_model import ARRAYS, MAX_LABELS, SavedModel, read_model
+from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
+from spacy_ssvm.features.templates import Template
+from spacy_ssvm.solvers.summary import TrainingSummary
+from spacy_ssvm.storage import checked_texts
+from spacy_ssvm.weights.compact import CompactWeights
+from spacy_ssvm.weights.feature_index import Table
+from spacy_ssvm.weights.hash_table import empty_slots
+
+_KIND = "chain model"  # of models that are copied by themselves
+
+ModelT = TypeVar("ModelT", bound="LinearModel")
+
+
+class TemplateShare(NamedTuple):
+    """The weights of a template in a model."""
+
+    template: str
+    norm: float  #: of its weights
+    rows: int  #: features with weights
+    share: float  #: of the sum of all |w| of features, between 0 and 1
+
+
+class LinearModel:
+    """Templates, labels and weights: of features with labels, and of adjacent labels.
+
+    A subclass says what has labels, tokens or units: it reads and compiles the templates.
+    """
+
+    max_labels = MAX_LABELS
+
+    # Implemented by subclasses
+
+    def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
+        """The templates of a saved model. Raises TemplateError for those that cannot be read."""
+        raise NotImplementedError
+
+    def _compile(self) -> None:
+        """Follow the templates and resources, which have been set."""
+        raise NotImplementedError
+
+    def define(
+        self,
+        templates: Iterable[Template],
+        labels: Iterable[str],
+        resources: Resources = NO_RESOURCES,
+        legality: Floats | None = None,
+    ) -> None:
+        """Set templates, labels and resources, and reset the weights to zero.
+
+        legality: see ``ChainProblem``.
+        """
+        self.templates = tuple(templates)
+        self.labels = tuple(labels)
+        self.resources = resources
+        self._compile()
+        K = len(self.labels)
+        self.set_weights(
+            Table(empty_slots(0), 0),
+            CompactWeights(
+                np.zeros((K + 2, K)) if legality is None else legality,
+                np.zeros(1, dtype=np.int64),
+                np.zeros(0, dtype=np.uint16),
+                np.zeros(0, dtype=np.float32),
+            ),
+            np.zeros(len(self.templates) + 1, dtype=np.int64),
+            None,
+        )
+
+    def set_weights(
+        self,
+        table: Table,
+        weights: CompactWeights,
+        template_rows: Ints,
+        summary: TrainingSummary | None,
+    ) -> None:
+        """Set the weights.
+
+        template_rows: int64 [T + 1], the first row of each template.
+        """
+        self.table = table
+        self.weights = weights
+        self.template_rows = template_rows
+        self.summary = summary
+
+    def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
+        """Append labels with zero weights; the other labels keep theirs.
+
+        legality: of all labels, see ``ChainProblem``.
+        """
+        before, K = len(self.labels), len(self.labels) + len(labels)
+        transitions = np.zeros((K + 2, K)) if legality is None else legality.copy()
+        transitions[[*range(before), K, K + 1], :before] = self.weights.transitions
+        self.labels = (*self.labels, *labels)
+        self.weights = self.weights._replace(transitions=transitions)
+
+    @property
+    def beta(self) -> float | None:
+        """The inverse temperature of p(y) ~ exp(beta score(y)); None without probabilities."""
+        return None if self.summary is None else self.summary.beta
+
+    @property
+    def number_of_rows(self) -> int:
+        """The number of rows with at least one weight."""
+        return int(np.count_nonzero(np.diff(self.weights.row_starts)))
+
+    def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
+        """The templates with an attribute for which ``is_wanted`` is true."""
+        return [
+            str(template)
+            for template in self.templates
+            if any(is_wanted(part.attribute) for part in template.parts)
+        ]
+
+    def template_shares(self) -> tuple[TemplateShare, ...]:
+        """The weights of each template, sorted by decreasing share; ties keep their order."""
+        starts = self.weights.row_starts
+        rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        if self.table.rows_per_template:
+            templates = rows // self.table.rows_per_template
+        else:
+            templates = np.searchsorted(self.template_rows, rows, side="right") - 1
+        T = len(self.templates)
+        w = self.weights.weights.astype(np.float64)
+        masses = np.bincount(templates, np.abs(w), minlength=T)
+        norms = np.sqrt(np.bincount(templates, w**2, minlength=T))
+        used = np.bincount(templates[np.flatnonzero(np.diff(rows, prepend=-1))], minlength=T)
+        shares = masses / max(masses.sum(), np.finfo(float).tiny)
+        return tuple(
+            TemplateShare(str(self.templates[m]), float(norms[m]), int(used[m]), float(shares[m]))
+            for m in np.argsort(-shares, kind="stable")
+        )
+
+    # Saving and loading
+
+    @property
+    def types(self) -> storage.Types:
+        """The saved arrays with their types."""
+        return ARRAYS
+
+    def to_bytes(self) -> bytes:
+        """The model as bytes."""
+        return storage.to_bytes(_KIND, {"model": self.header()}, self.arrays())
+
+    def from_bytes(self: ModelT, data: bytes) -> ModelT:
+        """Load the result of ``to_bytes``. Raises ModelFileError for invalid data."""
+
+        def build(parts: storage.Header, arrays: storage.Arrays) -> None:
+            self.become(self.read(parts["model"], arrays))
+
+        storage.from_bytes(data, _KIND, ("model",), self.types, build)
+        return self
+
+    def header(self) -> storage.Header:
+        """The part of the saved model that is not an array."""
+        return {
+            "labels": list(self.labels),
+            "templates": [str(template) for template in self.templates],
+            "rows_per_template": self.table.rows_per_template,
+            "summary": None if self.summary is None else self.summary._asdict(),
+            "has_clusters": self.resources.clusters is not None,
+            "gazetteers": None
+            if self.resources.gazetteers is None
+            else {
+                "types": list(self.resources.gazetteers.types),
+                "attribute": self.resources.gazetteers.attribute,
+            },
+        }
+
+    def arrays(self) -> storage.Arrays:
+        """The saved arrays, by the names of ``ARRAYS``."""
+        empty = np.zeros(0, dtype=np.uint64)
+        clusters, gazetteers = self.resources
+        return {
+            "slots": self.table.slots,
+            "template_rows": self.template_rows,
+            "transitions": self.weights.transitions.astype(np.float32),
+            "row_starts": self.weights.row_starts,
+            "labels": self.weights.labels,
+            "weights": self.weights.weights,
+            "cluster_words": empty if clusters is None else clusters.words,
+            "cluster_bits": empty if clusters is None else clusters.bits,
+            "gazetteer_slots": empty if gazetteers is None else gazetteers.slots,
+        }
+
+    def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:
+        """Check a saved model, so that kernels can use it safely; see ``become``.
+
+        Raises ValueError, which describes the flaw, or an error that ``storage.Build`` names.
+        """
+        templates = self._parse(checked_texts(header["templates"], "templates"))
+        saved = read_model(header, arrays, templates)
+        if saved.labels:
+            names = {part.attribute for template in templates for part in template.parts}
+            check_resources(names, saved.resources)
+        return saved
+
+    def become(self, saved: SavedModel) -> None:
+        """Replace this model by a saved one."""
+        self.define(saved.templates, saved.labels, saved.resources)
+        self.set_weights(saved.table, saved.weights, saved.template_rows, saved.summary)
