@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from spacy_ssvm.components.chunker import Chunker
     from spacy_ssvm.components.ner import EntityRecognizer
     from spacy_ssvm.components.parser import DependencyParser
+    from spacy_ssvm.components.sentence_labeler import SentenceLabeler
     from spacy_ssvm.components.senter import SentenceRecognizer
     from spacy_ssvm.components.settings import Selection, Solver
     from spacy_ssvm.components.tagger import Tagger
@@ -328,6 +329,67 @@ def make_parser(
         solver=solver,
         label_solver=label_solver,
         min_count=min_count,
+        selection=selection,
+        overwrite=overwrite,
+        scorer=scorer,
+    )
+
+
+@Language.factory(
+    "ssvm_sentence_labeler",
+    assigns=["doc.spans"],
+    default_config={
+        "units": "sentences",
+        "spans_key": "sentence_labels",
+        "templates": ["sentences"],
+        **DEFAULT_TRAINING,
+        "solver": {**DEFAULT_SOLVER, "C": 0.001},
+        "overwrite": False,
+        "scorer": {"@scorers": "spacy_ssvm.sentence_labels_scorer.v1"},
+    },
+    default_score_weights={
+        "sentence_labels_acc": 1.0,
+        "sentence_labels_macro_f": 0.0,
+        "spans_sentence_labels_f": None,
+        "spans_sentence_labels_p": None,
+        "spans_sentence_labels_r": None,
+        "spans_sentence_labels_per_type": None,
+    },
+)
+def make_sentence_labeler(
+    nlp: Language,
+    name: str,
+    units: str | dict[str, str],
+    spans_key: str,
+    templates: list[str],
+    min_count: int,
+    hash_bits: int | None,
+    costs: dict[str, dict[str, float]],
+    solver: Solver,
+    selection: Selection | None,
+    overwrite: bool,
+    scorer: Callable[..., Any] | None,
+) -> "SentenceLabeler":
+    """Make a labeler of sentences. Settings not named here are those of ``ssvm_tagger``.
+
+    units: what gets labels: "sentences", "lines", "paragraphs", or {"spans": KEY} for the spans
+        of a key of ``doc.spans``.
+    spans_key: the key of ``doc.spans`` to learn from and to write.
+    templates: feature templates and families, see docs/sentences.md.
+    overwrite: whether to replace the spans that a Doc already has under ``spans_key``.
+    """
+    from spacy_ssvm.components.sentence_labeler import build_sentence_labeler
+
+    return build_sentence_labeler(
+        nlp.vocab,
+        name,
+        units=units,
+        spans_key=spans_key,
+        templates=templates,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        costs=costs,
+        solver=solver,
         selection=selection,
         overwrite=overwrite,
         scorer=scorer,

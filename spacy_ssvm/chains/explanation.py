@@ -1,5 +1,8 @@
 """Explains why a token gets its label: the features that fired, with their weights."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints
@@ -36,32 +39,62 @@ def explain_label(
     t = word - int(tokens.sentence_starts[s])
     emissions = model.emissions(tokens, s, label_constraints)
     transitions = model.weights.transitions
+    contrast = contrast_labels(emissions, transitions, t, model.labels, f"token {i}")
+    features = _fired_features(model, doc, tokens, s, t, contrast.labels)
+    return contrast.explain(doc[i].text, strongest(features, top), OTHER_TOKENS)
+
+
+class Contrast(NamedTuple):
+    """The best label sequence against the best one with the runner-up at some position."""
+
+    labels: tuple[int, int]  #: at the position: the best one and the runner-up
+    names: tuple[str, str]  #: of these labels
+    margin: float
+    transitions: tuple[float, float]  #: the scores of transitions into and out of the position
+    elsewhere: tuple[float, float]  #: all other scores
+
+    def explain(self, text: str, features: list[Reason], elsewhere: str) -> Explanation:
+        """The explanation of the label of a text, by the features that fired there.
+
+        elsewhere: the name of all other scores.
+        """
+        reasons = (
+            *features,
+            Reason(TRANSITIONS, "", *self.transitions),
+            Reason(elsewhere, "", *self.elsewhere),
+        )
+        return Explanation(text, *self.names, self.margin, reasons)
+
+
+def contrast_labels(
+    emissions: Floats, transitions: Floats, t: int, labels: Sequence[str], what: str
+) -> Contrast:
+    """Contrast the best label at position t with the runner-up.
+
+    emissions, transitions: see ``decoders.chain``. labels: the names of the labels.
+    Raises ValueError where only one label is possible; what: is there, for the message.
+    """
     best = np.empty(len(emissions), dtype=np.int64)
     score = viterbi(emissions, transitions, best)
     label = int(best[t])
-    at_token = max_marginals(emissions, transitions)[t]
-    at_token[label] = -np.inf
-    runner_up = int(at_token.argmax())
-    if not np.isfinite(at_token[runner_up]):
-        raise ValueError(f"token {i} can only have the label '{model.labels[label]}'")
-
+    others = max_marginals(emissions, transitions)[t]
+    others[label] = -np.inf
+    runner_up = int(others.argmax())
+    if not np.isfinite(others[runner_up]):
+        raise ValueError(f"{what} can only have the label '{labels[label]}'")
     forced = emissions.copy()
-    forced[t, np.arange(len(model.labels)) != runner_up] = -np.inf
+    forced[t, np.arange(emissions.shape[1]) != runner_up] = -np.inf
     other = np.empty(len(emissions), dtype=np.int64)
     margin = score - viterbi(forced, transitions, other)
-
-    features = _fired_features(model, doc, tokens, s, t, (label, runner_up))
-    reasons = strongest(features, top)
-    around = [_around(transitions, y, t) for y in (best, other)]
-    reasons.append(Reason(TRANSITIONS, "", *around))
+    at_best, at_other = (_around(transitions, y, t) for y in (best, other))
     elsewhere = np.arange(len(best)) != t
-    rest = [
+    rest, other_rest = (
         float(emissions[elsewhere, y[elsewhere]].sum()) + _path(transitions, y) - at
-        for y, at in zip((best, other), around, strict=True)
-    ]
-    reasons.append(Reason(OTHER_TOKENS, "", *rest))
-    names = model.labels[label], model.labels[runner_up]
-    return Explanation(doc[i].text, *names, float(margin), tuple(reasons))
+        for y, at in ((best, at_best), (other, at_other))
+    )
+    names = labels[label], labels[runner_up]
+    around = at_best, at_other
+    return Contrast((label, runner_up), names, float(margin), around, (rest, other_rest))
 
 
 def _fired_features(
@@ -72,14 +105,8 @@ def _fired_features(
     for m, template in enumerate(model.templates):
         row = model.row_of(tokens, s, t, m)
         if row >= 0:
-            weights = np.zeros(len(model.labels))
-            first, last = model.weights.row_starts[row : row + 2]
-            weights[model.weights.labels[first:last]] = model.weights.weights[first:last]
             value = _value(model, doc, tokens, s, t, template)
-            label, runner_up = labels
-            features.append(
-                Reason(str(template), value, float(weights[label]), float(weights[runner_up]))
-            )
+            features.append(Reason(str(template), value, *model.weights_of(row, labels)))
     return features
 
 

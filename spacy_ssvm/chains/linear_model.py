@@ -113,6 +113,13 @@ class LinearModel:
         """The number of rows with at least one weight."""
         return int(np.count_nonzero(np.diff(self.weights.row_starts)))
 
+    def weights_of(self, row: int, labels: Iterable[int]) -> tuple[float, ...]:
+        """The weights of the feature of a row, for some labels."""
+        weights = np.zeros(len(self.labels))
+        first, last = self.weights.row_starts[row : row + 2]
+        weights[self.weights.labels[first:last]] = self.weights.weights[first:last]
+        return tuple(float(weights[k]) for k in labels)
+
     def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
         """The templates with an attribute for which ``is_wanted`` is true."""
         return [

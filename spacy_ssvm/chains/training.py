@@ -5,11 +5,12 @@ improves the weights; ``update_model`` writes them to the model in compact form.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys
+from spacy_ssvm._jit import Floats, Ints, Keys, Rows
+from spacy_ssvm.chains.linear_model import LinearModel
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.attributes import Doc, TokenTable
@@ -52,10 +53,11 @@ def split_rows(hash_bits: int | None, templates: int) -> int:
     return 0 if hash_bits is None else max(1, 2**hash_bits // templates)
 
 
-class ChainTrainer(ExampleTrainer):
-    """A run of a solver on Docs that arrive in batches.
+class LinearTrainer(ExampleTrainer):
+    """The training of a model with rows of features, by a problem of chains.
 
-    Training continues from the weights of a trained model: they are the prior w_0.
+    A subclass reads batches (``add``). Training continues from the weights of a trained model:
+    they are the prior w_0.
 
     min_count, rows_per_template: see ``FeatureIndex``.
     costs, legality: see ``ChainProblem``.
@@ -65,7 +67,7 @@ class ChainTrainer(ExampleTrainer):
 
     def __init__(
         self,
-        model: ChainModel,
+        model: LinearModel,
         solver: Solver,
         *,
         min_count: int = 1,
@@ -114,21 +116,19 @@ class ChainTrainer(ExampleTrainer):
         )
         return prior
 
-    def add(self, batch: LabelledTokens) -> list[range]:
-        """Make examples of the sentences of Docs; return the numbers of each Doc's examples."""
-        tokens = batch.tokens
-        gold = np.where(batch.labels < 0, self.problem.any_label, batch.labels)
-        shape = len(tokens.attributes), len(self.model.templates)
-        keys = np.empty(shape, dtype=np.uint64)
-        extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)
-        self.index.insert(keys)
-        starts = np.empty(shape[0] + 1, dtype=np.int64)
-        rows = np.empty(keys.size, dtype=np.int32)
-        size = find_rows(self.index.table, keys, starts, rows)
-        added = self.problem.append(starts, rows[:size], tokens.sentence_starts, gold)
+    def _append(
+        self, starts: Ints, rows: Rows, sequence_starts: Ints, labels: Ints, doc_ends: Ints
+    ) -> list[range]:
+        """Append examples; return the numbers of each Doc's examples.
+
+        starts, rows, sequence_starts: see ``ChainProblem.append``.
+        labels: int64, -1 for none. doc_ends: int64 [docs + 1], the first sequence of each Doc.
+        """
+        gold = np.where(labels < 0, self.problem.any_label, labels)
+        added = self.problem.append(starts, rows, sequence_starts, gold)
         self.problem.row_templates = self.index.row_templates
         self.run.grow(self.index.number_of_rows)
-        ends = tokens.doc_sentences + added.start
+        ends = doc_ends + added.start
         return [range(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
     def _write(self) -> None:
@@ -169,21 +169,42 @@ class ChainTrainer(ExampleTrainer):
         )
 
 
-def objective(
-    model: ChainModel,
-    batches: Iterable[LabelledTokens],
+class ChainTrainer(LinearTrainer):
+    """A run of a solver on Docs that arrive in batches; see ``LinearTrainer``."""
+
+    model: ChainModel
+
+    def add(self, batch: LabelledTokens) -> list[range]:
+        """Make examples of the sentences of Docs; return the numbers of each Doc's examples."""
+        tokens = batch.tokens
+        shape = len(tokens.attributes), len(self.model.templates)
+        keys = np.empty(shape, dtype=np.uint64)
+        extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)
+        self.index.insert(keys)
+        starts = np.empty(shape[0] + 1, dtype=np.int64)
+        rows = np.empty(keys.size, dtype=np.int32)
+        size = find_rows(self.index.table, keys, starts, rows)
+        examples = starts, rows[:size], tokens.sentence_starts, batch.labels
+        return self._append(*examples, tokens.doc_sentences)
+
+
+def measure(
+    trainer: type[LinearTrainer],
+    model: LinearModel,
+    batches: Iterable[Any],
     *,
     costs: Floats | None = None,
     legality: Floats | None = None,
 ) -> Objective:
     """Primal, dual and gap of a trained model, from its weights and its examples alone.
 
+    trainer: the class that trains such models.
     batches, costs, legality: those that it was trained with.
     Raises ValueError for a model that was not trained.
     """
     if model.summary is None:
         raise ValueError("the model has not been trained: there is no objective to measure")
-    fresh = ChainTrainer(
+    fresh: Any = trainer(
         model,
         DualCoordinateDescent(C=model.summary.C),
         rows_per_template=model.table.rows_per_template,
@@ -193,3 +214,14 @@ def objective(
     for batch in batches:
         fresh.add(batch)
     return model.summary.objective(fresh.problem, fresh.run.w)
+
+
+def objective(
+    model: ChainModel,
+    batches: Iterable[LabelledTokens],
+    *,
+    costs: Floats | None = None,
+    legality: Floats | None = None,
+) -> Objective:
+    """See ``measure``."""
+    return measure(ChainTrainer, model, batches, costs=costs, legality=legality)

@@ -8,13 +8,12 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Flags, Floats
+from spacy_ssvm._jit import Floats
 from spacy_ssvm.chains.explanation import explain_label
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.linear_model import TemplateShare
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.probabilities import label_probabilities
-from spacy_ssvm.chains.problem import hamming_costs
 from spacy_ssvm.chains.selection import chain_selector
 from spacy_ssvm.chains.training import (
     ChainTrainer,
@@ -24,19 +23,15 @@ from spacy_ssvm.chains.training import (
     split_rows,
 )
 from spacy_ssvm.components.confidence import require_beta, token_index
+from spacy_ssvm.components.costs import Costs, read_costs
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.pipe import Pipe
-from spacy_ssvm.components.settings import config_error
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.run import Solver
-
-Costs = dict[str, dict[str, float]]
-
-WILDCARD = "*"  #: matches every label in costs
 
 
 class SequencePipe(Pipe[ChainModel, LabelledTokens]):
@@ -139,34 +134,7 @@ class SequencePipe(Pipe[ChainModel, LabelledTokens]):
 
         Raises ConfigValidationError for labels that do not exist, and invalid costs.
         """
-        costs = hamming_costs(len(self.model.labels))
-        classes = np.array(self.cost_classes(), dtype=object)
-        wrong = ~np.eye(len(classes), dtype=bool)
-        for gold, row in self.costs.items():
-            for predicted, value in row.items():
-                cells = wrong & np.outer(
-                    self._cost_class(classes, gold), self._cost_class(classes, predicted)
-                )
-                if not (np.isfinite(value) and value >= 0 and (cells.any() or value == 0)):
-                    raise config_error(
-                        self.name,
-                        "costs",
-                        f"{self.name}: the cost of predicting '{predicted}' for '{gold}' is "
-                        f"{value}: costs are numbers, at least 0, and 0 for the right label",
-                    )
-                costs[cells] = value
-        return costs
-
-    def _cost_class(self, classes: np.ndarray, label: str) -> Flags:
-        """Which labels of the model a name in ``costs`` matches: bool [K]."""
-        if label not in (*classes, WILDCARD):
-            raise config_error(
-                self.name,
-                "costs",
-                f"{self.name}: costs name the label '{label}', which does not exist. Labels: "
-                f"{', '.join(dict.fromkeys(classes))}; '{WILDCARD}' for all",
-            )
-        return np.asarray((classes == label) | (label == WILDCARD))
+        return read_costs(self.name, self.costs, self.cost_classes())
 
     # Confidence and explanations
 

@@ -9,6 +9,7 @@ from thinc.config import ConfigValidationError
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import SCHEMES
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
+from spacy_ssvm.features.sentence_templates import SentenceTemplate, parse_sentence_templates
 from spacy_ssvm.features.templates import Template, TemplateError, parse_templates
 from spacy_ssvm.selection import Selection as Selection
 from spacy_ssvm.solvers.run import Solver as Solver
@@ -40,6 +41,14 @@ def read_templates(name: str, items: Iterable[str]) -> tuple[Template, ...]:
     """Parse the templates of a component's config; ConfigValidationError for an invalid one."""
     try:
         return parse_templates(items, is_attribute=is_attribute, attributes=ATTRIBUTES)
+    except TemplateError as error:
+        raise config_error(name, "templates", str(error)) from error
+
+
+def read_sentence_templates(name: str, items: Iterable[str]) -> tuple[SentenceTemplate, ...]:
+    """The same for templates of units."""
+    try:
+        return parse_sentence_templates(items, is_attribute=is_attribute, attributes=ATTRIBUTES)
     except TemplateError as error:
         raise config_error(name, "templates", str(error)) from error
 

@@ -26,7 +26,8 @@ from spacy_ssvm.chains.schemes import (
     spans_of,
 )
 from spacy_ssvm.components.alignment import columns_of
-from spacy_ssvm.components.sequence import WILDCARD, SequencePipe
+from spacy_ssvm.components.costs import WILDCARD
+from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error, initialize_error
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts

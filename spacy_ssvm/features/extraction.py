@@ -51,7 +51,7 @@ def compile_templates(
 def mix(key: int, value: int) -> int:
     """The hash of a key with one more value (uint64)."""
     key = (key ^ value) * _MULTIPLIER
-    return key ^ (key >> np.uint64(32))
+    return key ^ (key >> np.uint64(32))  # type: ignore[no-any-return]
 
 
 @kernel

@@ -69,7 +69,7 @@ def run_value(words: Keys, column: int, start: int, length: int) -> int:
         if words[t, column] == np.uint64(0):
             return np.uint64(0)  # type: ignore[no-any-return]
         value = mix(value, words[t, column])
-    return value
+    return value  # type: ignore[no-any-return]
 
 
 @kernel

@@ -73,7 +73,8 @@ def has_units(doc: Doc, units: Units) -> bool:
 def find_units(doc: Doc, units: Units) -> Ints:
     """The units of a Doc, in text order: int64 [units, 2], first token and after the last one.
 
-    Raises MissingUnitsError where the Doc lacks the annotation, and ValueError for spans that overlap.
+    Raises MissingUnitsError where the Doc lacks the annotation, and ValueError for spans that
+    overlap.
     """
     if not len(doc):
         return np.zeros((0, 2), dtype=np.int64)

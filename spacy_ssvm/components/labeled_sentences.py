@@ -1,0 +1,121 @@
+"""The reader ``spacy_ssvm.LabeledSentences.v1``: Docs of sentences with labels, from JSON lines.
+
+A line holds one Doc, as data sets of sequential sentence classification do:
+
+    {"sentences": ["We study chains.", "They work."], "labels": ["objective", "result"]}
+"""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from spacy.errors import Errors
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_ssvm.storage import shorten
+
+
+class LabeledSentences:
+    """Reads Docs whose sentences have labels.
+
+    path: a file with a JSON object in each line, or a folder of ``.jsonl`` files; None, which
+        paths of a config are until they are set, is an error.
+    spans_key: the key of ``doc.spans`` for the labels.
+    sentences_key, labels_key: the keys of the texts and of their labels, lists of one length; a
+        label can be null for none. Other keys are ignored.
+    limit: the number of Docs to read; 0 for all.
+
+    A Doc has its sentences one after another, separated by spaces, each tokenized by itself. The
+    predicted Docs have their boundaries, so that a component that finds sentences is not needed.
+    Raises ValueError naming file and line for a line that is not as described.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None,
+        *,
+        spans_key: str = "sentence_labels",
+        sentences_key: str = "sentences",
+        labels_key: str = "labels",
+        limit: int = 0,
+    ) -> None:
+        if path is None:
+            raise ValueError(Errors.E913)
+        self.path = Path(path)
+        self.spans_key = spans_key
+        self.sentences_key = sentences_key
+        self.labels_key = labels_key
+        self.limit = limit
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """The examples."""
+        for file, number, line in islice(self._lines(), self.limit or None):
+            texts, labels = self._parse(line, f"{file}, line {number}")
+            predicted = _make_doc(nlp, texts)
+            reference = predicted.copy()
+            sentences = zip(list(reference.sents), labels, strict=True)
+            reference.spans[self.spans_key] = [
+                Span(reference, sentence.start, sentence.end, label=label)
+                for sentence, label in sentences
+                if label is not None
+            ]
+            yield Example(predicted, reference)
+
+    def _lines(self) -> Iterator[tuple[Path, int, str]]:
+        """The lines that are not empty, with their files and numbers."""
+        files = sorted(self.path.glob("*.jsonl")) if self.path.is_dir() else [self.path]
+        if not files:
+            raise ValueError(f"{self.path} has no .jsonl files")
+        for file in files:
+            try:
+                with file.open(encoding="utf-8-sig") as lines:
+                    for number, line in enumerate(lines, start=1):
+                        if line.strip():
+                            yield file, number, line
+            except (OSError, UnicodeDecodeError) as error:
+                raise ValueError(f"{file}: cannot be read as JSON lines: {error}") from error
+
+    def _parse(self, line: str, place: str) -> tuple[list[str], list[str | None]]:
+        """The texts and labels of a line. Raises ValueError naming the place."""
+        try:
+            fields: Any = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{place}: this is not JSON: {error}") from error
+        if not isinstance(fields, dict):
+            raise ValueError(f"{place}: expected a JSON object, found {shorten(line.strip())!r}")
+        texts = _list_of(fields, self.sentences_key, place)
+        labels = _list_of(fields, self.labels_key, place)
+        if len(texts) != len(labels):
+            raise ValueError(f"{place}: {len(texts)} sentences, but {len(labels)} labels")
+        for i, (text, label) in enumerate(zip(texts, labels, strict=True)):
+            if not isinstance(text, str) or not text.strip():
+                raise ValueError(f"{place}: sentence {i} is {text!r}, not a text")
+            if label is not None and (not isinstance(label, str) or not label):
+                raise ValueError(f"{place}: the label of sentence {i} is {label!r}, not a text")
+        return texts, labels
+
+
+def _list_of(fields: dict[str, Any], key: str, place: str) -> list[Any]:
+    """The list under a key of a line."""
+    if not isinstance(fields.get(key), list):
+        found = "nothing" if key not in fields else repr(fields[key])
+        raise ValueError(
+            f"{place}: expected a list under the key '{key}', found {shorten(found)}. Keys: "
+            f"{shorten(', '.join(fields))}"
+        )
+    return list(fields[key])
+
+
+def _make_doc(nlp: Language, texts: list[str]) -> Doc:
+    """Sentences as a Doc with boundaries."""
+    docs = [nlp.make_doc(text.strip()) for text in texts]
+    return Doc(
+        nlp.vocab,
+        words=[token.text for doc in docs for token in doc],
+        spaces=[bool(token.whitespace_) or token.i + 1 == len(doc) for doc in docs for token in doc],
+        sent_starts=[token.i == 0 for doc in docs for token in doc],
+    )

@@ -1,0 +1,86 @@
+"""Kernels that label units: their features and weights to scores, and scores to labels."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats, Ints, kernel
+from spacy_ssvm.decoders.chain import max_marginals, viterbi
+from spacy_ssvm.decoders.chain_marginals import marginals
+from spacy_ssvm.features.unit_keys import (
+    CompiledUnitTemplates,
+    fill_unit_keys,
+    keep_distinct,
+    max_unit_keys,
+)
+from spacy_ssvm.features.units import UnitTable
+from spacy_ssvm.weights.compact import CompactWeights, add_rows
+from spacy_ssvm.weights.feature_index import Table, find_sparse_rows
+
+
+class UnitScorer(NamedTuple):
+    """Everything that kernels need to score the labels of units."""
+
+    templates: CompiledUnitTemplates
+    table: Table
+    weights: CompactWeights
+
+
+@kernel
+def score_units(scorer: UnitScorer, units: UnitTable, emissions: Floats) -> None:
+    """Add to emissions (float64 [units, K]) the score of each label at each unit."""
+    size = max_unit_keys(scorer.templates, units)
+    keys = np.empty(size, dtype=np.uint64)
+    owners = np.empty(size, dtype=np.int32)
+    rows = np.empty(size, dtype=np.int64)
+    for d in range(len(units.doc_units) - 1):
+        doc = units.doc_units[d], units.doc_units[d + 1]
+        for u in range(doc[0], doc[1]):
+            found = fill_unit_keys(scorer.templates, units, doc, u, keys, owners)
+            found = keep_distinct(keys, owners, found)
+            found = find_sparse_rows(scorer.table, keys, owners, found, rows)
+            add_rows(scorer.weights, rows, found, emissions[u])
+
+
+@kernel
+def label_sequences(emissions: Floats, transitions: Floats, starts: Ints, y: Ints) -> None:
+    """Fill y (int64 [units]) with the best label sequence of each Doc.
+
+    starts: int64 [docs + 1], the first unit of each Doc. transitions: see ``decoders.chain``.
+    """
+    for d in range(len(starts) - 1):
+        start, end = starts[d], starts[d + 1]
+        if end > start:
+            viterbi(emissions[start:end], transitions, y[start:end])
+
+
+@kernel
+def measure_margins(
+    emissions: Floats, transitions: Floats, starts: Ints, y: Ints, margins: Floats
+) -> None:
+    """Write how much lower the best score is with another label than y at each unit."""
+    for d in range(len(starts) - 1):
+        start, end = starts[d], starts[d + 1]
+        if end == start:
+            continue
+        best = max_marginals(emissions[start:end], transitions)
+        for u in range(start, end):
+            other = -np.inf
+            for k in range(best.shape[1]):
+                if k != y[u]:
+                    other = max(other, best[u - start, k])
+            margins[u] = best[u - start, y[u]] - other
+
+
+@kernel
+def measure_probabilities(
+    emissions: Floats, transitions: Floats, starts: Ints, beta: float, probabilities: Floats
+) -> None:
+    """Write P(y_u = k) (float64 [units, K]) under p(y) ~ exp(beta score(y))."""
+    scaled = beta * transitions
+    K = transitions.shape[1]
+    pairs = np.empty((K, K))
+    for d in range(len(starts) - 1):
+        start, end = starts[d], starts[d + 1]
+        if end > start:
+            marginals(beta * emissions[start:end], scaled, probabilities[start:end], pairs)

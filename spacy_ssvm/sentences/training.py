@@ -1,0 +1,63 @@
+"""Trains models of the labels of units: see ``chains/training.py``."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats, Ints, Keys
+from spacy_ssvm.chains.training import LinearTrainer, measure
+from spacy_ssvm.features.attributes import Doc
+from spacy_ssvm.features.unit_keys import extract_unit_keys
+from spacy_ssvm.features.units import UnitBatch
+from spacy_ssvm.objective import Objective
+from spacy_ssvm.sentences.model import SentenceModel
+from spacy_ssvm.weights.feature_index import find_unit_rows
+
+
+class LabelledUnits(NamedTuple):
+    """The units of a batch of Docs with their gold labels."""
+
+    batch: UnitBatch
+    labels: Ints  #: int64 [units]: -1 for none
+
+
+def read_labelled(
+    model: SentenceModel,
+    docs: Sequence[Doc],
+    gold: Sequence[Ints],
+    inputs: Sequence[Keys] | None = None,
+) -> LabelledUnits:
+    """The units of Docs with their gold labels.
+
+    gold: int64 [units] for each Doc, a label, or -1 for none.
+    inputs: see ``UnitReader.read``.
+    """
+    return LabelledUnits(model.reader.read(docs, inputs), np.concatenate(gold))
+
+
+class SentenceTrainer(LinearTrainer):
+    """A run of a solver on Docs that arrive in batches; see ``LinearTrainer``.
+
+    The units of a Doc are one example, also where it has none.
+    """
+
+    model: SentenceModel
+
+    def add(self, batch: LabelledUnits) -> list[range]:
+        """Make an example of each Doc that has units; return the numbers of each Doc's examples."""
+        table = batch.batch.table
+        found = extract_unit_keys(self.model.compiled, table)
+        self.index.insert_sparse(found.keys, found.templates)
+        starts = np.empty_like(found.starts)
+        rows = np.empty(len(found.keys), dtype=np.int32)
+        size = find_unit_rows(self.index.table, *found, starts, rows)
+        sequences, owners = np.unique(table.doc_units, return_inverse=True)
+        return self._append(starts, rows[:size], sequences, batch.labels, owners.astype(np.int64))
+
+
+def objective(
+    model: SentenceModel, batches: Iterable[LabelledUnits], *, costs: Floats | None = None
+) -> Objective:
+    """Primal, dual and gap of a trained model; see ``chains.training.measure``."""
+    return measure(SentenceTrainer, model, batches, costs=costs)
