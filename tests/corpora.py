@@ -288,6 +288,35 @@ def paragraph_examples(vocab: Vocab, text: str = PARAGRAPHS) -> list[Example]:
     return examples
 
 
+#: A Doc in each line: lines, separated by " / ", with their labels.
+LABELLED_LINES = """
+We study birds .:aim / They sing in old trees .:setting / We count their songs .:method
+Birds sing .:setting / We ask why they sing .:aim / We watch them :method / They sang often !:result
+Old trees fall in winter .:setting / We study old trees .:aim / The trees fell early .:result
+Songs of birds are long .:setting / We count songs :method / Birds sang less in winter .:result
+We ask how trees fall .:aim / Trees are old and tall .:setting / We watch trees in winter .:method
+"""
+
+
+def labelled_examples(
+    vocab: Vocab, text: str = LABELLED_LINES, key: str = "sentence_labels"
+) -> list[Example]:
+    """Examples of lines with labels, a Doc each."""
+    examples = []
+    for doc in text.strip().splitlines():
+        words: list[str] = []
+        spans = []
+        for line in doc.split(" / "):
+            words += ["\n"] if words else []
+            content, label = line.rsplit(":", 1)
+            spans.append((len(words), len(words) + len(content.split()), label.strip()))
+            words += content.split()
+        reference = make_doc(vocab, words)
+        reference.spans[key] = [Span(reference, *span) for span in spans]
+        examples.append(Example(make_doc(vocab, words), reference))
+    return examples
+
+
 def parse_of(line: str) -> tuple[list[str], list[int], list[str]]:
     """Words, heads and labels of a line such as: Birds:2:nsubj sing:0:ROOT; 0 is the root."""
     tokens = [token.rsplit(":", 2) for token in line.split()]

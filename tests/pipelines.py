@@ -11,6 +11,7 @@ import spacy
 from corpora import (
     chunk_examples,
     entity_examples,
+    labelled_examples,
     paragraph_examples,
     parsing_examples,
     tagging_examples,
@@ -43,6 +44,16 @@ def chunk_of_each_token(doc: Doc) -> list[str]:
     found = ["O"] * len(doc)
     for span in doc.spans["chunks"]:
         found[span.start : span.end] = [("I" if i else "B") + span.label_ for i in range(len(span))]
+    return found
+
+
+def label_of_each_token(doc: Doc) -> list[str]:
+    """The label of the token's line, - outside of lines, nothing in a Doc without labels."""
+    if "sentence_labels" not in doc.spans:
+        return [""] * len(doc)
+    found = ["-"] * len(doc)
+    for span in doc.spans["sentence_labels"]:
+        found[span.start : span.end] = [span.label_] * len(span)
     return found
 
 
@@ -160,8 +171,17 @@ COMPONENTS = [
         exact={"pruning": None},
         warning="ignore:.* has no sentence boundaries and is parsed as one sentence",
     ),
+    Component(
+        "ssvm_sentence_labeler",
+        examples=labelled_examples,
+        annotations=label_of_each_token,
+        score="sentence_labels_acc",
+        config={**EAGER, "units": "lines"},
+        overwriting={"overwrite": True},
+        part="first({})",
+    ),
 ]
-TAGGER, RECOGNIZER, CHUNKER, SENTER, PARSER = COMPONENTS
+TAGGER, RECOGNIZER, CHUNKER, SENTER, PARSER, LABELER = COMPONENTS
 
 
 def copy_of(nlp: Language) -> Language:

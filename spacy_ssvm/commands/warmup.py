@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 _WORDS = ["the", "dog", "barks", ".", "a", "cat", "sleeps"]
@@ -34,6 +34,8 @@ USES = (
     Use("sentence recognizer", "ssvm_senter", {}),
     Use("entity recognizer", "ssvm_ner", {"templates": ["ner", "gazetteer[0]"]}),
     Use("chunker", "ssvm_chunker", {}),
+    Use("sentence labeler", "ssvm_sentence_labeler", {}),
+    Use("sentence labeler with hashed features", "ssvm_sentence_labeler", {"hash_bits": 10}),
     Use("parser, first order", "ssvm_parser", {"order": 1, "hash_bits": 10}),
     Use("parser, second order", "ssvm_parser", {"order": 2, "hash_bits": 10, "max_length": 3}),
     Use(
@@ -42,6 +44,7 @@ USES = (
         {"order": 1, "projective": False, "hash_bits": 10},
     ),
     Use("probabilities of labels", "ssvm_ner", {"solver": _PROBABLE}),
+    Use("probabilities of sentences", "ssvm_sentence_labeler", {"solver": _PROBABLE}),
     Use(
         "probabilities of arcs",
         "ssvm_parser",
@@ -102,6 +105,7 @@ def _doc(nlp: Language) -> Doc:
 def _example(nlp: Language) -> Example:
     gold = Doc(nlp.vocab, words=_WORDS, tags=_TAGS, heads=_HEADS, deps=_TAGS, ents=_ENTS)
     gold.spans["chunks"] = list(gold.ents)
+    gold.spans["sentence_labels"] = [Span(gold, 0, 4, "first"), Span(gold, 4, 7, "last")]
     return Example(_doc(nlp), gold)
 
 

@@ -116,6 +116,8 @@ def _make_doc(nlp: Language, texts: list[str]) -> Doc:
     return Doc(
         nlp.vocab,
         words=[token.text for doc in docs for token in doc],
-        spaces=[bool(token.whitespace_) or token.i + 1 == len(doc) for doc in docs for token in doc],
+        spaces=[
+            bool(token.whitespace_) or token.i + 1 == len(doc) for doc in docs for token in doc
+        ],
         sent_starts=[token.i == 0 for doc in docs for token in doc],
     )

@@ -142,7 +142,8 @@ def _check_attribute(
         raise TemplateError(
             f"template '{shorten(item)}': units have no attribute '{name}'. Attributes: "
             f"{', '.join(UNIT_ATTRIBUTES)}; _.name for an extension attribute of spans. For words, "
-            f"write bag({name}), first({name}) or last({name})"
+            f"write bag({name}), first({name}) or last({name}). Families: "
+            f"{', '.join(SENTENCE_FAMILIES)}"
         )
     if part.kind != UNIT and not is_attribute(part.attribute):
         raise TemplateError(
