@@ -41,14 +41,19 @@ _PART = re.compile(
 SENTENCE_FAMILIES: dict[str, tuple[str, ...]] = {
     "sentences": (
         "bag(lower, 2)",
-        "bag(lower)[-1]",
-        "bag(lower)[1]",
         "first(lower)",
         "first(lower, 2)",
         "first(lower, 3)",
         "last(lower)",
         "last(lower, 2)",
+        "first(lower, 2)[-1]",
+        "first(lower, 2)[1]",
+        "first(lower)+position",
+        "first(lower, 2)+position",
         "position",
+        "index",
+        "index_from_end",
+        "count",
         "length",
     ),
 }

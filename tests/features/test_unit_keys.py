@@ -146,7 +146,7 @@ def test_keys_are_the_features_of_the_naive_twin(docs: list[Doc], items: list) -
 
 
 def test_a_bag_is_a_set_of_runs() -> None:
-    doc = Doc(VOCAB, words="a b a b".split())
+    doc = Doc(VOCAB, words=["a", "b", "a", "b"])
     (pairs,) = keys_of(parse("bag(lower, 2)"), [doc])
     assert len(pairs) == 4  # a, b, a b, b a
     (pairs,) = keys_of(parse("bag(lower)"), [doc])
@@ -173,7 +173,7 @@ def test_keys_are_the_same_everywhere() -> None:
     doc = Doc(VOCAB, words=["the", "cat", "\n", "sat"], spaces=[False] * 4)
     templates = parse("bag(lower, 2)", "first(lower)[1]", "position", "length+last(lower)[-1]")
     found = keys_of(templates, [doc])
-    assert FROZEN == [[key for _, key in unit] for unit in found]
+    assert [[key for _, key in unit] for unit in found] == FROZEN
 
 
 FROZEN = [
@@ -191,7 +191,7 @@ FROZEN = [
 
 def test_runs_of_a_template_come_in_text_order() -> None:
     templates = parse("position", "bag(lower, 2)")
-    doc = Doc(VOCAB, words="b a b".split())
+    doc = Doc(VOCAB, words=["b", "a", "b"])
     reader = reader_of(templates)
     compiled = template_alone(compile_unit_templates(templates, reader.names, reader.unit_names), 1)
     units = reader.read([doc]).table

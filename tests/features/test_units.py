@@ -79,7 +79,7 @@ def test_spans_are_sorted() -> None:
 def test_spans_that_overlap() -> None:
     doc = NLP("a b c d")
     doc.spans["x"] = [doc[0:2], doc[1:3]]
-    with pytest.raises(ValueError, match="'a b' .*token 1 of doc.spans..x.. overlap"):
+    with pytest.raises(ValueError, match=r"'a b' .*token 1 of doc\.spans\['x'\] overlap"):
         find_units(doc, Units(SPANS, "x"))
 
 
