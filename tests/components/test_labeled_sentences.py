@@ -1,0 +1,106 @@
+"""Tests of ``spacy_ssvm/components/labeled_sentences.py``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from spacy.cli.train import train as spacy_train
+from spacy.util import registry
+
+from spacy_ssvm.components.labeled_sentences import LabeledSentences
+
+NLP = spacy.blank("en")
+KEY = "sentence_labels"
+
+
+def write(path: Path, *lines: Any) -> Path:
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    path.write_text("\n".join(texts) + "\n", encoding="utf8")
+    return path
+
+
+def row(sentences: Any, labels: Any) -> dict[str, Any]:
+    return {"id": 3, "sentences": sentences, "labels": labels}
+
+
+def test_docs_have_sentences_and_labels(tmp_path: Path) -> None:
+    lines = [row(["We can't .", " It's (so) far. "], ["aim", None]), "", row(["Oh"], ["x"])]
+    examples = list(LabeledSentences(write(tmp_path / "a.jsonl", *lines))(NLP))
+    assert len(examples) == 2
+    for doc in (examples[0].predicted, examples[0].reference):
+        assert doc.text == "We can't . It's (so) far. "
+        assert [s.text for s in doc.sents] == ["We can't .", "It's (so) far."]
+        assert [t.text for t in doc] == [t.text for t in NLP.make_doc(doc.text)]
+    assert examples[0].predicted.spans == {}
+    spans = examples[0].reference.spans[KEY]
+    assert [(s.text, s.label_) for s in spans] == [("We can't .", "aim")]
+    assert [s.label_ for s in examples[1].reference.spans[KEY]] == ["x"]
+
+
+def test_keys_limit_and_folders(tmp_path: Path) -> None:
+    line = {"texts": ["a b", "c"], "roles": ["x", "y"]}
+    write(tmp_path / "b.jsonl", line, line)
+    write(tmp_path / "a.jsonl", line)
+    make = registry.readers.get("spacy_ssvm.LabeledSentences.v1")
+    settings = {"spans_key": "r", "sentences_key": "texts", "labels_key": "roles"}
+    assert len(list(make(tmp_path, **settings)(NLP))) == 3
+    examples = list(make(str(tmp_path), **settings, limit=2)(NLP))
+    assert len(examples) == 2
+    assert [s.label_ for s in examples[0].reference.spans["r"]] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"sentences": [', "this is not JSON"),
+        ("[1, 2]", "expected a JSON object, found '[1, 2]'"),
+        ({"labels": []}, "expected a list under the key 'sentences', found nothing. Keys: labels"),
+        (row("text", ["a"]), "expected a list under the key 'sentences', found 'text'"),
+        (row(["text"], None), "expected a list under the key 'labels', found None"),
+        (row(["a", "b"], ["x"]), "2 sentences, but 1 labels"),
+        (row(["a", 3], ["x", "y"]), "sentence 1 is 3, not a text"),
+        (row(["a", " "], ["x", "y"]), "sentence 1 is ' ', not a text"),
+        (row(["a", "b"], ["x", 4]), "the label of sentence 1 is 4, not a text"),
+        (row(["a", "b"], ["x", ""]), "the label of sentence 1 is '', not a text"),
+    ],
+)
+def test_errors_name_file_and_line(tmp_path: Path, line: Any, message: str) -> None:
+    path = write(tmp_path / "a.jsonl", row(["a"], ["x"]), line)
+    reader = LabeledSentences(path)(NLP)
+    next(reader)
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        next(reader)
+    assert str(caught.value).startswith(f"{path}, line 2: ")
+    assert message in str(caught.value)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"has no \.jsonl files"):
+        list(LabeledSentences(tmp_path)(NLP))
+    with pytest.raises(ValueError, match=r"missing\.jsonl: cannot be read"):
+        list(LabeledSentences(tmp_path / "missing.jsonl")(NLP))
+    (tmp_path / "a.jsonl").write_bytes(b'{"sentences": ["\xff"]}')
+    with pytest.raises(ValueError, match=r"a\.jsonl: cannot be read as JSON lines"):
+        list(LabeledSentences(tmp_path / "a.jsonl")(NLP))
+    with pytest.raises(ValueError, match="E913"):
+        LabeledSentences(None)
+
+
+def test_docs_without_sentences_are_empty(tmp_path: Path) -> None:
+    (example,) = LabeledSentences(write(tmp_path / "a.jsonl", row([], [])))(NLP)
+    assert len(example.predicted) == 0
+
+
+def test_spacy_train_with_the_config(tmp_path: Path) -> None:
+    lines = [row(["We ask why.", "It fell!"], ["aim", "result"]), row(["It is."], ["result"])]
+    path = write(tmp_path / "train.jsonl", *lines * 3)
+    config = Path(__file__).parents[2] / "configs" / "sentences.cfg"
+    overrides = {"paths.train": str(path), "paths.dev": str(path), "training.max_epochs": 8}
+    spacy_train(config, tmp_path / "out", overrides={**overrides, "training.patience": 7})
+    nlp = spacy.load(tmp_path / "out" / "model-best")
+    assert nlp.meta["performance"]["sentence_labels_acc"] > 0.9
+    examples = list(LabeledSentences(path)(nlp))
+    doc = nlp(examples[0].predicted)
+    assert [span.label_ for span in doc.spans[KEY]] == ["aim", "result"]
