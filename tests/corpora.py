@@ -295,6 +295,9 @@ Birds sing .:setting / We ask why they sing .:aim / We watch them :method / They
 Old trees fall in winter .:setting / We study old trees .:aim / The trees fell early .:result
 Songs of birds are long .:setting / We count songs :method / Birds sang less in winter .:result
 We ask how trees fall .:aim / Trees are old and tall .:setting / We watch trees in winter .:method
+Birds sing .:setting / Birds sing .:aim / Birds sing .:method / Birds sing .:result
+Trees fall .:setting / Old trees fall .:method / Trees fall .:result / Trees fall .:result
+Songs are long .:aim / Songs are long .:setting / We count birds .:method
 """
 
 

@@ -74,6 +74,8 @@ class Component:
     part: str = "{}[0]"
     #: settings with which nothing is left out to save time
     exact: dict[str, Any] = field(default_factory=dict)
+    #: settings without which it cannot learn the corpus
+    required: dict[str, Any] = field(default_factory=dict)
     #: a warning that it gives on the corpus, as a filter of warnings
     warning: str | None = None
 
@@ -177,6 +179,7 @@ COMPONENTS = [
         annotations=label_of_each_token,
         score="sentence_labels_acc",
         config={**EAGER, "units": "lines"},
+        required={**EAGER, "units": "lines"},
         overwriting={"overwrite": True},
         part="first({})",
     ),

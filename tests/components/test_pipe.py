@@ -614,13 +614,24 @@ def corpus_file(component: Component, tmp_path: Path) -> Path:
     return tmp_path / "corpus.spacy"
 
 
+def settings_of(settings: dict[str, Any]) -> list[str]:
+    """The lines of a config."""
+    return [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
+
+
 @compiled_only
 def test_spacy_train(component: Component, corpus_file: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.cfg"
     config.write_text(
         CONFIG.format(
             pipeline=json.dumps([component.name]),
-            components=f'[components.{component.name}]\nfactory = "{component.factory}"',
+            components="\n".join(
+                [
+                    f"[components.{component.name}]",
+                    f'factory = "{component.factory}"',
+                    *settings_of(component.required),
+                ]
+            ),
             frozen="[]",
         )
     )
@@ -646,10 +657,7 @@ def test_spacy_train_with_a_frozen_component(
                     "source = ${paths.source}",
                     "[components.second]",
                     f'factory = "{component.factory}"',
-                    *(
-                        f"{key} = {json.dumps(value)}"
-                        for key, value in component.overwriting.items()
-                    ),
+                    *settings_of(component.required | component.overwriting),
                 ]
             ),
             frozen=json.dumps([component.name]),
