@@ -102,7 +102,7 @@ def crfsuite(nlp: spacy.Language, train: Corpus, dev: Corpus) -> Labels:
         return [label for features in features_of(nlp, dev) for label in tagger.tag(features)]
 
 
-def tfidf(nlp: spacy.Language, train: Corpus, dev: Corpus) -> Labels:
+def tfidf(_: spacy.Language, train: Corpus, dev: Corpus) -> Labels:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
