@@ -29,6 +29,7 @@ CHOSEN = {
     ("pipeline", "tagger"): {"whole_docs"},
     ("pipeline", "pos_tagger"): {"attribute", "whole_docs"},
     ("pipeline", "senter"): {"templates", "costs", "solver"},
+    ("sentences", "sentence_labeler"): {"solver"},
 }
 
 

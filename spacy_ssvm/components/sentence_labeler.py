@@ -186,21 +186,27 @@ class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
         int64 [units], -1 for none, and the number of labels for one that is not known. Whitespace
         at the ends of spans and of units does not count.
         """
-        words = np.searchsorted(batch.tokens.positions, batch.tokens.doc_starts[d : d + 2])
-        positions = batch.tokens.positions[words[0] : words[1]] - batch.tokens.doc_starts[d]
         first, last = batch.table.doc_units[d : d + 2].tolist()
-        bounds = batch.table.starts[first:last], batch.table.ends[first:last]
+        labels = np.full(last - first, -1, dtype=np.int64)
+        others: list[LabelledSpan] = []
+        if not spans:
+            return labels, others
+        start_of_doc = int(batch.tokens.doc_starts[d])
         units = {
-            unit: number
-            for number, unit in enumerate(
-                zip(*((b - words[0]).tolist() for b in bounds), strict=True)
+            bounds: number
+            for number, bounds in enumerate(
+                zip(
+                    batch.table.starts[first:last].tolist(),
+                    batch.table.ends[first:last].tolist(),
+                    strict=True,
+                )
             )
         }
         numbers = {label: k for k, label in enumerate(self.labels)}
-        labels, others = np.full(last - first, -1, dtype=np.int64), []
         for span in spans:
-            start, end = np.searchsorted(positions, [span.start, span.end]).tolist()
-            unit = units.get((start, end))
+            bounds = start_of_doc + np.array([span.start, span.end])
+            words = np.searchsorted(batch.tokens.positions, bounds).tolist()
+            unit = units.get((words[0], words[1]))
             if unit is None:
                 others.append(span)
                 continue

@@ -363,7 +363,12 @@ def _whitespace(text: str) -> int:
     """The index of SPACES of a whitespace token, by the number of line breaks; 0 for a word."""
     if not text.isspace():
         return 0
-    return _WHITESPACE_TOKEN + min(len(f"{text}.".splitlines()) - 1, 2)
+    return _WHITESPACE_TOKEN + min(count_line_breaks(text), 2)
+
+
+def count_line_breaks(text: str) -> int:
+    """The number of line breaks in a text."""
+    return len(f"{text}.".splitlines()) - 1
 
 
 def words_of(nlp: Language, name: str, texts: Iterable[str]) -> list[Keys]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Flags, Ints, Keys
-from spacy_ssvm.features.attributes import AttributeReader, Doc, TokenTable
+from spacy_ssvm.features.attributes import AttributeReader, Doc, TokenTable, count_line_breaks
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.sentence_templates import UNIT_ATTRIBUTES
 from spacy_ssvm.features.text_hash import hash_text
@@ -56,11 +56,6 @@ class UnitBatch(NamedTuple):
     table: UnitTable
     tokens: TokenTable
     bounds: Ints  #: int64 [units, 2]: first token, and after the last one, in its Doc
-
-
-def count_line_breaks(text: str) -> int:
-    """The number of line breaks in a text."""
-    return len(f"{text}.".splitlines()) - 1
 
 
 def has_units(doc: Doc, units: Units) -> bool:

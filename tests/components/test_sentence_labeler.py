@@ -416,13 +416,13 @@ def test_a_saved_component_of_other_units_is_refused(trained: Language) -> None:
 
 def test_explanations_of_spans_and_numbers(trained: Language) -> None:
     labeler: Any = trained.get_pipe(NAME)
-    doc = trained.make_doc("We study birds .\nThey sing in old trees .")
+    doc = preset(trained, (0, 4, "result"))  # labels that are there are ignored
     explanation = labeler.explain(doc, 1, top=3)
     assert explanation.label == "setting"
-    assert explanation == labeler.explain(doc, -1, top=3) == labeler.explain(doc, doc[5:11], top=3)
+    assert explanation == labeler.explain(doc, -2, top=3) == labeler.explain(doc, doc[5:11], top=3)
     assert explanation == labeler.explain(doc, doc[4:11], top=3)  # with the line break
     assert explanation.margin == pytest.approx(labeler.scores(doc)[1])
-    for unit in (2, -3):
+    for unit in (3, -4):
         with pytest.raises(IndexError, match="there is no unit"):
             labeler.explain(doc, unit)
     with pytest.raises(ValueError, match="is not a unit"):
