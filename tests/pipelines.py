@@ -76,6 +76,8 @@ class Component:
     exact: dict[str, Any] = field(default_factory=dict)
     #: settings without which it cannot learn the corpus
     required: dict[str, Any] = field(default_factory=dict)
+    #: whether it explains what it writes token by token
+    labels_tokens: bool = True
     #: a warning that it gives on the corpus, as a filter of warnings
     warning: str | None = None
 
@@ -180,6 +182,7 @@ COMPONENTS = [
         score="sentence_labels_acc",
         config={**EAGER, "units": "lines"},
         required={**EAGER, "units": "lines"},
+        labels_tokens=False,
         overwriting={"overwrite": True},
         part="first({})",
     ),

@@ -13,6 +13,14 @@ from spacy_ssvm.explanation import OTHER_FEATURES, Reason, strongest
 SPANS = ("ssvm_ner", "ssvm_chunker")
 
 
+@pytest.fixture(scope="session")
+def component(component: Component) -> Component:
+    """The components that give labels to tokens; for others, see their own tests."""
+    if not component.labels_tokens:
+        pytest.skip("explains units, see tests/sentences/test_explanation.py")
+    return component
+
+
 TEXT = "The old Paris \n Jones saw a cat ."
 
 

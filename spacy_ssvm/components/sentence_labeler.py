@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from spacy.attrs import SENT_START
+from spacy.attrs import IS_SPACE, SENT_START
 from spacy.scorer import Scorer
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
@@ -40,6 +40,7 @@ from spacy_ssvm.features.units import (
     MissingUnitsError,
     UnitBatch,
     Units,
+    find_units,
     has_units,
 )
 from spacy_ssvm.objective import Objective
@@ -147,15 +148,11 @@ class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
 
         Raises ValueError for a label that is not known, and for a unit with two of them.
         """
-        if not examples:
-            return []
-        batch = self._read([example.predicted for example in examples])
         gold, lost = [], 0
-        for d, example in enumerate(examples):
+        for example in examples:
             spans = _labelled_spans(example, self.spans_key)
-            labels, others = self._labels_of(example.predicted, spans, batch, d)
-            unknown = np.flatnonzero(labels == len(self.labels))
-            if len(unknown):
+            labels, others = self._labels_of(example.predicted, spans)
+            if np.any(labels == len(self.labels)):
                 self._raise_unknown_label(example, spans)
             gold.append(labels)
             lost += len(others)
@@ -179,34 +176,23 @@ class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
         )
 
     def _labels_of(
-        self, doc: Doc, spans: Sequence[LabelledSpan], batch: UnitBatch, d: int
+        self, doc: Doc, spans: Sequence[LabelledSpan]
     ) -> tuple[Ints, list[LabelledSpan]]:
-        """The labels that spans give to the units of Doc d of a batch, and the other spans.
+        """The labels that spans give to the units of a Doc that have words, and the other spans.
 
         int64 [units], -1 for none, and the number of labels for one that is not known. Whitespace
         at the ends of spans and of units does not count.
         """
-        first, last = batch.table.doc_units[d : d + 2].tolist()
-        labels = np.full(last - first, -1, dtype=np.int64)
-        others: list[LabelledSpan] = []
-        if not spans:
-            return labels, others
-        start_of_doc = int(batch.tokens.doc_starts[d])
-        units = {
-            bounds: number
-            for number, bounds in enumerate(
-                zip(
-                    batch.table.starts[first:last].tolist(),
-                    batch.table.ends[first:last].tolist(),
-                    strict=True,
-                )
-            )
-        }
+        words = np.flatnonzero(columns_of(doc, [IS_SPACE])[:, 0] == 0)
+        ranges = np.searchsorted(words, find_units(doc, self.model.units))
+        ranges = ranges[ranges[:, 0] < ranges[:, 1]]
+        units = {(start, end): number for number, (start, end) in enumerate(ranges.tolist())}
         numbers = {label: k for k, label in enumerate(self.labels)}
+        labels = np.full(len(units), -1, dtype=np.int64)
+        others: list[LabelledSpan] = []
         for span in spans:
-            bounds = start_of_doc + np.array([span.start, span.end])
-            words = np.searchsorted(batch.tokens.positions, bounds).tolist()
-            unit = units.get((words[0], words[1]))
+            start, end = np.searchsorted(words, [span.start, span.end]).tolist()
+            unit = units.get((start, end))
             if unit is None:
                 others.append(span)
                 continue
@@ -335,13 +321,16 @@ class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
 
         Returns int64 [units], -1 for a unit without a label that the model knows.
         """
-        present, fixed = [], []
+        present = []
+        fixed = np.full(len(batch.bounds), -1, dtype=np.int64)
+        starts = batch.table.doc_units
         for d, doc in enumerate(docs):
             spans = [] if overwrite else _labelled(doc.spans.get(self.spans_key, []))
-            labels, _ = self._labels_of(doc, spans, batch, d)
-            fixed.append(np.where(labels == len(self.labels), -1, labels))
             present.append(spans)
-        return np.concatenate(fixed), present
+            if spans:
+                fixed[starts[d] : starts[d + 1]] = self._labels_of(doc, spans)[0]
+        fixed[fixed == len(self.labels)] = -1
+        return fixed, present
 
     def _confidence(self, batch: UnitBatch, emissions: Floats, y: Ints) -> Floats:
         """The confidence in labels: float64 [units], in [0, 1]."""
