@@ -145,7 +145,7 @@ def target_ids(association: Association, words: Keys) -> Ints:
 @kernel
 def pair_hash(source: Ints, target: Ints) -> int:
     """The 64-bit hash of a sentence pair, given as word ids."""
-    key = np.uint64(0)
+    key = _MULTIPLIER  # from 0, the word 0 would not change it
     for word in source:
         key = _mix(key, np.uint64(word))
     key = _mix(key, _BETWEEN)

@@ -7,8 +7,21 @@ import numpy as np
 
 from spacy_ssvm import storage
 from spacy_ssvm._jit import Floats, Ints
-from spacy_ssvm.chains.saved_model import ARRAYS, MAX_LABELS, SavedModel, read_model
-from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
+from spacy_ssvm.chains.saved_model import (
+    MAX_LABELS,
+    TRANSITIONS,
+    SavedModel,
+    arrays_with,
+    read_model,
+    read_transitions,
+)
+from spacy_ssvm.features.resources import (
+    NO_RESOURCES,
+    Resources,
+    arrays_of,
+    check_resources,
+    header_of,
+)
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.storage import checked_texts
@@ -31,12 +44,16 @@ class TemplateShare(NamedTuple):
 
 
 class LinearModel:
-    """Templates, labels and weights: of features with labels, and of adjacent labels.
+    """Templates, labels and weights: of features with labels, and of labels together.
 
-    A subclass says what has labels, tokens or units: it reads and compiles the templates.
+    A subclass says what has labels, tokens or units: it reads and compiles the templates. Labels
+    score together by ``joint``, the weights that come first in w: for label sequences, these are
+    the transitions (float64 [K + 2, K], laid out as in ``decoders.chain``, with legality). A
+    subclass for other structures has others.
     """
 
     max_labels = MAX_LABELS
+    joint_name = TRANSITIONS  #: the saved array of ``joint``
 
     # Implemented by subclasses
 
@@ -47,6 +64,24 @@ class LinearModel:
     def _compile(self) -> None:
         """Follow the templates and resources, which have been set."""
         raise NotImplementedError
+
+    # Overridden for other structures than label sequences
+
+    def _zero_joint(self, labels: int, legality: Floats | None) -> Floats:
+        """``joint`` for a number of labels, without weights."""
+        return np.zeros((labels + 2, labels)) if legality is None else legality.copy()
+
+    def _extended_joint(self, labels: int, legality: Floats | None) -> Floats:
+        """``joint`` with zero weights for new labels, up to a number of labels."""
+        before, joint = len(self.labels), self._zero_joint(labels, legality)
+        joint[[*range(before), labels, labels + 1], :before] = self.joint
+        return joint
+
+    def _read_joint(self, arrays: storage.Arrays, labels: int) -> Floats:
+        """``joint`` from saved arrays. Raises ValueError where it is invalid."""
+        return read_transitions(arrays, labels)
+
+    # Shared
 
     def define(
         self,
@@ -63,11 +98,10 @@ class LinearModel:
         self.labels = tuple(labels)
         self.resources = resources
         self._compile()
-        K = len(self.labels)
         self.set_weights(
             Table(empty_slots(0), 0),
+            self._zero_joint(len(self.labels), legality),
             CompactWeights(
-                np.zeros((K + 2, K)) if legality is None else legality,
                 np.zeros(1, dtype=np.int64),
                 np.zeros(0, dtype=np.uint16),
                 np.zeros(0, dtype=np.float32),
@@ -79,6 +113,7 @@ class LinearModel:
     def set_weights(
         self,
         table: Table,
+        joint: Floats,
         weights: CompactWeights,
         template_rows: Ints,
         summary: TrainingSummary | None,
@@ -88,6 +123,7 @@ class LinearModel:
         template_rows: int64 [T + 1], the first row of each template.
         """
         self.table = table
+        self.joint = joint
         self.weights = weights
         self.template_rows = template_rows
         self.summary = summary
@@ -97,11 +133,8 @@ class LinearModel:
 
         legality: of all labels, see ``ChainProblem``.
         """
-        before, K = len(self.labels), len(self.labels) + len(labels)
-        transitions = np.zeros((K + 2, K)) if legality is None else legality.copy()
-        transitions[[*range(before), K, K + 1], :before] = self.weights.transitions
+        self.joint = self._extended_joint(len(self.labels) + len(labels), legality)
         self.labels = (*self.labels, *labels)
-        self.weights = self.weights._replace(transitions=transitions)
 
     @property
     def beta(self) -> float | None:
@@ -152,7 +185,7 @@ class LinearModel:
     @property
     def types(self) -> storage.Types:
         """The saved arrays with their types."""
-        return ARRAYS
+        return arrays_with(self.joint_name)
 
     def to_bytes(self) -> bytes:
         """The model as bytes."""
@@ -174,29 +207,19 @@ class LinearModel:
             "templates": [str(template) for template in self.templates],
             "rows_per_template": self.table.rows_per_template,
             "summary": None if self.summary is None else self.summary._asdict(),
-            "has_clusters": self.resources.clusters is not None,
-            "gazetteers": None
-            if self.resources.gazetteers is None
-            else {
-                "types": list(self.resources.gazetteers.types),
-                "attribute": self.resources.gazetteers.attribute,
-            },
+            **header_of(self.resources),
         }
 
     def arrays(self) -> storage.Arrays:
-        """The saved arrays, by the names of ``ARRAYS``."""
-        empty = np.zeros(0, dtype=np.uint64)
-        clusters, gazetteers = self.resources
+        """The saved arrays, by the names of ``types``."""
         return {
             "slots": self.table.slots,
             "template_rows": self.template_rows,
-            "transitions": self.weights.transitions.astype(np.float32),
+            self.joint_name: self.joint.astype(np.float32),
             "row_starts": self.weights.row_starts,
             "labels": self.weights.labels,
             "weights": self.weights.weights,
-            "cluster_words": empty if clusters is None else clusters.words,
-            "cluster_bits": empty if clusters is None else clusters.bits,
-            "gazetteer_slots": empty if gazetteers is None else gazetteers.slots,
+            **arrays_of(self.resources),
         }
 
     def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:
@@ -205,7 +228,7 @@ class LinearModel:
         Raises ValueError, which describes the flaw, or an error that ``storage.Build`` names.
         """
         templates = self._parse(checked_texts(header["templates"], "templates"))
-        saved = read_model(header, arrays, templates)
+        saved = read_model(header, arrays, templates, self._read_joint)
         if saved.labels:
             names = {part.attribute for template in templates for part in template.parts}
             check_resources(names, saved.resources)
@@ -214,4 +237,6 @@ class LinearModel:
     def become(self, saved: SavedModel) -> None:
         """Replace this model by a saved one."""
         self.define(saved.templates, saved.labels, saved.resources)
-        self.set_weights(saved.table, saved.weights, saved.template_rows, saved.summary)
+        self.set_weights(
+            saved.table, saved.joint, saved.weights, saved.template_rows, saved.summary
+        )

@@ -1,11 +1,13 @@
 """The saved form of a chain model, and the checks that make it safe for kernels."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import Ints
+from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.features.resources import ARRAYS as RESOURCE_ARRAYS
 from spacy_ssvm.features.resources import Resources, read_resources
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
@@ -14,18 +16,23 @@ from spacy_ssvm.weights.compact import CompactWeights
 from spacy_ssvm.weights.feature_index import Table
 from spacy_ssvm.weights.hash_table import check_slots
 
-#: The saved arrays with their types.
-ARRAYS: dict[str, type] = {
-    "slots": np.uint64,
-    "template_rows": np.int64,
-    "transitions": np.float32,
-    "row_starts": np.int64,
-    "labels": np.uint16,
-    "weights": np.float32,
-    "cluster_words": np.uint64,
-    "cluster_bits": np.uint64,
-    "gazetteer_slots": np.uint64,
-}
+
+def arrays_with(joint: str) -> dict[str, type]:
+    """The saved arrays with their types. joint: the name of that of ``LinearModel.joint``."""
+    return {
+        "slots": np.uint64,
+        "template_rows": np.int64,
+        joint: np.float32,
+        "row_starts": np.int64,
+        "labels": np.uint16,
+        "weights": np.float32,
+        **RESOURCE_ARRAYS,
+    }
+
+
+#: The name of the transitions, and the saved arrays of models of label sequences.
+TRANSITIONS = "transitions"
+ARRAYS = arrays_with(TRANSITIONS)
 
 MAX_LABELS = 2**16 - 1  #: the largest number of labels that ``ARRAYS["labels"]`` can index
 
@@ -37,33 +44,46 @@ class SavedModel(NamedTuple):
     labels: tuple[str, ...]
     resources: Resources
     table: Table
+    joint: Floats
     weights: CompactWeights
     template_rows: Ints
     summary: TrainingSummary | None
 
 
+def read_transitions(arrays: storage.Arrays, labels: int) -> Floats:
+    """The transitions of so many labels. Raises ValueError where they are not such."""
+    joint: Floats = arrays[TRANSITIONS].astype(np.float64)
+    require(joint.shape == (labels + 2, labels), "the transitions do not fit the labels")
+    require(
+        bool(np.all(np.isfinite(joint) | np.isneginf(joint))),
+        "the weights of transitions are not finite",
+    )
+    return joint
+
+
 def read_model(
-    header: storage.Header, arrays: storage.Arrays, templates: tuple[Template, ...]
+    header: storage.Header,
+    arrays: storage.Arrays,
+    templates: tuple[Template, ...],
+    read_joint: Callable[[storage.Arrays, int], Floats] = read_transitions,
 ) -> SavedModel:
-    """Check a saved model with these templates. Raises ValueError as ``ChainModel.read`` does."""
+    """Check a saved model with these templates. Raises ValueError as ``LinearModel.read`` does.
+
+    read_joint: (arrays, number of labels) -> the checked ``LinearModel.joint``.
+    """
     labels = checked_texts(header["labels"], "labels")
     K, T = len(labels), len(templates)
     rows_per_template = header["rows_per_template"]
     slots, row_starts, template_rows = (
         arrays[name] for name in ("slots", "row_starts", "template_rows")
     )
-    transitions = arrays["transitions"].astype(np.float64)
     columns, weights = arrays["labels"], arrays["weights"]
     require(
         type(rows_per_template) is int and 0 <= rows_per_template < 2**40,
         "rows_per_template is not a number of rows",
     )
     require(K <= MAX_LABELS, f"{K} labels: at most {MAX_LABELS} are possible")
-    require(transitions.shape == (K + 2, K), "the transitions do not fit the labels")
-    require(
-        bool(np.all(np.isfinite(transitions) | np.isneginf(transitions))),
-        "the weights of transitions are not finite",
-    )
+    joint = read_joint(arrays, K)
     check_slots(slots)
     rows = len(row_starts) - 1
     require(row_starts.ndim == 1 and rows >= 0 and row_starts[0] == 0, "the rows have no start")
@@ -97,7 +117,8 @@ def read_model(
         labels,
         read_resources(header, arrays),
         Table(slots, rows_per_template),
-        CompactWeights(transitions, row_starts, columns, weights),
+        joint,
+        CompactWeights(row_starts, columns, weights),
         template_rows,
         read_summary(header["summary"]),
     )

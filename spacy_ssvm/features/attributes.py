@@ -82,6 +82,7 @@ TYPE_ATTRIBUTES: dict[str, Callable[[str], str | None]] = {
     "shape_full": _shape_full,
     **{f"prefix{n}": _prefix(n) for n in range(1, 6)},
     **{f"suffix{n}": _suffix(n) for n in range(1, 6)},
+    "stem4": lambda text: text.lower()[:4],
     "case": _case,
     "case_class": lambda text: _case(text) or "none",
     "digits": _digits,
@@ -250,6 +251,11 @@ class AttributeReader:
         others = np.delete(attributes, type_values.shape[1] - 1, axis=1)
         return np.ascontiguousarray(np.column_stack([others, *columns]))
 
+    @property
+    def number_of_inputs(self) -> int:
+        """The number of columns of ``inputs``."""
+        return len(self._columns) + len(self._extensions)
+
     def inputs(self, doc: Doc) -> Keys:
         """All that features depend on: uint64 [tokens, ORTH, SENT_START, annotations]."""
         columns: Any = doc.to_array(self._columns).reshape(len(doc), len(self._columns))
@@ -369,6 +375,13 @@ def _whitespace(text: str) -> int:
 def count_line_breaks(text: str) -> int:
     """The number of line breaks in a text."""
     return len(f"{text}.".splitlines()) - 1
+
+
+def type_values(name: str, texts: Iterable[str]) -> Keys:
+    """The values of a type attribute of words: uint64 [texts], 0 where one lacks it."""
+    values = map(TYPE_ATTRIBUTES[name], texts)
+    hashes = [0 if value is None else hash_string(value) for value in values]
+    return np.array(hashes, dtype=np.uint64)
 
 
 def words_of(nlp: Language, name: str, texts: Iterable[str]) -> list[Keys]:

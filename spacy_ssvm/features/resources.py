@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
+
 from spacy_ssvm import storage
 from spacy_ssvm.features.clusters import CLUSTER_ATTRIBUTES, Clusters
 from spacy_ssvm.features.gazetteers import Gazetteers, is_gazetteer_attribute
@@ -17,6 +19,33 @@ class Resources(NamedTuple):
 
 
 NO_RESOURCES = Resources()
+
+#: The saved arrays with their types.
+ARRAYS: dict[str, type] = {
+    "cluster_words": np.uint64,
+    "cluster_bits": np.uint64,
+    "gazetteer_slots": np.uint64,
+}
+
+
+def header_of(resources: Resources) -> storage.Header:
+    """The saved settings of resources, see ``read_resources``."""
+    clusters, gazetteers = resources
+    settings = None
+    if gazetteers is not None:
+        settings = {"types": list(gazetteers.types), "attribute": gazetteers.attribute}
+    return {"has_clusters": clusters is not None, "gazetteers": settings}
+
+
+def arrays_of(resources: Resources) -> storage.Arrays:
+    """The saved arrays of resources, by the names of ``ARRAYS``."""
+    empty = np.zeros(0, dtype=np.uint64)
+    clusters, gazetteers = resources
+    return {
+        "cluster_words": empty if clusters is None else clusters.words,
+        "cluster_bits": empty if clusters is None else clusters.bits,
+        "gazetteer_slots": empty if gazetteers is None else gazetteers.slots,
+    }
 
 
 def read_resources(header: storage.Header, arrays: storage.Arrays) -> Resources:

@@ -9,12 +9,14 @@ from spacy_ssvm.weights.groups import GroupedWeights
 class DenseWeights:
     """The weights of rows that the caller numbers: float64 [first + rows * width].
 
+    number: the number of templates; by default, that of those with rows.
     templates: int32 [rows], the template of each row; set as rows are added.
     """
 
-    def __init__(self, *, first: int, width: int) -> None:
+    def __init__(self, *, first: int, width: int, number: int = 0) -> None:
         self.first = first
         self.width = width
+        self.number = number
         self.templates: Rows = np.zeros(0, dtype=np.int32)
         self.w: Floats = np.zeros(0)
 
@@ -30,7 +32,7 @@ class DenseWeights:
 
     def weights(self) -> GroupedWeights:
         """See ``GroupedStore``; weights are stored as they are."""
-        T = int(self.templates.max(initial=0)) + 1
+        T = max(self.number, int(self.templates.max(initial=0)) + 1)
         scales = np.ones(T), np.zeros(T, dtype=np.int64)
         return GroupedWeights(self.w, self.first, self.width, self.width, self.templates, *scales)
 

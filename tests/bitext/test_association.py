@@ -111,6 +111,7 @@ def test_the_pairs_of_the_bitext_are_known(association):
     for pair in PAIRS:
         assert is_known(association, *ids(association, *pair))
     for source, target in [
+        ("aab", "xy"),  # the word with the id 0 once more
         ("a", "yxy"),  # the ids of the first pair, divided elsewhere
         ("ba", "xy"),
         ("ab", "yx"),

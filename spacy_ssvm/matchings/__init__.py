@@ -1,0 +1,1 @@
+"""Matchings: the words of two sentences, linked or left alone [TLJ05]."""

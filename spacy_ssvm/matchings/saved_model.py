@@ -1,0 +1,101 @@
+"""The saved form of a model of matchings, and the checks that make it safe for kernels."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm import storage
+from spacy_ssvm._jit import Floats, Keys, Rows, Weights
+from spacy_ssvm.bitext.association import ARRAYS as ASSOCIATION_ARRAYS
+from spacy_ssvm.bitext.association import Association, arrays_of, read_association
+from spacy_ssvm.features.resources import ARRAYS as RESOURCE_ARRAYS
+from spacy_ssvm.features.resources import Resources, check_resources, read_resources
+from spacy_ssvm.matchings.templates import LinkTemplate
+from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
+from spacy_ssvm.storage import checked_texts, require
+from spacy_ssvm.weights.hash_table import check_slots
+
+#: The largest number of links of a word.
+MAX_FERTILITY = 16
+
+#: The saved arrays with their types.
+ARRAYS: dict[str, type] = {
+    "slots": np.uint64,
+    "row_templates": np.int32,
+    "weights": np.float32,
+    "penalties": np.float32,
+    **RESOURCE_ARRAYS,
+    **ASSOCIATION_ARRAYS,
+}
+
+
+def association_arrays(association: Association | None) -> storage.Arrays:
+    """The saved arrays of an association, empty ones where there is none."""
+    if association is None:
+        return {name: np.zeros(0, dtype=dtype) for name, dtype in ASSOCIATION_ARRAYS.items()}
+    return arrays_of(association)
+
+
+class SavedMatchingModel(NamedTuple):
+    """The content of a saved model."""
+
+    templates: tuple[LinkTemplate, ...]
+    labels: tuple[str, ...]
+    fertilities: tuple[int, int]
+    slots: Keys
+    row_templates: Rows
+    weights: Weights
+    penalties: Floats
+    resources: Resources
+    association: Association | None
+    summary: TrainingSummary | None
+
+
+def read_matching_model(
+    header: storage.Header, arrays: storage.Arrays, templates: tuple[LinkTemplate, ...]
+) -> SavedMatchingModel:
+    """Check a saved model with these templates. Raises ValueError as ``MatchingModel.read``."""
+    fertilities = header["fertilities"]
+    require(
+        type(fertilities) is list
+        and len(fertilities) == 2
+        and all(type(f) is int and 1 <= f <= MAX_FERTILITY for f in fertilities),
+        f"the fertilities are not two numbers from 1 to {MAX_FERTILITY}",
+    )
+    slots, row_templates, weights = (arrays[n] for n in ("slots", "row_templates", "weights"))
+    penalties = arrays["penalties"].astype(np.float64)
+    check_slots(slots)
+    rows = len(weights)
+    require(weights.ndim == 1 and bool(np.all(np.isfinite(weights))), "weights are not finite")
+    require(row_templates.shape == (rows,), "the templates of rows do not fit the weights")
+    require(
+        rows == 0 or (int(row_templates.min()) >= 0 and int(row_templates.max()) < len(templates)),
+        "a row belongs to no template",
+    )
+    payloads = slots[slots[:, 0] != 0, 1]
+    require(
+        len(payloads) == rows
+        and bool(np.array_equal(np.sort(payloads), np.arange(1, rows + 1, dtype=np.uint64))),
+        "the hash table does not fit the rows",
+    )
+    require(penalties.shape == (sum(fertilities) - 2,), "the penalties do not fit the fertilities")
+    require(
+        bool(np.all(np.isfinite(penalties) & (penalties >= 0))),
+        "penalties of further links are negative or not finite",
+    )
+    labels = checked_texts(header["labels"], "labels")
+    resources = read_resources(header, arrays)
+    if labels:
+        check_resources({name for t in templates for name in t.attributes}, resources)
+    return SavedMatchingModel(
+        templates,
+        labels,
+        (fertilities[0], fertilities[1]),
+        slots,
+        row_templates,
+        weights,
+        penalties,
+        resources,
+        read_association(arrays) if header["has_association"] else None,
+        read_summary(header["summary"]),
+    )

@@ -1,0 +1,137 @@
+"""Saved models of matchings, damaged in each way: refused before any kernel sees them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from planted_pairs import EAGER, planted_examples
+
+from spacy_ssvm import storage
+from spacy_ssvm.storage import ModelFileError
+
+NAME = "ssvm_aligner"
+
+
+@pytest.fixture(scope="module")
+def aligner() -> Any:
+    """A trained component whose source words may have three links, with an association."""
+    nlp = spacy.blank("xx")
+    templates = ["source.lower+target.lower", "bin.dice", "distance"]
+    config = {"templates": templates, "min_count": 1, "source_fertility": 3, "solver": EAGER}
+    nlp.add_pipe(NAME, config=config)
+    examples = planted_examples(nlp.vocab, range(8), doubled=True)
+    nlp.initialize(lambda: examples)
+    for _ in range(4):
+        nlp.update(examples)
+    return nlp.get_pipe(NAME)
+
+
+def load(aligner: Any, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Load a model with other settings and other arrays."""
+    parts, saved = aligner._saved(["vocab"])
+    parts = {**parts, "model": {**parts["model"], **header}}
+    aligner.from_bytes(storage.to_bytes(NAME, parts, {**saved, **arrays}), exclude=["vocab"])
+
+
+def replaced(place: Any, value: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """An array with another value at some place."""
+
+    def change(array: np.ndarray) -> np.ndarray:
+        array = array.copy()
+        array[place] = value
+        return array
+
+    return change
+
+
+def used(array: np.ndarray) -> int:
+    return int(array[:, 0].argmax())
+
+
+#: (array, what takes its place, what is wrong with it)
+FORGED_ARRAYS: list[tuple[str, Callable[[np.ndarray], np.ndarray], str]] = [
+    ("slots", replaced((slice(None), 0), 1), "no empty slot"),
+    ("slots", np.ravel, "has the shape"),
+    ("slots", lambda a: replaced((used(a), 1), len(a) + 1)(a), "does not fit the rows"),
+    ("slots", lambda a: replaced((used(a), 1), 0)(a), "does not fit the rows"),
+    ("slots", lambda a: replaced(used(a), 0)(a), "does not fit the rows"),
+    ("weights", lambda a: a[:-1], "do not fit the weights"),
+    ("weights", lambda a: a[:, None], "weights are not finite"),
+    ("weights", replaced(1, np.nan), "weights are not finite"),
+    ("weights", replaced(1, np.inf), "weights are not finite"),
+    ("row_templates", lambda a: a[:-1], "do not fit the weights"),
+    ("row_templates", lambda a: a[:, None], "do not fit the weights"),
+    ("row_templates", replaced(0, -1), "a row belongs to no template"),
+    ("row_templates", replaced(-1, 3), "a row belongs to no template"),
+    ("penalties", lambda a: a[:-1], "penalties do not fit the fertilities"),
+    ("penalties", lambda a: np.append(a, a), "penalties do not fit the fertilities"),
+    ("penalties", replaced(0, -0.5), "further links are negative or not finite"),
+    ("penalties", replaced(0, np.nan), "further links are negative or not finite"),
+    ("penalties", replaced(0, np.inf), "further links are negative or not finite"),
+    ("association_targets", replaced(0, -1), "belongs to no target word"),
+    ("association_known", lambda a: a[::-1].copy(), "known pairs of associations are not sorted"),
+]
+
+
+@pytest.mark.parametrize(("name", "forge", "message"), FORGED_ARRAYS)
+def test_arrays_that_do_not_fit_are_refused(
+    aligner: Any, name: str, forge: Callable[[np.ndarray], np.ndarray], message: str
+) -> None:
+    _, arrays = aligner._saved(["vocab"])
+    before = aligner.to_bytes()
+    with pytest.raises(ModelFileError, match=f"the bytes of '{NAME}': .*{message}"):
+        load(aligner, {}, {name: forge(arrays[name])})
+    assert aligner.to_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ({"fertilities": [3]}, "not two numbers from 1 to 16"),
+        ({"fertilities": [3, 17]}, "not two numbers from 1 to 16"),
+        ({"fertilities": [0, 1]}, "not two numbers from 1 to 16"),
+        ({"fertilities": [True, 3]}, "not two numbers from 1 to 16"),
+        ({"fertilities": [3.0, 1]}, "not two numbers from 1 to 16"),
+        ({"fertilities": "31"}, "not two numbers from 1 to 16"),
+        ({"fertilities": [1, 1]}, "penalties do not fit the fertilities"),
+        ({"fertilities": [4, 1]}, "penalties do not fit the fertilities"),
+        ({"templates": ["distance"]}, "a row belongs to no template"),
+        ({"templates": ["hm", "bin.dice", "distance"]}, "there is no number 'hm'"),
+        ({"templates": [1, 2, 3]}, "list of different texts"),
+        ({"templates": ["source.cluster4", "bin.dice", "distance"]}, "needs word clusters"),
+        ({"labels": ["link", "link"]}, "list of different texts"),
+        ({"labels": ["other"]}, "labels are not those of this component"),
+        ({"labels": ["link", "other"]}, "labels are not those of this component"),
+        ({"summary": {"C": "x"}}, "TrainingSummary"),
+    ],
+)
+def test_headers_that_do_not_fit_are_refused(
+    aligner: Any, header: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ModelFileError, match=f"the bytes of '{NAME}': .*{message}"):
+        load(aligner, header, {})
+
+
+@pytest.mark.parametrize("key", ["fertilities", "templates", "labels", "has_association"])
+def test_headers_without_a_key_are_refused(aligner: Any, key: str) -> None:
+    parts, arrays = aligner._saved(["vocab"])
+    model = {name: value for name, value in parts["model"].items() if name != key}
+    data = storage.to_bytes(NAME, {**parts, "model": model}, arrays)
+    with pytest.raises(ModelFileError, match=key):
+        aligner.from_bytes(data, exclude=["vocab"])
+
+
+def test_a_model_without_an_association(aligner: Any) -> None:
+    """What it is, it stays: nothing but zeros is read then."""
+    parts, arrays = aligner._saved(["vocab"])
+    before = aligner.to_bytes(exclude=["vocab"])
+    load(aligner, {"has_association": False}, {})
+    assert aligner.model.association is None
+    doc = planted_examples(aligner.vocab, [0])[0].predicted
+    assert not aligner.model.reader.read([doc]).evidence[:, 0].any()
+    aligner.from_bytes(before, exclude=["vocab"])
+    assert aligner.model.association is not None
+    assert aligner._saved(["vocab"])[0] == parts
+    assert aligner._saved(["vocab"])[1].keys() == arrays.keys()

@@ -1,0 +1,82 @@
+"""Pairs of a made-up language and its translation: which words translate which is known."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from spacy_ssvm.components.parallel import ALIGNMENT, TRANSLATION, make_pair, sides, write_links
+from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
+from spacy_ssvm.matchings.layout import SURE, WRONG
+from spacy_ssvm.matchings.model import LABELS, MatchingModel
+from spacy_ssvm.matchings.templates import parse_link_templates
+from spacy_ssvm.matchings.training import GoldPairs
+
+VOCAB = Vocab()
+EAGER = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 1.0}
+WORDS = 9  #: of the language; the word "s3" is "t3"
+
+
+def planted_words(
+    seed: int, *, doubled: bool = False
+) -> tuple[list[str], list[str], list[tuple[int, int]]]:
+    """Words of a source and of a target in another order, and their links.
+
+    doubled: whether the first two words are two words of the translation each.
+    """
+    random = np.random.default_rng(seed)
+    numbers = random.permutation(WORDS)[: random.integers(2, 7)].tolist()
+    translations = [(j, f"t{number}") for j, number in enumerate(numbers)]
+    if doubled:
+        translations += [(j, f"u{number}") for j, number in enumerate(numbers) if number < 2]
+    translations = [translations[i] for i in random.permutation(len(translations))]
+    links = sorted((j, k) for k, (j, _) in enumerate(translations))
+    return [f"s{number}" for number in numbers], [word for _, word in translations], links
+
+
+def planted_doc(vocab: Vocab, seed: int, *, links: bool = True, doubled: bool = False) -> Doc:
+    source, target, gold = planted_words(seed, doubled=doubled)
+    return make_pair(vocab, source, target, np.array(gold) if links else None)
+
+
+def planted_examples(
+    vocab: Vocab, seeds: Sequence[int] = range(30), *, doubled: bool = False
+) -> list[Example]:
+    return [
+        Example(
+            planted_doc(vocab, seed, links=False, doubled=doubled),
+            planted_doc(vocab, seed, doubled=doubled),
+        )
+        for seed in seeds
+    ]
+
+
+def two_docs(vocab: Vocab, source: list[str], target: list[str], links: Any = None) -> Doc:
+    """A pair as two Docs."""
+    doc = Doc(vocab, words=source)
+    doc._.set(TRANSLATION, Doc(vocab, words=target))
+    if links is not None:
+        write_links(doc, np.array(links).reshape(-1, 2), ALIGNMENT)
+    return doc
+
+
+def model_of(*texts: str, fertilities: tuple[int, int] = (1, 1)) -> MatchingModel:
+    """A model without weights."""
+    templates = parse_link_templates(texts, is_attribute=is_attribute, attributes=ATTRIBUTES)
+    model = MatchingModel(templates, sides, fertilities=fertilities)
+    model.define(model.templates, LABELS)
+    return model
+
+
+def batch_of(model: MatchingModel, seeds: Any = range(20), *, doubled: bool = False) -> GoldPairs:
+    """Planted pairs with all of their links."""
+    pairs = model.reader.read([planted_doc(VOCAB, seed, doubled=doubled) for seed in seeds])
+    gold = []
+    for i, seed in enumerate(seeds):
+        table = np.full(pairs.shapes[i], WRONG, dtype=np.int32)
+        table[tuple(np.array(planted_words(seed, doubled=doubled)[2]).T)] = SURE
+        gold.append(table.ravel())
+    return GoldPairs(pairs, np.concatenate(gold))
