@@ -134,7 +134,7 @@ def saved(nlp: spacy.Language, name: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         nlp.to_disk(folder)
         files = [f for f in (Path(folder) / name).rglob("*") if f.is_file()]
-        fresh = spacy.blank("en").from_config(nlp.config)
+        fresh = spacy.blank(nlp.lang).from_config(nlp.config)
         start = time.perf_counter()
         fresh.get_pipe(name).from_disk(Path(folder) / name, exclude=["vocab"])
         load = time.perf_counter() - start

@@ -14,11 +14,33 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from pipelines import CHUNKER, PARSER, RECOGNIZER, SENTER, TAGGER, Component
+from pipelines import CHUNKER, EAGER, PARSER, RECOGNIZER, SENTER, TAGGER, Component
+from planted_pairs import planted_doc, planted_examples
 from processes import contents
+from spacy.language import Language
 
 from spacy_ssvm import storage
 from spacy_ssvm.storage import ModelFileError
+
+
+class PairComponent(Component):
+    """A component that annotates pairs: what is instead of a text is the seed of a pair."""
+
+    def texts(self) -> list[Any]:
+        return list(range(6))
+
+    def annotate(self, nlp: Language, texts: Any = None) -> list[list[str]]:
+        docs = [planted_doc(nlp.vocab, seed, links=False) for seed in texts or self.texts()]
+        return [self.annotations(doc) for doc in nlp.pipe(docs)]
+
+
+ALIGNER = PairComponent(
+    "ssvm_aligner",
+    examples=lambda vocab: planted_examples(vocab, range(8)),
+    annotations=lambda doc: list(map(str, doc._.alignment)),
+    score="align_f",
+    config={**EAGER, "min_count": 1},
+)
 
 #: (component, config, settings of initialize)
 VARIANTS: list[tuple[Component, dict[str, Any], list[str]]] = [
@@ -29,6 +51,8 @@ VARIANTS: list[tuple[Component, dict[str, Any], list[str]]] = [
     (CHUNKER, {"scheme": "iob2"}, []),
     (PARSER, {"hash_bits": 12}, []),
     (PARSER, {"order": 1, "projective": False, "hash_bits": 12}, []),
+    (ALIGNER, {"templates": ["association", "same.lower", "source.lower"]}, []),
+    (ALIGNER, {"templates": ["source.lower+target.lower", "hmm"], "source_fertility": 3}, []),
 ]
 
 STRANGE = [
@@ -185,7 +209,7 @@ def outcome(target: Target, random: Random, folder: Path) -> str:
             raise AssertionError("a refused load has changed the component") from error
         return "refused"
     try:
-        if not pipe.labels:
+        if not pipe.model.labels:
             if may_differ:  # a component that has not been initialized
                 return "refused"
             raise AssertionError("holds nothing, and was not refused")

@@ -70,6 +70,11 @@ def sides(doc: Doc) -> Pair:
     )
 
 
+def has_sides(doc: Doc) -> bool:
+    """Whether a Doc is meant as a pair: whether it has any of what ``sides`` reads."""
+    return bool({SOURCE, TARGET} & set(doc.spans)) or doc._.get(TRANSLATION) is not None
+
+
 def _side(doc: Doc, key: str) -> Span:
     """The one span under a key; an empty one where there is none."""
     try:

@@ -11,6 +11,8 @@ from spacy_ssvm.chains.schemes import SCHEMES
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.sentence_templates import SentenceTemplate, parse_sentence_templates
 from spacy_ssvm.features.templates import Template, TemplateError, parse_templates
+from spacy_ssvm.features.unit_edges import UnitEdge, parse_unit_edges
+from spacy_ssvm.matchings.templates import LinkTemplate, parse_link_templates
 from spacy_ssvm.selection import Selection as Selection
 from spacy_ssvm.solvers.run import Solver as Solver
 from spacy_ssvm.trees.families import ARC_FAMILIES
@@ -53,6 +55,14 @@ def read_sentence_templates(name: str, items: Iterable[str]) -> tuple[SentenceTe
         raise config_error(name, "templates", str(error)) from error
 
 
+def read_unit_edges(name: str, items: Iterable[str]) -> tuple[UnitEdge, ...]:
+    """Parse the edges between units; ConfigValidationError for an invalid one."""
+    try:
+        return parse_unit_edges(items, is_attribute=is_attribute, attributes=ATTRIBUTES)
+    except TemplateError as error:
+        raise config_error(name, "edges", str(error)) from error
+
+
 def read_arc_templates(
     name: str, key: str, items: Iterable[str], roles: Collection[str]
 ) -> tuple[ArcTemplate, ...]:
@@ -67,6 +77,14 @@ def read_arc_templates(
         )
     except TemplateError as error:
         raise config_error(name, key, str(error)) from error
+
+
+def read_link_templates(name: str, items: Iterable[str]) -> tuple[LinkTemplate, ...]:
+    """Parse templates of links; ConfigValidationError for an invalid one."""
+    try:
+        return parse_link_templates(items, is_attribute=is_attribute, attributes=ATTRIBUTES)
+    except TemplateError as error:
+        raise config_error(name, "templates", str(error)) from error
 
 
 def check_rows(name: str, min_count: int, hash_bits: int | None) -> None:
