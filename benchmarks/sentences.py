@@ -1,16 +1,21 @@
 """Labels of the sentences of CSAbstruct's abstracts: ssvm_sentence_labeler and others.
 
-    python benchmarks/sentences.py --data FOLDER
+    python benchmarks/sentences.py --data FOLDER [--label result]
 
 FOLDER contains train.jsonl and dev.jsonl (`sentences` and `labels` in each line). The systems:
 
     chain-dcd, chain-ap, chain-crf   all sentences of an abstract together, by different solvers
+    cut-none, cut-near, cut-dcd, cut-ap
+                                     decoder = "cut" without edges, that is all sentences by
+                                     themselves, with edges between neighbours, and with the
+                                     default ones
     alone-dcd                        each sentence as a Doc of its own
     crfsuite                         python-crfsuite's L-BFGS on the features of the chains
     tfidf                            scikit-learn's logistic regression on TF-IDF, sentence by
                                      sentence
 
-Systems whose package is not installed are skipped. Seconds include reading features.
+With --label, there are two labels: this one, and other. Systems whose package is not installed are
+skipped. Seconds include reading features.
 """
 
 import argparse
@@ -49,6 +54,17 @@ def gold_of(corpus: Corpus) -> Labels:
     return [span.label_ for example in corpus for span in example.reference.spans[KEY]]
 
 
+def against_others(corpus: Corpus, label: str) -> Corpus:
+    """The same corpus with the other labels as one."""
+    for example in corpus:
+        reference = example.reference
+        reference.spans[KEY] = [
+            Span(reference, span.start, span.end, label if span.label_ == label else "other")
+            for span in reference.spans[KEY]
+        ]
+    return corpus
+
+
 def alone(corpus: Corpus) -> Corpus:
     """Each sentence as an example of its own."""
     found = []
@@ -61,12 +77,12 @@ def alone(corpus: Corpus) -> Corpus:
     return found
 
 
-def labeler(solver: str, divide: Callable[[Corpus], Corpus]) -> System:
+def labeler(solver: str, divide: Callable[[Corpus], Corpus], **config: Any) -> System:
     """A system that trains the component."""
 
     def run(nlp: spacy.Language, train: Corpus, dev: Corpus) -> Labels:
         units = "sentences" if divide is list else "paragraphs"  # a Doc of one sentence
-        nlp.add_pipe(FACTORY, config={"solver": SOLVERS[solver], "units": units})
+        nlp.add_pipe(FACTORY, config={"solver": SOLVERS[solver], "units": units, **config})
         examples = divide(train)
         nlp.initialize(lambda: examples)
         for _ in range(EPOCHS):
@@ -118,6 +134,10 @@ def tfidf(_: spacy.Language, train: Corpus, dev: Corpus) -> Labels:
 #: By name: the system, and the package that it needs.
 SYSTEMS: dict[str, tuple[System, str | None]] = {
     **{f"chain-{solver}": (labeler(solver, list), None) for solver in SOLVERS},
+    "cut-none": (labeler("dcd", list, decoder="cut", edges=[]), None),
+    "cut-near": (labeler("dcd", list, decoder="cut", edges=["neighbor"]), None),
+    "cut-dcd": (labeler("dcd", list, decoder="cut"), None),
+    "cut-ap": (labeler("ap", list, decoder="cut"), None),
     "alone-dcd": (labeler("dcd", alone), None),
     "crfsuite": (crfsuite, "pycrfsuite"),
     "tfidf": (tfidf, "sklearn"),
@@ -138,6 +158,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, help="folder of the corpus")
+    parser.add_argument("--label", help="tell it from all others")
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
     options = parser.parse_args()
     for use in USES:
@@ -153,6 +174,8 @@ def main() -> None:
         train, dev = (
             list(LabeledSentences(options.data / f"{part}.jsonl")(nlp)) for part in ("train", "dev")
         )
+        if options.label:
+            train, dev = (against_others(corpus, options.label) for corpus in (train, dev))
         start = time.process_time()
         found, gold = np.array(system(nlp, train, dev)), np.array(gold_of(dev))
         seconds = time.process_time() - start

@@ -8,12 +8,12 @@ import numpy as np
 from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
+from spacy_ssvm.chains.saved_model import TRANSITIONS
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
 from spacy_ssvm.explanation import Explanation, Reason, strongest
 from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.templates import Template
 
-TRANSITIONS = "transitions"
 OTHER_TOKENS = "labels of other tokens"
 
 
@@ -38,19 +38,19 @@ def explain_label(
     s = int(np.searchsorted(tokens.sentence_starts, word, side="right")) - 1
     t = word - int(tokens.sentence_starts[s])
     emissions = model.emissions(tokens, s, label_constraints)
-    transitions = model.weights.transitions
+    transitions = model.joint
     contrast = contrast_labels(emissions, transitions, t, model.labels, f"token {i}")
     features = _fired_features(model, doc, tokens, s, t, contrast.labels)
     return contrast.explain(doc[i].text, strongest(features, top), OTHER_TOKENS)
 
 
 class Contrast(NamedTuple):
-    """The best label sequence against the best one with the runner-up at some position."""
+    """The best labels against the best ones with the runner-up at some position."""
 
     labels: tuple[int, int]  #: at the position: the best one and the runner-up
     names: tuple[str, str]  #: of these labels
     margin: float
-    transitions: tuple[float, float]  #: the scores of transitions into and out of the position
+    around: tuple[Reason, ...]  #: by which the label and those next to it score together
     elsewhere: tuple[float, float]  #: all other scores
 
     def explain(self, text: str, features: list[Reason], elsewhere: str) -> Explanation:
@@ -58,11 +58,7 @@ class Contrast(NamedTuple):
 
         elsewhere: the name of all other scores.
         """
-        reasons = (
-            *features,
-            Reason(TRANSITIONS, "", *self.transitions),
-            Reason(elsewhere, "", *self.elsewhere),
-        )
+        reasons = (*features, *self.around, Reason(elsewhere, "", *self.elsewhere))
         return Explanation(text, *self.names, self.margin, reasons)
 
 
@@ -93,7 +89,7 @@ def contrast_labels(
         for y, at in ((best, at_best), (other, at_other))
     )
     names = labels[label], labels[runner_up]
-    around = at_best, at_other
+    around = (Reason(TRANSITIONS, "", at_best, at_other),)
     return Contrast((label, runner_up), names, float(margin), around, (rest, other_rest))
 
 

@@ -18,6 +18,7 @@ class Scorer(NamedTuple):
     templates: CompiledTemplates
     table: Table
     weights: CompactWeights
+    transitions: Floats  #: float64 [K + 2, K], laid out as in decoders.chain, with legality
 
 
 class LabelConstraints(NamedTuple):
@@ -57,7 +58,7 @@ def score_sentence(
     scorer: Scorer, attributes: Keys, constraints: WordConstraints, start: int, end: int
 ) -> Floats:
     """The emission table of the sentence [start, end), with the constraints: float64 [n, K]."""
-    emissions = np.zeros((end - start, scorer.weights.transitions.shape[1]))
+    emissions = np.zeros((end - start, scorer.transitions.shape[1]))
     keys = np.empty(len(scorer.templates.seeds), dtype=np.uint64)
     rows = np.empty(len(keys), dtype=np.int64)
     for t in range(start, end):
@@ -80,7 +81,7 @@ def predict_sentences(
     for s in range(len(sentence_starts) - 1):
         start, end = sentence_starts[s], sentence_starts[s + 1]
         emissions = score_sentence(scorer, attributes, constraints, start, end)
-        viterbi(emissions, scorer.weights.transitions, y[start:end])
+        viterbi(emissions, scorer.transitions, y[start:end])
 
 
 @kernel
@@ -97,7 +98,7 @@ def measure_margins(
     for s in sentences:
         start, end = sentence_starts[s], sentence_starts[s + 1]
         emissions = score_sentence(scorer, attributes, constraints, start, end)
-        best = max_marginals(emissions, scorer.weights.transitions)
+        best = max_marginals(emissions, scorer.transitions)
         for t in range(start, end):
             other = -np.inf
             for k in range(best.shape[1]):

@@ -67,7 +67,7 @@ class ChainModel(LinearModel):
     @property
     def scorer(self) -> Scorer:
         """The templates, table and weights, for kernels that score labels."""
-        return Scorer(self.compiled, self.table, self.weights)
+        return Scorer(self.compiled, self.table, self.weights, self.joint)
 
     def predict(
         self, docs: Sequence[Doc], label_constraints: LabelConstraints | None = None

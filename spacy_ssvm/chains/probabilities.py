@@ -79,7 +79,7 @@ def fill_label_probabilities(
     probabilities: Floats,
 ) -> None:
     """Write the marginals of all sentences; 0 where every sequence is forbidden."""
-    transitions = beta * scorer.weights.transitions
+    transitions = beta * scorer.transitions
     K = transitions.shape[1]
     pairs = np.empty((K, K))
     for s in range(len(sentence_starts) - 1):
@@ -107,7 +107,7 @@ def fill_span_probabilities(
     neighbours: int64 [spans] each, the labels that words before and after a span must not have,
     -1 for none.
     """
-    transitions = beta * scorer.weights.transitions
+    transitions = beta * scorer.transitions
     before, after = neighbours
     span = 0
     for s in range(len(sentence_starts) - 1):

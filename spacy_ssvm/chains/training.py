@@ -4,8 +4,8 @@ Docs with their gold labels become examples of the problem, one for each sentenc
 improves the weights; ``update_model`` writes them to the model in compact form.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import TrainingSummary, summarize_run
-from spacy_ssvm.solvers.training import ExampleTrainer
+from spacy_ssvm.solvers.training import ExampleTrainer, GrowingProblem
 from spacy_ssvm.weights.compact import CompactWeights, fill_rows, row_sizes
 from spacy_ssvm.weights.feature_index import FeatureIndex, Table, find_rows
 from spacy_ssvm.weights.hash_table import empty_slots, insert_all
@@ -53,8 +53,22 @@ def split_rows(hash_bits: int | None, templates: int) -> int:
     return 0 if hash_bits is None else max(1, 2**hash_bits // templates)
 
 
+class RowProblem(GrowingProblem, Protocol):
+    """A problem whose examples have rows of features: ``ChainProblem``, or like it."""
+
+    K: int
+
+    @property
+    def any_label(self) -> int:
+        """The label set of what has no gold annotation."""
+
+    @property
+    def append(self) -> Callable[..., range]:
+        """Append examples; see ``ChainProblem.append``. Other structures need more arrays."""
+
+
 class LinearTrainer(ExampleTrainer):
-    """The training of a model with rows of features, by a problem of chains.
+    """The training of a model with rows of features.
 
     A subclass reads batches (``add``). Training continues from the weights of a trained model:
     they are the prior w_0.
@@ -63,7 +77,7 @@ class LinearTrainer(ExampleTrainer):
     costs, legality: see ``ChainProblem``.
     """
 
-    problem: ChainProblem
+    problem: RowProblem
 
     def __init__(
         self,
@@ -79,17 +93,31 @@ class LinearTrainer(ExampleTrainer):
         self.index = FeatureIndex(
             len(model.templates), min_count=min_count, rows_per_template=rows_per_template
         )
-        problem = ChainProblem(len(model.labels), costs=costs, legality=legality)
-        prior = self._prior(problem)
+        self._legality: Floats | float = 0.0 if legality is None else legality
+        self.problem = self._new_problem(costs, legality)
+        prior = self._prior()
+        self._follow_index()
+        super().__init__(self.problem, solver, prior)
+
+    # Overridden for other structures than label sequences
+
+    def _new_problem(self, costs: Floats | None, legality: Floats | None) -> RowProblem:
+        """A problem without examples."""
+        return ChainProblem(len(self.model.labels), costs=costs, legality=legality)
+
+    def _follow_index(self) -> None:
+        """Tell the problem the templates of rows, for solvers that select among them."""
+        problem: Any = self.problem
         problem.row_templates = self.index.row_templates
-        super().__init__(problem, solver, prior)
+
+    # Shared
 
     @property
     def number_of_rows(self) -> int:
         """See ``ExampleTrainer``."""
         return self.index.number_of_rows
 
-    def _prior(self, problem: ChainProblem) -> Floats | None:
+    def _prior(self) -> Floats | None:
         """The model's weights as w_0, and its rows in the index; None where it has none."""
         model = self.model
         if model.summary is None:
@@ -105,28 +133,26 @@ class LinearTrainer(ExampleTrainer):
             keys[used[:, 1].astype(np.int64) - 1] = used[:, 0]
             templates = np.searchsorted(model.template_rows, np.arange(len(used)), side="right") - 1
             self.index.load(keys, templates.astype(np.int32))
-        K = problem.K
-        rows = self.index.number_of_rows
-        prior = np.zeros(problem.number_of_weights(rows))
-        transitions = model.weights.transitions
-        prior[: transitions.size] = np.where(np.isfinite(transitions), transitions, 0).ravel()
+        rows, joint = self.index.number_of_rows, model.joint
+        prior = np.zeros(self.problem.number_of_weights(rows))
+        prior[: joint.size] = np.where(np.isfinite(joint), joint, 0).ravel()
         number = np.repeat(np.arange(rows), np.diff(model.weights.row_starts))
-        prior[transitions.size :].reshape(rows, K)[number, model.weights.labels] = (
-            model.weights.weights
-        )
+        of_rows = prior[joint.size :].reshape(rows, len(model.labels))
+        of_rows[number, model.weights.labels] = model.weights.weights
         return prior
 
     def _append(
-        self, starts: Ints, rows: Rows, sequence_starts: Ints, labels: Ints, doc_ends: Ints
+        self, features: tuple[Ints, Rows], starts: Ints, labels: Ints, doc_ends: Ints, *more: Any
     ) -> list[range]:
         """Append examples; return the numbers of each Doc's examples.
 
-        starts, rows, sequence_starts: see ``ChainProblem.append``.
-        labels: int64, -1 for none. doc_ends: int64 [docs + 1], the first sequence of each Doc.
+        features: the starts and rows of ``RowProblem.append``. starts: int64 [examples + 1].
+        labels: int64, -1 for none. doc_ends: int64 [docs + 1], the first example of each Doc.
+        more: what else the problem needs.
         """
         gold = np.where(labels < 0, self.problem.any_label, labels)
-        added = self.problem.append(starts, rows, sequence_starts, gold)
-        self.problem.row_templates = self.index.row_templates
+        added = self.problem.append(*features, starts, gold, *more)
+        self._follow_index()
         self.run.grow(self.index.number_of_rows)
         ends = doc_ends + added.start
         return [range(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
@@ -135,13 +161,13 @@ class LinearTrainer(ExampleTrainer):
         """See ``ExampleTrainer``."""
         self.model.set_weights(*self._compact())
 
-    def _compact(self) -> tuple[Table, CompactWeights, Ints, TrainingSummary]:
+    def _compact(self) -> tuple[Table, Floats, CompactWeights, Ints, TrainingSummary]:
         """The weights in compact form, in float32, rows sorted by template."""
         K, rows = self.problem.K, self.index.number_of_rows
         w = self.run.w[: self.problem.number_of_weights(rows)]
-        transitions = w[: (K + 2) * K].reshape(K + 2, K).astype(np.float32).astype(np.float64)
-        legality = self.problem.examples().legality
-        emissions = w[(K + 2) * K :].reshape(rows, K)
+        first, shape = self.problem.number_of_weights(0), self.model.joint.shape
+        joint = w[:first].reshape(shape).astype(np.float32).astype(np.float64)
+        emissions = w[first:].reshape(rows, K)
         sizes = np.empty(rows, dtype=np.int64)
         row_sizes(emissions, sizes)
         T = len(self.model.templates)
@@ -163,7 +189,8 @@ class LinearTrainer(ExampleTrainer):
         templates = self.index.row_templates[kept]
         return (
             Table(slots, rows_per_template),
-            CompactWeights(transitions + legality, row_starts, labels, weights),
+            joint + self._legality,
+            CompactWeights(row_starts, labels, weights),
             np.searchsorted(templates, np.arange(T + 1)).astype(np.int64),
             summarize_run(self.run, self.epochs),
         )
@@ -184,8 +211,8 @@ class ChainTrainer(LinearTrainer):
         starts = np.empty(shape[0] + 1, dtype=np.int64)
         rows = np.empty(keys.size, dtype=np.int32)
         size = find_rows(self.index.table, keys, starts, rows)
-        examples = starts, rows[:size], tokens.sentence_starts, batch.labels
-        return self._append(*examples, tokens.doc_sentences)
+        features = starts, rows[:size]
+        return self._append(features, tokens.sentence_starts, batch.labels, tokens.doc_sentences)
 
 
 def measure(

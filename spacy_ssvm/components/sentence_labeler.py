@@ -32,6 +32,7 @@ from spacy_ssvm.components.settings import (
     check_selection,
     config_error,
     read_sentence_templates,
+    read_unit_edges,
 )
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.units import (
@@ -46,13 +47,15 @@ from spacy_ssvm.features.units import (
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.sentences.explanation import explain_unit
-from spacy_ssvm.sentences.model import SentenceModel
+from spacy_ssvm.sentences.model import CutSentenceModel, SentenceModel
 from spacy_ssvm.sentences.selection import sentence_selector
 from spacy_ssvm.sentences.training import (
     LabelledUnits,
     SentenceTrainer,
+    empty_problem,
     objective,
     read_labelled,
+    trainer_class,
 )
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.storage import shorten
@@ -61,6 +64,16 @@ from spacy_ssvm.storage import shorten
 LABEL = "ssvm_label"
 if not Span.has_extension(LABEL):
     Span.set_extension(LABEL, default=None)
+
+
+#: How the labels of a Doc are found: as a sequence, or as those of a graph.
+CHAIN, CUT = "chain", "cut"
+DECODERS = (CHAIN, CUT)
+
+_NO_SELECTION = (
+    'templates cannot be selected with decoder = "cut": select them with decoder = "chain", and '
+    "list those that it keeps"
+)
 
 
 class LabelledSpan(NamedTuple):
@@ -134,8 +147,9 @@ class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
         return sorted(found - {""})
 
     def check_settings(self) -> None:
-        """Raise ConfigValidationError for costs that do not fit the labels."""
+        """Raise ConfigValidationError for costs or a solver that do not fit the labels."""
         self.label_costs()
+        _check_solver(self.name, self.solver, self.model, len(self.labels))
 
     def label_costs(self) -> Floats:
         """The configured costs as float64 [K, K], see ``read_costs``."""
@@ -259,7 +273,7 @@ class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
 
     def make_trainer(self) -> SentenceTrainer:
         """A trainer of the labels of units, without examples."""
-        return SentenceTrainer(
+        return trainer_class(self.model)(
             self.model,
             self.solver,
             min_count=self.min_count,
@@ -269,6 +283,8 @@ class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
 
     def selector(self, examples: Sequence[Example]) -> Selector:
         """See ``Pipe``."""
+        if isinstance(self.model, CutSentenceModel):
+            raise ValueError(f"{self.name}: {_NO_SELECTION}")
         batch = self.read_batch(self.gold_docs(examples))
         return sentence_selector(self.model, batch, costs=self.label_costs())
 
@@ -360,6 +376,11 @@ class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
         """
         self._require_labels()
         self._sync()
+        if isinstance(self.model, CutSentenceModel):
+            raise ValueError(
+                f"{self.name}: labels that are decided by cuts have no probabilities. Use "
+                'scores(doc), which are margins, or train with decoder = "chain"'
+            )
         beta = require_beta(self.name, self.model)
         batch = self._read([doc])
         fixed, _ = self._present([doc], batch, self._overwrites(overwrite))
@@ -464,9 +485,12 @@ def build_sentence_labeler(
     name: str,
     *,
     units: str | dict[str, str],
+    decoder: str,
+    edges: Sequence[str],
     templates: Sequence[str],
     min_count: int,
     hash_bits: int | None,
+    solver: Solver,
     selection: Selection | None,
     **settings: Any,
 ) -> SentenceLabeler:
@@ -475,17 +499,37 @@ def build_sentence_labeler(
     Raises ConfigValidationError where one is invalid.
     """
     check_rows(name, min_count, hash_bits)
-    model = SentenceModel(read_sentence_templates(name, templates), _read_units(name, units))
+    if decoder not in DECODERS:
+        names = " or ".join(f'"{known}"' for known in DECODERS)
+        raise config_error(name, "decoder", f"{decoder!r}: choose {names}")
+    found, unit_edges = read_sentence_templates(name, templates), read_unit_edges(name, edges)
+    model = SentenceModel(found, _read_units(name, units))
+    if decoder == CUT:
+        model = CutSentenceModel(found, model.units, unit_edges)
+        if selection is not None:
+            raise config_error(name, "selection", _NO_SELECTION)
+    _check_solver(name, solver, model, 2)
     check_selection(name, selection, len(model.templates))
     return SentenceLabeler(
         vocab,
         model,
         name,
+        solver=solver,
         min_count=min_count,
         hash_bits=hash_bits,
         selection=selection,
         **settings,
     )
+
+
+def _check_solver(name: str, solver: Solver, model: SentenceModel, labels: int) -> None:
+    """Raise ConfigValidationError where the solver cannot train a model of so many labels."""
+    if not isinstance(model, CutSentenceModel):
+        return
+    try:
+        solver.start(empty_problem(model, labels))
+    except ValueError as error:
+        raise config_error(name, "solver", str(error)) from error
 
 
 def _read_units(name: str, units: str | dict[str, str]) -> Units:

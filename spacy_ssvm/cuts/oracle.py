@@ -10,8 +10,16 @@ import numpy as np
 from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.chains.scores import add_costs, cost, is_annotated, is_partial, restrict_to_gold
 from spacy_ssvm.cuts.layout import Examples, ExamplesType
-from spacy_ssvm.cuts.scores import difference, edge_penalties, node_scores
+from spacy_ssvm.cuts.scores import (
+    difference,
+    edge_penalties,
+    expected_cost,
+    expected_difference,
+    fill_parts,
+    node_scores,
+)
 from spacy_ssvm.decoders.cut import best_labels, expand_labels, labeling_score
+from spacy_ssvm.decoders.cut_projection import project_cut
 from spacy_ssvm.structure import UNANNOTATED, Structure
 
 
@@ -83,5 +91,43 @@ def loss_augmented_decode(
     return difference(examples, i, y, indices, values), cost(nodes, i, y), recompleted
 
 
+@kernel
+def project(
+    examples: Examples,
+    i: int,
+    w: Floats,
+    step: float,
+    complete: bool,
+    parts: Floats,
+    direction: Floats,
+    indices: Rows,
+    values: Floats,
+) -> tuple[int, float, bool]:
+    """See ``Structure.project``, for two labels.
+
+    The parts are the nodes, 1 for label 1, and then the edges, 1 for different labels.
+    """
+    nodes = examples.nodes
+    if not is_annotated(nodes, i):
+        return UNANNOTATED, 0.0, False
+    scores, edges, penalties = _score(examples, i, w)
+    n = len(scores)
+    recompleted = _complete(examples, i, complete, scores, edges, penalties)
+    gold = nodes.completions[nodes.token_starts[i] : nodes.token_starts[i + 1]]
+    if complete:
+        fill_parts(gold, edges, parts)
+    add_costs(nodes, i, 1.0, scores)
+    direction[:n] = scores[:, 1] - scores[:, 0]
+    direction[n:] = -penalties
+    if step > 0:
+        parts += step * direction
+        project_cut(parts[:n], edges, parts[n:])
+    size = expected_difference(examples, i, gold, parts, indices, values)
+    return size, expected_cost(nodes, i, parts), recompleted
+
+
 #: Labelings of graphs. Neither their expectations nor their k best are known from cuts.
 CUTS = Structure(ExamplesType, loss_augmented_decode)
+
+#: Those with two labels, whose convex hull is known.
+TWO_LABEL_CUTS = Structure(ExamplesType, loss_augmented_decode, project=project)

@@ -9,7 +9,7 @@ from spacy_ssvm._jit import Floats, Ints, Rows
 from spacy_ssvm.chains.layout import RowFeatures
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.cuts.layout import Examples
-from spacy_ssvm.cuts.oracle import CUTS
+from spacy_ssvm.cuts.oracle import CUTS, TWO_LABEL_CUTS
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
 
 #: The largest edge feature: sums over the edges of an example are finite in float32.
@@ -23,22 +23,16 @@ class CutProblem:
     Raises ValueError for fewer than one label, a negative number of edge features, or bad costs.
     """
 
-    structure = CUTS
-    max_expected_entries = 0  # there is no expected_gradient
-
     def __init__(self, K: int, edge_features: int, *, costs: Floats | None = None) -> None:
         if edge_features < 0:
             raise ValueError(f"edge_features: {edge_features}, but it must not be negative")
         self.K = K
+        self.nonnegative = edge_features  # the weights of edges
+        self.structure = TWO_LABEL_CUTS if K == 2 else CUTS
         self._nodes = ChainProblem(K, costs=costs)  # of which the transitions are not used
         self._edge_starts = GrowingArray(np.int64, [0])
         self._edges = GrowingArray(np.int64, np.zeros((0, 2)))
         self._edge_features = GrowingArray(np.float64, np.zeros((0, edge_features)))
-
-    @property
-    def nonnegative(self) -> int:
-        """The number of weights, the first ones, that must not be negative: those of edges."""
-        return int(self._edge_features.array.shape[1])
 
     @property
     def any_label(self) -> int:
@@ -58,10 +52,10 @@ class CutProblem:
         feature_starts: Ints,
         rows: Rows,
         node_starts: Ints,
+        gold: Ints,
         edge_starts: Ints,
         edges: Ints,
         edge_features: Floats,
-        gold: Ints,
     ) -> range:
         """Append examples; return their numbers.
 
@@ -123,6 +117,17 @@ class CutProblem:
         nodes, features, *_ = self.examples()
         sizes = np.diff(features.starts[nodes.token_starts])
         return self.nonnegative + 2 * int(sizes.max(initial=0))
+
+    @property
+    def max_expected_entries(self) -> int:
+        """See ``Problem``: as many as those of Phi_i(y)."""
+        return self.max_entries
+
+    @property
+    def part_starts(self) -> Ints:
+        """See ``ProjectedProblem``; for the parts, see ``oracle.project``."""
+        starts: Ints = self._nodes.examples().token_starts + self._edge_starts.array
+        return starts
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""

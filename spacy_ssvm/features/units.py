@@ -20,6 +20,9 @@ from spacy_ssvm.storage import shorten
 SENTENCES, LINES, PARAGRAPHS, SPANS = "sentences", "lines", "paragraphs", "spans"
 UNITS = (SENTENCES, LINES, PARAGRAPHS, SPANS)
 
+#: An attribute of units for edges, not for templates: the number of the paragraph.
+PARAGRAPH = "paragraph"
+
 _SENT_START = 1  # the column of ``AttributeReader.inputs``
 
 #: The upper ends of classes of lengths and of other numbers; one more class is above.
@@ -133,7 +136,7 @@ class UnitReader:
         self.units = units
         self.unit_names = tuple(sorted(unit_names))
         self._words = AttributeReader(names, resources)
-        self._extensions = [n[2:] for n in self.unit_names if n not in UNIT_ATTRIBUTES]
+        self._read = [n for n in self.unit_names if n not in UNIT_ATTRIBUTES]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -143,16 +146,21 @@ class UnitReader:
     def inputs(self, doc: Doc) -> Keys:
         """All that features depend on: uint64 [tokens, columns].
 
-        The columns of ``AttributeReader.inputs``, the number of the token's unit, from 1, and
-        the extension attributes of its unit; 0 outside of units.
+        The columns of ``AttributeReader.inputs``, the number of the token's unit, from 1, the
+        extension attributes of its unit, 0 outside of units, and the token's paragraph.
         Raises the errors of ``find_units``, and ValueError for an extension that is not there.
         """
         bounds = find_units(doc, self.units)
-        columns = np.zeros((len(doc), 1 + len(self._extensions)), dtype=np.uint64)
+        columns = np.zeros((len(doc), 1 + len(self._read)), dtype=np.uint64)
         for number, (start, end) in enumerate(bounds.tolist(), start=1):
             columns[start:end, 0] = number
-            for j, name in enumerate(self._extensions, start=1):
-                columns[start:end, j] = _extension_value(doc[start:end], name)
+            for j, name in enumerate(self._read, start=1):
+                if name != PARAGRAPH:
+                    columns[start:end, j] = _extension_value(doc[start:end], name[2:])
+        if PARAGRAPH in self._read and len(doc):
+            paragraphs = columns[:, 1 + self._read.index(PARAGRAPH)]
+            for number, (start, end) in enumerate(_blocks(doc, 2).tolist(), start=1):
+                paragraphs[start:end] = number
         return np.hstack([self._words.inputs(doc), columns])
 
     def read(self, docs: Sequence[Doc], inputs: Sequence[Keys] | None = None) -> UnitBatch:
@@ -162,7 +170,7 @@ class UnitReader:
         """
         if inputs is None:
             inputs = [self.inputs(doc) for doc in docs]
-        own = 1 + len(self._extensions)
+        own = 1 + len(self._read)
         tokens = self._words.read(docs, inputs=[columns[:, :-own] for columns in inputs])
         columns: Keys = np.concatenate([doc_columns[:, -own:] for doc_columns in inputs])
         starts = tokens.doc_starts
@@ -184,7 +192,7 @@ class UnitReader:
         )
         return UnitBatch(table, tokens, bounds - starts[owner][:, None])
 
-    def _attributes(self, doc_units: Ints, lengths: Ints, extensions: Keys) -> Keys:
+    def _attributes(self, doc_units: Ints, lengths: Ints, read: Keys) -> Keys:
         """The attributes of units: uint64 [units, attributes], 0 for none."""
         counts = np.repeat(np.diff(doc_units), np.diff(doc_units))
         index = np.arange(len(lengths)) - np.repeat(doc_units[:-1], np.diff(doc_units))
@@ -200,7 +208,7 @@ class UnitReader:
             if name in values:
                 found[:, j] = values[name].astype(np.uint64) + np.uint64(1)
             else:
-                found[:, j] = extensions[:, self._extensions.index(name[2:])]
+                found[:, j] = read[:, self._read.index(name)]
         return found
 
     def unit_value(self, name: str, batch: UnitBatch, doc: Doc, unit: int) -> str | None:

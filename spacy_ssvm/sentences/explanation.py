@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from spacy_ssvm._jit import Ints
-from spacy_ssvm.chains.explanation import contrast_labels
 from spacy_ssvm.explanation import Explanation, Reason, strongest
 from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.features.sentence_templates import BAG, FIRST, UNIT, UnitPart
@@ -30,8 +29,7 @@ def explain_unit(
     emissions = model.emissions(batch.table)
     start, end = batch.bounds[unit].tolist()
     text = shorten(doc[start:end].text)
-    transitions = model.weights.transitions
-    contrast = contrast_labels(emissions, transitions, unit, model.labels, f"'{text}'")
+    contrast = model.contrast(batch.table, emissions, unit, f"'{text}'")
     features = _fired_features(model, doc, batch, unit, contrast.labels)
     return contrast.explain(text, strongest(features, top), OTHER_UNITS)
 

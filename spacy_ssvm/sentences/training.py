@@ -1,17 +1,18 @@
 """Trains models of the labels of units: see ``chains/training.py``."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys
 from spacy_ssvm.chains.training import LinearTrainer, measure
+from spacy_ssvm.cuts.problem import CutProblem
 from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.features.unit_keys import extract_unit_keys
-from spacy_ssvm.features.units import UnitBatch
+from spacy_ssvm.features.units import UnitBatch, UnitTable
 from spacy_ssvm.objective import Objective
-from spacy_ssvm.sentences.model import SentenceModel
+from spacy_ssvm.sentences.model import CutSentenceModel, SentenceModel
 from spacy_ssvm.weights.feature_index import find_unit_rows
 
 
@@ -53,11 +54,45 @@ class SentenceTrainer(LinearTrainer):
         rows = np.empty(len(found.keys), dtype=np.int32)
         size = find_unit_rows(self.index.table, *found, starts, rows)
         sequences, owners = np.unique(table.doc_units, return_inverse=True)
-        return self._append(starts, rows[:size], sequences, batch.labels, owners.astype(np.int64))
+        doc_ends = owners.astype(np.int64)
+        return self._append(
+            (starts, rows[:size]), sequences, batch.labels, doc_ends, *self._structure(table)
+        )
+
+    def _structure(self, table: UnitTable) -> tuple[Any, ...]:  # noqa: ARG002
+        """What examples have beside features and gold labels."""
+        return ()
+
+
+def empty_problem(model: CutSentenceModel, labels: int, costs: Floats | None = None) -> CutProblem:
+    """A problem for such a model with so many labels, without examples."""
+    return CutProblem(labels, len(model.edges), costs=costs)
+
+
+class CutSentenceTrainer(SentenceTrainer):
+    """The same for units that are a graph."""
+
+    model: CutSentenceModel
+
+    def _new_problem(self, costs: Floats | None, legality: Floats | None) -> CutProblem:  # noqa: ARG002
+        return empty_problem(self.model, len(self.model.labels), costs)
+
+    def _follow_index(self) -> None:
+        """Do nothing: no solver selects among the templates of such problems."""
+
+    def _structure(self, table: UnitTable) -> tuple[Any, ...]:
+        starts, edges, features = self.model.find_edges(table)
+        has_units = np.diff(table.doc_units) > 0
+        return np.append(starts[:-1][has_units], starts[-1:]), edges, features
+
+
+def trainer_class(model: SentenceModel) -> type[SentenceTrainer]:
+    """The class that trains such models."""
+    return CutSentenceTrainer if isinstance(model, CutSentenceModel) else SentenceTrainer
 
 
 def objective(
     model: SentenceModel, batches: Iterable[LabelledUnits], *, costs: Floats | None = None
 ) -> Objective:
     """Primal, dual and gap of a trained model; see ``chains.training.measure``."""
-    return measure(SentenceTrainer, model, batches, costs=costs)
+    return measure(trainer_class(model), model, batches, costs=costs)

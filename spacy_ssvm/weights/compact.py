@@ -14,7 +14,6 @@ class CompactWeights(NamedTuple):
     vector instructions add a full row. Most rows are sparse, but most rows that fire are full.
     """
 
-    transitions: Floats  #: float64 [K + 2, K], laid out as in decoders.chain, with legality
     row_starts: Ints  #: int64 [rows + 1]: the first entry of each row
     labels: Labels  #: uint16 [entries]
     weights: Weights  #: float32 [entries]

@@ -80,12 +80,12 @@ def set_weights(recognizer: Any, transitions: np.ndarray, emissions: np.ndarray)
     model = recognizer.model
     rows, K = emissions.shape
     weights = CompactWeights(
-        transitions + recognizer.scheme.legality(),
         np.arange(rows + 1, dtype=np.int64) * K,
         np.tile(np.arange(K, dtype=np.uint16), rows),
         emissions.astype(np.float32).ravel(),
     )
-    model.set_weights(model.table, weights, model.template_rows, None)
+    joint = transitions + recognizer.scheme.legality()
+    model.set_weights(model.table, joint, weights, model.template_rows, None)
 
 
 def shapes(recognizer: Any) -> tuple[int, int]:
@@ -677,7 +677,7 @@ def sequence_scores(recognizer: Any, doc: Doc) -> tuple[np.ndarray, np.ndarray]:
     """All legal label sequences of a Doc of one sentence, and their scores."""
     tokens = recognizer.model.reader.read([doc])
     emissions = recognizer.model.emissions(tokens, 0)
-    transitions = recognizer.model.weights.transitions
+    transitions = recognizer.model.joint
     n, K = emissions.shape
     sequences = legal_sequences(recognizer.scheme.name, n)
     scores = emissions[np.arange(n), sequences].sum(axis=1)

@@ -13,7 +13,9 @@ from marks import PLAIN
 from scipy import sparse
 from small_cuts import Cuts, cuts, planted_cuts
 
+from spacy_ssvm.decoders.cut_projection import project_cut
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.solvers.extragradient import Extragradient
 from spacy_ssvm.solvers.perceptron import Perceptron
 from spacy_ssvm.structure import UNANNOTATED
 
@@ -128,6 +130,98 @@ def test_completions_of_more_labels_get_no_worse(data, drawn):
             assert completion(problem, i) == after
 
 
+def parts_of(drawn, i, y):
+    """The indicator vector of a labeling with two labels: nodes, then edges."""
+    cut = [float(y[a] != y[b]) for a, b in drawn.edges[i]]
+    return np.array([*map(float, y), *cut])
+
+
+def move(drawn, problem, i, w, step, parts, complete=False):
+    """The result of ``project``: a dense vector or None, the cost, and the direction."""
+    room = problem.max_expected_entries
+    indices, values = np.full(room, -7, np.int32), np.full(room, np.nan)
+    direction = np.full(len(parts), np.nan)
+    arrays = problem.examples(), i, w, step, complete, parts, direction, indices, values
+    size, cost, _ = problem.structure.project(*arrays)
+    if size == UNANNOTATED:
+        return None, cost, direction
+    assert len(set(indices[:size].tolist())) == size
+    assert values[:size].all()
+    phi = np.zeros(drawn.size)
+    phi[indices[:size]] = values[:size]
+    return phi, cost, direction
+
+
+@checked
+@given(st.data(), cuts(labels=(2, 2)))
+def test_a_point_of_the_hull_has_the_features_cost_and_slopes_of_its_labelings(data, drawn):
+    costs = data.draw(arrays(float, (2, 2), elements=st.sampled_from([0.0, 1.0, 3.0])))
+    problem = drawn.problem(costs * (1 - np.eye(2)))
+    w = weights(data, drawn)
+    share = data.draw(st.sampled_from([0.0, 0.25, 1.0]))
+    for i, gold in enumerate(drawn.gold):
+        number = problem.part_starts[i + 1] - problem.part_starts[i]
+        right = np.full(number, 0.5)
+        phi, cost, _ = move(drawn, problem, i, w, 0.0, right, complete=True)
+        if not gold:
+            assert phi is None
+            continue
+        assert not phi.any()
+        assert cost == 0
+        assert right.tolist() == parts_of(drawn, i, gold).tolist()
+        for y in drawn.labelings(i):
+            point = share * parts_of(drawn, i, y) + (1 - share) * right
+            before = point.copy()
+            phi, cost, direction = move(drawn, problem, i, w, 0.0, point)
+            assert (point == before).all()
+            difference = share * (drawn.vector(i, y) - drawn.vector(i, gold))
+            assert (phi == difference).all()
+            assert cost == share * cost_of(problem, i, y)
+            assert direction @ (point - right) == pytest.approx(w @ difference + cost)
+        assert (direction[len(gold) :] <= 0).all()
+
+
+@checked
+@given(st.data(), cuts(labels=(2, 2)), st.sampled_from([0.25, 2.0]))
+def test_a_step_ends_at_the_closest_point_of_the_hull(data, drawn, step):
+    problem = drawn.problem()
+    w = weights(data, drawn)
+    for i, gold in enumerate(drawn.gold):
+        if not gold:
+            continue
+        before = parts_of(drawn, i, data.draw(st.sampled_from(drawn.labelings(i))))
+        after = before.copy()
+        phi, cost, direction = move(drawn, problem, i, w, step, after)
+        for y in drawn.labelings(i):
+            other = parts_of(drawn, i, y)
+            assert (before + step * direction - after) @ (other - after) <= 1e-6
+        again = after.copy()
+        at, at_cost, _ = move(drawn, problem, i, w, 0.0, again)
+        np.testing.assert_array_equal(phi, at)
+        assert cost == at_cost
+        expected = before + step * direction
+        edges = np.array(drawn.edges[i], dtype=np.int64).reshape(-1, 2)
+        project_cut(expected[: len(gold)], edges, expected[len(gold) :])
+        np.testing.assert_array_equal(after, expected)
+
+
+def test_a_completion_is_where_points_start():
+    partial = replace(planted_cuts(), gold=[[2, 2, 2, k] for k in (0, 1, 0, 1, 0, 1)])
+    problem = partial.problem()
+    w = np.array([1.0, 0, 0, 0, 0, 0])
+    parts = np.full(7, 0.5)
+    phi, cost, _ = move(partial, problem, 1, w, 0.0, parts, complete=True)
+    assert not phi.any()
+    assert cost == 0
+    assert parts.tolist() == [1, 1, 1, 1, 0, 0, 0]
+    assert completion(problem, 1) == [1, 1, 1, 1]
+
+
+def test_only_two_labels_have_a_projection():
+    assert planted_cuts(K=2).problem().structure.project is not None
+    assert planted_cuts(K=3).problem().structure.project is None
+
+
 #: A triangle whose best labels are 1, 2, 1, with weights under which expansions of the best
 #: labels of its nodes end at 0, 0, 0.
 STUCK = Cuts(
@@ -189,10 +283,18 @@ def test_what_edges_are_worth_is_learned(solver, K):
     assert mistakes(drawn, np.where(np.arange(len(run.w)) < 2, 0, run.w)) > 0
 
 
-def test_the_optimum_is_that_of_the_quadratic_program():
+@pytest.mark.parametrize(
+    "solver",
+    [
+        DualCoordinateDescent(C=0.5, delta=1e-10, tolerance=0.0),
+        Extragradient(C=0.5, projection="euclidean", tolerance=0.0),
+    ],
+    ids=["descent", "extragradient"],
+)
+def test_the_optimum_is_that_of_the_quadratic_program(solver):
     drawn = planted_cuts(examples=4)  # no gold edge is cut: the weights of edges stay positive
-    C = 0.5
-    run = DualCoordinateDescent(C=C, delta=1e-10, tolerance=0.0).start(drawn.problem())
+    C = solver.C
+    run = solver.start(drawn.problem())
     run.grow(drawn.rows)
     for _ in range(300):
         run.epoch(np.arange(4))
@@ -203,9 +305,10 @@ def test_the_optimum_is_that_of_the_quadratic_program():
             delta.append(float(np.not_equal(y, gold).sum()))
             owners.append(i)
     slack = np.equal.outer(owners, np.arange(4)).astype(float)
+    is_squared = np.repeat(float(solver.loss_function.squared), 4)
     _, optimum = solve_cone_program(
-        np.repeat([1.0, 2 * C], [drawn.size, 4]),
-        np.zeros(drawn.size + 4),
+        np.append(np.ones(drawn.size), 2 * C * is_squared),
+        np.append(np.zeros(drawn.size), C * (1 - is_squared)),
         sparse.csc_array(-np.hstack([np.array(phi), slack])),
         -np.array(delta),
         [clarabel.NonnegativeConeT(len(delta))],

@@ -178,5 +178,5 @@ def test_the_number_of_weights_and_entries():
     assert problem.number_of_weights(0) == 2
     assert problem.number_of_weights(7) == 2 + 21
     assert problem.max_entries == 2 + 2 * 3
-    assert problem.max_expected_entries == 0
+    assert problem.max_expected_entries == problem.max_entries
     assert CutProblem(3, 2).max_entries == 2

@@ -75,7 +75,7 @@ def test_training_goes_on_from_the_weights_of_the_model() -> None:
     before = labeler.model.to_bytes()
     K = len(labeler.labels)
     w = trainer.run.w[: trainer.problem.number_of_weights(trainer.number_of_rows)]
-    assert w[: (K + 2) * K] == pytest.approx(labeler.model.weights.transitions.ravel())
+    assert w[: (K + 2) * K] == pytest.approx(labeler.model.joint.ravel())
     assert np.abs(w[(K + 2) * K :]).sum() == pytest.approx(
         np.abs(labeler.model.weights.weights.astype(float)).sum()
     )
