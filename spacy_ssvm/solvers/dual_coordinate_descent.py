@@ -233,11 +233,11 @@ def _move_multipliers(state: State) -> None:
         free = score_now - state.multipliers[index]
         multiplier = max(-free, 0.0)
         change = multiplier - state.multipliers[index]
+        state.w[index] = max(free, 0.0)  # exactly 0, also where the change is lost in rounding
         if change == 0.0:
             continue
         prior = state.prior[index] if len(state.prior) > 0 else 0.0
         state.multipliers[index] = multiplier
-        state.w[index] = max(free, 0.0)
         state.totals[0] -= change * score_now + change * change / 2
         state.totals[1] += change * (score_now - prior) + change * change / 2
 

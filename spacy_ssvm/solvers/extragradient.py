@@ -39,7 +39,7 @@ saddle gap of at most V of the start and the solution over sum beta.
 Partial gold is completed at the first visit, and then as in ``dual_run.py``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -83,7 +83,8 @@ class Extragradient:
     """Settings of the solver.
 
     C: the weight of the losses against the squared norm of the weights, per example.
-    projection: 'euclidean' or 'entropic'.
+    projection: 'euclidean' or 'entropic'; None takes the entropic one for structures that have
+        probabilities.
     nu: the largest ratio r of a step that is short enough, above 0 and below 1.
     beta: the length of the first step.
     average: whether the result is the average of all (w', z') instead of the last (w, z).
@@ -95,7 +96,7 @@ class Extragradient:
     """
 
     C: float = 0.1
-    projection: str = "entropic"
+    projection: str | None = None
     nu: float = 0.9
     beta: float = 1.0
     average: bool = False
@@ -107,7 +108,8 @@ class Extragradient:
 
     def __post_init__(self) -> None:
         check_C(self)
-        check_choice(self, "projection", ("euclidean", "entropic"))
+        if self.projection is not None:
+            check_choice(self, "projection", ("euclidean", "entropic"))
         check_positive(self, "nu", "beta")
         if self.nu >= 1:
             raise invalid_setting(self, "nu", f"is {self.nu}: it must be below 1")
@@ -126,6 +128,10 @@ class Extragradient:
 
         Raises ValueError where the structures of the problem lack the projection.
         """
+        if self.projection is None:
+            has_probabilities = problem.structure.expected_gradient is not None
+            projection = "entropic" if has_probabilities else "euclidean"
+            return replace(self, projection=projection).start(problem, prior)
         run = EuclideanRun if self.projection == "euclidean" else EntropicRun
         return run(self, problem, prior)
 
@@ -167,6 +173,7 @@ class ExtragradientRun(DualRun):
         self._total_w = np.zeros(len(self._w))
         self._totals = self._sums
         self._total_beta = 0.0
+        self._starts_again = False  # whether the averages do, at the next iteration
 
     # Implemented by subclasses
 
@@ -238,6 +245,10 @@ class ExtragradientRun(DualRun):
     def _pass(self, numbers: Ints) -> None:  # noqa: ARG002
         """Iterations over all examples, whatever the numbers."""
         self._measure()
+        if self._starts_again:
+            self._total_w = np.zeros(len(self._w))
+            self._totals, self._total_beta = Sums(np.zeros(len(self._w)), 0.0), 0.0
+            self._starts_again = False
         for _ in range(self.settings.iterations):
             self._iterate()
         everything = self._numbers()
@@ -248,13 +259,15 @@ class ExtragradientRun(DualRun):
         return np.flatnonzero(self._present)
 
     def _measure(self) -> None:
-        """Measure z by a step of length 0, where examples have changed; averages start again."""
+        """Measure z by a step of length 0, where examples have changed.
+
+        The averages of z are no longer those of the examples then; the weights do not change.
+        """
         if not self._is_measured:
             self._sums = self._move(self._w, 0.0, corrects=False)
             self._accept(self._w, 0.0)
-            self._total_w = np.zeros(len(self._w))
-            self._totals, self._total_beta = Sums(np.zeros(len(self._w)), 0.0), 0.0
             self._is_measured = True
+            self._starts_again = True
 
     def _iterate(self) -> None:
         """One iteration, with a step that is short enough."""
@@ -298,10 +311,12 @@ class ExtragradientRun(DualRun):
 
     def _point(self) -> tuple[Floats, Floats, float]:
         """The result: w, and at its z, G and the cost."""
-        total = self._total_beta
+        w, (gradient, cost, *_), total = self._w, self._sums, self._total_beta
         if self.settings.average and total > 0:
-            return self._total_w / total, self._totals.gradient / total, self._totals.cost / total
-        return self._w, self._sums.gradient, self._sums.cost
+            w = self._total_w / total
+            if not self._starts_again:
+                gradient, cost = self._totals.gradient / total, self._totals.cost / total
+        return w, gradient, cost
 
 
 class EntropicRun(ExtragradientRun):

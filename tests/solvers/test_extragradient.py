@@ -232,6 +232,24 @@ def test_forgotten_examples_count_no_more(projection, average):
 
 
 @each_projection
+def test_a_look_at_the_dual_does_not_change_the_average(projection):
+    """Also where examples have changed, so that z is measured again."""
+    problem = random_problem(3)
+    run = run_on(problem, projection=projection, average=True)
+    for _ in range(5):
+        run.epoch(all_numbers(run))
+    run.forget(np.array([0, 4]))
+    problem.forget(np.array([0, 4]))
+    w = run.w
+    assert run.dual <= run.objective().primal
+    np.testing.assert_array_equal(run.w, w)
+    assert run.regularizer == pytest.approx(w @ w / 2)
+    trials = recorded(run)
+    run.epoch(all_numbers(run))
+    np.testing.assert_allclose(run.w, trials[-1][0].predicted_w)  # it starts again
+
+
+@each_projection
 def test_examples_that_come_later_join(projection):
     problem = random_problem(3)
     phi, costs = problem.phi, problem.costs

@@ -275,7 +275,8 @@ def parser(**config):
 def test_parsers_learn_with_every_solver(name):
     nlp = spacy.blank("en")
     solver = block(name)
-    config = {"order": 1, "min_count": 1, "solver": solver, "label_solver": solver}
+    config = {"order": 1, "hash_bits": 12, "min_count": 1, "solver": solver}
+    config["label_solver"] = solver
     pipe = nlp.add_pipe("ssvm_parser", config=config)
     words, heads = ["the", "old", "dog", "barks"], [2, 2, 3, 3]
     deps = ["det", "amod", "nsubj", "ROOT"]
