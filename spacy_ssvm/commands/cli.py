@@ -334,7 +334,7 @@ def compare(
     config: Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")],
     solvers: Annotated[
-        str | None, typer.Option(help="Comma-separated names; all by default")
+        str | None, typer.Option(help="Comma-separated names; by default all that can learn it")
     ] = None,
     seeds: Annotated[
         int, typer.Option(help="Number of runs of each, with seeds 0, 1, ...", min=1)
@@ -388,6 +388,13 @@ def compare(
         if missing:
             msg.info("Reading the corpora and making features")
             comparison.prepare()
+        refused = {name: comparison.refusal(name) for name in dict(missing)}
+        unable = [name for name, reason in refused.items() if reason is not None]
+        if unable and solvers is not None:
+            raise ValueError(refused[unable[0]])
+        if unable:
+            msg.warn(f"Left out, because they cannot learn these structures: {', '.join(unable)}")
+            missing = [run for run in missing if run[0] not in unable]
         with tqdm(total=len(missing) * comparison.epochs, unit="epoch") as progress:
             for name, seed in missing:
                 progress.set_description(f"{name}, seed {seed}")
@@ -398,7 +405,7 @@ def compare(
     msg.table(table(rows), header=HEADER, aligns=("l", *"rrrrr"), divider=True)
     report = output / "report.html"
     write_report(report, rows, comparison.facts)
-    msg.good(f"Compared {len(names)} solvers", str(report))
+    msg.good(f"Compared {len({row.solver for row in rows})} solvers", str(report))
 
 
 @ssvm.command("select", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

@@ -30,7 +30,7 @@ SOLVERS: dict[str, dict[str, Any]] = {
     "cutting-plane": {"@misc": "spacy_ssvm.CuttingPlane.v1"},
     "frank-wolfe": {"@misc": _FRANK_WOLFE, "variant": "plain"},
     "frank-wolfe-pairwise": {"@misc": _FRANK_WOLFE, "variant": "pairwise"},
-    "extragradient": {"@misc": "spacy_ssvm.Extragradient.v1", "projection": "entropic"},
+    "extragradient": {"@misc": "spacy_ssvm.Extragradient.v1", "projection": None},
     "sgd": {"@misc": "spacy_ssvm.StochasticGradient.v1"},
     "mira": {"@misc": "spacy_ssvm.Mira.v1"},
     "perceptron": {"@misc": "spacy_ssvm.Perceptron.v1"},
@@ -69,6 +69,14 @@ class Comparison(Trial):
         """Read the corpora and make the features, which comes before the first run."""
         examples = self.read()
         self._trainer, self._numbers = self._pipe.featurize(examples)
+
+    def refusal(self, name: str) -> str | None:
+        """Why the solver of this name cannot learn these structures; None where it can."""
+        try:
+            make_solver(name, 0, self._pipe.solver).start(self._trainer.problem)
+        except ValueError as error:
+            return str(error)
+        return None
 
     def run(self, name: str, seed: int) -> Iterator[Row]:
         """Learn from zero weights with the solver of this name; yield a row after each epoch."""

@@ -11,11 +11,15 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_ssvm.components.parallel import SOURCE, TARGET
+
 _WORDS = ["the", "dog", "barks", ".", "a", "cat", "sleeps"]
 _TAGS = ["DET", "NOUN", "VERB", "PUNCT", "DET", "NOUN", "VERB"]
 _HEADS = [1, 2, 2, 2, 5, 6, 6]
 _ENTS = ["O", "B-NOUN", "O", "O", "O", "B-NOUN", "O"]
 _STARTS = [True, False, False, False, True, False, False]
+
+_LINKS = [(0, 4), (1, 5), (2, 6)]
 
 _PROBABLE = {"@misc": "spacy_ssvm.DualCoordinateAscent.v1"}
 
@@ -26,6 +30,7 @@ class Use(NamedTuple):
     name: str  #: shown as progress
     factory: str
     config: dict[str, Any]
+    explained: tuple[int, ...] = (1,)  #: what to explain in a Doc
 
 
 #: All that the shipped configs need, and probabilities.
@@ -37,6 +42,8 @@ USES = (
     Use("chunker", "ssvm_chunker", {}),
     Use("sentence labeler", "ssvm_sentence_labeler", {}),
     Use("sentence labeler with hashed features", "ssvm_sentence_labeler", {"hash_bits": 10}),
+    Use("word aligner", "ssvm_aligner", {"min_count": 1}, (1, 1)),
+    Use("labels of sentences by cuts", "ssvm_sentence_labeler", {"decoder": "cut"}),
     Use("parser, first order", "ssvm_parser", {"order": 1, "hash_bits": 10}),
     Use("parser, second order", "ssvm_parser", {"order": 2, "hash_bits": 10, "max_length": 3}),
     Use(
@@ -81,7 +88,7 @@ def _train_and_use(use: Use) -> None:
     doc = nlp(_doc(nlp))
     nlp(_partial_example(nlp).reference)  # what is annotated already is kept
     pipe.scores(doc)
-    pipe.explain(doc, 1)
+    pipe.explain(doc, *use.explained)
     if pipe.model.beta is not None:
         pipe.marginals(doc)
         pipe.marginals(doc, overwrite=True)
@@ -106,11 +113,19 @@ def _resources(use: Use, folder: Path) -> dict[str, Any]:
 
 
 def _doc(nlp: Language) -> Doc:
-    return Doc(nlp.vocab, words=_WORDS, sent_starts=list(_STARTS))
+    return _with_sides(Doc(nlp.vocab, words=_WORDS, sent_starts=list(_STARTS)))
+
+
+def _with_sides(doc: Doc) -> Doc:
+    """The Doc, whose first four words are a source, and the others its translation."""
+    doc.spans[SOURCE], doc.spans[TARGET] = [doc[:4]], [doc[4:]]
+    return doc
 
 
 def _example(nlp: Language) -> Example:
     gold = Doc(nlp.vocab, words=_WORDS, tags=_TAGS, heads=_HEADS, deps=_TAGS, ents=_ENTS)
+    gold._.alignment = _LINKS
+    _with_sides(gold)
     gold.spans["chunks"] = list(gold.ents)
     gold.spans["sentence_labels"] = [Span(gold, 0, 4, "first"), Span(gold, 4, 7, "last")]
     return Example(_doc(nlp), gold)
@@ -123,4 +138,6 @@ def _partial_example(nlp: Language) -> Example:
     gold = Doc(nlp.vocab, words=_WORDS, tags=tags, ents=ents, sent_starts=starts)
     for i in range(3):
         gold[i].head, gold[i].dep_ = gold[_HEADS[i]], _TAGS[i]
+    gold._.alignment, gold._.possible_alignment = _LINKS[:1], _LINKS[1:]
+    _with_sides(gold)
     return Example(_doc(nlp), gold)

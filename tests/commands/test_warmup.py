@@ -90,4 +90,5 @@ def test_nothing_is_compiled_after_a_warmup(tmp_path) -> None:
 
 
 def test_all_components_are_warmed_up() -> None:
-    assert {use.factory for use in warmup.USES} == {component.name for component in COMPONENTS}
+    names = {"ssvm_aligner"} | {component.name for component in COMPONENTS}
+    assert {use.factory for use in warmup.USES} == names
