@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from spacy.language import Language
 
 if TYPE_CHECKING:
+    from spacy_ssvm.components.aligner import WordAligner
     from spacy_ssvm.components.chunker import Chunker
     from spacy_ssvm.components.ner import EntityRecognizer
     from spacy_ssvm.components.parser import DependencyParser
@@ -245,6 +246,63 @@ def make_chunker(
 
 
 @Language.factory(
+    "ssvm_aligner",
+    assigns=["doc._.alignment"],
+    default_config={
+        "templates": ["aligner"],
+        "min_count": 2,
+        "source_fertility": 1,
+        "target_fertility": 1,
+        "costs": {"missing": 2.0, "wrong": 1.0},
+        "solver": {**DEFAULT_SOLVER, "C": 0.01},
+        "selection": None,
+        "overwrite": False,
+        "scorer": {"@scorers": "spacy_ssvm.aligner_scorer.v1"},
+    },
+    default_score_weights={"align_f": 1.0, "align_aer": None, "align_p": 0.0, "align_r": 0.0},
+)
+def make_aligner(
+    nlp: Language,
+    name: str,
+    templates: list[str],
+    min_count: int,
+    source_fertility: int,
+    target_fertility: int,
+    costs: dict[str, float],
+    solver: Solver,
+    selection: Selection | None,
+    overwrite: bool,
+    scorer: Callable[..., Any] | None,
+) -> "WordAligner":
+    """Make an aligner of the words of parallel texts.
+
+    templates: templates of links and families, see docs/aligner.md.
+    min_count: rarer features are left out.
+    source_fertility, target_fertility: how many links a word of each side can have.
+    costs: of a gold link that is missing, and of a wrong one: {"missing": ..., "wrong": ...}.
+    solver: learns the weights, see docs/solvers.md.
+    selection: of templates before training, see docs/selection.md; None keeps all.
+    overwrite: whether to replace the links that a Doc already has; otherwise they are kept.
+    scorer: the scoring function for ``spacy evaluate``.
+    """
+    from spacy_ssvm.components.aligner import build_aligner
+
+    return build_aligner(
+        nlp.vocab,
+        name,
+        templates=templates,
+        min_count=min_count,
+        source_fertility=source_fertility,
+        target_fertility=target_fertility,
+        costs=costs,
+        solver=solver,
+        selection=selection,
+        overwrite=overwrite,
+        scorer=scorer,
+    )
+
+
+@Language.factory(
     "ssvm_parser",
     assigns=["token.dep", "token.head", "doc.sents"],
     default_config={
@@ -342,6 +400,8 @@ def make_parser(
         "units": "sentences",
         "spans_key": "sentence_labels",
         "templates": ["sentences"],
+        "decoder": "chain",
+        "edges": ["neighbor", "similar(lower)"],
         **DEFAULT_TRAINING,
         "solver": {**DEFAULT_SOLVER, "C": 0.001},
         "overwrite": False,
@@ -362,6 +422,8 @@ def make_sentence_labeler(
     units: str | dict[str, str],
     spans_key: str,
     templates: list[str],
+    decoder: str,
+    edges: list[str],
     min_count: int,
     hash_bits: int | None,
     costs: dict[str, dict[str, float]],
@@ -376,6 +438,9 @@ def make_sentence_labeler(
         of a key of ``doc.spans``.
     spans_key: the key of ``doc.spans`` to learn from and to write.
     templates: feature templates and families, see docs/sentences.md.
+    decoder: how the labels of a Doc are found: "chain", as a sequence, or "cut", as labels of a
+        graph of units, whose edges favour equal labels.
+    edges: the edges of this graph with their features, see docs/sentences.md.
     overwrite: whether to replace the spans that a Doc already has under ``spans_key``.
     """
     from spacy_ssvm.components.sentence_labeler import build_sentence_labeler
@@ -386,6 +451,8 @@ def make_sentence_labeler(
         units=units,
         spans_key=spans_key,
         templates=templates,
+        decoder=decoder,
+        edges=edges,
         min_count=min_count,
         hash_bits=hash_bits,
         costs=costs,

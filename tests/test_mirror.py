@@ -14,8 +14,12 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 COVERED_ELSEWHERE = {
     "_locks.py": "test_storage.py",
     "chains/layout.py": "chains/test_problem.py",
+    "cuts/layout.py": "cuts/test_problem.py",
     "chains/linear_model.py": "chains/test_model.py",
     "components/costs.py": "components/test_sequence.py",
+    "matchings/families.py": "matchings/test_templates.py",
+    "matchings/layout.py": "matchings/test_problem.py",
+    "matchings/model.py": "matchings/test_inference.py",
     "components/training_log.py": "commands/test_report.py",
     "features/coordinates.py": "trees/test_nodes.py",
     "features/text_hash.py": "features/test_extraction.py",

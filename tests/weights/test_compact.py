@@ -25,7 +25,7 @@ def test_compact_rows_add_up_to_what_the_full_rows_add_up_to(data, K, rows):
     labels = np.full(starts[-1], 999, dtype=np.uint16)
     weights = np.full(starts[-1], np.nan, dtype=np.float32)
     fill_rows(emissions, kept, starts, labels, weights)
-    compact = CompactWeights(np.zeros((K + 2, K)), starts, labels, weights)
+    compact = CompactWeights(starts, labels, weights)
 
     fired = np.array(data.draw(st.lists(st.integers(0, rows - 1), max_size=6)), dtype=np.int64)
     scores = np.zeros(K)
