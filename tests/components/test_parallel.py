@@ -297,7 +297,7 @@ def test_joining_empty_sides(source: int, target: int) -> None:
 
 def test_the_code_of_the_docs() -> None:
     text = (TESTS.parent / "docs" / "aligner.md").read_text(encoding="utf8")
-    (code,) = (c for c in re.findall(r"```python\n(.*?)```", text, re.S) if "make_pair(" in c)
+    (code,) = (c for c in re.findall(r"```python\n(.*?)```", text, re.S) if "links=" in c)
     names: dict[str, Any] = {}
     exec(code, names)
     for expression, value in re.findall(r"^(\S+) +# (\[.*\])", code, re.M):
