@@ -6,6 +6,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights, kernel
 from spacy_ssvm.bitext.corpus import word_ids
+from spacy_ssvm.features.extraction import mix
 from spacy_ssvm.storage import Arrays, require
 
 #: The columns of ``link_counts`` and ``tables``. Backward, target words generate source words.
@@ -13,8 +14,8 @@ MODEL1, HMM, MODEL1_BACK, HMM_BACK = range(4)
 
 _MIN_JUMP = 1e-9  # smaller probabilities would underflow in products
 _MIN_SMOOTHING, _MAX_SMOOTHING = 1e-9, 1e3
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_BETWEEN = np.uint64(2**63)  # between the sides of a hashed pair: no word id
+#: Before and between the sides of a hashed pair: no ids of words.
+_START, _BETWEEN = np.uint64(2**63 + 1), np.uint64(2**63)
 
 
 class Association(NamedTuple):
@@ -145,19 +146,13 @@ def target_ids(association: Association, words: Keys) -> Ints:
 @kernel
 def pair_hash(source: Ints, target: Ints) -> int:
     """The 64-bit hash of a sentence pair, given as word ids."""
-    key = _MULTIPLIER  # from 0, the word 0 would not change it
+    key = _START
     for word in source:
-        key = _mix(key, np.uint64(word))
-    key = _mix(key, _BETWEEN)
+        key = mix(key, np.uint64(word))
+    key = mix(key, _BETWEEN)
     for word in target:
-        key = _mix(key, np.uint64(word))
+        key = mix(key, np.uint64(word))
     return key
-
-
-@kernel
-def _mix(key: int, word: int) -> int:
-    key = (key ^ word) * _MULTIPLIER
-    return key ^ (key >> np.uint64(29))  # type: ignore[no-any-return]
 
 
 @kernel

@@ -3,11 +3,10 @@
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Keys, Weights, kernel
-from spacy_ssvm.features.extraction import fill_keys
+from spacy_ssvm.features.extraction import fill_keys, mix
 from spacy_ssvm.matchings.templates import COLUMN_KINDS, LinkTemplates
 
 _POSITION, _SAME, _BIN, _RANK = range(len(COLUMN_KINDS))
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _OUTSIDE = np.uint64(0xA0761D6478BD642F)  # the value of a neighbour that does not exist
 
 #: Upper ends of the classes of numbers; one more class is above. 0 has none.
@@ -106,12 +105,6 @@ def hash_sides(templates: LinkTemplates, source: Keys, target: Keys) -> tuple[Ke
 
 
 @kernel
-def _mix(key: int, value: int) -> int:
-    key = (np.uint64(key) ^ np.uint64(value)) * _MULTIPLIER
-    return key ^ (key >> np.uint64(32))  # type: ignore[no-any-return]
-
-
-@kernel
 def fill_template_keys(
     templates: LinkTemplates,
     t: int,
@@ -141,7 +134,7 @@ def fill_template_keys(
                 if a < 0 or b < 0 or a >= m or b >= n or evidence[a, b, number] == 0.0:
                     continue
                 values[j, k] = evidence[a, b, number]
-            key = _mix(sources[j, t], targets[k, t])
+            key = mix(sources[j, t], targets[k, t])
             for part in range(first, end):
                 a, b = j + templates.part_offsets[part], k + templates.part_offsets[part]
                 of_part = _OUTSIDE
@@ -150,5 +143,5 @@ def fill_template_keys(
                     if of_part == none:
                         key = none
                         break
-                key = _mix(key, of_part)
+                key = mix(key, of_part)
             keys[j, k] = key
