@@ -8,7 +8,6 @@ from spacy_ssvm.decoders.matching_projection import project_matching
 from spacy_ssvm.matchings.layout import SURE, MatchingExamples, MatchingExamplesType
 from spacy_ssvm.matchings.scores import (
     add_costs,
-    cost_of,
     difference,
     expected_cost,
     expected_difference,
@@ -86,7 +85,7 @@ def loss_augmented_decode(
     links = np.empty(scores.shape, dtype=np.bool_)
     best_matching(scores, source_steps, target_steps, links)
     size = difference(examples, i, completion, links, indices, values)
-    return size, cost_of(gold, examples.costs, links), changed
+    return size, expected_cost(gold, examples.costs, links), changed
 
 
 @kernel
@@ -112,7 +111,7 @@ def k_best_decode(
     starts[0] = 0
     for b in range(len(best)):
         start = starts[b]
-        costs[b] = cost_of(gold, examples.costs, best[b])
+        costs[b] = expected_cost(gold, examples.costs, best[b])
         starts[b + 1] = start + difference(
             examples, i, completion, best[b], indices[start:], values[start:]
         )

@@ -81,8 +81,8 @@ def fill_parts(links: Flags, parts: Parts) -> None:
 
 
 @kernel
-def expected_cost(gold: Rows, costs: Floats, links: Floats) -> float:
-    """Delta_i at a point of the convex hull of matchings: float64 [m, n]."""
+def expected_cost(gold: Rows, costs: Floats, links: Flags | Floats) -> float:
+    """Delta_i of a matching (bool [m, n]), or at a point of the convex hull (float64 [m, n])."""
     n = links.shape[1]
     total = 0.0
     for j in range(links.shape[0]):
@@ -131,20 +131,6 @@ def add_costs(gold: Rows, costs: Floats, gamma: float, scores: Floats) -> None:
                 scores[j, k] += gamma * costs[1]
             elif gold[j * n + k] == SURE:
                 scores[j, k] -= gamma * costs[0]
-
-
-@kernel
-def cost_of(gold: Rows, costs: Floats, links: Flags) -> float:
-    """Delta_i of a matching (bool [m, n])."""
-    n = links.shape[1]
-    total = 0.0
-    for j in range(links.shape[0]):
-        for k in range(n):
-            if links[j, k]:
-                total += costs[1] if gold[j * n + k] == WRONG else 0.0
-            elif gold[j * n + k] == SURE:
-                total += costs[0]
-    return total
 
 
 @kernel
