@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import srsly
@@ -35,6 +35,8 @@ Arrays = dict[str, np.ndarray]
 Types = Mapping[str, type]
 
 NO_ARRAYS: Types = {}
+
+StoredModelT = TypeVar("StoredModelT", bound="StoredModel")
 
 #: Makes a component of its saved parts and arrays. Raises ValueError, naming the flaw, or
 #: LookupError, TypeError, AttributeError or ArithmeticError where the parts are malformed; the
@@ -146,6 +148,50 @@ def from_bytes(
     except Exception as error:  # what others have packed can raise anything
         raise ModelFileError(f"{source}: not those of a saved component") from error
     _build(build, header, arrays, source)
+
+
+class StoredModel:
+    """A model that is saved as a header and arrays: with a component, or as bytes by itself."""
+
+    #: The name of such models, for messages.
+    kind: str
+
+    @property
+    def types(self) -> Types:
+        """The saved arrays with their types."""
+        raise NotImplementedError
+
+    def header(self) -> Header:
+        """The part of the saved model that is not an array."""
+        raise NotImplementedError
+
+    def arrays(self) -> Arrays:
+        """The saved arrays, by the names of ``types``."""
+        raise NotImplementedError
+
+    def read(self, header: Header, arrays: Arrays) -> Any:
+        """Check a saved model, so that kernels can use it safely; see ``become``.
+
+        Raises ValueError, which describes the flaw, or an error that ``Build`` names.
+        """
+        raise NotImplementedError
+
+    def become(self, saved: Any) -> None:
+        """Replace this model by a saved one."""
+        raise NotImplementedError
+
+    def to_bytes(self) -> bytes:
+        """The model as bytes."""
+        return to_bytes(self.kind, {"model": self.header()}, self.arrays())
+
+    def from_bytes(self: StoredModelT, data: bytes) -> StoredModelT:
+        """Load the result of ``to_bytes``. Raises ModelFileError for invalid data."""
+
+        def build(parts: Header, arrays: Arrays) -> None:
+            self.become(self.read(parts["model"], arrays))
+
+        from_bytes(data, self.kind, ("model",), self.types, build)
+        return self
 
 
 def _unpack(data: bytes, shape: list[int], dtype: type) -> np.ndarray:

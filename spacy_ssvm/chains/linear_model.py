@@ -1,7 +1,7 @@
 """What models with a weight for each feature and label share: their weights, saved and loaded."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,10 +29,6 @@ from spacy_ssvm.weights.compact import CompactWeights
 from spacy_ssvm.weights.feature_index import Table
 from spacy_ssvm.weights.hash_table import empty_slots
 
-_KIND = "chain model"  # of models that are copied by themselves
-
-ModelT = TypeVar("ModelT", bound="LinearModel")
-
 
 class TemplateShare(NamedTuple):
     """The weights of a template in a model."""
@@ -43,7 +39,7 @@ class TemplateShare(NamedTuple):
     share: float  #: of the sum of all |w| of features, between 0 and 1
 
 
-class LinearModel:
+class LinearModel(storage.StoredModel):
     """Templates, labels and weights: of features with labels, and of labels together.
 
     A subclass says what has labels, tokens or units: it reads and compiles the templates. Labels
@@ -52,6 +48,7 @@ class LinearModel:
     subclass for other structures has others.
     """
 
+    kind = "chain model"
     max_labels = MAX_LABELS
     joint_name = TRANSITIONS  #: the saved array of ``joint``
 
@@ -186,19 +183,6 @@ class LinearModel:
     def types(self) -> storage.Types:
         """The saved arrays with their types."""
         return arrays_with(self.joint_name)
-
-    def to_bytes(self) -> bytes:
-        """The model as bytes."""
-        return storage.to_bytes(_KIND, {"model": self.header()}, self.arrays())
-
-    def from_bytes(self: ModelT, data: bytes) -> ModelT:
-        """Load the result of ``to_bytes``. Raises ModelFileError for invalid data."""
-
-        def build(parts: storage.Header, arrays: storage.Arrays) -> None:
-            self.become(self.read(parts["model"], arrays))
-
-        storage.from_bytes(data, _KIND, ("model",), self.types, build)
-        return self
 
     def header(self) -> storage.Header:
         """The part of the saved model that is not an array."""

@@ -12,7 +12,7 @@ from spacy_ssvm import storage
 from spacy_ssvm._jit import Flags, Floats, Keys, Rows, Weights
 from spacy_ssvm.bitext.association import Association
 from spacy_ssvm.decoders.matching import best_matching, matching_margins
-from spacy_ssvm.features.attributes import ATTRIBUTES, Doc, is_attribute
+from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, arrays_of, header_of
 from spacy_ssvm.matchings.inference import LinkScorer, align_pairs, score_pair
 from spacy_ssvm.matchings.pairs import PairReader, Pairs, Sides
@@ -36,10 +36,8 @@ from spacy_ssvm.weights.hash_table import empty_slots
 #: The one label of links.
 LABELS = ("link",)
 
-_KIND = "matching model"
 
-
-class MatchingModel:
+class MatchingModel(storage.StoredModel):
     """A linear model of matchings.
 
     templates: they define the features of links.
@@ -47,6 +45,7 @@ class MatchingModel:
     fertilities: the largest numbers of links of a source and of a target word.
     """
 
+    kind = "matching model"
     max_labels = 1
     beta = None  #: a sum over matchings is intractable: there are no probabilities
 
@@ -171,30 +170,12 @@ class MatchingModel:
         matching_margins(scores, *steps, links, margins)
         return margins
 
-    def predict(self, docs: Sequence[Doc]) -> tuple[Flags, Pairs]:
-        """The best links of pairs (bool [links]), and the pairs."""
-        pairs = self.reader.read(docs)
-        return self.align(pairs), pairs
-
     # Saving and loading
 
     @property
     def types(self) -> storage.Types:
         """The saved arrays with their types."""
         return ARRAYS
-
-    def to_bytes(self) -> bytes:
-        """The model as bytes."""
-        return storage.to_bytes(_KIND, {"model": self.header()}, self.arrays())
-
-    def from_bytes(self, data: bytes) -> "MatchingModel":
-        """Load the result of ``to_bytes``. Raises ModelFileError for invalid data."""
-
-        def build(parts: storage.Header, arrays: storage.Arrays) -> None:
-            self.become(self.read(parts["model"], arrays))
-
-        storage.from_bytes(data, _KIND, ("model",), self.types, build)
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_bytes, (self.sides, self.to_bytes())

@@ -38,8 +38,6 @@ from spacy_ssvm.trees.saved_model import (
 from spacy_ssvm.trees.scores import is_second_order
 from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
 
-_KIND = "parser model"  # of models that are copied by themselves
-
 
 class LabelModel(ChainModel):
     """A model of label sequences over a table of arcs, which the parser fills."""
@@ -56,7 +54,7 @@ class _TableOfArcs(NamedTuple):
     names: tuple[str, ...]
 
 
-class ParserModel:
+class ParserModel(storage.StoredModel):
     """A linear model of labelled dependency trees.
 
     templates: of arcs, and of pairs of arcs; the latter make it a second-order model.
@@ -69,6 +67,7 @@ class ParserModel:
     max_length: longer sentences are learned and parsed in pieces.
     """
 
+    kind = "parser model"
     max_labels = MAX_LABELS
 
     def __init__(
@@ -307,19 +306,6 @@ class ParserModel:
     def types(self) -> storage.Types:
         """The saved arrays with their types."""
         return ARRAYS
-
-    def to_bytes(self) -> bytes:
-        """The model as bytes."""
-        return storage.to_bytes(_KIND, {"model": self.header()}, self.arrays())
-
-    def from_bytes(self, data: bytes) -> "ParserModel":
-        """Load the result of ``to_bytes``. Raises ModelFileError for invalid data."""
-
-        def build(parts: storage.Header, arrays: storage.Arrays) -> None:
-            self.become(self.read(parts["model"], arrays))
-
-        storage.from_bytes(data, _KIND, ("model",), self.types, build)
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         settings = self.projective, self.hash_bits, self.pruning, self.max_length
