@@ -14,7 +14,7 @@ from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
 from spacy_ssvm.storage import checked_texts, require
 from spacy_ssvm.weights.compact import CompactWeights
 from spacy_ssvm.weights.feature_index import Table
-from spacy_ssvm.weights.hash_table import check_slots
+from spacy_ssvm.weights.hash_table import check_numbered, check_slots
 
 
 def arrays_with(joint: str) -> dict[str, type]:
@@ -106,12 +106,7 @@ def read_model(
     if rows_per_template:
         require(rows == rows_per_template * T, "the rows do not fit rows_per_template")
     else:
-        payloads = slots[slots[:, 0] != 0, 1]
-        require(
-            len(payloads) == rows
-            and bool(np.array_equal(np.sort(payloads), np.arange(1, rows + 1, dtype=np.uint64))),
-            "the hash table does not fit the rows",
-        )
+        check_numbered(slots, rows)
     return SavedModel(
         templates,
         labels,

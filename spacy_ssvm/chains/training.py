@@ -23,7 +23,7 @@ from spacy_ssvm.solvers.summary import TrainingSummary, summarize_run
 from spacy_ssvm.solvers.training import ExampleTrainer, GrowingProblem
 from spacy_ssvm.weights.compact import CompactWeights, fill_rows, row_sizes
 from spacy_ssvm.weights.feature_index import FeatureIndex, Table, find_rows
-from spacy_ssvm.weights.hash_table import empty_slots, insert_all
+from spacy_ssvm.weights.hash_table import empty_slots, number_keys, numbered_keys
 
 
 class LabelledTokens(NamedTuple):
@@ -128,10 +128,8 @@ class LinearTrainer(ExampleTrainer):
                 "trained with"
             )
         if not model.table.rows_per_template:
-            used = model.table.slots[model.table.slots[:, 1] > 0]
-            keys = np.empty(len(used), dtype=np.uint64)
-            keys[used[:, 1].astype(np.int64) - 1] = used[:, 0]
-            templates = np.searchsorted(model.template_rows, np.arange(len(used)), side="right") - 1
+            keys = numbered_keys(model.table.slots)
+            templates = np.searchsorted(model.template_rows, np.arange(len(keys)), side="right") - 1
             self.index.load(keys, templates.astype(np.int32))
         rows, joint = self.index.number_of_rows, model.joint
         prior = np.zeros(self.problem.number_of_weights(rows))
@@ -178,10 +176,7 @@ class LinearTrainer(ExampleTrainer):
         else:
             kept = np.flatnonzero(sizes)
             kept = kept[np.argsort(self.index.row_templates[kept], kind="stable")]
-            slots = empty_slots(len(kept))
-            insert_all(
-                slots, self.index.row_keys[kept], np.arange(1, len(kept) + 1, dtype=np.uint64)
-            )
+            slots = number_keys(self.index.row_keys[kept])
         row_starts = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
         labels = np.empty(row_starts[-1], dtype=np.uint16)
         weights = np.empty(row_starts[-1], dtype=np.float32)

@@ -13,7 +13,7 @@ from spacy_ssvm.features.resources import Resources, check_resources, read_resou
 from spacy_ssvm.matchings.templates import LinkTemplate
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
 from spacy_ssvm.storage import checked_texts, require
-from spacy_ssvm.weights.hash_table import check_slots
+from spacy_ssvm.weights.hash_table import check_numbered
 
 #: The largest number of links of a word.
 MAX_FERTILITY = 16
@@ -64,7 +64,6 @@ def read_matching_model(
     )
     slots, row_templates, weights = (arrays[n] for n in ("slots", "row_templates", "weights"))
     penalties = arrays["penalties"].astype(np.float64)
-    check_slots(slots)
     rows = len(weights)
     require(weights.ndim == 1 and bool(np.all(np.isfinite(weights))), "weights are not finite")
     require(row_templates.shape == (rows,), "the templates of rows do not fit the weights")
@@ -72,12 +71,7 @@ def read_matching_model(
         rows == 0 or (int(row_templates.min()) >= 0 and int(row_templates.max()) < len(templates)),
         "a row belongs to no template",
     )
-    payloads = slots[slots[:, 0] != 0, 1]
-    require(
-        len(payloads) == rows
-        and bool(np.array_equal(np.sort(payloads), np.arange(1, rows + 1, dtype=np.uint64))),
-        "the hash table does not fit the rows",
-    )
+    check_numbered(slots, rows)
     require(penalties.shape == (sum(fertilities) - 2,), "the penalties do not fit the fertilities")
     require(
         bool(np.all(np.isfinite(penalties) & (penalties >= 0))),

@@ -22,7 +22,7 @@ from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import summarize_run
 from spacy_ssvm.solvers.training import ExampleTrainer
 from spacy_ssvm.weights.feature_index import FeatureIndex, Table, find_token_rows
-from spacy_ssvm.weights.hash_table import empty_slots, insert_all
+from spacy_ssvm.weights.hash_table import number_keys, numbered_keys
 
 _LINKS_AT_A_TIME = 50_000  # bounds the memory of their keys
 
@@ -150,10 +150,7 @@ class MatchingTrainer(ExampleTrainer):
         model = self.model
         if model.summary is None:
             return None
-        used = model.table.slots[model.table.slots[:, 1] > 0]
-        keys = np.empty(len(used), dtype=np.uint64)
-        keys[used[:, 1].astype(np.int64) - 1] = used[:, 0]
-        self.index.load(keys, model.row_templates)
+        self.index.load(numbered_keys(model.table.slots), model.row_templates)
         return np.concatenate([model.penalties, model.weights.astype(np.float64)])
 
     def add(self, batch: GoldPairs) -> list[range]:
@@ -170,11 +167,8 @@ class MatchingTrainer(ExampleTrainer):
         weights = w[steps:].astype(np.float32)
         kept = np.flatnonzero(weights)
         kept = kept[np.argsort(self.index.row_templates[kept], kind="stable")]
-        slots = empty_slots(len(kept))
-        numbers = np.arange(1, len(kept) + 1, dtype=np.uint64)
-        insert_all(slots, self.index.row_keys[kept], numbers)
         self.model.set_weights(
-            slots,
+            number_keys(self.index.row_keys[kept]),
             self.index.row_templates[kept],
             weights[kept],
             w[:steps].astype(np.float32).astype(np.float64),

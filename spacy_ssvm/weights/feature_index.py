@@ -15,7 +15,7 @@ from spacy_ssvm.weights.hash_table import (
     empty_slots,
     find_slot,
     grow_slots,
-    insert_all,
+    number_keys,
     scaled_key,
 )
 
@@ -170,10 +170,9 @@ class FeatureIndex:
 
     def load(self, keys: Keys, templates: Rows) -> None:
         """Initialize an empty exact index with rows 0..n-1 for these keys."""
-        self._slots = empty_slots(len(keys))
+        self._slots = number_keys(keys)
         self._row_keys = keys.copy()
         self._row_templates = templates.astype(np.int32)
-        insert_all(self._slots, keys, np.arange(1, len(keys) + 1, dtype=np.uint64))
         self._state[:2] = len(keys)
 
 

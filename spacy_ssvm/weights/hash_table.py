@@ -31,6 +31,29 @@ def check_slots(slots: Keys) -> None:
         raise ValueError("a hash table has no empty slot")
 
 
+def number_keys(keys: Keys) -> Keys:
+    """Slots with the payloads 1, 2, ... for keys: uint64 [n], all different and not 0."""
+    slots = empty_slots(len(keys))
+    insert_all(slots, keys, np.arange(1, len(keys) + 1, dtype=np.uint64))
+    return slots
+
+
+def numbered_keys(slots: Keys) -> Keys:
+    """The keys by their payloads, the inverse of ``number_keys``: uint64 [n]."""
+    used = slots[slots[:, 0] != 0]
+    keys = np.empty(len(used), dtype=np.uint64)
+    keys[used[:, 1].astype(np.int64) - 1] = used[:, 0]
+    return keys
+
+
+def check_numbered(slots: Keys, n: int) -> None:
+    """Raise ValueError for slots, from a file, whose payloads are not 1, 2, ..., n."""
+    check_slots(slots)
+    payloads = np.sort(slots[slots[:, 0] != 0, 1])
+    if not np.array_equal(payloads, np.arange(1, n + 1, dtype=np.uint64)):
+        raise ValueError("the hash table does not fit the rows")
+
+
 def grow_slots(slots: Keys, size: int) -> None:
     """Grow slots in place, to a larger capacity for ``size`` keys."""
     before = len(slots)

@@ -6,10 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_ssvm.weights.hash_table import (
+    check_numbered,
     empty_slots,
     find_payloads,
     grow_slots,
     insert_all,
+    number_keys,
+    numbered_keys,
     rehash_in_place,
 )
 
@@ -36,3 +39,24 @@ def test_keys_are_found_after_others_are_taken_out_and_where_slots_grow(data, bi
         assert found.tolist() == expected
         assert not slots[slots[:, 0] == 0].any()
         assert np.count_nonzero(slots[:, 0]) == len(stay)
+
+
+@given(st.lists(st.integers(1, 2**64 - 1), unique=True))
+def test_numbered_keys_are_found_by_their_numbers(keys):
+    keys = np.array(keys, dtype=np.uint64)
+    slots = number_keys(keys)
+    assert numbered_keys(slots).tolist() == keys.tolist()
+    found = np.empty(len(keys), dtype=np.int64)
+    assert find_payloads(slots, keys, found) == 0
+    assert found.tolist() == list(range(1, len(keys) + 1))
+    check_numbered(slots, len(keys))
+
+
+@pytest.mark.parametrize(
+    ("payloads", "n"), [([1, 1], 2), ([1, 3], 2), ([0, 1], 2), ([1, 2], 3), ([1, 2], 1)]
+)
+def test_payloads_that_do_not_number_the_keys_are_refused(payloads, n):
+    slots = empty_slots(2)
+    insert_all(slots, np.array([5, 2**63], dtype=np.uint64), np.array(payloads, dtype=np.uint64))
+    with pytest.raises(ValueError, match="the hash table does not fit the rows"):
+        check_numbered(slots, n)
