@@ -345,12 +345,10 @@ class AttributeReader:
         values = np.zeros((len(texts), self._values.shape[1]), dtype=np.uint64)
         for j, name in enumerate(self._type_names):
             if name in TYPE_ATTRIBUTES:
-                attribute = TYPE_ATTRIBUTES[name]
-                found = [attribute(text) for text in texts]
+                values[:, j] = type_values(name, texts)
             else:
                 length = CLUSTER_ATTRIBUTES[name]
-                found = [self._cluster(text, length) for text in texts]
-            values[:, j] = [0 if value is None else hash_string(value) for value in found]
+                values[:, j] = _hashes(self._cluster(text, length) for text in texts)
         whitespace = np.array([_whitespace(text) for text in texts], dtype=np.int64)
         first = self._number_of_types
         if len(orths) > CACHED_TYPES:
@@ -379,7 +377,11 @@ def count_line_breaks(text: str) -> int:
 
 def type_values(name: str, texts: Iterable[str]) -> Keys:
     """The values of a type attribute of words: uint64 [texts], 0 where one lacks it."""
-    values = map(TYPE_ATTRIBUTES[name], texts)
+    return _hashes(map(TYPE_ATTRIBUTES[name], texts))
+
+
+def _hashes(values: Iterable[str | None]) -> Keys:
+    """The hashes of values: uint64 [values], 0 for None."""
     hashes = [0 if value is None else hash_string(value) for value in values]
     return np.array(hashes, dtype=np.uint64)
 
@@ -389,13 +391,12 @@ def words_of(nlp: Language, name: str, texts: Iterable[str]) -> list[Keys]:
 
     Adds nothing to the vocabulary.
     """
-    attribute = TYPE_ATTRIBUTES[name]
     words = []
     is_in_zone: bool = nlp.vocab.in_memory_zone  # type: ignore[attr-defined]
     with nullcontext() if is_in_zone else nlp.vocab.memory_zone():
         for text in texts:
-            values = [attribute(token.text) for token in nlp.tokenizer(text) if not token.is_space]
-            words.append(np.array([hash_string(value) for value in values], dtype=np.uint64))
+            tokens = nlp.tokenizer(text)
+            words.append(type_values(name, [token.text for token in tokens if not token.is_space]))
     return words
 
 
