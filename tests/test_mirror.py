@@ -17,6 +17,7 @@ COVERED_ELSEWHERE = {
     "cuts/layout.py": "cuts/test_problem.py",
     "chains/linear_model.py": "chains/test_model.py",
     "components/costs.py": "components/test_sequence.py",
+    "components/linear.py": "components/test_sequence.py",
     "matchings/families.py": "matchings/test_templates.py",
     "matchings/layout.py": "matchings/test_problem.py",
     "matchings/model.py": "matchings/test_inference.py",

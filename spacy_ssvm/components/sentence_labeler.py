@@ -13,8 +13,6 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Floats, Ints
-from spacy_ssvm.chains.linear_model import TemplateShare
-from spacy_ssvm.chains.training import split_rows
 from spacy_ssvm.components.alignment import (
     IS_INSIDE,
     IS_START,
@@ -24,9 +22,8 @@ from spacy_ssvm.components.alignment import (
     write_columns,
 )
 from spacy_ssvm.components.confidence import require_beta
-from spacy_ssvm.components.costs import Costs, read_costs
 from spacy_ssvm.components.example_cache import GoldDoc
-from spacy_ssvm.components.pipe import Pipe
+from spacy_ssvm.components.linear import LinearPipe
 from spacy_ssvm.components.settings import (
     check_rows,
     check_selection,
@@ -85,7 +82,7 @@ class LabelledSpan(NamedTuple):
     score: float  #: in [0, 1]
 
 
-class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
+class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits]):
     """Writes ``doc.spans[spans_key]``, a span for each unit, with the label of the unit.
 
     The labels of a Doc are found together. The confidence of each is in the attribute ``scores``
@@ -94,33 +91,11 @@ class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
     the Doc has already under this key are kept, unless ``overwrite`` is set, and the best labels
     with them are found; their score is 1. ``sentence._.ssvm_label`` is the label of a sentence.
 
-    vocab, model, name, solver, scorer, selection, cfg: see ``Pipe``.
-    min_count, hash_bits, costs: see ``SequencePipe``.
+    For the arguments, see ``LinearPipe``.
     """
 
     kind = "ssvm_sentence_labeler"
     _has_warned = False
-
-    def __init__(
-        self,
-        vocab: Vocab,
-        model: SentenceModel,
-        name: str,
-        *,
-        solver: Solver,
-        scorer: Callable[..., Any] | None,
-        min_count: int,
-        hash_bits: int | None,
-        costs: Costs,
-        selection: Selection | None = None,
-        **cfg: object,
-    ) -> None:
-        super().__init__(
-            vocab, model, name, solver=solver, scorer=scorer, selection=selection, **cfg
-        )
-        self.min_count = min_count
-        self.hash_bits = hash_bits
-        self.costs = costs
 
     @property
     def spans_key(self) -> str:
@@ -148,12 +123,8 @@ class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
 
     def check_settings(self) -> None:
         """Raise ConfigValidationError for costs or a solver that do not fit the labels."""
-        self.label_costs()
+        super().check_settings()
         _check_solver(self.name, self.solver, self.model, len(self.labels))
-
-    def label_costs(self) -> Floats:
-        """The configured costs as float64 [K, K], see ``read_costs``."""
-        return read_costs(self.name, self.costs, self.model.labels)
 
     # Gold labels
 
@@ -277,7 +248,7 @@ class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
             self.model,
             self.solver,
             min_count=self.min_count,
-            rows_per_template=split_rows(self.hash_bits, len(self.model.templates)),
+            rows_per_template=self.rows_per_template,
             costs=self.label_costs(),
         )
 
@@ -293,11 +264,6 @@ class SentenceLabeler(Pipe[SentenceModel, LabelledUnits]):
         self._sync()
         batches = self.read_batches(self.gold_docs(examples))
         return objective(self.model, batches, costs=self.label_costs())
-
-    def templates_report(self) -> tuple[TemplateShare, ...]:
-        """The weights of each template of the trained model, the largest share first."""
-        self._sync()
-        return self.model.template_shares()
 
     # Annotation
 

@@ -1,17 +1,15 @@
 """Components whose model labels the tokens of a sequence: with tags, or with parts of spans."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc, Token
 from spacy.training import Example
-from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Floats
 from spacy_ssvm.chains.explanation import explain_label
 from spacy_ssvm.chains.inference import LabelConstraints
-from spacy_ssvm.chains.linear_model import TemplateShare
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.probabilities import label_probabilities
 from spacy_ssvm.chains.selection import chain_selector
@@ -20,56 +18,21 @@ from spacy_ssvm.chains.training import (
     LabelledTokens,
     objective,
     read_labelled,
-    split_rows,
 )
 from spacy_ssvm.components.confidence import require_beta, token_index
-from spacy_ssvm.components.costs import Costs, read_costs
 from spacy_ssvm.components.example_cache import GoldDoc
-from spacy_ssvm.components.pipe import Pipe
+from spacy_ssvm.components.linear import LinearPipe
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.objective import Objective
-from spacy_ssvm.selection import Selection, Selector
-from spacy_ssvm.solvers.run import Solver
+from spacy_ssvm.selection import Selector
 
 
-class SequencePipe(Pipe[ChainModel, LabelledTokens]):
-    """A component whose model gives one label to each token, be it a tag or part of a span.
-
-    vocab, model, name, solver, scorer, selection, cfg: see ``Pipe``.
-    min_count: see ``FeatureIndex``. hash_bits: see ``split_rows``.
-    costs: the cost of predicting a label where another is right, {gold: {predicted:
-        cost}}; "*" matches every label, later pairs override earlier ones, and pairs not named
-        cost 1.
-    """
-
-    def __init__(
-        self,
-        vocab: Vocab,
-        model: ChainModel,
-        name: str,
-        *,
-        solver: Solver,
-        scorer: Callable[..., Any] | None,
-        min_count: int,
-        hash_bits: int | None,
-        costs: Costs,
-        selection: Selection | None = None,
-        **cfg: object,
-    ) -> None:
-        super().__init__(
-            vocab, model, name, solver=solver, scorer=scorer, selection=selection, **cfg
-        )
-        self.min_count = min_count
-        self.hash_bits = hash_bits
-        self.costs = costs
+class SequencePipe(LinearPipe[ChainModel, LabelledTokens]):
+    """A component whose model gives one label to each token, be it a tag or part of a span."""
 
     # Overridden by subclasses
-
-    def cost_classes(self) -> Sequence[str]:
-        """The name in ``costs`` of each label of the model."""
-        return self.model.labels
 
     def legality(self) -> Floats | None:
         """Which transitions between the model's labels are legal, see ``ChainProblem``."""
@@ -94,10 +57,6 @@ class SequencePipe(Pipe[ChainModel, LabelledTokens]):
         """See ``Pipe``. Sets the legal transitions too."""
         self.model.add_labels(labels, self.legality())
 
-    def check_settings(self) -> None:
-        """Raise ConfigValidationError for costs that do not fit the labels."""
-        self.label_costs()
-
     def read_batch(self, docs: Sequence[GoldDoc]) -> LabelledTokens:
         """The sequences of Docs with their gold labels."""
         return read_labelled(self.model, *map(list, zip(*docs, strict=True)))
@@ -108,7 +67,7 @@ class SequencePipe(Pipe[ChainModel, LabelledTokens]):
             self.model,
             self.solver,
             min_count=self.min_count,
-            rows_per_template=split_rows(self.hash_bits, len(self.model.templates)),
+            rows_per_template=self.rows_per_template,
             costs=self.label_costs(),
             legality=self.legality(),
         )
@@ -123,18 +82,6 @@ class SequencePipe(Pipe[ChainModel, LabelledTokens]):
         self._sync()
         batches = self.read_batches(self.gold_docs(examples))
         return objective(self.model, batches, costs=self.label_costs(), legality=self.legality())
-
-    def templates_report(self) -> tuple[TemplateShare, ...]:
-        """The weights of each template of the trained model, the largest share first."""
-        self._sync()
-        return self.model.template_shares()
-
-    def label_costs(self) -> Floats:
-        """The configured costs as float64 [K, K], by label of the model.
-
-        Raises ConfigValidationError for labels that do not exist, and invalid costs.
-        """
-        return read_costs(self.name, self.costs, self.cost_classes())
 
     # Confidence and explanations
 
