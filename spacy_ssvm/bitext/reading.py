@@ -89,11 +89,6 @@ def read_naacl(path: str | Path) -> dict[int, Ints]:
     return {sentence: _as_array(links) for sentence, links in sentences.items()}
 
 
-def pharaoh_line(links: Ints) -> str:
-    """Links as a line that ``read_pharaoh`` reads, without its end."""
-    return " ".join(f"{j}{'-' if sure else '?'}{k}" for j, k, sure in links.tolist())
-
-
 def _is_naacl(pieces: list[str]) -> bool:
     numbers, rest = pieces[:3], pieces[3:]
     if len(numbers) < 3 or not all(map(_NUMBER.fullmatch, numbers)) or int(numbers[0]) == 0:

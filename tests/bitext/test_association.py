@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from small_bitexts import hash_bitext
 
 from spacy_ssvm.bitext.association import (
     ARRAYS,
@@ -11,7 +12,6 @@ from spacy_ssvm.bitext.association import (
     source_ids,
     target_ids,
 )
-from spacy_ssvm.bitext.corpus import hash_bitext
 from spacy_ssvm.bitext.models import AssociationSettings, train_association
 
 pytestmark = pytest.mark.uncompiled

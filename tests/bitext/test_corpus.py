@@ -2,34 +2,13 @@
 
 import numpy as np
 import pytest
+from small_bitexts import hash_bitext
 
-from spacy_ssvm.bitext.corpus import hash_bitext, hash_lower, select_pairs, vocabulary, word_ids
-from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.bitext.corpus import select_pairs, vocabulary, word_ids
 
 pytestmark = pytest.mark.uncompiled
 
 PAIRS = [(["The", "dog"], ["Pes"]), ([], ["x"]), (["the"], ["ten", "TEN", "pes"])]
-
-
-def test_words_are_hashed_in_lower_case():
-    bitext = hash_bitext(PAIRS)
-    assert bitext.source_words.tolist() == [hash_text(word) for word in ("the", "dog", "the")]
-    assert bitext.source_starts.tolist() == [0, 2, 2, 3]
-    assert bitext.target_words.tolist() == [
-        hash_lower(w) for w in ("pes", "x", "ten", "ten", "pes")
-    ]
-    assert bitext.target_starts.tolist() == [0, 1, 2, 5]
-
-
-def test_a_hash_is_computed_once_for_each_word_type():
-    asked = []
-
-    def length(word):
-        asked.append(word)
-        return len(word)
-
-    assert hash_bitext(PAIRS, length).target_words.tolist() == [3, 1, 3, 3, 3]
-    assert sorted(asked) == sorted({"The", "dog", "Pes", "x", "the", "ten", "TEN", "pes"})
 
 
 def test_pairs_are_selected_by_the_lengths_of_both_sentences():

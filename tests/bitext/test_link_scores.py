@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_bitexts import hash_bitext
 
 from spacy_ssvm.bitext.association import arrays_of, read_association
-from spacy_ssvm.bitext.corpus import hash_bitext
 from spacy_ssvm.bitext.kernels import fill_steps, hmm_posteriors
 from spacy_ssvm.bitext.link_scores import COLUMNS, link_scores
 from spacy_ssvm.bitext.models import AssociationSettings, train_association

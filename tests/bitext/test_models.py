@@ -5,10 +5,10 @@ from math import log
 
 import numpy as np
 import pytest
+from small_bitexts import hash_bitext, hash_lower
 
 from spacy_ssvm.bitext import models
 from spacy_ssvm.bitext.association import arrays_of, read_association, source_ids, target_ids
-from spacy_ssvm.bitext.corpus import hash_bitext, hash_lower
 from spacy_ssvm.bitext.kernels import add_expected_counts
 from spacy_ssvm.bitext.models import AssociationSettings, train_association
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import spacy
 from planted_pairs import planted_examples, two_docs
+from small_bitexts import hash_bitext
 from spacy.language import Language
 from spacy.training import Example
 from thinc.config import ConfigValidationError
 
 from spacy_ssvm.bitext.association import Association
-from spacy_ssvm.bitext.corpus import hash_bitext
 from spacy_ssvm.bitext.models import train_association
 from spacy_ssvm.components.bitext import read_association
 from spacy_ssvm.components.parallel import make_pair

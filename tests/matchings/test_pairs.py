@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 from planted_pairs import two_docs
+from small_bitexts import hash_bitext
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_ssvm.bitext.association import source_ids, target_ids
-from spacy_ssvm.bitext.corpus import hash_bitext
 from spacy_ssvm.bitext.link_scores import COLUMNS, link_scores
 from spacy_ssvm.bitext.models import train_association
 from spacy_ssvm.components.parallel import make_pair, sides
