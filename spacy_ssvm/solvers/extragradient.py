@@ -36,6 +36,17 @@ steps up to 1.4 times as long. Where r > nu, the steps are made again with beta 
 where r < nu/3, the next beta is 3/2 as long. The average of all (w', z'), weighted by beta, has a
 saddle gap of at most V of the start and the solution over sum beta.
 
+The dual extragradient method [Taskar, Lacoste-Julien & Jordan 2006, JMLR 7] is the variant 'dual'.
+Both steps start at the projection of the sum s of all gradients met so far, which the second adds
+to, instead of the last projection:
+
+    (w, z) = proj(s),    (w', z') = proj(w - beta grad_w L(w, z), z + beta grad_z L(w, z))
+    s = s + beta (-grad_w L(w', z'), grad_z L(w', z'))
+
+The part of s that belongs to z is F_i^T A + B c_i again, so z is found from A and B at each visit,
+and no example stores any. It starts next to 0; where examples change, A and B start again. With
+entropic projections, z is found like this in both variants.
+
 Partial gold is completed at the first visit, and then as in ``dual_run.py``.
 """
 
@@ -74,6 +85,7 @@ from spacy_ssvm.weights.growing import GrowingArray, gather_ranges, longer
 from spacy_ssvm.weights.sparse import add_scaled
 
 _SHRINK, _GROW = 2 / 3, 3 / 2
+_FIRST_STEP = 1e-6  # from 0, to the structures that are closest to it
 _SHORT = 1 / 3  # of nu: steps with a smaller ratio may be longer
 _NOISE = 1e-13  # of log-partitions: smaller divergences are rounding
 
@@ -83,6 +95,7 @@ class Extragradient:
     """Settings of the solver.
 
     C: the weight of the losses against the squared norm of the weights, per example.
+    variant: 'primal', the method of [TLJ05], or 'dual', which stores nothing for examples.
     projection: 'euclidean' or 'entropic'; None takes the entropic one for structures that have
         probabilities.
     nu: the largest ratio r of a step that is short enough, above 0 and below 1.
@@ -96,6 +109,7 @@ class Extragradient:
     """
 
     C: float = 0.1
+    variant: str = "primal"
     projection: str | None = None
     nu: float = 0.9
     beta: float = 1.0
@@ -108,6 +122,7 @@ class Extragradient:
 
     def __post_init__(self) -> None:
         check_C(self)
+        check_choice(self, "variant", ("primal", "dual"))
         if self.projection is not None:
             check_choice(self, "projection", ("euclidean", "entropic"))
         check_positive(self, "nu", "beta")
@@ -132,8 +147,11 @@ class Extragradient:
             has_probabilities = problem.structure.expected_gradient is not None
             projection = "entropic" if has_probabilities else "euclidean"
             return replace(self, projection=projection).start(problem, prior)
-        run = EuclideanRun if self.projection == "euclidean" else EntropicRun
-        return run(self, problem, prior)
+        if self.projection == "entropic":
+            return EntropicRun(self, problem, prior)
+        if self.variant == "primal":
+            return StoredPointsRun(self, problem, prior)
+        return SummedPointsRun(self, problem, prior)
 
 
 class Sums(NamedTuple):
@@ -154,6 +172,7 @@ class Trial(NamedTuple):
     start: Sums  #: at z
     predicted_w: Floats  #: w'
     predicted: Sums  #: at z'
+    base: Floats  #: w+, or in the dual variant w_0 + s, before signs are kept
     corrected_w: Floats  #: w+
     corrected: Sums  #: at z+
 
@@ -170,6 +189,7 @@ class ExtragradientRun(DualRun):
         self._beta = float(settings.beta)
         self._sums = Sums(np.zeros(len(self._w)), 0.0)
         self._is_measured = True  # whether the sums are those of the examples as they are
+        self._base = self._w  # of the second step
         self._total_w = np.zeros(len(self._w))
         self._totals = self._sums
         self._total_beta = 0.0
@@ -189,7 +209,12 @@ class ExtragradientRun(DualRun):
         """r: up to nu, the steps are short enough."""
         raise NotImplementedError
 
-    # Common to both
+    # Common to all
+
+    @property
+    def _sums_gradients(self) -> bool:
+        """Whether the second step starts at the sum of gradients, not at the last weights."""
+        return self.settings.variant == "dual"
 
     @property
     def w(self) -> Floats:
@@ -217,6 +242,7 @@ class ExtragradientRun(DualRun):
         """See ``Run``."""
         super().grow(rows)
         size, examples = len(self._w), self.problem.number_of_examples
+        self._base = longer(self._base, size)[:size] if self._sums_gradients else self._w
         self._total_w = longer(self._total_w, size)[:size]
         self._sums, self._totals = (
             sums._replace(gradient=longer(sums.gradient, size)[:size])
@@ -278,6 +304,7 @@ class ExtragradientRun(DualRun):
                 break
             self._beta *= _SHRINK * min(1.0, 1 / ratio)
         self._accept(trial.predicted_w, trial.beta)
+        self._base = trial.base
         self._w, self._sums = trial.corrected_w, trial.corrected
         self._total_w += trial.beta * trial.predicted_w
         self._totals = Sums(
@@ -292,16 +319,18 @@ class ExtragradientRun(DualRun):
         """Both steps of an iteration."""
         w, start = self._w, self._sums
         predicted = self._move(w, beta, corrects=False)
-        predicted_w = self._moved(w, beta, start.gradient)
+        predicted_w = w - beta * self._w_gradient(w, start)
+        self._allow(predicted_w)
         corrected = self._move(predicted_w, beta, corrects=True)
-        corrected_w = self._moved(predicted_w, beta, predicted.gradient)
-        return Trial(beta, w, start, predicted_w, predicted, corrected_w, corrected)
+        corrected_w = self._base - beta * self._w_gradient(predicted_w, predicted)
+        base = corrected_w.copy() if self._sums_gradients else corrected_w
+        self._allow(corrected_w)
+        return Trial(beta, w, start, predicted_w, predicted, base, corrected_w, corrected)
 
-    def _moved(self, at: Floats, beta: float, gradient: Floats) -> Floats:
-        """The current weights after a step by the gradient at other weights, and at a z with G."""
-        moved: Floats = self._w - beta * (self._change(at) / self.settings.C + gradient)
-        self._allow(moved)
-        return moved
+    def _w_gradient(self, w: Floats, sums: Sums) -> Floats:
+        """grad_w L"""
+        gradient: Floats = self._change(w) / self.settings.C + sums.gradient
+        return gradient
 
     def _change(self, w: Floats) -> Floats:
         """w - w_0"""
@@ -319,8 +348,8 @@ class ExtragradientRun(DualRun):
         return w, gradient, cost
 
 
-class EntropicRun(ExtragradientRun):
-    """A run whose z are distributions, by their log-potentials."""
+class SummedRun(ExtragradientRun):
+    """A run whose z are found from the sums of all steps: nothing is stored for examples."""
 
     def __init__(self, settings: Extragradient, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
@@ -333,6 +362,15 @@ class EntropicRun(ExtragradientRun):
         size = len(self._w)
         self._potentials = longer(self._potentials, size)[:size]
 
+    def _accept(self, w: Floats, beta: float) -> None:
+        """See ``ExtragradientRun``."""
+        self._potentials += beta * w
+        self._scale += beta
+
+
+class EntropicRun(SummedRun):
+    """A run whose z are distributions, by their log-potentials."""
+
     def _move(self, w: Floats, beta: float, *, corrects: bool) -> Sums:  # noqa: ARG002
         """See ``ExtragradientRun``."""
         problem, gradient = self.problem, np.zeros(len(w))
@@ -342,11 +380,6 @@ class EntropicRun(ExtragradientRun):
         state = False, problem.max_expected_entries, A / scales[0], gradient
         loss, _, cost = add_gradients(*arrays, *scales, *state)
         return Sums(gradient, float(cost), log_partition=scales[0] * float(loss))
-
-    def _accept(self, w: Floats, beta: float) -> None:
-        """See ``ExtragradientRun``."""
-        self._potentials += beta * w
-        self._scale += beta
 
     def _ratio(self, trial: Trial) -> float:
         """See ``ExtragradientRun``: of both sides of the condition."""
@@ -369,6 +402,22 @@ class EntropicRun(ExtragradientRun):
         return float(beta * product / bound)
 
 
+class EuclideanRun(ExtragradientRun):
+    """A run that measures z by Euclidean distances."""
+
+    problem: ProjectedProblem
+
+    def _ratio(self, trial: Trial) -> float:
+        """See ``ExtragradientRun``: the r of [TLJ05]."""
+        first = trial.predicted_w - trial.w
+        difference = first / self.settings.C + trial.predicted.gradient - trial.start.gradient
+        distance = float(first @ first) + trial.predicted.distance
+        if distance == 0:
+            return self.settings.nu
+        turn = float(difference @ difference) + trial.corrected.turn
+        return float(trial.beta * np.sqrt(turn / distance))
+
+
 class Points(NamedTuple):
     """The z of all examples, and what the steps from it have found."""
 
@@ -383,10 +432,8 @@ class Points(NamedTuple):
 PointsType = named_tuple(Points, Ints1, Flags1, Floats1, Floats1, Floats1, Floats1)
 
 
-class EuclideanRun(ExtragradientRun):
+class StoredPointsRun(EuclideanRun):
     """A run whose z are vectors of parts."""
-
-    problem: ProjectedProblem
 
     def __init__(
         self, settings: Extragradient, problem: ProjectedProblem, prior: Floats | None
@@ -431,16 +478,6 @@ class EuclideanRun(ExtragradientRun):
         points.is_new[self._numbers()] = False
         self._points = points._replace(z=points.moved, moved=points.z)
 
-    def _ratio(self, trial: Trial) -> float:
-        """See ``ExtragradientRun``: the r of [TLJ05]."""
-        first = trial.predicted_w - trial.w
-        difference = first / self.settings.C + trial.predicted.gradient - trial.start.gradient
-        distance = float(first @ first) + trial.predicted.distance
-        if distance == 0:
-            return self.settings.nu
-        turn = float(difference @ difference) + trial.corrected.turn
-        return float(trial.beta * np.sqrt(turn / distance))
-
 
 @oracle_kernel(
     lambda oracle, examples: tuple_of(Float, Float, Float)(
@@ -478,4 +515,75 @@ def _project_all(
         for part in range(last - first):
             distance += (moved[part] - z[part]) ** 2
             turn += (direction[part] - before[part]) ** 2
+    return total_cost, distance, turn
+
+
+class SummedPointsRun(SummedRun, EuclideanRun):
+    """A run of the dual variant, whose z are vectors of parts."""
+
+    def _measure(self) -> None:
+        """See ``ExtragradientRun``. Where examples have changed, the sums start again."""
+        if not self._is_measured:
+            self._base = self._w.copy()
+            self._potentials[:] = 0.0
+            self._scale = 0.0
+        super()._measure()
+
+    def _move(self, w: Floats, beta: float, *, corrects: bool) -> Sums:
+        """See ``ExtragradientRun``."""
+        problem, gradient = self.problem, np.zeros(len(w))
+        A, B, step = self._potentials, self._scale, beta
+        if corrects:
+            A, B, step = A + beta * w, B + beta, 0.0
+        center = A / B if B > 0 else self._w, max(B, _FIRST_STEP)
+        arrays = problem.structure, problem.examples(), self._numbers(), problem.part_starts
+        state = self._w, problem.max_expected_entries, gradient
+        cost, distance, turn = _project_sums(*arrays, *center, w, step, *state)
+        return Sums(gradient, float(cost), distance=float(distance), turn=float(turn))
+
+
+@oracle_kernel(
+    lambda oracle, examples: tuple_of(Float, Float, Float)(
+        *(oracle, examples, Ints1, Ints1, Floats1, Float, Floats1, Float, Floats1, Int, Floats1)
+    ),
+    "project",
+)
+def _project_sums(
+    project: Project,
+    examples: ExampleArrays,
+    numbers: Ints,
+    part_starts: Ints,
+    center: Floats,
+    scale: float,
+    w: Floats,
+    beta: float,
+    before: Floats,
+    max_entries: int,
+    gradient: Floats,
+) -> tuple[float, float, float]:
+    """Step from the projections of scale g(center), and add to G; return the other ``Sums``.
+
+    distance is that of the step, and turn that of g from the weights ``before`` to w.
+    """
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries)
+    parts = np.max(part_starts[1:] - part_starts[:-1]) if len(part_starts) > 1 else 0
+    arrays = np.empty((4, parts))
+    total_cost, distance, turn = 0.0, 0.0, 0.0
+    for i in numbers:
+        size = part_starts[i + 1] - part_starts[i]
+        z, moved = arrays[0, :size], arrays[1, :size]
+        direction, other = arrays[2, :size], arrays[3, :size]
+        z[:] = 0.0
+        size, _, _ = project(examples, i, center, scale, False, z, direction, indices, values)
+        if size < 0:
+            continue
+        moved[:] = z
+        project(examples, i, before, 0.0, False, moved, other, indices, values)
+        size, cost, _ = project(examples, i, w, beta, False, moved, direction, indices, values)
+        total_cost += cost
+        add_scaled(gradient, indices, values, 0, size, 1.0)
+        for part in range(len(z)):
+            distance += (moved[part] - z[part]) ** 2
+            turn += (direction[part] - other[part]) ** 2
     return total_cost, distance, turn

@@ -288,8 +288,9 @@ def test_what_edges_are_worth_is_learned(solver, K):
     [
         DualCoordinateDescent(C=0.5, delta=1e-10, tolerance=0.0),
         Extragradient(C=0.5, projection="euclidean", tolerance=0.0),
+        Extragradient(C=0.5, projection="euclidean", variant="dual", tolerance=0.0),
     ],
-    ids=["descent", "extragradient"],
+    ids=["descent", "extragradient", "dual extragradient"],
 )
 def test_the_optimum_is_that_of_the_quadratic_program(solver):
     drawn = planted_cuts(examples=4)  # no gold edge is cut: the weights of edges stay positive

@@ -148,15 +148,22 @@ def trained(solver, problem, epochs):
     return run, gaps
 
 
-def test_the_extragradient_method_agrees_with_the_cutting_plane_method():
-    run, gaps = trained(Extragradient(C=1.0, tolerance=1e-7), drawn_problem(11), 400)
+each_variant = pytest.mark.parametrize("variant", ["primal", "dual"])
+
+
+@each_variant
+def test_the_extragradient_method_agrees_with_the_cutting_plane_method(variant):
+    solver = Extragradient(C=1.0, variant=variant, tolerance=1e-7)
+    run, gaps = trained(solver, drawn_problem(11), 400)
     assert run.settings.projection == "euclidean"
     assert gaps[-1] <= 1e-5
     other, _ = trained(CuttingPlane(C=1.0, tolerance=1e-8), drawn_problem(11), 60)
     assert run.objective().primal == pytest.approx(other.objective().primal, rel=1e-4)
 
 
-def test_penalties_of_further_links_are_never_negative():
-    run, gaps = trained(Extragradient(C=1.0, tolerance=1e-6), drawn_problem(12, (2, 2)), 600)
+@each_variant
+def test_penalties_of_further_links_are_never_negative(variant):
+    solver = Extragradient(C=1.0, variant=variant, tolerance=1e-6)
+    run, gaps = trained(solver, drawn_problem(12, (2, 2)), 600)
     assert gaps[-1] <= 1e-4
     assert np.all(run.w[:2] >= 0)

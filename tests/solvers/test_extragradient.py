@@ -17,7 +17,14 @@ from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 
 pytestmark = pytest.mark.uncompiled
 
-each_projection = pytest.mark.parametrize("projection", ["euclidean", "entropic"])
+WAYS = {
+    "euclidean": {"projection": "euclidean"},
+    "entropic": {"projection": "entropic"},
+    "dual": {"projection": "euclidean", "variant": "dual"},
+}
+#: The distance from the start to any z: |y - gold|^2 / 2 or |y|^2 / 2 of indicators, log 4 of 4.
+REACHES = {("euclidean", None): 1.0, ("euclidean", "dual"): 0.5, ("entropic", None): np.log(4)}
+each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 seeds = st.integers(0, 10_000)
 
 
@@ -34,13 +41,13 @@ def prior_of(seed):
     return prior
 
 
-@each_projection
+@each_way
 @compiled_only
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("goes_on", [False, True])
-def test_it_ends_at_the_optimum_over_the_allowed_weights(seed, projection, goes_on):
+def test_it_ends_at_the_optimum_over_the_allowed_weights(seed, way, goes_on):
     prior = prior_of(seed) if goes_on else None
-    run = run_on(random_problem(seed), prior, projection=projection, tolerance=1e-5)
+    run = run_on(random_problem(seed), prior, **way, tolerance=1e-5)
     for _ in range(2000):
         run.epoch(all_numbers(run))
     objective = run.objective()
@@ -55,16 +62,16 @@ def test_it_ends_at_the_optimum_over_the_allowed_weights(seed, projection, goes_
 @programmed
 @given(
     seeds,
-    st.sampled_from(["euclidean", "entropic"]),
+    st.sampled_from(list(WAYS.values())),
     st.sampled_from([0.05, 0.5, 2.0]),
     st.booleans(),
     st.booleans(),
 )
-def test_primal_and_dual_enclose_the_optimum_at_each_epoch(seed, projection, C, average, goes_on):
+def test_primal_and_dual_enclose_the_optimum_at_each_epoch(seed, way, C, average, goes_on):
     prior = prior_of(seed) if goes_on else None
     problem = random_problem(seed)
     value, _ = optimum(problem, C, prior=prior)
-    run = run_on(problem, prior, projection=projection, C=C, average=average, iterations=3)
+    run = run_on(problem, prior, **way, C=C, average=average, iterations=3)
     for _ in range(6):
         run.epoch(all_numbers(run))
         objective = run.objective()
@@ -83,26 +90,25 @@ def test_convergence_with_euclidean_projections_is_linear(seed):
     assert gaps[2] < gaps[1] / 5 < gaps[0] / 25
 
 
-@each_projection
+@each_way
 @programmed
 @given(seeds, st.sampled_from([0.05, 2.0]), st.sampled_from([0.5, 0.9]))
-def test_the_gap_of_averages_is_below_the_distance_by_the_sum_of_steps(projection, seed, C, nu):
+def test_the_gap_of_averages_is_below_the_distance_by_the_sum_of_steps(way, seed, C, nu):
     """As the proof says: over all saddle points (w, z), from the start to the best answers."""
     problem = random_problem(seed)
-    run = run_on(problem, projection=projection, C=C, nu=nu, average=True, beta=10.0)
+    run = run_on(problem, **way, C=C, nu=nu, average=True, beta=10.0)
     for _ in range(8):
         run.epoch(all_numbers(run))
         objective = run.objective()
         best = np.maximum(-C * run._point()[1], [0, 0, 0, *[-np.inf] * 3])
-        # The distance from the start to any z: |y - gold|^2 / 2 of indicators, or log 4 of 4.
-        reach = (1.0 if projection == "euclidean" else np.log(4)) * len(problem.phi)
+        reach = REACHES[way["projection"], way.get("variant")] * len(problem.phi)
         limit = (best @ best / 2 + reach) / run._total_beta
         assert (objective.primal - objective.dual) / C <= limit * (1 + 1e-9)
 
 
-@each_projection
-def test_averages_are_those_of_the_first_steps(projection):
-    run = run_on(random_problem(1), projection=projection, average=True)
+@each_way
+def test_averages_are_those_of_the_first_steps(way):
+    run = run_on(random_problem(1), **way, average=True)
     total, weight = np.zeros(6), 0.0
     trials = recorded(run)
     for _ in range(10):
@@ -124,10 +130,10 @@ def recorded(run):
     return found
 
 
-@each_projection
+@each_way
 @pytest.mark.parametrize("nu", [0.3, 0.9])
-def test_steps_are_shortened_until_their_ratio_is_small(projection, nu):
-    run = run_on(random_problem(1), projection=projection, nu=nu, beta=100.0)
+def test_steps_are_shortened_until_their_ratio_is_small(way, nu):
+    run = run_on(random_problem(1), **way, nu=nu, beta=100.0)
     trials = recorded(run)
     for _ in range(20):
         run.epoch(all_numbers(run))
@@ -174,6 +180,61 @@ def test_the_ratio_is_that_of_the_gradients():
         assert ratio == pytest.approx(expected, rel=1e-9)
 
 
+def test_the_dual_variant_steps_from_the_sums_of_gradients():
+    """Of small steps by simplexes, beside the sums of the saddle function's gradients."""
+    problem = random_problem(2)
+    run = run_on(problem, **WAYS["dual"], beta=0.05)
+    trials = recorded(run)
+    phi = [rows - rows[0] for rows in problem.phi]
+
+    def z_gradient(w):
+        return [rows @ w + cost for rows, cost in zip(problem.phi, problem.costs, strict=True)]
+
+    def mixed(z):
+        return sum(weights @ rows for weights, rows in zip(z, phi, strict=True))
+
+    s, t = np.zeros(6), [np.zeros(4) for _ in phi]
+    z = [project(1e-6 * cost) for cost in problem.costs]
+    for _ in range(5):
+        run.epoch(all_numbers(run))
+        trial, ratio = trials[-1]
+        w = clipped(s)
+        gradients = mixed(z) + w / 0.5, z_gradient(w)
+        new_w = clipped(w - trial.beta * gradients[0])
+        steps = zip(z, gradients[1], strict=True)
+        new_z = [project(weights + trial.beta * of_z) for weights, of_z in steps]
+        new_gradients = mixed(new_z) + new_w / 0.5, z_gradient(new_w)
+        s = s - trial.beta * new_gradients[0]
+        t = [sums + trial.beta * of_z for sums, of_z in zip(t, new_gradients[1], strict=True)]
+        np.testing.assert_allclose(trial.predicted_w, new_w, atol=1e-9)
+        np.testing.assert_allclose(trial.predicted.gradient, mixed(new_z), atol=1e-9)
+        turn = np.concatenate([(a - b).ravel() for a, b in zip_arrays(gradients, new_gradients)])
+        way = np.concatenate([(a - b).ravel() for a, b in zip_arrays((w, z), (new_w, new_z))])
+        expected = trial.beta * np.linalg.norm(turn) / np.linalg.norm(way)
+        assert ratio == pytest.approx(expected, rel=1e-7)
+        z = list(map(project, t))
+        np.testing.assert_allclose(trial.corrected_w, clipped(s), atol=1e-9)
+        np.testing.assert_allclose(trial.corrected.gradient, mixed(z), atol=1e-9)
+
+
+def clipped(w):
+    """The closest weights whose first three are not negative."""
+    return np.concatenate([np.maximum(w[:3], 0), w[3:]])
+
+
+def zip_arrays(*points):
+    """Pairs of the arrays of points: of w, and of the z of each example."""
+    return zip(*([w, *z] for w, z in points), strict=True)
+
+
+def test_the_dual_variant_stores_nothing_for_parts():
+    problem = random_problem(2)
+    run = run_on(problem, **WAYS["dual"])
+    run.epoch(all_numbers(run))
+    held = [value for value in vars(run).values() if isinstance(value, np.ndarray)]
+    assert max(array.size for array in held) == len(problem.phi) == 6  # as many as weights
+
+
 def project(v):
     """The point of the simplex that is closest, by bisection."""
     low, high = v.min() - 1, v.max()
@@ -183,12 +244,12 @@ def project(v):
     return np.maximum(v - low, 0)
 
 
-@each_projection
+@each_way
 @compiled_only
-def test_chains_end_at_the_optimum_of_the_quadratic_program(projection):
+def test_chains_end_at_the_optimum_of_the_quadratic_program(way):
     chains = naive.random_chains(1, K=3, rows=8, examples=8, length=3)
     value, _ = hinge_optimum(Referee(chains, C=0.5))
-    run = started(Extragradient(C=0.5, projection=projection, tolerance=1e-4), chains)
+    run = started(Extragradient(C=0.5, **way, tolerance=1e-4), chains)
     for _ in range(400):
         run.epoch(all_numbers(run))
     assert run.objective().gap <= 1e-4
@@ -210,11 +271,11 @@ def test_trees_end_at_the_optimum(projective):
     assert primals[0] == pytest.approx(primals[1], rel=1e-4)
 
 
-@each_projection
+@each_way
 @pytest.mark.parametrize("average", [False, True])
-def test_forgotten_examples_count_no_more(projection, average):
+def test_forgotten_examples_count_no_more(way, average):
     problem = random_problem(3)
-    run = run_on(problem, projection=projection, average=average, iterations=300)
+    run = run_on(problem, **way, average=average, iterations=300)
     run.epoch(all_numbers(run))
     run.forget(np.array([0, 4]))
     problem.forget(np.array([0, 4]))
@@ -231,11 +292,11 @@ def test_forgotten_examples_count_no_more(projection, average):
     assert run.dual <= value + 1e-6
 
 
-@each_projection
-def test_a_look_at_the_dual_does_not_change_the_average(projection):
+@each_way
+def test_a_look_at_the_dual_does_not_change_the_average(way):
     """Also where examples have changed, so that z is measured again."""
     problem = random_problem(3)
-    run = run_on(problem, projection=projection, average=True)
+    run = run_on(problem, **way, average=True)
     for _ in range(5):
         run.epoch(all_numbers(run))
     run.forget(np.array([0, 4]))
@@ -249,12 +310,12 @@ def test_a_look_at_the_dual_does_not_change_the_average(projection):
     np.testing.assert_allclose(run.w, trials[-1][0].predicted_w)  # it starts again
 
 
-@each_projection
-def test_examples_that_come_later_join(projection):
+@each_way
+def test_examples_that_come_later_join(way):
     problem = random_problem(3)
     phi, costs = problem.phi, problem.costs
     problem.phi, problem.costs = phi[:2], costs[:2]
-    run = run_on(problem, projection=projection, iterations=300)
+    run = run_on(problem, **way, iterations=300)
     run.epoch(np.arange(2))
     problem.phi, problem.costs = phi, costs
     run.grow(0)
@@ -264,11 +325,11 @@ def test_examples_that_come_later_join(projection):
     assert run.objective().primal == pytest.approx(value, rel=1e-3)
 
 
-@each_projection
+@each_way
 @compiled_only
-def test_partial_gold_is_completed_and_converges(projection):
+def test_partial_gold_is_completed_and_converges(way):
     chains = naive.Chains(3, 1, [[[0]], [[0]]], [[LOW], [1]])
-    run = Extragradient(C=0.5, projection=projection, tolerance=1e-3).start(partial_problem(chains))
+    run = Extragradient(C=0.5, **way, tolerance=1e-3).start(partial_problem(chains))
     run.grow(1)
     for _ in range(300):
         run.epoch(np.arange(2))

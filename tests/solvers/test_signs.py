@@ -96,6 +96,7 @@ KEEPING = [
     DualCoordinateDescent(variant="light"),
     DualCoordinateDescent(variant="cpd"),
     Extragradient(projection="euclidean"),
+    Extragradient(projection="euclidean", variant="dual"),
     Extragradient(average=True),
     Mira(),
     Mira(k=3),
