@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_ssvm.matchings.layout import ALTERNATIVE, POSSIBLE, SURE, WRONG
-from spacy_ssvm.matchings.scores import add_costs, cost_of, count_steps, link_steps
+from spacy_ssvm.matchings.scores import add_costs, count_steps, expected_cost, link_steps
 
 pytestmark = pytest.mark.uncompiled
 
@@ -46,10 +46,10 @@ def test_features_times_penalties_are_the_steps():
 
 def test_costs():
     gold, costs = GOLD.astype(np.int32), np.array([4.0, 0.5])
-    assert cost_of(gold, costs, LINKS) == 3 * 4.0 + 0.5
-    assert cost_of(gold, costs, ~LINKS) == 4.0 + 0.5
+    assert expected_cost(gold, costs, LINKS) == 3 * 4.0 + 0.5
+    assert expected_cost(gold, costs, ~LINKS) == 4.0 + 0.5
     scores = np.zeros((3, 3))
     add_costs(gold, costs, 2.0, scores)
     assert scores.tolist() == [[-8.0, 1.0, 0.0], [-8.0, 0.0, 0.0], [-8.0, 1.0, -8.0]]
     nothing = np.zeros((0, 3), dtype=bool)
-    assert cost_of(gold[:0], costs, nothing) == 0.0
+    assert expected_cost(gold[:0], costs, nothing) == 0.0
