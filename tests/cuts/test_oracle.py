@@ -9,7 +9,7 @@ from conic_reference import solve_cone_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from marks import PLAIN
+from marks import PLAIN, compiled_only
 from scipy import sparse
 from small_cuts import Cuts, cuts, planted_cuts
 
@@ -287,8 +287,13 @@ def test_what_edges_are_worth_is_learned(solver, K):
     "solver",
     [
         DualCoordinateDescent(C=0.5, delta=1e-10, tolerance=0.0),
-        Extragradient(C=0.5, projection="euclidean", tolerance=0.0),
-        Extragradient(C=0.5, projection="euclidean", variant="dual", tolerance=0.0),
+        pytest.param(
+            Extragradient(C=0.5, projection="euclidean", tolerance=0.0), marks=compiled_only
+        ),
+        pytest.param(
+            Extragradient(C=0.5, projection="euclidean", variant="dual", tolerance=0.0),
+            marks=compiled_only,
+        ),
     ],
     ids=["descent", "extragradient", "dual extragradient"],
 )
