@@ -1,6 +1,6 @@
 """Aligns the words of parallel texts: a line of links, as of Pharaoh, for each pair of lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_ssvm.components.parallel import read_links, sides
-from spacy_ssvm.components.parallel_corpus import read_pairs
+from spacy_ssvm.components.parallel_corpus import NO_FILES, read_pairs
 from spacy_ssvm.storage import replacing, shorten
 
 
@@ -33,16 +33,37 @@ def load_pipeline(model: Path, component: str | None) -> Language:
     return nlp
 
 
+def read_evidence(options: Sequence[str]) -> dict[str, Path]:
+    """Files by extension attribute, from options such as "eflomal=links.align".
+
+    Raises ValueError for another form, and for an attribute that is named twice.
+    """
+    found: dict[str, Path] = {}
+    for option in options:
+        name, sign, file = option.partition("=")
+        if not (name.isidentifier() and sign and file) or name in found:
+            raise ValueError(
+                f"--evidence {option}: give NAME=FILE, each NAME once, for the links in FILE to be "
+                "read as doc._.NAME"
+            )
+        found[name] = Path(file)
+    return found
+
+
 def aligned_lines(
-    nlp: Language, source: Path, target: Path, batch_size: int | None
+    nlp: Language,
+    source: Path,
+    target: Path,
+    batch_size: int | None,
+    evidence: Mapping[str, Path] = NO_FILES,
 ) -> Iterator[str]:
     """The links of each pair of lines of two files, as of Pharaoh: "0-0 1-2", words from 0.
 
-    batch_size: of ``nlp.pipe``; None for that of the pipeline.
+    evidence: see ``ParallelCorpus``. batch_size: of ``nlp.pipe``; None for that of the pipeline.
     Raises ValueError, naming the file and the line, for files that are not parallel, and where no
     component writes links.
     """
-    pairs = nlp.pipe(read_pairs(nlp.vocab, source, target), batch_size=batch_size)
+    pairs = nlp.pipe(read_pairs(nlp.vocab, source, target, evidence), batch_size=batch_size)
     for number, doc in enumerate(pairs, start=1):
         yield _line(doc, number)
 

@@ -163,6 +163,10 @@ def align(
     component: Annotated[
         str | None, typer.Option(help="Run only this component, not the whole pipeline")
     ] = None,
+    evidence: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=FILE: links of another aligner, for templates that read _.NAME"),
+    ] = None,
 ) -> None:
     """Align the words of parallel texts.
 
@@ -174,6 +178,7 @@ def align(
     \b
     Example:
       python -m spacy ssvm align training/model-best text.en text.cs --output text.align
+      python -m spacy ssvm align MODEL text.en text.cs --evidence eflomal=text.eflomal
     """
     import sys
     import time
@@ -181,7 +186,7 @@ def align(
 
     from tqdm import tqdm
 
-    from spacy_ssvm.commands.align import aligned_lines, load_pipeline, opened
+    from spacy_ssvm.commands.align import aligned_lines, load_pipeline, opened, read_evidence
 
     file = None if output == Path("-") else output
     screen = sys.stdout
@@ -189,10 +194,12 @@ def align(
         with _show_errors("Cannot align"):
             if file is not None and file.resolve() in (source.resolve(), target.resolve()):
                 raise ValueError(f"the output, {file}, would replace a text")
+            others = read_evidence(evidence or [])
             nlp = load_pipeline(model, component)
             start, pairs = time.perf_counter(), 0
             with opened(file, screen) as lines:
-                for line in tqdm(aligned_lines(nlp, source, target, batch_size), unit="pair"):
+                found = aligned_lines(nlp, source, target, batch_size, others)
+                for line in tqdm(found, unit="pair"):
                     print(line, file=lines)
                     pairs += 1
             speed = pairs / (time.perf_counter() - start)

@@ -4,7 +4,7 @@ The files hold a sentence a line, its words separated by spaces, and those that 
 compressed. A file of alignments gives the links between the words of each pair.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -18,7 +18,17 @@ from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Ints
 from spacy_ssvm.bitext.reading import read_bitext, read_naacl, read_pharaoh
-from spacy_ssvm.components.parallel import Pair, make_pair
+from spacy_ssvm.components.parallel import (
+    ALIGNMENT,
+    POSSIBLE,
+    TRANSLATION,
+    Pair,
+    make_pair,
+    write_links,
+)
+
+#: No links of other aligners.
+NO_FILES: Mapping[str, Path] = {}
 
 _SURE = 1  # in the third column of links that are read
 
@@ -29,25 +39,102 @@ class _Format(NamedTuple):
     read: Callable[[Path], dict[int, Ints]]  #: the links of each pair, by its number from 0
     unit: str  #: what holds the links of a pair
     first: int  #: the number of the first word
+    has_all: bool  #: whether pairs without links are there too
 
 
+PHARAOH = "pharaoh"
 _FORMATS = {
-    "pharaoh": _Format(lambda path: dict(enumerate(read_pharaoh(path))), "line", 0),
-    "naacl": _Format(read_naacl, "sentence", 1),
+    PHARAOH: _Format(lambda path: dict(enumerate(read_pharaoh(path))), "line", 0, True),
+    "naacl": _Format(read_naacl, "sentence", 1, False),
 }
 
 
-def read_pairs(vocab: Vocab, source: Path, target: Path) -> Iterator[Doc]:
+def read_pairs(
+    vocab: Vocab, source: Path, target: Path, evidence: Mapping[str, str | Path] = NO_FILES
+) -> Iterator[Doc]:
     """All pairs of lines of two files, without links.
 
+    evidence: see ``ParallelCorpus``.
     Raises ValueError, naming file and line, where one has more lines, and where both are empty.
     """
-    doc = None
-    for words in read_bitext(source, target):
+    others = _Evidence(source, evidence)
+    number = -1
+    for number, words in enumerate(read_bitext(source, target)):
         doc = make_pair(vocab, *words)
+        for name, links in others.links(number, *words).items():
+            write_links(doc, links, name)
         yield doc
-    if doc is None:
+    if number < 0:
         raise ValueError(f"{source} and {target} are empty")
+    others.check_end(number + 1)
+
+
+class _Alignment:
+    """The links of a file, for the pairs of lines of a bitext."""
+
+    def __init__(self, path: Path, format: str, source: Path) -> None:
+        self.path, self.source = path, source
+        self._format = _FORMATS[format]
+        self._links = self._format.read(path)
+
+    def links(self, number: int, source: list[str], target: list[str]) -> Ints:
+        """The links of a pair: int64 [links, 3], see ``bitext.reading``.
+
+        Raises ValueError where the file ends before it, and for links of words that it lacks.
+        """
+        links = self._links.get(number)
+        if links is None:
+            if self._format.has_all:
+                raise ValueError(
+                    f"{self.path} ends before line {number + 1} of {self.source}: there must be "
+                    "a line of links, which may be empty, for each pair"
+                )
+            return np.empty((0, 3), dtype=np.int64)
+        sizes = np.array([len(source), len(target)])
+        outside = links[:, :2] >= sizes
+        if np.any(outside):
+            row, column = np.argwhere(outside)[0]
+            first, second = links[row, :2] + self._format.first
+            raise ValueError(
+                f"{self._place(number)}: link {first}-{second}: the {Pair._fields[column]} has "
+                f"{sizes[column]} words"
+            )
+        return links
+
+    def check_end(self, pairs: int) -> None:
+        """Raise ValueError where there are links of pairs after these."""
+        last = max(self._links, default=-1)
+        if last >= pairs:
+            raise ValueError(f"{self._place(last)}: {self.source} has only {pairs} lines")
+
+    def _place(self, number: int) -> str:
+        """Where the links of a pair are."""
+        return f"{self.path}, {self._format.unit} {number + 1}"
+
+
+class _Evidence:
+    """Links of other aligners, for extension attributes of Docs."""
+
+    def __init__(self, source: Path, files: Mapping[str, str | Path]) -> None:
+        for name in {TRANSLATION, ALIGNMENT, POSSIBLE} & set(files):
+            raise ValueError(f"evidence cannot be written to doc._.{name}: choose another name")
+        self._files = {
+            name: _Alignment(Path(path), PHARAOH, source) for name, path in files.items()
+        }
+        for name in files:
+            if not Doc.has_extension(name):
+                Doc.set_extension(name, default=None)
+
+    def links(self, number: int, source: list[str], target: list[str]) -> dict[str, Ints]:
+        """The links of a pair by attribute: int64 [links, 2] each."""
+        return {
+            name: file.links(number, source, target)[:, :2] for name, file in self._files.items()
+        }
+
+    def check_end(self, pairs: int) -> None:
+        """See ``_Alignment``."""
+        for file in self._files.values():
+            file.check_end(pairs)
 
 
 class ParallelCorpus:
@@ -60,6 +147,9 @@ class ParallelCorpus:
         pair, whose words are counted from 0; or "naacl", a line for each link, with the numbers of
         its pair, its word in the source and that in the target, all from 1, and S or P.
     limit: the largest number of examples; 0 for all.
+    evidence: files of links of other aligners, in the format "pharaoh", by the extension
+        attributes of the predicted Docs that they are written to. An attribute that does not exist
+        is registered.
 
     Pairs with an empty side are left out. The predicted Docs have the words of the references, and
     no links. Raises ValueError, naming file and line, for files that do not fit together.
@@ -73,6 +163,7 @@ class ParallelCorpus:
         *,
         format: Literal["pharaoh", "naacl"] = "pharaoh",
         limit: int = 0,
+        evidence: Mapping[str, str | Path] = NO_FILES,
     ) -> None:
         if source is None or target is None:
             raise ValueError(Errors.E913)
@@ -85,11 +176,14 @@ class ParallelCorpus:
         self.alignment = None if alignment is None else Path(alignment)
         self.format = format
         self.limit = limit
+        self.evidence = dict(evidence)
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """The examples."""
-        for source, target, links in islice(self._pairs(), self.limit or None):
+        for source, target, links, evidence in islice(self._pairs(), self.limit or None):
             predicted = make_pair(nlp.vocab, source, target)
+            for name, others in evidence.items():
+                write_links(predicted, others, name)
             if links is None:
                 sure = possible = None
             else:
@@ -97,49 +191,21 @@ class ParallelCorpus:
                 sure, possible = links[is_sure, :2], links[~is_sure, :2]
             yield Example(predicted, make_pair(nlp.vocab, source, target, sure, possible))
 
-    def _pairs(self) -> Iterator[tuple[list[str], list[str], Ints | None]]:
-        """The words of the two sides of each pair that has both, and its links."""
-        alignments = None
+    def _pairs(self) -> Iterator[tuple[list[str], list[str], Ints | None, dict[str, Ints]]]:
+        """The words of the two sides of each pair that has both, its links, and the evidence."""
+        others = _Evidence(self.source, self.evidence)
+        alignment = None
         if self.alignment is not None:
-            alignments = _FORMATS[self.format].read(self.alignment)
+            alignment = _Alignment(self.alignment, self.format, self.source)
         is_empty, number = True, -1
         for number, (source, target) in enumerate(read_bitext(self.source, self.target)):
-            links = None if alignments is None else self._links(alignments, number)
-            if links is not None:
-                self._check(number, links, source, target)
+            links = None if alignment is None else alignment.links(number, source, target)
+            evidence = others.links(number, source, target)
             if source and target:
                 is_empty = False
-                yield source, target, links
+                yield source, target, links, evidence
         if is_empty:
             raise ValueError(f"{self.source} and {self.target} hold no pairs of sentences")
-        if alignments and max(alignments) > number:
-            raise ValueError(
-                f"{self._place(max(alignments))}: {self.source} has only {number + 1} lines"
-            )
-
-    def _links(self, alignments: dict[int, Ints], number: int) -> Ints:
-        """The links of a pair. Raises ValueError where the alignments end before it."""
-        if number in alignments:
-            return alignments[number]
-        if self.format == "pharaoh":
-            raise ValueError(
-                f"{self.alignment} ends before line {number + 1} of {self.source}: there must be "
-                "a line of links, which may be empty, for each pair"
-            )
-        return np.empty((0, 3), dtype=np.int64)  # sentences without links have no lines
-
-    def _check(self, number: int, links: Ints, source: list[str], target: list[str]) -> None:
-        """Raise ValueError for the first link of a pair that is not between words of it."""
-        sizes = np.array([len(source), len(target)])
-        outside = links[:, :2] >= sizes
-        if np.any(outside):
-            row, column = np.argwhere(outside)[0]
-            first, second = links[row, :2] + _FORMATS[self.format].first
-            raise ValueError(
-                f"{self._place(number)}: link {first}-{second}: the {Pair._fields[column]} has "
-                f"{sizes[column]} words"
-            )
-
-    def _place(self, number: int) -> str:
-        """Where the links of a pair are."""
-        return f"{self.alignment}, {_FORMATS[self.format].unit} {number + 1}"
+        if alignment is not None:
+            alignment.check_end(number + 1)
+        others.check_end(number + 1)

@@ -107,6 +107,44 @@ def test_one_component(
     assert run(model, *texts, "--component", component).stdout == expected
 
 
+class Copier:
+    """Writes what another aligner has found."""
+
+    model = None
+
+    def __call__(self, doc: Doc) -> Doc:
+        doc._.alignment = doc._.other_in_align_test
+        return doc
+
+
+@Language.factory("copier_in_test")
+def make_copier(nlp: Language, name: str) -> Copier:
+    return Copier()
+
+
+def test_links_of_another_aligner(tmp_path: Path, texts: tuple[Path, Path]) -> None:
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("copier_in_test")
+    nlp.to_disk(tmp_path / "copier")
+    other = tmp_path / "other.align"
+    other.write_text("2-1\n0-1 1-0\n\n\n", encoding="utf8")
+    arguments = tmp_path / "copier", *texts, "--evidence", f"other_in_align_test={other}"
+    try:
+        assert run(*arguments).stdout == other.read_text(encoding="utf8")
+        other.write_text("\n2-0\n\n\n", encoding="utf8")
+        assert "line 2: link 2-0: the source has 2 words" in refused(tmp_path, *arguments)
+    finally:
+        Doc.remove_extension("other_in_align_test")
+
+
+@pytest.mark.parametrize("evidence", ["links.align", "=links.align", "a b=links.align", "other="])
+def test_links_of_another_aligner_without_a_name_or_file(
+    model: Path, texts: tuple[Path, Path], tmp_path: Path, evidence: str
+) -> None:
+    message = refused(tmp_path, model, *texts, "--evidence", evidence)
+    assert f"--evidence {evidence}: give NAME=FILE" in message
+
+
 def refused(tmp_path: Path, *arguments: object) -> str:
     """The message where nothing is aligned: an output that was there is left as it is."""
     file = tmp_path / "text.align"

@@ -115,6 +115,49 @@ def test_all_pairs_without_links(nlp: Language, tmp_path: Path) -> None:
     assert links(docs) == [None] * 5
 
 
+@pytest.fixture
+def others(tmp_path: Path) -> Any:
+    """A file of another aligner's links, with the attribute that it is written to."""
+    yield {"other_in_test": write(tmp_path / "valid.other", "0-1\n\n2-3 0-0\n\n\n")}
+    if Doc.has_extension("other_in_test"):
+        Doc.remove_extension("other_in_test")
+
+
+def test_links_of_another_aligner(nlp: Language, tmp_path: Path, others: Any) -> None:
+    examples = list(corpus_in(tmp_path, evidence=others)(nlp))
+    predicted = [example.predicted for example in examples]
+    assert links(predicted, "other_in_test") == [[[0, 1]], [[0, 0], [2, 3]], []]
+    assert links(predicted) == [None] * 3
+    assert [example.reference._.other_in_test for example in examples] == [None] * 3
+    files = tmp_path / "valid.src", tmp_path / "valid.tgt"
+    docs = list(read_pairs(nlp.vocab, *files, others))
+    assert links(docs, "other_in_test") == [[[0, 1]], [], [[0, 0], [2, 3]], [], []]
+
+
+@pytest.mark.parametrize(("text", "problem"), [
+    ("0-1\n\n3-3\n\n\n", "valid.other, line 3: link 3-3: the source has 3 words"),
+    ("\n0-0\n\n\n\n", "valid.other, line 2: link 0-0: the source has 0 words"),
+    ("\n\n", "valid.other ends before line 3 of {}/valid.src"),
+    ("\n" * 6, "valid.other, line 6: {}/valid.src has only 5 lines"),
+    ("0:0\n", "valid.other, line 1"),
+])  # fmt: skip
+def test_links_of_another_aligner_that_do_not_fit(
+    nlp: Language, tmp_path: Path, others: Any, text: str, problem: str
+) -> None:
+    write(others["other_in_test"], text)
+    corpus = corpus_in(tmp_path, evidence=others)
+    files = tmp_path / "valid.src", tmp_path / "valid.tgt"
+    for read in (lambda: list(corpus(nlp)), lambda: list(read_pairs(nlp.vocab, *files, others))):
+        with pytest.raises(ValueError, match=re.escape(problem.format(tmp_path))):
+            read()
+
+
+def test_links_of_another_aligner_are_not_the_alignment(nlp: Language, tmp_path: Path) -> None:
+    corpus = corpus_in(tmp_path, evidence={"alignment": "valid.align"})
+    with pytest.raises(ValueError, match=r"evidence cannot be written to doc._.alignment"):
+        list(corpus(nlp))
+
+
 @pytest.mark.parametrize(("files", "problem"), [
     ({"alignment": "0-0\n\n17-2\n\n\n"}, "valid.align, line 3: link 17-2: the source has 3 words"),
     ({"alignment": "\n\n0-0 2-4\n\n"}, "valid.align, line 3: link 2-4: the target has 4 words"),
