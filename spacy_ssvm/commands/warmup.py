@@ -21,6 +21,7 @@ _STARTS = [True, False, False, False, True, False, False]
 
 _LINKS = [(0, 4), (1, 5), (2, 6)]
 
+_ALIGNER = {"templates": ["aligner", "lexicon"], "min_count": 1}
 _PROBABLE = {"@misc": "spacy_ssvm.DualCoordinateAscent.v1"}
 
 
@@ -42,7 +43,7 @@ USES = (
     Use("chunker", "ssvm_chunker", {}),
     Use("sentence labeler", "ssvm_sentence_labeler", {}),
     Use("sentence labeler with hashed features", "ssvm_sentence_labeler", {"hash_bits": 10}),
-    Use("word aligner", "ssvm_aligner", {"min_count": 1}, (1, 1)),
+    Use("word aligner", "ssvm_aligner", _ALIGNER, (1, 1)),
     Use("labels of sentences by cuts", "ssvm_sentence_labeler", {"decoder": "cut"}),
     Use("parser, first order", "ssvm_parser", {"order": 1, "hash_bits": 10}),
     Use("parser, second order", "ssvm_parser", {"order": 2, "hash_bits": 10, "max_length": 3}),
@@ -109,6 +110,9 @@ def _resources(use: Use, folder: Path) -> dict[str, Any]:
     if "gazetteer" in templates:
         resources["gazetteers"] = {"NOUN": folder / "nouns.txt"}
         resources["gazetteers"]["NOUN"].write_text("dog\n", encoding="utf8")
+    if "lexicon" in templates:
+        resources["lexicon"] = folder / "lexicon.tsv"
+        resources["lexicon"].write_text("the\ta\n", encoding="utf8")
     return resources
 
 

@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Flags, Floats, Ints
-from spacy_ssvm.components.bitext import read_association
+from spacy_ssvm.components.bitext import read_association, read_lexical_table
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.parallel import (
     ALIGNMENT,
@@ -120,24 +120,29 @@ class WordAligner(Pipe[MatchingModel, GoldPairs]):
         *,
         nlp: Language | None = None,
         bitext: dict[str, str | None] | None = None,
+        lexicon: str | Path | None = None,
         clusters: str | Path | None = None,
         gazetteers: dict[str, str] | None = None,
         gazetteer_attribute: str = "lower",
     ) -> None:
-        """Learn the association of words, set the resources, and forget all weights.
+        """Learn the association of words, read the files, and forget all weights.
 
         bitext: further parallel texts, {"source": file, "target": file}, a sentence on each line,
             which may be compressed (.gz); None for no file. The association is learned from them
             and from the texts of the examples, where a template needs it.
+        lexicon: a file of word pairs, for templates that read the number ``lexicon``: see
+            ``bitext.lexicon.read_lexicon``.
         For the other arguments, see ``Pipe.initialize``.
         """
-        self.model.associate(None)
+        words = read_lexical_table(self.name, self.model, lexicon)
+        self.model.associate(None, words)
         templates = self.model.templates if self._candidates is None else self._candidates
         first = next(iter(get_examples()), None)  # nlp.initialize() alone passes one without sides
         has_pairs = first is not None and (has_sides(first.predicted) or has_sides(first.reference))
         if has_pairs and any(template.needs_association for template in templates):
             nlp = nlp or Language(self.vocab)
-            self.model.associate(read_association(self.name, nlp, get_examples(), bitext))
+            association = read_association(self.name, nlp, get_examples(), bitext)
+            self.model.associate(association, words)
         super().initialize(
             get_examples,
             nlp=nlp,

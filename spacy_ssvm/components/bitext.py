@@ -1,7 +1,9 @@
-"""Learns the association of words from parallel texts, as ``ssvm_aligner`` reads them."""
+"""What ``ssvm_aligner`` knows of words: their association in parallel texts, and a lexicon."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from spacy.attrs import IS_SPACE, ORTH
@@ -13,13 +15,16 @@ from spacy.util import logger
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.bitext.association import Association
 from spacy_ssvm.bitext.corpus import Bitext
+from spacy_ssvm.bitext.lexicon import Lexicon, read_lexicon
 from spacy_ssvm.bitext.models import train_association
 from spacy_ssvm.bitext.reading import read_bitext
 from spacy_ssvm.components.alignment import columns_of
 from spacy_ssvm.components.parallel import sides
 from spacy_ssvm.components.settings import initialize_error
 from spacy_ssvm.features.attributes import type_values
-from spacy_ssvm.matchings.pairs import ASSOCIATION_ATTRIBUTE
+from spacy_ssvm.matchings.model import MatchingModel
+from spacy_ssvm.matchings.pairs import ASSOCIATION_ATTRIBUTE, LEXICON_ATTRIBUTE
+from spacy_ssvm.matchings.templates import LEXICON
 
 
 def read_association(
@@ -56,6 +61,27 @@ def read_association(
     counts = len(words), len(found.source_words), len(found.target_words)
     logger.info("%s: association of words from %s pairs (%s and %s words)", name, *counts)
     return found
+
+
+def read_lexical_table(name: str, model: MatchingModel, path: str | Path | None) -> Lexicon | None:
+    """The lexicon of a file; None for no file.
+
+    Raises ConfigValidationError where it cannot be read, or a template has none to read.
+    """
+    if path is None:
+        templates = model.templates_with(LEXICON.__eq__)
+        if templates:
+            raise initialize_error(
+                name,
+                "lexicon",
+                f"{name}: the template '{templates[0]}' needs a lexicon. Set lexicon = PATH in "
+                f"[initialize.components.{name}]",
+            )
+        return None
+    try:
+        return read_lexicon(path, partial(type_values, LEXICON_ATTRIBUTE))
+    except (OSError, ValueError) as error:
+        raise initialize_error(name, "lexicon", f"{name}: {error}") from error
 
 
 def _files(name: str, bitext: dict[str, str | None]) -> tuple[str, str] | None:

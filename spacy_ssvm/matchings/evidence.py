@@ -7,6 +7,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights, kernel
 from spacy_ssvm.bitext.association import Association, is_known
+from spacy_ssvm.bitext.lexicon import Lexicon, fill_numbers
 from spacy_ssvm.bitext.link_scores import link_scores
 from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.matchings.keys import relative_position
@@ -141,6 +142,23 @@ def fill_association(
                 for c in range(len(columns)):
                     if columns[c] >= 0:
                         evidence[link_starts[i] + j * n + k, columns[c]] = scores[j, k, c]
+
+
+@kernel
+def fill_lexicon(
+    shapes: PairShapes, lexicon: Lexicon, words: Keys, column: int, evidence: Weights
+) -> None:
+    """Write the numbers of a lexicon for all pairs into a column of evidence.
+
+    words: uint64 [words], the values by which the lexicon finds them.
+    """
+    starts, link_starts = shapes
+    for i in range(len(link_starts) - 1):
+        a, b, end = starts[2 * i], starts[2 * i + 1], starts[2 * i + 2]
+        links = evidence[link_starts[i] : link_starts[i + 1]]
+        if len(links):
+            table = links.reshape(b - a, end - b, evidence.shape[1])
+            fill_numbers(lexicon, words[a:b], words[b:end], table[:, :, column])
 
 
 def extension_entries(doc: Doc, name: str, starts: tuple[int, int], sizes: Ints) -> Keys:

@@ -11,6 +11,8 @@ import numpy as np
 from spacy_ssvm import storage
 from spacy_ssvm._jit import Flags, Floats, Keys, Rows, Weights
 from spacy_ssvm.bitext.association import Association
+from spacy_ssvm.bitext.lexicon import Lexicon
+from spacy_ssvm.bitext.lexicon import arrays_of as lexicon_arrays
 from spacy_ssvm.decoders.matching import best_matching, matching_margins
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, arrays_of, header_of
@@ -59,6 +61,7 @@ class MatchingModel(storage.StoredModel):
         self.sides = sides
         self.fertilities = fertilities
         self.association: Association | None = None
+        self.lexicon: Lexicon | None = None
         self.define(templates, (), NO_RESOURCES)
 
     def define(
@@ -76,9 +79,10 @@ class MatchingModel(storage.StoredModel):
         none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         self.set_weights(empty_slots(0), *none, np.zeros(steps), None)
 
-    def associate(self, association: Association | None) -> None:
-        """Set the association of words, for evidence that needs it."""
+    def associate(self, association: Association | None, lexicon: Lexicon | None = None) -> None:
+        """Set the association of words and the lexicon, for evidence that needs them."""
         self.association = association
+        self.lexicon = lexicon
         self._compile()
 
     def _compile(self) -> None:
@@ -88,6 +92,7 @@ class MatchingModel(storage.StoredModel):
             self.sides,
             resources=self.resources,
             association=self.association,
+            lexicon=self.lexicon,
         )
         self.compiled = compile_link_templates(
             self.templates, self.reader.names, self.reader.evidence
@@ -134,8 +139,8 @@ class MatchingModel(storage.StoredModel):
         return len(self.weights)
 
     def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
-        """The templates with an attribute for which ``is_wanted`` is true."""
-        return [str(t) for t in self.templates if any(map(is_wanted, t.attributes))]
+        """The templates with an attribute or a number for which ``is_wanted`` is true."""
+        return [str(t) for t in self.templates if any(map(is_wanted, t.attributes | t.evidence))]
 
     def align(self, pairs: Pairs, kept: Flags | None = None) -> Flags:
         """The best matchings of pairs: bool [links].
@@ -187,6 +192,7 @@ class MatchingModel(storage.StoredModel):
             "templates": [str(template) for template in self.templates],
             "fertilities": list(self.fertilities),
             "has_association": self.association is not None,
+            "has_lexicon": self.lexicon is not None,
             "summary": None if self.summary is None else self.summary._asdict(),
             **header_of(self.resources),
         }
@@ -200,6 +206,7 @@ class MatchingModel(storage.StoredModel):
             "penalties": self.penalties.astype(np.float32),
             **arrays_of(self.resources),
             **association_arrays(self.association),
+            **lexicon_arrays(self.lexicon),
         }
 
     def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedMatchingModel:
@@ -215,6 +222,7 @@ class MatchingModel(storage.StoredModel):
         """Replace this model by a saved one."""
         self.fertilities = saved.fertilities
         self.association = saved.association
+        self.lexicon = saved.lexicon
         self.define(saved.templates, saved.labels, saved.resources)
         weights = saved.slots, saved.row_templates, saved.weights, saved.penalties
         self.set_weights(*weights, saved.summary)

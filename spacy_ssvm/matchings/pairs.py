@@ -7,6 +7,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Flags, Ints, Keys, Rows, Weights
 from spacy_ssvm.bitext.association import Association, source_ids, target_ids
+from spacy_ssvm.bitext.lexicon import Lexicon
 from spacy_ssvm.bitext.link_scores import COLUMNS as ASSOCIATION
 from spacy_ssvm.features.attributes import AttributeReader, Doc
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
@@ -14,13 +15,17 @@ from spacy_ssvm.matchings.evidence import (
     PairShapes,
     extension_entries,
     fill_association,
+    fill_lexicon,
     fill_words,
     spellings,
 )
-from spacy_ssvm.matchings.templates import DISTANCE, STRING_SIMILARITY
+from spacy_ssvm.matchings.templates import DISTANCE, LEXICON, STRING_SIMILARITY
 
 #: The attribute by which words are found in an association.
 ASSOCIATION_ATTRIBUTE = "stem4"
+
+#: The attribute by which words are found in a lexicon.
+LEXICON_ATTRIBUTE = "lower"
 
 _EXTENSION = "_."
 _SOURCE, _TARGET, _LINK = np.array([1, 2, 3], dtype=np.uint64)  # what a row of inputs describes
@@ -86,7 +91,7 @@ class PairReader:
 
     attributes: the names of attributes of words. evidence: the names of numbers of links.
     sides: how a Doc holds a pair.
-    association: of words, for evidence that needs it; 0 without one.
+    association, lexicon: for evidence that needs them; 0 without.
     """
 
     def __init__(
@@ -97,13 +102,17 @@ class PairReader:
         *,
         resources: Resources = NO_RESOURCES,
         association: Association | None = None,
+        lexicon: Lexicon | None = None,
     ) -> None:
         self.evidence = tuple(sorted(evidence))
         self._sides = sides
         self._association = association
+        self._lexicon = lexicon
         needed = set(attributes)
         if not set(self.evidence).isdisjoint(ASSOCIATION):
             needed.add(ASSOCIATION_ATTRIBUTE)
+        if LEXICON in self.evidence:
+            needed.add(LEXICON_ATTRIBUTE)
         self._words = AttributeReader(needed, resources, whole_docs=True)
         self._extensions = [name for name in self.evidence if name.startswith(_EXTENSION)]
 
@@ -200,6 +209,9 @@ class PairReader:
             words = pairs.attributes[:, self.names.index(ASSOCIATION_ATTRIBUTE)]
             ids = source_ids(self._association, words), target_ids(self._association, words)
             fill_association(shapes, self._association, *ids, columns, evidence)
+        if self._lexicon is not None and LEXICON in self.evidence:
+            words = pairs.attributes[:, self.names.index(LEXICON_ATTRIBUTE)].copy()
+            fill_lexicon(shapes, self._lexicon, words, self._column(LEXICON), evidence)
 
     def _column(self, name: str) -> int:
         return self.evidence.index(name) if name in self.evidence else -1

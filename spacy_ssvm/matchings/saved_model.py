@@ -8,9 +8,11 @@ from spacy_ssvm import storage
 from spacy_ssvm._jit import Floats, Keys, Rows, Weights
 from spacy_ssvm.bitext.association import ARRAYS as ASSOCIATION_ARRAYS
 from spacy_ssvm.bitext.association import Association, arrays_of, read_association
+from spacy_ssvm.bitext.lexicon import ARRAYS as LEXICON_ARRAYS
+from spacy_ssvm.bitext.lexicon import Lexicon, load_lexicon
 from spacy_ssvm.features.resources import ARRAYS as RESOURCE_ARRAYS
 from spacy_ssvm.features.resources import Resources, check_resources, read_resources
-from spacy_ssvm.matchings.templates import LinkTemplate
+from spacy_ssvm.matchings.templates import LEXICON, LinkTemplate
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
 from spacy_ssvm.storage import checked_texts, require
 from spacy_ssvm.weights.hash_table import check_numbered
@@ -26,6 +28,7 @@ ARRAYS: dict[str, type] = {
     "penalties": np.float32,
     **RESOURCE_ARRAYS,
     **ASSOCIATION_ARRAYS,
+    **LEXICON_ARRAYS,
 }
 
 
@@ -48,6 +51,7 @@ class SavedMatchingModel(NamedTuple):
     penalties: Floats
     resources: Resources
     association: Association | None
+    lexicon: Lexicon | None
     summary: TrainingSummary | None
 
 
@@ -79,8 +83,11 @@ def read_matching_model(
     )
     labels = checked_texts(header["labels"], "labels")
     resources = read_resources(header, arrays)
+    lexicon = load_lexicon(arrays) if header["has_lexicon"] else None
     if labels:
         check_resources({name for t in templates for name in t.attributes}, resources)
+        needs_lexicon = any(LEXICON in template.evidence for template in templates)
+        require(lexicon is not None or not needs_lexicon, f"'{LEXICON}' needs a lexicon")
     return SavedMatchingModel(
         templates,
         labels,
@@ -91,5 +98,6 @@ def read_matching_model(
         penalties,
         resources,
         read_association(arrays) if header["has_association"] else None,
+        lexicon,
         read_summary(header["summary"]),
     )

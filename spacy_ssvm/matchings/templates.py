@@ -37,8 +37,11 @@ POSITION = "position"
 #: Evidence from the words themselves.
 STRING_SIMILARITY, DISTANCE = "string_similarity", "distance"
 
+#: Evidence from a lexicon.
+LEXICON = "lexicon"
+
 #: All evidence but that of extension attributes.
-EVIDENCE = (*ASSOCIATION, STRING_SIMILARITY, DISTANCE)  # the first: see ``bitext``
+EVIDENCE = (*ASSOCIATION, STRING_SIMILARITY, DISTANCE, LEXICON)  # the first: see ``bitext``
 
 _EXTENSION = "_."
 _PART = re.compile(r"(?:(source|target|same|bin|rank)\.)?([A-Za-z_][\w.]*)(?:\[(-?\d+)\])?")

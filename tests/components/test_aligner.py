@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,37 @@ def test_planted_links_are_learned() -> None:
     losses = nlp.update(examples)
     assert losses[NAME] >= 0.0
     assert losses[f"{NAME}_gap"] < 0.5
+
+
+def test_a_lexicon_alone_links_words(tmp_path: Path) -> None:
+    """Of words that were not in the examples, too."""
+    file = tmp_path / "words.tsv"
+    file.write_text("".join(f"s{n}\tT{n}\n" for n in range(9)), encoding="utf8")
+    nlp = pipeline(templates=["lexicon"])
+    examples = planted_examples(nlp.vocab, range(3))
+    of = aligner_of(nlp)
+    of.initialize(lambda: examples, nlp=nlp, lexicon=file)
+    for _ in range(3):
+        nlp.update(examples)
+    assert [links(doc) for doc in nlp.pipe(unlinked(nlp))] == gold()
+    reloaded = pipeline(templates=["lexicon"]).from_bytes(nlp.to_bytes())
+    assert [links(doc) for doc in reloaded.pipe(unlinked(reloaded))] == gold()
+
+
+def test_a_lexicon_that_is_needed_or_cannot_be_read(tmp_path: Path) -> None:
+    nlp = pipeline(templates=["bin.lexicon", "lexicon[1]"])
+    examples = planted_examples(nlp.vocab, range(3))
+    file = tmp_path / "words.tsv"
+    file.write_text("s1 t1\n", encoding="utf8")
+    for lexicon, problem in (
+        (None, "the template 'bin.lexicon' needs a lexicon. Set lexicon = PATH"),
+        (file, f"{file}, line 1: expected a word, a tab and a word"),
+        (tmp_path / "none.tsv", "none.tsv"),
+    ):
+        action = partial(aligner_of(nlp).initialize, lambda: examples, nlp=nlp, lexicon=lexicon)
+        message = message_of(action, ConfigValidationError)
+        assert problem in message
+        assert "lexicon" in message
 
 
 def test_several_links_of_a_word_are_learned(twofold: Language) -> None:

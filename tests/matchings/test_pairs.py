@@ -1,5 +1,7 @@
 """Pairs of sentences as kernels read them, from both ways in which Docs hold them."""
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_ssvm.bitext.association import source_ids, target_ids
+from spacy_ssvm.bitext.lexicon import read_lexicon
 from spacy_ssvm.bitext.link_scores import COLUMNS, link_scores
 from spacy_ssvm.bitext.models import train_association
 from spacy_ssvm.components.parallel import make_pair, sides
@@ -50,6 +53,18 @@ def numbered(source: list[str], target: list[str], numbers: Any = None) -> Doc:
 def same(a: Pairs, b: Pairs) -> None:
     for one, other in zip(a, b, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_numbers_of_a_lexicon(tmp_path: Path) -> None:
+    path = tmp_path / "words.tsv"
+    path.write_text("house\tHAUS\nthe\tdas\t0.5\n", encoding="utf8")
+    lexicon = read_lexicon(path, partial(type_values, "lower"))
+    docs = [numbered(["The", "House"], ["das", "Haus"]), numbered(["house"], ["x", "haus", "das"])]
+    pairs = reader("lexicon", "distance", attributes=(), lexicon=lexicon).read(docs)
+    assert pairs.evidence_of(0)[:, :, 1].tolist() == [[0.5, 0.0], [0.0, 1.0]]
+    assert pairs.evidence_of(1)[:, :, 1].tolist() == [[0.0, 1.0, 0.0]]
+    without = reader("lexicon", attributes=()).read(docs)
+    assert not without.evidence.any()
 
 
 def pair_docs() -> list[Doc]:

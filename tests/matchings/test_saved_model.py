@@ -15,14 +15,16 @@ NAME = "ssvm_aligner"
 
 
 @pytest.fixture(scope="module")
-def aligner() -> Any:
-    """A trained component whose source words may have three links, with an association."""
+def aligner(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A trained component with an association and a lexicon. Source words may have three links."""
     nlp = spacy.blank("xx")
-    templates = ["source.lower+target.lower", "bin.dice", "distance"]
+    templates = ["source.lower+target.lower", "bin.dice", "distance", "lexicon"]
     config = {"templates": templates, "min_count": 1, "source_fertility": 3, "solver": EAGER}
     nlp.add_pipe(NAME, config=config)
     examples = planted_examples(nlp.vocab, range(8), doubled=True)
-    nlp.initialize(lambda: examples)
+    lexicon = tmp_path_factory.mktemp("lexicon") / "words.tsv"
+    lexicon.write_text("s1\tt1\ns2\tt2\n", encoding="utf8")
+    nlp.get_pipe(NAME).initialize(lambda: examples, nlp=nlp, lexicon=lexicon)
     for _ in range(4):
         nlp.update(examples)
     return nlp.get_pipe(NAME)
@@ -64,13 +66,16 @@ FORGED_ARRAYS: list[tuple[str, Callable[[np.ndarray], np.ndarray], str]] = [
     ("row_templates", lambda a: a[:-1], "do not fit the weights"),
     ("row_templates", lambda a: a[:, None], "do not fit the weights"),
     ("row_templates", replaced(0, -1), "a row belongs to no template"),
-    ("row_templates", replaced(-1, 3), "a row belongs to no template"),
+    ("row_templates", replaced(-1, 4), "a row belongs to no template"),
     ("penalties", lambda a: a[:-1], "penalties do not fit the fertilities"),
     ("penalties", lambda a: np.append(a, a), "penalties do not fit the fertilities"),
     ("penalties", replaced(0, -0.5), "further links are negative or not finite"),
     ("penalties", replaced(0, np.nan), "further links are negative or not finite"),
     ("penalties", replaced(0, np.inf), "further links are negative or not finite"),
     ("association_targets", replaced(0, -1), "belongs to no target word"),
+    ("lexicon_pairs", lambda a: a[::-1].copy(), "words of the lexicon are not sorted"),
+    ("lexicon_numbers", lambda a: a[1:], "lexicon lacks numbers or words"),
+    ("lexicon_numbers", replaced(0, np.nan), "numbers of the lexicon are not finite"),
     ("association_known", lambda a: a[::-1].copy(), "known pairs of associations are not sorted"),
 ]
 
@@ -100,7 +105,8 @@ def test_arrays_that_do_not_fit_are_refused(
         ({"templates": ["distance"]}, "a row belongs to no template"),
         ({"templates": ["hm", "bin.dice", "distance"]}, "there is no number 'hm'"),
         ({"templates": [1, 2, 3]}, "list of different texts"),
-        ({"templates": ["source.cluster4", "bin.dice", "distance"]}, "needs word clusters"),
+        ({"templates": ["source.cluster4", "dice", "distance", "hmm"]}, "needs word clusters"),
+        ({"has_lexicon": False}, "'lexicon' needs a lexicon"),
         ({"labels": ["link", "link"]}, "list of different texts"),
         ({"labels": ["other"]}, "labels are not those of this component"),
         ({"labels": ["link", "other"]}, "labels are not those of this component"),
@@ -114,7 +120,9 @@ def test_headers_that_do_not_fit_are_refused(
         load(aligner, header, {})
 
 
-@pytest.mark.parametrize("key", ["fertilities", "templates", "labels", "has_association"])
+@pytest.mark.parametrize(
+    "key", ["fertilities", "templates", "labels", "has_association", "has_lexicon"]
+)
 def test_headers_without_a_key_are_refused(aligner: Any, key: str) -> None:
     parts, arrays = aligner._saved(["vocab"])
     model = {name: value for name, value in parts["model"].items() if name != key}
