@@ -30,7 +30,11 @@ SOLVERS: dict[str, dict[str, Any]] = {
     "cutting-plane": {"@misc": "spacy_ssvm.CuttingPlane.v1"},
     "frank-wolfe": {"@misc": _FRANK_WOLFE, "variant": "plain"},
     "frank-wolfe-pairwise": {"@misc": _FRANK_WOLFE, "variant": "pairwise"},
-    "extragradient": {"@misc": "spacy_ssvm.Extragradient.v1", "projection": None},
+    "extragradient": {
+        "@misc": "spacy_ssvm.Extragradient.v1",
+        "variant": "primal",
+        "projection": None,
+    },
     "sgd": {"@misc": "spacy_ssvm.StochasticGradient.v1"},
     "mira": {"@misc": "spacy_ssvm.Mira.v1"},
     "perceptron": {"@misc": "spacy_ssvm.Perceptron.v1"},
