@@ -58,7 +58,7 @@ from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.storage import shorten
 
 #: The extension attribute of sentences, and of other units, that holds their label.
-LABEL = "ssvm_label"
+LABEL = "label"
 if not Span.has_extension(LABEL):
     Span.set_extension(LABEL, default=None)
 
@@ -89,7 +89,7 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits]):
     of the span group: the probability of the label, where the model has probabilities (see
     ``marginals``), else 1 - exp(-margin): comparable within a model, not calibrated. Spans that
     the Doc has already under this key are kept, unless ``overwrite`` is set, and the best labels
-    with them are found; their score is 1. ``sentence._.ssvm_label`` is the label of a sentence.
+    with them are found; their score is 1. ``sentence._.label`` is the label of a sentence.
 
     For the arguments, see ``LinearPipe``.
     """

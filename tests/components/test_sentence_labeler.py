@@ -95,18 +95,18 @@ def test_spans_with_labels_and_scores(trained: Language) -> None:
     scores = group.attrs["scores"]
     assert len(scores) == len(group)
     assert all(0 <= score < 1 for score in scores)
-    assert [span._.ssvm_label for span in group] == ["aim", "setting", "method"]
-    assert doc[0:1]._.ssvm_label is None
+    assert [span._.label for span in group] == ["aim", "setting", "method"]
+    assert doc[0:1]._.label is None
 
 
 def test_the_label_of_a_sentence() -> None:
     nlp, _ = pipeline()
     learned(nlp, corpus(nlp))
     doc = nlp(sentences_doc(nlp, "We ask why .", "Birds sing ."))
-    assert [sentence._.ssvm_label for sentence in doc.sents] == ["aim", "method"]
+    assert [sentence._.label for sentence in doc.sents] == ["aim", "method"]
     assert [(s.start, s.end) for s in doc.spans[KEY]] == [(s.start, s.end) for s in doc.sents]
     again = Doc(nlp.vocab).from_bytes(doc.to_bytes())
-    assert [sentence._.ssvm_label for sentence in again.sents] == ["aim", "method"]
+    assert [sentence._.label for sentence in again.sents] == ["aim", "method"]
     assert again.spans[KEY].attrs["scores"] == doc.spans[KEY].attrs["scores"]
 
 
