@@ -12,6 +12,8 @@ from spacy_ssvm.matchings.model import MatchingModel
 from spacy_ssvm.matchings.training import LinkExtractor
 from spacy_ssvm.weights.hash_table import empty_slots, insert_all
 
+pytestmark = pytest.mark.uncompiled
+
 TEMPLATES = (
     "source.lower[-1]",
     "target.suffix1[1]",

@@ -19,6 +19,8 @@ from spacy_ssvm.components.parallel import make_pair, sides
 from spacy_ssvm.features.attributes import type_values
 from spacy_ssvm.matchings.pairs import ASSOCIATION_ATTRIBUTE, PairReader, Pairs
 
+pytestmark = pytest.mark.uncompiled
+
 VOCAB = Vocab()
 EVIDENCE = ["string_similarity", "distance", "_.numbers"]
 KNOWN = [(["the", "house"], ["das", "haus"]), (["the", "dog"], ["der", "hund"]),

@@ -11,6 +11,8 @@ from planted_pairs import EAGER, planted_examples
 from spacy_ssvm import storage
 from spacy_ssvm.storage import ModelFileError
 
+pytestmark = pytest.mark.uncompiled
+
 NAME = "ssvm_aligner"
 
 

@@ -20,6 +20,8 @@ from spacy_ssvm.matchings.templates import (
     parse_link_templates,
 )
 
+pytestmark = pytest.mark.uncompiled
+
 
 def parsed(*items):
     """Templates of a config."""

@@ -29,6 +29,8 @@ from spacy_ssvm.solvers.mira import Mira
 from spacy_ssvm.solvers.perceptron import Perceptron
 from spacy_ssvm.solvers.prox_gradient import ProxGradient
 
+pytestmark = pytest.mark.uncompiled
+
 TEMPLATES = "source.lower+target.lower", "source.lower", "distance", "position"
 
 

@@ -7,6 +7,8 @@ from pipelines import LABELER
 from sentence_labelers import lines_of, sequence_scores
 from spacy.language import Language
 
+pytestmark = pytest.mark.uncompiled
+
 TEMPLATES = [
     "bag(lower, 2)",
     "first(lower, 2)",

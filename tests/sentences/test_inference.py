@@ -11,6 +11,8 @@ from spacy.language import Language
 
 from spacy_ssvm.features.unit_keys import extract_unit_keys
 
+pytestmark = pytest.mark.uncompiled
+
 WORDS = ["we", "birds", "sing", ".", "trees", "unseen", "Old"]
 lines = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join), max_size=4)
 

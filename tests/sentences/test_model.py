@@ -13,6 +13,8 @@ from spacy_ssvm.features.units import PARAGRAPHS, SPANS, Units
 from spacy_ssvm.sentences.model import SentenceModel
 from spacy_ssvm.storage import ModelFileError
 
+pytestmark = pytest.mark.uncompiled
+
 
 @pytest.fixture(scope="module")
 def nlp() -> Language:

@@ -12,6 +12,8 @@ from pipelines import LABELER
 from spacy_ssvm.features.unit_keys import extract_unit_keys
 from spacy_ssvm.sentences.selection import sentence_selector
 
+pytestmark = pytest.mark.uncompiled
+
 TEMPLATES = ["bag(lower)", "first(lower)", "position", "bag(tag)", "length"]
 
 

@@ -10,6 +10,8 @@ from pipelines import LABELER
 from spacy_ssvm.sentences.training import SentenceTrainer, objective, read_labelled
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 
+pytestmark = pytest.mark.uncompiled
+
 
 @pytest.fixture
 def labeler() -> Any:
