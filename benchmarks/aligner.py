@@ -48,6 +48,7 @@ from spacy_ssvm.components.parallel import make_pair, sides
 from spacy_ssvm.components.parallel_corpus import ParallelCorpus
 from spacy_ssvm.decoders.matching import best_matching
 from spacy_ssvm.features.attributes import type_values
+from spacy_ssvm.matchings.pairs import ASSOCIATION_ATTRIBUTE
 
 NAME = "ssvm_aligner"
 EPOCHS = 6
@@ -206,7 +207,7 @@ def run_unsupervised(data: Path, model: str) -> dict:
     both = []
     for example in valid:
         source, target = (
-            type_values("lower", [token.text for token in side])
+            type_values(ASSOCIATION_ATTRIBUTE, [token.text for token in side])
             for side in sides(example.predicted)
         )
         ids = source_ids(association, source), target_ids(association, target)
