@@ -9,6 +9,9 @@ FOLDER contains train.jsonl and dev.jsonl (`sentences` and `labels` in each line
                                      decoder = "cut" without edges, that is all sentences by
                                      themselves, with edges between neighbours, and with the
                                      default ones
+    own-none, own-cut, own-chain     the same with features of the words of the sentence alone,
+                                     without its place and its neighbours: without edges, with the
+                                     default ones, and as a chain
     alone-dcd                        each sentence as a Doc of its own
     crfsuite                         python-crfsuite's L-BFGS on the features of the chains
     tfidf                            scikit-learn's logistic regression on TF-IDF, sentence by
@@ -131,6 +134,9 @@ def tfidf(_: spacy.Language, train: Corpus, dev: Corpus) -> Labels:
     return list(model.predict(texts(dev)))
 
 
+#: Templates that see nothing but the words of the sentence.
+OWN = ["bag(lower, 2)", "first(lower)", "first(lower, 2)", "first(lower, 3)"]
+
 #: By name: the system, and the package that it needs.
 SYSTEMS: dict[str, tuple[System, str | None]] = {
     **{f"chain-{solver}": (labeler(solver, list), None) for solver in SOLVERS},
@@ -138,6 +144,9 @@ SYSTEMS: dict[str, tuple[System, str | None]] = {
     "cut-near": (labeler("dcd", list, decoder="cut", edges=["neighbor"]), None),
     "cut-dcd": (labeler("dcd", list, decoder="cut"), None),
     "cut-ap": (labeler("ap", list, decoder="cut"), None),
+    "own-none": (labeler("dcd", list, templates=OWN, decoder="cut", edges=[]), None),
+    "own-cut": (labeler("dcd", list, templates=OWN, decoder="cut"), None),
+    "own-chain": (labeler("dcd", list, templates=OWN), None),
     "alone-dcd": (labeler("dcd", alone), None),
     "crfsuite": (crfsuite, "pycrfsuite"),
     "tfidf": (tfidf, "sklearn"),
