@@ -9,17 +9,23 @@ from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_ssvm.components.aligner import WordAligner
 from spacy_ssvm.components.parallel import read_links, sides
 from spacy_ssvm.components.parallel_corpus import NO_FILES, read_pairs
 from spacy_ssvm.storage import replacing, shorten
 
 
-def load_pipeline(model: Path, component: str | None) -> Language:
-    """A trained pipeline. component: the one to run; None for all.
+def load_pipeline(model: str, component: str | None) -> Language:
+    """A trained pipeline.
 
-    Raises ValueError where there is no such component.
+    model: its folder, or the name of its package. component: the one to run; None for all.
+
+    Raises ValueError where there is no such pipeline or component.
     """
-    nlp = util.load_model(model)
+    try:
+        nlp = util.load_model(model)
+    except OSError as error:
+        raise ValueError(str(error)) from error
     if component is None:
         return nlp
     if component not in nlp.component_names:
@@ -48,6 +54,23 @@ def read_evidence(options: Sequence[str]) -> dict[str, Path]:
             )
         found[name] = Path(file)
     return found
+
+
+def check_evidence(nlp: Language, evidence: Mapping[str, Path]) -> list[str]:
+    """The names that no template of the pipeline reads.
+
+    Raises ValueError for a name that one reads, and that neither is among these nor an extension
+    attribute of Docs.
+    """
+    models = [pipe.model for _, pipe in nlp.pipeline if isinstance(pipe, WordAligner)]
+    wanted = {name for model in models for name in model.extensions}
+    for name in sorted(wanted - evidence.keys()):
+        if not Doc.has_extension(name):
+            raise ValueError(
+                f"the pipeline reads _.{name}, links of another aligner: give them by --evidence "
+                f"{name}=FILE"
+            )
+    return sorted(evidence.keys() - wanted)
 
 
 def aligned_lines(

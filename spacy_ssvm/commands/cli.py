@@ -151,7 +151,7 @@ def report(
 
 @ssvm.command("align")
 def align(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained pipeline", exists=True)],
+    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
     source: Annotated[Path, typer.Argument(help="Text, a sentence a line", exists=True)],
     target: Annotated[Path, typer.Argument(help="Its translation, line by line", exists=True)],
     output: Annotated[
@@ -186,7 +186,13 @@ def align(
 
     from tqdm import tqdm
 
-    from spacy_ssvm.commands.align import aligned_lines, load_pipeline, opened, read_evidence
+    from spacy_ssvm.commands.align import (
+        aligned_lines,
+        check_evidence,
+        load_pipeline,
+        opened,
+        read_evidence,
+    )
 
     file = None if output == Path("-") else output
     screen = sys.stdout
@@ -196,6 +202,9 @@ def align(
                 raise ValueError(f"the output, {file}, would replace a text")
             others = read_evidence(evidence or [])
             nlp = load_pipeline(model, component)
+            unused = check_evidence(nlp, others)
+            if unused:
+                msg.warn(f"No template reads {', '.join(f'_.{name}' for name in unused)}")
             start, pairs = time.perf_counter(), 0
             with opened(file, screen) as lines:
                 found = aligned_lines(nlp, source, target, batch_size, others)

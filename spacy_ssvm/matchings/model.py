@@ -134,6 +134,11 @@ class MatchingModel(storage.StoredModel):
         )
 
     @property
+    def extensions(self) -> tuple[str, ...]:
+        """The extension attributes of Docs that templates read as evidence."""
+        return self.reader.extensions
+
+    @property
     def number_of_rows(self) -> int:
         """The number of rows with a weight."""
         return len(self.weights)

@@ -89,7 +89,8 @@ class Pairs(NamedTuple):
 class PairReader:
     """Reads pairs. Safe to use from several threads.
 
-    attributes: the names of attributes of words. evidence: the names of numbers of links.
+    attributes: the names of attributes of words. evidence: the names of numbers of links; those of
+        extension attributes are ``extensions``.
     sides: how a Doc holds a pair.
     association, lexicon: for evidence that needs them; 0 without.
     """
@@ -114,7 +115,8 @@ class PairReader:
         if LEXICON in self.evidence:
             needed.add(LEXICON_ATTRIBUTE)
         self._words = AttributeReader(needed, resources, whole_docs=True)
-        self._extensions = [name for name in self.evidence if name.startswith(_EXTENSION)]
+        extensions = (name for name in self.evidence if name.startswith(_EXTENSION))
+        self.extensions = tuple(name[len(_EXTENSION) :] for name in extensions)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -148,10 +150,11 @@ class PairReader:
     def _extension_rows(self, doc: Doc, source: Side, target: Side) -> Keys:
         sizes = np.array([source.end - source.start, target.end - target.start])
         found = [np.zeros((0, _ENTRY), dtype=np.uint64)]
-        for name in self._extensions:
+        for name in self.extensions:
             starts = source.start, target.start
-            entries = extension_entries(doc, name[len(_EXTENSION) :], starts, sizes)
-            number = np.full((len(entries), 1), self.evidence.index(name), dtype=np.uint64)
+            entries = extension_entries(doc, name, starts, sizes)
+            column = self.evidence.index(_EXTENSION + name)
+            number = np.full((len(entries), 1), column, dtype=np.uint64)
             found.append(np.hstack([number, entries]))
         return np.concatenate(found)
 

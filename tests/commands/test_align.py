@@ -137,6 +137,39 @@ def test_links_of_another_aligner(tmp_path: Path, texts: tuple[Path, Path]) -> N
         Doc.remove_extension("other_in_align_test")
 
 
+def test_evidence_and_the_templates_that_read_it(tmp_path: Path, texts: tuple[Path, Path]) -> None:
+    nlp = spacy.blank("xx")
+    templates = ["lexicon", "_.other_in_align_test", "bin._.other_in_align_test[1]"]
+    nlp.add_pipe("ssvm_aligner", config={"templates": templates})
+    nlp.to_disk(tmp_path / "reader")
+    message = refused(tmp_path, tmp_path / "reader", *texts)
+    assert "reads _.other_in_align_test, links of another aligner: give them by" in message
+    assert "--evidence other_in_align_test=FILE" in message
+    other = tmp_path / "links.align"
+    other.write_text("\n" * 4, encoding="utf8")
+    misspelled = f"othr_in_align_test={other}"
+    assert "give them by" in refused(
+        tmp_path, tmp_path / "reader", *texts, "--evidence", misspelled
+    )
+
+
+def test_evidence_that_no_template_reads(
+    model: Path, texts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    other = tmp_path / "links.align"
+    other.write_text("\n" * 4, encoding="utf8")
+    try:
+        result = run(model, *texts, "--evidence", f"other_in_align_test={other}")
+        assert result.stdout == BACKWARDS
+        assert "No template reads _.other_in_align_test" in result.stderr
+    finally:
+        Doc.remove_extension("other_in_align_test")
+
+
+def test_a_pipeline_that_does_not_exist(tmp_path: Path, texts: tuple[Path, Path]) -> None:
+    assert "Can't find model 'no_such_package'" in refused(tmp_path, "no_such_package", *texts)
+
+
 @pytest.mark.parametrize("evidence", ["links.align", "=links.align", "a b=links.align", "other="])
 def test_links_of_another_aligner_without_a_name_or_file(
     model: Path, texts: tuple[Path, Path], tmp_path: Path, evidence: str
