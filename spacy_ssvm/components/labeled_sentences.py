@@ -46,6 +46,8 @@ class LabeledSentences:
         if path is None:
             raise ValueError(Errors.E913)
         self.path = Path(path)
+        if not self.path.exists():
+            raise ValueError(f"spacy_ssvm.LabeledSentences.v1: {path} does not exist")
         self.spans_key = spans_key
         self.sentences_key = sentences_key
         self.labels_key = labels_key

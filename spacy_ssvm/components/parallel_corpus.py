@@ -152,7 +152,8 @@ class ParallelCorpus:
         is registered.
 
     Pairs with an empty side are left out. The predicted Docs have the words of the references, and
-    no links. Raises ValueError, naming file and line, for files that do not fit together.
+    no links. Raises ValueError for files that do not exist, and, naming file and line, for those
+    that do not fit together.
     """
 
     def __init__(
@@ -176,7 +177,10 @@ class ParallelCorpus:
         self.alignment = None if alignment is None else Path(alignment)
         self.format = format
         self.limit = limit
-        self.evidence = dict(evidence)
+        self.evidence = {name: Path(path) for name, path in evidence.items()}
+        for path in (self.source, self.target, self.alignment, *self.evidence.values()):
+            if path is not None and not path.exists():  # before the first is read, which takes long
+                raise ValueError(f"spacy_ssvm.ParallelCorpus.v1: {path} does not exist")
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """The examples."""

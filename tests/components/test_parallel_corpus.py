@@ -153,9 +153,21 @@ def test_links_of_another_aligner_that_do_not_fit(
 
 
 def test_links_of_another_aligner_are_not_the_alignment(nlp: Language, tmp_path: Path) -> None:
-    corpus = corpus_in(tmp_path, evidence={"alignment": "valid.align"})
+    corpus = corpus_in(tmp_path, evidence={"alignment": tmp_path / "valid.align"})
     with pytest.raises(ValueError, match=r"evidence cannot be written to doc._.alignment"):
         list(corpus(nlp))
+
+
+@pytest.mark.parametrize("missing", ["source", "target", "alignment", "evidence"])
+def test_files_that_do_not_exist(tmp_path: Path, missing: str) -> None:
+    """They are found before training begins, which may take long until it reads them."""
+    corpus = corpus_in(tmp_path)
+    files: dict[str, Any] = {key: vars(corpus)[key] for key in ("source", "target", "alignment")}
+    files[missing] = tmp_path / "none"
+    if missing == "evidence":
+        files[missing] = {"other_in_test": tmp_path / "none"}
+    with pytest.raises(ValueError, match=re.escape(f"{tmp_path / 'none'} does not exist")):
+        ParallelCorpus(**files)
 
 
 @pytest.mark.parametrize(("files", "problem"), [
