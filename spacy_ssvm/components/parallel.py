@@ -174,8 +174,11 @@ def make_pair(
         target; None where it is not annotated.
     spaces: whether a space follows each word, first those of the source; None for spaces after
         all.
-    Raises ValueError for links of words that are not there.
+    Raises ValueError for links of words that are not there, and TypeError for a text instead of its
+    words.
     """
+    if isinstance(source_words, str) or isinstance(target_words, str):
+        raise TypeError("make_pair takes the words of each side: a list of texts, not one text")
     doc = Doc(vocab, words=[*source_words, *target_words], spaces=spaces)
     _set_sides(doc, len(source_words))
     for attribute, values in ((ALIGNMENT, links), (POSSIBLE, possible)):

@@ -67,6 +67,10 @@ if not Span.has_extension(LABEL):
 CHAIN, CUT = "chain", "cut"
 DECODERS = (CHAIN, CUT)
 
+_CUT_SOLVERS = (
+    'With decoder = "cut", use spacy_ssvm.DualCoordinateDescent.v1, Perceptron.v1, '
+    "StochasticGradient.v1 or Mira.v1"
+)
 _NO_SELECTION = (
     'templates cannot be selected with decoder = "cut": select them with decoder = "chain", and '
     "list those that it keeps"
@@ -495,7 +499,7 @@ def _check_solver(name: str, solver: Solver, model: SentenceModel, labels: int) 
     try:
         solver.start(empty_problem(model, labels))
     except ValueError as error:
-        raise config_error(name, "solver", str(error)) from error
+        raise config_error(name, "solver", f"{error}. {_CUT_SOLVERS}") from error
 
 
 def _read_units(name: str, units: str | dict[str, str]) -> Units:

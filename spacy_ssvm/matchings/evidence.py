@@ -172,8 +172,9 @@ def extension_entries(doc: Doc, name: str, starts: tuple[int, int], sizes: Ints)
     """
     if not doc.has_extension(name):
         raise ValueError(
-            f"template evidence '_.{name}': Docs have no extension of that name. Register it "
-            f"before the pipeline runs: Doc.set_extension('{name}', default=None)"
+            f"template evidence '_.{name}': Docs have no extension of that name. Name a file of "
+            f"links in the corpus ([corpora.train.evidence]), or register the attribute before the "
+            f"pipeline runs: Doc.set_extension('{name}', default=None)"
         )
     value: Any = doc._.get(name)
     if value is None:
@@ -190,13 +191,25 @@ def extension_entries(doc: Doc, name: str, starts: tuple[int, int], sizes: Ints)
         numbers = value[j, k].astype(np.float64)
     else:
         j, k, numbers = _read_links(doc, name, value, starts)
-        if not (np.all((j >= 0) & (j < sizes[0]) & (k >= 0) & (k < sizes[1]))):
-            raise ValueError(f"doc._.{name} of '{shorten(doc.text)}' has a link out of its sides")
+        outside = (j < 0) | (j >= sizes[0]) | (k < 0) | (k >= sizes[1])
+        if np.any(outside):
+            first = np.argmax(outside)
+            link = int(j[first]) + starts[0], int(k[first]) + starts[1]
+            raise ValueError(
+                f"doc._.{name} of '{shorten(doc.text)}': the link {link} is not between its sides. "
+                f"Tokens are counted in the Doc: the source has {_tokens(starts[0], sizes[0])}, "
+                f"the target has {_tokens(starts[1], sizes[1])}"
+            )
     if not np.all(np.abs(numbers) <= np.finfo(np.float32).max):
         raise ValueError(
             f"doc._.{name} of '{shorten(doc.text)}' has a number that is not finite in float32"
         )
     return np.column_stack([j, k, numbers.view(np.int64)]).astype(np.uint64)
+
+
+def _tokens(start: int, size: int) -> str:
+    """The tokens of a side, for messages."""
+    return f"tokens {start} to {start + size - 1}" if size else "no tokens"
 
 
 def _read_links(

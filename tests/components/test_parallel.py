@@ -418,3 +418,9 @@ def test_two_docs_through_a_pipeline(nlp: Language) -> None:
         list(nlp.pipe([two_docs(None)], n_process=2))
     (doc,) = nlp.pipe([join_pair(two_docs(None))], n_process=2)
     assert as_list(read_links(doc)) == LINKS
+
+
+@pytest.mark.parametrize("texts", [("a b", ["c"]), (["a"], "c d")])
+def test_a_text_is_not_taken_for_its_words(texts: Any) -> None:
+    with pytest.raises(TypeError, match="a list of texts, not one text"):
+        make_pair(Vocab(), *texts)

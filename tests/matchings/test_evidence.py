@@ -100,7 +100,7 @@ def test_links_and_tables_of_an_extension(value, expected):
 
 
 NOT_LINKS = "doc._.numbers of 'a b c d e f g .*' is not a list of links"
-OUT = "has a link out of its sides"
+OUT = r"is not between its sides. .* source has tokens 1 to 3, the target has tokens 4 to 5"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,8 @@ OUT = "has a link out of its sides"
         (np.zeros((3, 2, 2)), NOT_LINKS), (np.array([["x", "y"]] * 3), NOT_LINKS),
         (np.zeros((3, 2), dtype=complex), NOT_LINKS), (np.full((3, 2), None), NOT_LINKS),
         (np.zeros((2, 3)), r"has the shape \(2, 3\): the sides have 3 and 2 tokens"),
-        ([(0, 4)], OUT), ([(4, 4)], OUT), ([(1, 3)], OUT), ([(1, 6)], OUT), ([(-1, 4)], OUT),
+        ([(0, 4)], rf"the link \(0, 4\) {OUT}"), ([(1, 5), (4, 4)], rf"link \(4, 4\) {OUT}"),
+        ([(1, 3)], OUT), ([(1, 6)], OUT), ([(-1, 4)], OUT),
         ([(0.0, 4)], OUT), ([(1, 4, float("inf"))], "not finite"),
         ([(1, 4, float("nan"))], "not finite"), ([(1, 4, 1e300)], "not finite in float32"),
         (np.full((3, 2), np.inf), "not finite"), (np.full((3, 2), 1e39), "not finite"),
