@@ -31,6 +31,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 Keys = npt.NDArray[np.uint64]
+ShortKeys = npt.NDArray[np.uint32]
 Labels = npt.NDArray[np.uint16]
 Weights = npt.NDArray[np.float32]
 AnyWeights = npt.NDArray[np.float32] | npt.NDArray[np.float64]
@@ -73,6 +74,13 @@ def kernel(function: F) -> F:
     if _config.DISABLE_JIT:
         return _wrapping(function)
     return _compile(function, None)
+
+
+def sum_kernel(function: F) -> F:
+    """The same for a function whose sums may be added up in any order, by vector instructions."""
+    if _config.DISABLE_JIT:
+        return _wrapping(function)
+    return _compile(function, None, fastmath={"reassoc"})
 
 
 def oracle_kernel(
@@ -124,8 +132,8 @@ def dispatch(implementations: Mapping[type, Callable[..., Any]]) -> Callable[...
     return call
 
 
-def _compile(function: F, signature: Signature | None, owner: str = "") -> F:
-    dispatcher: Any = numba.njit(nogil=True)(function)
+def _compile(function: F, signature: Signature | None, owner: str = "", fastmath: Any = False) -> F:
+    dispatcher: Any = numba.njit(nogil=True, fastmath=fastmath)(function)
     with contextlib.suppress(OSError):  # sources that cannot be read: nothing is kept
         dispatcher._cache = KernelCache(function, owner)
     if signature is not None:

@@ -2,19 +2,28 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, kernel
+from spacy_ssvm._jit import (
+    AnyWeights,
+    Flags,
+    Floats,
+    Ints,
+    Keys,
+    ShortKeys,
+    kernel,
+    sum_kernel,
+)
 from spacy_ssvm.decoders.siblings import eisner_siblings, number_pairs, sibling_max_marginals
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
 from spacy_ssvm.decoders.tree_marginals import max_marginals
 from spacy_ssvm.trees.keys import (
     EndpointHashes,
     distance_class,
-    fill_pair_rows,
-    sum_rows,
 )
 from spacy_ssvm.trees.layout import ArcFeatures, TreeExamples
 from spacy_ssvm.trees.templates import CompiledArcTemplates
 
+# Bits above all rows: which side of a feature is missing.
+_NO_HEAD, _NO_DEPENDENT, _NO_SIBLING = 1 << 31, 1 << 30, 1 << 29
 _PRUNED = -1e6  # the score of an arc that the pruner has discarded
 
 
@@ -31,24 +40,48 @@ def max_rows(templates: CompiledArcTemplates, nodes: int) -> int:
 
 
 @kernel
-def _sum_plain(
-    weights: AnyWeights, head: Keys, dependent: Keys, codes: Keys, size: int, count: int
-) -> float:
-    """The sum of the weights of the first templates at one arc, in two parallel sums."""
-    zero = np.uint64(0)
+def short_sides(sides: Keys, templates: int, size: int, missing: int) -> ShortKeys:
+    """The hashes of one side as far as rows need them: uint32 [nodes, templates].
+
+    Rows are the exclusive or of sides and codes, below ``size``. Where a side is missing, the bit
+    ``missing`` is set, another one for each side: all such rows are above ``size``.
+    """
+    short = np.empty((len(sides), templates), dtype=np.uint32)
     mask = np.uint64(size - 1)
-    a, b = 0.0, 0.0
-    for t in range(0, count - 1, 2):
-        u = t + 1
-        row = np.int64(((head[t] ^ dependent[t]) & mask) ^ codes[t])
-        a += weights[row if (head[t] != zero) & (dependent[t] != zero) else size]
-        row = np.int64(((head[u] ^ dependent[u]) & mask) ^ codes[u])
-        b += weights[row if (head[u] != zero) & (dependent[u] != zero) else size]
-    if count % 2:
-        t = count - 1
-        if (head[t] != zero) & (dependent[t] != zero):
-            a += weights[np.int64(((head[t] ^ dependent[t]) & mask) ^ codes[t])]
-    return a + b
+    for node in range(len(sides)):
+        for t in range(templates):
+            side = sides[node, t]
+            short[node, t] = np.uint32(side & mask) if side != np.uint64(0) else np.uint32(missing)
+    return short
+
+
+@sum_kernel
+def _sum_arc(
+    weights: AnyWeights, head: ShortKeys, dependent: ShortKeys, codes: ShortKeys, size: int
+) -> float:
+    """The sum of the weights of the templates at one arc."""
+    total = 0.0
+    last = np.uint32(size)
+    for t in range(len(head)):
+        total += weights[min(head[t] ^ dependent[t] ^ codes[t], last)]
+    return total
+
+
+@sum_kernel
+def _sum_pair(
+    weights: AnyWeights,
+    head: ShortKeys,
+    dependent: ShortKeys,
+    sibling: ShortKeys,
+    codes: ShortKeys,
+    size: int,
+) -> float:
+    """The sum of the weights of the templates at one pair of arcs."""
+    total = 0.0
+    last = np.uint32(size)
+    for t in range(len(head)):
+        total += weights[min(head[t] ^ dependent[t] ^ sibling[t] ^ codes[t], last)]
+    return total
 
 
 @kernel
@@ -68,6 +101,9 @@ def arc_scores(
     N = len(scores)
     B = len(templates.between)
     plain = len(templates.head.seeds) - B
+    heads = short_sides(endpoints.head, plain, size, _NO_HEAD)
+    dependents = short_sides(endpoints.dependent, plain, size, _NO_DEPENDENT)
+    short_codes = templates.codes[:, :plain].astype(np.uint32)
     zero = np.uint64(0)
     mask = np.uint64(size - 1)
     for h in range(N):
@@ -76,9 +112,9 @@ def arc_scores(
             if not candidates[h, m]:
                 scores[h, m] = -np.inf
                 continue
-            dependent = endpoints.dependent[m]
-            codes = templates.codes[distance_class(h, m)]
-            total = _sum_plain(weights, head, dependent, codes, size, plain)
+            dependent, distance = endpoints.dependent[m], distance_class(h, m)
+            total = _sum_arc(weights, heads[h], dependents[m], short_codes[distance], size)
+            codes = templates.codes[distance]
             low, high = min(h, m), max(h, m)
             for b in range(B):
                 t = plain + b
@@ -103,14 +139,19 @@ def pair_scores(
     """Number the pairs of arcs (``decoders.siblings``) and return their scores."""
     N = len(scores)
     pairs = np.empty(number_pairs(scores, starts))
-    rows = np.empty(max_rows(features.pairs, 0), dtype=np.int32)
+    size, templates = features.size, len(features.pairs.head.seeds)
+    heads = short_sides(endpoints.head, templates, size, _NO_HEAD)
+    dependents = short_sides(endpoints.dependent, templates, size, _NO_DEPENDENT)
+    siblings = short_sides(endpoints.sibling, templates, size, _NO_SIBLING)
+    all_codes = features.pairs.codes.astype(np.uint32)
     for h in range(N):
         for m in range(1, N):
             if h == m or not scores[h, m] > -np.inf:
                 continue
             slot = starts[h, m]
-            count = fill_pair_rows(features.pairs, endpoints, features.size, h, m, N, rows)
-            pairs[slot] = sum_rows(weights, rows, count)
+            head, dependent = heads[h], dependents[m]
+            codes = all_codes[distance_class(h, m)]
+            pairs[slot] = _sum_pair(weights, head, dependent, siblings[N], codes, size)
             if h == 0:
                 continue
             step = 1 if m > h else -1
@@ -118,8 +159,7 @@ def pair_scores(
             while s != m:
                 if scores[h, s] > -np.inf:
                     slot += 1
-                    count = fill_pair_rows(features.pairs, endpoints, features.size, h, m, s, rows)
-                    pairs[slot] = sum_rows(weights, rows, count)
+                    pairs[slot] = _sum_pair(weights, head, dependent, siblings[s], codes, size)
                 s += step
     return pairs
 

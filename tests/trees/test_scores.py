@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernels import arc_rows, scores_of_arcs
 
+from spacy_ssvm.trees.scores import _NO_DEPENDENT, _NO_HEAD, _NO_SIBLING, short_sides
+
 pytestmark = pytest.mark.uncompiled
 
 
@@ -25,3 +27,20 @@ def test_scores_of_arcs_are_the_sums_of_the_weights_of_their_rows(data, nodes, t
         rows = arc_rows(templates, COLUMNS, nodes, size, h, m)
         expected = weights[rows].astype(float).sum() if allowed[h, m] else -np.inf
         assert scores[h, m] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("size", [2**8, 2**20, 2**28])
+@given(
+    st.lists(st.one_of(st.just(0), st.integers(1, 2**64 - 1)), min_size=3, max_size=3),
+    st.integers(0, 15),
+)
+def test_rows_of_features_without_a_side_are_above_all_others(size, sides, code):
+    """Up to the largest space of rows that a config can ask for."""
+    row = code
+    for side, missing in zip(sides, (_NO_HEAD, _NO_DEPENDENT, _NO_SIBLING), strict=True):
+        hashes = np.array([[7, side]], dtype=np.uint64)
+        row ^= int(short_sides(hashes, 2, size, missing)[0, 1])
+    if 0 in sides:
+        assert size < row < 2**32
+    else:
+        assert row == ((sides[0] ^ sides[1] ^ sides[2]) & (size - 1)) ^ code
