@@ -47,7 +47,7 @@ class EndpointHashes(NamedTuple):
 
     head: Keys  #: uint64 [nodes, T]: hashes of the parts of the head, 0 where one is missing
     dependent: Keys  #: uint64 [nodes, T]
-    sibling: Keys  #: uint64 [nodes, T]
+    sibling: Keys  #: uint64 [nodes, T]; not set where no template has parts of siblings
     values: Keys  #: uint64 [B, nodes]: of the attributes of ``between``
     previous: Ints  #: int64 [B, nodes]: the last node before with the same value, 0 for none
 
@@ -66,7 +66,8 @@ def hash_endpoints(
     for node in range(nodes):
         fill_keys(templates.head, attributes, start, end, start + node, head[node])
         fill_keys(templates.dependent, attributes, start, end, start + node, dependent[node])
-        fill_keys(templates.sibling, attributes, start, end, start + node, sibling[node])
+        if len(templates.sibling.columns):
+            fill_keys(templates.sibling, attributes, start, end, start + node, sibling[node])
         for b in range(B):
             value = attributes[start + node, templates.between[b]]
             if value != np.uint64(0):
