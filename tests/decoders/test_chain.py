@@ -7,7 +7,13 @@ from chain_tables import checked, tables, whole
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_ssvm.decoders.chain import k_best, max_marginals, viterbi
+from spacy_ssvm.decoders.chain import (
+    k_best,
+    max_marginals,
+    swap_gains,
+    viterbi,
+    viterbi_of_some,
+)
 
 pytestmark = pytest.mark.uncompiled
 
@@ -54,6 +60,32 @@ def test_viterbi_breaks_ties_towards_the_smaller_label(drawn):
         for smaller in range(y[t]):
             other = (*y[:t], smaller, *y[t + 1 :])
             assert brute.score(emissions, transitions, other) < score
+
+
+@checked
+@given(tables(), st.sampled_from([0.25, 1.0, 40.0]))
+def test_viterbi_without_prefixes_that_are_ruled_out_finds_the_same(drawn, scale):
+    emissions, transitions = drawn
+    emissions = scale * emissions
+    y = np.full(len(emissions), -1, dtype=np.int64)
+    score = viterbi_of_some(emissions, transitions, swap_gains(transitions), y)
+    assert (score, tuple(y.tolist())) == decode(emissions, transitions)
+
+
+@checked
+@given(tables())
+def test_gains_are_those_of_the_best_next_label(drawn):
+    transitions = np.nan_to_num(drawn[1], nan=-np.inf, neginf=-np.inf)
+    K = transitions.shape[1]
+    following = np.vstack([transitions[:K].T, transitions[K + 1 :]])
+    expected = np.full((K, K), -np.inf)
+    for a in range(K):
+        for b in range(K):
+            for of_a, of_b in zip(following[:, a], following[:, b], strict=True):
+                if of_b > -np.inf:
+                    gain = of_b - of_a if of_a > -np.inf else np.inf
+                    expected[a, b] = max(expected[a, b], gain)
+    np.testing.assert_array_equal(swap_gains(drawn[1]), expected)
 
 
 def test_viterbi_takes_label_0_where_all_are_alike():
