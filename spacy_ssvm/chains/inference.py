@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
-from spacy_ssvm.decoders.chain import max_marginals, viterbi
+from spacy_ssvm.decoders.chain import max_marginals, viterbi_of_some
 from spacy_ssvm.features.coordinates import ByToken, ByWord
 from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
@@ -72,16 +72,20 @@ def score_sentence(
 @kernel
 def predict_sentences(
     scorer: Scorer,
+    gains: Floats,
     attributes: Keys,
     sentence_starts: Ints,
     constraints: WordConstraints,
     y: ByWord,
 ) -> None:
-    """Fill y with the best labels of all sentences that satisfy the constraints on words."""
+    """Fill y with the best labels of all sentences that satisfy the constraints on words.
+
+    gains: of ``swap_gains``.
+    """
     for s in range(len(sentence_starts) - 1):
         start, end = sentence_starts[s], sentence_starts[s + 1]
         emissions = score_sentence(scorer, attributes, constraints, start, end)
-        viterbi(emissions, scorer.transitions, y[start:end])
+        viterbi_of_some(emissions, scorer.transitions, gains, y[start:end])
 
 
 @kernel

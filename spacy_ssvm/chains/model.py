@@ -18,6 +18,8 @@ from spacy_ssvm.chains.inference import (
     score_sentence,
 )
 from spacy_ssvm.chains.linear_model import LinearModel
+from spacy_ssvm.chains.word_scores import WordScores, predict_from_sums
+from spacy_ssvm.decoders.chain import swap_gains
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
     AttributeReader,
@@ -51,6 +53,16 @@ class ChainModel(LinearModel):
     ) -> None:
         self.whole_docs = whole_docs
         self.define(templates, labels, resources, legality)
+
+    def set_weights(self, *weights: Any) -> None:
+        """See ``LinearModel``."""
+        super().set_weights(*weights)
+        self._prepared: tuple[Floats, WordScores | None] | None = None
+
+    def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
+        """See ``LinearModel``."""
+        super().add_labels(labels, legality)
+        self._prepared = None
 
     def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
         return parse_templates(texts, is_attribute=is_attribute, attributes=ATTRIBUTES)
@@ -86,14 +98,31 @@ class ChainModel(LinearModel):
     ) -> ByWord:
         """The best labels of the words of a table, see ``predict``."""
         y = ByWord(np.empty(len(tokens.positions), dtype=np.int64))
-        predict_sentences(
-            self.scorer,
-            tokens.attributes,
-            tokens.sentence_starts,
-            self.constrain_words(tokens, label_constraints),
-            y,
-        )
+        constraints = self.constrain_words(tokens, label_constraints)
+        words = tokens.attributes, tokens.sentence_starts
+        gains, cache = self._for_labels()
+        found = None
+        if cache is not None:
+            found = cache.slots(tokens.types, tokens.attributes)
+        if cache is None or found is None:
+            predict_sentences(self.scorer, gains, *words, constraints, y)
+        else:
+            sums, slots = found
+            predict_from_sums(cache.rest, sums, slots, gains, *words, constraints, y)
         return y
+
+    def _for_labels(self) -> tuple[Floats, WordScores | None]:
+        """What ``label`` needs of the weights as they are, computed once.
+
+        The gains of ``swap_gains``, and the cache of scores, None where it is of no use.
+        """
+        if self._prepared is None:
+            cache = None
+            if not self.table.rows_per_template:
+                cache = WordScores(self.scorer, self.reader.type_columns)
+            is_useful = cache is not None and cache.is_useful
+            self._prepared = swap_gains(self.joint), cache if is_useful else None
+        return self._prepared
 
     def constrain_words(
         self, tokens: TokenTable, label_constraints: LabelConstraints | None

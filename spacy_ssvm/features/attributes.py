@@ -126,6 +126,7 @@ class TokenTable(NamedTuple):
     doc_sentences: Ints  #: int64 [docs + 1]: the first sentence of each Doc
     positions: ByWord  #: int64 [words]: the token of each word
     doc_starts: Ints  #: int64 [docs + 1]: the first token of each Doc
+    types: Keys  #: uint64 [words]: the type of each word, a hash of its text
 
 
 def sentence_firsts(starts: Flags, doc_starts: Ints, kept: Ints) -> Ints:
@@ -162,7 +163,7 @@ class AttributeReader:
     """Reads attributes by name. Safe to use from several threads.
 
     ``names`` gives the order of the columns: attributes of word types, of tokens,
-    extensions, and gazetteers.
+    extensions, and gazetteers. ``type_columns`` are those of attributes of word types.
     whole_docs: whether a Doc is read as one sentence; its boundaries are then ignored.
     """
 
@@ -178,6 +179,7 @@ class AttributeReader:
         self._clusters, self._gazetteers = resources
         self._type_names = [n for n in names if n in TYPE_ATTRIBUTES or n in CLUSTER_ATTRIBUTES]
         extensions = [n for n in names if n.startswith(_EXTENSION)]
+        self.type_columns = range(len(self._type_names))
         self._gazetteer_names = [n for n in names if is_gazetteer_attribute(n)]
         others = {*self._type_names, *extensions, *self._gazetteer_names}
         token_names = [n for n in names if n not in others]
@@ -230,7 +232,10 @@ class AttributeReader:
             attributes, type_values = attributes[kept], type_values[kept]
         if self._gazetteer_names:
             attributes = self._with_gazetteers(attributes, type_values, firsts)
-        return TokenTable(attributes, sentence_starts, doc_sentences, ByWord(kept), doc_starts)
+        types = columns[:, 0][kept]
+        return TokenTable(
+            attributes, sentence_starts, doc_sentences, ByWord(kept), doc_starts, types
+        )
 
     def _with_gazetteers(self, attributes: Keys, type_values: Keys, firsts: Ints) -> Keys:
         """The columns of ``names``: those read so far, and those of gazetteers."""

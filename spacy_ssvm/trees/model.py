@@ -52,6 +52,7 @@ class LabelModel(ChainModel):
 
 class _TableOfArcs(NamedTuple):
     names: tuple[str, ...]
+    type_columns: range = range(0)  # arcs are no words
 
 
 class ParserModel(storage.StoredModel):
@@ -259,6 +260,7 @@ class ParserModel(storage.StoredModel):
             doc_sentences=sentences[nodes.tokens.doc_sentences],
             positions=ByWord(np.arange(size)),
             doc_starts=np.array([0, size]),
+            types=np.zeros(0, dtype=np.uint64),  # arcs are no words
         )
         return arcs, arc_nodes, sentences
 

@@ -1,0 +1,185 @@
+"""Cached sums of word types against the scores without a cache."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_ssvm.chains import word_scores
+from spacy_ssvm.chains.inference import predict_sentences, score_sentence
+from spacy_ssvm.chains.word_scores import WordScores, score_from_sums
+from spacy_ssvm.decoders.chain import swap_gains
+
+#: Templates that see one word, at several offsets; an attribute that many words lack; a spaCy
+#: attribute, which is none of the type; and words together.
+TEMPLATES = [
+    *("lower[0]", "suffix2[-1]", "digits[-2]", "lower[2]", "case[1]", "shape[0]+lower[0]"),
+    *("pos[0]", "lower[-1]+lower[0]", "length_class[0]+lower[1]"),
+]
+WORDS = ["a", "An", "ant", "42", "eats", ".", "new", "NEWER", " "]
+LABELS = ["X", "Y", "Z"]
+
+texts = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=7), min_size=1, max_size=6)
+
+
+def docs_of(nlp: Any, sentences: list[list[str]]) -> list[Doc]:
+    """Docs of two sentences each."""
+    docs = []
+    for i in range(0, len(sentences), 2):
+        words = [word for sentence in sentences[i : i + 2] for word in sentence]
+        starts = [t in (0, len(sentences[i])) for t in range(len(words))]
+        pos = ["NOUN" if len(word) > 2 else "" for word in words]
+        docs.append(Doc(nlp.vocab, words=words, pos=pos, sent_starts=starts))
+    return docs
+
+
+@pytest.fixture(scope="module")
+def nlp() -> Any:
+    """A pipeline with a tagger that was trained on random tags."""
+    nlp = spacy.blank("en")
+    tagger: Any = nlp.add_pipe("ssvm_tagger", config={"templates": TEMPLATES, "min_count": 1})
+    random = np.random.default_rng(0)
+    examples = []
+    for _ in range(60):
+        words = random.choice(WORDS[:-1], size=random.integers(1, 8)).tolist()
+        tags = random.choice(LABELS, size=len(words)).tolist()
+        predicted = docs_of(nlp, [words])[0]
+        examples.append(Example(predicted, Doc(nlp.vocab, words=words, tags=tags)))
+    nlp.initialize(lambda: examples)
+    for _ in range(5):
+        nlp.update(examples)
+    list(tagger.pipe([examples[0].predicted.copy()]))  # the model gets the weights
+    return nlp
+
+
+def plain_labels(model: Any, tokens: Any) -> list[int]:
+    y = np.empty(len(tokens.positions), dtype=np.int64)
+    constraints = model.constrain_words(tokens, None)
+    predict_sentences(
+        model.scorer,
+        swap_gains(model.joint),
+        tokens.attributes,
+        tokens.sentence_starts,
+        constraints,
+        y,
+    )
+    return y.tolist()
+
+
+def same_scores(model: Any, cache: WordScores, tokens: Any) -> None:
+    """Compare the scores of all words; the types of the words must fit."""
+    found = cache.slots(tokens.types, tokens.attributes)
+    assert found is not None
+    constraints = model.constrain_words(tokens, None)
+    for start, end in zip(tokens.sentence_starts[:-1], tokens.sentence_starts[1:], strict=True):
+        arguments = tokens.attributes, constraints, int(start), int(end)
+        expected = score_sentence(model.scorer, *arguments)
+        np.testing.assert_allclose(
+            score_from_sums(cache.rest, *found, *arguments), expected, atol=1e-12
+        )
+
+
+@given(texts)
+def test_scores_and_labels_are_those_without_a_cache(nlp: Any, sentences: Any) -> None:
+    model = nlp.get_pipe("ssvm_tagger").model
+    tokens = model.reader.read(docs_of(nlp, sentences))
+    assert model._for_labels()[1] is not None
+    same_scores(model, model._for_labels()[1], tokens)
+    assert model.label(tokens).tolist() == plain_labels(model, tokens)
+
+
+def test_templates_that_see_one_type_are_summed(nlp: Any) -> None:
+    model = nlp.get_pipe("ssvm_tagger").model
+    assert len(model._for_labels()[1].rest.templates.seeds) == 3
+
+
+@pytest.mark.parametrize("room", [8, 9])
+def test_a_cache_that_is_full_starts_again(
+    nlp: Any, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    """Also while others still use what they were given."""
+    model = nlp.get_pipe("ssvm_tagger").model
+    size = 8 * len(model._for_labels()[1]._offsets) * len(model.labels)
+    monkeypatch.setattr(word_scores, "_MAX_BYTES", room * size)
+    cache = WordScores(model.scorer, model.reader.type_columns)
+    batches = [
+        model.reader.read(docs_of(nlp, [[f"{word}{i}" for word in WORDS[:5]]])) for i in range(5)
+    ]
+    first = cache.slots(batches[0].types, batches[0].attributes)
+    assert first is not None
+    before = first[0].sums[first[1]].copy()
+    for tokens in [*batches, batches[0]]:
+        same_scores(model, cache, tokens)
+        assert cache._size <= room
+    np.testing.assert_array_equal(first[0].sums[first[1]], before)
+    many = model.reader.read(docs_of(nlp, [[f"w{i}" for i in range(room + 1)]]))
+    assert cache.slots(many.types, many.attributes) is None
+    same_scores(model, cache, batches[1])
+
+
+def test_types_that_do_not_fit_are_labelled_without_the_cache(
+    nlp: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = nlp.get_pipe("ssvm_tagger").model
+    monkeypatch.setattr(model._for_labels()[1], "_room", 2)
+    tokens = model.reader.read(docs_of(nlp, [[f"ant{i}" for i in range(9)]]))
+    assert model.label(tokens).tolist() == plain_labels(model, tokens)
+
+
+def test_a_cache_with_little_room_is_not_used(nlp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = nlp.get_pipe("ssvm_tagger").model
+    monkeypatch.setattr(word_scores, "_MAX_BYTES", 1000)
+    assert not WordScores(model.scorer, model.reader.type_columns).is_useful
+    monkeypatch.undo()
+    assert not WordScores(model.scorer, []).is_useful
+
+
+def test_hashed_features_have_no_cache() -> None:
+    nlp = spacy.blank("en")
+    config = {"templates": TEMPLATES, "min_count": 1, "hash_bits": 8}
+    tagger: Any = nlp.add_pipe("ssvm_tagger", config=config)
+    example = Example.from_dict(nlp.make_doc("an ant"), {"tags": ["X", "Y"]})
+    nlp.initialize(lambda: [example])
+    nlp.update([example])
+    nlp(nlp.make_doc("an ant"))
+    assert tagger.model._for_labels()[1] is None
+
+
+def test_new_weights_and_labels_have_a_new_cache() -> None:
+    nlp = spacy.blank("en")
+    tagger: Any = nlp.add_pipe("ssvm_tagger", config={"templates": TEMPLATES, "min_count": 1})
+    examples = [
+        Example.from_dict(nlp.make_doc("an ant eats"), {"tags": tags})
+        for tags in (["X", "Y", "Z"], ["Z", "Y", "X"])
+    ]
+    nlp.initialize(lambda: examples)
+    for example in examples:
+        for _ in range(9):
+            nlp.update([example])
+        doc = nlp(nlp.make_doc("an ant eats"))
+        tokens = tagger.model.reader.read([doc])
+        same_scores(tagger.model, tagger.model._for_labels()[1], tokens)
+        assert [token.tag_ for token in doc] == [token.tag_ for token in example.reference]
+    tagger.model.add_labels(["NEW"])
+    assert tagger.model._for_labels()[1].rest.transitions.shape == (6, 4)
+    same_scores(tagger.model, tagger.model._for_labels()[1], tokens)
+
+
+def test_threads_share_a_cache(nlp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small one, which starts again and again."""
+    model = nlp.get_pipe("ssvm_tagger").model
+    size = 8 * len(model._for_labels()[1]._offsets) * len(model.labels)
+    monkeypatch.setattr(word_scores, "_MAX_BYTES", 12 * size)
+    cache = WordScores(model.scorer, model.reader.type_columns)
+    batches = [
+        model.reader.read(docs_of(nlp, [[f"{word}{i % 7}" for word in WORDS[:5]]]))
+        for i in range(200)
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda tokens: same_scores(model, cache, tokens), batches))
