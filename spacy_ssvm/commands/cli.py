@@ -217,7 +217,7 @@ def align(
 
 @ssvm.command("convert")
 def convert(
-    files: Annotated[list[Path], typer.Argument(help="Column files to convert", exists=True)],
+    files: Annotated[list[Path], typer.Argument(help="Column files, or .jsonl files", exists=True)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")],
     word: Annotated[int, typer.Option(help="Column of the words, counted from 0")] = 0,
     span: Annotated[int, typer.Option(help="Column of the spans; -1 is the last")] = -1,
@@ -225,51 +225,57 @@ def convert(
     spans_key: Annotated[
         str | None, typer.Option(help="Write doc.spans under this key, not doc.ents")
     ] = None,
+    lang: Annotated[
+        str, typer.Option(help="Language of .jsonl files, whose texts are tokenized")
+    ] = "xx",
     encoding: Annotated[
         str, typer.Option(help="Encoding of the files: utf8, latin-1, ...")
     ] = "utf8",
 ) -> None:
-    """Convert column files (CoNLL-2000, 2002, 2003 and similar) to .spacy files.
+    """Convert column files (CoNLL-2000, 2002, 2003 and similar) or .jsonl files to .spacy files.
 
-    The files have one token per line, empty lines between sentences, and spans as IOB1, IOB2 or
-    BILUO. FILE.conll becomes FILE.spacy in the output folder, with a Doc for each sentence.
+    Column files have one token per line, empty lines between sentences, and spans as IOB1, IOB2
+    or BILUO. FILE.conll becomes FILE.spacy in the output folder, with a Doc for each sentence.
+
+    Each line of a .jsonl file holds a Doc, {"sentences": [...], "labels": [...]}. The labels of
+    its sentences are written to doc.spans["sentence_labels"], or under --spans-key.
 
     \b
     Example:
       python -m spacy ssvm convert train.conll dev.conll --output corpus
+      python -m spacy ssvm convert train.jsonl --lang en --output corpus
     """
-    from spacy.vocab import Vocab
+    import spacy
+    from spacy.tokens import Doc
 
     from spacy_ssvm.components.annotated_corpus import write_docs
     from spacy_ssvm.components.columns import make_doc, read_sentences
+    from spacy_ssvm.components.labeled_sentences import LabeledSentences
 
-    vocab = Vocab()
-    converted = {}
+    converted: dict[Path, list[Doc]] = {}
     with _show_errors("Cannot convert"):
+        nlp = spacy.blank(lang)
         for file in files:
             target = output / f"{file.stem}.spacy"
             if target in converted:
                 raise ValueError(f"two of the files would be written to {target}")
-            converted[target] = [
-                make_doc(vocab, file, s, word=word, span=span, tag=tag, spans_key=spans_key)
-                for s in read_sentences(file, encoding=encoding)
-            ]
+            if file.suffix == ".jsonl":
+                reader = LabeledSentences(file, spans_key=spans_key or "sentence_labels")
+                converted[target] = [example.reference for example in reader(nlp)]
+            else:
+                converted[target] = [
+                    make_doc(nlp.vocab, file, s, word=word, span=span, tag=tag, spans_key=spans_key)
+                    for s in read_sentences(file, encoding=encoding)
+                ]
             if not converted[target]:
                 raise ValueError(f"{file}: there are no sentences")
         for target, docs in converted.items():
             write_docs(target, docs)
-    rows = [
-        (
-            str(target),
-            len(docs),
-            sum(map(len, docs)),
-            sum(len(doc.spans[spans_key] if spans_key else doc.ents) for doc in docs),
-        )
-        for target, docs in converted.items()
-    ]
-    msg.table(
-        rows, header=("file", "sentences", "tokens", "spans"), aligns=("l", *"rrr"), divider=True
-    )
+    rows = []
+    for target, docs in converted.items():
+        spans = sum(len(doc.ents) + sum(map(len, doc.spans.values())) for doc in docs)
+        rows.append((str(target), len(docs), sum(map(len, docs)), spans))
+    msg.table(rows, header=("file", "Docs", "tokens", "spans"), aligns=("l", *"rrr"), divider=True)
 
 
 @ssvm.command(

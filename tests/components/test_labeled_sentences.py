@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 import spacy
 from spacy.cli.train import train as spacy_train
+from spacy.tokens import DocBin
 from spacy.util import registry
+from typer.testing import CliRunner
 
+from spacy_ssvm.commands.cli import ssvm
 from spacy_ssvm.components.labeled_sentences import LabeledSentences
 
 NLP = spacy.blank("en")
@@ -104,3 +107,23 @@ def test_spacy_train_with_the_config(tmp_path: Path) -> None:
     examples = list(LabeledSentences(path)(nlp))
     doc = nlp(examples[0].predicted)
     assert [span.label_ for span in doc.spans[KEY]] == ["aim", "result"]
+
+
+@pytest.mark.parametrize(("options", "key"), [([], KEY), (["--spans-key", "parts"], "parts")])
+def test_json_lines_are_converted(tmp_path: Path, options: list[str], key: str) -> None:
+    file = write(tmp_path / "a.jsonl", row(["We can't .", "Oh"], ["aim", None]), row(["So"], ["x"]))
+    arguments = ["convert", str(file), "--lang", "en", "--output", str(tmp_path / "new"), *options]
+    result = CliRunner().invoke(ssvm, arguments)
+    assert result.exit_code == 0, result.output
+    counts = next(line for line in result.output.splitlines() if "a.spacy" in line).split()[1:]
+    assert counts == ["2", "6", "2"]  # Docs, tokens, spans
+    docs = list(DocBin().from_disk(tmp_path / "new" / "a.spacy").get_docs(NLP.vocab))
+    assert [[(s.text, s.label_) for s in doc.spans[key]] for doc in docs] == [
+        [("We can't .", "aim")],
+        [("So", "x")],
+    ]
+    assert [[s.text for s in doc.sents] for doc in docs] == [["We can't .", "Oh"], ["So"]]
+    file.write_text("{}\n", encoding="utf8")
+    result = CliRunner().invoke(ssvm, arguments)
+    assert result.exit_code == 1
+    assert "line 1" in result.output
