@@ -7,13 +7,14 @@ from typing import Any
 import hypothesis
 import pytest
 from corpora import tagging_examples
+from marks import PLAIN
 from pipelines import COMPONENTS, TAGGER, Component
 from processes import ScriptRunner
 from spacy.language import Language
 from tiny_taggers import TINY, train
 
 hypothesis.settings.register_profile(  # no change may fail by a draw that it is not to blame for
-    "tests", deadline=None, max_examples=50, derandomize="CI" in os.environ
+    "tests", deadline=None, max_examples=15 if PLAIN else 50, derandomize="CI" in os.environ
 )
 hypothesis.settings.load_profile("tests")
 
