@@ -16,6 +16,8 @@ from spacy_ssvm.chains.inference import predict_sentences, score_sentence
 from spacy_ssvm.chains.word_scores import WordScores, score_from_sums
 from spacy_ssvm.decoders.chain import swap_gains
 
+pytestmark = pytest.mark.uncompiled
+
 #: Templates that see one word, at several offsets; an attribute that many words lack; a spaCy
 #: attribute, which is none of the type; and words together.
 TEMPLATES = [
