@@ -15,7 +15,7 @@ from spacy_ssvm._jit import Floats, Ints, Keys, kernel
 from spacy_ssvm.chains.inference import Scorer, WordConstraints, apply_constraints
 from spacy_ssvm.decoders.chain import viterbi_of_some
 from spacy_ssvm.features.coordinates import ByWord
-from spacy_ssvm.features.extraction import AFTER, BEFORE, CompiledTemplates, fill_keys, mix
+from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys
 from spacy_ssvm.weights.compact import add_rows
 from spacy_ssvm.weights.feature_index import find_token_rows
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
@@ -40,52 +40,39 @@ def outside_slot(farthest: int, position: int, start: int, end: int) -> int:
 
 @kernel
 def _sum_weights(
-    scorer: Scorer, groups: Ints, values: Keys, same: int, offset: int, total: Floats
+    scorer: Scorer, attributes: Keys, start: int, end: int, t: int, total: Floats
 ) -> None:
-    """Write the sum of the weights of all templates of one group, at a word with these attributes.
-
-    groups: int64 [T], the group of each template, ``offset`` is that which counts.
-    same: the value of all attributes, 0 for those of ``values``.
-    """
-    templates = scorer.templates
-    keys = np.zeros(len(templates.seeds), dtype=np.uint64)
+    """Write the sum of the weights of the features of word t in the sentence [start, end)."""
+    keys = np.empty(len(scorer.templates.seeds), dtype=np.uint64)
     rows = np.empty(len(keys), dtype=np.int64)
-    for m in range(len(keys)):
-        if groups[m] != offset:
-            continue
-        key = templates.seeds[m]
-        for part in range(templates.part_starts[m], templates.part_starts[m + 1]):
-            value = same if same != np.uint64(0) else values[templates.columns[part]]
-            if value == np.uint64(0):
-                key = np.uint64(0)
-                break
-            key = mix(key, value)
-        keys[m] = key
+    fill_keys(scorer.templates, attributes, start, end, t, keys)
     total[:] = 0.0
     add_rows(scorer.weights, rows, find_token_rows(scorer.table, keys, rows), total)
 
 
 @kernel
-def fill_outside(scorer: Scorer, groups: Ints, words: WordSums) -> None:
-    """Write the sums of positions outside sentences."""
-    nothing = np.zeros(0, dtype=np.uint64)
-    for o in range(len(words.offsets)):
-        for distance in range(words.farthest):
-            before = BEFORE + np.uint64(distance + 1)
-            _sum_weights(scorer, groups, nothing, before, o, words.sums[distance, o])
-            after, slot = AFTER + np.uint64(distance), words.farthest + distance
-            _sum_weights(scorer, groups, nothing, after, o, words.sums[slot, o])
+def fill_outside(scorer: Scorer, attributes: Keys, o: int, words: WordSums) -> None:
+    """Write the sums of positions outside sentences, for the templates of offset o.
+
+    scorer: with these templates. attributes: of any words, not read.
+    """
+    for distance in range(words.farthest):
+        for position in (-1 - distance, distance):  # of an empty sentence
+            total = words.sums[outside_slot(words.farthest, position, 0, 0), o]
+            _sum_weights(scorer, attributes, 0, 0, position - words.offsets[o], total)
 
 
 @kernel
 def fill_types(
-    scorer: Scorer, groups: Ints, attributes: Keys, examples: Ints, first: int, words: WordSums
+    scorer: Scorer, attributes: Keys, o: int, examples: Ints, first: int, words: WordSums
 ) -> None:
-    """Write the sums of types from slot ``first``, given a word of each: int64 [types]."""
+    """Write the sums of types from slot ``first``, for the templates of offset o.
+
+    scorer: with these templates. examples: int64 [types], a word of each type.
+    """
     for i in range(len(examples)):
-        for o in range(len(words.offsets)):
-            total = words.sums[first + i, o]
-            _sum_weights(scorer, groups, attributes[examples[i]], np.uint64(0), o, total)
+        t, total = examples[i], words.sums[first + i, o]  # a sentence of this word alone
+        _sum_weights(scorer, attributes, t, t + 1, t - words.offsets[o], total)
 
 
 @kernel
@@ -143,7 +130,7 @@ def predict_from_sums(
         viterbi_of_some(emissions, rest.transitions, gains, y[start:end])
 
 
-def _groups(templates: CompiledTemplates, of_types: Collection[int]) -> list[int | None]:
+def _offsets(templates: CompiledTemplates, of_types: Collection[int]) -> list[int | None]:
     """The offset of each template all of whose parts see the type of one word; None for others."""
     found: list[int | None] = []
     for first, end in zip(templates.part_starts[:-1], templates.part_starts[1:], strict=True):
@@ -153,17 +140,19 @@ def _groups(templates: CompiledTemplates, of_types: Collection[int]) -> list[int
     return found
 
 
-def _selected(templates: CompiledTemplates, wanted: Sequence[int]) -> CompiledTemplates:
-    """Some of the templates."""
+def _with_templates(scorer: Scorer, wanted: Sequence[int]) -> Scorer:
+    """The scorer with some of its templates."""
+    templates = scorer.templates
     starts = templates.part_starts
     parts = [part for m in wanted for part in range(starts[m], starts[m + 1])]
     sizes = [int(starts[m + 1] - starts[m]) for m in wanted]
-    return CompiledTemplates(
+    selected = CompiledTemplates(
         templates.seeds[list(wanted)],
         np.cumsum([0, *sizes]).astype(np.int64),
         templates.columns[parts],
         templates.offsets[parts],
     )
+    return scorer._replace(templates=selected)
 
 
 class WordScores:
@@ -174,13 +163,13 @@ class WordScores:
     """
 
     def __init__(self, scorer: Scorer, of_types: Collection[int]) -> None:
-        offsets = _groups(scorer.templates, of_types)
+        offsets = _offsets(scorer.templates, of_types)
         there = sorted({offset for offset in offsets if offset is not None})
-        self._scorer = scorer
-        self._groups = np.array([-1 if o is None else there.index(o) for o in offsets])
         self._offsets = np.array(there, dtype=np.int64)
-        rest = [m for m, offset in enumerate(offsets) if offset is None]
-        self.rest = scorer._replace(templates=_selected(scorer.templates, rest))
+        *self._scorers, self.rest = (
+            _with_templates(scorer, [m for m, found in enumerate(offsets) if found == offset])
+            for offset in (*there, None)
+        )
         self._farthest = max(map(abs, there), default=0)
         K = scorer.transitions.shape[1]
         self._room = _MAX_BYTES // max(8 * len(there) * K, 1)
@@ -216,20 +205,22 @@ class WordScores:
             is_new = np.ones(len(orths), dtype=bool)
             if len(new) > self._room:
                 return False
-            self._forget()
+            self._forget(attributes)
         assert self._words is not None
         start = 2 * self._farthest + self._size
         examples = np.flatnonzero(is_new)[first]
-        fill_types(self._scorer, self._groups, attributes, examples, start, self._words)
+        for o, scorer in enumerate(self._scorers):
+            fill_types(scorer, attributes, o, examples, start, self._words)
         insert_all(self._table, new, np.arange(start, start + len(new), dtype=np.uint64))
         self._size += len(new)
         find_payloads(self._table, orths, slots)
         return True
 
-    def _forget(self) -> None:
+    def _forget(self, attributes: Keys) -> None:
         """Start with no types. Sums that others have been given stay as they are."""
-        K = self._scorer.transitions.shape[1]
+        K = self.rest.transitions.shape[1]
         sums = np.empty((2 * self._farthest + self._room, len(self._offsets), K))
         self._words = WordSums(self._offsets, self._farthest, sums)
         self._table, self._size = empty_slots(self._room), 0
-        fill_outside(self._scorer, self._groups, self._words)
+        for o, scorer in enumerate(self._scorers):
+            fill_outside(scorer, attributes, o, self._words)
