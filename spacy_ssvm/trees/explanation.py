@@ -7,7 +7,7 @@ from spacy_ssvm.explanation import Explanation, Reason, strongest
 from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.features.coordinates import ByPieceNode
 from spacy_ssvm.trees.inference import best_trees
-from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints, sum_rows
+from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
 from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes
 from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
@@ -57,7 +57,7 @@ def _weight(model: ParserModel, template: ArcTemplate, nodes: Keys, h: int, m: i
     rows = np.empty(1 + len(nodes), dtype=np.int32)
     endpoints = hash_endpoints(compiled, nodes, 0, len(nodes))
     count = fill_arc_rows(compiled, endpoints, model.features.size, h, m, rows)
-    return float(sum_rows(model.weights, rows, count))
+    return float(model.weights[rows[:count]].sum(dtype=np.float64))
 
 
 def _text(doc: Doc, nodes: Nodes[ByPieceNode], s: int, node: int) -> str:

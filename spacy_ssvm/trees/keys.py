@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Ints, Keys, Rows, kernel
+from spacy_ssvm._jit import Ints, Keys, Rows, kernel
 from spacy_ssvm.features.extraction import fill_keys
 from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.trees.templates import (
@@ -138,21 +138,6 @@ def fill_pair_rows(
         row = ((head[t] ^ dependent[t] ^ sibling[t]) & mask) ^ codes[t]
         rows[t] = np.int32(row) if fires else np.int32(size)
     return T
-
-
-@kernel
-def sum_rows(weights: AnyWeights, rows: Rows, size: int) -> float:
-    """The sum of the weights of the first rows, in four parallel sums."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    even = size - size % 4
-    for k in range(0, even, 4):
-        a += weights[rows[k]]
-        b += weights[rows[k + 1]]
-        c += weights[rows[k + 2]]
-        d += weights[rows[k + 3]]
-    for k in range(even, size):
-        a += weights[rows[k]]
-    return (a + b) + (c + d)
 
 
 def compile_arc_keys(
