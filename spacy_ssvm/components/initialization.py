@@ -17,6 +17,7 @@ from spacy_ssvm.features.attributes import words_of
 from spacy_ssvm.features.clusters import CLUSTER_ATTRIBUTES, read_clusters
 from spacy_ssvm.features.gazetteers import is_gazetteer_attribute, read_gazetteers
 from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.matchings.templates import LEXICON
 from spacy_ssvm.structure import Model
 
 #: Models with more labels than this get a warning.
@@ -84,8 +85,8 @@ def read_resources(
 
     Raises ConfigValidationError where one cannot be read, or a template has none to read.
     """
-    _check_resource(name, model, "clusters", clusters)
-    _check_resource(name, model, "gazetteers", gazetteers)
+    check_resource(name, model, "clusters", clusters)
+    check_resource(name, model, "gazetteers", gazetteers)
     lists = words = None
     if gazetteers:
         values = partial(words_of, nlp or Language(vocab), gazetteer_attribute)
@@ -106,10 +107,12 @@ def read_resources(
 _RESOURCES: dict[str, tuple[Callable[[str], bool], str, str]] = {
     "clusters": (CLUSTER_ATTRIBUTES.__contains__, "word clusters", "clusters = PATH"),
     "gazetteers": (is_gazetteer_attribute, "gazetteers", 'gazetteers = {"TYPE": "PATH"}'),
+    "lexicon": (LEXICON.__eq__, "a lexicon", "lexicon = PATH"),
 }
 
 
-def _check_resource(name: str, model: Model, key: str, value: object) -> None:
+def check_resource(name: str, model: Model, key: str, value: object) -> None:
+    """Raise ConfigValidationError where a template needs the resource of a key, without a value."""
     is_wanted, what, setting = _RESOURCES[key]
     templates = model.templates_with(is_wanted)
     if templates and not value:
