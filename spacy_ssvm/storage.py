@@ -7,6 +7,7 @@ interrupted, the folder holds the old component or the new one, complete. One ch
 the header, and through it the arrays; bytes begin with a checksum of all that follows.
 """
 
+import gzip
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TextIO, TypeVar
 
 import numpy as np
 import srsly
@@ -361,6 +362,13 @@ def replacing(file: Path) -> Iterator[Path]:
         os.replace(beside, file)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def open_text(path: Path) -> TextIO:
+    """A text in UTF-8, plain or gzip (``.gz``), to be read."""
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig")
+    return path.open(encoding="utf-8-sig")
 
 
 def shorten(text: str) -> str:

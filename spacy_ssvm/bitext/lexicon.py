@@ -1,6 +1,5 @@
 """Lexicons: pairs of words that translate each other, with a number each."""
 
-import gzip
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +8,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Keys, Weights, kernel
 from spacy_ssvm.features.extraction import mix
-from spacy_ssvm.storage import Arrays, require, shorten
+from spacy_ssvm.storage import Arrays, open_text, require, shorten
 
 _MAX_NUMBER = float(np.finfo(np.float32).max)
 _START = np.uint64(0xD6E8FEB86659FD93)  # before the words of a hashed pair
@@ -53,11 +52,7 @@ def read_lexicon(path: str | Path, hash_words: Callable[[Sequence[str]], Keys]) 
     """
     path = Path(path)
     try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8-sig")
-            if path.suffix == ".gz"
-            else path.open(encoding="utf-8-sig")
-        ) as lines:
+        with open_text(path) as lines:
             entries = list(_entries(path, lines))
     except (EOFError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: cannot be read as a lexicon in UTF-8: {error}") from error

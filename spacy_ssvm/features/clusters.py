@@ -4,7 +4,6 @@ A line of a file has a bit string, a word and a count, which is ignored, separat
 prefix of the bit string is a coarser cluster. Words are looked up as written, then in lower case.
 """
 
-import gzip
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from spacy_ssvm._jit import Keys
 from spacy_ssvm.features.text_hash import hash_text
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.storage import open_text, shorten
 
 #: The lengths of the prefixes that templates can name: cluster4, cluster6, ...
 CLUSTER_LENGTHS = (4, 6, 10, 20)
@@ -52,11 +51,7 @@ def read_clusters(path: str | Path) -> Clusters:
     """
     path = Path(path)
     try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8-sig")
-            if path.suffix == ".gz"
-            else path.open(encoding="utf-8-sig") as lines
-        ):
+        with open_text(path) as lines:
             found = dict(_entries(path, lines))
     except (EOFError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: cannot be read as clusters in UTF-8: {error}") from error

@@ -6,7 +6,6 @@ of the words. The longest entry of a type that starts at a token is a match; the
 the type continues after it.
 """
 
-import gzip
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import numpy as np
 import srsly
 
 from spacy_ssvm._jit import Flags, Keys, kernel
+from spacy_ssvm.storage import open_text
 from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,
     check_slots,
@@ -199,11 +199,7 @@ def _add_batch(
 
 def _lines(path: Path) -> Iterator[str]:
     try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8-sig")
-            if path.suffix == ".gz"
-            else path.open(encoding="utf-8-sig")
-        ) as lines:
+        with open_text(path) as lines:
             yield from lines
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise ValueError(
