@@ -311,7 +311,7 @@ def make_aligner(
         "templates": ["parser"],
         "label_templates": ["labels"],
         "pruner_templates": ["pruner"],
-        "pruning": 4.0,
+        "pruning": 3.0,
         "hash_bits": 23,
         "min_count": 2,
         "max_length": 500,

@@ -6,7 +6,7 @@ sums for the types that were met, in a bounded amount of memory.
 """
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from spacy_ssvm._jit import Floats, Ints, Keys, kernel
 from spacy_ssvm.chains.inference import Scorer, WordConstraints, apply_constraints
 from spacy_ssvm.decoders.chain import viterbi_of_some
 from spacy_ssvm.features.coordinates import ByWord
-from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys
+from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys, select_templates
 from spacy_ssvm.weights.compact import add_rows
 from spacy_ssvm.weights.feature_index import find_token_rows
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
@@ -140,21 +140,6 @@ def _offsets(templates: CompiledTemplates, of_types: Collection[int]) -> list[in
     return found
 
 
-def _with_templates(scorer: Scorer, wanted: Sequence[int]) -> Scorer:
-    """The scorer with some of its templates."""
-    templates = scorer.templates
-    starts = templates.part_starts
-    parts = [part for m in wanted for part in range(starts[m], starts[m + 1])]
-    sizes = [int(starts[m + 1] - starts[m]) for m in wanted]
-    selected = CompiledTemplates(
-        templates.seeds[list(wanted)],
-        np.cumsum([0, *sizes]).astype(np.int64),
-        templates.columns[parts],
-        templates.offsets[parts],
-    )
-    return scorer._replace(templates=selected)
-
-
 class WordScores:
     """The cache of a model, whose weights do not change. Safe to use from several threads.
 
@@ -167,8 +152,11 @@ class WordScores:
         there = sorted({offset for offset in offsets if offset is not None})
         self._offsets = np.array(there, dtype=np.int64)
         *self._scorers, self.rest = (
-            _with_templates(scorer, [m for m, found in enumerate(offsets) if found == offset])
-            for offset in (*there, None)
+            scorer._replace(templates=select_templates(scorer.templates, of_offset))
+            for of_offset in (
+                [m for m, found in enumerate(offsets) if found == offset]
+                for offset in (*there, None)
+            )
         )
         self._farthest = max(map(abs, there), default=0)
         K = scorer.transitions.shape[1]

@@ -47,6 +47,19 @@ def compile_templates(
     )
 
 
+def select_templates(templates: CompiledTemplates, wanted: Sequence[int]) -> CompiledTemplates:
+    """Some of the templates, by their numbers."""
+    starts = templates.part_starts
+    parts = [part for m in wanted for part in range(starts[m], starts[m + 1])]
+    sizes = [int(starts[m + 1] - starts[m]) for m in wanted]
+    return CompiledTemplates(
+        templates.seeds[list(wanted)],
+        np.cumsum([0, *sizes]).astype(np.int64),
+        templates.columns[parts],
+        templates.offsets[parts],
+    )
+
+
 @kernel
 def mix(key: int, value: int) -> int:
     """The hash of a key with one more value (uint64)."""

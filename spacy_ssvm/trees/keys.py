@@ -150,18 +150,6 @@ def compile_arc_keys(
     return compiled._replace(codes=(geometry_codes ^ seeds) * _MULTIPLIER)
 
 
-def single_template(templates: CompiledArcTemplates, t: int) -> CompiledArcTemplates:
-    """Template t alone."""
-    b = t - len(templates.head.seeds) + len(templates.between)
-    head, dependent, sibling = (
-        side._replace(seeds=side.seeds[t : t + 1], part_starts=side.part_starts[t : t + 2])
-        for side in templates[:3]
-    )
-    codes = np.ascontiguousarray(templates.codes[:, t : t + 1])
-    between = templates.between[b : b + 1] if b >= 0 else templates.between[:0]
-    return CompiledArcTemplates(head, dependent, sibling, codes, between)
-
-
 @kernel
 def _mixed(head: int, dependent: int, value: int, code: int) -> int:
     key = (head ^ (dependent * _DEPENDENT) ^ value ^ code) * _MULTIPLIER

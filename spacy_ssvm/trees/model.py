@@ -36,7 +36,7 @@ from spacy_ssvm.trees.saved_model import (
     read_parser_model,
 )
 from spacy_ssvm.trees.scores import is_second_order
-from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
+from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates, that_fire
 
 
 class LabelModel(ChainModel):
@@ -64,7 +64,8 @@ class ParserModel(storage.StoredModel):
     projective: whether all trees are projective.
     hash_bits: the features of arcs share 2**hash_bits rows.
     pruning: the pruner discards arcs whose best tree scores more than this below its best
-        tree, where 1 is the margin of one wrong head; None to score all arcs.
+        tree, where 1 is the margin of one wrong head; None to score all arcs. In training, it
+        discards arcs below this plus 1.
     max_length: longer sentences are learned and parsed in pieces.
     """
 
@@ -142,21 +143,45 @@ class ParserModel(storage.StoredModel):
         self.weights = arcs
         self.pruner_weights = pruner
         self.summary = summary
+        self._reduced: tuple[tuple[float | None, bytes], Scorer] | None = None
 
     @property
     def beta(self) -> float | None:
         """The inverse temperature of p(tree) ~ exp(beta score); None without probabilities."""
         return None if self.summary is None else self.summary.beta
 
-    def pruner(self, weights: AnyWeights) -> Pruner:
-        """The pruner with these weights."""
-        threshold = np.inf if self.pruning is None else float(self.pruning)
+    def pruner(self, weights: AnyWeights, *, is_training: bool) -> Pruner:
+        """The pruner with these weights.
+
+        is_training: whether arcs are learned. The costs of loss-augmented decoding raise a wrong
+            arc by 1 margin: the pruner then keeps arcs that are worse by as much.
+        """
+        threshold = np.inf if self.pruning is None else self.pruning + 1.0 * is_training
         return Pruner(self.pruner_arcs, 2**PRUNER_BITS, weights, threshold)
 
     @property
     def scorer(self) -> Scorer:
         """The features, pruner and weights, for kernels that score arcs."""
-        return Scorer(self.features, self.pruner(self.pruner_weights), self.weights)
+        pruner = self.pruner(self.pruner_weights, is_training=False)
+        return Scorer(self.features, pruner, self.weights)
+
+    def scorer_of(self, words: Keys) -> Scorer:
+        """The scorer, without templates that cannot fire at any of these words.
+
+        Many pipelines annotate neither lemmas nor morphology. words: uint64 [words, columns].
+        """
+        is_absent = np.asarray(np.all(words == 0, axis=0))
+        key = self.pruning, is_absent.tobytes()
+        reduced = self._reduced
+        if reduced is None or reduced[0] != key:
+            scorer = self.scorer
+            features = scorer.features._replace(
+                arcs=that_fire(scorer.features.arcs, is_absent),
+                pairs=that_fire(scorer.features.pairs, is_absent),
+            )
+            pruner = scorer.pruner._replace(arcs=that_fire(scorer.pruner.arcs, is_absent))
+            reduced = self._reduced = key, Scorer(features, pruner, scorer.weights)
+        return reduced[1]
 
     @property
     def number_of_rows(self) -> int:
@@ -229,7 +254,8 @@ class ParserModel(storage.StoredModel):
     def _parse_pieces(self, pieces: Nodes[ByPieceNode], fixed_heads: ByPieceNode) -> ByPieceNode:
         """The heads of the best trees of pieces, see ``parse``."""
         heads = np.empty(len(pieces.attributes), dtype=np.int64)
-        parse_sentences(self.scorer, pieces.attributes, pieces.starts, fixed_heads, heads)
+        scorer = self.scorer_of(pieces.tokens.attributes)
+        parse_sentences(scorer, pieces.attributes, pieces.starts, fixed_heads, heads)
         return ByPieceNode(heads)
 
     def arc_table(self, nodes: Nodes[N], heads: N) -> tuple[TokenTable, Ints, Ints]:
@@ -273,7 +299,7 @@ class ParserModel(storage.StoredModel):
         free = np.full(len(pieces.attributes), -1, dtype=np.int64)
         heads = self._parse_pieces(pieces, ByPieceNode(free))
         margins = np.zeros(len(heads))
-        scorer = self.scorer
+        scorer = self.scorer_of(pieces.tokens.attributes)
         for start, end in pairwise(pieces.starts.tolist()):
             piece, inner = pieces.attributes[start:end], slice(start, end - 1)
             arc_margins(scorer, piece, heads[inner], margins[inner])

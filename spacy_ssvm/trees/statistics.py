@@ -4,9 +4,9 @@ import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys, kernel
 from spacy_ssvm.features.statistics import Statistics
-from spacy_ssvm.trees.keys import fill_arc_keys, hash_endpoints, single_template
+from spacy_ssvm.trees.keys import fill_arc_keys, hash_endpoints
 from spacy_ssvm.trees.layout import Arcs
-from spacy_ssvm.trees.templates import CompiledArcTemplates
+from spacy_ssvm.trees.templates import CompiledArcTemplates, select_arc_templates
 from spacy_ssvm.weights.hash_table import empty_slots, find_slot
 
 _GOLD = np.uint64(32)  # above this bit of a count are gold arcs, below it all
@@ -81,6 +81,6 @@ def measure_arc_templates(
             slots = empty_slots(int(between))
         slots[:] = 0
         features[t], gains[t] = _measure_arcs(
-            single_template(templates, t), attributes, node_starts, gold, arcs, priors, slots
+            select_arc_templates(templates, [t]), attributes, node_starts, gold, arcs, priors, slots
         )
     return Statistics(features, gains)

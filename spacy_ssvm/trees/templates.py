@@ -16,6 +16,7 @@ Keys and rows of features are computed in ``trees/keys.py``.
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from spacy_ssvm.features.extraction import (
     CompiledTemplates,
     CompiledTemplatesType,
     compile_templates,
+    select_templates,
 )
 from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateError, as_fine
 from spacy_ssvm.features.text_hash import hash_text
@@ -221,6 +223,39 @@ def compile_arc_templates(
             codes[:, t] = [*range(3, 2 + DISTANCE_CLASSES), 15]
     columns = [attributes.index(t.between) for t in templates if t.between is not None]
     return CompiledArcTemplates(head, dependent, sibling, codes, np.array(columns, dtype=np.int64))
+
+
+def select_arc_templates(
+    templates: CompiledArcTemplates, wanted: Sequence[int]
+) -> CompiledArcTemplates:
+    """Some of the templates, by their numbers, which must rise."""
+    first_between = templates.codes.shape[1] - len(templates.between)
+    of_between = [t - first_between for t in wanted if t >= first_between]
+    return CompiledArcTemplates(
+        select_templates(templates.head, wanted),
+        select_templates(templates.dependent, wanted),
+        select_templates(templates.sibling, wanted),
+        np.ascontiguousarray(templates.codes[:, list(wanted)]),
+        templates.between[of_between],
+    )
+
+
+def that_fire(templates: CompiledArcTemplates, is_absent: Flags) -> CompiledArcTemplates:
+    """The templates that can fire where no word has some of the attributes.
+
+    is_absent: bool [columns]. Nodes that are no words have all attributes: what reads those of the
+    head, or of neighbours, may fire.
+    """
+    starts = templates.dependent.part_starts.tolist()
+    reads_absent = is_absent[templates.dependent.columns] & (templates.dependent.offsets == 0)
+    first_between = len(starts) - 1 - len(templates.between)
+    wanted = [
+        t
+        for t, (first, end) in enumerate(pairwise(starts))
+        if not reads_absent[first:end].any()
+        and not (t >= first_between and is_absent[templates.between[t - first_between]])
+    ]
+    return select_arc_templates(templates, wanted) if wanted else templates
 
 
 def _compile_side(

@@ -678,3 +678,48 @@ def test_damaged_arrays_of_arcs_are_named(trained: Language, tmp_path: Path) -> 
         file.unlink()
         with pytest.raises(ModelFileError, match="missing, truncated or damaged"):
             spacy.load(folder)
+
+
+@pytest.mark.parametrize(("pruning", "kept"), [(3.0, 4.0), (0.0, 1.0), (None, np.inf)])
+def test_training_keeps_arcs_that_the_cost_of_a_wrong_head_can_raise(
+    pruning: float | None, kept: float
+) -> None:
+    nlp, examples = initialized(*LINES, pruning=pruning)
+    pipe: Any = nlp.get_pipe(NAME)
+    trainer, _ = pipe.featurize(examples)
+    assert trainer.problem.pruner.threshold == kept
+    assert pipe.selector(examples) is not None
+    nlp.update(examples)
+    pipe._sync()
+    threshold = np.inf if pruning is None else pruning
+    assert pipe.model.scorer.pruner.threshold == threshold
+    words = np.ones((1, len(pipe.model.reader.names)), dtype=np.uint64)
+    assert pipe.model.scorer_of(words).pruner.threshold == threshold
+
+
+def test_absent_attributes_change_no_tree() -> None:
+    """Templates that cannot fire are left out, as the Docs come."""
+    nlp, examples = initialized(
+        *LINES, templates=["head.tag+dependent.lower+distance", "dependent.morph+head.lower"]
+    )
+    for _ in range(3):
+        nlp.update(examples)
+    pipe: Any = nlp.get_pipe(NAME)
+
+    def parse(morph: str) -> list[list[int]]:
+        docs = [example.predicted.copy() for example in examples]
+        for doc in docs:
+            doc[0].set_morph(morph)
+        return [heads(doc) for doc in pipe.pipe(docs)]
+
+    def templates() -> int:
+        return len(pipe.model._reduced[1].features.arcs.head.seeds)
+
+    without, with_morph = parse(""), parse("Case=Nom")
+    assert templates() == 2
+    assert parse("") == without
+    assert templates() == 1
+    assert parse("Case=Nom") == with_morph
+    pipe.model.scorer_of = lambda words: pipe.model.scorer
+    assert parse("") == without
+    assert parse("Case=Nom") == with_morph

@@ -1,18 +1,23 @@
 """Tests of ``spacy_ssvm/trees/templates.py``."""
 
+import numpy as np
 import pytest
-from arc_strategies import checked
+from arc_strategies import COLUMNS, arc_texts, arcs_of, checked, sentences, templates_of
 from hypothesis import given
 from hypothesis import strategies as st
 from pipelines import PARSER
 
 from spacy_ssvm.features.templates import TemplateError
+from spacy_ssvm.trees.keys import fill_arc_rows, fill_pair_rows, hash_endpoints
 from spacy_ssvm.trees.labels import (
     LABEL_ROLES,
 )
 from spacy_ssvm.trees.templates import (
     ArcTemplate,
+    compile_arc_templates,
     find_arc_refinements,
+    select_arc_templates,
+    that_fire,
 )
 
 
@@ -120,3 +125,77 @@ def test_coarse_templates_come_before_finer_ones(coarse: str, fine: str) -> None
 )
 def test_templates_that_say_different_things_need_not_each_other(one: str, other: str) -> None:
     assert not find_arc_refinements([ArcTemplate.parse(one), ArcTemplate.parse(other)]).any()
+
+
+SIZE = 2**12
+
+
+def rows_of(templates, nodes):
+    """The rows of the features that fire, for each arc and pair of arcs, sorted."""
+    endpoints = hash_endpoints(templates, nodes, 0, len(nodes))
+    rows = np.empty(len(templates.head.seeds) * (len(nodes) + 1) + 1, dtype=np.int32)
+    found = []
+    for h, m in arcs_of(nodes):
+        counts = [fill_arc_rows(templates, endpoints, SIZE, h, m, rows)]
+        found.append(sorted(row for row in rows[: counts[0]].tolist() if row != SIZE))
+        if len(templates.sibling.columns):
+            for s in range(1, len(nodes)):
+                count = fill_pair_rows(templates, endpoints, SIZE, h, m, s, rows)
+                found.append(sorted(row for row in rows[:count].tolist() if row != SIZE))
+    return found
+
+
+@pytest.mark.uncompiled
+@checked
+@given(
+    sentences(),
+    st.lists(arc_texts | st.just("dependent.lower+sibling.tag[1]"), min_size=1, max_size=6),
+    st.lists(st.booleans(), min_size=3, max_size=3),
+)
+def test_templates_that_fire_have_all_features_where_attributes_are_absent(nodes, texts, absent):
+    is_absent = np.array(absent)
+    nodes[1:-1, is_absent] = 0
+    templates = compile_arc_templates(templates_of(texts), COLUMNS)
+    assert rows_of(that_fire(templates, is_absent), nodes) == rows_of(templates, nodes)
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ("head.tag+dependent.lower dependent.pos", "dependent.pos"),
+        ("head.lower+dependent.tag dependent.lower", "head.lower+dependent.tag"),  # the root
+        ("dependent.lower[1] dependent.lower", "dependent.lower[1]"),  # the end
+        (
+            "head.pos+between.lower head.pos+between.tag dependent.tag",
+            "dependent.tag head.pos+between.tag",
+        ),
+        ("dependent.tag+sibling.lower dependent.lower+sibling.tag", "dependent.tag+sibling.lower"),
+        ("dependent.lower dependent.lower+distance", "dependent.lower dependent.lower+distance"),
+    ],
+)
+def test_templates_that_cannot_fire_are_left_out(texts, expected):
+    templates, wanted = (
+        compile_arc_templates([ArcTemplate.parse(text) for text in items.split()], COLUMNS)
+        for items in (texts, expected)
+    )
+    found = that_fire(templates, np.array([True, False, False]))
+    assert arrays_of(found) == arrays_of(wanted)
+    assert arrays_of(that_fire(templates, np.zeros(3, dtype=bool))) == arrays_of(templates)
+
+
+def arrays_of(templates):
+    """All numbers of compiled templates."""
+    sides = (array.tolist() for side in templates[:3] for array in side)
+    return [*sides, templates.codes.tolist(), templates.between.tolist()]
+
+
+@pytest.mark.uncompiled
+def test_selected_templates_are_those_compiled_alone():
+    texts = ["head.tag+distance", "dependent.tag[1]+head.lower", "sibling.pos+dependent.pos"]
+    texts += ["head.pos+between.tag", "dependent.lower+between.pos+direction"]
+    templates = [ArcTemplate.parse(text) for text in texts]
+    for wanted in ([0], [1, 3], [0, 1, 2, 3, 4], [4], []):
+        selected = select_arc_templates(compile_arc_templates(templates, COLUMNS), wanted)
+        alone = compile_arc_templates([templates[t] for t in wanted], COLUMNS)
+        assert arrays_of(selected) == arrays_of(alone)
