@@ -9,6 +9,7 @@ runs in a separate process on one thread, with precompiled kernels.
 With gold tokens, tags and sentences:
 
     order 1, order 2   ssvm_parser with its default templates
+    ..., parser114     with the templates from which these were selected
     not projective     order 1 with the Chu-Liu-Edmonds algorithm
 
 With gold tokens only, in Docs of ten sentences, without lemmas and morphology:
@@ -239,6 +240,7 @@ def with_vectors(nlp: spacy.Language, references: list[Doc]) -> list[Doc]:
 GOLD = {
     "order 1": {"order": 1},
     "order 2": {"order": 2},
+    "order 2, parser114": {"order": 2, "templates": ["parser114"]},
     "not projective": {"order": 1, "projective": False},
 }
 SYSTEMS = {

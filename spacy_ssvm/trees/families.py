@@ -59,6 +59,31 @@ _FARTHER = [
     *("h.pos+d.pos+d.lower[-1]", "h.pos+d.pos+d.lower[1]", "h.pos+h.lower[1]+d.pos"),
     "h.lower[-1]+h.pos+d.pos",
 ]
+# The templates of words and tags that a group lasso keeps of those above, for English-EWT, and some
+# of words, with which a small corpus can be learned by heart.
+_SELECTED = [
+    "d.lower+distance",
+    *("h.lower+distance", "h.tag+distance", "h.pos+distance", "h.lower+h.tag+distance"),
+    *("d.tag+distance", "d.pos+distance", "h.pos+d.pos", "h.suffix3+d.tag"),
+    *("h.tag+h.suffix3+d.tag", "h.tag[-1]+h.tag+d.tag[-1]+d.tag"),
+    *("h.tag[-1]+h.tag+d.tag+d.tag[1]", "h.tag+d.tag+d.tag[1]+distance"),
+    *("h.pos[-1]+h.pos+d.pos+d.pos[1]", "h.pos+d.pos+d.pos[1]+distance"),
+    *("h.pos+d.pos[-1]+d.pos+distance", "h.pos+d.pos+d.pos[1]+d.pos[2]+distance"),
+    *("h.pos+d.pos[-2]+d.pos[-1]+d.pos+distance", "h.lower[-1]+h.pos+d.pos"),
+]
+_SELECTED_WITH_DISTANCE = [
+    "h.lower+d.lower",
+    *("h.lower+h.tag+d.tag", "h.lower+d.tag", "h.lower+d.pos"),
+    *("h.tag+h.tag[1]+d.tag[-1]+d.tag", "h.tag+h.tag[1]+d.tag+d.tag[1]", "h.tag+h.tag[1]+d.tag"),
+    *("h.tag[-1]+h.tag+d.tag", "h.tag+d.tag[-1]+d.tag"),
+    *("h.pos+h.pos[1]+d.pos[-1]+d.pos", "h.pos[-1]+h.pos+d.pos[-1]+d.pos"),
+    *("h.pos+h.pos[1]+d.pos+d.pos[1]", "h.pos+h.pos[1]+d.pos", "h.pos[-1]+h.pos+d.pos"),
+    *("h.pos+h.pos[1]+h.pos[2]+d.pos", "h.pos[-2]+h.pos[-1]+h.pos+d.pos", "h.pos+h.lower[1]+d.pos"),
+]
+# These fire where an earlier component annotates morphology or lemmas.
+_MORPHOLOGY = [
+    *("h.morph+d.morph", "h.tag+d.morph", "h.lower+d.morph", "h.lemma+d.lemma", "h.pos+d.lemma"),
+]
 _BETWEEN = [
     *("h.pos+b.pos+d.pos+direction", "h.tag+b.tag+d.tag+direction"),
     *("h.pos+b.lower+d.pos+direction", "h.lower+b.pos+direction", "b.pos+d.lower+direction"),
@@ -104,6 +129,13 @@ def _martins() -> list[str]:
 #: Families by name.
 ARC_FAMILIES: dict[str, tuple[str, ...]] = {
     "parser": (
+        *map(_written, _SELECTED),
+        *map(_written, _with_distance(_SELECTED_WITH_DISTANCE)),
+        *map(_written, _with_distance(_MORPHOLOGY)),
+        *map(_written, _BETWEEN),
+        *(_written(f"{text}+direction") for text in _SIBLINGS),
+    ),
+    "parser114": (
         *map(_written, _UNIGRAMS),
         *map(_written, _with_distance(_BIGRAMS)),
         *map(_written, _WORD_FORMS),
