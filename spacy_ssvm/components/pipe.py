@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
-from spacy.util import check_lexeme_norms, logger
+from spacy.util import check_lexeme_norms, logger, minibatch
 from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Ints
@@ -33,6 +34,7 @@ from spacy_ssvm.solvers.prox_gradient import Step
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.storage import shorten
 from spacy_ssvm.structure import Trainer
+from spacy_ssvm.threads import map_in_threads
 
 #: As many Docs are read at a time: bounds the memory that their feature keys take.
 DOCS_AT_A_TIME = 1000
@@ -397,6 +399,27 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         yield
 
     # Use of the model
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Annotate a stream of Docs, batch by batch, in the threads of ``set_threads``.
+
+        batch_size: in Docs. A batch that raises an error goes to the error handler, and its Docs
+        are left out, as in all components of spaCy.
+        """
+        handle_error = self.get_error_handler()
+        for docs, error in map_in_threads(self._annotate, minibatch(stream, batch_size)):  # type: ignore[no-untyped-call]
+            if error is None:
+                yield from docs
+            else:
+                handle_error(self.name, self, docs, error)
+
+    def _annotate(self, docs: list[Doc]) -> tuple[list[Doc], Exception | None]:
+        """Annotate Docs; return them, and what was raised."""
+        try:
+            self.set_annotations(docs, self.predict(docs))
+        except Exception as error:
+            return docs, error
+        return docs, None
 
     def _require_labels(self) -> None:
         if not self.model.labels:

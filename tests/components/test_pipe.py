@@ -23,6 +23,7 @@ from spacy.tokens import Doc, DocBin, Token
 from spacy.training import Example
 from thinc.api import Adam
 
+from spacy_ssvm import set_threads
 from spacy_ssvm.components.example_cache import digest
 
 #: All solvers by their names in a config, with the settings that have no default.
@@ -422,6 +423,22 @@ def test_two_threads_at_once_give_the_serial_answer(
             assert list(pool.map(annotate, batches)) == [expected, expected]
 
 
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_docs_in_threads_of_the_package_get_the_serial_answer(
+    component: Component, trained: Language, batch_size: int
+) -> None:
+    nlp = copy_of(trained)
+    contexts = list(range(len(component.texts()) * 5))
+    set_threads(3)
+    try:
+        texts = zip(component.texts() * 5, contexts, strict=True)
+        pairs = list(nlp.pipe(texts, as_tuples=True, batch_size=batch_size))
+    finally:
+        set_threads(1)
+    assert [component.annotations(doc) for doc, _ in pairs] == component.gold() * 5
+    assert [context for _, context in pairs] == contexts
+
+
 def test_two_threads_right_after_an_update(component: Component) -> None:
     nlp = component.pipeline()
     examples = component.examples(nlp.vocab)
@@ -476,7 +493,8 @@ def test_memory_zones(
         before = set(nlp.vocab.strings)
 
 
-def test_a_failing_doc_goes_to_the_error_handler(component: Component) -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_failing_doc_goes_to_the_error_handler(component: Component, threads: int) -> None:
     def fragile(token: Token) -> str:
         if token.text == "breaks":
             raise ValueError("this token cannot be read")
@@ -488,6 +506,7 @@ def test_a_failing_doc_goes_to_the_error_handler(component: Component) -> None:
             epochs=3, templates=[component.template("lower"), component.template("_.fragile")]
         )
         texts = [component.texts()[0], "It breaks", component.texts()[1]]
+        set_threads(threads)
         with pytest.raises(ValueError, match="this token cannot be read"):
             list(nlp.pipe(texts, batch_size=1))
         failures = []
@@ -498,6 +517,7 @@ def test_a_failing_doc_goes_to_the_error_handler(component: Component) -> None:
         )
         docs = list(nlp.pipe(texts, batch_size=1))
     finally:
+        set_threads(1)
         Token.remove_extension("fragile")
     assert [doc.text for doc in docs] == [texts[0], texts[2]]
     assert failures == [(component.name, ["It breaks"], "this token cannot be read")]

@@ -1,0 +1,81 @@
+"""Threads in which components annotate batches of Docs.
+
+Kernels run without the GIL: while one thread is in a kernel, others can tokenize, read Docs and
+write annotation. Components of a pipeline share the threads. Each takes a few batches ahead of what
+is asked of it, so that the first ones already work on the next batches.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from threading import Lock
+from typing import TypeVar
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class _Threads:
+    """The threads of this process."""
+
+    def __init__(self) -> None:
+        self.number = 1
+        self.forget()
+
+    def forget(self) -> None:
+        """Start new threads when the next ones are needed: a forked process has none."""
+        self._lock = Lock()
+        self._executor: Executor | None = None
+
+    def set(self, number: int) -> None:
+        """Use so many threads from now on. Those that work on a batch finish it."""
+        with self._lock:
+            if self._executor is not None:
+                self._executor.shutdown(wait=False)
+            self._executor, self.number = None, number
+
+    def submit(self, function: Callable[[T], S], value: T) -> Future[S]:
+        """Call a function in one of the threads."""
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(self.number, thread_name_prefix="spacy_ssvm")
+            return self._executor.submit(function, value)
+
+
+_threads = _Threads()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_threads.forget)
+
+
+def set_threads(number: int) -> None:
+    """Set the number of threads in which all components of this process annotate Docs.
+
+    It applies to ``nlp.pipe``, from the next call on; the default is 1. Raises ValueError unless
+    the number is an integer from 1.
+    """
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise ValueError(f"the number of threads must be an integer from 1, not {number!r}")
+    _threads.set(number)
+
+
+def map_in_threads(function: Callable[[T], S], values: Iterable[T]) -> Iterator[S]:
+    """The results of a function for each value, in order.
+
+    With several threads, up to one value more than there are threads is taken ahead.
+    """
+    number = _threads.number
+    if number == 1:
+        yield from map(function, values)
+        return
+    ahead: deque[Future[S]] = deque()
+    try:
+        for value in values:
+            ahead.append(_threads.submit(function, value))
+            if len(ahead) > number:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        for future in ahead:
+            future.cancel()

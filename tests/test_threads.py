@@ -1,0 +1,111 @@
+"""Tests of ``spacy_ssvm/threads.py``."""
+
+import multiprocessing
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pipelines import TAGGER
+
+from spacy_ssvm import set_threads
+from spacy_ssvm.threads import map_in_threads
+
+
+@pytest.fixture(autouse=True)
+def one_thread_afterwards() -> Iterator[None]:
+    yield
+    set_threads(1)
+
+
+def test_one_thread_is_the_calling_one() -> None:
+    found = list(map_in_threads(lambda _: threading.get_ident(), range(3)))
+    assert found == [threading.get_ident()] * 3
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_results_come_in_order(number: int) -> None:
+    set_threads(number)
+
+    def late(value: int) -> tuple[int, int]:
+        time.sleep(0.002 * (10 - value % 10))
+        return value, threading.get_ident()
+
+    found = list(map_in_threads(late, range(30)))
+    assert [value for value, _ in found] == list(range(30))
+    idents = {ident for _, ident in found}
+    assert len(idents) == number
+    assert threading.get_ident() not in idents
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_few_values_are_taken_ahead(number: int) -> None:
+    set_threads(number)
+    taken = 0
+
+    def values() -> Iterator[int]:
+        nonlocal taken
+        while taken < 99:
+            taken += 1
+            yield taken
+
+    for i, value in enumerate(map_in_threads(lambda value: value, values()), start=1):
+        assert value == i
+        assert taken <= (i if number == 1 else min(i + number, 99))
+
+
+def test_an_error_comes_where_its_value_was() -> None:
+    set_threads(2)
+    found = []
+    with pytest.raises(ZeroDivisionError):
+        found.extend(map_in_threads(lambda value: 6 // value, [1, 2, 0, 3, 4, 5, 6]))
+    results = map_in_threads(lambda value: 6 // value, [1, 2, 0])
+    assert [next(results), next(results)] == [6, 3]
+
+
+def test_two_steps_share_the_threads() -> None:
+    set_threads(2)
+    first = map_in_threads(lambda value: value + 1, range(50))
+    assert list(map_in_threads(lambda value: 2 * value, first)) == list(range(2, 102, 2))
+
+
+def test_a_change_of_the_number_while_values_are_ahead() -> None:
+    set_threads(2)
+    results = map_in_threads(lambda value: value, range(20))
+    found = [next(results)]
+    set_threads(3)
+    found.extend(results)
+    assert found == list(range(20))
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, True, "2", None])
+def test_the_number_is_an_integer_from_1(number: Any) -> None:
+    with pytest.raises(ValueError, match="integer from 1"):
+        set_threads(number)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_starts_threads_of_its_own() -> None:
+    set_threads(2)
+    list(map_in_threads(str, range(4)))
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    child = context.Process(
+        target=lambda: answers.put(list(map_in_threads(str, range(4)))), daemon=True
+    )
+    child.start()
+    assert answers.get(timeout=60) == ["0", "1", "2", "3"]
+    child.join()
+
+
+def test_training_goes_on_between_docs_that_threads_annotate() -> None:
+    set_threads(2)
+    nlp = TAGGER.trained()
+    stream = nlp.pipe(TAGGER.texts() * 20, batch_size=3)
+    first = next(stream)
+    nlp.update(TAGGER.examples(nlp.vocab))
+    docs = [first, *stream]
+    assert [TAGGER.annotations(doc) for doc in docs] == TAGGER.gold() * 20
