@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.chains.cached_sums import CachedSums, predict_from_sums
 from spacy_ssvm.chains.inference import (
     LabelConstraints,
     Scorer,
@@ -18,7 +19,6 @@ from spacy_ssvm.chains.inference import (
     score_sentence,
 )
 from spacy_ssvm.chains.linear_model import LinearModel
-from spacy_ssvm.chains.word_scores import WordScores, predict_from_sums
 from spacy_ssvm.decoders.chain import swap_gains
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
@@ -57,7 +57,7 @@ class ChainModel(LinearModel):
     def set_weights(self, *weights: Any) -> None:
         """See ``LinearModel``."""
         super().set_weights(*weights)
-        self._prepared: tuple[Floats, WordScores | None] | None = None
+        self._prepared: tuple[Floats, CachedSums | None] | None = None
 
     def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
         """See ``LinearModel``."""
@@ -103,7 +103,7 @@ class ChainModel(LinearModel):
         gains, cache = self._for_labels()
         found = None
         if cache is not None:
-            found = cache.slots(tokens.types, tokens.attributes)
+            found = cache.slots(tokens.group_keys, tokens.attributes)
         if cache is None or found is None:
             predict_sentences(self.scorer, gains, *words, constraints, y)
         else:
@@ -111,7 +111,7 @@ class ChainModel(LinearModel):
             predict_from_sums(cache.rest, sums, slots, gains, *words, constraints, y)
         return y
 
-    def _for_labels(self) -> tuple[Floats, WordScores | None]:
+    def _for_labels(self) -> tuple[Floats, CachedSums | None]:
         """What ``label`` needs of the weights as they are, computed once.
 
         The gains of ``swap_gains``, and the cache of scores, None where it is of no use.
@@ -119,7 +119,7 @@ class ChainModel(LinearModel):
         if self._prepared is None:
             cache = None
             if not self.table.rows_per_template:
-                cache = WordScores(self.scorer, self.reader.type_columns)
+                cache = CachedSums(self.scorer, self.reader.column_groups)
             is_useful = cache is not None and cache.is_useful
             self._prepared = swap_gains(self.joint), cache if is_useful else None
         return self._prepared

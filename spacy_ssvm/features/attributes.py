@@ -126,7 +126,7 @@ class TokenTable(NamedTuple):
     doc_sentences: Ints  #: int64 [docs + 1]: the first sentence of each Doc
     positions: ByWord  #: int64 [words]: the token of each word
     doc_starts: Ints  #: int64 [docs + 1]: the first token of each Doc
-    types: Keys  #: uint64 [words]: the type of each word, a hash of its text
+    group_keys: Keys  #: uint64 [words, groups]: what each group of columns holds, not 0
 
 
 def sentence_firsts(starts: Flags, doc_starts: Ints, kept: Ints) -> Ints:
@@ -163,7 +163,8 @@ class AttributeReader:
     """Reads attributes by name. Safe to use from several threads.
 
     ``names`` gives the order of the columns: attributes of word types, of tokens,
-    extensions, and gazetteers. ``type_columns`` are those of attributes of word types.
+    extensions, and gazetteers. ``column_groups`` has one group, of the attributes of word types,
+    whose key is a hash of the text.
     whole_docs: whether a Doc is read as one sentence; its boundaries are then ignored.
     """
 
@@ -179,7 +180,7 @@ class AttributeReader:
         self._clusters, self._gazetteers = resources
         self._type_names = [n for n in names if n in TYPE_ATTRIBUTES or n in CLUSTER_ATTRIBUTES]
         extensions = [n for n in names if n.startswith(_EXTENSION)]
-        self.type_columns = range(len(self._type_names))
+        self.column_groups = [range(len(self._type_names))]
         self._gazetteer_names = [n for n in names if is_gazetteer_attribute(n)]
         others = {*self._type_names, *extensions, *self._gazetteer_names}
         token_names = [n for n in names if n not in others]
@@ -232,7 +233,7 @@ class AttributeReader:
             attributes, type_values = attributes[kept], type_values[kept]
         if self._gazetteer_names:
             attributes = self._with_gazetteers(attributes, type_values, firsts)
-        types = columns[:, 0][kept]
+        types = columns[kept, :1]
         return TokenTable(
             attributes, sentence_starts, doc_sentences, ByWord(kept), doc_starts, types
         )

@@ -72,6 +72,21 @@ def compile_columns(names: Sequence[str], attributes: Sequence[str]) -> Columns:
     return Columns(*np.array(columns, dtype=np.int64).reshape(-1, 3).T.copy())
 
 
+def group_columns(names: Sequence[str]) -> list[list[int]]:
+    """Groups of columns that hold the same for many arcs: see ``chains/cached_sums.py``.
+
+    Those of the dependent, of the head, of both tags, and of the tags around the dependent.
+    """
+    dependent, head = (
+        [name for name in names if name.startswith(f"{role}.") and name.endswith("[0]")]
+        for role in (DEPENDENT, HEAD)
+    )
+    tags = [f"{role}.{attribute}[0]" for role in (HEAD, DEPENDENT) for attribute in ("tag", "pos")]
+    around = [name for name in names if name.startswith((f"{DEPENDENT}.tag[", f"{DEPENDENT}.pos["))]
+    groups = ([*dependent, DIRECTION], [*head, DIRECTION], [*tags, DIRECTION, DISTANCE], around)
+    return [[column for column, name in enumerate(names) if name in group] for group in groups]
+
+
 @kernel
 def order_dependents(heads: Ints, order: Ints, starts: Ints) -> int:
     """Sort the words with a head by head and position; return the number of sequences.

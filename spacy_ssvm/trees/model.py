@@ -21,10 +21,11 @@ from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.saved_model import MAX_LABELS
 from spacy_ssvm.features.attributes import AttributeReader, Doc, TokenTable
 from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByToken, ByWord
+from spacy_ssvm.features.extraction import fill_group_keys
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.trees.inference import arc_margins, fill_arc_table, parse_sentences
-from spacy_ssvm.trees.labels import as_chain_templates, compile_columns
+from spacy_ssvm.trees.labels import as_chain_templates, compile_columns, group_columns
 from spacy_ssvm.trees.layout import ArcFeatures, Pruner, Scorer
 from spacy_ssvm.trees.nodes import N, Nodes, as_nodes, join_pieces, translate_heads
 from spacy_ssvm.trees.probabilities import arc_probabilities
@@ -43,7 +44,8 @@ class LabelModel(ChainModel):
     """A model of label sequences over a table of arcs, which the parser fills."""
 
     def make_reader(self, names: Iterable[str], resources: Resources) -> Any:
-        return _TableOfArcs(tuple(sorted(names)))
+        in_order = tuple(sorted(names))
+        return _TableOfArcs(in_order, group_columns(in_order))
 
     def header(self) -> storage.Header:
         # The parser saves the templates, in its own syntax.
@@ -52,7 +54,7 @@ class LabelModel(ChainModel):
 
 class _TableOfArcs(NamedTuple):
     names: tuple[str, ...]
-    type_columns: range = range(0)  # arcs are no words
+    column_groups: list[list[int]]
 
 
 class ParserModel(storage.StoredModel):
@@ -286,9 +288,18 @@ class ParserModel(storage.StoredModel):
             doc_sentences=sentences[nodes.tokens.doc_sentences],
             positions=ByWord(np.arange(size)),
             doc_starts=np.array([0, size]),
-            types=np.zeros(0, dtype=np.uint64),  # arcs are no words
+            group_keys=self._group_keys(table),
         )
         return arcs, arc_nodes, sentences
+
+    def _group_keys(self, table: Keys) -> Keys:
+        """The keys of the groups of columns of a table of arcs."""
+        groups = self.label_model.reader.column_groups
+        keys = np.empty((len(table), len(groups)), dtype=np.uint64)
+        starts = np.cumsum([0, *map(len, groups)])
+        columns = np.array([column for group in groups for column in group], dtype=np.int64)
+        fill_group_keys(columns, starts, table, keys)
+        return keys
 
     def margins(self, nodes: Nodes[ByNode]) -> Floats:
         """The margin of each word: how much lower the best score is with another head.

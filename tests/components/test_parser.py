@@ -723,3 +723,15 @@ def test_absent_attributes_change_no_tree() -> None:
     pipe.model.scorer_of = lambda words: pipe.model.scorer
     assert parse("") == without
     assert parse("Case=Nom") == with_morph
+
+
+def test_labels_from_cached_sums_are_those_without(trained: Language) -> None:
+    nlp = copy_of(trained)
+    pipe: Any = nlp.get_pipe(NAME)
+    model = pipe.model.label_model
+    assert PARSER.annotate(nlp) == PARSER.gold()
+    gains, cache = model._prepared
+    assert 0 < len(cache.rest.templates.seeds) < len(model.templates)
+    assert cache._size > 0
+    model._prepared = gains, None
+    assert PARSER.annotate(nlp) == PARSER.gold()
