@@ -15,17 +15,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, Weights, kernel
-from spacy_ssvm.chains.inference import Scorer, WordConstraints, apply_constraints
-from spacy_ssvm.decoders.chain import viterbi_of_some
-from spacy_ssvm.features.coordinates import ByWord
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
 from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys, select_templates
-from spacy_ssvm.weights.compact import add_rows
-from spacy_ssvm.weights.feature_index import find_token_rows
+from spacy_ssvm.weights.compact import CompactWeights, add_rows
+from spacy_ssvm.weights.feature_index import Table, find_token_rows
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
 
 _MAX_BYTES = 2**25  # of the sums of a model
 _MIN_KEYS = 2**10  # a cache with room for fewer is not worth it
+
+
+class Features(NamedTuple):
+    """Templates, and the weights of their features."""
+
+    templates: CompiledTemplates
+    table: Table
+    weights: CompactWeights
 
 
 class KeptSums(NamedTuple):
@@ -33,7 +38,31 @@ class KeptSums(NamedTuple):
 
     offsets: Ints  #: int64 [O], of templates: the key is that of the word at t + offset
     farthest: int  #: the largest absolute offset
-    sums: Weights  #: float32 [2 farthest G + keys, O, K]; first, of positions outside the sentence
+    sums: Floats  #: float64 [2 farthest G + keys, O, K]; first, of positions outside the sentence
+
+
+#: Without groups.
+NOTHING_KEPT = KeptSums(np.empty(0, dtype=np.int64), 0, np.empty((0, 0, 0)))
+
+
+@kernel
+def add_features(
+    features: Features,
+    attributes: Keys,
+    start: int,
+    end: int,
+    t: int,
+    keys: Keys,
+    rows: Ints,
+    scores: Floats,
+) -> None:
+    """Add the weights of the features of word t in the sentence [start, end) to scores [K].
+
+    keys, rows: uint64 and int64 [T], scratch.
+    """
+    fill_keys(features.templates, attributes, start, end, t, keys)
+    size = find_token_rows(features.table, keys, rows)
+    add_rows(features.weights, rows, size, scores)
 
 
 @kernel
@@ -44,97 +73,56 @@ def outside_slot(farthest: int, group: int, position: int, start: int, end: int)
 
 
 @kernel
-def _sum_weights(
-    scorer: Scorer, attributes: Keys, start: int, end: int, t: int, total: Weights
-) -> None:
-    """Write the sum of the weights of the features of word t in the sentence [start, end)."""
-    keys = np.empty(len(scorer.templates.seeds), dtype=np.uint64)
-    rows = np.empty(len(keys), dtype=np.int64)
-    scores = np.zeros(len(total))
-    fill_keys(scorer.templates, attributes, start, end, t, keys)
-    add_rows(scorer.weights, rows, find_token_rows(scorer.table, keys, rows), scores)
-    total[:] = scores
+def add_kept(kept: KeptSums, slots: Ints, start: int, end: int, t: int, scores: Floats) -> None:
+    """Add the sums that are kept for word t in the sentence [start, end) to scores [K].
+
+    slots: int64 [words, G].
+    """
+    for o in range(len(kept.offsets)):
+        position = t + kept.offsets[o]
+        for group in range(slots.shape[1]):
+            if start <= position < end:
+                total = kept.sums[slots[position, group], o]
+            else:
+                total = kept.sums[outside_slot(kept.farthest, group, position, start, end), o]
+            for k in range(len(scores)):
+                scores[k] += total[k]
 
 
 @kernel
-def fill_outside(scorer: Scorer, attributes: Keys, group: int, o: int, kept: KeptSums) -> None:
+def _sum_features(
+    features: Features, attributes: Keys, start: int, end: int, t: int, total: Floats
+) -> None:
+    """Write the sum of the weights of the features of word t in the sentence [start, end)."""
+    keys = np.empty(len(features.templates.seeds), dtype=np.uint64)
+    rows = np.empty(len(keys), dtype=np.int64)
+    total[:] = 0.0
+    add_features(features, attributes, start, end, t, keys, rows, total)
+
+
+@kernel
+def fill_outside(features: Features, attributes: Keys, group: int, o: int, kept: KeptSums) -> None:
     """Write the sums of positions outside sentences, for the templates of a group and offset o.
 
-    scorer: with these templates. attributes: of any words, not read.
+    features: of these templates. attributes: of any words, not read.
     """
     for distance in range(kept.farthest):
         for position in (-1 - distance, distance):  # of an empty sentence
             total = kept.sums[outside_slot(kept.farthest, group, position, 0, 0), o]
-            _sum_weights(scorer, attributes, 0, 0, position - kept.offsets[o], total)
+            _sum_features(features, attributes, 0, 0, position - kept.offsets[o], total)
 
 
 @kernel
 def fill_keys_met(
-    scorer: Scorer, attributes: Keys, o: int, examples: Ints, first: int, kept: KeptSums
+    features: Features, attributes: Keys, o: int, examples: Ints, first: int, kept: KeptSums
 ) -> None:
     """Write the sums of keys from slot ``first``, for the templates of a group and offset o.
 
-    scorer: with these templates. examples: int64 [keys], a word with each key.
+    features: of these templates. examples: int64 [keys], a word with each key.
     """
     for i in range(len(examples)):
         t, total = examples[i], kept.sums[first + i, o]  # a sentence of this word alone
-        _sum_weights(scorer, attributes, t, t + 1, t - kept.offsets[o], total)
-
-
-@kernel
-def score_from_sums(
-    rest: Scorer,
-    kept: KeptSums,
-    slots: Ints,
-    attributes: Keys,
-    constraints: WordConstraints,
-    start: int,
-    end: int,
-) -> Floats:
-    """The emission table of the sentence [start, end), as by ``score_sentence``: float64 [n, K].
-
-    rest: with the templates that no group sees. slots: int64 [words, G], in ``sums``.
-    """
-    K = rest.transitions.shape[1]
-    keys = np.empty(len(rest.templates.seeds), dtype=np.uint64)
-    rows = np.empty(len(keys), dtype=np.int64)
-    emissions = np.zeros((end - start, K))
-    for t in range(start, end):
-        scores = emissions[t - start]
-        for o in range(len(kept.offsets)):
-            position = t + kept.offsets[o]
-            for group in range(slots.shape[1]):
-                if start <= position < end:
-                    total = kept.sums[slots[position, group], o]
-                else:
-                    total = kept.sums[outside_slot(kept.farthest, group, position, start, end), o]
-                for k in range(K):
-                    scores[k] += total[k]
-        fill_keys(rest.templates, attributes, start, end, t, keys)
-        add_rows(rest.weights, rows, find_token_rows(rest.table, keys, rows), scores)
-    apply_constraints(constraints, start, end, emissions)
-    return emissions
-
-
-@kernel
-def predict_from_sums(
-    rest: Scorer,
-    kept: KeptSums,
-    slots: Ints,
-    gains: Floats,
-    attributes: Keys,
-    sentence_starts: Ints,
-    constraints: WordConstraints,
-    y: ByWord,
-) -> None:
-    """Fill y with the best labels of all sentences, as ``predict_sentences``.
-
-    rest, slots: see ``score_from_sums``. gains: of ``swap_gains``.
-    """
-    for s in range(len(sentence_starts) - 1):
-        start, end = sentence_starts[s], sentence_starts[s + 1]
-        emissions = score_from_sums(rest, kept, slots, attributes, constraints, start, end)
-        viterbi_of_some(emissions, rest.transitions, gains, y[start:end])
+        _sum_features(features, attributes, t, t + 1, t - kept.offsets[o], total)
 
 
 def _places(
@@ -153,25 +141,25 @@ def _places(
 class CachedSums:
     """The cache of a model, whose weights do not change. Safe to use from several threads.
 
-    scorer: the model's, with a row for each feature.
+    features: the model's, with a row for each feature. K: the number of labels.
     groups: the columns of each group.
     """
 
-    def __init__(self, scorer: Scorer, groups: Sequence[Collection[int]]) -> None:
-        places = _places(scorer.templates, groups)
+    def __init__(self, features: Features, K: int, groups: Sequence[Collection[int]]) -> None:
+        places = _places(features.templates, groups)
 
-        def scorer_of(place: tuple[int, int] | None) -> Scorer:
+        def features_at(place: tuple[int, int] | None) -> Features:
             wanted = [m for m, found in enumerate(places) if found == place]
-            return scorer._replace(templates=select_templates(scorer.templates, wanted))
+            return features._replace(templates=select_templates(features.templates, wanted))
 
         offsets = sorted({place[1] for place in places if place is not None})
         self._offsets = np.array(offsets, dtype=np.int64)
-        self._scorers = [[scorer_of((g, o)) for o in offsets] for g in range(len(groups))]
-        self.rest = scorer_of(None)
+        self._features = [[features_at((g, o)) for o in offsets] for g in range(len(groups))]
+        self.rest = features_at(None)  #: of the templates that no group sees
         self._farthest = max(map(abs, offsets), default=0)
         self._first = 2 * self._farthest * len(groups)
-        K = scorer.transitions.shape[1]
-        self._room = _MAX_BYTES // max(4 * len(offsets) * K, 1)
+        self._K = K
+        self._room = _MAX_BYTES // max(8 * len(offsets) * K, 1)
         self._lock = threading.Lock()
         self._size = 0
         self._table = empty_slots(0)
@@ -207,10 +195,10 @@ class CachedSums:
                 return False
             self._forget(attributes)
         assert self._kept is not None
-        for scorers, (of_group, examples) in zip(self._scorers, new, strict=True):
+        for by_offset, (of_group, examples) in zip(self._features, new, strict=True):
             start = self._first + self._size
-            for o, scorer in enumerate(scorers):
-                fill_keys_met(scorer, attributes, o, examples, start, self._kept)
+            for o, features in enumerate(by_offset):
+                fill_keys_met(features, attributes, o, examples, start, self._kept)
             numbers = np.arange(start, start + len(of_group), dtype=np.uint64)
             insert_all(self._table, of_group, numbers)
             self._size += len(of_group)
@@ -219,15 +207,15 @@ class CachedSums:
 
     def _forget(self, attributes: Keys) -> None:
         """Start with no keys. Sums that others have been given stay as they are."""
-        shape = self._first + self._room, len(self._offsets), self.rest.transitions.shape[1]
-        self._kept = KeptSums(self._offsets, self._farthest, np.empty(shape, dtype=np.float32))
+        sums = np.empty((self._first + self._room, len(self._offsets), self._K))
+        self._kept = KeptSums(self._offsets, self._farthest, sums)
         self._table, self._size = empty_slots(self._room), 0
-        for group, scorers in enumerate(self._scorers):
-            for o, scorer in enumerate(scorers):
-                fill_outside(scorer, attributes, group, o, self._kept)
+        for group, by_offset in enumerate(self._features):
+            for o, features in enumerate(by_offset):
+                fill_outside(features, attributes, group, o, self._kept)
 
 
-def _first_words(keys: Keys, is_new: np.ndarray) -> list[tuple[Keys, Ints]]:
+def _first_words(keys: Keys, is_new: Flags) -> list[tuple[Keys, Ints]]:
     """The distinct keys of each group that are new, and the first word with each."""
     found = []
     for group in range(keys.shape[1]):

@@ -5,19 +5,17 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
+from spacy_ssvm.chains.cached_sums import Features, KeptSums, add_features, add_kept
 from spacy_ssvm.decoders.chain import max_marginals, viterbi_of_some
 from spacy_ssvm.features.coordinates import ByToken, ByWord
-from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys
-from spacy_ssvm.weights.compact import CompactWeights, add_rows
-from spacy_ssvm.weights.feature_index import Table, find_token_rows
 
 
 class Scorer(NamedTuple):
     """Everything that kernels need to score labels, given the attributes of words."""
 
-    templates: CompiledTemplates
-    table: Table
-    weights: CompactWeights
+    rest: Features  #: of the templates whose sums are not kept
+    kept: KeptSums
+    slots: Ints  #: int64 [words, G]: where the sums of each word are kept
     transitions: Floats  #: float64 [K + 2, K], laid out as in decoders.chain, with legality
 
 
@@ -59,12 +57,12 @@ def score_sentence(
 ) -> Floats:
     """The emission table of the sentence [start, end), with the constraints: float64 [n, K]."""
     emissions = np.zeros((end - start, scorer.transitions.shape[1]))
-    keys = np.empty(len(scorer.templates.seeds), dtype=np.uint64)
+    keys = np.empty(len(scorer.rest.templates.seeds), dtype=np.uint64)
     rows = np.empty(len(keys), dtype=np.int64)
     for t in range(start, end):
-        fill_keys(scorer.templates, attributes, start, end, t, keys)
-        size = find_token_rows(scorer.table, keys, rows)
-        add_rows(scorer.weights, rows, size, emissions[t - start])
+        scores = emissions[t - start]
+        add_kept(scorer.kept, scorer.slots, start, end, t, scores)
+        add_features(scorer.rest, attributes, start, end, t, keys, rows, scores)
     apply_constraints(constraints, start, end, emissions)
     return emissions
 

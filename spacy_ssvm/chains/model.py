@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints
-from spacy_ssvm.chains.cached_sums import CachedSums, predict_from_sums
+from spacy_ssvm.chains.cached_sums import NOTHING_KEPT, CachedSums, Features
 from spacy_ssvm.chains.inference import (
     LabelConstraints,
     Scorer,
@@ -76,10 +76,18 @@ class ChainModel(LinearModel):
         """The reader of the attributes that the templates name."""
         return AttributeReader(names, resources, whole_docs=self.whole_docs)
 
+    def scorer(self, tokens: TokenTable) -> Scorer:
+        """Templates, table and weights, for kernels that score the labels of these words."""
+        cache = self._for_labels()[1]
+        kept = None if cache is None else cache.slots(tokens.group_keys, tokens.attributes)
+        if cache is None or kept is None:
+            no_slots = np.empty((len(tokens.attributes), 0), dtype=np.int64)
+            return Scorer(self._features, NOTHING_KEPT, no_slots, self.joint)
+        return Scorer(cache.rest, *kept, self.joint)
+
     @property
-    def scorer(self) -> Scorer:
-        """The templates, table and weights, for kernels that score labels."""
-        return Scorer(self.compiled, self.table, self.weights, self.joint)
+    def _features(self) -> Features:
+        return Features(self.compiled, self.table, self.weights)
 
     def predict(
         self, docs: Sequence[Doc], label_constraints: LabelConstraints | None = None
@@ -99,16 +107,9 @@ class ChainModel(LinearModel):
         """The best labels of the words of a table, see ``predict``."""
         y = ByWord(np.empty(len(tokens.positions), dtype=np.int64))
         constraints = self.constrain_words(tokens, label_constraints)
+        gains, _ = self._for_labels()
         words = tokens.attributes, tokens.sentence_starts
-        gains, cache = self._for_labels()
-        found = None
-        if cache is not None:
-            found = cache.slots(tokens.group_keys, tokens.attributes)
-        if cache is None or found is None:
-            predict_sentences(self.scorer, gains, *words, constraints, y)
-        else:
-            sums, slots = found
-            predict_from_sums(cache.rest, sums, slots, gains, *words, constraints, y)
+        predict_sentences(self.scorer(tokens), gains, *words, constraints, y)
         return y
 
     def _for_labels(self) -> tuple[Floats, CachedSums | None]:
@@ -119,7 +120,7 @@ class ChainModel(LinearModel):
         if self._prepared is None:
             cache = None
             if not self.table.rows_per_template:
-                cache = CachedSums(self.scorer, self.reader.column_groups)
+                cache = CachedSums(self._features, len(self.labels), self.reader.column_groups)
             is_useful = cache is not None and cache.is_useful
             self._prepared = swap_gains(self.joint), cache if is_useful else None
         return self._prepared
@@ -150,7 +151,7 @@ class ChainModel(LinearModel):
         """
         margins = np.zeros(len(y))
         measure_margins(
-            self.scorer,
+            self.scorer(tokens),
             tokens.attributes,
             tokens.sentence_starts,
             self.constrain_words(tokens, label_constraints),
@@ -172,7 +173,9 @@ class ChainModel(LinearModel):
         """
         start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
         constraints = self.constrain_words(tokens, label_constraints)
-        emissions: Floats = score_sentence(self.scorer, tokens.attributes, constraints, start, end)
+        emissions: Floats = score_sentence(
+            self.scorer(tokens), tokens.attributes, constraints, start, end
+        )
         return emissions
 
     def row_of(self, tokens: TokenTable, sentence: int, t: int, template: int) -> int:

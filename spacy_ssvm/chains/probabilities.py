@@ -27,7 +27,7 @@ def label_probabilities(
     """
     found = np.zeros((len(tokens.positions), len(model.labels)))
     fill_label_probabilities(
-        model.scorer,
+        model.scorer(tokens),
         tokens.attributes,
         tokens.sentence_starts,
         model.constrain_words(tokens, label_constraints),
@@ -56,7 +56,7 @@ def span_probabilities(
     """
     found = np.zeros(len(spans.starts))
     fill_span_probabilities(
-        model.scorer,
+        model.scorer(tokens),
         tokens.attributes,
         tokens.sentence_starts,
         model.constrain_words(tokens, label_constraints),

@@ -12,8 +12,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_ssvm.chains import cached_sums
-from spacy_ssvm.chains.cached_sums import CachedSums, score_from_sums
-from spacy_ssvm.chains.inference import predict_sentences, score_sentence
+from spacy_ssvm.chains.cached_sums import NOTHING_KEPT, CachedSums
+from spacy_ssvm.chains.inference import Scorer, predict_sentences, score_sentence
 from spacy_ssvm.decoders.chain import swap_gains
 from spacy_ssvm.features.extraction import fill_group_keys
 
@@ -61,11 +61,17 @@ def nlp() -> Any:
     return nlp
 
 
+def plain_scorer(model: Any, tokens: Any) -> Scorer:
+    """The scorer without a cache."""
+    no_slots = np.empty((len(tokens.attributes), 0), dtype=np.int64)
+    return Scorer(model._features, NOTHING_KEPT, no_slots, model.joint)
+
+
 def plain_labels(model: Any, tokens: Any) -> list[int]:
     y = np.empty(len(tokens.positions), dtype=np.int64)
     constraints = model.constrain_words(tokens, None)
     predict_sentences(
-        model.scorer,
+        plain_scorer(model, tokens),
         swap_gains(model.joint),
         tokens.attributes,
         tokens.sentence_starts,
@@ -82,10 +88,9 @@ def same_scores(model: Any, cache: CachedSums, tokens: Any) -> None:
     constraints = model.constrain_words(tokens, None)
     for start, end in zip(tokens.sentence_starts[:-1], tokens.sentence_starts[1:], strict=True):
         arguments = tokens.attributes, constraints, int(start), int(end)
-        expected = score_sentence(model.scorer, *arguments)
-        np.testing.assert_allclose(
-            score_from_sums(cache.rest, *found, *arguments), expected, rtol=1e-5, atol=1e-6
-        )
+        expected = score_sentence(plain_scorer(model, tokens), *arguments)
+        scores = score_sentence(Scorer(cache.rest, *found, model.joint), *arguments)
+        np.testing.assert_allclose(scores, expected, atol=1e-12)
 
 
 @given(texts)
@@ -108,9 +113,9 @@ def test_a_cache_that_is_full_starts_again(
 ) -> None:
     """Also while others still use what they were given."""
     model = nlp.get_pipe("ssvm_tagger").model
-    size = 4 * len(model._for_labels()[1]._offsets) * len(model.labels)
+    size = 8 * len(model._for_labels()[1]._offsets) * len(model.labels)
     monkeypatch.setattr(cached_sums, "_MAX_BYTES", room * size)
-    cache = CachedSums(model.scorer, model.reader.column_groups)
+    cache = CachedSums(model._features, len(model.labels), model.reader.column_groups)
     batches = [
         model.reader.read(docs_of(nlp, [[f"{word}{i}" for word in WORDS[:5]]])) for i in range(5)
     ]
@@ -138,9 +143,9 @@ def test_types_that_do_not_fit_are_labelled_without_the_cache(
 def test_a_cache_with_little_room_is_not_used(nlp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model = nlp.get_pipe("ssvm_tagger").model
     monkeypatch.setattr(cached_sums, "_MAX_BYTES", 1000)
-    assert not CachedSums(model.scorer, model.reader.column_groups).is_useful
+    assert not CachedSums(model._features, len(model.labels), model.reader.column_groups).is_useful
     monkeypatch.undo()
-    assert not CachedSums(model.scorer, []).is_useful
+    assert not CachedSums(model._features, len(model.labels), []).is_useful
 
 
 def test_hashed_features_have_no_cache() -> None:
@@ -170,16 +175,16 @@ def test_new_weights_and_labels_have_a_new_cache() -> None:
         same_scores(tagger.model, tagger.model._for_labels()[1], tokens)
         assert [token.tag_ for token in doc] == [token.tag_ for token in example.reference]
     tagger.model.add_labels(["NEW"])
-    assert tagger.model._for_labels()[1].rest.transitions.shape == (6, 4)
+    assert tagger.model._for_labels()[1]._K == 4
     same_scores(tagger.model, tagger.model._for_labels()[1], tokens)
 
 
 def test_threads_share_a_cache(nlp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small one, which starts again and again."""
     model = nlp.get_pipe("ssvm_tagger").model
-    size = 4 * len(model._for_labels()[1]._offsets) * len(model.labels)
+    size = 8 * len(model._for_labels()[1]._offsets) * len(model.labels)
     monkeypatch.setattr(cached_sums, "_MAX_BYTES", 12 * size)
-    cache = CachedSums(model.scorer, model.reader.column_groups)
+    cache = CachedSums(model._features, len(model.labels), model.reader.column_groups)
     batches = [
         model.reader.read(docs_of(nlp, [[f"{word}{i % 7}" for word in WORDS[:5]]]))
         for i in range(200)
@@ -198,7 +203,7 @@ def test_groups_share_a_cache(nlp: Any, sentences: Any) -> None:
     keys = np.empty((len(tokens.positions), 3), dtype=np.uint64)
     columns = np.array([column for group in groups for column in group])
     fill_group_keys(columns, np.array([0, 2, 3, 6]), tokens.attributes, keys)
-    cache = CachedSums(model.scorer, groups)
+    cache = CachedSums(model._features, len(model.labels), groups)
     assert len(cache.rest.templates.seeds) < len(TEMPLATES) - 4
     for _ in range(2):
         same_scores(model, cache, tokens._replace(group_keys=keys))
