@@ -12,7 +12,12 @@ from spacy.training import Example
 from spacy_ssvm._jit import Flags, Ints, Keys
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.schemes import BEGIN, INSIDE, MISSING, OUT, OUTSIDE, Tokens
-from spacy_ssvm.components.alignment import columns_of, reference_columns, write_columns
+from spacy_ssvm.components.alignment import (
+    columns_of,
+    reference_columns,
+    string_ids,
+    write_columns,
+)
 from spacy_ssvm.components.spans import GoldSpans, SpanPipe
 from spacy_ssvm.features.coordinates import ByToken
 
@@ -86,7 +91,7 @@ class EntityRecognizer(SpanPipe):
         kept = _in_entity(present)
         spans, tokens, words = self.find_spans(docs, self._constraints(docs, kept))
 
-        hashes = np.array([*map(self.vocab.strings.__getitem__, self.labels), 0], dtype=np.uint64)
+        hashes = string_ids((*self.labels, ""))
         columns = np.zeros((len(present), len(_COLUMNS)), dtype=np.uint64)
         columns[:, 0] = OUT
         columns[words.positions, 0] = tokens.iob

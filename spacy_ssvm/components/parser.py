@@ -20,6 +20,7 @@ from spacy_ssvm.components.alignment import (
     align_marks,
     columns_of,
     reference_columns,
+    string_ids,
     write_columns,
 )
 from spacy_ssvm.components.confidence import require_beta, token_index
@@ -224,12 +225,12 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         columns, present = self._present(docs, self.cfg["overwrite"])
         fixed = self._fixed_arcs(docs, nodes, columns, present) if present.any() else ()
         heads, labels = self.model.parse(nodes, *fixed)
-        values = [self.vocab.strings[name] for name in (*self.labels, WHITESPACE)]
+        values = string_ids((*self.labels, WHITESPACE))
         written = np.zeros((len(columns), 2), dtype=np.uint64)
         positions = nodes.tokens.positions
         written[positions, 0] = _offsets(nodes, heads).astype(np.uint64)
         written[:, 1] = values[-1]
-        written[positions, 1] = np.array(values, dtype=np.uint64)[labels[nodes.words]]
+        written[positions, 1] = values[labels[nodes.words]]
         written[present, 1] = columns[present, 1]
         _attach_whitespace(nodes, columns[:, 2] == 1, written, self.vocab.strings[ROOT])
         return [written[a:b] for a, b in pairwise(nodes.tokens.doc_starts.tolist())]

@@ -14,7 +14,12 @@ from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.chains.inference import LabelConstraints, fix_labels
-from spacy_ssvm.components.alignment import columns_of, reference_columns, write_columns
+from spacy_ssvm.components.alignment import (
+    columns_of,
+    reference_columns,
+    string_ids,
+    write_columns,
+)
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error
 from spacy_ssvm.features.attributes import scatter_to_tokens
@@ -82,8 +87,8 @@ class Tagger(SequencePipe):
         ends = np.cumsum([0, *map(len, columns)])
         values = np.concatenate(columns)
         distinct, indices = np.unique(values, return_inverse=True)
-        numbers = {self._value(label): k for k, label in enumerate(self.labels)}
-        missing = {0, self._value(WHITESPACE[self.cfg["attribute"]])}
+        numbers = {value: k for k, value in enumerate(self._values(self.labels).tolist())}
+        missing = {0, *self._values((WHITESPACE[self.cfg["attribute"]],)).tolist()}
         labels = np.full(len(distinct), -1, dtype=np.int64)
         for j, value in enumerate(distinct.tolist()):
             if value in numbers:
@@ -106,11 +111,11 @@ class Tagger(SequencePipe):
     def _add_strings(self, labels: Iterable[str]) -> None:
         super()._add_strings((*labels, WHITESPACE[self.cfg["attribute"]]))
 
-    def _value(self, label: str) -> int:
-        """The number that spaCy stores for a label."""
+    def _values(self, labels: tuple[str, ...]) -> Keys:
+        """The numbers that spaCy stores for labels: uint64 [labels]."""
         if self.cfg["attribute"] == "POS":
-            return int(UNIVERSAL_TAGS[label])
-        return int(self.vocab.strings[label])
+            return np.array([UNIVERSAL_TAGS[label] for label in labels], dtype=np.uint64)
+        return string_ids(labels)
 
     # Annotation
 
@@ -122,7 +127,7 @@ class Tagger(SequencePipe):
         self._require_labels()
         self._sync()
         names = (*self.labels, WHITESPACE[self.cfg["attribute"]])  # the last is number -1
-        values = np.array([self._value(name) for name in names], dtype=np.uint64)
+        values = self._values(names)
         constraints = self.label_constraints(docs, self.cfg["overwrite"])
         labels, tokens = self.model.predict(docs, constraints)
         tags = values[scatter_to_tokens(labels, tokens, fill=-1)]
@@ -138,8 +143,8 @@ class Tagger(SequencePipe):
             return None
         present = self._present(docs)
         fixed_labels = np.full(len(present), -1, dtype=np.int64)
-        for k, label in enumerate(self.labels):
-            fixed_labels[present == self._value(label)] = k
+        for k, value in enumerate(self._values(self.labels)):
+            fixed_labels[present == value] = k
         return fix_labels(ByToken(fixed_labels), len(self.labels))
 
     def _present(self, docs: Sequence[Doc]) -> Keys:
