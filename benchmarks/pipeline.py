@@ -40,6 +40,9 @@ import peers
 import spacy
 import srsly
 from parser import PIPELINE, STAGES, front, jackknifed
+from spacy.pipeline.dep_parser import parser_score
+from spacy.pipeline.senter import senter_score
+from spacy.scorer import Scorer, get_ner_prf
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
@@ -173,9 +176,16 @@ def accuracy(nlp: spacy.Language, system: str, documents: list[Document]) -> dic
     """Scores on test in %. Dependencies of OntoNotes cannot be compared."""
     docs = map(with_types_of_gold, nlp.pipe([document.text for document in documents]))
     gold = (document.gold for document in documents)
-    scores = spacy.scorer.Scorer(nlp).score(list(map(Example, docs, gold)))
+    examples = list(map(Example, docs, gold))
+    scores = {
+        **Scorer.score_token_attr(examples, "tag"),
+        **Scorer.score_token_attr(examples, "pos"),
+        **senter_score(examples),
+        **parser_score(examples),
+        **get_ner_prf(examples),
+    }
     comparable = [s for s in SCORES if not (system == "en_core_web_sm" and s.startswith("dep"))]
-    return {name: 100 * scores[name] for name in comparable if scores.get(name) is not None}
+    return {name: 100 * scores[name] for name in comparable if scores[name] is not None}
 
 
 def without(nlp: spacy.Language, row: str = "all"):
