@@ -313,6 +313,8 @@ def table(title: str, columns: dict[str, dict[str, float]]) -> None:
         (row, *(number(figures[name]) if name in figures else "-" for name in names))
         for row, figures in columns.items()
     ]
+    if not rows:
+        return
     msg.divider(title)
     msg.table(rows, header=("", *names), aligns=("l", *"r" * len(names)), divider=True)
 
@@ -360,7 +362,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, required=True, help="folder of trained pipelines")
     parser.add_argument("--times", type=float, default=10, help="training time of spaCy / ours")
     parser.add_argument("--rounds", type=int, default=5, help="of the measurement of speed")
-    parser.add_argument("--texts", type=int, default=100_000, help="to measure memory")
+    parser.add_argument("--texts", type=int, default=100_000, help="to measure memory; 0 for none")
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
     parser.add_argument("--output", type=Path, help="folder for the results, as JSON, and a plot")
     parser.add_argument("--only", nargs=2, metavar=("STEP", "SYSTEM"), help=argparse.SUPPRESS)
@@ -395,7 +397,7 @@ def main() -> None:
     systems = [system for system in available(models) if system not in options.skip]
     results = run("measure", ",".join(systems))
     results["start"] = {system: start(system, models) for system in systems}
-    results["memory"] = {system: run("memory", system) for system in systems}
+    results["memory"] = {system: run("memory", system) for system in systems if options.texts}
     results["disk"] = {system: size_on_disk(system, models) for system in systems}
     results["training"] = trained
     show(results)
