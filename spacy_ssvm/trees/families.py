@@ -157,6 +157,7 @@ ARC_FAMILIES: dict[str, tuple[str, ...]] = {
                 *("d.lower+distance", "h.lower+d.tag+direction", "h.tag+d.lower+direction"),
                 "h.pos+h.pos[1]+d.pos[-1]+d.pos+direction",
                 "h.pos[-1]+h.pos+d.pos+d.pos[1]+direction",
+                "h.pos+b.pos+d.pos+direction",
             ),
         )
     ),
