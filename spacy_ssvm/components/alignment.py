@@ -17,8 +17,10 @@ IS_START, IS_INSIDE = 1, -1
 
 @lru_cache(maxsize=256)
 def string_ids(texts: tuple[str, ...]) -> Keys:
-    """What spaCy stores for texts: uint64 [texts]. Not to be changed: it is kept for later."""
-    return np.array(list(map(get_string_id, texts)), dtype=np.uint64)
+    """What spaCy stores for texts: uint64 [texts], read-only, because it is kept for later."""
+    ids = np.array(list(map(get_string_id, texts)), dtype=np.uint64)
+    ids.flags.writeable = False
+    return ids
 
 
 def columns_of(doc: Doc, attributes: Sequence[int]) -> Keys:

@@ -68,16 +68,16 @@ def mix(key: int, value: int) -> int:
 
 
 @kernel
-def fill_group_keys(groups: Ints, starts: Ints, attributes: Keys, keys: Keys) -> None:
+def fill_group_keys(columns: Ints, starts: Ints, attributes: Keys, keys: Keys) -> None:
     """Write the key of what groups of columns hold at each word: uint64 [words, G], not 0.
 
-    groups: int64, the columns of all groups; group g has starts[g] to starts[g + 1].
+    columns: int64, of all groups; group g has starts[g] to starts[g + 1].
     """
     for t in range(len(attributes)):
         for g in range(len(starts) - 1):
             key = np.uint64(g + 1) * _MULTIPLIER
             for i in range(starts[g], starts[g + 1]):
-                key = mix(key, attributes[t, groups[i]])
+                key = mix(key, attributes[t, columns[i]])
             keys[t, g] = max(key, np.uint64(1))
 
 

@@ -120,6 +120,11 @@ class ParserModel(storage.StoredModel):
             resources=resources,
         )
         self.columns = compile_columns(self.label_model.reader.names, read)
+        groups = self.label_model.reader.column_groups
+        self._column_groups = (
+            np.concatenate(groups).astype(np.int64),
+            np.cumsum([0, *map(len, groups)]),
+        )
         self.set_weights(
             np.zeros(self.features.size + 1, dtype=np.float32),
             np.zeros(2**PRUNER_BITS + 1, dtype=np.float32),
@@ -294,10 +299,8 @@ class ParserModel(storage.StoredModel):
 
     def _group_keys(self, table: Keys) -> Keys:
         """The keys of the groups of columns of a table of arcs."""
-        groups = self.label_model.reader.column_groups
-        keys = np.empty((len(table), len(groups)), dtype=np.uint64)
-        starts = np.cumsum([0, *map(len, groups)])
-        columns = np.array([column for group in groups for column in group], dtype=np.int64)
+        columns, starts = self._column_groups
+        keys = np.empty((len(table), len(starts) - 1), dtype=np.uint64)
         fill_group_keys(columns, starts, table, keys)
         return keys
 

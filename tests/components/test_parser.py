@@ -735,3 +735,12 @@ def test_labels_from_cached_sums_are_those_without(trained: Language) -> None:
     assert cache._size > 0
     model._prepared = gains, None
     assert PARSER.annotate(nlp) == PARSER.gold()
+
+
+def test_another_pruning_applies_to_the_next_docs(trained: Language) -> None:
+    nlp = copy_of(trained)
+    pipe: Any = nlp.get_pipe(NAME)
+    words = np.ones((1, len(pipe.model.reader.names)), dtype=np.uint64)
+    for pruning in (3.0, 0.5, 3.0):
+        pipe.model.pruning = pruning
+        assert pipe.model.scorer_of(words).pruner.threshold == pruning
