@@ -68,12 +68,6 @@ def peak_of_memory() -> float:
     raise OSError("/proc/self/status has no peak memory (VmHWM)")
 
 
-def resident_memory() -> float:
-    """Resident memory of this process in MB. Linux only."""
-    fields = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
-    return int(fields["VmRSS"].split()[0]) / 1000
-
-
 def forget_peak() -> float:
     """Reset the peak memory, and return the current memory in MB."""
     Path("/proc/self/clear_refs").write_text("5")

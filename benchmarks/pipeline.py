@@ -34,11 +34,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import peers
 import spacy
 import srsly
+from memory import memory as memory_now
 from parser import PIPELINE, STAGES, front, jackknifed
 from spacy.pipeline.dep_parser import parser_score
 from spacy.pipeline.senter import senter_score
@@ -210,10 +212,6 @@ def annotate(nlp: spacy.Language, texts: list[str], row: str) -> float:
         return time.perf_counter() - start
 
 
-def median(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
-
-
 def measure(systems: list[str], data: Path, models: Path, rounds: int) -> dict:
     """Words/s by row, system and threads; latency in ms; accuracy."""
     pipelines = {system: load(system, models) for system in systems}
@@ -255,17 +253,15 @@ def available(models: Path) -> list[str]:
 
 
 START = """
-import time, sys, warnings
+import sys, time
 begin = time.perf_counter()
 import spacy
 imported = time.perf_counter()
 nlp = spacy.load(sys.argv[1])
 nlp.select_pipes(disable=[n for n in ("attribute_ruler", "lemmatizer") if n in nlp.pipe_names])
 loaded = time.perf_counter()
-def resident():
-    fields = dict(line.split(":") for line in open("/proc/self/status"))
-    return int(fields["VmRSS"].split()[0]) / 1000
-after_load = resident()
+from memory import memory
+after_load = memory()["resident"]
 nlp("The first text of New York is short.")
 first = time.perf_counter()
 print(imported - begin, loaded - imported, first - loaded, after_load)
@@ -274,11 +270,13 @@ print(imported - begin, loaded - imported, first - loaded, after_load)
 
 def start(system: str, models: Path) -> dict[str, float]:
     """Seconds of import, load and first Doc, and MB after loading: medians of processes."""
-    source = PACKAGE if system == "en_core_web_sm" else str(models / system)
+    source = PACKAGE if system == "en_core_web_sm" else str((models / system).resolve())
     rows = []
     for _ in range(STARTS + 1):
         command = [sys.executable, "-W", "ignore", "-c", START, source]
-        output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+        output = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, check=True, cwd=Path(__file__).parent
+        ).stdout
         rows.append(list(map(float, output.split())))
     names = ("import", "load", "first", "MB")
     return {name: median([row[i] for row in rows[1:]]) for i, name in enumerate(names)}
@@ -294,7 +292,7 @@ def memory(system: str, data: Path, models: Path, number: int) -> dict[str, floa
             for _ in nlp.pipe(itertools.islice(texts, ZONE), batch_size=256):
                 pass
         if done + ZONE in (number // 10, number):
-            sizes.append(peers.resident_memory())
+            sizes.append(memory_now()["resident"])
     return {"after a tenth": sizes[0], "after all": sizes[-1]}
 
 
