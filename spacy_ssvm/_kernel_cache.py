@@ -25,10 +25,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.runtime.nrt import rtsys
 
 from spacy_ssvm._locks import locked
 
@@ -45,7 +46,7 @@ class _Locator:
     """Names the folder of a function's module; numba asks the rest."""
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
-        self.digest = _sources_digest(Path(file))
+        self.digest = _sources_digest(file)
         self.folder = f"{function.__module__}-{self.digest[:16]}"
         self._line = function.__code__.co_firstlineno
 
@@ -90,7 +91,7 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig: object, target_context: Any) -> Any:
         """The kernel compiled for these argument types; None where no folder holds it."""
-        target_context.refresh()
+        rtsys.initialize(target_context)  # the rest of numba, 0.2 s, is to compile
         key = self._index_key(sig, target_context.codegen())
         for number, file in enumerate(self._files):
             try:
@@ -181,26 +182,32 @@ def _announce_compilation() -> None:
 
 
 @functools.cache
-def _sources_digest(file: Path) -> str:
+def _sources_digest(file: str) -> str:
     """Of the sources that the kernels of a file are compiled from, and of numba's settings."""
     settings = (_config.BOUNDSCHECK, _config.OPT, _config.DEBUGINFO_DEFAULT)
     digest = hashlib.sha256(repr(list(map(str, settings))).encode())
     found, waiting = {file}, [file]
     while waiting:
-        new = _imported_files(waiting.pop()) - found
+        new = _source(waiting.pop()).imported - found
         found |= new
         waiting += new
     for source in sorted(found):
-        digest.update(source.name.encode())
-        digest.update(source.read_bytes())
+        digest.update(os.path.basename(source).encode())
+        digest.update(_source(source).digest)
     return digest.hexdigest()
 
 
+class _Source(NamedTuple):
+    digest: bytes
+    imported: frozenset[str]  #: files of this package that it imports where it begins
+
+
 @functools.cache
-def _imported_files(file: Path) -> frozenset[Path]:
-    """The files of this package that a file imports where it begins."""
+def _source(file: str) -> _Source:
+    content = Path(file).read_bytes()
     names = set()
-    for module, members in _IMPORT.findall(file.read_text(encoding="utf8")):
+    for module, members in _IMPORT.findall(content.decode("utf8")):
         names |= {module, *(f"{module}.{name}" for name in re.findall(r"\w+", members))}
-    files = {PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in names}
-    return frozenset(path for path in files if path.is_file())
+    files = (f"{PACKAGE.parent}{os.sep}{name.replace('.', os.sep)}.py" for name in names)
+    imported = frozenset(file for file in files if os.path.isfile(file))
+    return _Source(hashlib.sha256(content).digest(), imported)

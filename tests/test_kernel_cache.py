@@ -127,6 +127,34 @@ def test_the_first_process_compiles_and_says_so_and_the_second_does_not(folder: 
 
 
 @compiled_only
+@pytest.mark.parametrize(
+    "value",
+    ["hash(str(a))", "len({a: b})", "len({a})", "np.linalg.det(x)", "np.dot(x, x)[0, 0]"],
+    ids=["hash", "dict", "set", "linalg", "dot"],
+)
+def test_kernels_that_call_numbas_library_are_found_again(folder: Path, value: str) -> None:
+    source = KERNELS.replace("a + b", f"a + b + 0 * {value}")
+    source = source.replace("    return", "    x = np.ones((1, 1))\n    return")
+    (folder / "kernels.py").write_text(f"import numpy as np\n{source}", encoding="utf8")
+    for hits in (0, 1):
+        assert call(folder)[0] == [3, hits, 1 - hits]
+
+
+@compiled_only
+def test_kernels_are_loaded_without_the_library_of_numba(
+    trained_tagger: Language, tmp_path: Path, run_script: ScriptRunner
+) -> None:
+    """It takes longer to set up than all else for the first text."""
+    trained_tagger.to_disk(tmp_path / "tagger")
+    source = f"{ANNOTATE}print('numba.np.polynomial.polynomial_functions' in sys.modules)"
+    for needs_library in ("True", "False"):
+        output = run_script(
+            source, tmp_path / "tagger", NUMBA_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT=None
+        )
+        assert output.split()[-1] == needs_library
+
+
+@compiled_only
 def test_processes_that_save_at_once_lose_no_kernels(folder: Path) -> None:
     """Each compiles the same kernel for other types, so that all change one index."""
     values = [
@@ -287,13 +315,13 @@ def digest(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
         def of_module(module: str) -> str:
             _kernel_cache._sources_digest.cache_clear()
-            _kernel_cache._imported_files.cache_clear()
-            return _kernel_cache._sources_digest(copy / module)
+            _kernel_cache._source.cache_clear()
+            return _kernel_cache._sources_digest(str(copy / module))
 
         of_module.folder = copy  # type: ignore[attr-defined]
         yield of_module
     _kernel_cache._sources_digest.cache_clear()
-    _kernel_cache._imported_files.cache_clear()
+    _kernel_cache._source.cache_clear()
 
 
 @compiled_only
@@ -334,7 +362,7 @@ def test_a_digest_covers_all_that_a_module_has_imported(digest: Any) -> None:
         file = waiting.pop()
         if file not in found:
             found.add(file)
-            waiting += _kernel_cache._imported_files(file)
+            waiting += map(Path, _kernel_cache._source(str(file)).imported)
     names = {file.relative_to(digest.folder.parent).with_suffix("") for file in found}
     covered = {".".join(name.parts) for name in names}
     packages = {"spacy_ssvm", *(f"spacy_ssvm.{path.name}" for path in PACKAGE.iterdir())}

@@ -49,8 +49,10 @@ def numbered_keys(slots: Keys) -> Keys:
 def check_numbered(slots: Keys, n: int) -> None:
     """Raise ValueError for slots, from a file, whose payloads are not 1, 2, ..., n."""
     check_slots(slots)
-    payloads = np.sort(slots[slots[:, 0] != 0, 1])
-    if not np.array_equal(payloads, np.arange(1, n + 1, dtype=np.uint64)):
+    payloads = slots[slots[:, 0] != 0, 1]
+    occurs = np.zeros(n, dtype=np.bool_)
+    occurs[payloads[(payloads > 0) & (payloads <= n)] - 1] = True
+    if len(payloads) != n or not occurs.all():
         raise ValueError("the hash table does not fit the rows")
 
 
