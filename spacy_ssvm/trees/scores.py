@@ -106,26 +106,31 @@ def arc_scores(
     short_codes = templates.codes[:, :plain].astype(np.uint32)
     zero = np.uint64(0)
     mask = np.uint64(size - 1)
-    for h in range(N):
-        head = endpoints.head[h]
-        for m in range(N):
-            if not candidates[h, m]:
-                scores[h, m] = -np.inf
-                continue
-            dependent, distance = endpoints.dependent[m], distance_class(h, m)
-            total = _sum_arc(weights, heads[h], dependents[m], short_codes[distance], size)
-            codes = templates.codes[distance]
-            low, high = min(h, m), max(h, m)
+    between = np.empty((B, N), dtype=np.uint64)  # the distinct values between two nodes
+    found = np.empty(B, dtype=np.int64)
+    scores[:] = -np.inf
+    for low in range(N):
+        found[:] = 0
+        for high in range(low + 1, N):
             for b in range(B):
-                t = plain + b
-                if head[t] == zero or dependent[t] == zero:
+                value = endpoints.values[b, high - 1]
+                if low < high - 1 and endpoints.previous[b, high - 1] <= low and value != zero:
+                    between[b, found[b]] = value
+                    found[b] += 1
+            for h, m in ((low, high), (high, low)):
+                if not candidates[h, m]:
                     continue
-                side = head[t] ^ dependent[t]
-                for node in range(low + 1, high):
-                    value = endpoints.values[b, node]
-                    if endpoints.previous[b, node] <= low and value != zero:
-                        total += weights[np.int64(((side ^ value) & mask) ^ codes[t])]
-            scores[h, m] = total
+                distance = distance_class(h, m)
+                total = _sum_arc(weights, heads[h], dependents[m], short_codes[distance], size)
+                for b in range(B):
+                    t = plain + b
+                    head, dependent = endpoints.head[h, t], endpoints.dependent[m, t]
+                    if head == zero or dependent == zero:
+                        continue
+                    side, code = head ^ dependent, templates.codes[distance, t]
+                    for i in range(found[b]):
+                        total += weights[np.int64(((side ^ between[b, i]) & mask) ^ code)]
+                scores[h, m] = total
 
 
 @kernel
