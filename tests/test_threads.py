@@ -109,3 +109,27 @@ def test_training_goes_on_between_docs_that_threads_annotate() -> None:
     nlp.update(TAGGER.examples(nlp.vocab))
     docs = [first, *stream]
     assert [TAGGER.annotations(doc) for doc in docs] == TAGGER.gold() * 20
+
+
+def test_nothing_is_begun_after_an_error() -> None:
+    set_threads(2)
+    gate, begun = threading.Event(), []
+
+    def wait(value: int) -> bool:
+        begun.append(value)
+        return gate.wait(timeout=60)
+
+    def values() -> Iterator[int]:
+        yield 2
+        raise OSError("no more")
+
+    others = threading.Thread(target=lambda: list(map_in_threads(wait, range(2))))
+    others.start()
+    while len(begun) < 2:  # the others take both threads
+        time.sleep(0.001)
+    with pytest.raises(OSError, match="no more"):
+        list(map_in_threads(wait, values()))
+    gate.set()
+    others.join()
+    assert list(map_in_threads(str, range(4))) == ["0", "1", "2", "3"]
+    assert sorted(begun) == [0, 1]
