@@ -17,8 +17,9 @@ from small_problems import (
     trained,
     tree_problem,
 )
+from written_trees import BEHIND, COLUMNS, ROOT, SIZE, Trees, whole_weights
 
-from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, SQUARED_HINGE, Loss, losses
+from spacy_ssvm.objective import HINGE, PERCEPTRON_LOSS, SQUARED_HINGE, Loss, losses
 from spacy_ssvm.solvers.mira import Mira
 from spacy_ssvm.solvers.perceptron import Perceptron
 from spacy_ssvm.trees.keys import hash_endpoints
@@ -26,6 +27,20 @@ from spacy_ssvm.trees.pruner import all_arcs
 from spacy_ssvm.trees.scores import arc_scores
 
 pytestmark = pytest.mark.uncompiled
+
+
+def sentences_with_siblings():
+    """Sentences of 1 to 5 words; the arcs of the last tree cross."""
+    random = np.random.default_rng(0)
+    sentences = []
+    for n in (1, 2, 3, 4, 5):
+        words = random.integers(1, 4, size=(n, len(COLUMNS)))
+        nodes = np.vstack([[[ROOT] * 2], words, [[BEHIND] * 2]]).astype(np.uint64)
+        sentences.append((nodes, random.choice(brute.trees(n, True)).tolist()))
+    return [*sentences, (sentences[3][0], [-1, 3, 4, 0, 3])]
+
+
+SENTENCES = sentences_with_siblings()
 
 
 @checked
@@ -135,16 +150,36 @@ def test_expectations_of_trees_are_gradients(projective, loss):
     check_gradient(tree_problem(projective=projective), 2**10, loss, 0)
 
 
+@pytest.mark.parametrize("loss", SMOOTH, ids=str)
+def test_losses_of_trees_with_siblings_are_those_of_the_enumeration(loss):
+    trees = Trees("second", SENTENCES)
+    w = np.random.default_rng(1).normal(size=SIZE + 1)
+    w[-1] = 0
+    found = losses(trees.problem(), w, np.arange(len(SENTENCES)), loss)
+    for i, (_, gold) in enumerate(SENTENCES):
+        right = trees.score(i, gold, w)
+        margins = [
+            trees.score(i, y, w) - right + loss.gamma * trees.cost(i, y)
+            for y in trees.trees(i).tolist()
+        ]
+        expected = np.logaddexp.reduce(loss.beta * np.array(margins)) / loss.beta
+        assert found[i] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("threshold", [np.inf, 1.0])
+@pytest.mark.parametrize("loss", SMOOTH, ids=str)
+def test_expectations_of_trees_with_siblings_are_gradients(loss, threshold):
+    trees = Trees("second", SENTENCES, whole_weights(2), threshold)
+    assert trees.allowed(4).sum() == (14 if threshold < np.inf else 25)  # of 5 words
+    check_gradient(trees.problem(), SIZE, loss, 0)
+
+
 @checked
 @given(small, st.sampled_from(SMOOTH), st.integers(0, 99))
 def test_expectations_of_chains_are_gradients(chains, loss, seed):
     check_gradient(started(Perceptron(), chains).problem, chains.rows, loss, seed)
 
 
-def test_what_trees_cannot_tell_is_refused():
-    siblings = ("head.word + dependent.word", "head.word + dependent.word + sibling.word")
-    problem = tree_problem(projective=True, templates=siblings)
-    with pytest.raises(ValueError, match="order = 1"):
-        losses(problem, np.zeros(2**10 + 1), np.arange(4), LOG_LOSS)
+def test_the_k_best_trees_are_refused():
     with pytest.raises(ValueError, match=r"^Mira\(.*k=2.* needs the k best structures"):
-        Mira(k=2).start(problem)
+        Mira(k=2).start(tree_problem(projective=True))

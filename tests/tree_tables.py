@@ -73,3 +73,37 @@ def check_range(heads):
     """Where there is no tree, heads are of no meaning, but safe to look up."""
     assert heads[0] == -1
     assert all(0 <= h < len(heads) for h in heads[1:])
+
+
+@st.composite
+def pair_tables(draw, scores=with_infinities, pairs=whole, shortest=0, longest=5):
+    """Scores of arcs, and of pairs of arcs [n + 1, n + 2, n + 1] by head, sibling, dependent."""
+    table = draw(tables(scores, shortest, longest))
+    n = len(table) - 1
+    return table, draw(arrays(float, (n + 1, n + 2, n + 1), elements=pairs))
+
+
+def packed(scores, pairs):
+    """starts and pairs as ``decoders.siblings`` lays them out, and how many there are."""
+    N = len(scores)
+    starts = np.full((N, N), -1, dtype=np.int64)
+    values = {}
+    size = number_pairs(scores, starts)
+    for h in range(N):
+        for m in range(1, N):
+            if h == m or not scores[h, m] > -np.inf:
+                continue
+            step = 1 if m > h else -1
+            inner = [s for s in range(h + step, m, step) if h > 0 and scores[h, s] > -np.inf]
+            for j, s in enumerate([N, *inner]):
+                slot = int(starts[h, m]) + j
+                assert slot not in values
+                values[slot] = pairs[h, s, m]
+    assert sorted(values) == list(range(size))
+    return starts, np.array([values[slot] for slot in range(size)])
+
+
+def score_of_pairs(scores, pairs, heads):
+    return score_of(scores, heads) + sum(
+        pairs[heads[m], brute.inner_sibling(heads, m), m] for m in range(1, len(heads))
+    )

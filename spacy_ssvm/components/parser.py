@@ -300,7 +300,7 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         head, as in spaCy. Rows sum to 1; whitespace has zeros, and so have arcs that the pruner
         discards. Memory grows with the square of the Doc's length.
         overwrite: see ``SequencePipe.marginals``.
-        Raises ValueError if the model was trained without probabilities, and for order = 2.
+        Raises ValueError if the model was trained without probabilities.
         """
         self._require_labels()
         self._sync()
@@ -438,8 +438,6 @@ def build_parser(
     """
     check_rows(name, min_count, None)
     model = _build_model(name, settings)
-    if settings.order == 2 and "expected_gradient" in solver.oracles:
-        raise config_error(name, "solver", "needs the probabilities of trees: set order = 1")
     if "k_best_decode" in solver.oracles:
         raise config_error(name, "solver", "needs the k best trees: set k = 1 in it")
     check_selection(name, selection, sum(not template.has_sibling for template in model.templates))

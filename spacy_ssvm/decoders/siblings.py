@@ -11,9 +11,6 @@ minus infinity have pairs. The pairs of an arc (h, m) are contiguous:
                                     which the arc (h, s) is allowed
 
 The one dependent of the root has no sibling. Exact, O(n^3) [McDonald & Pereira 2006].
-
-    eisner_siblings         the best tree
-    sibling_max_marginals   for each arc, the score of the best tree with it
 """
 
 from typing import NamedTuple
@@ -163,57 +160,3 @@ def eisner_siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) ->
             size += 2
             m = s
     return best
-
-
-@kernel
-def sibling_max_marginals(scores: Floats, starts: Ints, pairs: Floats, best: Floats) -> float:
-    """Write the score of the best tree with each arc; return the best of all.
-
-    best: float64 [n + 1, n + 1], minus infinity where no tree has the arc.
-    Outside scores are computed from the widest span to the narrowest.
-    """
-    N = len(scores)
-    best[:] = -np.inf
-    if N == 1:
-        return 0.0
-    complete, incomplete, joint, _, _, _ = _inside(scores, starts, pairs)
-    outside = np.full((N, N), -np.inf)  # of complete spans
-    outside_arc = np.full((N, N), -np.inf)  # of incomplete spans
-    outside_joint = np.full((N, N), -np.inf)
-    for r in range(1, N):
-        if scores[0, r] > -np.inf:
-            at_root = scores[0, r] + pairs[starts[0, r]]
-            left, right = complete[r, 1], complete[r, N - 1]
-            best[0, r] = at_root + left + right
-            outside[r, 1] = max(outside[r, 1], at_root + right)
-            outside[r, N - 1] = max(outside[r, N - 1], at_root + left)
-    for width in range(N - 2, 0, -1):
-        for i in range(1, N - width):
-            j = i + width
-            for h, m in ((i, j), (j, i)):
-                step = 1 if m > h else -1
-                rest = outside[h, m]
-                for d in range(h + step, m + step, step):
-                    outside_arc[h, d] = max(outside_arc[h, d], rest + complete[d, m])
-                    outside[d, m] = max(outside[d, m], rest + incomplete[h, d])
-                if not scores[h, m] > -np.inf:
-                    continue
-                best[h, m] = incomplete[h, m] + outside_arc[h, m]
-                rest = outside_arc[h, m] + scores[h, m]
-                slot = starts[h, m]
-                near = h + step
-                outside[m, near] = max(outside[m, near], rest + pairs[slot])
-                for s in range(near, m, step):
-                    if scores[h, s] > -np.inf:
-                        slot += 1
-                        with_pair = rest + pairs[slot]
-                        total = with_pair + joint[s, m]
-                        outside_arc[h, s] = max(outside_arc[h, s], total)
-                        low, high = min(s, m), max(s, m)
-                        total = with_pair + incomplete[h, s]
-                        outside_joint[low, high] = max(outside_joint[low, high], total)
-            rest = outside_joint[i, j]
-            for k in range(i, j):
-                outside[i, k] = max(outside[i, k], rest + complete[j, k + 1])
-                outside[j, k + 1] = max(outside[j, k + 1], rest + complete[i, k])
-    return float(best[0].max())

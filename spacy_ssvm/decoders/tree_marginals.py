@@ -11,42 +11,15 @@ import numpy as np
 
 from spacy_ssvm._jit import Floats, kernel
 from spacy_ssvm.decoders.chain_marginals import log_sum
-
-# Semirings: how to add the scores of alternatives.
-_MAX = 0  # to the greatest score
-_LOG_SUM = 1  # to the logarithm of the sum of their exponentials
+from spacy_ssvm.decoders.semirings import LOG_SUM, MAX, add, add_splits
 
 _TINY = 1e-280  # a smaller number above 0 may lose digits, and its inverse may overflow
-
-
-@kernel
-def _add(semiring: int, a: float, b: float) -> float:
-    """The sum of two scores in a semiring."""
-    high, low = max(a, b), min(a, b)
-    if semiring == _MAX or low == -np.inf:
-        return high
-    return float(high + np.log1p(np.exp(low - high)))
-
-
-@kernel
-def _add_splits(semiring: int, left: Floats, right: Floats) -> float:
-    """The sum of all left + right in a semiring."""
-    high = -np.inf
-    for k in range(len(left)):
-        high = max(high, left[k] + right[k])
-    if semiring == _MAX or high == -np.inf:
-        return high
-    total = 0.0
-    for k in range(len(left)):
-        total += np.exp(left[k] + right[k] - high)
-    return float(high + np.log(total))
 
 
 @kernel
 def _inside_outside(semiring: int, scores: Floats, arcs: Floats) -> float:
     """Write the sum of the scores of all trees with each arc; return the sum over all trees.
 
-    semiring: of the sums, _MAX or _LOG_SUM.
     Spans are those of ``eisner``. Outside scores are summed from the widest span to the narrowest.
     """
     N = len(scores)
@@ -64,21 +37,21 @@ def _inside_outside(semiring: int, scores: Floats, arcs: Floats) -> float:
     for width in range(1, N - 1):
         for i in range(1, N - width):
             j = i + width
-            between = _add_splits(semiring, complete[i, i:j], complete[j, i + 1 : j + 1])
+            between = add_splits(semiring, complete[i, i:j], complete[j, i + 1 : j + 1])
             incomplete[i, j] = between + scores[i, j]
             incomplete[j, i] = between + scores[j, i]
-            right = _add_splits(semiring, incomplete[i, i + 1 : j + 1], by_end[j, i + 1 : j + 1])
+            right = add_splits(semiring, incomplete[i, i + 1 : j + 1], by_end[j, i + 1 : j + 1])
             complete[i, j] = right
             by_end[j, i] = right
-            left = _add_splits(semiring, incomplete[j, i:j], by_end[i, i:j])
+            left = add_splits(semiring, incomplete[j, i:j], by_end[i, i:j])
             complete[j, i] = left
             by_end[i, j] = left
     total = -np.inf
     for r in range(1, N):
         arcs[0, r] = complete[r, 1] + complete[r, N - 1] + scores[0, r]
-        total = _add(semiring, total, arcs[0, r])
+        total = add(semiring, total, arcs[0, r])
         outside[r, 1] = scores[0, r] + complete[r, N - 1]
-        outside[r, N - 1] = _add(semiring, outside[r, N - 1], scores[0, r] + complete[r, 1])
+        outside[r, N - 1] = add(semiring, outside[r, N - 1], scores[0, r] + complete[r, 1])
     for width in range(N - 2, 0, -1):
         for i in range(1, N - width):
             j = i + width
@@ -88,17 +61,17 @@ def _inside_outside(semiring: int, scores: Floats, arcs: Floats) -> float:
                     continue
                 low, high = (h + 1, e + 1) if h < e else (e, h)
                 for m in range(low, high):
-                    outside_arc[h, m] = _add(semiring, outside_arc[h, m], rest + by_end[e, m])
-                    outside[m, e] = _add(semiring, outside[m, e], rest + incomplete[h, m])
+                    outside_arc[h, m] = add(semiring, outside_arc[h, m], rest + by_end[e, m])
+                    outside[m, e] = add(semiring, outside[m, e], rest + incomplete[h, m])
             arcs[i, j] = incomplete[i, j] + outside_arc[i, j]
             arcs[j, i] = incomplete[j, i] + outside_arc[j, i]
             right, left = outside_arc[i, j] + scores[i, j], outside_arc[j, i] + scores[j, i]
-            rest = _add(semiring, right, left)
+            rest = add(semiring, right, left)
             if rest == -np.inf:
                 continue
             for k in range(i, j):
-                outside[i, k] = _add(semiring, outside[i, k], rest + complete[j, k + 1])
-                outside[j, k + 1] = _add(semiring, outside[j, k + 1], rest + complete[i, k])
+                outside[i, k] = add(semiring, outside[i, k], rest + complete[j, k + 1])
+                outside[j, k + 1] = add(semiring, outside[j, k + 1], rest + complete[i, k])
     return total
 
 
@@ -108,7 +81,7 @@ def max_marginals(scores: Floats, best: Floats) -> float:
 
     best: float64 [n + 1, n + 1], minus infinity where no tree has the arc.
     """
-    return _inside_outside(_MAX, scores, best)
+    return _inside_outside(MAX, scores, best)
 
 
 @kernel
@@ -117,7 +90,7 @@ def projective_marginals(scores: Floats, marginals: Floats) -> float:
 
     marginals: float64 [n + 1, n + 1]; arbitrary where the log-partition is minus infinity.
     """
-    total = _inside_outside(_LOG_SUM, scores, marginals)
+    total = _inside_outside(LOG_SUM, scores, marginals)
     for h in range(len(scores)):
         for m in range(len(scores)):
             marginals[h, m] = np.exp(marginals[h, m] - total)
@@ -309,26 +282,26 @@ def _eliminate_by_logarithms(
         for i in range(k):
             shares[k, i] = q[i, k] - sums[k]
             for j in range(k):
-                q[i, j] = _add(_LOG_SUM, q[i, j], shares[k, i] + q[k, j])
+                q[i, j] = add(LOG_SUM, q[i, j], shares[k, i] + q[k, j])
     stationary = np.zeros(n)
     for k in range(1, n):
-        stationary[k] = _add_splits(_LOG_SUM, stationary[:k], shares[k, :k])
+        stationary[k] = add_splits(LOG_SUM, stationary[:k], shares[k, :k])
     total = log_sum(roots + stationary)
     root_marginals[:] = np.exp(roots + stationary - total)
 
     stationary_slope = roots - total
     for k in range(n - 1, 0, -1):
         for i in range(k):
-            stationary_slope[i] = _add(
-                _LOG_SUM, stationary_slope[i], stationary_slope[k] + shares[k, i]
+            stationary_slope[i] = add(
+                LOG_SUM, stationary_slope[i], stationary_slope[k] + shares[k, i]
             )
     gradient = np.full((n, n), -np.inf)
     for k in range(1, n):
         sum_slope = 1.0
         used = np.zeros(k)  # gradient x q of row k, between 0 and 1
         for i in range(k):
-            share_slope = _add_splits(_LOG_SUM, gradient[i, :k], q[k, :k])
-            share_slope = _add(_LOG_SUM, share_slope, stationary_slope[k] + stationary[i])
+            share_slope = add_splits(LOG_SUM, gradient[i, :k], q[k, :k])
+            share_slope = add(LOG_SUM, share_slope, stationary_slope[k] + stationary[i])
             for j in range(k):
                 used[j] += np.exp(gradient[i, j] + shares[k, i] + q[k, j])
             sum_slope -= np.exp(share_slope + shares[k, i])

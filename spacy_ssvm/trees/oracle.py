@@ -3,7 +3,6 @@
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Rows, Weights, kernel
-from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals, projective_marginals
 from spacy_ssvm.structure import UNANNOTATED, Structure
 from spacy_ssvm.trees.keys import EndpointHashes, hash_endpoints
 from spacy_ssvm.trees.layout import LazyTreeExamplesType, TreeExamples, TreeExamplesType
@@ -14,10 +13,12 @@ from spacy_ssvm.trees.scores import (
     decode,
     expected_wrong_heads,
     gold_heads,
-    is_second_order,
+    marginals,
+    score_parts,
+    subtract_tree,
     tree_score,
 )
-from spacy_ssvm.trees.stores import arc_table, combine_arcs, tree_difference
+from spacy_ssvm.trees.stores import arc_table, combine_parts, tree_difference
 
 
 @kernel
@@ -79,38 +80,39 @@ def expected_gradient(
     indices: Rows,
     values: Floats,
 ) -> tuple[int, float, bool, float]:
-    """See ``Structure.expected_gradient``: inside-outside or the matrix-tree theorem.
-
-    Raises ValueError where trees are scored by siblings.
-    """
+    """See ``Structure.expected_gradient``: inside-outside or the matrix-tree theorem."""
     features = examples.features
-    if is_second_order(features):
-        raise ValueError("trees with siblings have no probabilities: set order = 1")
     heads = gold_heads(examples, i)
-    N = len(heads)
-    if N == 0:
+    if len(heads) == 0:
         return UNANNOTATED, 0.0, False, 0.0
     endpoints, scores, recompleted = _score(examples, i, w, complete)
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    pair_endpoints = hash_endpoints(features.pairs, examples.attributes, start, end)
     gold = examples.completions[start : end - 1]
-    gold_score = tree_score(scores, gold)
+    parts = score_parts(features, pair_endpoints, w, scores)
+    gold_score = tree_score(parts, gold)
     if gold_score == -np.inf:  # the completion has arcs that the pruner has discarded
         endpoints, scores = arc_table(
             examples.store, features, examples.attributes, start, end, i, w, gold
         )
-        gold_score = tree_score(scores, gold)
+        parts = score_parts(features, pair_endpoints, w, scores)
+        gold_score = tree_score(parts, gold)
         if gold_score == -np.inf:
             return UNANNOTATED, 0.0, recompleted, 0.0
-    add_head_costs(heads, gamma, scores)
-    probabilities = np.empty((N, N))
-    if features.projective:
-        total = projective_marginals(beta * scores, probabilities)
-    else:
-        total = nonprojective_marginals(beta * scores, probabilities)
-    cost = expected_wrong_heads(heads, probabilities)
-    for m in range(1, N):
-        probabilities[gold[m], m] -= 1.0
-    size = combine_arcs(examples.store, features, endpoints, w, probabilities, indices, values)
+    add_head_costs(heads, gamma, parts.arcs)
+    total, probabilities = marginals(features.projective, beta, parts)
+    cost = expected_wrong_heads(heads, probabilities.arcs)
+    subtract_tree(probabilities, gold)
+    size = combine_parts(
+        examples.store,
+        features,
+        endpoints,
+        pair_endpoints,
+        w,
+        probabilities,
+        indices,
+        values,
+    )
     return size, total / beta - gold_score, recompleted, cost
 
 

@@ -1,12 +1,13 @@
-"""Probabilities of arcs, under p(tree) ~ exp(beta score(tree)), for trees of first order."""
+"""Probabilities of arcs, under p(tree) ~ exp(beta score(tree))."""
 
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys, kernel
-from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals, projective_marginals
 from spacy_ssvm.trees.inference import fix_heads
-from spacy_ssvm.trees.layout import ArcFeatures, Scorer
+from spacy_ssvm.trees.keys import hash_endpoints
+from spacy_ssvm.trees.layout import Scorer
 from spacy_ssvm.trees.pruner import score_arcs
+from spacy_ssvm.trees.scores import marginals, score_parts
 
 
 @kernel
@@ -22,9 +23,10 @@ def arc_probabilities(
 
     By head and dependent; 0 for arcs that the pruner discards. fixed_heads: int64 [n + 1], heads
     that trees must have, -1 for none. As in ``parse_sentence``, non-projective trees are used where
-    no projective one has these heads, and fixed heads are ignored where no tree has them. Sentences
-    of more than max_length words are analysed in pieces, as in ``ParserModel.parse``: the trees of
-    the pieces are independent, and the root of each depends on the root of the first.
+    no projective one has these heads, scored by their arcs alone, and fixed heads are ignored where
+    no tree has them. Sentences of more than max_length words are analysed in pieces, as in
+    ``ParserModel.parse``: the trees of the pieces are independent, and the root of each depends on
+    the root of the first.
     """
     n = len(fixed_heads) - 1
     probabilities[:] = 0.0
@@ -63,18 +65,16 @@ def _piece_probabilities(
     beta: float,
     found: Floats,
 ) -> None:
-    scores = beta * score_arcs(scorer, nodes, 0, len(nodes), fixed_heads)[1]
+    features = scorer.features
+    scores = score_arcs(scorer, nodes, 0, len(nodes), fixed_heads)[1]
+    endpoints = hash_endpoints(features.pairs, nodes, 0, len(nodes))
     free = scores.copy()
     restricted = fix_heads(fixed_heads, scores)
-    total = _marginals(scorer.features, scores, found)
+    parts = score_parts(features, endpoints, scorer.weights, scores)
+    total, probabilities = marginals(features.projective, beta, parts)
     if restricted and total == -np.inf:
-        total = nonprojective_marginals(scores, found)
+        total, probabilities = marginals(False, beta, parts)
         if total == -np.inf:
-            _marginals(scorer.features, free, found)
-
-
-@kernel
-def _marginals(features: ArcFeatures, scores: Floats, found: Floats) -> float:
-    if features.projective:
-        return projective_marginals(scores, found)
-    return nonprojective_marginals(scores, found)
+            parts = score_parts(features, endpoints, scorer.weights, free)
+            total, probabilities = marginals(features.projective, beta, parts)
+    found[:] = probabilities.arcs

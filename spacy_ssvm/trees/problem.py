@@ -52,7 +52,8 @@ class TreeProblem:
         """The maximum number of entries of E[phi(x_i, Y)], over all examples."""
         nodes = int(np.diff(self._node_starts.array).max(initial=0))
         rows = int(max_rows(self.features.arcs, nodes))
-        return min(nodes * nodes * rows, self.features.size)
+        pair_rows = int(max_rows(self.features.pairs, 0))
+        return min(nodes * nodes * (rows + nodes * pair_rows), self.features.size)
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""

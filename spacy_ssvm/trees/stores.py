@@ -17,7 +17,13 @@ from spacy_ssvm.trees.keys import (
 )
 from spacy_ssvm.trees.layout import ArcFeatures, HashedArcs, LazyArcs, Scorer
 from spacy_ssvm.trees.pruner import score_arcs
-from spacy_ssvm.trees.scores import inner_siblings, is_second_order, max_rows
+from spacy_ssvm.trees.scores import (
+    PartTable,
+    inner_siblings,
+    is_second_order,
+    max_rows,
+    siblings_of,
+)
 from spacy_ssvm.weights.lazy import find_block, get_or_insert, has_capacity
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
 
@@ -132,36 +138,75 @@ def _hashed_difference(
 
 
 @kernel
+def _count_arc_rows(
+    features: ArcFeatures, endpoints: EndpointHashes, coefficients: Floats, rows: Rows
+) -> int:
+    """The number of rows of all arcs with a coefficient. rows: scratch."""
+    N, count = len(coefficients), 0
+    for h in range(N):
+        for m in range(1, N):
+            if coefficients[h, m] != 0:
+                count += fill_arc_rows(features.arcs, endpoints, features.size, h, m, rows)
+    return count
+
+
+@kernel
+def _add_pairs(
+    features: ArcFeatures,
+    endpoints: EndpointHashes,
+    coefficients: PartTable,
+    indices: Rows,
+    values: Floats,
+    scratch: Rows,
+    size: int,
+) -> int:
+    """Add coefficient x features over pairs of arcs; see ``sparse.py``."""
+    N, starts = len(coefficients.starts), coefficients.starts
+    siblings = np.empty(N + 1, dtype=np.int64)
+    rows = np.empty(max_rows(features.pairs, 0), dtype=np.int32)
+    for h in range(N):
+        for m in range(1, N):
+            if starts[h, m] < 0:
+                continue
+            for j in range(siblings_of(starts, h, m, siblings)):
+                value = coefficients.pairs[starts[h, m] + j]
+                if value != 0:
+                    fill_pair_rows(
+                        features.pairs, endpoints, features.size, h, m, siblings[j], rows
+                    )
+                    size = _add_rows(indices, values, scratch, size, rows, features.size, value)
+    return size
+
+
+@kernel
 def _hashed_combination(
     store: HashedArcs,
     features: ArcFeatures,
     endpoints: EndpointHashes,
+    pair_endpoints: EndpointHashes,
     w: Floats,
-    coefficients: Floats,
+    coefficients: PartTable,
     indices: Rows,
     values: Floats,
 ) -> int:
-    """Write the sum of coefficient x features over arcs, each index once; return its size.
+    """Write the sum of coefficient x features over arcs and pairs, each index once.
 
-    coefficients: float64 [n + 1, n + 1], by head and dependent.
+    coefficients: 0 for arcs and pairs that do not exist. Returns the number of entries.
     """
-    N = len(coefficients)
+    N = len(coefficients.arcs)
     rows = np.empty(max_rows(features.arcs, N), dtype=np.int32)
-    count = 0
-    for h in range(N):
-        for m in range(1, N):
-            if h != m and coefficients[h, m] != 0:
-                count += fill_arc_rows(features.arcs, endpoints, features.size, h, m, rows)
+    count = _count_arc_rows(features, endpoints, coefficients.arcs, rows)
+    count += len(coefficients.pairs) * max_rows(features.pairs, 0)
     scratch = scratch_table(min(count, features.size) + 1)
     size = 0
     for h in range(N):
         for m in range(1, N):
-            if h != m and coefficients[h, m] != 0:
+            value = coefficients.arcs[h, m]
+            if value != 0:
                 count = fill_arc_rows(features.arcs, endpoints, features.size, h, m, rows)
-                coefficient = coefficients[h, m]
-                size = _add_rows(
-                    indices, values, scratch, size, rows[:count], features.size, coefficient
-                )
+                size = _add_rows(indices, values, scratch, size, rows[:count], features.size, value)
+    if len(coefficients.pairs):
+        size = _add_pairs(features, pair_endpoints, coefficients, indices, values, scratch, size)
     return drop_zeros(indices, values, size)
 
 
@@ -175,8 +220,9 @@ def _lazy_combination(
     indices: Rows,
     values: AnyWeights,
 ) -> int:
-    """The same; the features get rows. Returns NEEDS_CAPACITY where the table is too small.
+    """The same for arcs, whose features get rows. Returns NEEDS_CAPACITY for too small a table.
 
+    coefficients: float64 [n + 1, n + 1], by head and dependent.
     Raises ValueError, with nothing written, where the buffers are too small for the arcs with
     a coefficient.
     """
@@ -229,6 +275,21 @@ def _lazy_difference(
     return _lazy_combination(store, features, endpoints, w, coefficients, indices, values)
 
 
+@kernel
+def _lazy_parts(
+    store: LazyArcs,
+    features: ArcFeatures,
+    endpoints: EndpointHashes,
+    pair_endpoints: EndpointHashes,
+    w: Floats,
+    coefficients: PartTable,
+    indices: Rows,
+    values: Floats,
+) -> int:
+    """The same; there are no pairs."""
+    return _lazy_combination(store, features, endpoints, w, coefficients.arcs, indices, values)
+
+
 arc_table = dispatch({HashedArcs: _hashed_scores, LazyArcs: _lazy_scores})
 tree_difference = dispatch({HashedArcs: _hashed_difference, LazyArcs: _lazy_difference})
-combine_arcs = dispatch({HashedArcs: _hashed_combination, LazyArcs: _lazy_combination})
+combine_parts = dispatch({HashedArcs: _hashed_combination, LazyArcs: _lazy_parts})

@@ -6,19 +6,18 @@ import brute
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from pipelines import PARSER, copy_of
 from probable_structures import ASCENT, doc_of
 from spacy.language import Language
 from spacy.tokens import Doc
-from written_trees import Trees, checked, has, seeds, sentences, whole_weights
+from written_trees import Trees, checked, has, kinds, seeds, sentences, whole_weights
 
 from spacy_ssvm.trees.probabilities import arc_probabilities
 from spacy_ssvm.trees.pruner import score_arcs
 
 
 def crf_parser(**config: Any) -> tuple[Language, Any]:
-    nlp = PARSER.trained(epochs=3, order=1, solver=ASCENT, **config)
+    nlp = PARSER.trained(epochs=3, solver=ASCENT, **{"order": 1, **config})
     return nlp, nlp.get_pipe("ssvm_parser")
 
 
@@ -92,8 +91,9 @@ def test_arcs_that_are_there_are_certain(projective: bool) -> None:
     np.testing.assert_allclose(parser.marginals(crossing), expected, atol=1e-9)
 
 
-def test_sentences_in_pieces_have_the_probabilities_of_the_pieces() -> None:
-    nlp, parser = crf_parser(max_length=3)
+@pytest.mark.parametrize("order", [1, 2])
+def test_sentences_in_pieces_have_the_probabilities_of_the_pieces(order: int) -> None:
+    nlp, parser = crf_parser(max_length=3, order=order)
     words = ["The", "old", "dog", "he", "boxes"]
     whole = parser.marginals(doc_of(nlp, words, starts=[0]))
     first, second = (
@@ -107,14 +107,14 @@ def test_sentences_in_pieces_have_the_probabilities_of_the_pieces() -> None:
     np.testing.assert_allclose(whole.sum(axis=1), 1)
 
 
-def test_trees_of_second_order_have_no_probabilities() -> None:
-    nlp = PARSER.trained(epochs=1, order=2)
-    parser: Any = nlp.get_pipe("ssvm_parser")
-    with pytest.raises(ValueError, match="has no probabilities"):
-        parser.marginals(nlp.make_doc("The dog barks."))
-    doc = nlp.make_doc("The dog barks.")
-    with pytest.raises(ValueError, match="set order = 1"):
-        parser.model.arc_probabilities(parser.model.nodes([doc]), 0, 1.0)
+def test_scores_of_second_order_are_probabilities_of_the_best_tree() -> None:
+    nlp, parser = crf_parser(order=2)
+    for words in (["The", "old", "dog", "barks"], ["He", "boxes", "unseen", "others", "."]):
+        doc = nlp(doc_of(nlp, words, starts=[0]))
+        found = parser.marginals(doc, overwrite=True)
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+        heads = [token.head.i for token in doc]
+        np.testing.assert_allclose(parser.scores(doc), found[np.arange(len(doc)), heads])
 
 
 def test_documents_without_words() -> None:
@@ -134,7 +134,7 @@ def probabilities_of(trees, w, given, max_length, nodes):
 
 @pytest.mark.uncompiled
 @checked
-@given(st.sampled_from(["first", "crossing"]), sentences(partial=True), seeds)
+@given(kinds, sentences(partial=True), seeds)
 def test_probabilities_of_arcs_are_sums_over_all_trees_with_the_given_heads(kind, sentence, seed):
     nodes, given_heads = sentence
     trees, w = Trees(kind, [sentence]), whole_weights(seed)
@@ -150,7 +150,7 @@ def test_probabilities_of_arcs_are_sums_over_all_trees_with_the_given_heads(kind
 
 @pytest.mark.uncompiled
 @checked
-@given(st.sampled_from(["first", "crossing"]), sentences(shortest=3), seeds)
+@given(kinds, sentences(shortest=3), seeds)
 def test_pieces_of_long_sentences_hang_on_the_root_of_the_first(kind, sentence, seed):
     nodes, gold = sentence
     trees, w = Trees(kind, [sentence]), whole_weights(seed)
