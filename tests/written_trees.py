@@ -52,10 +52,16 @@ PAIRS = [
 PRUNER = [ArcTemplate.parse(text) for text in ("head.lower+dependent.tag", "dependent.lower")]
 
 
-ORDERS = {"first": (1, True), "second": (2, True), "crossing": (1, False)}
+ORDERS = {
+    "first": (1, True),
+    "second": (2, True),
+    "crossing": (1, False),
+    "second crossing": (2, False),
+}
 
 
-kinds = st.sampled_from(list(ORDERS))
+#: Whose best trees are found.
+kinds = st.sampled_from(["first", "second", "crossing"])
 
 
 class Trees:

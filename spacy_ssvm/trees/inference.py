@@ -112,8 +112,8 @@ def arc_margins(scorer: Scorer, nodes: Keys, heads: Ints, margins: Floats) -> No
     N = len(heads)
     nothing_fixed = np.full(N, -1, dtype=np.int64)
     _, scores = score_arcs(scorer, nodes, 0, N + 1, nothing_fixed)
+    endpoints = hash_endpoints(scorer.features.pairs, nodes, 0, N + 1)
     if scorer.features.projective:
-        endpoints = hash_endpoints(scorer.features.pairs, nodes, 0, N + 1)
         best_with = np.empty((N, N))
         best = best_with_each_arc(scorer.features, endpoints, scorer.weights, scores, best_with)
         for m in range(1, N):
@@ -121,11 +121,12 @@ def arc_margins(scorer: Scorer, nodes: Keys, heads: Ints, margins: Floats) -> No
             margins[m] = best - best_with[:, m].max()
         return
     other = np.empty(N, dtype=np.int64)
-    best = chu_liu_edmonds(scores, other)
+    best = decode(scorer.features, endpoints, scorer.weights, scores, other)
     for m in range(1, N):
         score = scores[heads[m], m]
         scores[heads[m], m] = -np.inf
-        margins[m] = best - chu_liu_edmonds(scores, other)
+        second = decode(scorer.features, endpoints, scorer.weights, scores, other)
+        margins[m] = max(best - second, 0.0)  # an approximate search can find a better tree
         scores[heads[m], m] = score
 
 

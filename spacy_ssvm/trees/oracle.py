@@ -7,12 +7,14 @@ from spacy_ssvm.structure import UNANNOTATED, Structure
 from spacy_ssvm.trees.keys import EndpointHashes, hash_endpoints
 from spacy_ssvm.trees.layout import LazyTreeExamplesType, TreeExamples, TreeExamplesType
 from spacy_ssvm.trees.scores import (
+    NO_PROBABILITIES,
     add_head_costs,
     complete_one,
     count_wrong_heads,
     decode,
     expected_wrong_heads,
     gold_heads,
+    is_second_order,
     marginals,
     score_parts,
     subtract_tree,
@@ -50,7 +52,7 @@ def loss_augmented_decode(
     indices: Rows,
     values: Weights,
 ) -> tuple[int, float, bool]:
-    """See ``Structure.loss_augmented_decode``: Eisner or Chu-Liu-Edmonds."""
+    """See ``Structure.loss_augmented_decode``, and ``decode``."""
     heads = gold_heads(examples, i)
     N = len(heads)
     if N == 0:
@@ -80,8 +82,13 @@ def expected_gradient(
     indices: Rows,
     values: Floats,
 ) -> tuple[int, float, bool, float]:
-    """See ``Structure.expected_gradient``: inside-outside or the matrix-tree theorem."""
+    """See ``Structure.expected_gradient``: inside-outside or the matrix-tree theorem.
+
+    Raises ValueError for trees of second order that need not be projective.
+    """
     features = examples.features
+    if is_second_order(features) and not features.projective:
+        raise ValueError(NO_PROBABILITIES)
     heads = gold_heads(examples, i)
     if len(heads) == 0:
         return UNANNOTATED, 0.0, False, 0.0

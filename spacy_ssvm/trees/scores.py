@@ -14,6 +14,7 @@ from spacy_ssvm._jit import (
     kernel,
     sum_kernel,
 )
+from spacy_ssvm.decoders.sibling_climbing import climb_siblings
 from spacy_ssvm.decoders.sibling_marginals import sibling_marginals, sibling_max_marginals
 from spacy_ssvm.decoders.siblings import eisner_siblings, number_pairs
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
@@ -31,6 +32,8 @@ from spacy_ssvm.trees.templates import CompiledArcTemplates
 
 # Bits above all rows: which side of a feature is missing.
 _NO_HEAD, _NO_DEPENDENT, _NO_SIBLING = 1 << 31, 1 << 30, 1 << 29
+#: Of trees with siblings whose arcs may cross.
+NO_PROBABILITIES = "these trees have no probabilities: set order = 1, or projective = true"
 _PRUNED = -1e6  # the score of an arc that the pruner has discarded
 
 
@@ -184,14 +187,17 @@ def decode(
     scores: Floats,
     heads: Ints,
 ) -> float:
-    """Fill heads with the best tree by the scores of arcs and, in second order, of pairs."""
-    if not features.projective:
-        return chu_liu_edmonds(scores, heads)
+    """Fill heads with the best tree by the scores of arcs and, in second order, of pairs.
+
+    In second order, the search for trees that are not projective is approximate.
+    """
     if not is_second_order(features):
-        return eisner(scores, heads)
+        return eisner(scores, heads) if features.projective else chu_liu_edmonds(scores, heads)
     starts = np.empty(scores.shape, dtype=np.int64)
     pairs = pair_scores(features, pair_endpoints, weights, scores, starts)
-    return eisner_siblings(scores, starts, pairs, heads)
+    if features.projective:
+        return eisner_siblings(scores, starts, pairs, heads)
+    return climb_siblings(scores, starts, pairs, heads)
 
 
 @kernel

@@ -296,6 +296,7 @@ def test_parsers_learn_with_every_solver(name, order):
 @pytest.mark.parametrize(
     ("solver", "problem"),
     [
+        (block("LBFGS"), "set order = 1, or projective = true"),
         (block("Mira", k=3), "set k = 1"),
         (block("Mira", k=0), "k is 0"),
         (block("StochasticGradient", steps="fast"), "steps is 'fast'"),
@@ -305,4 +306,4 @@ def test_parsers_learn_with_every_solver(name, order):
 )
 def test_what_a_parser_cannot_learn_by_is_a_config_error(solver, problem):
     with pytest.raises(ConfigValidationError, match=problem):
-        parser(order=2, solver=solver)
+        parser(order=2, projective=False, solver=solver)

@@ -42,6 +42,21 @@ def test_the_violator_is_the_worst_tree(kind, sentence, seed):
 
 
 @checked
+@given(sentences(projective=False), seeds)
+def test_the_violator_with_siblings_and_crossing_arcs_is_at_least_the_projective_one(
+    sentence, seed
+):
+    trees, w = Trees("second crossing", [sentence]), whole_weights(seed)
+    phi, delta, _ = violator(trees.problem(), 0, w)
+    gold = trees.gold[0]
+    found = [(trees.cost(0, y), trees.difference(0, gold, y)) for y in trees.trees(0).tolist()]
+    assert (delta, phi) in found
+    projective = brute.trees(len(gold) - 1, True).tolist()
+    worst = max(trees.cost(0, y) + trees.score(0, y, w) for y in projective)
+    assert violation_of(phi, delta, w) >= worst - trees.score(0, gold, w)
+
+
+@checked
 @given(kinds, sentences(longest=5, projective=False), seeds)
 def test_gold_trees_may_cross_even_where_trees_do_not(kind, sentence, seed):
     trees, w = Trees(kind, [sentence]), whole_weights(seed)
