@@ -127,7 +127,7 @@ def tree_problem(*, projective, templates=("head.word + dependent.word",)):
     arcs = compile_arc_templates([ArcTemplate.parse(t) for t in templates[:1]], ["word"])
     pairs = compile_arc_templates([ArcTemplate.parse(t) for t in templates[1:]], ["word"])
     features = ArcFeatures(arcs, pairs, 2**10, projective)
-    pruner = Pruner(arcs, 2**10, np.zeros(2**10 + 1), np.inf)
+    pruner = Pruner(arcs, 2**10, np.zeros(2**10 + 1), np.inf, projective)
     problem = TreeProblem(features, pruner, 1)
     for n in (2, 3, 4, 4):
         trees = brute.trees(n, projective)

@@ -86,7 +86,7 @@ class Trees:
 
     def pruner(self):
         arcs = compiled(tuple(PRUNER), COLUMNS)
-        return Pruner(arcs, SIZE, self.pruner_weights, float(self.threshold))
+        return Pruner(arcs, SIZE, self.pruner_weights, float(self.threshold), self.projective)
 
     def scorer(self, w):
         return Scorer(self.features(), self.pruner(), w)

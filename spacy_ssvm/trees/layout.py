@@ -47,9 +47,10 @@ class Pruner(NamedTuple):
     size: int
     weights: AnyWeights  #: [size + 1]; float64 during training
     threshold: float  #: how far the best tree with an arc may score below the best; inf for all
+    projective: bool  #: whether trees must be projective
 
 
-PrunerType = named_tuple(Pruner, CompiledArcTemplatesType, Int, Floats1, Float)
+PrunerType = named_tuple(Pruner, CompiledArcTemplatesType, Int, Floats1, Float, Bool)
 
 
 class Scorer(NamedTuple):

@@ -164,7 +164,7 @@ class ParserModel(storage.StoredModel):
             arc by 1 margin: the pruner then keeps arcs that are worse by as much.
         """
         threshold = np.inf if self.pruning is None else self.pruning + 1.0 * is_training
-        return Pruner(self.pruner_arcs, 2**PRUNER_BITS, weights, threshold)
+        return Pruner(self.pruner_arcs, 2**PRUNER_BITS, weights, threshold, self.projective)
 
     @property
     def scorer(self) -> Scorer:

@@ -1,7 +1,8 @@
 """The pruner: which arcs are likely enough to be scored.
 
 A first-order model with few templates scores the best projective tree with each arc; arcs whose
-best tree scores far below the best of all are discarded [Rush & Petrov 2012].
+best tree scores far below the best of all are discarded [Rush & Petrov 2012]. Where trees need not
+be projective, arcs that score nearly as high as the best one of the same dependent remain, too.
 """
 
 import numpy as np
@@ -24,10 +25,12 @@ def all_arcs(candidates: Flags) -> None:
 
 @kernel
 def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, candidates: Flags) -> None:
-    """Find the arcs whose best projective tree is at most ``threshold`` worse than the best of all.
+    """Find the arcs that the pruner keeps.
 
-    candidates: bool [n + 1, n + 1], by head and dependent. Trees are scored by the pruner; its
-    best tree always remains.
+    Those whose best projective tree is at most ``threshold`` worse than the best of all, and, where
+    trees need not be projective, those that are as little worse than the best arc of the same
+    dependent. candidates: bool [n + 1, n + 1], by head and dependent. The best projective tree
+    always remains.
     """
     N = len(candidates)
     all_arcs(candidates)
@@ -43,6 +46,12 @@ def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, candidat
     for h in range(N):
         for m in range(N):
             candidates[h, m] = best[h, m] >= min_score
+    if not pruner.projective:
+        for m in range(1, N):
+            scores[m, m] = -np.inf
+            min_score = scores[:, m].max() - pruner.threshold
+            for h in range(N):
+                candidates[h, m] |= scores[h, m] >= min_score
 
 
 @kernel
