@@ -345,7 +345,8 @@ def show(corpus: str, results: dict[str, dict]) -> None:
         if name in results:
             figures = results[name]["front"] | results[name].get("parts", {})
             msg.info(f"{name}: " + ", ".join(f"{key} {x:.1f}" for key, x in figures.items()))
-    for one, other in (("not projective", "order 1"), ("ssvm", "spacy")):
+    pairs = (("not projective", "order 1"), ("not projective, order 2", "not projective"))
+    for one, other in (*pairs, ("ssvm", "spacy")):
         if one in results and other in results:
             margins = (f"{c} {results[one][c] - results[other][c]:+.2f}" for c in SCORES)
             msg.info(f"{one} vs. {other}: {', '.join(margins)}")

@@ -352,7 +352,8 @@ def make_parser(
 
     order: 1 scores each arc by itself; 2 also scores pairs of adjacent siblings, which is more
         accurate and takes about twice the time. Without templates of siblings, 2 equals 1.
-    projective: whether no two arcs cross. False needs order 1.
+    projective: whether no two arcs cross. With False and order 2, the best tree is searched for
+        step by step.
     templates: of arcs and siblings, see docs/templates.md; with order 1, those of siblings
         are left out.
     label_templates: of labels, which are found on the finished tree.

@@ -6,6 +6,8 @@ head at a time, where that raises the score most, until no change raises it. Two
 another word becomes the root.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, kernel
@@ -15,35 +17,72 @@ from spacy_ssvm.decoders.tree import chu_liu_edmonds
 _SLACK = 1e-9  # relative, of scores: a smaller gain may be rounding
 
 
+class _Tables(NamedTuple):
+    scores: Floats
+    starts: Ints
+    pairs: Floats
+    ranks: Ints  #: int64 [n + 1, n + 1]: the pair of an arc with a sibling, counted from its start
+
+
 @kernel
-def _side_score(
-    scores: Floats, starts: Ints, pairs: Floats, heads: Ints, h: int, step: int
-) -> float:
-    """The sum of the pairs of head h with its dependents on one side. step: 1 or -1."""
-    total, slot, number = 0.0, 0, 0
-    x = h + step
-    while 0 < x < len(heads):
-        if scores[h, x] > -np.inf:
-            number += h > 0  # the root has no siblings
-            if heads[x] == h:
-                total += pairs[starts[h, x] + slot]
-                slot = number
-        x += step
+def _rank_siblings(scores: Floats) -> Ints:
+    """The ranks of ``_Tables``; 0 for the head itself, which stands for no sibling."""
+    N = len(scores)
+    ranks = np.zeros((N, N), dtype=np.int64)
+    for h in range(1, N):
+        for step in (1, -1):
+            rank, x = 0, h + step
+            while 0 < x < N:
+                rank += scores[h, x] > -np.inf
+                ranks[h, x] = rank
+                x += step
+    return ranks
+
+
+@kernel
+def _pair(tables: _Tables, h: int, s: int, m: int) -> float:
+    """The score of the arcs (h, s) and (h, m); s = h for no sibling."""
+    return tables.pairs[tables.starts[h, m] + tables.ranks[h, s]]  # type: ignore[no-any-return]
+
+
+@kernel
+def _inner(heads: Ints, h: int, m: int) -> int:
+    """The dependent of h next to m on the way to h; h where there is none."""
+    step = 1 if m > h else -1
+    s = m - step
+    while s != h and heads[s] != h:
+        s -= step
+    return s
+
+
+@kernel
+def _value(tables: _Tables, heads: Ints, h: int, m: int) -> float:
+    """What the arc (h, m) adds to the score of a tree, whether it is there or not."""
+    step = 1 if m > h else -1
+    inner, outer = _inner(heads, h, m), m + step
+    while 0 < outer < len(heads) and heads[outer] != h:
+        outer += step
+    value = tables.scores[h, m] + _pair(tables, h, inner, m)
+    if 0 < outer < len(heads):
+        value += _pair(tables, h, m, outer) - _pair(tables, h, inner, outer)
+    return value  # type: ignore[no-any-return]
+
+
+@kernel
+def _score(tables: _Tables, heads: Ints) -> float:
+    total = 0.0
+    for m in range(1, len(heads)):
+        h = heads[m]
+        if not tables.scores[h, m] > -np.inf:
+            return -np.inf
+        total += tables.scores[h, m] + _pair(tables, h, _inner(heads, h, m), m)
     return total
 
 
 @kernel
 def tree_score(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) -> float:
     """The score of a tree; minus infinity where one of its arcs is forbidden."""
-    total = 0.0
-    for m in range(1, len(heads)):
-        if not scores[heads[m], m] > -np.inf:
-            return -np.inf
-        total += scores[heads[m], m]
-    for h in range(len(heads)):
-        for step in (1, -1):
-            total += _side_score(scores, starts, pairs, heads, h, step)
-    return total
+    return _score(_Tables(scores, starts, pairs, _rank_siblings(scores)), heads)
 
 
 @kernel
@@ -55,33 +94,17 @@ def _is_below(heads: Ints, m: int, top: int) -> bool:
 
 
 @kernel
-def _gain(scores: Floats, starts: Ints, pairs: Floats, heads: Ints, m: int, h: int) -> float:
-    """How much the score of a tree rises where m gets the head h; the root stays."""
-    g = heads[m]
-    old_side, new_side = (1 if m > g else -1), (1 if m > h else -1)
-    gain = scores[h, m] - scores[g, m]
-    gain -= _side_score(scores, starts, pairs, heads, g, old_side)
-    gain -= _side_score(scores, starts, pairs, heads, h, new_side)
-    heads[m] = h
-    gain += _side_score(scores, starts, pairs, heads, g, old_side)
-    gain += _side_score(scores, starts, pairs, heads, h, new_side)
-    heads[m] = g
-    return gain  # type: ignore[no-any-return]
-
-
-@kernel
-def _best_change(
-    scores: Floats, starts: Ints, pairs: Floats, heads: Ints, least: float
-) -> tuple[int, int]:
+def _best_change(tables: _Tables, heads: Ints, least: float) -> tuple[int, int]:
     """The word and its new head that raise the score most; (0, 0) where none by ``least``."""
     best, word, head = least, 0, 0
     for m in range(1, len(heads)):
+        if heads[m] == 0:
+            continue
+        now = _value(tables, heads, heads[m], m)
         for h in range(1, len(heads)):
-            if heads[m] in (0, h) or h == m or not scores[h, m] > -np.inf:
-                continue
-            if not _is_below(heads, h, m):
-                gain = _gain(scores, starts, pairs, heads, m, h)
-                if gain > best:
+            if h not in (m, heads[m]) and tables.scores[h, m] > -np.inf:
+                gain = _value(tables, heads, h, m) - now
+                if gain > best and not _is_below(heads, h, m):
                     best, word, head = gain, m, h
     return word, head
 
@@ -96,20 +119,18 @@ def _root_of(heads: Ints) -> int:
 
 
 @kernel
-def _best_root(
-    scores: Floats, starts: Ints, pairs: Floats, heads: Ints, total: float, least: float
-) -> tuple[int, int]:
+def _best_root(tables: _Tables, heads: Ints, total: float, least: float) -> tuple[int, int]:
     """The new root, and the head of the old one, that raise the score most; (0, 0) for none."""
     old, best, root, head = _root_of(heads), total + least, 0, 0
     for m in range(1, len(heads)):
-        if m == old or not scores[0, m] > -np.inf:
+        if m == old or not tables.scores[0, m] > -np.inf:
             continue
         g = heads[m]
         heads[m] = 0
         for h in range(1, len(heads)):
-            if scores[h, old] > -np.inf and h != old and _is_below(heads, h, m):
+            if tables.scores[h, old] > -np.inf and h != old and _is_below(heads, h, m):
                 heads[old] = h
-                found = tree_score(scores, starts, pairs, heads)
+                found = _score(tables, heads)
                 if found > best:
                     best, root, head = found, m, h
                 heads[old] = 0
@@ -123,21 +144,22 @@ def climb_siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) -> 
 
     No tree scores higher that differs in one head, or in those of the old and the new root.
     """
+    tables = _Tables(scores, starts, pairs, _rank_siblings(scores))
     total = eisner_siblings(scores, starts, pairs, heads)
     if total == -np.inf and chu_liu_edmonds(scores, heads) > -np.inf:
-        total = tree_score(scores, starts, pairs, heads)
+        total = _score(tables, heads)
     changed = heads.copy()
-    while total > -np.inf and len(heads) > 1:
+    while abs(total) < np.inf and len(heads) > 1:
         least = _SLACK * (1.0 + abs(total))
-        m, h = _best_change(scores, starts, pairs, changed, least)
+        m, h = _best_change(tables, changed, least)
         if m > 0:
             changed[m] = h
         else:
-            m, h = _best_root(scores, starts, pairs, changed, total, least)
+            m, h = _best_root(tables, changed, total, least)
             if m > 0:
                 changed[_root_of(changed)] = h
                 changed[m] = 0
-        found = tree_score(scores, starts, pairs, changed)
+        found = _score(tables, changed)
         if m == 0 or not found > total:  # rounding alone may promise a gain
             break
         heads[:] = changed
