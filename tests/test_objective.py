@@ -180,6 +180,16 @@ def test_expectations_of_chains_are_gradients(chains, loss, seed):
     check_gradient(started(Perceptron(), chains).problem, chains.rows, loss, seed)
 
 
+def test_the_losses_of_trees_with_siblings_that_may_cross_are_refused():
+    with pytest.raises(ValueError, match="set order = 1, or projective = true"):
+        losses(
+            Trees("second crossing", SENTENCES).problem(),
+            np.zeros(SIZE + 1),
+            np.arange(1),
+            SMOOTH[0],
+        )
+
+
 def test_the_k_best_trees_are_refused():
     with pytest.raises(ValueError, match=r"^Mira\(.*k=2.* needs the k best structures"):
         Mira(k=2).start(tree_problem(projective=True))

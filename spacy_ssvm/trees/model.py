@@ -36,7 +36,7 @@ from spacy_ssvm.trees.saved_model import (
     SavedParserModel,
     read_parser_model,
 )
-from spacy_ssvm.trees.scores import is_second_order
+from spacy_ssvm.trees.scores import NO_PROBABILITIES, is_second_order
 from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates, that_fire
 
 
@@ -328,9 +328,7 @@ class ParserModel(storage.StoredModel):
         projective.
         """
         if is_second_order(self.features) and not self.projective:
-            raise ValueError(
-                "these trees have no probabilities: set order = 1, or projective = true"
-            )
+            raise ValueError(NO_PROBABILITIES)
         start, end = nodes.starts[sentence : sentence + 2]
         N = int(end - start) - 1
         found = np.empty((N, N))

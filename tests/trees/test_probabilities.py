@@ -117,6 +117,13 @@ def test_scores_of_second_order_are_probabilities_of_the_best_tree() -> None:
         np.testing.assert_allclose(parser.scores(doc), found[np.arange(len(doc)), heads])
 
 
+def test_second_order_trees_that_may_cross_have_no_probabilities() -> None:
+    nlp = PARSER.trained(epochs=1, order=2, projective=False)
+    model: Any = nlp.get_pipe("ssvm_parser").model
+    with pytest.raises(ValueError, match="no probabilities: set order = 1, or projective = true"):
+        model.arc_probabilities(model.nodes([doc_of(nlp, ["Dogs"], starts=[0])]), 0, 1.0)
+
+
 def test_documents_without_words() -> None:
     nlp, parser = crf_parser()
     assert parser.marginals(Doc(nlp.vocab)).shape == (0, 0)
