@@ -3,6 +3,7 @@
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Rows, Weights, kernel
+from spacy_ssvm.decoders.siblings import tree_score
 from spacy_ssvm.structure import UNANNOTATED, Structure
 from spacy_ssvm.trees.keys import EndpointHashes, hash_endpoints
 from spacy_ssvm.trees.layout import LazyTreeExamplesType, TreeExamples, TreeExamplesType
@@ -18,7 +19,6 @@ from spacy_ssvm.trees.scores import (
     marginals,
     score_parts,
     subtract_tree,
-    tree_score,
 )
 from spacy_ssvm.trees.stores import arc_table, combine_parts, tree_difference
 

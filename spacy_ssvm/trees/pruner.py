@@ -48,7 +48,6 @@ def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, candidat
             candidates[h, m] = best[h, m] >= min_score
     if not pruner.projective:
         for m in range(1, N):
-            scores[m, m] = -np.inf
             min_score = scores[:, m].max() - pruner.threshold
             for h in range(N):
                 candidates[h, m] |= scores[h, m] >= min_score

@@ -1,7 +1,5 @@
 """Scores and costs of trees: score tables, decoding, gold annotation."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from spacy_ssvm._jit import (
@@ -16,7 +14,14 @@ from spacy_ssvm._jit import (
 )
 from spacy_ssvm.decoders.sibling_climbing import climb_siblings
 from spacy_ssvm.decoders.sibling_marginals import sibling_marginals, sibling_max_marginals
-from spacy_ssvm.decoders.siblings import eisner_siblings, number_pairs
+from spacy_ssvm.decoders.siblings import (
+    PartTable,
+    eisner_siblings,
+    inner_sibling,
+    number_pairs,
+    pair_number,
+    rank_siblings,
+)
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
 from spacy_ssvm.decoders.tree_marginals import (
     max_marginals,
@@ -216,24 +221,17 @@ def best_with_each_arc(
     return sibling_max_marginals(scores, starts, pairs, best)
 
 
-class PartTable(NamedTuple):
-    """A number for each arc of a sentence and, in second order, for each pair of arcs."""
-
-    arcs: Floats  #: float64 [n + 1, n + 1], by head and dependent
-    pairs: Floats  #: float64 [pairs], see ``decoders.siblings``; empty in first order
-    starts: Ints  #: int64 [n + 1, n + 1]: of the pairs of each arc; -1 for arcs without a score
-
-
 @kernel
 def score_parts(
     features: ArcFeatures, pair_endpoints: EndpointHashes, weights: AnyWeights, scores: Floats
 ) -> PartTable:
-    """The scores of arcs, and those of their pairs."""
+    """The scores of arcs, and those of their pairs; starts are -1 for arcs without a score."""
     starts = np.full(scores.shape, -1, dtype=np.int64)
-    pairs = np.empty(0)
+    pairs, ranks = np.empty(0), np.empty((0, 0), dtype=np.int64)
     if is_second_order(features):
         pairs = pair_scores(features, pair_endpoints, weights, scores, starts)
-    return PartTable(scores, pairs, starts)
+        ranks = rank_siblings(scores)
+    return PartTable(scores, pairs, starts, ranks)
 
 
 @kernel
@@ -243,7 +241,7 @@ def marginals(projective: bool, beta: float, parts: PartTable) -> tuple[float, P
     Probabilities are arbitrary where the log-partition is minus infinity.
     """
     scores = beta * parts.arcs
-    found = PartTable(np.empty(scores.shape), np.empty(len(parts.pairs)), parts.starts)
+    found = PartTable(np.empty(scores.shape), np.empty(len(parts.pairs)), parts.starts, parts.ranks)
     if not projective:
         total = nonprojective_marginals(scores, found.arcs)
     elif len(parts.pairs) == 0:
@@ -251,25 +249,6 @@ def marginals(projective: bool, beta: float, parts: PartTable) -> tuple[float, P
     else:
         total = sibling_marginals(scores, parts.starts, beta * parts.pairs, found.arcs, found.pairs)
     return total, found
-
-
-@kernel
-def inner_siblings(heads: Ints, inner: Ints) -> None:
-    """Write the adjacent sibling of each word towards its head; n + 1 where there is none."""
-    N = len(heads)
-    last = np.empty(N, dtype=np.int64)
-    last[:] = N
-    for m in range(1, N):  # to the right of heads
-        h = heads[m]
-        if h < m:
-            inner[m] = last[h]
-            last[h] = m
-    last[:] = N
-    for m in range(N - 1, 0, -1):
-        h = heads[m]
-        if h > m:
-            inner[m] = last[h]
-            last[h] = m
 
 
 @kernel
@@ -347,56 +326,10 @@ def count_wrong_heads(gold: Ints, heads: Ints) -> float:
 
 
 @kernel
-def siblings_of(starts: Ints, h: int, m: int, siblings: Ints) -> int:
-    """Write the sibling of each pair of the arc (h, m), n + 1 for none; return their number.
-
-    starts: of ``PartTable``.
-    """
-    siblings[0] = len(starts)
-    size = 1
-    if h > 0:
-        step = 1 if m > h else -1
-        for s in range(h + step, m, step):
-            if starts[h, s] >= 0:
-                siblings[size] = s
-                size += 1
-    return size
-
-
-@kernel
-def pair_slots(starts: Ints, heads: Ints, slots: Ints) -> None:
-    """Write the number of the pair of each word of a tree, all of whose arcs have scores."""
-    inner = np.empty(len(heads), dtype=np.int64)
-    siblings = np.empty(len(heads) + 1, dtype=np.int64)
-    inner_siblings(heads, inner)
-    for m in range(1, len(heads)):
-        slots[m] = starts[heads[m], m]
-        for j in range(siblings_of(starts, heads[m], m, siblings)):
-            if siblings[j] == inner[m]:
-                slots[m] += j
-
-
-@kernel
-def tree_score(parts: PartTable, heads: Ints) -> float:
-    """The score of a tree; minus infinity where one of its arcs has no score."""
-    total = 0.0
-    for m in range(1, len(heads)):
-        total += parts.arcs[heads[m], m]
-    if len(parts.pairs) and total > -np.inf:
-        slots = np.empty(len(heads), dtype=np.int64)
-        pair_slots(parts.starts, heads, slots)
-        for m in range(1, len(heads)):
-            total += parts.pairs[slots[m]]
-    return total
-
-
-@kernel
 def subtract_tree(parts: PartTable, heads: Ints) -> None:
     """Subtract 1 at each arc and pair of a tree, all of whose arcs have scores."""
     for m in range(1, len(heads)):
-        parts.arcs[heads[m], m] -= 1.0
-    if len(parts.pairs):
-        slots = np.empty(len(heads), dtype=np.int64)
-        pair_slots(parts.starts, heads, slots)
-        for m in range(1, len(heads)):
-            parts.pairs[slots[m]] -= 1.0
+        h = heads[m]
+        parts.arcs[h, m] -= 1.0
+        if len(parts.pairs):
+            parts.pairs[pair_number(parts, h, inner_sibling(heads, h, m), m)] -= 1.0

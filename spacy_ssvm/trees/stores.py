@@ -6,6 +6,7 @@ Each function takes ``TreeExamples.store`` first, and has an implementation for 
 import numpy as np
 
 from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, Rows, Weights, dispatch, kernel
+from spacy_ssvm.decoders.siblings import PartTable, inner_sibling, pair_number
 from spacy_ssvm.structure import NEEDS_CAPACITY
 from spacy_ssvm.trees.keys import (
     EndpointHashes,
@@ -18,11 +19,8 @@ from spacy_ssvm.trees.keys import (
 from spacy_ssvm.trees.layout import ArcFeatures, HashedArcs, LazyArcs, Scorer
 from spacy_ssvm.trees.pruner import score_arcs
 from spacy_ssvm.trees.scores import (
-    PartTable,
-    inner_siblings,
     is_second_order,
     max_rows,
-    siblings_of,
 )
 from spacy_ssvm.weights.lazy import find_block, get_or_insert, has_capacity
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
@@ -116,10 +114,10 @@ def _hashed_difference(
     wrong = 0
     gold_inner = np.zeros(N, dtype=np.int64)
     inner = np.zeros(N, dtype=np.int64)
-    if has_pairs:
-        inner_siblings(gold, gold_inner)
-        inner_siblings(heads, inner)
     for m in range(1, N):
+        if has_pairs:
+            gold_inner[m] = inner_sibling(gold, gold[m], m)
+            inner[m] = inner_sibling(heads, heads[m], m)
         wrong += gold[m] != heads[m] or gold_inner[m] != inner[m]
     max_word_rows = max_rows(features.arcs, N) + max_rows(features.pairs, 0)
     scratch = scratch_table(2 * wrong * max_word_rows + 2)
@@ -162,18 +160,19 @@ def _add_pairs(
 ) -> int:
     """Add coefficient x features over pairs of arcs; see ``sparse.py``."""
     N, starts = len(coefficients.starts), coefficients.starts
-    siblings = np.empty(N + 1, dtype=np.int64)
     rows = np.empty(max_rows(features.pairs, 0), dtype=np.int32)
     for h in range(N):
         for m in range(1, N):
             if starts[h, m] < 0:
                 continue
-            for j in range(siblings_of(starts, h, m, siblings)):
-                value = coefficients.pairs[starts[h, m] + j]
+            step = 1 if m > h else -1
+            for j in range(abs(m - h) if h > 0 else 1):
+                s = h + step * j if j > 0 else N  # from the head, first no sibling
+                if j > 0 and starts[h, s] < 0:
+                    continue
+                value = coefficients.pairs[pair_number(coefficients, h, s, m)]
                 if value != 0:
-                    fill_pair_rows(
-                        features.pairs, endpoints, features.size, h, m, siblings[j], rows
-                    )
+                    fill_pair_rows(features.pairs, endpoints, features.size, h, m, s, rows)
                     size = _add_rows(indices, values, scratch, size, rows, features.size, value)
     return size
 
@@ -215,23 +214,24 @@ def _lazy_combination(
     store: LazyArcs,
     features: ArcFeatures,
     endpoints: EndpointHashes,
+    pair_endpoints: EndpointHashes,
     w: Floats,
-    coefficients: Floats,
+    coefficients: PartTable,
     indices: Rows,
     values: AnyWeights,
 ) -> int:
     """The same for arcs, whose features get rows. Returns NEEDS_CAPACITY for too small a table.
 
-    coefficients: float64 [n + 1, n + 1], by head and dependent.
     Raises ValueError, with nothing written, where the buffers are too small for the arcs with
     a coefficient.
     """
     templates, table = features.arcs, store.table
-    N = len(coefficients)
+    arcs = coefficients.arcs
+    N = len(arcs)
     max_entries = 0
     for h in range(N):
         for m in range(1, N):
-            if coefficients[h, m] != 0:
+            if arcs[h, m] != 0:
                 max_entries += max_keys(templates, h, m)
     if max_entries > len(indices):
         raise ValueError("arcs that are not scored have coefficients: are all weights finite?")
@@ -245,7 +245,7 @@ def _lazy_combination(
     size = 0
     for h in range(N):
         for m in range(1, N):
-            coefficient = coefficients[h, m]
+            coefficient = arcs[h, m]
             if coefficient != 0:
                 count = fill_arc_keys(templates, endpoints, h, m, all_templates, keys, owners)
                 for k in range(count):
@@ -268,28 +268,16 @@ def _lazy_difference(
 ) -> int:
     """The same; see ``_lazy_combination``."""
     N = len(heads)
-    coefficients = np.zeros((N, N))
+    arcs, no_pairs = np.zeros((N, N)), np.empty((0, 0), dtype=np.int64)
     for m in range(1, N):
-        coefficients[gold[m], m] += 1.0
-        coefficients[heads[m], m] -= 1.0
-    return _lazy_combination(store, features, endpoints, w, coefficients, indices, values)
-
-
-@kernel
-def _lazy_parts(
-    store: LazyArcs,
-    features: ArcFeatures,
-    endpoints: EndpointHashes,
-    pair_endpoints: EndpointHashes,
-    w: Floats,
-    coefficients: PartTable,
-    indices: Rows,
-    values: Floats,
-) -> int:
-    """The same; there are no pairs."""
-    return _lazy_combination(store, features, endpoints, w, coefficients.arcs, indices, values)
+        arcs[gold[m], m] += 1.0
+        arcs[heads[m], m] -= 1.0
+    coefficients = PartTable(arcs, np.empty(0), no_pairs, no_pairs)
+    return _lazy_combination(
+        store, features, endpoints, pair_endpoints, w, coefficients, indices, values
+    )
 
 
 arc_table = dispatch({HashedArcs: _hashed_scores, LazyArcs: _lazy_scores})
 tree_difference = dispatch({HashedArcs: _hashed_difference, LazyArcs: _lazy_difference})
-combine_parts = dispatch({HashedArcs: _hashed_combination, LazyArcs: _lazy_parts})
+combine_parts = dispatch({HashedArcs: _hashed_combination, LazyArcs: _lazy_combination})

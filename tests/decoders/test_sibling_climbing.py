@@ -4,6 +4,7 @@ import brute
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from marks import compiled_only
 from tree_tables import (
     check_range,
@@ -17,8 +18,8 @@ from tree_tables import (
     whole,
 )
 
-from spacy_ssvm.decoders.sibling_climbing import climb_siblings, tree_score
-from spacy_ssvm.decoders.siblings import eisner_siblings
+from spacy_ssvm.decoders.sibling_climbing import _is_below, _value, climb_siblings
+from spacy_ssvm.decoders.siblings import PartTable, eisner_siblings, rank_siblings, tree_score
 
 pytestmark = pytest.mark.uncompiled
 
@@ -26,6 +27,11 @@ pytestmark = pytest.mark.uncompiled
 def climb(scores, pairs):
     heads = np.full(len(scores), 99, dtype=np.int64)
     return climb_siblings(scores, *packed(scores, pairs), heads), heads
+
+
+def part_table(scores, pairs):
+    starts, values = packed(scores, pairs)
+    return PartTable(scores, values, starts, rank_siblings(scores))
 
 
 def projective_score(scores, pairs):
@@ -59,9 +65,25 @@ def test_no_tree_one_step_away_is_better(drawn):
 @given(pair_tables(few_arcs, whole))
 def test_scores_of_all_trees(drawn):
     scores, pairs = drawn
-    starts, values = packed(scores, pairs)
+    parts = part_table(scores, pairs)
     for tree in brute.trees(len(scores) - 1):
-        assert tree_score(scores, starts, values, tree) == score_of_pairs(scores, pairs, tree)
+        assert tree_score(parts, tree) == score_of_pairs(scores, pairs, tree)
+
+
+@checked
+@given(pair_tables(whole, whole, shortest=4, longest=4), st.integers(0, 99))
+def test_gains_are_differences_of_scores(drawn, seed):
+    scores, pairs = drawn
+    parts, every = part_table(scores, pairs), brute.trees(4)
+    heads = every[seed % len(every)].copy()
+    score = score_of_pairs(scores, pairs, heads)
+    for m in range(1, 5):
+        for h in range(1, 5):
+            if 0 < heads[m] != h and not _is_below(heads, h, m):
+                changed = heads.copy()
+                changed[m] = h
+                gain = _value(parts, heads, h, m) - _value(parts, heads, heads[m], m)
+                assert gain == score_of_pairs(scores, pairs, changed) - score
 
 
 @checked
@@ -76,6 +98,14 @@ def test_crossing_arcs_are_found():
     score, heads = climb(scores, np.zeros((5, 6, 5)))
     assert heads.tolist() == [-1, 4, 0, 2, 2]
     assert score == 13.0
+
+
+def test_arcs_may_allow_crossing_trees_alone():
+    scores = np.full((5, 5), -np.inf)
+    scores[0, 1], scores[1, 3], scores[4, 2], scores[1, 4] = 1.0, 1.0, 1.0, 1.0
+    score, heads = climb(scores, np.zeros((5, 6, 5)))
+    assert heads.tolist() == [-1, 0, 4, 1, 1]
+    assert score == 4.0
 
 
 @compiled_only
