@@ -166,6 +166,14 @@ def test_losses_of_trees_with_siblings_are_those_of_the_enumeration(loss):
         assert found[i] == pytest.approx(expected, rel=1e-9)
 
 
+def test_expectations_of_many_pairs_are_gradients():
+    """The pairs of arcs have nearly all of the rows."""
+    pair = "head.word+dependent.word+sibling.word"
+    pairs = (pair, f"{pair}+direction", f"{pair}+distance", f"{pair}+dependent.word[1]")
+    problem = tree_problem(projective=True, templates=("head.word", *pairs))
+    check_gradient(problem, 2**10, SMOOTH[0], 0)
+
+
 @pytest.mark.parametrize("threshold", [np.inf, 1.0])
 @pytest.mark.parametrize("loss", SMOOTH, ids=str)
 def test_expectations_of_trees_with_siblings_are_gradients(loss, threshold):
