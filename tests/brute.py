@@ -100,9 +100,9 @@ def inner_sibling(heads: np.ndarray, m: int) -> int:
 
 
 @cache
-def inner_siblings(n: int) -> np.ndarray:
-    """``inner_sibling`` of the words of the projective trees: int64 [trees, n]."""
-    rows = [[inner_sibling(y, m) for m in range(1, n + 1)] for y in trees(n, True)]
+def inner_siblings(n: int, projective: bool = False) -> np.ndarray:
+    """``inner_sibling`` of the words of the ``trees``: int64 [trees, n]."""
+    rows = [[inner_sibling(y, m) for m in range(1, n + 1)] for y in trees(n, projective)]
     return np.array(rows, dtype=np.int64).reshape(len(rows), n)
 
 
@@ -112,15 +112,15 @@ def tree_scores(
     """The score of each of the ``trees``.
 
     scores: [n + 1, n + 1], by head and dependent.
-    siblings: [n + 1, n + 2, n + 1], of pairs of arcs of projective trees, by head, sibling
-        (n + 1 for none) and dependent.
+    siblings: [n + 1, n + 2, n + 1], of pairs of arcs, by head, sibling (n + 1 for none) and
+        dependent.
     """
     n = len(scores) - 1
     words = np.arange(1, n + 1)
     heads = trees(n, projective)[:, 1:]
     totals = scores[heads, words].sum(axis=1)
     if siblings is not None:
-        totals = totals + siblings[heads, inner_siblings(n), words].sum(axis=1)
+        totals = totals + siblings[heads, inner_siblings(n, projective), words].sum(axis=1)
     return totals
 
 
