@@ -89,7 +89,10 @@ class Trees:
         return Pruner(arcs, SIZE, self.pruner_weights, float(self.threshold), self.projective)
 
     def scorer(self, w):
-        return Scorer(self.features(), self.pruner(), w)
+        """As in prediction, all weights are float32."""
+        pruner = self.pruner()
+        pruner = pruner._replace(weights=pruner.weights.astype(np.float32))
+        return Scorer(self.features(), pruner, w.astype(np.float32))
 
     def arrays(self, numbers=None):
         """attributes, node_starts and heads, as ``TreeProblem.append`` wants them."""

@@ -43,7 +43,6 @@ from spacy_ssvm.trees.explanation import explain_arc
 from spacy_ssvm.trees.labels import LABEL_ROLES
 from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
-from spacy_ssvm.trees.scores import NO_PROBABILITIES
 from spacy_ssvm.trees.selection import tree_selector
 from spacy_ssvm.trees.templates import ARC_ROLES
 from spacy_ssvm.trees.training import GoldTrees, NoTreeError, TreeTrainer, objective, read_trees
@@ -439,8 +438,6 @@ def build_parser(
     """
     check_rows(name, min_count, None)
     model = _build_model(name, settings)
-    if settings.order == 2 and not settings.projective and "expected_gradient" in solver.oracles:
-        raise config_error(name, "solver", NO_PROBABILITIES)
     if "k_best_decode" in solver.oracles:
         raise config_error(name, "solver", "needs the k best trees: set k = 1 in it")
     check_selection(name, selection, sum(not template.has_sibling for template in model.templates))

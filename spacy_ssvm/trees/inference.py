@@ -6,7 +6,6 @@ Nodes are laid out as in ``trees/layout.py``: the root of each sentence, its wor
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys, kernel
-from spacy_ssvm.decoders.tree import chu_liu_edmonds
 from spacy_ssvm.trees.keys import hash_endpoints
 from spacy_ssvm.trees.labels import Columns, fill_arc_columns, order_dependents
 from spacy_ssvm.trees.layout import Scorer
@@ -40,11 +39,12 @@ def parse_sentence(scorer: Scorer, nodes: Keys, fixed_heads: Ints, heads: Ints) 
     free = scores.copy()
     restricted = fix_heads(fixed_heads, scores)
     endpoints = hash_endpoints(scorer.features.pairs, nodes, 0, N + 1)
-    score = decode(scorer.features, endpoints, scorer.weights, scores, heads)
+    projective, weights = scorer.features.projective, scorer.weights
+    score = decode(projective, scorer.features, endpoints, weights, scores, heads)
     if restricted and score == -np.inf:
-        score = chu_liu_edmonds(scores, heads)
+        score = decode(False, scorer.features, endpoints, weights, scores, heads)
         if score == -np.inf:
-            score = decode(scorer.features, endpoints, scorer.weights, free, heads)
+            score = decode(projective, scorer.features, endpoints, weights, free, heads)
     return score
 
 
@@ -121,11 +121,11 @@ def arc_margins(scorer: Scorer, nodes: Keys, heads: Ints, margins: Floats) -> No
             margins[m] = best - best_with[:, m].max()
         return
     other = np.empty(N, dtype=np.int64)
-    best = decode(scorer.features, endpoints, scorer.weights, scores, other)
+    best = decode(False, scorer.features, endpoints, scorer.weights, scores, other)
     for m in range(1, N):
         score = scores[heads[m], m]
         scores[heads[m], m] = -np.inf
-        second = decode(scorer.features, endpoints, scorer.weights, scores, other)
+        second = decode(False, scorer.features, endpoints, scorer.weights, scores, other)
         margins[m] = max(best - second, 0.0)  # an approximate search can find a better tree
         scores[heads[m], m] = score
 
@@ -140,6 +140,7 @@ def best_trees(scorer: Scorer, nodes: Keys, m: int, heads: Ints) -> tuple[float,
     nothing_fixed = np.full(N, -1, dtype=np.int64)
     _, scores = score_arcs(scorer, nodes, 0, N + 1, nothing_fixed)
     endpoints = hash_endpoints(scorer.features.pairs, nodes, 0, N + 1)
-    best = decode(scorer.features, endpoints, scorer.weights, scores, heads[0])
+    projective, weights = scorer.features.projective, scorer.weights
+    best = decode(projective, scorer.features, endpoints, weights, scores, heads[0])
     scores[heads[0, m], m] = -np.inf
-    return best, decode(scorer.features, endpoints, scorer.weights, scores, heads[1])
+    return best, decode(projective, scorer.features, endpoints, weights, scores, heads[1])

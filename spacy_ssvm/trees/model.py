@@ -36,7 +36,6 @@ from spacy_ssvm.trees.saved_model import (
     SavedParserModel,
     read_parser_model,
 )
-from spacy_ssvm.trees.scores import NO_PROBABILITIES, is_second_order
 from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates, that_fire
 
 
@@ -324,11 +323,9 @@ class ParserModel(storage.StoredModel):
     ) -> Floats:
         """The probability of each arc of a sentence: float64 [n + 1, n + 1], by head.
 
-        fixed_heads: as in ``parse``. Raises ValueError for trees of second order that need not be
-        projective.
+        fixed_heads: as in ``parse``. Probabilities are approximate for trees of second order that
+        need not be projective.
         """
-        if is_second_order(self.features) and not self.projective:
-            raise ValueError(NO_PROBABILITIES)
         start, end = nodes.starts[sentence : sentence + 2]
         N = int(end - start) - 1
         found = np.empty((N, N))

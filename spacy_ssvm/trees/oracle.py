@@ -8,14 +8,12 @@ from spacy_ssvm.structure import UNANNOTATED, Structure
 from spacy_ssvm.trees.keys import EndpointHashes, hash_endpoints
 from spacy_ssvm.trees.layout import LazyTreeExamplesType, TreeExamples, TreeExamplesType
 from spacy_ssvm.trees.scores import (
-    NO_PROBABILITIES,
     add_head_costs,
     complete_one,
     count_wrong_heads,
     decode,
     expected_wrong_heads,
     gold_heads,
-    is_second_order,
     marginals,
     score_parts,
     subtract_tree,
@@ -63,7 +61,7 @@ def loss_augmented_decode(
     pair_endpoints = hash_endpoints(features.pairs, examples.attributes, start, end)
     add_head_costs(heads, gamma, scores)
     y = np.empty(N, dtype=np.int64)
-    decode(features, pair_endpoints, w, scores, y)
+    decode(features.projective, features, pair_endpoints, w, scores, y)
     gold = examples.completions[start : end - 1]
     size = tree_difference(
         examples.store, features, endpoints, pair_endpoints, w, gold, y, indices, values
@@ -82,13 +80,11 @@ def expected_gradient(
     indices: Rows,
     values: Floats,
 ) -> tuple[int, float, bool, float]:
-    """See ``Structure.expected_gradient``: inside-outside or the matrix-tree theorem.
+    """See ``Structure.expected_gradient``, and ``marginals``.
 
-    Raises ValueError for trees of second order that need not be projective.
+    An approximate loss may be less than 0, which no loss is: it counts as 0, without a gradient.
     """
     features = examples.features
-    if is_second_order(features) and not features.projective:
-        raise ValueError(NO_PROBABILITIES)
     heads = gold_heads(examples, i)
     if len(heads) == 0:
         return UNANNOTATED, 0.0, False, 0.0
@@ -109,6 +105,9 @@ def expected_gradient(
     add_head_costs(heads, gamma, parts.arcs)
     total, probabilities = marginals(features.projective, beta, parts)
     cost = expected_wrong_heads(heads, probabilities.arcs)
+    loss = total / beta - gold_score
+    if loss <= 0.0:
+        return 0, 0.0, recompleted, cost
     subtract_tree(probabilities, gold)
     size = combine_parts(
         examples.store,
@@ -120,7 +119,7 @@ def expected_gradient(
         indices,
         values,
     )
-    return size, total / beta - gold_score, recompleted, cost
+    return size, loss, recompleted, cost
 
 
 #: Trees with weights in hashed rows.

@@ -23,10 +23,9 @@ def arc_probabilities(
 
     By head and dependent; 0 for arcs that the pruner discards. fixed_heads: int64 [n + 1], heads
     that trees must have, -1 for none. As in ``parse_sentence``, non-projective trees are used where
-    no projective one has these heads, scored by their arcs alone, and fixed heads are ignored where
-    no tree has them. Sentences of more than max_length words are analysed in pieces, as in
-    ``ParserModel.parse``: the trees of the pieces are independent, and the root of each depends on
-    the root of the first.
+    no projective one has these heads, and fixed heads are ignored where no tree has them. Sentences
+    of more than max_length words are analysed in pieces, as in ``ParserModel.parse``: the trees of
+    the pieces are independent, and the root of each depends on the root of the first.
     """
     n = len(fixed_heads) - 1
     probabilities[:] = 0.0

@@ -14,6 +14,7 @@ from spacy_ssvm._jit import (
 )
 from spacy_ssvm.decoders.sibling_climbing import climb_siblings
 from spacy_ssvm.decoders.sibling_marginals import sibling_marginals, sibling_max_marginals
+from spacy_ssvm.decoders.sibling_propagation import propagate_siblings
 from spacy_ssvm.decoders.siblings import (
     PartTable,
     eisner_siblings,
@@ -37,8 +38,6 @@ from spacy_ssvm.trees.templates import CompiledArcTemplates
 
 # Bits above all rows: which side of a feature is missing.
 _NO_HEAD, _NO_DEPENDENT, _NO_SIBLING = 1 << 31, 1 << 30, 1 << 29
-#: Of trees with siblings whose arcs may cross.
-NO_PROBABILITIES = "these trees have no probabilities: set order = 1, or projective = true"
 _PRUNED = -1e6  # the score of an arc that the pruner has discarded
 
 
@@ -186,6 +185,7 @@ def pair_scores(
 
 @kernel
 def decode(
+    projective: bool,
     features: ArcFeatures,
     pair_endpoints: EndpointHashes,
     weights: AnyWeights,
@@ -197,10 +197,10 @@ def decode(
     In second order, the search for trees that are not projective is approximate.
     """
     if not is_second_order(features):
-        return eisner(scores, heads) if features.projective else chu_liu_edmonds(scores, heads)
+        return eisner(scores, heads) if projective else chu_liu_edmonds(scores, heads)
     starts = np.empty(scores.shape, dtype=np.int64)
     pairs = pair_scores(features, pair_endpoints, weights, scores, starts)
-    if features.projective:
+    if projective:
         return eisner_siblings(scores, starts, pairs, heads)
     return climb_siblings(scores, starts, pairs, heads)
 
@@ -238,17 +238,20 @@ def score_parts(
 def marginals(projective: bool, beta: float, parts: PartTable) -> tuple[float, PartTable]:
     """The log-partition of beta x scores, and the probability of each arc and pair.
 
-    Probabilities are arbitrary where the log-partition is minus infinity.
+    Both are approximate for second-order trees that need not be projective. Probabilities are
+    arbitrary where the log-partition is minus infinity.
     """
     scores = beta * parts.arcs
     found = PartTable(np.empty(scores.shape), np.empty(len(parts.pairs)), parts.starts, parts.ranks)
-    if not projective:
-        total = nonprojective_marginals(scores, found.arcs)
-    elif len(parts.pairs) == 0:
-        total = projective_marginals(scores, found.arcs)
-    else:
-        total = sibling_marginals(scores, parts.starts, beta * parts.pairs, found.arcs, found.pairs)
-    return total, found
+    pairs = beta * parts.pairs
+    if len(pairs) == 0:
+        if projective:
+            return projective_marginals(scores, found.arcs), found
+        return nonprojective_marginals(scores, found.arcs), found
+    if projective:
+        return sibling_marginals(scores, parts.starts, pairs, found.arcs, found.pairs), found
+    propagation = propagate_siblings(scores, parts.starts, pairs, found.arcs, found.pairs)
+    return propagation.log_partition, found
 
 
 @kernel

@@ -107,21 +107,15 @@ def test_sentences_in_pieces_have_the_probabilities_of_the_pieces(order: int) ->
     np.testing.assert_allclose(whole.sum(axis=1), 1)
 
 
-def test_scores_of_second_order_are_probabilities_of_the_best_tree() -> None:
-    nlp, parser = crf_parser(order=2)
+@pytest.mark.parametrize("projective", [True, False])
+def test_scores_of_second_order_are_probabilities_of_the_best_tree(projective: bool) -> None:
+    nlp, parser = crf_parser(order=2, projective=projective)
     for words in (["The", "old", "dog", "barks"], ["He", "boxes", "unseen", "others", "."]):
         doc = nlp(doc_of(nlp, words, starts=[0]))
         found = parser.marginals(doc, overwrite=True)
         np.testing.assert_allclose(found.sum(axis=1), 1)
         heads = [token.head.i for token in doc]
         np.testing.assert_allclose(parser.scores(doc), found[np.arange(len(doc)), heads])
-
-
-def test_second_order_trees_that_may_cross_have_no_probabilities() -> None:
-    nlp = PARSER.trained(epochs=1, order=2, projective=False)
-    model: Any = nlp.get_pipe("ssvm_parser").model
-    with pytest.raises(ValueError, match="no probabilities: set order = 1, or projective = true"):
-        model.arc_probabilities(model.nodes([doc_of(nlp, ["Dogs"], starts=[0])]), 0, 1.0)
 
 
 def test_documents_without_words() -> None:
