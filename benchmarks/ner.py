@@ -361,6 +361,10 @@ def main() -> None:
         if options.output:
             options.output.mkdir(parents=True, exist_ok=True)
             srsly.write_json(options.output / f"ner-{corpus}.json", results)
+            if options.calibration:
+                for kind in ("tokens", "spans"):
+                    path = options.output / f"ner-{corpus}-{kind}.png"
+                    peers.plot_reliability(kind, results, path)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,12 @@ With gold tokens only, in Docs of ten sentences, without lemmas and morphology:
 
 Times are CPU times.
 
+With --calibration: accuracy, mean probability and expected calibration error of the heads on dev
+(gold tokens, tags and sentences), for trees and losses of each kind; UAS of the best tree, and of
+the one that is expected to have the most correct heads (minimum Bayes risk). For second-order
+trees whose arcs may cross, how belief propagation converges, by words of the sentence. A plot of
+reliability is written to --output.
+
 With --growth: time by sentence length, with and without the pruner, on sentences cut from the
 concatenated corpus; a plot is written to --output. Requires the extra `bench`.
 """
@@ -29,8 +35,10 @@ concatenated corpus; a plot is written to --output. Requires the extra `bench`.
 import argparse
 import time
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import peers
 import spacy
 import srsly
@@ -41,6 +49,12 @@ from spacy.util import load_config
 from wasabi import msg
 
 from spacy_ssvm.commands.warmup import compile_kernels
+from spacy_ssvm.components.parser import DependencyParser
+from spacy_ssvm.decoders.sibling_propagation import TOLERANCE, propagate_siblings
+from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
+from spacy_ssvm.trees.keys import hash_endpoints
+from spacy_ssvm.trees.pruner import score_arcs
+from spacy_ssvm.trees.scores import score_parts
 
 CORPORA = {
     "en": "ud_en_ewt/en_ewt-ud-{}.conllu",
@@ -153,6 +167,91 @@ def run_gold(data: Path, corpus: str, **settings) -> dict:
     }
 
 
+def run_probable(data: Path, corpus: str, **settings) -> dict:
+    """``run_gold`` with a solver that has probabilities, and how well these are calibrated."""
+    nlp = spacy.blank("en")
+    parser = nlp.add_pipe("ssvm_parser", config=settings)
+    examples = examples_of(nlp, read(data, corpus, "train"), tagged)
+    start = time.process_time()
+    parser.initialize(lambda: examples)
+    for _ in range(EPOCHS):
+        parser.update(examples)
+    learning = time.process_time() - start
+    dev = read(data, corpus, "dev")
+    docs = [tagged(nlp, doc) for doc in dev]
+    decode = eisner if parser.model.projective else chu_liu_edmonds
+    sure, right, least_risk = [], [], []
+    for doc, reference in zip(docs, dev, strict=True):
+        n = len(doc)
+        gold = np.array([token.head.i for token in reference])
+        found = parser.marginals(doc, overwrite=True)
+        heads = found.argmax(axis=1)
+        sure += found.max(axis=1).tolist()
+        right += (heads == gold).tolist()
+        arcs = np.full((n + 1, n + 1), -np.inf)
+        arcs[1:, 1:] = found.T
+        arcs[0, 1:] = found.diagonal()
+        np.fill_diagonal(arcs, -np.inf)
+        tree = np.empty(n + 1, dtype=np.int64)
+        decode(arcs, tree)
+        heads = np.where(tree[1:] == 0, np.arange(n), tree[1:] - 1)
+        least_risk += (heads == gold).tolist()
+    annotated = parser.pipe([doc.copy() for doc in docs], batch_size=1000)
+    result = {
+        **peers.calibration("arcs", sure, right),
+        "learning": learning,
+        "best tree": attachment(annotated, dev)[0],
+        "minimum risk": 100 * float(np.mean(least_risk)),
+    }
+    if settings["order"] == 2 and not parser.model.projective:
+        result["convergence"] = [convergence(parser, doc) for doc in docs]
+    return result
+
+
+def convergence(parser: DependencyParser, doc: Doc) -> tuple[int, int, float, float]:
+    """Belief propagation: words, iterations, distance of the factors at last, milliseconds."""
+    model = parser.model
+    nodes = model.nodes([doc])
+    start, end = nodes.starts[:2]
+    free = np.full(end - start - 1, -1, dtype=np.int64)
+    _, scores = score_arcs(model.scorer, nodes.attributes, start, end, free)
+    endpoints = hash_endpoints(model.scorer.features.pairs, nodes.attributes, start, end)
+    parts = score_parts(model.scorer.features, endpoints, model.scorer.weights, scores)
+    marginals, of_pairs = np.empty(parts.arcs.shape), np.empty(len(parts.pairs))
+    begin = time.perf_counter()
+    ended = propagate_siblings(parts.arcs, parts.starts, parts.pairs, marginals, of_pairs)
+    milliseconds = 1000 * (time.perf_counter() - begin)
+    return len(free) - 1, ended.iterations, ended.distance, milliseconds
+
+
+def show_calibration(corpus: str, results: dict[str, dict], output: Path | None) -> None:
+    msg.divider(f"{corpus}, dev, gold tokens, tags and sentences")
+    peers.show_calibration(results)
+    columns = ("best tree", "minimum risk", "learning")
+    rows = [(name, *(f"{r[column]:.2f}" for column in columns)) for name, r in results.items()]
+    header = ("", "UAS of the best tree", "of minimum risk", "training s")
+    msg.table(rows, header=header, aligns=("l", "r", "r", "r"), divider=True)
+    for name, result in results.items():
+        if "convergence" in result:
+            show_convergence(name, np.array(result["convergence"]))
+    if output:
+        peers.plot_reliability("arcs", results, output / f"parser-{corpus}-arcs.png")
+
+
+def show_convergence(name: str, sentences: np.ndarray) -> None:
+    rows = []
+    for low, high in pairwise((1, *LENGTHS)):
+        inside = sentences[(sentences[:, 0] >= low) & (sentences[:, 0] < high)]
+        if len(inside):
+            _, iterations, distances, milliseconds = inside.T
+            converged = 100 * (distances <= TOLERANCE).mean()
+            figures = (iterations.mean(), iterations.max(), converged, milliseconds.mean())
+            rows.append((f"{low} to {high - 1}", len(inside), *(f"{x:.2f}" for x in figures)))
+    msg.divider(f"{name}: belief propagation")
+    header = ("words", "sentences", "iterations", "at most", "converged, %", "ms a sentence")
+    msg.table(rows, header=header, aligns=("l", *"rrrrr"), divider=True)
+
+
 def front(examples: list[Example], names: Sequence[str]) -> spacy.Language:
     """A pipeline of components of configs/pipeline.cfg, trained on the examples."""
     nlp = spacy.blank("en", vocab=examples[0].predicted.vocab)
@@ -243,6 +342,19 @@ GOLD = {
     "order 2, parser114": {"order": 2, "templates": ["parser114"]},
     "not projective": {"order": 1, "projective": False},
     "not projective, order 2": {"order": 2, "projective": False},
+}
+KINDS = {
+    "order 1": {"order": 1},
+    "order 2": {"order": 2},
+    "not projective, order 1": {"order": 1, "projective": False},
+    "not projective, order 2": {"order": 2, "projective": False},
+}
+CALIBRATION = {
+    f"{kind}, {name}": lambda data, corpus, _, settings=settings, solver=solver: run_probable(
+        data, corpus, **settings, solver=solver
+    )
+    for kind, settings in KINDS.items()
+    for name, solver in peers.PROBABLE.items()
 }
 SYSTEMS = {
     **{
@@ -362,14 +474,15 @@ def main() -> None:
     parser.add_argument(
         "--times", type=float, default=10, help="training time of spaCy, as a multiple of ours"
     )
+    parser.add_argument("--calibration", action="store_true", help="measure probabilities alone")
     parser.add_argument("--growth", action="store_true", help="measure time by sentence length")
     parser.add_argument("--output", type=Path, help="folder for the results, as JSON, and plots")
-    parser.add_argument("--only", choices=[*SYSTEMS, *GROWTH], help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=[*SYSTEMS, *CALIBRATION, *GROWTH], help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     compile_kernels()
     if options.only:
-        system = {**SYSTEMS, **GROWTH}[options.only]
+        system = {**SYSTEMS, **CALIBRATION, **GROWTH}[options.only]
         peers.print_result(system(options.data, options.corpora[0], options.budget))
         return
     if options.output:
@@ -383,10 +496,13 @@ def main() -> None:
 
         results: dict[str, dict] = {}
         for system in SYSTEMS:
-            if system not in options.skip:
+            if system not in options.skip and not options.calibration:
                 ours = results.get("ssvm", {"learning": 0.0})
                 results[system] = run(system, options.times * ours["learning"])
         show(corpus, results)
+        if options.calibration:
+            results["calibration"] = {system: run(system) for system in CALIBRATION}
+            show_calibration(corpus, results["calibration"], options.output)
         if options.growth:
             growth = [run(system) for system in GROWTH]
             curves = {name: row for rows in growth for name, row in rows.items() if name != "peak"}

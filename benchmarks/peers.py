@@ -30,13 +30,10 @@ COLUMNS = ("dev", "test", "features", "learning", "speed", "MB", "load", "peak")
 HEADER = ("system", "dev", "test", "features s", "training s", "tokens/s", "MB", "load ms")
 SPEED_ROUNDS = 5
 BINS = 15
-CALIBRATION = (
-    "tokens correct",
-    "tokens confidence",
-    "tokens ECE",
-    "spans correct",
-    "spans confidence",
-    "spans ECE",
+CALIBRATION = tuple(
+    f"{kind} {figure}"
+    for kind in ("tokens", "spans", "arcs")
+    for figure in ("correct", "confidence", "ECE")
 )
 
 #: Solvers whose models have probabilities, as blocks of a config.
@@ -97,16 +94,36 @@ def show_calibration(results: dict[str, dict]) -> None:
         msg.table(rows, header=("dev", *columns), aligns=("l", *"r" * len(columns)), divider=True)
 
 
-def calibration_error(probabilities: Sequence[float], right: Sequence[bool]) -> float:
-    """The expected calibration error [Naeini et al. 2015; Guo et al. 2017].
+def plot_reliability(kind: str, results: dict[str, dict], path: Path) -> None:
+    """Draw the accuracy of answers by their probability, a curve for each system."""
+    from matplotlib.figure import Figure
 
-    Answers are put into 15 bins of equal width by their probability. The error is the mean, over
-    answers, of the distance between the mean probability and the accuracy in their bin.
+    axes = (figure := Figure(figsize=(5, 5))).add_subplot()
+    axes.plot([0, 1], [0, 1], color="grey", linestyle=":")
+    for name, result in results.items():
+        if curve := result.get(f"{kind} curve"):
+            sure, right, _ = zip(*curve, strict=True)
+            label = f"{name}: ECE {100 * result[f'{kind} ECE']:.1f}"
+            axes.plot(sure, right, marker="o", markersize=3, label=label)
+    axes.set(xlabel=f"mean probability of {kind}", ylabel="share that is correct", title=kind)
+    axes.legend()
+    figure.savefig(path, dpi=150)
+
+
+def reliability(
+    probabilities: Sequence[float], right: Sequence[bool]
+) -> list[tuple[float, float, int]]:
+    """The mean probability, the accuracy and the number of answers in bins of probability.
+
+    There are 15 bins of equal width, of which empty ones are left out.
     """
     sure, true = np.array(probabilities), np.array(right, dtype=float)
     bins = np.minimum((sure * BINS).astype(int), BINS - 1)
-    sums = np.bincount(bins, weights=sure - true, minlength=BINS)
-    return float(np.abs(sums).sum() / len(sure))
+    return [
+        (float(sure[inside].mean()), float(true[inside].mean()), int(inside.sum()))
+        for inside in (bins == b for b in range(BINS))
+        if inside.any()
+    ]
 
 
 def tagging_speed(pipe, nlp: spacy.Language, sentences: Labelled) -> float:
@@ -230,11 +247,18 @@ def train_spacy(
 
 
 def calibration(kind: str, probabilities: Sequence[float], right: Sequence[bool]) -> dict:
-    """Accuracy, mean probability and calibration error of answers."""
+    """Accuracy, mean probability, reliability curve and expected calibration error of answers.
+
+    The error [Naeini et al. 2015; Guo et al. 2017] is the mean, over answers, of the distance
+    between the mean probability and the accuracy in their bin.
+    """
+    curve = reliability(probabilities, right)
+    error = sum(size * abs(sure - accuracy) for sure, accuracy, size in curve) / len(right)
     return {
         f"{kind} correct": float(np.mean(right)),
         f"{kind} confidence": float(np.mean(probabilities)),
-        f"{kind} ECE": calibration_error(probabilities, right),
+        f"{kind} ECE": error,
+        f"{kind} curve": curve,
     }
 
 

@@ -229,6 +229,8 @@ def main() -> None:
         show(tags, results)
         if options.output:
             options.output.mkdir(parents=True, exist_ok=True)
+            if options.calibration:
+                peers.plot_reliability("tokens", results, options.output / f"tagger-{tags}.png")
             srsly.write_json(options.output / f"tagger-{tags}.json", results)
 
 
