@@ -1,18 +1,23 @@
-"""Stochastic subgradient descent on the L1-loss structural SVM.
+"""Stochastic gradient descent on the structural SVM, and on the other losses L_{beta,gamma}.
 
-    P(w) = 1/2 |w - w_0|^2 + C sum_i max_y H_i(y; w)
+    P(w) = 1/2 |w - w_0|^2 + C sum_i loss_i(w)
 
-Step T takes an example i and its most violating y. With l examples,
+Step T takes an example i. With l examples,
 
-    w -= eta_T ((w - w_0) / (C l) - Phi_i(y))
+    w -= eta_T ((w - w_0) / (C l) + grad loss_i(w))
+
+where the hinge has the subgradient -Phi_i(y) of its most violating y, and the losses with a finite
+beta, such as that of a CRF, have the expectation of -Phi_i.
 
     'decay'      eta_T = eta_0 / (1 + eta_0 T / (C l))^0.75 [CY13, section 4.3, after Bottou 2004]
+    'printed'    eta_T = eta_0 / (1 + eta_0 T / C)^0.75, as [CY13] prints it: for an objective that
+                 is not divided by l, so that here steps shrink soon
+    'inverse'    eta_T = eta_0 / (1 + T / l) [MGS10, section 4]
     'pegasos'    eta_T = C l / (T + 1) [Shalev-Shwartz et al. 2007], without the projection
 
-[CY13] prints T / C, for an objective that is not divided by l; here steps would shrink too soon.
 A step ends with the projection onto the weights that may not be negative. The model gets the
-last w. Within a pass w = s u, so that a shrinking step costs as much as the
-example has entries: argmax_y w . phi + Delta is argmax_y u . phi + Delta / s.
+last w. Within a pass w = s u, so that a shrinking step costs as much as the example has entries:
+w . phi + gamma Delta is s (u . phi + gamma / s Delta).
 """
 
 from dataclasses import dataclass
@@ -21,21 +26,32 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import (
+    AnyWeights,
     Float,
     Floats,
     Floats1,
     Int,
     Ints,
     Ints1,
+    Rows,
     kernel,
     named_tuple,
     oracle_kernel,
 )
-from spacy_ssvm.objective import HINGE, Loss, losses
-from spacy_ssvm.solvers.run import PrimalRun, check_C, check_choice, check_positive, check_whole
-from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
+from spacy_ssvm.objective import Loss, losses
+from spacy_ssvm.solvers.run import (
+    PrimalRun,
+    check_C,
+    check_choice,
+    check_not_negative,
+    check_positive,
+    check_whole,
+)
+from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.sparse import add_scaled, dot
 
+_STEPS = ("decay", "printed", "inverse", "pegasos")
+_DECAY, _PRINTED, _INVERSE, _PEGASOS = range(4)
 _FIRST_STEPS = (0.5, 0.25, 0.125, 0.0625, 0.03125)
 _SAMPLE = 1000
 _MIN_SCALE = 0.5
@@ -47,27 +63,42 @@ class StochasticGradient:
     """Settings of the solver.
 
     C: the weight of the losses against the squared norm of the weights, per example.
-    steps: how long they are, 'decay' or 'pegasos'.
-    eta0: of 'decay', the first step; None takes the one of 2^-1..2^-5 that makes the lowest
-        primal on a sample of 1000 of the first examples [CY13, section 4.3].
+    beta, gamma: of the loss: (None, 1) for the hinge, where None means infinity; (1, 0) for a
+        CRF, (1, 1) for the softmax margin.
+    steps: how long they are, 'decay', 'printed', 'inverse' or 'pegasos'.
+    eta0: the first step, but for 'pegasos'; None takes the one of 2^-1..2^-5 that makes the
+        lowest primal on a sample of 1000 of the first examples [CY13, section 4.3].
     seed: of the order of examples, and of the sample.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
     C: float = 0.1
+    beta: float | None = None
+    gamma: float = 1.0
     steps: str = "decay"
     eta0: float | None = None
     seed: int = 0
-    loss_function: ClassVar[Loss] = HINGE
-    oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
     keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_C(self)
-        check_choice(self, "steps", ("decay", "pegasos"))
+        if self.beta is not None:
+            check_positive(self, "beta")
+        check_not_negative(self, "gamma")
+        check_choice(self, "steps", _STEPS)
         if self.eta0 is not None:
             check_positive(self, "eta0")
         check_whole(self, "seed")
+
+    @property
+    def loss_function(self) -> Loss:
+        """The loss that is minimized over the examples."""
+        return Loss(self.beta, self.gamma)
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """The oracles of ``Structure`` that the solver calls."""
+        return ("loss_augmented_decode",) if self.beta is None else ("expected_gradient",)
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "StochasticGradientRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
@@ -77,12 +108,15 @@ class StochasticGradient:
 class Schedule(NamedTuple):
     """What the lengths of the steps of a pass depend on."""
 
-    weight: float  #: C l
-    eta0: float  #: of 'decay'; 0 for 'pegasos'
+    kind: int  #: the place of ``steps`` in _STEPS
+    C: float
+    examples: float  #: l
+    eta0: float
     steps: int  #: the number of steps before
+    min_scale: float  #: of s
 
 
-ScheduleType = named_tuple(Schedule, Float, Float, Int)
+ScheduleType = named_tuple(Schedule, Int, Float, Float, Float, Int, Float)
 
 
 class StochasticGradientRun(PrimalRun):
@@ -95,25 +129,34 @@ class StochasticGradientRun(PrimalRun):
     ) -> None:
         super().__init__(settings, problem, prior)
         self._steps = 0
-        self._eta0 = 0.0 if settings.steps == "pegasos" else settings.eta0
+        self._kind = _STEPS.index(settings.steps)
+        self._eta0 = 0.0 if self._kind == _PEGASOS else settings.eta0
 
     def epoch(self, numbers: Ints) -> float:
         """See ``Run``."""
         if self._eta0 is None and len(numbers):
             self._eta0 = self._best_first_step(numbers)
         total = self.problem.number_of_examples
-        loss = self._pass(self._w, self._shuffled(numbers), self._eta0 or 0.0, self._steps, total)
+        loss = self._pass(self._w, self._shuffled(numbers), self._eta0 or 0.0, total)
         self._steps += len(numbers)
         return loss
 
-    def _pass(self, w: Floats, order: Ints, eta0: float, steps: int, total: int) -> float:
-        """Steps from w, as on a problem of ``total`` examples; return the sum of violations."""
+    def _pass(self, w: Floats, order: Ints, eta0: float, total: int) -> float:
+        """Steps from w, as on a problem of ``total`` examples; return the sum of losses."""
         prior = np.zeros(len(w))
         prior[: len(self._prior)] = self._prior
-        problem = self.problem
-        arrays = problem.structure, problem.examples(), order, problem.max_entries
-        schedule = Schedule(float(self.settings.C) * total, float(eta0), steps)
-        return float(_pass(*arrays, schedule, problem.nonnegative, prior, w))
+        problem, settings = self.problem, self.settings
+        arrays = problem.structure, problem.examples(), order
+        steps = 0 if w is not self._w else self._steps
+        min_scale = _MIN_SCALE_WITH_PRIOR if prior.any() else _MIN_SCALE
+        C, examples, first = float(settings.C), float(total), float(eta0)
+        schedule = Schedule(self._kind, C, examples, first, steps, min_scale)
+        state = schedule, problem.nonnegative, prior, w
+        gamma = float(settings.gamma)
+        if settings.beta is None:
+            return float(_pass(*arrays, gamma, problem.max_entries, *state))
+        scales = float(settings.beta), gamma
+        return float(_expected_pass(*arrays, *scales, problem.max_expected_entries, *state))
 
     def _best_first_step(self, numbers: Ints) -> float:
         """The first step that makes the lowest primal after one pass over a sample."""
@@ -121,7 +164,7 @@ class StochasticGradientRun(PrimalRun):
         primals = []
         for eta0 in _FIRST_STEPS:
             w = self._w.copy()
-            self._pass(w, sample, eta0, 0, len(sample))
+            self._pass(w, sample, eta0, len(sample))
             loss = losses(self.problem, w, sample, self.settings.loss_function).sum()
             w[: len(self._prior)] -= self._prior
             primals.append(w @ w / 2 + self.settings.C * loss)
@@ -135,15 +178,52 @@ def _fold(scale: float, prior: Floats, w: Floats) -> None:
         w[index] = scale * w[index] + (1 - scale) * prior[index]
 
 
+@kernel
+def _length(schedule: Schedule, steps: int) -> float:
+    """eta_T, of the step after ``steps`` others."""
+    kind, C, examples, eta0, _, _ = schedule
+    if kind == _PEGASOS:
+        return C * examples / (steps + 1)
+    if kind == _INVERSE:
+        return eta0 / (1 + steps / examples)
+    weight = C if kind == _PRINTED else C * examples
+    return float(eta0 / (1 + eta0 * steps / weight) ** 0.75)
+
+
+@kernel
+def _step(
+    schedule: Schedule,
+    eta: float,
+    sign: float,
+    indices: Rows,
+    values: AnyWeights,
+    size: int,
+    scale: float,
+    nonnegative: int,
+    prior: Floats,
+    w: Floats,
+) -> float:
+    """Shrink s u, and add eta x sign x a sparse vector; return the new s."""
+    scale *= max(1 - eta / (schedule.C * schedule.examples), 0.0)
+    if scale < schedule.min_scale:
+        _fold(scale, prior, w)
+        scale = 1.0
+    add_scaled(w, indices, values, 0, size, sign * eta / scale)
+    for index in range(nonnegative):
+        w[index] = max(w[index], 0.0)
+    return scale
+
+
 @oracle_kernel(
     lambda oracle, examples: Float(
-        oracle, examples, Ints1, Int, ScheduleType, Int, Floats1, Floats1
+        oracle, examples, Ints1, Float, Int, ScheduleType, Int, Floats1, Floats1
     )
 )
 def _pass(
     loss_augmented_decode: LossAugmentedDecode,
     examples: ExampleArrays,
     order: Ints,
+    gamma: float,
     max_entries: int,
     schedule: Schedule,
     nonnegative: int,
@@ -151,26 +231,57 @@ def _pass(
     w: Floats,
 ) -> float:
     """One step for each example; return the sum of violations."""
-    weight, eta0, steps = schedule
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
-    scale, met = 1.0, 0.0
-    min_scale = _MIN_SCALE_WITH_PRIOR if prior.any() else _MIN_SCALE
+    scale, total, steps = 1.0, 0.0, schedule.steps
     for i in order:
-        eta = eta0 / (1 + eta0 * steps / weight) ** 0.75 if eta0 > 0 else weight / (steps + 1)
+        eta = _length(schedule, steps)
         steps += 1
-        size, cost, _ = loss_augmented_decode(examples, i, w, 1 / scale, True, indices, values)
+        size, cost, _ = loss_augmented_decode(examples, i, w, gamma / scale, True, indices, values)
         if size < 0:
             continue
-        violation = cost - scale * dot(w, indices, values, 0, size)
-        met += max(violation, 0.0)
-        scale *= max(1 - eta / weight, 0.0)
-        if scale < min_scale:
-            _fold(scale, prior, w)
-            scale = 1.0
-        if violation > 0:
-            add_scaled(w, indices, values, 0, size, eta / scale)
-        for index in range(nonnegative):
-            w[index] = max(w[index], 0.0)
+        violation = gamma * cost - scale * dot(w, indices, values, 0, size)
+        total += max(violation, 0.0)
+        if violation <= 0:
+            size = 0
+        state = scale, nonnegative, prior, w
+        scale = _step(schedule, eta, 1.0, indices, values, size, *state)
     _fold(scale, prior, w)
-    return met
+    return total
+
+
+@oracle_kernel(
+    lambda oracle, examples: Float(
+        oracle, examples, Ints1, Float, Float, Int, ScheduleType, Int, Floats1, Floats1
+    ),
+    "expected_gradient",
+)
+def _expected_pass(
+    expected_gradient: ExpectedGradient,
+    examples: ExampleArrays,
+    order: Ints,
+    beta: float,
+    gamma: float,
+    max_entries: int,
+    schedule: Schedule,
+    nonnegative: int,
+    prior: Floats,
+    w: Floats,
+) -> float:
+    """One step for each example; return the sum of losses."""
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries)
+    scale, total, steps = 1.0, 0.0, schedule.steps
+    for i in order:
+        eta = _length(schedule, steps)
+        steps += 1
+        size, loss, _, _ = expected_gradient(
+            examples, i, w, beta * scale, gamma / scale, True, indices, values
+        )
+        if size < 0:
+            continue
+        total += scale * loss
+        state = scale, nonnegative, prior, w
+        scale = _step(schedule, eta, -1.0, indices, values, size, *state)
+    _fold(scale, prior, w)
+    return total

@@ -8,11 +8,72 @@ from referee import all_numbers
 from small_problems import started, trained
 
 from spacy_ssvm.chains.problem import ChainProblem
+from spacy_ssvm.objective import HINGE, LOG_LOSS, Loss
 from spacy_ssvm.solvers import stochastic_gradient
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
+from spacy_ssvm.solvers.lbfgs import LBFGS
 from spacy_ssvm.solvers.stochastic_gradient import StochasticGradient
 
 pytestmark = pytest.mark.uncompiled
+
+LENGTHS = {
+    "decay": lambda step, C, examples: 0.5 / (1 + 0.5 * step / (C * examples)) ** 0.75,
+    "printed": lambda step, C, examples: 0.5 / (1 + 0.5 * step / C) ** 0.75,
+    "inverse": lambda step, C, examples: 0.5 / (1 + step / examples),
+    "pegasos": lambda step, C, examples: C * examples / (step + 1),
+}
+
+
+def naive_epochs(run, epochs, prior):
+    """The steps of the module's docstring, one by one, with w itself."""
+    problem, settings = run.problem, run.settings
+    loss, C, examples = settings.loss_function, settings.C, problem.number_of_examples
+    indices = np.empty(problem.max_expected_entries, dtype=np.int32)
+    w, step = prior.copy(), 0
+    for _ in range(epochs):
+        for i in run._shuffled(all_numbers(run)):
+            eta = LENGTHS[settings.steps](step, C, examples)
+            step += 1
+            gradient = (w - prior) / (C * examples)
+            if loss.beta is None:
+                values = np.empty(len(indices), dtype=np.float32)
+                size, cost, _ = problem.structure.loss_augmented_decode(
+                    problem.examples(), i, w, loss.gamma, True, indices, values
+                )
+                values *= -1
+                met = loss.gamma * cost + w[indices[:size]] @ values[:size]
+            else:
+                values = np.empty(len(indices))
+                size, met, _, _ = problem.structure.expected_gradient(
+                    problem.examples(), i, w, loss.beta, loss.gamma, True, indices, values
+                )
+            if met > 0:
+                gradient[indices[:size]] += values[:size]
+            w -= eta * gradient
+    return w
+
+
+@pytest.mark.parametrize("steps", LENGTHS)
+@pytest.mark.parametrize("loss", [HINGE, LOG_LOSS, Loss(2.0, 1.5), Loss(None, 0.0)], ids=str)
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_steps_are_those_of_the_papers(steps, loss, with_prior):
+    chains = naive.random_chains(4, K=3, rows=8, examples=8, length=3)
+    size = (5 + 8) * 3
+    prior = np.random.default_rng(0).normal(size=size) * with_prior
+    settings = StochasticGradient(C=0.7, beta=loss.beta, gamma=loss.gamma, steps=steps, eta0=0.5)
+    run = trained(settings, chains, 3, prior if with_prior else None)
+    expected = naive_epochs(started(settings, chains), 3, prior)
+    np.testing.assert_allclose(run.w, expected, atol=1e-9)
+
+
+@compiled_only
+@pytest.mark.parametrize("steps", ["decay", "inverse", "pegasos"])
+def test_the_log_loss_comes_close_to_its_optimum(steps):
+    chains = naive.random_chains(2, K=3, rows=8, examples=8, length=3)
+    best = trained(LBFGS(C=0.5), chains, 30).objective().primal
+    settings = StochasticGradient(C=0.5, beta=1.0, gamma=0.0, steps=steps)
+    found = trained(settings, chains, 3000).objective().primal
+    assert best - 1e-6 <= found <= 1.02 * best
 
 
 @compiled_only
