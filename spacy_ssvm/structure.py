@@ -72,9 +72,9 @@ class Structure(NamedTuple):
     #: structure whose expectations are intractable.
     expected_gradient: ExpectedGradient | None = None
 
-    #: (examples, i, w, k, complete, starts, costs, indices, values) -> count: the k best of
-    #: ``loss_augmented_decode`` with gamma = 1, best first. Writes their Phi one after another,
-    #: the m-th at starts[m] to starts[m + 1], and their costs. None where only the best is known.
+    #: (examples, i, w, gamma, k, complete, starts, costs, indices, values) -> count: the k best
+    #: of ``loss_augmented_decode``, best first. Writes their Phi one after another, the m-th at
+    #: starts[m] to starts[m + 1], and their costs. None where only the best is known.
     k_best_decode: KBestDecode | None = None
 
     #: (examples, i, w, step, complete, parts, direction, indices, values) -> (size, Delta_i(z'),
@@ -106,7 +106,7 @@ _SIGNATURES: dict[str, Callable[[Type], Signature]] = {
         *(examples, Int, Floats1, Float, Float, Bool, Rows1, Floats1)
     ),
     "k_best_decode": lambda examples: Int(
-        *(examples, Int, Floats1, Int, Bool, Ints1, Floats1, Rows1, Weights1)
+        *(examples, Int, Floats1, Float, Int, Bool, Ints1, Floats1, Rows1, Weights1)
     ),
     "project": lambda examples: _Returned(
         *(examples, Int, Floats1, Float, Bool, Floats1, Floats1, Rows1, Floats1)

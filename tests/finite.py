@@ -61,11 +61,11 @@ def loss_augmented_decode(examples, i, w, gamma, complete, indices, values):
 
 
 @kernel
-def k_best_decode(examples, i, w, k, complete, starts, costs, indices, values):
+def k_best_decode(examples, i, w, gamma, k, complete, starts, costs, indices, values):
     """See ``Structure.k_best_decode``."""
     if examples.gold[i] < 0:
         return UNANNOTATED
-    best = np.argsort(-scores_of(examples, i, w, 1.0))[:k]
+    best = np.argsort(-scores_of(examples, i, w, gamma))[:k]
     starts[0] = 0
     for m in range(len(best)):
         start = starts[m]

@@ -102,6 +102,7 @@ def k_best_decode(
     examples: Examples,
     i: int,
     w: Floats,
+    gamma: float,
     k: int,
     complete: bool,
     starts: Ints,
@@ -114,7 +115,7 @@ def k_best_decode(
         return UNANNOTATED
     emissions, transitions = _score(examples, i, w)
     _complete(examples, i, complete, emissions, transitions)
-    add_costs(examples, i, 1.0, emissions)
+    add_costs(examples, i, gamma, emissions)
     sequences, _ = k_best(emissions, transitions, k)
     starts[0] = 0
     for m in range(len(sequences)):

@@ -21,6 +21,8 @@ from spacy_ssvm.commands.trial import Trial
 _DUAL_COORDINATE_DESCENT = "spacy_ssvm.DualCoordinateDescent.v1"
 _FRANK_WOLFE = "spacy_ssvm.FrankWolfe.v1"
 _DUAL_COORDINATE_ASCENT = "spacy_ssvm.DualCoordinateAscent.v1"
+_STOCHASTIC_GRADIENT = "spacy_ssvm.StochasticGradient.v1"
+_MIRA = "spacy_ssvm.Mira.v1"
 
 #: Each solver as a block of a config.
 SOLVERS: dict[str, dict[str, Any]] = {
@@ -35,8 +37,17 @@ SOLVERS: dict[str, dict[str, Any]] = {
         "variant": "primal",
         "projection": None,
     },
-    "sgd": {"@misc": "spacy_ssvm.StochasticGradient.v1"},
-    "mira": {"@misc": "spacy_ssvm.Mira.v1"},
+    "sgd": {"@misc": _STOCHASTIC_GRADIENT, "beta": None, "gamma": 1.0, "steps": "decay"},
+    "sgd-crf": {"@misc": _STOCHASTIC_GRADIENT, "beta": 1.0, "gamma": 0.0, "steps": "inverse"},
+    "sgd-softmax-margin": {
+        "@misc": _STOCHASTIC_GRADIENT,
+        "beta": 1.0,
+        "gamma": 1.0,
+        "steps": "inverse",
+    },
+    "mira": {"@misc": _MIRA, "k": 1, "loss_augmented": True},
+    "mira-prediction": {"@misc": _MIRA, "k": 1, "loss_augmented": False},
+    "mira-k-best": {"@misc": _MIRA, "k": 5, "loss_augmented": False},
     "perceptron": {"@misc": "spacy_ssvm.Perceptron.v1"},
     "crf": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 0.0},
     "softmax-margin": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 1.0},

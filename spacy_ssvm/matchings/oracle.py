@@ -93,6 +93,7 @@ def k_best_decode(
     examples: MatchingExamples,
     i: int,
     w: Floats,
+    gamma: float,
     k: int,
     complete: bool,
     starts: Ints,
@@ -106,7 +107,7 @@ def k_best_decode(
         return UNANNOTATED
     scores, source_steps, target_steps = score_example(examples, i, w)
     completion, _ = complete_example(examples, i, complete, scores, source_steps, target_steps)
-    add_costs(gold, examples.costs, 1.0, scores)
+    add_costs(gold, examples.costs, gamma, scores)
     best, _ = k_best_matchings(scores, source_steps, target_steps, k)
     starts[0] = 0
     for b in range(len(best)):

@@ -2,7 +2,8 @@
 
     w_t = argmin_w 1/2 |w - w_t-1|^2 + C max(0, max_y Delta_i(y) - w . Phi_i(y)),
 
-where y is one of the k structures that violate most at w_t-1. For k = 1,
+where y is one of the k structures that violate most at w_t-1 or, without loss augmentation, of
+those that score best [McDonald et al. 2005]. For k = 1,
 
     w += tau Phi_i(y),    tau = min(C, H_i(y) / |Phi_i(y)|^2)    [MGS10 Eq. 15]
 
@@ -36,12 +37,15 @@ class Mira:
 
     C: the largest step; the weight of the losses against the squared norm of the change.
     k: the number of structures that an example is compared with.
+    loss_augmented: whether these are the ones that violate most, of Delta_i(y) - w . Phi_i(y), or
+        else those of the highest scores w . phi(x_i, y), which is prediction-based MIRA.
     seed: of the order of examples.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
     C: float = 0.1
     k: int = 1
+    loss_augmented: bool = True
     seed: int = 0
     loss_function: ClassVar[Loss] = HINGE
     keeps_signs: ClassVar[bool] = True
@@ -65,39 +69,48 @@ class Mira:
 
         Raises ValueError where k is above 1 and only the best structure can be found.
         """
-        return MiraRun(self, problem, prior, k=self.k)
+        return MiraRun(self, problem, prior, k=self.k, loss_augmented=self.loss_augmented)
 
 
 class MiraRun(AveragedRun):
     """The weights and their average, and the passes that change them."""
 
     def __init__(
-        self, settings: Solver, problem: Problem, prior: Floats | None = None, *, k: int = 1
+        self,
+        settings: Solver,
+        problem: Problem,
+        prior: Floats | None = None,
+        *,
+        k: int = 1,
+        loss_augmented: bool = True,
     ) -> None:
         super().__init__(settings, problem, prior)
         self._k = k
+        self._augmentation = float(loss_augmented)
 
     def epoch(self, numbers: Ints) -> float:
         """See ``Run``."""
         problem, settings = self.problem, self.settings
         arrays = problem.structure, problem.examples(), self._shuffled(numbers)
-        scales = float(settings.C), float(settings.loss_function.gamma)
+        gamma = float(settings.loss_function.gamma)
+        scales = float(settings.C), gamma, gamma * self._augmentation
         if self._k == 1:
-            loss = pass_over_best(*arrays, *scales, problem.max_entries, self._averaged)
+            loss = _pass_over_best(*arrays, *scales, problem.max_entries, self._averaged)
         else:
-            loss = _pass(*arrays, scales[0], self._k, problem.max_entries, self._averaged)
+            loss = _pass(*arrays, *scales, self._k, problem.max_entries, self._averaged)
         return float(loss)
 
 
 @oracle_kernel(
-    lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Int, AveragedType)
+    lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Float, Int, AveragedType)
 )
-def pass_over_best(
+def _pass_over_best(
     loss_augmented_decode: LossAugmentedDecode,
     examples: ExampleArrays,
     order: Ints,
     C: float,
     gamma: float,
+    augmentation: float,
     max_entries: int,
     averaged: Averaged,
 ) -> float:
@@ -106,7 +119,9 @@ def pass_over_best(
     values = np.empty(max_entries, dtype=np.float32)
     total = 0.0
     for i in order:
-        size, cost, _ = loss_augmented_decode(examples, i, averaged.w, gamma, True, indices, values)
+        size, cost, _ = loss_augmented_decode(
+            examples, i, averaged.w, augmentation, True, indices, values
+        )
         if size < 0:
             continue
         violation = violation_of(gamma * cost, averaged.w, indices, values, 0, size)
@@ -119,7 +134,9 @@ def pass_over_best(
 
 
 @oracle_kernel(
-    lambda oracle, examples: Float(oracle, examples, Ints1, Float, Int, Int, AveragedType),
+    lambda oracle, examples: Float(
+        oracle, examples, Ints1, Float, Float, Float, Int, Int, AveragedType
+    ),
     "k_best_decode",
 )
 def _pass(
@@ -127,6 +144,8 @@ def _pass(
     examples: ExampleArrays,
     order: Ints,
     C: float,
+    gamma: float,
+    augmentation: float,
     k: int,
     max_entries: int,
     averaged: Averaged,
@@ -139,13 +158,15 @@ def _pass(
     scratch = np.zeros(len(averaged.w))
     total = 0.0
     for i in order:
-        count = k_best_decode(examples, i, averaged.w, k, True, starts, costs, indices, values)
+        count = k_best_decode(
+            examples, i, averaged.w, augmentation, k, True, starts, costs, indices, values
+        )
         if count < 0:
             continue
         violations = np.empty(count)
         for m in range(count):
             violations[m] = violation_of(
-                costs[m], averaged.w, indices, values, starts[m], starts[m + 1]
+                gamma * costs[m], averaged.w, indices, values, starts[m], starts[m + 1]
             )
         total += max(violations.max(), 0.0)
         products = _products(starts[: count + 1], indices, values, scratch)

@@ -77,15 +77,15 @@ def test_completions_change_when_they_are_asked_for(small, random):
 
 
 @checked
-@given(drawn(), st.randoms(use_true_random=False), st.integers(1, 12))
-def test_the_k_best(small, random, k):
+@given(drawn(), st.randoms(use_true_random=False), st.integers(1, 12), st.sampled_from([0.0, 1.0]))
+def test_the_k_best(small, random, k, gamma):
     problem, w = small.problem(), whole_weights(small, random)
     starts, costs = np.full(k + 1, -7), np.full(k, np.nan)
     indices = np.zeros(k * problem.max_entries, dtype=np.int32)
     values = np.zeros(k * problem.max_entries, dtype=np.float32)
     for i, example in enumerate(small.examples):
         count = MATCHINGS.k_best_decode(
-            problem.examples(), i, w, k, False, starts, costs, indices, values
+            problem.examples(), i, w, gamma, k, False, starts, costs, indices, values
         )
         if not example.is_annotated:
             assert count == UNANNOTATED
@@ -94,14 +94,14 @@ def test_the_k_best(small, random, k):
         completion = completion_of(problem, i)
         example.check_completion(completion, w)
         differences = example.phi(completion[None]) - example.phi(candidates)
-        violations = example.costs_of(candidates) - differences @ w
+        violations = gamma * example.costs_of(candidates) - differences @ w
         assert count == min(k, len(candidates))
         assert starts[0] == 0
         found = []
         for b in range(count):
             entries = slice(starts[b], starts[b + 1])
             phi = dense(indices[entries], values[entries], len(w))
-            found.append(costs[b] - phi @ w)
+            found.append(gamma * costs[b] - phi @ w)
             rows = np.column_stack([differences, example.costs_of(candidates)])
             assert np.any(np.all(rows == np.append(phi, costs[b]), axis=1))
         assert found == sorted(violations, reverse=True)[:k]

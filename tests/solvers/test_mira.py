@@ -66,21 +66,26 @@ def test_k_best_mira_minimizes_what_it_should(chains, C, k):
 
 
 @programmed
-@given(naive.chains(examples=2, length=2, shortest=2, fewest_labels=3), regularization)
-def test_k_best_mira_compares_the_structures_that_violate_most(chains, C):
-    """Of nine structures those three; without costs, it would be those that score best."""
-    k, size = 3, (chains.K + 2 + chains.rows) * chains.K
+@given(
+    naive.chains(examples=2, length=2, shortest=2, fewest_labels=3),
+    regularization,
+    st.sampled_from([1, 3]),
+    st.booleans(),
+)
+def test_mira_compares_the_structures_that_violate_or_score_most(chains, C, k, loss_augmented):
+    """Of nine structures those."""
+    size = (chains.K + 2 + chains.rows) * chains.K
     prior = np.random.default_rng(0).normal(size=size)  # without it, structures tie
-    run = started(Mira(C=C, k=k), chains, prior)
+    run = started(Mira(C=C, k=k, loss_augmented=loss_augmented), chains, prior)
     for i in all_numbers(run):
         w = run._averaged.w.copy()
         part = naive.Chains(chains.K, chains.rows, [chains.features[i]], [chains.gold[i]])
         referee = Referee(part, prior=w[:size], C=C)
         ((phi, delta),) = referee.structures
         violations = delta - phi @ w[:size]
-        worst = np.argsort(-violations)[:k]
+        worst = np.argsort(-violations if loss_augmented else phi @ w[:size])[:k]
         found = run.epoch(np.array([i]))
-        assert found == pytest.approx(max(violations.max(), 0.0), abs=1e-6)
+        assert found == pytest.approx(max(violations[worst].max(), 0.0), abs=1e-6)
         gold = np.flatnonzero(delta == 0)
         chosen = np.union1d(worst, gold)
         referee.structures = [(phi[chosen], delta[chosen])]
