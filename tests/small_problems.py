@@ -104,6 +104,14 @@ def pairwise_frank_wolfe(**options):
     return FrankWolfe(variant="pairwise", **options)
 
 
+def averaged_frank_wolfe(**options):
+    return FrankWolfe(variant="averaged", sampling="gap", **options)
+
+
+def crf_gradient(**options):
+    return StochasticGradient(beta=1.0, gamma=0.0, **options)
+
+
 SOLVERS = [
     CuttingPlane,
     DualCoordinateAscent,
@@ -111,10 +119,12 @@ SOLVERS = [
     Extragradient,
     FrankWolfe,
     pairwise_frank_wolfe,
+    averaged_frank_wolfe,
     LBFGS,
     Mira,
     Perceptron,
     StochasticGradient,
+    crf_gradient,
 ]
 
 

@@ -30,8 +30,10 @@ SOLVERS: dict[str, dict[str, Any]] = {
     "dcd-light": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "light"},
     "cpd": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "cpd"},
     "cutting-plane": {"@misc": "spacy_ssvm.CuttingPlane.v1"},
-    "frank-wolfe": {"@misc": _FRANK_WOLFE, "variant": "plain"},
-    "frank-wolfe-pairwise": {"@misc": _FRANK_WOLFE, "variant": "pairwise"},
+    "frank-wolfe": {"@misc": _FRANK_WOLFE, "variant": "plain", "sampling": "uniform"},
+    "frank-wolfe-averaged": {"@misc": _FRANK_WOLFE, "variant": "averaged", "sampling": "uniform"},
+    "frank-wolfe-gap": {"@misc": _FRANK_WOLFE, "variant": "plain", "sampling": "gap"},
+    "frank-wolfe-pairwise": {"@misc": _FRANK_WOLFE, "variant": "pairwise", "sampling": "uniform"},
     "extragradient": {
         "@misc": "spacy_ssvm.Extragradient.v1",
         "variant": "primal",

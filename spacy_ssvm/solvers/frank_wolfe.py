@@ -12,7 +12,12 @@ from (v_i, l_i) towards (C Phi_i(y), C Delta_i(y)) as far as D rises:
 
     d = C Phi_i(y) - v_i,    rate = (C Delta_i(y) - l_i - w . d) / |d|^2, clipped to [0, 1]
 
-The variant 'pairwise' keeps the structures and their dual variables apart: ``pairwise_steps.py``.
+The result of the variant 'averaged' is the average of the dual points, w and l of step t counted
+t times. The variant 'pairwise' keeps the structures and their dual variables apart:
+``pairwise_steps.py``.
+
+Examples are taken in random order, or with 'gap' drawn with a probability proportional to the
+numerator of their last rate: the gap of the example's block [Osokin et al. 2016].
 
 Partial gold is completed as in ``dual_run.py``.
 """
@@ -50,26 +55,48 @@ from spacy_ssvm.solvers.run import (
     check_choice,
     check_not_negative,
     check_whole,
+    invalid_setting,
 )
 from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import find_index, scratch_table, violation_of
 
+_PASSES = 10  # of which one takes every example: what has been drawn seldom may have changed
+
 
 class Blocks(NamedTuple):
-    """The sums over the dual variables of each example, and its last violation."""
+    """The sums over the dual variables of each example, its last violation and its last gap."""
 
     starts: Ints  #: int64 [examples]: the first entry of v_i
     sizes: Ints  #: int64 [examples]: the number of its entries
     costs: Floats  #: float64 [examples]: l_i
     violations: Floats  #: float64 [examples]: max_y H_i(y)
+    gaps: Floats  #: float64 [examples]: how far D could rise by its block alone, to first order
     visits: Ints  #: int64 [examples]: how often example i was decoded
     indices: Rows  #: int32 [entries]: indices into w
     values: Floats  #: float64 [entries]
     used: Ints  #: int64 [1]: entries in use or abandoned
 
 
-BlocksType = named_tuple(Blocks, Ints1, Ints1, Floats1, Floats1, Ints1, Rows1, Floats1, Ints1)
+BlocksType = named_tuple(
+    Blocks, Ints1, Ints1, Floats1, Floats1, Floats1, Ints1, Rows1, Floats1, Ints1
+)
+
+
+class Average(NamedTuple):
+    """The average of w and sum_i l_i over T steps, of which the t-th counts t times.
+
+    With w_t the weights after step t, it is
+
+        w_T - 2 / (T (T + 1)) sum_t t (t - 1) / 2 (w_t - w_t-1)
+    """
+
+    sums: Floats  #: float64 [weights], the sum above; empty where nothing is averaged
+    costs: Floats  #: float64 [1], the same sum of sum_i l_i
+    steps: Ints  #: int64 [1]: T
+
+
+AverageType = named_tuple(Average, Floats1, Floats1, Ints1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +104,9 @@ class FrankWolfe:
     """Settings of the solver.
 
     C: the weight of the losses against the squared norm of the weights, per example.
-    variant: 'plain', or 'pairwise' with steps between structures that are stored.
+    variant: 'plain', 'averaged' whose result is an average of dual points, or 'pairwise' with
+        steps between structures that are stored.
+    sampling: of examples, 'uniform', or 'gap' (but for 'pairwise').
     inner_passes: of 'pairwise', over what is stored, before each pass with inference.
     seed: of the order of examples.
     tolerance: weights no longer change once the relative duality gap, measured
@@ -87,6 +116,7 @@ class FrankWolfe:
 
     C: float = 0.1
     variant: str = "plain"
+    sampling: str = "uniform"
     inner_passes: int = 5
     seed: int = 0
     tolerance: float = 1e-3
@@ -96,13 +126,17 @@ class FrankWolfe:
 
     def __post_init__(self) -> None:
         check_C(self)
-        check_choice(self, "variant", ("plain", "pairwise"))
+        check_choice(self, "variant", ("plain", "averaged", "pairwise"))
+        check_choice(self, "sampling", ("uniform", "gap"))
+        if self.sampling == "gap" and self.variant == "pairwise":
+            problem = "is 'gap': variant 'pairwise' takes examples by 'uniform' only"
+            raise invalid_setting(self, "sampling", problem)
         check_whole(self, "inner_passes", "seed")
         check_not_negative(self, "tolerance")
 
     def start(self, problem: Problem, prior: Floats | None = None) -> DualRun:
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
-        run = FrankWolfeRun if self.variant == "plain" else PairwiseRun
+        run = PairwiseRun if self.variant == "pairwise" else FrankWolfeRun
         return run(self, problem, prior)
 
 
@@ -114,6 +148,21 @@ class FrankWolfeRun(DualRun):
     def __init__(self, settings: FrankWolfe, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
         self.blocks = _empty_blocks(0, 0)
+        size = len(self._w) if settings.variant == "averaged" else 0
+        self._average = Average(np.zeros(size), np.zeros(1), np.zeros(1, dtype=np.int64))
+        self._passes = 0
+
+    @property
+    def w(self) -> Floats:
+        """See ``Run``. An average is computed at each call."""
+        sums = self._average.sums
+        return self._w - self._share * sums if len(sums) else self._w
+
+    @property
+    def _share(self) -> float:
+        """By what the sums of the average are multiplied."""
+        steps = int(self._average.steps[0])
+        return 2 / (steps * (steps + 1)) if steps > 0 else 0.0
 
     @property
     def violations(self) -> Floats:
@@ -123,7 +172,8 @@ class FrankWolfeRun(DualRun):
     @property
     def dual(self) -> float:  # type: ignore[override]
         """D(alpha)."""
-        return _dual(self, self._prior, float(self.blocks.costs.sum()))
+        costs = float(self.blocks.costs.sum()) - self._share * float(self._average.costs[0])
+        return _dual(self, self._prior, costs)
 
     def grow(self, rows: int) -> None:
         """See ``Run``."""
@@ -131,10 +181,14 @@ class FrankWolfeRun(DualRun):
         examples = self.problem.number_of_examples
         if examples > len(self.blocks.sizes):
             self.blocks = _with_capacity(self.blocks, longer(self.blocks.sizes, examples).size, 0)
+        if self.settings.variant == "averaged":
+            sums = longer(self._average.sums, len(self._w))
+            self._average = self._average._replace(sums=sums)
 
     def _remove(self, numbers: Ints) -> None:
         """See ``DualRun``."""
         remove_blocks(numbers, self.blocks, self._w)
+        _restart(self._average)
 
     def keep(self, numbers: Ints) -> None:
         """See ``Run``."""
@@ -144,16 +198,26 @@ class FrankWolfeRun(DualRun):
             sizes=blocks.sizes[numbers],
             costs=blocks.costs[numbers],
             violations=blocks.violations[numbers],
+            gaps=blocks.gaps[numbers],
             visits=blocks.visits[numbers],
         )
 
+    def _drawn(self, numbers: Ints) -> Ints:
+        """The examples of a pass, as often as they are drawn."""
+        self._passes += 1
+        gaps = self.blocks.gaps[np.sort(numbers)]
+        if self.settings.sampling == "uniform" or self._passes % _PASSES == 1 or not gaps.any():
+            return self._shuffled(numbers)
+        return self._order.choice(np.sort(numbers), size=len(numbers), p=gaps / gaps.sum())
+
     def _pass(self, numbers: Ints) -> None:
-        order = self._shuffled(numbers)
+        order = self._drawn(numbers)
         structure, examples = self.problem.structure, self.problem.examples()
         entries, C = self.problem.max_entries, float(self.settings.C)
         done = 0
         while True:
-            done = _pass(structure, examples, order, done, entries, C, self.blocks, self._w)
+            state = self.blocks, self._average, self._w
+            done = _pass(structure, examples, order, done, entries, C, *state)
             if done == len(order):
                 break
             self.blocks = _with_capacity(self.blocks, len(self.blocks.sizes), entries)
@@ -216,6 +280,7 @@ def _empty_blocks(examples: int, entries: int) -> Blocks:
         sizes=np.zeros(examples, dtype=np.int64),
         costs=np.zeros(examples),
         violations=np.zeros(examples),
+        gaps=np.zeros(examples),
         visits=np.zeros(examples, dtype=np.int64),
         indices=np.empty(entries, dtype=np.int32),
         values=np.empty(entries),
@@ -241,6 +306,7 @@ def _pack(blocks: Blocks, packed: Blocks) -> None:
         packed.sizes[i] = size
         packed.costs[i] = blocks.costs[i]
         packed.violations[i] = blocks.violations[i]
+        packed.gaps[i] = blocks.gaps[i]
         packed.visits[i] = blocks.visits[i]
         packed.indices[used : used + size] = blocks.indices[start : start + size]
         packed.values[used : used + size] = blocks.values[start : start + size]
@@ -258,11 +324,27 @@ def remove_blocks(numbers: Ints, blocks: Blocks, w: Floats) -> None:
         blocks.sizes[i] = 0
         blocks.costs[i] = 0.0
         blocks.violations[i] = 0.0
+        blocks.gaps[i] = 0.0
+
+
+@kernel
+def _restart(average: Average) -> None:
+    """Average from the next step on."""
+    average.sums[:] = 0.0
+    average.costs[0] = 0.0
+    average.steps[0] = 0
 
 
 @kernel
 def _step(
-    i: int, C: float, cost: float, indices: Rows, values: Weights, blocks: Blocks, w: Floats
+    i: int,
+    C: float,
+    cost: float,
+    indices: Rows,
+    values: Weights,
+    blocks: Blocks,
+    average: Average,
+    w: Floats,
 ) -> None:
     """Move the block of example i towards C times a structure, as far as D rises.
 
@@ -292,20 +374,30 @@ def _step(
     for entry in range(count):
         slope -= w[block_indices[entry]] * direction[entry]
         curvature += direction[entry] ** 2
+    blocks.gaps[i] = max(slope, 0.0)
     if slope <= 0:
         return
     rate = min(slope / curvature, 1.0) if curvature > 0 else 1.0
+    steps = float(average.steps[0])
+    missed = steps * (steps + 1) / 2  # how much the steps before this count
     for entry in range(count):
-        block_values[entry] += rate * direction[entry]
-        w[block_indices[entry]] += rate * direction[entry]
-    blocks.costs[i] += rate * (C * cost - blocks.costs[i])
+        change = rate * direction[entry]
+        block_values[entry] += change
+        w[block_indices[entry]] += change
+        if len(average.sums):
+            average.sums[block_indices[entry]] += missed * change
+    change = rate * (C * cost - blocks.costs[i])
+    blocks.costs[i] += change
+    average.costs[0] += missed * change
     blocks.starts[i] = end
     blocks.sizes[i] = count
     blocks.used[0] += count
 
 
 @oracle_kernel(
-    lambda oracle, examples: Int(oracle, examples, Ints1, Int, Int, Float, BlocksType, Floats1)
+    lambda oracle, examples: Int(
+        oracle, examples, Ints1, Int, Int, Float, BlocksType, AverageType, Floats1
+    )
 )
 def _pass(
     loss_augmented_decode: LossAugmentedDecode,
@@ -315,6 +407,7 @@ def _pass(
     max_entries: int,
     C: float,
     blocks: Blocks,
+    average: Average,
     w: Floats,
 ) -> int:
     """One step for each of order[done:]; return how far the capacity sufficed."""
@@ -333,9 +426,11 @@ def _pass(
         blocks.visits[i] = visits
         if recompleted:
             remove_blocks(order[position : position + 1], blocks, w)
+            _restart(average)
         violation = violation_of(cost, w, indices, values, 0, size)
         blocks.violations[i] = max(violation, 0.0)
         if violation <= 0:
             size, cost = 0, 0.0
-        _step(i, C, cost, indices[:size], values[:size], blocks, w)
+        _step(i, C, cost, indices[:size], values[:size], blocks, average, w)
+        average.steps[0] += len(average.sums) > 0
     return len(order)

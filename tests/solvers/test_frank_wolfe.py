@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from referee import Referee, all_numbers
 from small_problems import (
+    averaged_frank_wolfe,
     checked,
     hinge_optimum,
     programmed,
@@ -82,3 +83,96 @@ def test_frank_wolfe_forgets_examples():
     assert run.objective().primal == pytest.approx(alone.objective().primal, rel=1e-3)
     run.forget(np.arange(4))
     np.testing.assert_allclose(run.w, 0, atol=1e-9)
+
+
+@checked
+@given(small, regularization, st.booleans())
+def test_the_average_counts_later_dual_points_more(chains, C, with_prior):
+    prior = None
+    if with_prior:
+        prior = np.random.default_rng(0).normal(size=(chains.K + 2) * chains.K)
+    run, plain = (
+        started(FrankWolfe(C=C, variant=variant, tolerance=0.0), chains, prior)
+        for variant in ("averaged", "plain")
+    )
+    np.testing.assert_array_equal(run.w, plain.w)
+    weights, costs = [], []
+    for _ in range(3):
+        for i in all_numbers(run):
+            run.epoch(np.array([i]))
+            plain.epoch(np.array([i]))
+            if chains.gold[i]:
+                weights.append(plain.w.copy())
+                costs.append(plain.blocks.costs.sum())
+    if weights:
+        counts = np.arange(1, len(weights) + 1)
+        average = np.average(weights, axis=0, weights=counts)
+        np.testing.assert_allclose(run.w, average, atol=1e-9)
+        change = average.copy()
+        start = np.zeros(len(average))
+        if with_prior:
+            start[: len(prior)] = prior
+        change -= start
+        expected = np.average(costs, weights=counts) - start @ change - change @ change / 2
+        assert run.dual == pytest.approx(expected, abs=1e-9)
+    assert run.objective().gap >= -1e-9
+
+
+def test_the_weights_of_the_average_are_nearer_to_the_optimum():
+    """But not its dual point, to which the first steps belong."""
+    chains = naive.random_chains(3, K=3, rows=8, examples=20, length=4)
+    averaged, plain = (
+        trained(FrankWolfe(C=1.0, variant=variant, tolerance=0.0), chains, 20).objective()
+        for variant in ("averaged", "plain")
+    )
+    assert averaged.primal < plain.primal
+    assert averaged.dual < plain.dual
+
+
+def test_the_average_starts_again_where_an_example_is_forgotten():
+    chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
+    run = trained(averaged_frank_wolfe(C=0.5, tolerance=0.0), chains, 5)
+    run.forget(np.arange(4, 8))
+    np.testing.assert_array_equal(run.w, run._w)
+    run.problem.forget(range(4, 8))
+    run.epoch(np.arange(4))
+    assert not np.allclose(run.w, run._w)
+    assert run.objective().gap >= -1e-9
+
+
+@checked
+@given(small, regularization)
+def test_gaps_are_those_of_blocks(chains, C):
+    """Of one example alone, it is the distance between primal and dual."""
+    run = started(FrankWolfe(C=C, tolerance=0.0), chains)
+    for _ in range(3):
+        for i in all_numbers(run):
+            before, w = run.blocks, run.w.copy()
+            entries = slice(before.starts[i], before.starts[i] + before.sizes[i])
+            along = w[before.indices[entries]] @ before.values[entries]
+            cost = before.costs[i]
+            run.epoch(np.array([i]))
+            expected = C * run.violations[i] - cost + along if chains.gold[i] else 0.0
+            assert run.blocks.gaps[i] == pytest.approx(expected, abs=1e-9)
+
+
+def test_examples_are_drawn_by_their_gaps():
+    chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
+    run = started(FrankWolfe(C=0.5, sampling="gap", tolerance=0.0), chains)
+    everything = all_numbers(run)
+    assert sorted(run._drawn(everything)) == everything.tolist(), "at first, all"
+    run.blocks.gaps[:] = 0.0
+    run.blocks.gaps[[2, 5]] = 1.0, 3.0
+    drawn = np.concatenate([run._drawn(everything) for _ in range(8)])
+    assert len(drawn) == 64
+    assert set(drawn) == {2, 5}
+    assert 38 <= (drawn == 5).sum() <= 58
+    assert run._drawn(np.array([5, 7])).tolist() == [5, 5]
+    assert sorted(run._drawn(everything)) == everything.tolist(), "now and then, all"
+    run.blocks.gaps[:] = 0.0
+    assert sorted(run._drawn(everything)) == everything.tolist()
+
+
+def test_a_sampling_that_a_variant_does_not_have_is_refused():
+    with pytest.raises(ValueError, match="sampling is 'gap': variant 'pairwise'"):
+        FrankWolfe(variant="pairwise", sampling="gap")
