@@ -6,7 +6,7 @@ from spacy_ssvm._jit import Keys
 from spacy_ssvm.explanation import Explanation, Reason, strongest
 from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.features.coordinates import ByPieceNode
-from spacy_ssvm.trees.inference import best_trees
+from spacy_ssvm.trees.inference import runner_up
 from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
 from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes
@@ -19,7 +19,7 @@ ROOT = "<root>"
 def explain_arc(model: ParserModel, doc: Doc, i: int, *, top: int | None = None) -> Explanation:
     """Explain the head of token i of a Doc, ignoring arcs that the Doc already has.
 
-    The best tree is compared with the best one in which the token has another head.
+    The tree that is found is compared with the best one in which the token has another head.
     top: the number of features to show, see ``strongest``.
     Raises ValueError for whitespace, and where the token has only one possible head.
     """
@@ -30,24 +30,27 @@ def explain_arc(model: ParserModel, doc: Doc, i: int, *, top: int | None = None)
     s = int(np.searchsorted(nodes.tokens.sentence_starts, word, side="right")) - 1
     start, end = nodes.starts[s : s + 2]
     m = int(nodes.words[word] - start)
-    heads = np.empty((2, end - start - 1), dtype=np.int64)
+    heads = model.parse_pieces(nodes)[start : end - 1]
+    others = np.empty(len(heads), dtype=np.int64)
     sentence_nodes = nodes.attributes[start:end]
-    best, other = best_trees(model.scorer, sentence_nodes, m, heads)
+    best, other = runner_up(model.scorer, sentence_nodes, m, heads, others)
     if not np.isfinite(other):
         raise ValueError(f"token {i} has only one possible head")
-    h, runner_up = int(heads[0, m]), int(heads[1, m])
+    h, other_head = int(heads[m]), int(others[m])
     features = []
     for template in model.templates:
         if not template.has_sibling:
-            weights = [_weight(model, template, sentence_nodes, head, m) for head in (h, runner_up)]
+            weights = [
+                _weight(model, template, sentence_nodes, head, m) for head in (h, other_head)
+            ]
             if any(weights):
-                seen = [_value(model, doc, nodes, s, template, x, m) for x in (h, runner_up)]
+                seen = [_value(model, doc, nodes, s, template, x, m) for x in (h, other_head)]
                 features.append(Reason(str(template), " / ".join(dict.fromkeys(seen)), *weights))
     reasons = strongest(features, top)
     sums = [sum(reason.weight for reason in reasons)]
     sums.append(sum(reason.runner_up_weight for reason in reasons))
     reasons.append(Reason(OTHER_ARCS, "", best - sums[0], other - sums[1]))
-    names = [_text(doc, nodes, s, head) for head in (h, runner_up)]
+    names = [_text(doc, nodes, s, head) for head in (h, other_head)]
     return Explanation(doc[i].text, names[0], names[1], best - other, tuple(reasons))
 
 

@@ -6,11 +6,12 @@ Nodes are laid out as in ``trees/layout.py``: the root of each sentence, its wor
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys, kernel
+from spacy_ssvm.decoders.siblings import tree_score
 from spacy_ssvm.trees.keys import hash_endpoints
 from spacy_ssvm.trees.labels import Columns, fill_arc_columns, order_dependents
 from spacy_ssvm.trees.layout import Scorer
 from spacy_ssvm.trees.pruner import score_arcs
-from spacy_ssvm.trees.scores import best_with_each_arc, decode
+from spacy_ssvm.trees.scores import best_with_each_arc, decode, score_parts
 
 
 @kernel
@@ -131,16 +132,17 @@ def arc_margins(scorer: Scorer, nodes: Keys, heads: Ints, margins: Floats) -> No
 
 
 @kernel
-def best_trees(scorer: Scorer, nodes: Keys, m: int, heads: Ints) -> tuple[float, float]:
-    """Fill heads (int64 [2, n + 1]) with the best tree, and the best with another head of m.
+def runner_up(
+    scorer: Scorer, nodes: Keys, m: int, heads: Ints, others: Ints
+) -> tuple[float, float]:
+    """Fill others (int64 [n + 1]) with the best tree that has another head of word m than heads.
 
-    Returns their scores.
+    Returns the scores of both trees.
     """
-    N = heads.shape[1]
+    features, weights, N = scorer.features, scorer.weights, len(heads)
     nothing_fixed = np.full(N, -1, dtype=np.int64)
     _, scores = score_arcs(scorer, nodes, 0, N + 1, nothing_fixed)
-    endpoints = hash_endpoints(scorer.features.pairs, nodes, 0, N + 1)
-    projective, weights = scorer.features.projective, scorer.weights
-    best = decode(projective, scorer.features, endpoints, weights, scores, heads[0])
-    scores[heads[0, m], m] = -np.inf
-    return best, decode(projective, scorer.features, endpoints, weights, scores, heads[1])
+    endpoints = hash_endpoints(features.pairs, nodes, 0, N + 1)
+    score = tree_score(score_parts(features, endpoints, weights, scores), heads)
+    scores[heads[m], m] = -np.inf
+    return score, decode(features.projective, features, endpoints, weights, scores, others)

@@ -28,7 +28,7 @@ from spacy_ssvm.trees.inference import arc_margins, fill_arc_table, parse_senten
 from spacy_ssvm.trees.labels import as_chain_templates, compile_columns, group_columns
 from spacy_ssvm.trees.layout import ArcFeatures, Pruner, Scorer
 from spacy_ssvm.trees.nodes import N, Nodes, as_nodes, join_pieces, translate_heads
-from spacy_ssvm.trees.probabilities import arc_probabilities
+from spacy_ssvm.trees.probabilities import arc_probabilities, least_risk_trees
 from spacy_ssvm.trees.saved_model import (
     ARRAYS,
     LABELS,
@@ -36,6 +36,7 @@ from spacy_ssvm.trees.saved_model import (
     SavedParserModel,
     read_parser_model,
 )
+from spacy_ssvm.trees.scores import is_second_order
 from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates, that_fire
 
 
@@ -245,10 +246,11 @@ class ParserModel(storage.StoredModel):
         same).
         """
         pieces = self.pieces(nodes)
-        fixed = np.full(len(pieces.attributes), -1, dtype=np.int64)
+        fixed = None
         if fixed_heads is not None:
+            fixed = ByPieceNode(np.full(len(pieces.attributes), -1, dtype=np.int64))
             fixed[pieces.words] = translate_heads(fixed_heads, nodes, pieces)
-        heads = join_pieces(self._parse_pieces(pieces, ByPieceNode(fixed)), pieces, nodes)
+        heads = join_pieces(self.parse_pieces(pieces, fixed), pieces, nodes)
         arcs, arc_nodes, _ = self.arc_table(nodes, heads)
         constraints = None
         if fixed_labels is not None:
@@ -257,11 +259,23 @@ class ParserModel(storage.StoredModel):
         labels[arc_nodes] = self.label_model.label(arcs, constraints)
         return heads, ByNode(labels)
 
-    def _parse_pieces(self, pieces: Nodes[ByPieceNode], fixed_heads: ByPieceNode) -> ByPieceNode:
-        """The heads of the best trees of pieces, see ``parse``."""
+    def parse_pieces(
+        self, pieces: Nodes[ByPieceNode], fixed_heads: ByPieceNode | None = None
+    ) -> ByPieceNode:
+        """The heads of the best trees of pieces, see ``parse``.
+
+        Where these can only be searched for, and there are probabilities, the trees of least risk
+        are more accurate.
+        """
+        if fixed_heads is None:
+            fixed_heads = ByPieceNode(np.full(len(pieces.attributes), -1, dtype=np.int64))
         heads = np.empty(len(pieces.attributes), dtype=np.int64)
         scorer = self.scorer_of(pieces.tokens.attributes)
-        parse_sentences(scorer, pieces.attributes, pieces.starts, fixed_heads, heads)
+        arrays = pieces.attributes, pieces.starts, fixed_heads, heads
+        if self.beta is None or self.projective or not is_second_order(self.features):
+            parse_sentences(scorer, *arrays)
+        else:
+            least_risk_trees(scorer, self.beta, *arrays)
         return ByPieceNode(heads)
 
     def arc_table(self, nodes: Nodes[N], heads: N) -> tuple[TokenTable, Ints, Ints]:
@@ -309,8 +323,7 @@ class ParserModel(storage.StoredModel):
         Returns float64 [words]. Sentences longer than max_length are measured in ``pieces``.
         """
         pieces = self.pieces(nodes)
-        free = np.full(len(pieces.attributes), -1, dtype=np.int64)
-        heads = self._parse_pieces(pieces, ByPieceNode(free))
+        heads = self.parse_pieces(pieces)
         margins = np.zeros(len(heads))
         scorer = self.scorer_of(pieces.tokens.attributes)
         for start, end in pairwise(pieces.starts.tolist()):

@@ -1,8 +1,9 @@
-"""Probabilities of arcs, under p(tree) ~ exp(beta score(tree))."""
+"""Probabilities of arcs, under p(tree) ~ exp(beta score(tree)), and the trees of least risk."""
 
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys, kernel
+from spacy_ssvm.decoders.tree import chu_liu_edmonds
 from spacy_ssvm.trees.inference import fix_heads
 from spacy_ssvm.trees.keys import hash_endpoints
 from spacy_ssvm.trees.layout import Scorer
@@ -77,3 +78,23 @@ def _piece_probabilities(
             parts = score_parts(features, endpoints, scorer.weights, free)
             total, probabilities = marginals(features.projective, beta, parts)
     found[:] = probabilities.arcs
+
+
+@kernel
+def least_risk_trees(
+    scorer: Scorer, beta: float, nodes: Keys, node_starts: Ints, fixed_heads: Ints, heads: Ints
+) -> None:
+    """Fill heads (int64 [nodes]) with the trees that are expected to have the most correct heads.
+
+    Arcs may cross. fixed_heads: as in ``parse_sentences``; root and end nodes get -1.
+    """
+    heads[:] = -1
+    for s in range(len(node_starts) - 1):
+        start, end = node_starts[s], node_starts[s + 1]
+        N = end - start - 1
+        probabilities = np.empty((N, N))
+        fixed, found = fixed_heads[start : end - 1], heads[start : end - 1]
+        _piece_probabilities(scorer, nodes[start:end], fixed, beta, probabilities)
+        likely = np.where(probabilities > 0, probabilities, -np.inf)
+        if chu_liu_edmonds(likely, found) == -np.inf:
+            chu_liu_edmonds(probabilities, found)

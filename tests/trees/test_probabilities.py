@@ -1,18 +1,21 @@
 """Tests of ``spacy_ssvm/trees/probabilities.py``."""
 
+from itertools import pairwise
 from typing import Any
 
 import brute
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from pipelines import PARSER, copy_of
 from probable_structures import ASCENT, doc_of
 from spacy.language import Language
 from spacy.tokens import Doc
+from tree_tables import score_of
 from written_trees import Trees, checked, has, kinds, seeds, sentences, whole_weights
 
-from spacy_ssvm.trees.probabilities import arc_probabilities
+from spacy_ssvm.trees.probabilities import arc_probabilities, least_risk_trees
 from spacy_ssvm.trees.pruner import score_arcs
 
 
@@ -168,3 +171,20 @@ def test_pieces_of_long_sentences_hang_on_the_root_of_the_first(kind, sentence, 
         else:
             expected[1:3, first:last] = np.outer(root, alone[0, 1:])
     np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.uncompiled
+@checked
+@given(st.lists(sentences(partial=True), min_size=1, max_size=3), seeds)
+def test_trees_of_least_risk_have_the_most_expected_heads(drawn, seed):
+    trees, w = Trees("second crossing", drawn), whole_weights(seed)
+    nodes, starts, fixed = trees.arrays()
+    heads = np.full(len(nodes), 99, dtype=np.int64)
+    least_risk_trees(trees.scorer(w), 0.5, nodes, starts, fixed, heads)
+    for i, (start, end) in enumerate(pairwise(starts.tolist())):
+        given_heads, found = fixed[start : end - 1], heads[start : end - 1]
+        assert has(found, given_heads)
+        probabilities = probabilities_of(trees, w, given_heads, 99, trees.nodes[i])
+        expected = brute.tree_scores(probabilities)
+        assert score_of(probabilities, found) == pytest.approx(expected.max())
+        assert heads[end - 1] == -1
