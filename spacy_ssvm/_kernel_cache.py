@@ -69,6 +69,10 @@ class _CompiledKernel(CompileResultCacheImpl):
 
     _locator_classes: Any = (_Locator,)
 
+    def check_cachable(self, cres: Any) -> bool:
+        """Whether it is whole: without optimization, it has addresses of this process."""
+        return not cres.library.has_dynamic_globals
+
 
 class KernelCache(FunctionCache):
     """The compiled versions of one kernel on disk.

@@ -117,6 +117,23 @@ def make_read_only(folder: Path) -> None:
 
 
 @compiled_only
+def test_kernels_with_addresses_of_the_process_are_not_kept(folder: Path) -> None:
+    """Without optimization, numba leaves those of the kernels that a kernel calls."""
+    calling = (
+        KERNELS.replace("def add", "def plain")
+        + """
+@kernel
+def add(a, b):
+    return plain(a, b)
+"""
+    )
+    (folder / "kernels.py").write_text(calling, encoding="utf8")
+    for _ in range(2):
+        assert call(folder, NUMBA_OPT="0")[0] == [3, 0, 1]
+    assert [call(folder)[0] for _ in range(2)] == [[3, 0, 1], [3, 1, 0]]
+
+
+@compiled_only
 def test_the_first_process_compiles_and_says_so_and_the_second_does_not(folder: Path) -> None:
     result, log = call(folder)
     assert result == [3, 0, 1]
