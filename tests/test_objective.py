@@ -227,6 +227,6 @@ def test_expectations_of_chains_are_gradients(chains, loss, seed):
     check_gradient(started(Perceptron(), chains).problem, chains.rows, loss, seed)
 
 
-def test_the_k_best_trees_are_refused():
+def test_the_k_best_trees_that_may_cross_are_refused():
     with pytest.raises(ValueError, match=r"^Mira\(.*k=2.* needs the k best structures"):
-        Mira(k=2).start(tree_problem(projective=True))
+        Mira(k=2).start(tree_problem(projective=False))

@@ -438,8 +438,9 @@ def build_parser(
     """
     check_rows(name, min_count, None)
     model = _build_model(name, settings)
-    if "k_best_decode" in solver.oracles:
-        raise config_error(name, "solver", "needs the k best trees: set k = 1 in it")
+    if "k_best_decode" in solver.oracles and not settings.projective:
+        problem = "needs the k best trees: set k = 1 in it, or projective = true"
+        raise config_error(name, "solver", problem)
     check_selection(name, selection, sum(not template.has_sibling for template in model.templates))
     return DependencyParser(
         vocab,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Rows, Weights, kernel
+from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.decoders.siblings import tree_score
 from spacy_ssvm.structure import UNANNOTATED, Structure
 from spacy_ssvm.trees.keys import EndpointHashes, hash_endpoints
@@ -14,6 +14,7 @@ from spacy_ssvm.trees.scores import (
     decode,
     expected_wrong_heads,
     gold_heads,
+    k_best,
     marginals,
     score_parts,
     subtract_tree,
@@ -122,8 +123,57 @@ def expected_gradient(
     return size, loss, recompleted, cost
 
 
-#: Trees with weights in hashed rows.
-TREES = Structure(TreeExamplesType, loss_augmented_decode, expected_gradient)
+@kernel
+def k_best_decode(
+    examples: TreeExamples,
+    i: int,
+    w: Floats,
+    gamma: float,
+    k: int,
+    complete: bool,
+    starts: Ints,
+    costs: Floats,
+    indices: Rows,
+    values: Weights,
+) -> int:
+    """See ``Structure.k_best_decode``: for projective trees, of both orders."""
+    heads = gold_heads(examples, i)
+    N = len(heads)
+    if N == 0:
+        return UNANNOTATED
+    features = examples.features
+    endpoints, scores, _ = _score(examples, i, w, complete)
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    pair_endpoints = hash_endpoints(features.pairs, examples.attributes, start, end)
+    add_head_costs(heads, gamma, scores)
+    trees = np.empty((k, N), dtype=np.int64)
+    count = k_best(score_parts(features, pair_endpoints, w, scores), trees)
+    if count == 0:
+        return UNANNOTATED
+    gold = examples.completions[start : end - 1]
+    starts[0] = 0
+    for b in range(count):
+        first = starts[b]
+        starts[b + 1] = first + tree_difference(
+            examples.store,
+            features,
+            endpoints,
+            pair_endpoints,
+            w,
+            gold,
+            trees[b],
+            indices[first:],
+            values[first:],
+        )
+        costs[b] = count_wrong_heads(heads, trees[b])
+    return count
+
+
+#: Projective trees with weights in hashed rows.
+TREES = Structure(TreeExamplesType, loss_augmented_decode, expected_gradient, k_best_decode)
+
+#: Trees whose arcs may cross: the k best are not known.
+CROSSING_TREES = TREES._replace(k_best_decode=None)
 
 #: Trees with lazily allocated weights.
 LAZY_TREES = Structure(LazyTreeExamplesType, loss_augmented_decode, expected_gradient)

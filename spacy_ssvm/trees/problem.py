@@ -6,7 +6,7 @@ from spacy_ssvm._jit import Flags, Ints, Keys, Rows, kernel
 from spacy_ssvm.features.statistics import Statistics
 from spacy_ssvm.trees.layout import ArcFeatures, Arcs, HashedArcs, LazyArcs, Pruner, TreeExamples
 from spacy_ssvm.trees.nodes import find_flaw
-from spacy_ssvm.trees.oracle import LAZY_TREES, TREES
+from spacy_ssvm.trees.oracle import CROSSING_TREES, LAZY_TREES, TREES
 from spacy_ssvm.trees.pruner import likely_arcs
 from spacy_ssvm.trees.scores import max_rows
 from spacy_ssvm.trees.statistics import measure_arc_templates
@@ -24,10 +24,10 @@ class TreeProblem:
     columns: the number of attributes of a token.
     """
 
-    structure = TREES
     nonnegative = 0
 
     def __init__(self, features: ArcFeatures, pruner: Pruner, columns: int) -> None:
+        self.structure = TREES if features.projective else CROSSING_TREES
         self.features = features
         self.pruner = pruner
         self._node_starts = GrowingArray(np.int64, [0])
@@ -118,7 +118,6 @@ class LazyTreeProblem(TreeProblem):
     refines: see ``GroupedProblem``. Call ``prune`` after all sentences have been appended.
     """
 
-    structure = LAZY_TREES
     shrink_after = 1000  # examples: rows of wrong arcs accumulate faster than those of labels
 
     def __init__(
@@ -135,6 +134,7 @@ class LazyTreeProblem(TreeProblem):
             Pruner(no_templates, 0, np.zeros(0), np.inf, projective),
             columns,
         )
+        self.structure = LAZY_TREES
         self.refines = refines
         self.reset_weights()
 

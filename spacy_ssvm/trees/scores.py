@@ -12,6 +12,7 @@ from spacy_ssvm._jit import (
     kernel,
     sum_kernel,
 )
+from spacy_ssvm.decoders.k_best_siblings import k_best_siblings
 from spacy_ssvm.decoders.sibling_climbing import climb_siblings
 from spacy_ssvm.decoders.sibling_marginals import sibling_marginals, sibling_max_marginals
 from spacy_ssvm.decoders.sibling_propagation import propagate_siblings
@@ -232,6 +233,16 @@ def score_parts(
         pairs = pair_scores(features, pair_endpoints, weights, scores, starts)
         ranks = rank_siblings(scores)
     return PartTable(scores, pairs, starts, ranks)
+
+
+@kernel
+def k_best(parts: PartTable, heads: Ints) -> int:
+    """Fill heads (int64 [k, n + 1]) with the k best projective trees; return their number."""
+    starts, pairs = parts.starts, parts.pairs
+    if len(pairs) == 0:  # of first order
+        starts = np.empty(parts.arcs.shape, dtype=np.int64)
+        pairs = np.zeros(number_pairs(parts.arcs, starts))
+    return k_best_siblings(parts.arcs, starts, pairs, np.empty(len(heads)), heads)
 
 
 @kernel

@@ -299,7 +299,6 @@ def test_parsers_learn_with_every_solver(name, order, projective):
 @pytest.mark.parametrize(
     ("solver", "problem"),
     [
-        (block("Mira", k=3), "set k = 1"),
         (block("Mira", k=0), "k is 0"),
         (block("StochasticGradient", steps="fast"), "steps is 'fast'"),
         (block("CuttingPlane", C=0.0), "C is 0.0"),
@@ -309,3 +308,9 @@ def test_parsers_learn_with_every_solver(name, order, projective):
 def test_what_a_parser_cannot_learn_by_is_a_config_error(solver, problem):
     with pytest.raises(ConfigValidationError, match=problem):
         parser(solver=solver)
+
+
+def test_the_k_best_trees_must_be_projective():
+    parser(solver=block("Mira", k=3))
+    with pytest.raises(ConfigValidationError, match="set k = 1 in it, or projective = true"):
+        parser(solver=block("Mira", k=3), projective=False)

@@ -23,6 +23,8 @@ from written_trees import (
     whole_weights,
 )
 
+from spacy_ssvm.trees.oracle import TREES
+
 pytestmark = pytest.mark.uncompiled
 
 
@@ -39,6 +41,37 @@ def test_the_violator_is_the_worst_tree(kind, sentence, seed):
     found = [(trees.cost(0, y), trees.difference(0, gold, y)) for y in worst]
     assert (delta, phi) in [found[j] for j, value in enumerate(values) if value == max(values)]
     assert changed == 0
+
+
+@checked
+@given(
+    st.sampled_from(["first", "second"]),
+    sentences(longest=4, projective=False),
+    seeds,
+    st.integers(1, 9),
+    st.sampled_from([0.0, 1.0]),
+)
+def test_the_k_best(kind, sentence, seed, k, gamma):
+    trees, w = Trees(kind, [sentence]), whole_weights(seed)
+    problem, gold = trees.problem(), trees.gold[0]
+    starts, costs = np.full(k + 1, -7), np.full(k, np.nan)
+    indices = np.zeros(k * problem.max_entries, dtype=np.int32)
+    values = np.zeros(k * problem.max_entries, dtype=np.float32)
+    count = TREES.k_best_decode(
+        problem.examples(), 0, w, gamma, k, False, starts, costs, indices, values
+    )
+    every = trees.trees(0).tolist()
+    assert count == min(k, len(every))
+    assert starts[0] == 0
+    known = [(trees.cost(0, y), trees.difference(0, gold, y)) for y in every]
+    found = []
+    for b in range(count):
+        entries = slice(starts[b], starts[b + 1])
+        phi = dict(zip(indices[entries].tolist(), values[entries].tolist(), strict=True))
+        assert (costs[b], phi) in known
+        found.append(violation_of(phi, gamma * costs[b], w))
+    violations = [violation_of(phi, gamma * cost, w) for cost, phi in known]
+    assert found == sorted(violations, reverse=True)[:k]
 
 
 @checked
