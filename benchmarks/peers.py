@@ -98,7 +98,7 @@ def plot_reliability(kind: str, results: dict[str, dict], path: Path) -> None:
     """Draw the accuracy of answers by their probability, a curve for each system."""
     from matplotlib.figure import Figure
 
-    axes = (figure := Figure(figsize=(5, 5))).add_subplot()
+    axes = (figure := Figure(figsize=(9, 5))).add_subplot()
     axes.plot([0, 1], [0, 1], color="grey", linestyle=":")
     for name, result in results.items():
         if curve := result.get(f"{kind} curve"):
@@ -106,8 +106,8 @@ def plot_reliability(kind: str, results: dict[str, dict], path: Path) -> None:
             label = f"{name}: ECE {100 * result[f'{kind} ECE']:.1f}"
             axes.plot(sure, right, marker="o", markersize=3, label=label)
     axes.set(xlabel=f"mean probability of {kind}", ylabel="share that is correct", title=kind)
-    axes.legend()
-    figure.savefig(path, dpi=150)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1))
+    figure.savefig(path, dpi=150, bbox_inches="tight")
 
 
 def reliability(
