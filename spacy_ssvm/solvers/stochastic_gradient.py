@@ -51,7 +51,7 @@ from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, LossAugmentedD
 from spacy_ssvm.weights.sparse import add_scaled, dot
 
 _STEPS = ("decay", "printed", "inverse", "pegasos")
-_DECAY, _PRINTED, _INVERSE, _PEGASOS = range(4)
+_PRINTED, _INVERSE, _PEGASOS = map(_STEPS.index, ("printed", "inverse", "pegasos"))
 _FIRST_STEPS = (0.5, 0.25, 0.125, 0.0625, 0.03125)
 _SAMPLE = 1000
 _MIN_SCALE = 0.5
@@ -137,20 +137,20 @@ class StochasticGradientRun(PrimalRun):
         if self._eta0 is None and len(numbers):
             self._eta0 = self._best_first_step(numbers)
         total = self.problem.number_of_examples
-        loss = self._pass(self._w, self._shuffled(numbers), self._eta0 or 0.0, total)
+        loss = self._pass(self._w, self._shuffled(numbers), self._eta0 or 0.0, self._steps, total)
         self._steps += len(numbers)
         return loss
 
-    def _pass(self, w: Floats, order: Ints, eta0: float, total: int) -> float:
+    def _pass(self, w: Floats, order: Ints, eta0: float, steps: int, total: int) -> float:
         """Steps from w, as on a problem of ``total`` examples; return the sum of losses."""
         prior = np.zeros(len(w))
         prior[: len(self._prior)] = self._prior
         problem, settings = self.problem, self.settings
         arrays = problem.structure, problem.examples(), order
-        steps = 0 if w is not self._w else self._steps
         min_scale = _MIN_SCALE_WITH_PRIOR if prior.any() else _MIN_SCALE
-        C, examples, first = float(settings.C), float(total), float(eta0)
-        schedule = Schedule(self._kind, C, examples, first, steps, min_scale)
+        schedule = Schedule(
+            self._kind, float(settings.C), float(total), float(eta0), steps, min_scale
+        )
         state = schedule, problem.nonnegative, prior, w
         gamma = float(settings.gamma)
         if settings.beta is None:
@@ -164,7 +164,7 @@ class StochasticGradientRun(PrimalRun):
         primals = []
         for eta0 in _FIRST_STEPS:
             w = self._w.copy()
-            self._pass(w, sample, eta0, len(sample))
+            self._pass(w, sample, eta0, 0, len(sample))
             loss = losses(self.problem, w, sample, self.settings.loss_function).sum()
             w[: len(self._prior)] -= self._prior
             primals.append(w @ w / 2 + self.settings.C * loss)

@@ -204,6 +204,53 @@ def test_one_step_goes_to_the_maximum_of_the_dual_along_its_variable(chains, C):
 
 
 @checked
+@given(naive.chains(), regularization, st.sampled_from([0.1, 0.5]))
+def test_additions_to_working_sets_are_bounded(chains, C, delta):
+    """[CY13 Theorem 1]: each raises D by the least that its step can, and D stays below P(0)."""
+    referee = Referee(chains, C=C)
+    settings = {"C": C, "variant": "light", "delta": delta, "tolerance": 0.0}
+    run = start(referee.problem(), chains.rows, **settings)
+    squares = [(phi**2).sum(axis=1).max(initial=0.0) for phi, _ in referee.structures]
+    least_rise = delta**2 / (2 * (max(squares, default=0.0) + 1 / (2 * C)))
+    additions = 0
+    for _ in range(20):
+        for i in all_numbers(run):
+            violation = referee.violations(weights(run, referee))[i]
+            slack = violation - alpha_sums(run)[i] / (2 * C) - delta
+            stored, dual = len(constraints(run, i)), run.dual
+            run.epoch(np.array([i]))
+            if slack > 1e-9:
+                additions += 1
+                assert run.dual - dual >= least_rise * (1 - 1e-9)
+            elif slack < -1e-9:
+                assert len(constraints(run, i)) <= stored
+    worst = sum(costs.max(initial=0.0) ** 2 for _, costs in referee.structures)
+    assert additions * least_rise * (1 - 1e-9) <= run.dual <= C * worst + 1e-9
+
+
+@compiled_only
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_over_fixed_working_sets_each_digit_takes_as_many_passes(seed, C):
+    """[CY13 Theorem 2]: convergence is linear."""
+    chains = naive.random_chains(seed, K=3, rows=8, examples=12, length=3)
+    run = start(Referee(chains, C=C).problem(), chains.rows, C=C, tolerance=0.0)
+    for _ in range(3):
+        run.epoch(all_numbers(run))
+    size = run.number_of_constraints
+    duals = []
+    for _ in range(2000):
+        inner_pass(all_numbers(run), run.sets, run._state)
+        duals.append(run.dual)
+    assert 0 < run.number_of_constraints <= size
+    below = 1 - np.array(duals) / duals[-1]
+    passes = [int(np.argmax(below < 10.0**-digits)) for digits in range(6, 11)]
+    steps = np.diff(passes)
+    assert steps.min() > 0
+    assert steps.max() <= 1.5 * steps.min() + 2
+
+
+@checked
 @given(st.data(), naive.chains(), regularization)
 def test_an_epoch_returns_the_violations_that_inference_met(data, chains, C):
     """With one example in a light pass, that is max_y H_i(y; w) of the weights before it."""
