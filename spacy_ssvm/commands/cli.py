@@ -27,6 +27,11 @@ def main() -> None:
     """Linear structured prediction: prepare, train and inspect pipelines of spacy_ssvm."""
 
 
+_Code = Annotated[
+    Path | None, typer.Option("--code", "-c", help="Python file to import first", exists=True)
+]
+
+
 @contextmanager
 def _show_errors(title: str) -> Iterator[None]:
     """End the command with a message instead of a traceback for invalid input."""
@@ -128,6 +133,7 @@ def report(
         list[str] | None,
         typer.Option(help="Score arcs again without this label, punct by default (repeatable)"),
     ] = None,
+    code: _Code = None,
 ) -> None:
     """Report accuracy, speed and size of a pipeline, as a table on the screen.
 
@@ -138,6 +144,7 @@ def report(
     from spacy_ssvm.commands.report import measure
 
     with _show_errors("Cannot report"):
+        import_code(code)
         rows = measure(
             model,
             corpus,
@@ -167,6 +174,7 @@ def align(
         list[str] | None,
         typer.Option(help="NAME=FILE: links of another aligner, for templates that read _.NAME"),
     ] = None,
+    code: _Code = None,
 ) -> None:
     """Align the words of parallel texts.
 
@@ -201,6 +209,7 @@ def align(
             if file is not None and file.resolve() in (source.resolve(), target.resolve()):
                 raise ValueError(f"the output, {file}, would replace a text")
             others = read_evidence(evidence or [])
+            import_code(code)
             nlp = load_pipeline(model, component)
             unused = check_evidence(nlp, others)
             if unused:
@@ -297,9 +306,7 @@ def jackknife(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the output if it exists")
     ] = False,
-    code: Annotated[
-        Path | None, typer.Option("--code", "-c", help="Python file to import first", exists=True)
-    ] = None,
+    code: _Code = None,
 ) -> None:
     """Annotate the training corpus by models that have not seen what they annotate.
 
@@ -370,9 +377,7 @@ def compare(
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep the finished runs in the output folder")
     ] = False,
-    code: Annotated[
-        Path | None, typer.Option("--code", "-c", help="Python file to import first", exists=True)
-    ] = None,
+    code: _Code = None,
 ) -> None:
     """Compare solvers on your data: accuracy, objective and time.
 
@@ -449,9 +454,7 @@ def select(
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep the finished methods in the output folder")
     ] = False,
-    code: Annotated[
-        Path | None, typer.Option("--code", "-c", help="Python file to import first", exists=True)
-    ] = None,
+    code: _Code = None,
 ) -> None:
     """Find the templates that matter on your data, by method and budget.
 

@@ -141,3 +141,17 @@ def test_a_gap_of_components_that_have_none(folder: Path) -> None:
     set_config(folder / "pipeline", "training.frozen_components", [TAGGER.name])
     message = refused(folder / "pipeline", folder / "train.spacy", "--gap")
     assert "no component of this package that its config trains" in message
+
+
+def test_code_that_a_pipeline_needs(folder: Path) -> None:
+    pipeline, corpus = folder / "pipeline", folder / "train.spacy"
+    set_config(pipeline, "nlp.before_creation", {"@callbacks": "report_test"})
+    assert "report_test" in refused(pipeline, corpus)
+    code = folder / "code.py"
+    code.write_text(
+        "import spacy\n"
+        "spacy.registry.callbacks('report_test', func=lambda: lambda language: language)\n",
+        encoding="utf8",
+    )
+    result = report(pipeline, corpus, "--code", code)
+    assert result.exit_code == 0, result.output
