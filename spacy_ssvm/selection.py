@@ -48,7 +48,7 @@ class Selection:
         and groups of attributes, keep the largest norms divided by log2 of the template's size.
     strength: of the lassos instead of a budget, see ``ProxGradient``; keeps what has weights.
     groups: of the group lasso, 'template', 'coarse-to-fine' or 'attribute'.
-    l1, l2, loss, eta0, seed: see ``ProxGradient``.
+    l1, l2, l2_norm, freeze_after, loss, eta0, seed: see ``ProxGradient``.
     epochs: passes over the examples.
     prox_period: examples between proximal steps; None for all label sequences, or 1000 trees.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
@@ -60,6 +60,8 @@ class Selection:
     groups: str = "template"
     l1: float = 0.0
     l2: float = 0.0
+    l2_norm: float = 0.0
+    freeze_after: int | None = None
     loss: str = "perceptron"
     epochs: int = 5
     prox_period: int | None = None
@@ -83,7 +85,12 @@ class Selection:
             if self.method == "information-gain":
                 problem = "is set, but the information gain needs a budget"
                 raise invalid_setting(self, "strength", problem)
-        check_not_negative(self, "l1", "l2")
+        check_not_negative(self, "l1", "l2", "l2_norm")
+        if self.freeze_after is not None:
+            check_whole(self, "freeze_after", least=1)
+            if self.budget is None:
+                problem = "is for a budget: a strength does not change"
+                raise invalid_setting(self, "freeze_after", problem)
         check_positive(self, "eta0")
         check_whole(self, "epochs", least=1)
         if self.prox_period is not None:
@@ -111,6 +118,8 @@ class Selection:
             groups=groups,
             l1=self.l1,
             l2=self.l2,
+            l2_norm=self.l2_norm,
+            freeze_after=None if budget is None else self.freeze_after,
             loss=self.loss,
             prox_period=problem.shrink_after if self.prox_period is None else self.prox_period,
             eta0=self.eta0,
@@ -237,8 +246,7 @@ class Selector:
             self.problem.reset_weights()
             self._run = solver.start(self.problem)
             self._run.grow(0)
-        self._run.settings = solver
-        self._run.history.clear()
+        self._run.go_on(solver)
         return self._run
 
     def _table(self, kept: Ints, weights: TemplateWeights) -> tuple[SelectedTemplate, ...]:

@@ -5,9 +5,10 @@
 
 where eta_t = eta0 / sqrt(epoch of t), and t runs over the examples since the last proximal step:
 Algorithm 1 makes one of weight eta_t lambda after each example. With a budget, lambda is chosen
-at each proximal step so that this number of templates is left. With the perceptron loss and no
-l2, eta0 only scales the weights; with a budget this is the sparseptron. The result is the last w,
-which selects templates and is not meant for prediction.
+at each proximal step so that this number of templates is left; it may be frozen after some passes,
+so that it is that of one objective [MSAF11, footnote 6]. With the perceptron loss and no l2, eta0
+only scales the weights; with a budget this is the sparseptron. The result is the last w, which
+selects templates and is not meant for prediction.
 """
 
 from dataclasses import dataclass
@@ -80,6 +81,11 @@ class ProxGradient:
     groups: one of GROUPS. Those of templates have the weight d = log2 of their number of weights,
         those of an attribute log2 of the number of labels, weights 1.
     l1, l2: additional lambdas of |w|_1 and 1/2 |w|^2: sparse group lasso, and elastic net.
+    l2_norm: an additional lambda of |w|, not squared. With groups = 'weight', this is the elastic
+        net as a tree of groups [MSAF11, section 3.1].
+    freeze_after: with a budget, the number of passes over all examples after which lambda stays:
+        at its mean over the proximal steps of the last of these passes. More or fewer templates
+        than the budget may then be left. None to find it at each step.
     loss: 'perceptron', 'hinge' or 'log', which touches all features of an example.
     prox_period: examples between proximal steps. There is one after a pass over all examples, too.
     eta0: the first step.
@@ -92,6 +98,8 @@ class ProxGradient:
     groups: str = "template"
     l1: float = 0.0
     l2: float = 0.0
+    l2_norm: float = 0.0
+    freeze_after: int | None = None
     loss: str = "perceptron"
     prox_period: int = 1000
     eta0: float = 1.0
@@ -115,7 +123,12 @@ class ProxGradient:
                 raise invalid_setting(self, "budget", problem)
         else:
             check_not_negative(self, "strength")
-        check_not_negative(self, "l1", "l2")
+        check_not_negative(self, "l1", "l2", "l2_norm")
+        if self.freeze_after is not None:
+            check_whole(self, "freeze_after", least=1)
+            if self.budget is None:
+                problem = "is for a budget: a strength does not change"
+                raise invalid_setting(self, "freeze_after", problem)
         check_whole(self, "prox_period", least=1)
         check_positive(self, "eta0")
         check_whole(self, "seed")
@@ -167,6 +180,7 @@ class ProxGradientRun(PrimalRun):
         self.store = problem.store
         super().__init__(settings, problem, prior)
         self.history: list[Step] = []
+        self._start = 0  # what was seen before these settings
         self._seen = 0
         self._since = 0  # the last proximal step
         self._etas = 0.0  # their sum since then
@@ -181,6 +195,12 @@ class ProxGradientRun(PrimalRun):
     @_w.setter
     def _w(self, w: Floats) -> None:
         self.store.w = w
+
+    def go_on(self, settings: ProxGradient) -> None:
+        """Go on from the weights with other settings."""
+        self.settings = settings
+        self.history.clear()
+        self._start = self._seen
 
     def grow(self, rows: int) -> None:
         """See ``Run``."""
@@ -242,9 +262,9 @@ class ProxGradientRun(PrimalRun):
         else:
             value = float(np.abs(weights).sum())
         value = settings.strength * value + settings.l1 * float(np.abs(weights).sum())
-        return self.problem.number_of_examples * (
-            value + settings.l2 / 2 * float(weights @ weights)
-        )
+        square = float(weights @ weights)
+        value += settings.l2_norm * float(np.sqrt(square)) + settings.l2 / 2 * square
+        return self.problem.number_of_examples * value
 
     def objective(self) -> Objective:
         """See ``Run``. Raises ValueError for weights that oracles allocate while they decode."""
@@ -290,6 +310,16 @@ class ProxGradientRun(PrimalRun):
         epoch = 1 + self._seen // max(self.problem.number_of_examples, 1)
         return self.settings.eta0 / float(np.sqrt(epoch))
 
+    @property
+    def _frozen_strength(self) -> float | None:
+        """The mean lambda of the pass after which it stays; None where it does not, yet."""
+        size, passes = self.problem.number_of_examples, self.settings.freeze_after
+        if passes is None or self._seen <= self._start + passes * size:
+            return None
+        last = self._start + passes * size
+        found = [step.strength for step in self.history if last - size < step.examples <= last]
+        return sum(found) / len(found)
+
     def proximal_step(self) -> None:
         """Shrink the weights, in proportion to the gradient steps since the last time."""
         settings, store = self.settings, self.store
@@ -306,11 +336,15 @@ class ProxGradientRun(PrimalRun):
             self._squares = self.template_weights().norms ** 2
         before = self.norms
         after = before
-        if settings.budget is not None:
+        frozen = self._frozen_strength
+        if settings.budget is not None and frozen is None:
             after, tau = shrink_to_budget(before, self.template_groups, settings.budget)
             strength = tau / weight
         elif settings.groups in TEMPLATE_GROUPS:
+            strength = strength if frozen is None else frozen
             after = shrink(before, self.template_groups, weight * strength)
+        norm = float(np.sqrt(after @ after))
+        after = after * max(1 - weight * settings.l2_norm / norm, 0.0) if norm > 0 else after
         factors = np.divide(after, before, out=np.zeros(len(after)), where=before > 0)
         factors /= 1 + weight * settings.l2
         allocated = store.allocated

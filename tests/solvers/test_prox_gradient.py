@@ -43,6 +43,8 @@ def shrunk(rows: Any, owners: Any, refines: Any, settings: ProxGradient, etas: f
             templates.sort(key=len)
         members = [np.isin(owners, list(group)) for group in templates]
         rows = shrunk_groups(rows, members, tau, [np.log2(K * m.sum()) for m in members])
+    norm = np.linalg.norm(rows)
+    rows = rows * max(1 - etas * settings.l2_norm / norm, 0.0)
     return rows / (1 + etas * settings.l2)
 
 
@@ -56,6 +58,7 @@ def shrunk(rows: Any, owners: Any, refines: Any, settings: ProxGradient, etas: f
         ProxGradient(strength=0.005, prox_period=7, groups="coarse-to-fine"),
         ProxGradient(strength=0.02, prox_period=7, groups="attribute"),
         ProxGradient(strength=0.01, prox_period=7, groups="template", l1=0.004, l2=0.01),
+        ProxGradient(strength=0.02, prox_period=7, groups="weight", l2_norm=0.02),
     ],
     ids=str,
 )
@@ -116,9 +119,30 @@ def test_the_strength_that_a_budget_finds_leaves_the_same_weights(groups):
     assert np.count_nonzero(found.norms) == 6
 
 
+def test_a_strength_that_is_frozen_stays():
+    corpus = Corpus()
+    settings = {"budget": 6, "prox_period": 9, "eta0": 0.5}
+    found = passes(ProxGradient(**settings), corpus.lazy(), 0, epochs=4)
+    frozen = passes(ProxGradient(**settings, freeze_after=2), corpus.lazy(), 0, epochs=4)
+    size = frozen.problem.number_of_examples
+    searched = [step for step in frozen.history if step.examples <= 2 * size]
+    assert searched == found.history[: len(searched)]
+    last = [step.strength for step in searched if step.examples > size]
+    (later,) = {step.strength for step in frozen.history[len(searched) :]}
+    assert later == pytest.approx(np.mean(last))
+    assert later > 0
+    frozen.go_on(ProxGradient(**settings, freeze_after=1))
+    for _ in range(2):
+        frozen.epoch(np.arange(size))
+    first = [step.strength for step in frozen.history if step.examples <= 5 * size]
+    (later,) = {step.strength for step in frozen.history[len(first) :]}
+    assert later == pytest.approx(np.mean(first))
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"strength": 0.1, "freeze_after": 1}, "freeze_after is for a budget"),
         ({}, "budget or strength must be set"),
         ({"budget": 3, "strength": 0.1}, "both set"),
         ({"budget": 3, "groups": "weight"}, "budget counts templates"),
