@@ -95,6 +95,20 @@ def test_a_run_is_gradient_steps_and_proximal_operators(settings):
     assert 0 < np.count_nonzero(weights) < len(weights)
 
 
+@pytest.mark.uncompiled
+def test_the_regularizer_is_the_sum_of_all_penalties():
+    corpus = Corpus()
+    problem, index = corpus.eager()
+    settings = ProxGradient(strength=0.01, prox_period=7, l1=0.004, l2=0.01, l2_norm=0.02)
+    run = passes(settings, problem, index.number_of_rows, epochs=1)
+    rows = run.w[(corpus.K + 2) * corpus.K :].reshape(-1, corpus.K)
+    groups = [rows[index.row_templates == m] for m in range(len(corpus.templates))]
+    expected = 0.01 * sum(np.log2(group.size) * np.linalg.norm(group) for group in groups)
+    expected += 0.004 * np.abs(rows).sum() + 0.02 * np.linalg.norm(rows) + 0.005 * (rows**2).sum()
+    assert run.regularizer == pytest.approx(problem.number_of_examples * expected)
+    assert expected > 0
+
+
 @pytest.mark.parametrize(
     "settings", [{"budget": 5}, {"strength": 0.01}, {"strength": 0.02, "groups": "attribute"}]
 )
