@@ -30,10 +30,11 @@ def explain_arc(model: ParserModel, doc: Doc, i: int, *, top: int | None = None)
     s = int(np.searchsorted(nodes.tokens.sentence_starts, word, side="right")) - 1
     start, end = nodes.starts[s : s + 2]
     m = int(nodes.words[word] - start)
-    heads = model.parse_pieces(nodes)[start : end - 1]
-    others = np.empty(len(heads), dtype=np.int64)
     sentence_nodes = nodes.attributes[start:end]
-    best, other = runner_up(model.scorer, sentence_nodes, m, heads, others)
+    scorer, whole = model.scorer, np.array([0, end - start])
+    heads = model.find_trees(scorer, sentence_nodes, whole)[:-1]
+    others = np.empty(len(heads), dtype=np.int64)
+    best, other = runner_up(scorer, sentence_nodes, m, heads, others)
     if not np.isfinite(other):
         raise ValueError(f"token {i} has only one possible head")
     h, other_head = int(heads[m]), int(others[m])

@@ -250,7 +250,7 @@ class ParserModel(storage.StoredModel):
         if fixed_heads is not None:
             fixed = ByPieceNode(np.full(len(pieces.attributes), -1, dtype=np.int64))
             fixed[pieces.words] = translate_heads(fixed_heads, nodes, pieces)
-        heads = join_pieces(self.parse_pieces(pieces, fixed), pieces, nodes)
+        heads = join_pieces(self._parse_pieces(pieces, fixed), pieces, nodes)
         arcs, arc_nodes, _ = self.arc_table(nodes, heads)
         constraints = None
         if fixed_labels is not None:
@@ -259,24 +259,30 @@ class ParserModel(storage.StoredModel):
         labels[arc_nodes] = self.label_model.label(arcs, constraints)
         return heads, ByNode(labels)
 
-    def parse_pieces(
+    def _parse_pieces(
         self, pieces: Nodes[ByPieceNode], fixed_heads: ByPieceNode | None = None
     ) -> ByPieceNode:
-        """The heads of the best trees of pieces, see ``parse``.
+        """The heads of the trees of pieces, see ``parse``."""
+        scorer = self.scorer_of(pieces.tokens.attributes)
+        return ByPieceNode(self.find_trees(scorer, pieces.attributes, pieces.starts, fixed_heads))
 
-        Where these can only be searched for, and there are probabilities, the trees of least risk
-        are more accurate.
+    def find_trees(
+        self, scorer: Scorer, attributes: Keys, starts: Ints, fixed_heads: Ints | None = None
+    ) -> Ints:
+        """The heads of the best trees of sentences: int64 [nodes], -1 for root and end nodes.
+
+        Where the best trees can only be searched for, and there are probabilities, those of least
+        risk are more accurate. attributes, starts: of ``Nodes``; fixed_heads: as in ``parse``.
         """
         if fixed_heads is None:
-            fixed_heads = ByPieceNode(np.full(len(pieces.attributes), -1, dtype=np.int64))
-        heads = np.empty(len(pieces.attributes), dtype=np.int64)
-        scorer = self.scorer_of(pieces.tokens.attributes)
-        arrays = pieces.attributes, pieces.starts, fixed_heads, heads
+            fixed_heads = np.full(len(attributes), -1, dtype=np.int64)
+        heads = np.empty(len(attributes), dtype=np.int64)
+        arrays = attributes, starts, fixed_heads, heads
         if self.beta is None or self.projective or not is_second_order(self.features):
             parse_sentences(scorer, *arrays)
         else:
             least_risk_trees(scorer, self.beta, *arrays)
-        return ByPieceNode(heads)
+        return heads
 
     def arc_table(self, nodes: Nodes[N], heads: N) -> tuple[TokenTable, Ints, Ints]:
         """The arcs of trees as sequences to label.
@@ -323,7 +329,7 @@ class ParserModel(storage.StoredModel):
         Returns float64 [words]. Sentences longer than max_length are measured in ``pieces``.
         """
         pieces = self.pieces(nodes)
-        heads = self.parse_pieces(pieces)
+        heads = self._parse_pieces(pieces)
         margins = np.zeros(len(heads))
         scorer = self.scorer_of(pieces.tokens.attributes)
         for start, end in pairwise(pieces.starts.tolist()):

@@ -18,10 +18,7 @@ from spacy_ssvm.trees.keys import (
 )
 from spacy_ssvm.trees.layout import ArcFeatures, HashedArcs, LazyArcs, Scorer
 from spacy_ssvm.trees.pruner import score_arcs
-from spacy_ssvm.trees.scores import (
-    is_second_order,
-    max_rows,
-)
+from spacy_ssvm.trees.scores import is_second_order, max_rows
 from spacy_ssvm.weights.lazy import find_block, get_or_insert, has_capacity
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
 

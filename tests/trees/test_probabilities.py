@@ -175,9 +175,14 @@ def test_pieces_of_long_sentences_hang_on_the_root_of_the_first(kind, sentence, 
 
 @pytest.mark.uncompiled
 @checked
-@given(st.lists(sentences(partial=True), min_size=1, max_size=3), seeds)
-def test_trees_of_least_risk_have_the_most_expected_heads(drawn, seed):
-    trees, w = Trees("second crossing", drawn), whole_weights(seed)
+@given(
+    st.lists(sentences(partial=True), min_size=1, max_size=3),
+    seeds,
+    st.sampled_from([np.inf, 1.0]),
+)
+def test_trees_of_least_risk_have_the_most_expected_heads(drawn, seed, threshold):
+    """Of the trees all of whose arcs the pruner leaves."""
+    trees, w = Trees("second crossing", drawn, whole_weights(2), threshold), whole_weights(seed)
     nodes, starts, fixed = trees.arrays()
     heads = np.full(len(nodes), 99, dtype=np.int64)
     least_risk_trees(trees.scorer(w), 0.5, nodes, starts, fixed, heads)
@@ -185,6 +190,7 @@ def test_trees_of_least_risk_have_the_most_expected_heads(drawn, seed):
         given_heads, found = fixed[start : end - 1], heads[start : end - 1]
         assert has(found, given_heads)
         probabilities = probabilities_of(trees, w, given_heads, 99, trees.nodes[i])
-        expected = brute.tree_scores(probabilities)
+        expected = brute.tree_scores(np.where(probabilities > 0, probabilities, -np.inf))
         assert score_of(probabilities, found) == pytest.approx(expected.max())
+        assert (probabilities[found[1:], np.arange(1, len(found))] > 0).all()
         assert heads[end - 1] == -1
