@@ -28,6 +28,11 @@ class Loss(NamedTuple):
     gamma: float = 1.0  #: the scale of the cost
     squared: bool = False
 
+    @property
+    def oracle(self) -> str:
+        """The oracle of ``Structure`` that gives its gradient, or a subgradient."""
+        return "loss_augmented_decode" if self.beta is None else "expected_gradient"
+
 
 HINGE = Loss()
 SQUARED_HINGE = Loss(squared=True)

@@ -25,10 +25,10 @@ from spacy_ssvm.solvers.prox_gradient import (
     ProxGradientRun,
     Step,
     TemplateWeights,
+    check_penalties,
 )
 from spacy_ssvm.solvers.run import (
     check_choice,
-    check_not_negative,
     check_positive,
     check_whole,
     invalid_setting,
@@ -85,12 +85,7 @@ class Selection:
             if self.method == "information-gain":
                 problem = "is set, but the information gain needs a budget"
                 raise invalid_setting(self, "strength", problem)
-        check_not_negative(self, "l1", "l2", "l2_norm")
-        if self.freeze_after is not None:
-            check_whole(self, "freeze_after", least=1)
-            if self.budget is None:
-                problem = "is for a budget: a strength does not change"
-                raise invalid_setting(self, "freeze_after", problem)
+        check_penalties(self)
         check_positive(self, "eta0")
         check_whole(self, "epochs", least=1)
         if self.prox_period is not None:

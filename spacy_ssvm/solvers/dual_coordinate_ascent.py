@@ -27,8 +27,7 @@ from spacy_ssvm.solvers.mira import MiraRun
 from spacy_ssvm.solvers.run import (
     Run,
     check_C,
-    check_not_negative,
-    check_positive,
+    check_loss,
     check_whole,
 )
 from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, Problem
@@ -54,9 +53,7 @@ class DualCoordinateAscent:
 
     def __post_init__(self) -> None:
         check_C(self)
-        if self.beta is not None:
-            check_positive(self, "beta")
-        check_not_negative(self, "gamma")
+        check_loss(self)
         check_whole(self, "seed")
 
     @property
@@ -67,7 +64,7 @@ class DualCoordinateAscent:
     @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that the solver calls."""
-        return ("loss_augmented_decode",) if self.beta is None else ("expected_gradient",)
+        return (self.loss_function.oracle,)
 
     def start(self, problem: Problem, prior: Floats | None = None) -> Run:
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""

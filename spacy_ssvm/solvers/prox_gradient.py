@@ -72,6 +72,16 @@ TEMPLATE_GROUPS = ("template", "coarse-to-fine")
 GROUPS = (*TEMPLATE_GROUPS, "attribute", "weight")
 
 
+def check_penalties(settings: Any) -> None:
+    """Raise ConfigValidationError where l1, l2, l2_norm or freeze_after is invalid."""
+    check_not_negative(settings, "l1", "l2", "l2_norm")
+    if settings.freeze_after is not None:
+        check_whole(settings, "freeze_after", least=1)
+        if settings.budget is None:
+            problem = "is for a budget: a strength does not change"
+            raise invalid_setting(settings, "freeze_after", problem)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProxGradient:
     """Settings of the solver.
@@ -123,12 +133,7 @@ class ProxGradient:
                 raise invalid_setting(self, "budget", problem)
         else:
             check_not_negative(self, "strength")
-        check_not_negative(self, "l1", "l2", "l2_norm")
-        if self.freeze_after is not None:
-            check_whole(self, "freeze_after", least=1)
-            if self.budget is None:
-                problem = "is for a budget: a strength does not change"
-                raise invalid_setting(self, "freeze_after", problem)
+        check_penalties(self)
         check_whole(self, "prox_period", least=1)
         check_positive(self, "eta0")
         check_whole(self, "seed")
@@ -141,8 +146,7 @@ class ProxGradient:
     @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that the solver calls."""
-        beta = self.loss_function.beta
-        return ("loss_augmented_decode",) if beta is None else ("expected_gradient",)
+        return (self.loss_function.oracle,)
 
     def start(self, problem: Any, prior: Floats | None = None) -> "ProxGradientRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""

@@ -220,6 +220,13 @@ def check_not_negative(settings: object, *names: str) -> None:
             raise invalid_setting(settings, name, f"is {value}: it must be a number, at least 0")
 
 
+def check_loss(settings: object) -> None:
+    """Raise ConfigValidationError where beta or gamma of a loss L_{beta,gamma} is invalid."""
+    if getattr(settings, "beta", None) is not None:
+        check_positive(settings, "beta")
+    check_not_negative(settings, "gamma")
+
+
 def check_whole(settings: object, *names: str, least: int = 0) -> None:
     """Raise ConfigValidationError, naming the setting, where one is not an integer or too small."""
     for name in names:

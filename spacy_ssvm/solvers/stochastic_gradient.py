@@ -43,7 +43,7 @@ from spacy_ssvm.solvers.run import (
     PrimalRun,
     check_C,
     check_choice,
-    check_not_negative,
+    check_loss,
     check_positive,
     check_whole,
 )
@@ -82,9 +82,7 @@ class StochasticGradient:
 
     def __post_init__(self) -> None:
         check_C(self)
-        if self.beta is not None:
-            check_positive(self, "beta")
-        check_not_negative(self, "gamma")
+        check_loss(self)
         check_choice(self, "steps", _STEPS)
         if self.eta0 is not None:
             check_positive(self, "eta0")
@@ -98,7 +96,7 @@ class StochasticGradient:
     @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that the solver calls."""
-        return ("loss_augmented_decode",) if self.beta is None else ("expected_gradient",)
+        return (self.loss_function.oracle,)
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "StochasticGradientRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
