@@ -12,6 +12,7 @@ from tree_tables import (
     not_numbers,
     packed,
     pair_tables,
+    probabilities,
     score_of_pairs,
     whole,
     with_infinities,
@@ -24,20 +25,6 @@ from spacy_ssvm.decoders.tree_marginals import projective_marginals
 pytestmark = pytest.mark.uncompiled
 
 numbers = st.one_of(st.floats(-20, 20), whole, st.just(-np.inf))
-
-
-def probabilities(scores, pairs):
-    """The log-partition, and the probability of each arc and pair, by enumeration."""
-    totals = brute.tree_scores(scores, True, pairs)
-    log_partition = np.logaddexp.reduce(totals)
-    of_arcs, of_pairs = np.zeros(scores.shape), np.zeros(pairs.shape)
-    if log_partition > -np.inf:
-        trees = brute.trees(len(scores) - 1, True)
-        for heads, weight in zip(trees, np.exp(totals - log_partition), strict=True):
-            for m in range(1, len(scores)):
-                of_arcs[heads[m], m] += weight
-                of_pairs[heads[m], brute.inner_sibling(heads, m), m] += weight
-    return log_partition, of_arcs, of_pairs
 
 
 @checked
@@ -60,7 +47,7 @@ def test_sibling_max_marginals_are_the_best_scores_of_trees_with_each_arc(drawn)
 @given(pair_tables(numbers, numbers))
 def test_marginals_are_the_probabilities_of_arcs_and_pairs(drawn):
     scores, pairs = drawn
-    log_partition, of_arcs, of_pairs = probabilities(scores, pairs)
+    log_partition, of_arcs, of_pairs = probabilities(scores, pairs, projective=True)
     starts, values = packed(scores, pairs)
     found, found_pairs = np.full(scores.shape, 99.0), np.full(len(values), 99.0)
     total = sibling_marginals(scores, starts, values, found, found_pairs)
