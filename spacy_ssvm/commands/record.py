@@ -1,10 +1,10 @@
 """The folder of an experiment: its config, and its results as JSON lines."""
 
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-import srsly
 from spacy import util
 from thinc.api import Config
 
@@ -43,8 +43,8 @@ class Record(Generic[AnyRow]):
         rows = []
         for number, line in enumerate(lines, start=1):
             try:
-                rows.append(make_row(**srsly.json_loads(line)))
-            except (ValueError, TypeError) as error:
+                rows.append(make_row(**json.loads(line)))
+            except (ValueError, TypeError, RecursionError) as error:
                 raise ValueError(
                     f"{self.file}, line {number}, is damaged: remove the line, or choose another "
                     "folder"
@@ -55,10 +55,15 @@ class Record(Generic[AnyRow]):
         """Write these rows in place of those that are there."""
         self.rows = list(rows)
         with replacing(self.file) as beside:
-            srsly.write_jsonl(beside, [row._asdict() for row in self.rows])
+            beside.write_text("".join(map(_line, self.rows)), encoding="utf8")
 
     def add(self, row: AnyRow) -> None:
         """Write one more row."""
         self.rows.append(row)
         with self.file.open("a", encoding="utf8") as stream:
-            stream.write(srsly.json_dumps(row._asdict()) + "\n")
+            stream.write(_line(row))
+
+
+def _line(row: NamedTuple) -> str:
+    """A row as a line, from which the same numbers are read again."""
+    return json.dumps(row._asdict(), allow_nan=False, ensure_ascii=False) + "\n"
