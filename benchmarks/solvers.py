@@ -100,7 +100,7 @@ def epochs(tagger, training, numbers, count: int) -> None:
     """Time the epochs of all online solvers, in turn."""
     runs = {}
     for name in ONLINE:
-        training.restart(make_solver(name, 0, tagger.solver))
+        training.restart(make_solver(SOLVERS[name], 0, tagger.solver))
         runs[name] = training.run
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for epoch in range(count + 1):
@@ -160,7 +160,7 @@ def main() -> None:
     if options.epochs:
         tagger, training, numbers = compiled(sentences)
         epochs(tagger, training, numbers, options.epochs)
-        training.restart(make_solver("crf", 0, tagger.solver))
+        training.restart(make_solver(SOLVERS["crf"], 0, tagger.solver))
         for _ in range(2):
             training.epoch(numbers)
         decoding(training)

@@ -90,14 +90,14 @@ class Comparison(Trial):
     def refusal(self, name: str) -> str | None:
         """Why the solver of this name cannot learn these structures; None where it can."""
         try:
-            make_solver(name, 0, self._pipe.solver).start(self._trainer.problem)
+            make_solver(SOLVERS[name], 0, self._pipe.solver).start(self._trainer.problem)
         except ValueError as error:
             return str(error)
         return None
 
     def run(self, name: str, seed: int) -> Iterator[Row]:
         """Learn from zero weights with the solver of this name; yield a row after each epoch."""
-        solver = make_solver(name, seed, self._pipe.solver)
+        solver = make_solver(SOLVERS[name], seed, self._pipe.solver)
         trainer = self._trainer
         trainer.restart(solver)
         for _ in range(_WARM_UP_EPOCHS):
@@ -113,12 +113,11 @@ class Comparison(Trial):
             yield Row(name, seed, epoch, seconds, self._score(), primal, dual, gap, size)
 
 
-def make_solver(name: str, seed: int, like: Any) -> Any:
-    """The solver of this name.
+def make_solver(block: dict[str, Any], seed: int, like: Any) -> Any:
+    """The solver of a block of a config.
 
-    Settings that its block leaves open are copied from the solver ``like``, if it has them.
+    Settings that the block leaves open are copied from the solver ``like``, if it has them.
     """
-    block = SOLVERS[name]
     solver: Any = registry.resolve({"solver": block})["solver"]
     own = {field.name for field in fields(solver)} - set(block)
     shared = {**asdict(like), "seed": seed}
@@ -191,7 +190,7 @@ def summarize(rows: Sequence[Row]) -> list[Summary]:
     summaries = []
     for solver, solver_runs in runs.items():
         own = [_until(run, score) for run, score in zip(solver_runs, scores[solver], strict=True)]
-        score, seconds = _measure(scores[solver]), _measure(own)
+        score, seconds = measure_of(scores[solver]), measure_of(own)
         assert score is not None
         assert seconds is not None
         summaries.append(
@@ -199,9 +198,9 @@ def summarize(rows: Sequence[Row]) -> list[Summary]:
                 solver,
                 score,
                 seconds,
-                _measure([_until(run, best) for run in solver_runs]),
-                _measure([run[-1].primal for run in solver_runs]),
-                _measure([run[-1].gap for run in solver_runs]),
+                measure_of([_until(run, best) for run in solver_runs]),
+                measure_of([run[-1].primal for run in solver_runs]),
+                measure_of([run[-1].gap for run in solver_runs]),
             )
         )
     return summaries
@@ -212,7 +211,8 @@ def _until(run: Sequence[Row], score: float) -> float | None:
     return next((row.seconds for row in run if row.score >= score - SCORE_TOLERANCE), None)
 
 
-def _measure(values: Sequence[float | None]) -> Measure | None:
+def measure_of(values: Sequence[float | None]) -> Measure | None:
+    """The mean of values over seeds; None where one is missing."""
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return None

@@ -100,7 +100,8 @@ def test_what_the_config_has_wrong_is_one_message(
 
 
 @pytest.mark.parametrize(
-    "command", ["align", "report", "convert", "jackknife", "compare", "select"]
+    "command",
+    ["align", "report", "convert", "jackknife", "compare", "select", "reproduce"],
 )
 def test_the_example_of_a_help_text_can_be_run(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

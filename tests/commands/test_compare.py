@@ -118,7 +118,7 @@ def test_only_learning_takes_time(corpus: Path, monkeypatch: pytest.MonkeyPatch)
 @compiled_only
 def test_solvers_share_settings() -> None:
     like = DualCoordinateDescent(C=0.3, inner_passes=2, seed=9)
-    assert make_solver("dcd-light", 4, like) == DualCoordinateDescent(
+    assert make_solver(SOLVERS["dcd-light"], 4, like) == DualCoordinateDescent(
         C=0.3, inner_passes=2, seed=4, variant="light"
     )
 

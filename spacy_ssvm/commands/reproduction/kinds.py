@@ -1,0 +1,201 @@
+"""What is learned from each kind of corpora: settings of a component, and its examples.
+
+Tokens, sentences, and the tags and lemmas that templates read are gold. The labels of arcs are
+merged, so that arcs alone are learned, as in the papers; punctuation keeps its own, since the
+scorer leaves it out. Sentences get two labels, the most frequent one and "other", which is what
+a cut can tell apart exactly.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_ssvm.commands.reproduction.corpora import (
+    CHUNKS,
+    Corpus,
+    read_columns,
+    read_treebank,
+    sides_of,
+)
+from spacy_ssvm.commands.reproduction.phrases import write_phrases
+from spacy_ssvm.components.labeled_sentences import LabeledSentences
+from spacy_ssvm.components.parallel_corpus import ParallelCorpus
+
+#: Parts of speech by the words of a sentence.
+Tags = Mapping[tuple[str, ...], Sequence[str]]
+
+_DEV_SHARE = 10  # without a dev file, one of as many examples is taken from train
+_SENTENCES = "sentence_labels"  # the key of their spans
+
+
+class Kind(NamedTuple):
+    """What is learned from a kind of corpora."""
+
+    corpus: str  #: see ``Corpus.kind``; phrases can be taken from treebanks, too
+    factory: str
+    config: dict[str, Any]
+    score: str  #: as the component's scorer names it
+    measure: str  #: its name in tables
+    sentences: int | None = None  #: at most, for training
+    reads_tags: bool = False  #: of treebanks with the same sentences
+    is_error: bool = False  #: whether the component's scorer returns an error, not a score
+
+
+KINDS: dict[str, Kind] = {
+    "tags": Kind("treebank", "ssvm_tagger", {}, "tag_acc", "accuracy"),
+    "entities": Kind("entities", "ssvm_ner", {}, "ents_f", "F1"),
+    "entities, 452 templates": Kind(
+        "entities", "ssvm_ner", {"templates": ["ner452"]}, "ents_f", "F1", reads_tags=True
+    ),
+    "phrases": Kind(
+        "chunks", "ssvm_chunker", {"templates": ["chunking96"]}, f"spans_{CHUNKS}_f", "F1"
+    ),
+    "arcs": Kind("treebank", "ssvm_parser", {"order": 1}, "dep_uas", "UAS"),
+    "crossing arcs": Kind(
+        "treebank", "ssvm_parser", {"order": 1, "projective": False}, "dep_uas", "UAS"
+    ),
+    "crossing arcs and siblings": Kind(
+        "treebank", "ssvm_parser", {"order": 2, "projective": False}, "dep_uas", "UAS"
+    ),
+    "crossing arcs, 684 templates": Kind(
+        "treebank",
+        "ssvm_parser",
+        {"order": 1, "projective": False, "templates": ["parser684"], "hash_bits": 25},
+        "dep_uas",
+        "UAS",
+        sentences=1000,
+    ),
+    "links": Kind("bitext", "ssvm_aligner", {}, "align_aer", "1 - AER", is_error=True),
+    "sentences": Kind(
+        "sentences",
+        "ssvm_sentence_labeler",
+        {"decoder": "cut"},
+        "sentence_labels_acc",
+        "accuracy",
+    ),
+}
+
+
+def kind_of(task: str) -> str:
+    """The name of the kind of a task, whose own is "KIND: CORPUS"."""
+    return task.partition(": ")[0]
+
+
+def corpus_of(task: str) -> str:
+    """The name of the corpus of a task."""
+    return task.partition(": ")[2]
+
+
+class Parts(NamedTuple):
+    """The examples of a corpus."""
+
+    train: list[Example]
+    dev: list[Example]
+    test: list[Example]  #: those of dev where there is no such file
+
+
+def read_tags(corpora: Iterable[Corpus]) -> Tags:
+    """The parts of speech in all treebanks."""
+    return {
+        tuple(token.text for token in doc): [token.pos_ for token in doc]
+        for corpus in corpora
+        if corpus.kind == "treebank"
+        for file in corpus.files
+        for doc in read_treebank(file)
+    }
+
+
+def read_parts(nlp: Language, kind: Kind, corpus: Corpus, tags: Tags) -> Parts:
+    """The examples of a corpus.
+
+    tags: for sentences of corpora that have none, if the same sentences are there.
+    Raises ValueError naming a file that cannot be read, and its line where possible.
+    """
+
+    def read(file: Path) -> list[Example]:
+        return _READERS[corpus.kind](nlp, kind, file, tags)
+
+    train = read(corpus.train)
+    if corpus.dev is None:
+        dev = train[_DEV_SHARE - 1 :: _DEV_SHARE]
+        del train[_DEV_SHARE - 1 :: _DEV_SHARE]
+    else:
+        dev = read(corpus.dev)
+    test = dev if corpus.test is None else read(corpus.test)
+    if kind.corpus == "sentences":
+        most = _most_frequent(train)
+        for example in (*train, *dev, *test):  # again for dev as test, which changes nothing
+            _merge_others(example.reference, most)
+    return Parts(train, dev, test)
+
+
+def _read_trees(nlp: Language, kind: Kind, file: Path, tags: Tags) -> list[Example]:
+    docs = read_treebank(file)
+    for doc in docs:
+        if kind.corpus == "chunks":
+            write_phrases(doc, CHUNKS)
+        for token in doc:
+            if token.dep_ not in ("punct", "ROOT"):
+                token.dep_ = "dep"
+    return [_example(nlp, doc) for doc in docs]
+
+
+def _read_spans(nlp: Language, kind: Kind, file: Path, tags: Tags) -> list[Example]:
+    docs = read_columns(file, nlp.vocab)
+    for doc in docs:
+        found = tags.get(tuple(token.text for token in doc), ()) if kind.reads_tags else ()
+        for token, tag in zip(doc, found, strict=False):
+            token.tag_ = token.pos_ = tag
+    return [_example(nlp, doc) for doc in docs]
+
+
+def _example(nlp: Language, gold: Doc) -> Example:
+    """An example whose predicted Doc has all but what is learned."""
+    predicted = Doc(
+        nlp.vocab,
+        words=[token.text for token in gold],
+        spaces=[bool(token.whitespace_) for token in gold],
+        tags=[token.tag_ for token in gold],
+        pos=[token.pos_ for token in gold],
+        lemmas=[token.lemma_ for token in gold],
+        sent_starts=[token.is_sent_start for token in gold],
+    )
+    return Example(predicted, gold)
+
+
+def _read_pairs(nlp: Language, kind: Kind, file: Path, tags: Tags) -> list[Example]:
+    return list(ParallelCorpus(*sides_of(file))(nlp))
+
+
+def _read_sentences(nlp: Language, kind: Kind, file: Path, tags: Tags) -> list[Example]:
+    return list(LabeledSentences(file, spans_key=_SENTENCES)(nlp))
+
+
+_READERS = {
+    "treebank": _read_trees,
+    "entities": _read_spans,
+    "chunks": _read_spans,
+    "bitext": _read_pairs,
+    "sentences": _read_sentences,
+}
+
+
+def _most_frequent(examples: Iterable[Example]) -> str:
+    """The most frequent label of sentences, of equal ones the last in the alphabet."""
+    counts: Counter[str] = Counter(
+        span.label_ for example in examples for span in example.reference.spans[_SENTENCES]
+    )
+    return max(counts, key=lambda label: (counts[label], label))
+
+
+def _merge_others(doc: Doc, kept: str) -> None:
+    """Replace the labels of sentences, but one, by the same."""
+    doc.spans[_SENTENCES] = [
+        span if span.label_ == kept else Span(doc, span.start, span.end, label="other")
+        for span in doc.spans[_SENTENCES]
+    ]

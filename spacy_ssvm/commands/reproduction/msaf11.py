@@ -1,0 +1,325 @@
+"""Martins, Smith, Aguiar & Figueiredo 2011: templates selected by the group lasso.
+
+Structured Sparsity in Structured Prediction, EMNLP.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean
+
+from spacy_ssvm.commands.reproduction.exhibits import (
+    Claim,
+    Exhibit,
+    Plot,
+    Points,
+    Table,
+    percent,
+    verdict,
+)
+from spacy_ssvm.commands.reproduction.experiment import (
+    Choose,
+    Limits,
+    grid,
+)
+from spacy_ssvm.commands.reproduction.kinds import KINDS, corpus_of, kind_of
+from spacy_ssvm.commands.reproduction.results import Results
+from spacy_ssvm.commands.reproduction.tasks import (
+    LASSO,
+    SELECTING_EPOCHS,
+    Row,
+    Run,
+    templates_of,
+)
+
+_EPOCHS = 15
+_MIRA_SETTINGS = (0.001, 0.01, 0.1, 1.0)
+_LASSO_SETTINGS = (0.1, 0.5, 1.0)
+_GROUP_LASSO = "group-lasso"
+
+_SETUP = (
+    f"{SELECTING_EPOCHS} epochs of the sparseptron with a proximal step every 1,000 examples, then "
+    f"{_EPOCHS - SELECTING_EPOCHS} of unregularized MIRA on the templates that it leaves; MIRA "
+    f"with all templates has {_EPOCHS} epochs, and the best C on dev of 0.001, 0.01, 0.1 and 1."
+)
+
+
+class _Selections:
+    """Scores and sizes of models with selected templates."""
+
+    name = ""
+    kinds: Mapping[str, int] = {}
+    text = ""
+    methods: tuple[str, ...] = (_GROUP_LASSO,)
+    budgets: tuple[float, ...] = ()
+    lasso: tuple[float, ...] = ()
+    has_baseline = True
+
+    def _groups(self, task: str, limits: Limits) -> dict[str, list[Run]]:
+        """The runs by method; those of MIRA differ in C, of which one is chosen."""
+        epochs = limits.of(_EPOCHS)
+        sparse = max(epochs, SELECTING_EPOCHS + 1)  # at least one epoch to refit
+        groups = {}
+        if self.has_baseline:
+            groups["mira"] = grid(Run(task, "mira", None, 0, epochs), _MIRA_SETTINGS)
+        if self.lasso:
+            groups[LASSO] = grid(Run(task, LASSO, None, 0, epochs), self.lasso)
+        for method in self.methods:
+            groups[method] = grid(Run(task, method, None, 0, sparse), self.budgets)
+        return groups
+
+    def runs(self, task: str, limits: Limits, best: Choose) -> Iterator[Run]:
+        """See ``Experiment``."""
+        for runs in self._groups(task, limits).values():
+            yield from runs
+
+    def _found(self, task: str, limits: Limits, results: Results) -> dict[str, list[Row]]:
+        """The last row of each run by method, for MIRA of the best one alone."""
+        groups = self._groups(task, limits)
+        if self.has_baseline:
+            groups["mira"] = [results.best(groups["mira"])]
+        return {method: [results.last(run) for run in runs] for method, runs in groups.items()}
+
+    def show(self, tasks: Sequence[str], limits: Limits, results: Results) -> Exhibit:
+        """See ``Experiment``."""
+        rows, claims, plots = [], [], []
+        for task in tasks:
+            found = self._found(task, limits, results)
+            rows += [
+                (
+                    task,
+                    method,
+                    _setting(row),
+                    percent(row.dev),
+                    percent(row.test),
+                    f"{row.weights:,}",
+                )
+                for method, last in found.items()
+                for row in last
+            ]
+            claims += self._claims(task, found, results)
+            lines = {method: _by_size(last) for method, last in found.items()}
+            plots.append(Plot(task, ("features", "score on test"), lines, (True, False)))
+        header = ("task", "method", "setting", "dev, %", "test, %", "features")
+        table = Table("Scores and sizes", header, rows)
+        tables = [table, *self._further_tables(tasks, limits, results)]
+        plots += self._further_plots(tasks, limits, results)
+        return Exhibit(self.name, self.text, claims, tables, plots)
+
+    def _claims(self, task: str, found: Mapping[str, list[Row]], results: Results) -> list[Claim]:
+        raise NotImplementedError
+
+    def _further_tables(
+        self, tasks: Sequence[str], limits: Limits, results: Results
+    ) -> list[Table]:
+        return []
+
+    def _further_plots(self, tasks: Sequence[str], limits: Limits, results: Results) -> list[Plot]:
+        return []
+
+
+def _setting(row: Row) -> str:
+    name = "C" if row.run.learner in ("mira", LASSO) else "templates"
+    return f"{name} = {row.run.setting:g}"
+
+
+def _by_size(rows: Sequence[Row]) -> Points:
+    return sorted((row.weights, 100 * row.test) for row in rows)
+
+
+def _best(rows: Sequence[Row]) -> Row:
+    """The best row on dev."""
+    return max(rows, key=lambda row: row.dev)
+
+
+def _show(row: Row) -> str:
+    return f"{row.run.learner} ({_setting(row)}) {percent(row.test)} with {row.weights:,} features"
+
+
+class Phrases(_Selections):
+    """Table 1 and Figure 2: chunks, and the memory that learning takes."""
+
+    name = "MSAF11, Table 1 and Figure 2: chunks"
+    kinds: Mapping[str, int] = {"phrases": 1}
+    budgets = (10, 20, 30, 40, 50)
+    text = (
+        f"96 templates. {_SETUP} The paper has CoNLL-2000, whose tags are predicted. Where no such "
+        "corpus is given, phrases are taken from trees by rule, and tags are gold. Figure 2 counts "
+        "the features with weights, with 30 templates."
+    )
+    _shown_budget = 30
+
+    def runs(self, task: str, limits: Limits, best: Choose) -> Iterator[Run]:
+        """See ``Experiment``."""
+        yield from super().runs(task, limits, best)
+        groups = self._groups(task, limits)
+        for run in (
+            best(groups["mira"]),
+            groups[_GROUP_LASSO][self.budgets.index(self._shown_budget)],
+        ):
+            yield run._replace(has_curve=True)
+
+    def _claims(self, task: str, found: Mapping[str, list[Row]], results: Results) -> list[Claim]:
+        mira, best = found["mira"][0], _best(found[_GROUP_LASSO])
+        curves = self._memory(found, results)
+        peaks = [max(size for _, size in curve) for curve in curves.values()]
+        scores = ", ".join(percent(row.test) for row in found[_GROUP_LASSO])
+        return [
+            Claim(
+                "Selected templates score as high as all of them (within 0.2), or higher",
+                task,
+                f"{_show(mira)}; the best budget on dev: {_show(best)}; all budgets: {scores}",
+                verdict(best.test >= mira.test - 0.002),
+            ),
+            Claim(
+                "The sparseptron needs less than 7.5 % of the memory of MIRA (Figure 2)",
+                task,
+                f"at its peak {100 * peaks[1] / peaks[0]:.1f} % of the features of MIRA",
+                verdict(peaks[1] < 0.075 * peaks[0]),
+            ),
+        ]
+
+    def _memory(self, found: Mapping[str, list[Row]], results: Results) -> dict[str, Points]:
+        """The features in memory by epoch, of MIRA and with the budget that is shown."""
+        chosen = found["mira"][0], found[_GROUP_LASSO][self.budgets.index(self._shown_budget)]
+        mira, rows = (results.rows(row.run._replace(has_curve=True)) for row in chosen)
+        examples = rows[0].steps[-1][0] / SELECTING_EPOCHS  # of an epoch
+        steps = [(seen / examples, size) for seen, size in rows[0].steps]
+        return {
+            "MIRA": [(row.epoch, row.weights) for row in mira],
+            f"sparseptron + MIRA ({self._shown_budget} templates)": [
+                *steps,
+                *((row.epoch, row.weights) for row in rows),
+            ],
+        }
+
+    def _further_plots(self, tasks: Sequence[str], limits: Limits, results: Results) -> list[Plot]:
+        """Figure 2."""
+        return [
+            Plot(
+                f"{task}: features in memory",
+                ("epochs", "features with weights"),
+                self._memory(self._found(task, limits, results), results),
+            )
+            for task in tasks
+        ]
+
+
+class Entities(_Selections):
+    """Table 2: entities in several languages."""
+
+    name = "MSAF11, Table 2: entities"
+    kinds: Mapping[str, int] = {"entities, 452 templates": 3}
+    budgets = (100, 200, 300)
+    lasso = _LASSO_SETTINGS
+    text = (
+        f"452 templates. {_SETUP} The lasso is over single features, for {_EPOCHS} epochs, with "
+        "C = 1 / (lambda m), and is not refitted. The paper has CoNLL-2002 and 2003 in Spanish, "
+        "Dutch and English. Tags are those of a treebank with the same sentences, if one is given."
+    )
+
+    def _claims(self, task: str, found: Mapping[str, list[Row]], results: Results) -> list[Claim]:
+        mira, lasso = found["mira"][0], _best(found[LASSO])
+        best = _best(found[_GROUP_LASSO])
+        return [
+            Claim(
+                "Selected templates score higher than all templates and than the lasso",
+                task,
+                f"the best on dev of each: {_show(best)}; {_show(mira)}; {_show(lasso)}",
+                verdict(best.test > max(mira.test, lasso.test)),
+            ),
+            Claim(
+                "Models with selected templates have less than half of the features",
+                task,
+                f"{100 * best.weights / mira.weights:.1f} %",
+                verdict(2 * best.weights < mira.weights),
+            ),
+        ]
+
+
+class Arcs(_Selections):
+    """Figure 3 and Table 3: arcs in several languages, and the templates that are kept."""
+
+    name = "MSAF11, Figure 3 and Table 3: arcs"
+    kinds: Mapping[str, int] = {"crossing arcs, 684 templates": 6}
+    methods = (_GROUP_LASSO, "coarse-to-fine", "lasso by template", "information-gain")
+    budgets = (200, 300, 400)
+    has_baseline = False
+    text = (
+        f"684 templates, trees whose arcs may cross, the first 1,000 sentences of train. {_SETUP} "
+        "The lasso shrinks single features, and keeps the templates with the largest norms; that "
+        "of the paper keeps features. The paper has the six smallest treebanks of CoNLL-X."
+    )
+    _shown_budget = 200
+
+    def _claims(self, task: str, found: Mapping[str, list[Row]], results: Results) -> list[Claim]:
+        means = {k: fmean(row.test for row in rows) for k, rows in found.items()}
+        own = means[_GROUP_LASSO]
+
+        def against(name: str) -> str:
+            budgets = zip(found[_GROUP_LASSO], found[name], strict=True)
+            pairs = ", ".join(f"{percent(a.test)} / {percent(b.test)}" for a, b in budgets)
+            return f"by budget, from the smallest: {pairs}"
+
+        return [
+            Claim(
+                "The group lasso selects better than information gain",
+                task,
+                against("information-gain"),
+                verdict(own > means["information-gain"]),
+            ),
+            Claim(
+                "The group lasso selects better than coarse-to-fine",
+                task,
+                against("coarse-to-fine"),
+                verdict(own > means["coarse-to-fine"]),
+            ),
+        ]
+
+    def _further_tables(
+        self, tasks: Sequence[str], limits: Limits, results: Results
+    ) -> list[Table]:
+        """Table 3."""
+        kept = []
+        for task in tasks:
+            rows = self._found(task, limits, results)[_GROUP_LASSO]
+            chosen = next(row for row in rows if row.run.setting == self._shown_budget)
+            kept.append(set(results.rows(chosen.run)[0].templates))
+        every = templates_of(KINDS[kind_of(tasks[0])])
+        marks = [
+            (category, *(_mark(category, every, templates) for templates in kept))
+            for category in CATEGORIES
+        ]
+        title = (
+            f"Templates kept of {len(every)}, with a budget of {self._shown_budget}: ++ for more "
+            "than half of a category, + for more than a tenth"
+        )
+        return [Table(title, ("templates", *map(corpus_of, tasks)), marks)]
+
+
+def _side(template: str, side: str) -> str:
+    """What a template reads of the head or the dependent itself."""
+    names = {part.partition(".")[2] for part in template.split("+") if part.startswith(side)}
+    if names & {"lower", "lemma"}:
+        return "word"
+    return "shape" if "shape" in names else "tag"
+
+
+#: The rows of Table 3: which templates they are about.
+CATEGORIES: dict[str, Callable[[str], bool]] = {
+    "bilexical": lambda t: (_side(t, "head"), _side(t, "dependent")) == ("word", "word"),
+    "word -> tag": lambda t: (_side(t, "head"), _side(t, "dependent")) == ("word", "tag"),
+    "tag -> word": lambda t: (_side(t, "head"), _side(t, "dependent")) == ("tag", "word"),
+    "tag -> tag": lambda t: (_side(t, "head"), _side(t, "dependent")) == ("tag", "tag"),
+    "tags beside": lambda t: "pos[" in t,
+    "shape": lambda t: "shape" in t,
+    "direction": lambda t: "direction" in t,
+    "distance": lambda t: "distance" in t,
+}
+
+
+def _mark(category: str, every: Sequence[str], kept: set[str]) -> str:
+    members = [template for template in every if CATEGORIES[category](template)]
+    share = sum(template in kept for template in members) / len(members)
+    return "++" if share > 0.5 else "+" if share > 0.1 else ""
+
+
+EXPERIMENTS = (Phrases(), Entities(), Arcs())

@@ -1,0 +1,67 @@
+"""The rows of runs, as they are recorded, and what the tables and figures take from them."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from thinc.api import Config
+
+from spacy_ssvm.commands.compare import Measure, measure_of
+from spacy_ssvm.commands.record import Record
+from spacy_ssvm.commands.reproduction.tasks import Row, Run, make_row
+
+
+class Results:
+    """The finished runs of the experiments of a paper.
+
+    file: where each row is written as soon as it is there; its folder holds ``config``, the
+    settings that all rows depend on.
+    Raises ValueError where rows are there that depend on other settings, or are damaged, and
+    where they are there and ``resume`` is not set.
+    """
+
+    def __init__(self, file: Path, config: Config, *, resume: bool) -> None:
+        self._record: Record[Row] = Record(file, config, make_row, resume=resume)
+        self._runs: dict[Run, list[Row]] = {}
+        for row in self._record.rows:
+            self._runs.setdefault(row.run, []).append(row)
+        self._runs = {run: rows for run, rows in self._runs.items() if _has_ended(run, rows)}
+        if self._record.rows:
+            self._record.keep(row for rows in self._runs.values() for row in rows)
+
+    def __contains__(self, run: Run) -> bool:
+        return run in self._runs
+
+    def record(self, run: Run, rows: Iterable[Row]) -> None:
+        """Record the rows of a run one by one."""
+        found = []
+        for row in rows:
+            self._record.add(row)
+            found.append(row)
+        self._runs[run] = found
+
+    def rows(self, run: Run) -> list[Row]:
+        """The rows of a finished run."""
+        return self._runs[run]
+
+    def last(self, run: Run) -> Row:
+        """The row after the last epoch."""
+        return self._runs[run][-1]
+
+    @property
+    def seconds(self) -> float:
+        """That all runs took to learn."""
+        return sum(rows[-1].seconds for rows in self._runs.values())
+
+    def best(self, runs: Sequence[Run]) -> Run:
+        """The run with the best score on dev after its last epoch; of equal ones the first."""
+        return max(runs, key=lambda run: self.last(run).dev)
+
+    def test(self, runs: Iterable[Run]) -> Measure:
+        """The score on test after the last epoch, over runs that differ in their seeds."""
+        measure = measure_of([self.last(run).test for run in runs])
+        assert measure is not None
+        return measure
+
+
+def _has_ended(run: Run, rows: Sequence[Row]) -> bool:
+    return rows[-1].epoch == run.epochs

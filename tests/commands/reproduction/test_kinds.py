@@ -1,0 +1,101 @@
+"""The examples of each kind of corpora."""
+
+from pathlib import Path
+
+import pytest
+import spacy
+from reproductions import write_abstracts, write_corpora, write_entities
+
+from spacy_ssvm.commands.reproduction.corpora import find_corpora
+from spacy_ssvm.commands.reproduction.kinds import (
+    KINDS,
+    Parts,
+    corpus_of,
+    kind_of,
+    read_parts,
+    read_tags,
+)
+
+
+def parts_of(folder: Path, kind: str, corpus: str | None = None) -> Parts:
+    corpora = {found.kind: found for found in find_corpora(folder)}
+    tags = read_tags(corpora.values())
+    wanted = corpora[corpus or KINDS[kind].corpus]
+    return read_parts(spacy.blank("xx"), KINDS[kind], wanted, tags)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_corpora(tmp_path)
+    return tmp_path
+
+
+def test_a_name_is_a_kind_and_a_corpus() -> None:
+    assert (kind_of("links: a: b"), corpus_of("links: a: b")) == ("links", "a: b")
+
+
+def test_arcs_have_one_label_beside_that_of_punctuation(folder: Path) -> None:
+    file = folder / "trees-train.conllu"
+    row = "{}\t{}\t{}\tNOUN\tNN\t_\t{}\t{}\t_\t_\n"
+    arcs = [(0, "root"), (1, "obj"), (1, "nsubj"), (1, "punct")]
+    lines = (row.format(i, f"w{i}", f"w{i}", *arc) for i, arc in enumerate(arcs, start=1))
+    file.write_text("".join(lines) + "\n", encoding="utf8")
+    example = parts_of(folder, "arcs").train[0]
+    assert [token.dep_ for token in example.reference] == ["ROOT", "dep", "dep", "punct"]
+    assert [token.head.i for token in example.reference] == [0, 0, 0, 0]
+
+
+def test_predicted_docs_have_tags_and_sentences_but_no_trees(folder: Path) -> None:
+    parts = parts_of(folder, "arcs")
+    for example in parts.train:
+        gold, found = example.reference, example.predicted
+        assert [t.tag_ for t in found] == [t.tag_ for t in gold]
+        assert [t.pos_ for t in found] == [t.pos_ for t in gold]
+        assert [t.lemma_ for t in found] == [t.lemma_ for t in gold]
+        assert not found.has_annotation("DEP")
+        assert len(list(found.sents)) == 1
+
+
+def test_phrases_come_from_trees_where_there_are_no_chunks(folder: Path) -> None:
+    parts = parts_of(folder, "phrases", "treebank")
+    assert all(example.reference.spans["chunks"] for example in parts.train)
+    assert not any(example.predicted.spans for example in parts.train)
+
+
+def test_tags_of_entities_are_those_of_the_same_sentence(folder: Path) -> None:
+    words = ["the", "Bob", "sleeps"]
+    lines = [f"{i}\t{w}\t_\tX\tY\t_\t{i - 1}\tdep\t_\t_\n" for i, w in enumerate(words, start=1)]
+    (folder / "trees-dev.conllu").write_text("".join(lines) + "\n", encoding="utf8")
+    tagged = {
+        example.predicted[1].text: [token.tag_ for token in example.predicted]
+        for example in parts_of(folder, "entities, 452 templates").train
+    }
+    assert tagged["Bob"] == ["X", "X", "X"]
+    assert tagged["Ann"] == ["", "", ""]
+    others = parts_of(folder, "entities").train
+    assert not any(token.tag_ for example in others for token in example.predicted)
+
+
+def test_without_dev_a_tenth_of_train_is_taken(tmp_path: Path) -> None:
+    write_entities(tmp_path / "train.conll", 25)
+    parts = parts_of(tmp_path, "entities")
+    assert (len(parts.train), len(parts.dev)) == (23, 2)
+    assert parts.test is parts.dev
+
+
+def test_sentences_have_two_classes(tmp_path: Path) -> None:
+    write_abstracts(tmp_path / "train.jsonl")
+    write_abstracts(tmp_path / "dev.jsonl")
+    write_abstracts(tmp_path / "test.jsonl")
+    parts = parts_of(tmp_path, "sentences")
+    for examples in parts:
+        for example in examples:
+            labels = [span.label_ for span in example.reference.spans["sentence_labels"]]
+            assert labels == ["other", "method", "method"]
+
+
+def test_pairs_have_links(folder: Path) -> None:
+    parts = parts_of(folder, "links")
+    assert len(parts.train) == 6
+    assert parts.train[0].reference._.alignment == [(0, 2), (1, 3)]
+    assert not parts.train[0].predicted._.alignment

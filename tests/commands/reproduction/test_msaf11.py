@@ -1,0 +1,97 @@
+"""MSAF11: the runs it needs, and its claims on results that are made up."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from reproductions import made, row_of, verdicts
+
+from spacy_ssvm.commands.reproduction.exhibits import FAILS, HOLDS, Exhibit
+from spacy_ssvm.commands.reproduction.experiment import Experiment, Limits
+from spacy_ssvm.commands.reproduction.kinds import KINDS
+from spacy_ssvm.commands.reproduction.msaf11 import CATEGORIES, Arcs, Entities, Phrases
+from spacy_ssvm.commands.reproduction.tasks import SELECTING_EPOCHS, Row, Run, templates_of
+
+LIMITS = Limits(seeds=1)
+
+
+def shown(
+    folder: Path, experiment: Experiment, task: str, rows: Callable[[Run], list[Row]]
+) -> Exhibit:
+    results = made(folder, experiment, task, LIMITS, rows)
+    return experiment.show([task], LIMITS, results)
+
+
+@pytest.mark.parametrize(
+    ("best", "peak", "expected"),
+    [(0.90, 70, [HOLDS, HOLDS]), (0.88, 70, [FAILS, HOLDS]), (0.90, 80, [HOLDS, FAILS])],
+)
+def test_scores_and_memory_of_phrases(
+    tmp_path: Path, best: float, peak: int, expected: list[str]
+) -> None:
+    """The budget of 30 is best on dev, and that of 50 on test."""
+
+    def rows(run: Run) -> list[Row]:
+        if run.learner == "mira":
+            dev = 0.9 if run.setting == 0.1 else 0.5
+            row = row_of(run, run.epochs, 0.901, dev=dev)._replace(weights=1000)
+            return [row]
+        dev, test = (0.9, best) if run.setting == 30 else (0.8, 0.95 if run.setting == 50 else 0.7)
+        steps = [(50, peak), (50, 20), (100, 30), (100, 20)]
+        return [row_of(run, run.epochs, test, dev=dev)._replace(weights=20, steps=steps)]
+
+    exhibit = shown(tmp_path, Phrases(), "phrases: a", rows)
+    assert verdicts(exhibit.claims) == expected
+    memory = exhibit.plots[-1].lines["sparseptron + MIRA (30 templates)"]
+    first = 50 / 100 * SELECTING_EPOCHS
+    assert memory[:2] == [(first, peak), (first, 20)]
+    assert memory[-1] == (15, 20)
+    assert len(exhibit.tables[0].rows) == 1 + 5  # MIRA with its best C, and the budgets
+
+
+@pytest.mark.parametrize(
+    ("lasso", "mira", "weights", "expected"),
+    [
+        (0.7, 0.75, 400, [HOLDS, HOLDS]),
+        (0.85, 0.75, 400, [FAILS, HOLDS]),
+        (0.7, 0.85, 400, [FAILS, HOLDS]),
+        (0.7, 0.75, 500, [HOLDS, FAILS]),
+    ],
+)
+def test_scores_and_sizes_of_entities(
+    tmp_path: Path, lasso: float, mira: float, weights: int, expected: list[str]
+) -> None:
+    def rows(run: Run) -> list[Row]:
+        scores = {"mira": mira, "lasso": lasso, "group-lasso": 0.8}
+        row = row_of(run, run.epochs, scores[run.learner])
+        return [row._replace(weights=1000 if run.learner == "mira" else weights)]
+
+    exhibit = shown(tmp_path, Entities(), "entities, 452 templates: a", rows)
+    assert verdicts(exhibit.claims) == expected
+
+
+def test_arcs_by_method_and_the_templates_that_are_kept(tmp_path: Path) -> None:
+    task = "crossing arcs, 684 templates: a"
+    every = templates_of(KINDS["crossing arcs, 684 templates"])
+    kept = [template for template in every if "shape" not in template and "distance" in template]
+    kept.append("head.shape+direction")
+    assert kept[-1] in every
+
+    def rows(run: Run) -> list[Row]:
+        scores = {"group-lasso": 0.8, "coarse-to-fine": 0.85}
+        row = row_of(run, run.epochs, scores.get(run.learner, 0.5))
+        return [row._replace(templates=kept if run.setting == 200 else [])]
+
+    exhibit = shown(tmp_path, Arcs(), task, rows)
+    assert verdicts(exhibit.claims) == [HOLDS, FAILS]
+    marks = dict(exhibit.tables[1].rows)
+    assert marks["bilexical"] == "+"  # half of them, those with the distance
+    assert marks["distance"] == "++"
+    assert marks["shape"] == marks["direction"] == ""
+
+
+def test_an_arc_template_that_reads_no_shape_is_in_one_row_of_words_and_tags() -> None:
+    sides = ("bilexical", "word -> tag", "tag -> word", "tag -> tag")
+    for template in templates_of(KINDS["crossing arcs, 684 templates"]):
+        rows = [name for name in sides if CATEGORIES[name](template)]
+        assert len(rows) == ("shape" not in template)

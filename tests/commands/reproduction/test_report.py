@@ -1,0 +1,68 @@
+"""The report: a page with claims, tables and figures."""
+
+from pathlib import Path
+
+import pytest
+from comparisons import BROWSER, open_in_browser
+
+from spacy_ssvm.commands.reproduction.exhibits import (
+    FAILS,
+    HOLDS,
+    UNCLEAR,
+    Claim,
+    Exhibit,
+    Plot,
+    Table,
+)
+from spacy_ssvm.commands.reproduction.report import write_report
+
+EXHIBITS = [
+    Exhibit(
+        "CY13, Table 1",
+        "With <gold> tags.",
+        [
+            Claim("It is best", "tags: a", "90.0", HOLDS),
+            Claim("It is best", "tags: b", "80.0", FAILS),
+            Claim("It is fastest", "tags: b", "3 s", UNCLEAR),
+        ],
+        [Table("Scores", ("task", "dcd"), [("tags: a", "90.00 ± 0.10")])],
+        [Plot("tags: a", ("seconds", "score"), {"dcd": [(1, 80.0), (2, 90.0)], "cpd": []})],
+    ),
+    Exhibit("TLJ05, Figure 2", "Links.", [], [], [Plot("links", ("x", "y"), {"a": [(1, 2.0)]})]),
+]
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    file = tmp_path / "report.html"
+    write_report(file, EXHIBITS, {"corpora": "<a>"})
+    return file
+
+
+def test_the_page_shows_claims_tables_and_figures(page: Path) -> None:
+    text = page.read_text(encoding="utf8")
+    words = " ".join(text.split())
+    assert "Of 3 claims 1 hold, 1 do not, and 1 are unclear" in words
+    assert "With &lt;gold&gt; tags." in text
+    assert "&lt;a&gt;" in text
+    assert "90.00 ± 0.10" in text
+    assert text.count("<svg") == 2
+    assert "figure-1-" in text
+    assert "figure-2-" in text
+    assert "Without such values: cpd." in text
+    assert 'href="#exhibit-2"' in text
+    assert 'id="exhibit-2"' in text
+
+
+def test_the_same_exhibits_give_the_same_bytes(page: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.html"
+    write_report(again, EXHIBITS, {"corpora": "<a>"})
+    assert again.read_bytes() == page.read_bytes()
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no browser")
+def test_a_browser_shows_the_page(page: Path, tmp_path: Path) -> None:
+    script = "document.title = document.querySelectorAll('svg').length"
+    title, problems = open_in_browser(page, script, tmp_path)
+    assert title == "2"
+    assert not problems

@@ -1,0 +1,40 @@
+"""TLJ05: the runs it needs, and its claims on results that are made up."""
+
+from pathlib import Path
+
+import pytest
+from reproductions import made, row_of, verdicts
+
+from spacy_ssvm.commands.reproduction.exhibits import FAILS, HOLDS
+from spacy_ssvm.commands.reproduction.experiment import Limits
+from spacy_ssvm.commands.reproduction.tasks import Row, Run
+from spacy_ssvm.commands.reproduction.tlj05 import Extragradient
+
+
+@pytest.mark.parametrize(("end", "expected"), [(0.9, HOLDS), (0.7, FAILS)])
+def test_the_second_halves_are_compared(tmp_path: Path, end: float, expected: str) -> None:
+    """Of the C that is best on dev; the first halves would say the opposite."""
+
+    def rows(run: Run) -> list[Row]:
+        def score(epoch: int) -> float:
+            if run.learner == "perceptron":
+                return 0.8
+            later = end - (0.0 if run.setting == 0.1 else 0.3)
+            return later if 2 * epoch > run.epochs else 1.6 - end
+
+        primals = [None if run.learner == "perceptron" else 100.0 / i for i in range(1, 61)]
+        return [
+            row_of(run, i, score(i), primal=primals[(i - 1) % 60]) for i in range(1, run.epochs + 1)
+        ]
+
+    experiment = Extragradient()
+    limits = Limits()
+    results = made(tmp_path, experiment, "links: a", limits, rows)
+    exhibit = experiment.show(["links: a"], limits, results)
+    assert verdicts(exhibit.claims) == [expected]
+    errors, objective = exhibit.plots
+    assert [line[-1][0] for line in errors.lines.values()] == [600, 600]
+    assert errors.lines["perceptron"][0] == (1, pytest.approx(20.0))
+    assert objective.lines["extragradient"][1] == (20, 50.0)
+    (table,) = exhibit.tables
+    assert [row[2] for row in table.rows] == ["-", "0.1"]
