@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from spacy_ssvm.features.templates import Template, find_refinements
+from spacy_ssvm.features.templates import Template, find_refinements, parse_templates
 from spacy_ssvm.penalties import (
     TemplateGroups,
     coarse_to_fine_groups,
@@ -118,6 +118,26 @@ def test_nested_groups_are_exact(data, tau):
         if tau
         else penalty(norms, groups)
     )
+
+
+@pytest.mark.parametrize("family", ["chunking96", "tagger"])
+def test_where_groups_overlap_the_operator_comes_near_the_optimum(family):
+    """On the order of a whole family, which is no tree: its value is within 1 % of the lowest."""
+    templates = parse_templates([family], is_attribute=bool, attributes=())
+    refines = find_refinements(templates)
+    rng = np.random.default_rng(0)
+    excess = []
+    for _ in range(12):
+        sizes = np.exp(rng.uniform(2, 12, len(templates))).astype(np.int64)
+        groups = coarse_to_fine_groups(sizes, refines)
+        norms, tau = np.exp(rng.normal(3, 1, len(templates))), np.exp(rng.uniform(-4, 1))
+        members = np.split(groups.members, groups.starts[1:-1])
+        wanted = [(tau * d, m.tolist()) for d, m in zip(groups.weights, members, strict=True)]
+        lowest = value(minimizer(norms, wanted), norms, wanted)
+        excess.append(value(shrink(norms, groups, tau), norms, wanted) / lowest - 1)
+    assert min(excess) > -1e-6
+    assert max(excess) < 0.01
+    assert np.median(excess) < 0.001
 
 
 def test_coarse_to_fine_groups_hold_what_needs_them():
