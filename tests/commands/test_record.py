@@ -51,7 +51,9 @@ def test_a_torn_last_line_is_dropped_wherever_it_ends(folder: Path) -> None:
         assert file.read_bytes() == whole
 
 
-@pytest.mark.parametrize("line", ["", "{", "3", "[]", "[" * 100_000, '{"name": "a"}', '{"other": 1}'])
+@pytest.mark.parametrize(
+    "line", ["", "{", "3", "[]", "[" * 100_000, '{"name": "a"}', '{"other": 1}']
+)
 def test_a_damaged_line_is_refused(folder: Path, line: str) -> None:
     file = folder / "rows.jsonl"
     first, _, last = file.read_text(encoding="utf8").splitlines()

@@ -66,7 +66,7 @@ class OnlineLearners:
             yield from candidates
             chosen = best(candidates)
             yield from seeds_of(chosen, limits)
-            yield chosen._replace(has_curve=True)
+            yield chosen._replace(rows_every=1)
 
     def show(self, tasks: Sequence[str], limits: Limits, results: Results) -> Exhibit:
         """See ``Experiment``."""
@@ -80,7 +80,7 @@ class OnlineLearners:
             constants = (f"{chosen[learner][0].setting:g}" for learner in (_DCD, "sgd"))
             rows.append((task, *map(percent, scores.values()), *constants))
             curves = {
-                learner: results.rows(runs[0]._replace(has_curve=True))
+                learner: results.rows(runs[0]._replace(rows_every=1))
                 for learner, runs in chosen.items()
             }
             drops = {learner: _largest_drop(curve) for learner, curve in curves.items()}
@@ -133,7 +133,7 @@ class Optimizers:
         yield from candidates
         chosen = best(candidates)
         for learner in (*self._same_objective, *self._others):
-            yield chosen._replace(learner=learner, has_curve=True)
+            yield chosen._replace(learner=learner, rows_every=1)
 
     def show(self, tasks: Sequence[str], limits: Limits, results: Results) -> Exhibit:
         """See ``Experiment``."""
@@ -141,7 +141,7 @@ class Optimizers:
         for task in tasks:
             chosen = results.best(_candidates(task, _DCD, limits))
             curves = {
-                learner: results.rows(chosen._replace(learner=learner, has_curve=True))
+                learner: results.rows(chosen._replace(learner=learner, rows_every=1))
                 for learner in (*self._same_objective, *self._others)
             }
             to_objective = _seconds_to_objective({k: curves[k] for k in self._same_objective})

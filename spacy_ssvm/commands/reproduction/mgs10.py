@@ -107,7 +107,7 @@ class _Curves:
         if learner == "lbfgs":
             epochs = max(epochs * 3 // 25, 1)
         is_sgd = learner == "sgd-crf"
-        return Run(task, learner, setting, 0, epochs, chooses_step=is_sgd, has_curve=True)
+        return Run(task, learner, setting, 0, epochs, chooses_step=is_sgd, rows_every=1)
 
     def runs(self, task: str, limits: Limits, best: Choose) -> Iterator[Run]:
         """See ``Experiment``."""

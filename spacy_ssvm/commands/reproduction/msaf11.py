@@ -155,7 +155,7 @@ class Phrases(_Selections):
             best(groups["mira"]),
             groups[_GROUP_LASSO][self.budgets.index(self._shown_budget)],
         ):
-            yield run._replace(has_curve=True)
+            yield run._replace(rows_every=1)
 
     def _claims(self, task: str, found: Mapping[str, list[Row]], results: Results) -> list[Claim]:
         mira, best = found["mira"][0], _best(found[_GROUP_LASSO])
@@ -180,7 +180,7 @@ class Phrases(_Selections):
     def _memory(self, found: Mapping[str, list[Row]], results: Results) -> dict[str, Points]:
         """The features in memory by epoch, of MIRA and with the budget that is shown."""
         chosen = found["mira"][0], found[_GROUP_LASSO][self.budgets.index(self._shown_budget)]
-        mira, rows = (results.rows(row.run._replace(has_curve=True)) for row in chosen)
+        mira, rows = (results.rows(row.run._replace(rows_every=1)) for row in chosen)
         examples = rows[0].steps[-1][0] / SELECTING_EPOCHS  # of an epoch
         steps = [(seen / examples, size) for seen, size in rows[0].steps]
         return {

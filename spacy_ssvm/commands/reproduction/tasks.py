@@ -53,7 +53,7 @@ class Run(NamedTuple):
     seed: int
     epochs: int
     chooses_step: bool = False  #: whether the first step of SGD is the best on dev [MGS10, 5]
-    has_curve: bool = False  #: whether there is a row after each epoch, with the objective
+    rows_every: int = 0  #: epochs between rows with the objective; 0 for one after the last epoch
 
 
 class Row(NamedTuple):
@@ -158,7 +158,7 @@ class Task:
             return solver
         steps = [replace(solver, eta0=eta) for eta in STEPS[self.kind.corpus]]
         first = [
-            next(self._learn(run._replace(epochs=1, has_curve=False), other)).dev for other in steps
+            next(self._learn(run._replace(epochs=1, rows_every=0), other)).dev for other in steps
         ]
         return steps[first.index(max(first))]
 
@@ -178,9 +178,9 @@ class Task:
             start = time.process_time()
             trainer.epoch(self._numbers)
             seconds += time.process_time() - start
-            if epoch < run.epochs and not run.has_curve:
+            if epoch < run.epochs and (not run.rows_every or epoch % run.rows_every):
                 continue
-            primal = trainer.run.objective().primal if run.has_curve else None
+            primal = trainer.run.objective().primal if run.rows_every else None
             dev = self._score(self._dev)
             test = dev if self._test is self._dev else self._score(self._test)
             yield Row(

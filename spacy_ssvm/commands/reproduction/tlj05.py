@@ -24,9 +24,9 @@ class Extragradient:
     kinds: Mapping[str, int] = {"sentences": 1, "links": 1}
 
     def _runs(self, task: str, limits: Limits) -> dict[str, list[Run]]:
-        perceptron = Run(task, _PERCEPTRON, None, 0, limits.of(_ITERATIONS), has_curve=True)
+        perceptron = Run(task, _PERCEPTRON, None, 0, limits.of(_ITERATIONS), rows_every=_EPOCH)
         extragradient = Run(task, _EXTRAGRADIENT, None, 0, limits.of(_ITERATIONS // _EPOCH))
-        extragradient = extragradient._replace(has_curve=True)
+        extragradient = extragradient._replace(rows_every=1)
         return {_PERCEPTRON: [perceptron], _EXTRAGRADIENT: grid(extragradient, _SETTINGS)}
 
     def runs(self, task: str, limits: Limits, best: Choose) -> Iterator[Run]:

@@ -19,7 +19,7 @@ def online(folder: Path, task: str, scores: dict[str, float], *, noise: float = 
     def rows(run: Run) -> list[Row]:
         good = run.setting in (0.5, None, UNREGULARIZED)
         score = scores[run.learner] - (0 if good else 0.3) + (noise if run.seed else -noise)
-        if not run.has_curve:
+        if not run.rows_every:
             return [row_of(run, run.epochs, score)]
         drop = 0.1 if run.learner == "sgd" else 0.01
         values = [score + (drop if i % 2 else 0.0) for i in range(run.epochs)]
@@ -72,7 +72,7 @@ def optimized(folder: Path, speeds: dict[str, float]) -> Exhibit:
     """Figures 1 and 2, where a learner gets to its goal after as many seconds."""
 
     def rows(run: Run) -> list[Row]:
-        if not run.has_curve:
+        if not run.rows_every:
             return [row_of(run, run.epochs, 0.5)]
         speed = speeds[run.learner]
         return [

@@ -18,7 +18,7 @@ def results_of(folder: Path, *, resume: bool = False, config: Config = CONFIG) -
 
 
 def test_what_was_recorded_is_there_again(tmp_path: Path) -> None:
-    curve = RUN._replace(has_curve=True, setting=None)
+    curve = RUN._replace(rows_every=1, setting=None)
     results = results_of(tmp_path)
     results.record(RUN, [row_of(RUN, 2, 0.5)])
     results.record(curve, [row_of(curve, 1, 0.25), row_of(curve, 2, 0.75, primal=3.0)])
@@ -50,7 +50,7 @@ def test_a_run_that_has_not_ended_is_forgotten(tmp_path: Path) -> None:
 
 def test_the_best_is_chosen_on_dev_after_the_last_epoch(tmp_path: Path) -> None:
     results = results_of(tmp_path)
-    runs = [RUN._replace(setting=C, has_curve=True) for C in (0.1, 1.0, 10.0)]
+    runs = [RUN._replace(setting=C, rows_every=1) for C in (0.1, 1.0, 10.0)]
     devs = [(0.9, 0.5), (0.1, 0.6), (0.1, 0.6)]
     for run, (first, last) in zip(runs, devs, strict=True):
         results.record(run, [row_of(run, 1, 0.0, dev=first), row_of(run, 2, 0.9, dev=last)])

@@ -62,16 +62,26 @@ def test_a_run_is_what_training_does(entities: Task) -> None:
     assert row.dev == nlp.evaluate(entities._dev)["ents_f"]
     assert row.weights == (pipe._trainer.run.w != 0).sum() > 0
     assert (row.epoch, row.primal, row.templates) == (3, None, [])
-    (curve,) = list(entities.run(run_of("dcd-light", 0.5, seed=4, has_curve=True)))[-1:]
+    (curve,) = list(entities.run(run_of("dcd-light", 0.5, seed=4, rows_every=1)))[-1:]
     assert curve.primal == pytest.approx(pipe._trainer.run.objective().primal)
     assert curve.weights == row.weights
 
 
 def test_a_curve_has_a_row_for_each_epoch(entities: Task) -> None:
-    rows = list(entities.run(run_of("mira", has_curve=True)))
+    rows = list(entities.run(run_of("mira", rows_every=1)))
     assert [row.epoch for row in rows] == [1, 2, 3]
     assert all(0 < a.seconds < b.seconds for a, b in pairwise(rows))
     assert all(row.primal is not None for row in rows)
+
+
+def test_a_curve_may_have_fewer_rows(entities: Task) -> None:
+    run = run_of("perceptron", epochs=5)
+    rows = timeless(entities.run(run._replace(rows_every=2)))
+    assert [row.epoch for row in rows] == [2, 4, 5]
+    every = timeless(entities.run(run._replace(rows_every=1)))
+    assert [row._replace(run=run) for row in rows] == [
+        every[i - 1]._replace(run=run) for i in (2, 4, 5)
+    ]
 
 
 def test_the_same_run_gives_the_same_rows_whatever_ran_before(entities: Task) -> None:
