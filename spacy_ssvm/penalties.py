@@ -9,10 +9,10 @@
 
 Groups of templates are unions of templates, so their operators need only the norm of each
 template, and multiply it by a factor. Groups that overlap are shrunk one after the other, finer
-ones first: this is exact where they are nested as a tree [Jenatton et al. 2010]. Elsewhere it is the
-algorithm of [MSAF11, Eq. 15], whose value comes near the lowest one: on the orders of the families
-chunking96, tagger and ner452, with random norms, it is above it by 0.05 % in the median, and by
-0.7 % at most.
+ones first: this is exact where they are nested as a tree [Jenatton et al. 2010]. Elsewhere it is
+the algorithm of [MSAF11, Eq. 15], whose value comes near the lowest one: on the orders of the
+families chunking96, tagger and ner452, with random norms, it is above it by 0.05 % in the median,
+and by 0.7 % at most.
 """
 
 from typing import NamedTuple
