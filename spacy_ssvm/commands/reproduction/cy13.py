@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from spacy_ssvm.commands.reproduction.exhibits import (
+    UNCLEAR,
     Claim,
     Exhibit,
     Plot,
@@ -36,6 +37,7 @@ _SETTINGS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
 _DCD = "dcd-ssvm"
 _ONLINE = ("perceptron", "mira", "sgd")
 _NEAR_SCORE = 0.005  # of the best
+_SAME_SCORE = 0.001  # drops that differ by less count as the same
 _NEAR_OBJECTIVE = 0.05  # relative to the lowest
 
 _SETUP = (
@@ -93,11 +95,11 @@ class OnlineLearners:
                     worst([is_above(scores[_DCD], scores[name], limits.seeds) for name in rivals]),
                 ),
                 Claim(
-                    "DCD-SSVM is the most stable learner (Figure 3)",
+                    "DCD-SSVM is the most stable learner, within 0.1 points (Figure 3)",
                     task,
                     "largest drop in the second half of the epochs: "
                     + ", ".join(f"{name} {percent(drop)}" for name, drop in drops.items()),
-                    verdict(drops[_DCD] <= min(drops[name] for name in _ONLINE)),
+                    verdict(drops[_DCD] <= min(drops[name] for name in _ONLINE) + _SAME_SCORE),
                 ),
             ]
             lines = {name: scores_by(curve, "seconds") for name, curve in curves.items()}
@@ -158,13 +160,13 @@ class Optimizers:
                     task,
                     f"to within {100 * _NEAR_SCORE:.1f} points of the best score on test: "
                     f"{_show({k: to_score[k] for k in (_DCD, 'cutting-plane')})}",
-                    verdict(to_score[_DCD] < to_score["cutting-plane"]),
+                    _is_faster(to_score, "cutting-plane"),
                 ),
                 Claim(
                     "DCD-SSVM takes at most 1.5 times as long as Frank-Wolfe (Figure 2)",
                     task,
                     f"to the same score: {_show({k: to_score[k] for k in (_DCD, 'frank-wolfe')})}",
-                    verdict(to_score[_DCD] <= 1.5 * to_score["frank-wolfe"]),
+                    _is_faster(to_score, "frank-wolfe", factor=1.5),
                 ),
             ]
             for name, curve in curves.items():
@@ -210,6 +212,13 @@ def _seconds_to_score(curves: Mapping[str, Sequence[Row]]) -> dict[str, float]:
     return {
         name: seconds_until(rows, lambda row: row.test >= level) for name, rows in curves.items()
     }
+
+
+def _is_faster(seconds: Mapping[str, float], rival: str, *, factor: float = 1.0) -> str:
+    """Whether DCD-SSVM is faster than a rival: unclear where neither gets there."""
+    if seconds[_DCD] == seconds[rival] == float("inf"):
+        return UNCLEAR
+    return verdict(seconds[_DCD] <= factor * seconds[rival])
 
 
 def _show(seconds: Mapping[str, float]) -> str:
