@@ -234,6 +234,19 @@ class Selector:
             seconds=time.perf_counter() - start,
         )
 
+    def order(self) -> list[tuple[str, str]]:
+        """The Hasse diagram of the templates [MSAF11, Fig. 1], from coarse to fine.
+
+        Pairs of a template and one that refines it, with none between them; none at all where
+        the order of the templates is not known.
+        """
+        if self.problem.refines is None:
+            return []
+        refines = self.problem.refines & ~self.problem.refines.T  # of equals, neither
+        counts = refines.astype(np.float32)
+        pairs = np.argwhere(refines & (counts @ counts == 0))
+        return [(str(self.templates[a]), str(self.templates[b])) for a, b in pairs]
+
     def _start(self, settings: Selection, goes_on: bool) -> ProxGradientRun:
         solver = settings.solver(self.problem)
         if self._run is None or not goes_on:

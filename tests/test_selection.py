@@ -11,7 +11,8 @@ from pipelines import CHUNKER, TAGGER
 from planted_chains import Corpus, selection
 from processes import TESTS
 from spacy.cli.train import train
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
 from spacy.util import load_config
 from thinc.config import ConfigValidationError
 
@@ -217,3 +218,25 @@ def test_frozen_components_annotate_for_the_selection() -> None:
     nlp.initialize(lambda: examples)
     table = nlp.get_pipe("ssvm_chunker").selected.table  # type: ignore[attr-defined]
     assert table[0].features == 3
+
+
+def test_the_order_of_the_templates_is_its_hasse_diagram() -> None:
+    nlp = spacy.blank("xx")
+    templates = ["lower[0]", "suffix2[0]", "suffix3[0]", "lower[0]+lower[1]", "lower[1]", "tag[0]"]
+    tagger: Any = nlp.add_pipe("ssvm_tagger", config={"templates": templates})
+    examples = [
+        Example(Doc(nlp.vocab, words=["a", "b"]), Doc(nlp.vocab, words=["a", "b"], tags=["A", "B"]))
+    ]
+    nlp.initialize(lambda: examples)
+    selector = tagger.selector(examples)
+    assert set(selector.order()) == {
+        ("suffix2[0]", "suffix3[0]"),
+        ("suffix3[0]", "lower[0]"),
+        ("lower[0]", "lower[0]+lower[1]"),
+        ("lower[1]", "lower[0]+lower[1]"),
+        ("tag[0]", "lower[0]"),
+    }
+    refines = selector.problem.refines
+    assert refines[1, 3], "suffix2[0] comes before lower[0]+lower[1], with others between"
+    selector.problem.refines = None
+    assert selector.order() == []

@@ -564,6 +564,7 @@ def select(
         if missing:
             msg.info("Reading the corpora")
             search.prepare()
+            searching.write_order(output, search)
         runs = sum(1 if name == searching.ALL else len(search.budgets) for name in missing)
         with tqdm(total=runs, unit="model") as progress:
             for name in missing:
@@ -571,6 +572,7 @@ def select(
                 for point in search.run(name):
                     record.add(point)
                     progress.update()
+        order = searching.read_order(output)
     points = record.rows
     for point in points:
         file = output / "configs" / f"{searching.name_of(point)}.cfg"
@@ -579,7 +581,7 @@ def select(
         searching.table(points), header=searching.HEADER, aligns=("l", *"rrrrrrr"), divider=True
     )
     report = output / "report.html"
-    write_report(report, points, search.facts)
+    write_report(report, points, search.facts, order)
     chosen = searching.name_of(searching.choose(points))
     msg.good(f"Searched {len(points)} sets of templates; a config with few features", chosen)
     msg.info(f"See {report}, and the configs in {output / 'configs'}")

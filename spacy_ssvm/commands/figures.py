@@ -5,7 +5,8 @@ Needs the extra ``compare``, and is imported only where a report is written.
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from graphlib import TopologicalSorter
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -30,6 +31,8 @@ _COLOURS = (
     ("#5f5f5f", "#bdbdbd"),
 )
 _DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
+_EDGE: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.5, "zorder": 0}
+_NAMED = 40  # names in a diagram of an order
 _INK = "#000000"  # as matplotlib writes it, for text, axes and ticks
 
 _SETTINGS: dict[Any, Any] = {
@@ -103,13 +106,62 @@ def draw(number: int, spec: FigureSpec, lines: Mapping[str, Sequence[Points]]) -
             figure.legend(frameon=False, loc="outside right upper")
         if spec.counts:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        stream = io.StringIO()
-        figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
+        drawn = _svg(figure)
     across, up = spec.labels
     shown = "; ".join(ends) or "There are no such values"
     description = f"A line for each name: {up} against {across}. {shown}."
-    svg = _inline(stream.getvalue(), f"figure-{number}", spec.title, description)
+    svg = _inline(drawn, f"figure-{number}", spec.title, description)
     return Figure(number, spec, svg, without)
+
+
+def draw_order(
+    number: int, spec: FigureSpec, order: Sequence[tuple[str, str]], kept: Collection[str]
+) -> Figure:
+    """A Hasse diagram: what is coarse at the bottom, with lines to what refines it.
+
+    order: pairs of a coarser and a finer name. kept: the names that are filled; those that are in
+    no pair are not shown.
+    """
+    places = layers(order)
+    shown = {name: None for name in kept if name in places}
+    height = max(y for _, y in places.values())
+    with matplotlib.rc_context({**_SETTINGS, "axes.grid": False}):
+        figure = matplotlib.figure.Figure(figsize=(9, 2 + height), layout="constrained")
+        axes = figure.subplots()
+        for pair in order:
+            axes.plot(*zip(*map(places.__getitem__, pair), strict=True), color="#808080", **_EDGE)
+        colour = _COLOURS[0][0]
+        for name, (x, y) in places.items():
+            is_kept = name in shown
+            axes.scatter(x, y, s=30 if is_kept else 12, color=colour if is_kept else "#808080")
+        if len(shown) <= _NAMED:
+            for name in shown:
+                axes.annotate(name, places[name], (3, 3), textcoords="offset points", fontsize=6)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.set_ylabel(spec.labels[1])
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        svg = _svg(figure)
+    text = f"{len(shown)} of {len(places)} are kept: {', '.join(shown) or 'none'}"
+    return Figure(number, spec, _inline(svg, f"figure-{number}", spec.title, text), [])
+
+
+def layers(order: Sequence[tuple[str, str]]) -> dict[str, tuple[float, int]]:
+    """The place of each name: above all that it refines, and near them."""
+    graph: dict[str, list[str]] = {}
+    for coarse, fine in order:
+        graph.setdefault(coarse, [])
+        graph.setdefault(fine, []).append(coarse)
+    layer: dict[str, int] = {}
+    for name in TopologicalSorter(graph).static_order():
+        layer[name] = max((layer[coarse] + 1 for coarse in graph[name]), default=0)
+    places: dict[str, tuple[float, int]] = {}
+    for y in range(max(layer.values()) + 1):
+        names = [name for name in graph if layer[name] == y]
+        names.sort(key=lambda name: fmean([places[coarse][0] for coarse in graph[name]] or [0.0]))
+        places |= {name: ((i + 0.5) / len(names), y) for i, name in enumerate(names)}
+    return places
 
 
 def write_page(file: Path, template: str, **values: Any) -> None:
@@ -123,6 +175,12 @@ def write_page(file: Path, template: str, **values: Any) -> None:
     )
     html = environment.get_template(template).render(colours=_COLOURS, **values)
     file.write_text(html, encoding="utf8")
+
+
+def _svg(figure: matplotlib.figure.Figure) -> str:
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
+    return stream.getvalue()
 
 
 def _mean_point(points: Points) -> tuple[float, float]:

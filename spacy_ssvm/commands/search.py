@@ -6,6 +6,7 @@ from scratch on the selected templates by the solver of the config. Times are pr
 without compilation: a short run of each kind precedes the first that is timed.
 """
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from thinc.api import Config
 from spacy_ssvm.commands.record import Record
 from spacy_ssvm.commands.trial import Trial
 from spacy_ssvm.selection import Selected, Selection
+from spacy_ssvm.storage import replacing
 
 #: How each method selects.
 METHODS: dict[str, dict[str, Any]] = {
@@ -29,6 +31,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 ALL = "all"  #: no selection
 
+_ORDER = "order.json"
 _WARM_UP_EPOCHS = 2  # some kernels are first used in the second epoch
 
 #: A score counts as good as the best if it is lower by at most this.
@@ -100,6 +103,7 @@ class Search(Trial):
         self._selector = self._pipe.selector(self._examples)
         Selection(budget=self.budgets[0]).check_templates(len(self._selector.templates))
         self.facts["templates"] = str(len(self._selector.templates))
+        self.order = self._selector.order()
         self._everything = (*self._selector.templates, *self._selector.others)
         self._learn(self._everything, epochs=_WARM_UP_EPOCHS)
 
@@ -169,6 +173,26 @@ def open_record(folder: Path, search: Search, *, resume: bool = False) -> Record
     if record.rows:
         record.keep(point for point in record.rows if point.method in ended)
     return record
+
+
+def write_order(folder: Path, search: Search) -> None:
+    """Write the order of the templates to choose from, see ``Selector.order``."""
+    with replacing(folder / _ORDER) as beside:
+        beside.write_text(json.dumps(search.order), encoding="utf8")
+
+
+def read_order(folder: Path) -> list[tuple[str, str]]:
+    """The order of the templates of a search; nothing where none was written.
+
+    Raises ValueError for a damaged file.
+    """
+    file = folder / _ORDER
+    if not file.exists():
+        return []
+    try:
+        return [(str(coarse), str(fine)) for coarse, fine in json.loads(file.read_bytes())]
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{file} is damaged: remove it, or choose another folder") from error
 
 
 def choose(points: Sequence[Point]) -> Point:

@@ -6,10 +6,11 @@ Needs the extra ``compare``, and is imported only where a report is written.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from spacy_ssvm.commands.figures import FigureSpec, Points, draw, write_page
+from spacy_ssvm.commands.figures import FigureSpec, Points, draw, draw_order, write_page
 from spacy_ssvm.commands.search import ALL, HEADER, SCORE_TOLERANCE, Point, choose, name_of, table
 
 _SCORE = "dev score"
+_BY_ORDER = "coarse-to-fine"  # the method that heeds it
 
 #: The figures, and the points of a method.
 FIGURES: tuple[tuple[FigureSpec, Callable[[Sequence[Point]], Points]], ...] = (
@@ -52,10 +53,16 @@ FIGURES: tuple[tuple[FigureSpec, Callable[[Sequence[Point]], Points]], ...] = (
 )
 
 
-def write_report(file: Path, points: Sequence[Point], facts: dict[str, str]) -> None:
+def write_report(
+    file: Path,
+    points: Sequence[Point],
+    facts: dict[str, str],
+    order: Sequence[tuple[str, str]] = (),
+) -> None:
     """Write the report of some points.
 
     facts: names and values shown beside the table.
+    order: of the templates, see ``Selector.order``.
     """
     methods: dict[str, list[Point]] = {}
     for point in points:
@@ -65,6 +72,15 @@ def write_report(file: Path, points: Sequence[Point], facts: dict[str, str]) -> 
         for number, (spec, points_of) in enumerate(FIGURES, start=1)
     ]
     selected = [point for point in points if point.method != ALL]
+    if order and selected:
+        shown = min(selected, key=_preference)
+        spec = FigureSpec(
+            f"Hasse diagram of the templates: {name_of(shown)}",
+            ("", "coarse to fine"),
+            "Each line leads down from a template to one that it refines. Those that are kept are "
+            "filled, and named where there are few.",
+        )
+        drawings.append(draw_order(len(FIGURES) + 1, spec, order, shown.templates))
     kept = [set(point.templates) for point in selected]
     names = dict.fromkeys(name for point in selected for name in point.templates)
     rows = [(name, [name in templates for templates in kept]) for name in names]
@@ -80,3 +96,8 @@ def write_report(file: Path, points: Sequence[Point], facts: dict[str, str]) -> 
         columns=[name_of(point) for point in selected],
         survivors=sorted(rows, key=lambda row: -sum(row[1])),
     )
+
+
+def _preference(point: Point) -> tuple[bool, int]:
+    """The lowest one is that of the selection whose diagram is shown: of few templates."""
+    return point.method != _BY_ORDER, len(point.templates)

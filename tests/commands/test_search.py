@@ -18,7 +18,15 @@ from typer.testing import CliRunner
 
 from spacy_ssvm.chains.training import ChainTrainer
 from spacy_ssvm.commands.cli import ssvm
-from spacy_ssvm.commands.search import METHODS, Point, Search, choose, name_of, table
+from spacy_ssvm.commands.search import (
+    METHODS,
+    Point,
+    Search,
+    choose,
+    name_of,
+    read_order,
+    table,
+)
 from spacy_ssvm.selection import Selector
 
 TEMPLATES = ["lower[0]", "suffix2[0]", "shape[0]", "lower[-1]", "lower[1]", "length_class[0]"]
@@ -164,7 +172,10 @@ def test_a_resumed_search_does_what_is_missing(corpus: Path, tmp_path: Path) -> 
     lines = file.read_text(encoding="utf8").splitlines(keepends=True)
     file.write_text("".join(lines[:2]), encoding="utf8")
     assert "give --resume" in command(corpus, tmp_path, *given, "all,lasso").output
+    report = tmp_path / "out" / "report.html"
+    assert b"Hasse diagram" in report.read_bytes()
     assert command(corpus, tmp_path, *given, "all,lasso", "--resume").exit_code == 0
+    assert b"Hasse diagram" in report.read_bytes()
     assert read(tmp_path)[0] == whole[0]
     assert timeless(read(tmp_path)) == timeless(whole), "a method starts with its largest budget"
     other = command(corpus, tmp_path, "--budgets", "3,1", "--methods", "lasso", "--resume")
@@ -193,3 +204,11 @@ def test_what_cannot_be_searched(
 def test_the_smallest_model_that_is_near_the_best_is_chosen() -> None:
     assert choose(POINTS) is POINTS[1]
     assert choose([POINTS[0], POINTS[2]]) is POINTS[0]
+
+
+@pytest.mark.parametrize("text", ["", "{", "3", '[["a"]]', "[1]", "[" * 100_000])
+def test_a_damaged_order_is_refused(tmp_path: Path, text: str) -> None:
+    assert read_order(tmp_path) == []
+    (tmp_path / "order.json").write_text(text, encoding="utf8")
+    with pytest.raises(ValueError, match=r"order\.json is damaged"):
+        read_order(tmp_path)
