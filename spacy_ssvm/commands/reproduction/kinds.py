@@ -42,7 +42,7 @@ class Kind(NamedTuple):
     score: str  #: as the component's scorer names it
     measure: str  #: its name in tables
     sentences: int | None = None  #: at most, for training
-    reads_tags: bool = False  #: of treebanks with the same sentences
+    reads: tuple[str, ...] = ()  #: annotations that templates read: "tags", "lemmas"
     is_error: bool = False  #: whether the component's scorer returns an error, not a score
 
 
@@ -50,17 +50,32 @@ KINDS: dict[str, Kind] = {
     "tags": Kind("treebank", "ssvm_tagger", {}, "tag_acc", "accuracy"),
     "entities": Kind("entities", "ssvm_ner", {}, "ents_f", "F1"),
     "entities, 452 templates": Kind(
-        "entities", "ssvm_ner", {"templates": ["ner452"]}, "ents_f", "F1", reads_tags=True
+        "entities", "ssvm_ner", {"templates": ["ner452"]}, "ents_f", "F1", reads=("tags",)
     ),
     "phrases": Kind(
-        "chunks", "ssvm_chunker", {"templates": ["chunking96"]}, f"spans_{CHUNKS}_f", "F1"
+        "chunks",
+        "ssvm_chunker",
+        {"templates": ["chunking96"]},
+        f"spans_{CHUNKS}_f",
+        "F1",
+        reads=("tags",),
     ),
-    "arcs": Kind("treebank", "ssvm_parser", {"order": 1}, "dep_uas", "UAS"),
+    "arcs": Kind("treebank", "ssvm_parser", {"order": 1}, "dep_uas", "UAS", reads=("tags",)),
     "crossing arcs": Kind(
-        "treebank", "ssvm_parser", {"order": 1, "projective": False}, "dep_uas", "UAS"
+        "treebank",
+        "ssvm_parser",
+        {"order": 1, "projective": False},
+        "dep_uas",
+        "UAS",
+        reads=("tags",),
     ),
     "crossing arcs and siblings": Kind(
-        "treebank", "ssvm_parser", {"order": 2, "projective": False}, "dep_uas", "UAS"
+        "treebank",
+        "ssvm_parser",
+        {"order": 2, "projective": False},
+        "dep_uas",
+        "UAS",
+        reads=("tags",),
     ),
     "crossing arcs, 684 templates": Kind(
         "treebank",
@@ -69,6 +84,7 @@ KINDS: dict[str, Kind] = {
         "dep_uas",
         "UAS",
         sentences=1000,
+        reads=("tags", "lemmas"),
     ),
     "links": Kind("bitext", "ssvm_aligner", {}, "align_aer", "1 - AER", is_error=True),
     "sentences": Kind(
@@ -113,7 +129,7 @@ def read_tags(corpora: Iterable[Corpus]) -> Tags:
 def read_parts(nlp: Language, kind: Kind, corpus: Corpus, tags: Tags) -> Parts:
     """The examples of a corpus.
 
-    tags: for sentences of corpora that have none, if the same sentences are there.
+    tags: for sentences of corpora that have none, if they are read.
     Raises ValueError naming a file that cannot be read, and its line where possible.
     """
 
@@ -142,27 +158,28 @@ def _read_trees(nlp: Language, kind: Kind, file: Path, tags: Tags) -> list[Examp
         for token in doc:
             if token.dep_ not in ("punct", "ROOT"):
                 token.dep_ = "dep"
-    return [_example(nlp, doc) for doc in docs]
+    return [_example(nlp, kind, doc) for doc in docs]
 
 
 def _read_spans(nlp: Language, kind: Kind, file: Path, tags: Tags) -> list[Example]:
     docs = read_columns(file, nlp.vocab)
     for doc in docs:
-        found = tags.get(tuple(token.text for token in doc), ()) if kind.reads_tags else ()
+        found = tags.get(tuple(token.text for token in doc), ()) if "tags" in kind.reads else ()
         for token, tag in zip(doc, found, strict=False):
             token.tag_ = token.pos_ = tag
-    return [_example(nlp, doc) for doc in docs]
+    return [_example(nlp, kind, doc) for doc in docs]
 
 
-def _example(nlp: Language, gold: Doc) -> Example:
-    """An example whose predicted Doc has all but what is learned."""
+def _example(nlp: Language, kind: Kind, gold: Doc) -> Example:
+    """An example whose predicted Doc has what is read, and nothing of what is learned."""
+    reads_tags, reads_lemmas = "tags" in kind.reads, "lemmas" in kind.reads
     predicted = Doc(
         nlp.vocab,
         words=[token.text for token in gold],
         spaces=[bool(token.whitespace_) for token in gold],
-        tags=[token.tag_ for token in gold],
-        pos=[token.pos_ for token in gold],
-        lemmas=[token.lemma_ for token in gold],
+        tags=[token.tag_ for token in gold] if reads_tags else None,
+        pos=[token.pos_ for token in gold] if reads_tags else None,
+        lemmas=[token.lemma_ for token in gold] if reads_lemmas else None,
         sent_starts=[token.is_sent_start for token in gold],
     )
     return Example(predicted, gold)

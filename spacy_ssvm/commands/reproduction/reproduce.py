@@ -121,7 +121,7 @@ class Reproduction:
     def _make_task(self, name: str) -> Task:
         kind, corpus_name = kind_of(name), corpus_of(name)
         corpora = {corpus.name: corpus for corpus in self._corpora_of(KINDS[kind])}
-        if KINDS[kind].reads_tags and self._tags is None:
+        if "tags" in KINDS[kind].reads and self._tags is None:
             self._tags = read_tags(self.corpora)
         return Task(name, corpora[corpus_name], tags=self._tags or {}, sentences=self.sentences)
 

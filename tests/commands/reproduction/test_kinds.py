@@ -45,15 +45,28 @@ def test_arcs_have_one_label_beside_that_of_punctuation(folder: Path) -> None:
     assert [token.head.i for token in example.reference] == [0, 0, 0, 0]
 
 
-def test_predicted_docs_have_tags_and_sentences_but_no_trees(folder: Path) -> None:
-    parts = parts_of(folder, "arcs")
-    for example in parts.train:
+@pytest.mark.parametrize("kind", KINDS)
+def test_predicted_docs_have_what_is_read_and_nothing_of_what_is_learned(
+    folder: Path, kind: str
+) -> None:
+    corpus = "treebank" if kind == "phrases" else KINDS[kind].corpus
+    for example in parts_of(folder, kind, corpus).train:
         gold, found = example.reference, example.predicted
-        assert [t.tag_ for t in found] == [t.tag_ for t in gold]
-        assert [t.pos_ for t in found] == [t.pos_ for t in gold]
-        assert [t.lemma_ for t in found] == [t.lemma_ for t in gold]
-        assert not found.has_annotation("DEP")
-        assert len(list(found.sents)) == 1
+        assert [t.text for t in found] == [t.text for t in gold]
+        for annotation in ("DEP", "ENT_IOB", "MORPH"):
+            assert not found.has_annotation(annotation)
+        assert not found._.alignment
+        assert not {"chunks", "sentence_labels"} & set(found.spans)
+        reads = KINDS[kind].reads
+        if "tags" in reads:
+            assert [(t.tag_, t.pos_) for t in found] == [(t.tag_, t.pos_) for t in gold]
+        else:
+            assert not found.has_annotation("TAG")
+            assert not found.has_annotation("POS")
+        if "lemmas" in reads:
+            assert [t.lemma_ for t in found] == [t.lemma_ for t in gold]
+        else:
+            assert not found.has_annotation("LEMMA")
 
 
 def test_phrases_come_from_trees_where_there_are_no_chunks(folder: Path) -> None:
