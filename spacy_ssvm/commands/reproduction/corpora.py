@@ -30,8 +30,8 @@ class Corpus(NamedTuple):
     name: str
     kind: str  #: "treebank", "entities", "chunks", "bitext" or "sentences"
     train: Path
-    dev: Path | None  #: None for the last tenth of train
-    test: Path | None  #: None to test on dev
+    dev: Path | None
+    test: Path | None
 
     @property
     def files(self) -> list[Path]:

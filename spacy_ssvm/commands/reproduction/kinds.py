@@ -29,7 +29,7 @@ from spacy_ssvm.components.parallel_corpus import ParallelCorpus
 #: Parts of speech by the words of a sentence.
 Tags = Mapping[tuple[str, ...], Sequence[str]]
 
-_DEV_SHARE = 10  # without a dev file, one of as many examples is taken from train
+_HELD_OUT = 10  # for a part without a file, one of as many examples is taken from train
 _SENTENCES = "sentence_labels"  # the key of their spans
 
 
@@ -112,7 +112,7 @@ class Parts(NamedTuple):
 
     train: list[Example]
     dev: list[Example]
-    test: list[Example]  #: those of dev where there is no such file
+    test: list[Example]
 
 
 def read_tags(corpora: Iterable[Corpus]) -> Tags:
@@ -129,7 +129,8 @@ def read_tags(corpora: Iterable[Corpus]) -> Tags:
 def read_parts(nlp: Language, kind: Kind, corpus: Corpus, tags: Tags) -> Parts:
     """The examples of a corpus.
 
-    tags: for sentences of corpora that have none, if they are read.
+    With one file beside that of train, examples are tested on it, and dev is a part of train; with
+    none, both are. tags: for sentences of corpora that have none, if they are read.
     Raises ValueError naming a file that cannot be read, and its line where possible.
     """
 
@@ -137,15 +138,14 @@ def read_parts(nlp: Language, kind: Kind, corpus: Corpus, tags: Tags) -> Parts:
         return _READERS[corpus.kind](nlp, kind, file, tags)
 
     train = read(corpus.train)
-    if corpus.dev is None:
-        dev = train[_DEV_SHARE - 1 :: _DEV_SHARE]
-        del train[_DEV_SHARE - 1 :: _DEV_SHARE]
-    else:
-        dev = read(corpus.dev)
-    test = dev if corpus.test is None else read(corpus.test)
+    held_out = [read(file) for file in (corpus.dev, corpus.test) if file is not None]
+    while len(held_out) < 2:
+        held_out.insert(0, train[_HELD_OUT - 1 :: _HELD_OUT])
+        del train[_HELD_OUT - 1 :: _HELD_OUT]
+    dev, test = held_out
     if kind.corpus == "sentences":
         most = _most_frequent(train)
-        for example in (*train, *dev, *test):  # again for dev as test, which changes nothing
+        for example in (*train, *dev, *test):
             _merge_others(example.reference, most)
     return Parts(train, dev, test)
 

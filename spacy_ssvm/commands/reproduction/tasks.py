@@ -182,7 +182,7 @@ class Task:
                 continue
             primal = trainer.run.objective().primal if run.rows_every else None
             dev = self._score(self._dev)
-            test = dev if self._test is self._dev else self._score(self._test)
+            test = self._score(self._test)
             yield Row(
                 run,
                 epoch=epoch,

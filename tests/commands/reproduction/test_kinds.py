@@ -89,11 +89,28 @@ def test_tags_of_entities_are_those_of_the_same_sentence(folder: Path) -> None:
     assert not any(token.tag_ for example in others for token in example.predicted)
 
 
-def test_without_dev_a_tenth_of_train_is_taken(tmp_path: Path) -> None:
-    write_entities(tmp_path / "train.conll", 25)
+@pytest.mark.parametrize(
+    ("others", "sizes"),
+    [
+        ((), (81, 9, 10)),
+        (("dev",), (90, 10, 4)),
+        (("test",), (90, 10, 4)),
+        (("dev", "test"), (100, 4, 4)),
+    ],
+)
+def test_parts_without_a_file_are_taken_from_train(
+    tmp_path: Path, others: tuple[str, ...], sizes: tuple[int, ...]
+) -> None:
+    file = tmp_path / "train.conll"
+    lines = [f"w{i} B-PER\n" for i in range(100)]
+    file.write_text("\n".join(lines), encoding="utf8")
+    for part in others:
+        write_entities(tmp_path / f"{part}.conll", 4)
     parts = parts_of(tmp_path, "entities")
-    assert (len(parts.train), len(parts.dev)) == (23, 2)
-    assert parts.test is parts.dev
+    assert tuple(map(len, parts)) == sizes
+    words = [example.reference[0].text for part in parts for example in part]
+    assert set(words) >= {f"w{i}" for i in range(100)}
+    assert len([word for word in words if word.startswith("w")]) == 100, "each is in one part"
 
 
 def test_sentences_have_two_classes(tmp_path: Path) -> None:
