@@ -1,6 +1,7 @@
 """The corpora of a folder: what they annotate, found by their names and contents."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -27,7 +28,7 @@ _INSPECTED = 200  # sentences from which the columns of a file are told
 class Corpus(NamedTuple):
     """A corpus, and its files."""
 
-    name: str
+    name: str  #: of its own among those of its kind
     kind: str  #: "treebank", "entities", "chunks", "bitext" or "sentences"
     train: Path
     dev: Path | None
@@ -59,16 +60,24 @@ def find_corpora(folder: Path) -> list[Corpus]:
     """The corpora in a folder and those below it, the largest first.
 
     A training file has the word ``train`` in its name, which other files have replaced by ``dev``
-    or ``valid``, and by ``test``. Raises ValueError where there are none.
+    or ``valid``, and by ``test``. A corpus has the rest of this name, or that of its folder; of
+    several with one name, each has the path of its training file.
+    Raises ValueError where there are none.
     """
     found = []
     for file in sorted(folder.rglob("*")):
         kind = _kind(file) if file.is_file() and _TRAIN.search(file.stem) else None
         if kind is None:
             continue
-        rest = _TRAIN.sub("", file.stem).strip("-_.")
-        name = rest or file.parent.name
+        name = _TRAIN.sub("", file.stem).strip("-_.") or file.parent.name
         found.append(Corpus(name, kind, file, _beside(file, _DEV), _beside(file, _TEST)))
+    counts = Counter((corpus.kind, corpus.name) for corpus in found)
+    found = [
+        corpus._replace(name=corpus.train.relative_to(folder).as_posix())
+        if counts[corpus.kind, corpus.name] > 1
+        else corpus
+        for corpus in found
+    ]
     if not found:
         raise ValueError(
             f"{folder} has no corpora: training files have 'train' in their names, and end in "
@@ -149,12 +158,16 @@ def read_treebank(file: Path) -> list[Doc]:
 
 
 def read_columns(file: Path, vocab: Vocab) -> list[Doc]:
-    """The sentences of a file of columns. Raises ValueError naming file and line."""
+    """The sentences of a file of columns; those of chunks have tags beside the words, if any.
+
+    Raises ValueError naming file and line.
+    """
     layout = _layout(file)
     if layout is None:
         raise ValueError(f"{file}: no column has spans, such as B-LOC, I-LOC and O")
     key = CHUNKS if layout.kind == "chunks" else None
-    tag = 1 if key else None
+    beside = layout.word + 1
+    tag = beside if key and beside < layout.span else None
 
     def doc_of(sentence: list[Token]) -> Doc:
         return make_doc(

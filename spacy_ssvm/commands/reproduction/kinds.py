@@ -164,7 +164,9 @@ def _read_trees(nlp: Language, kind: Kind, file: Path, tags: Tags) -> list[Examp
 def _read_spans(nlp: Language, kind: Kind, file: Path, tags: Tags) -> list[Example]:
     docs = read_columns(file, nlp.vocab)
     for doc in docs:
-        found = tags.get(tuple(token.text for token in doc), ()) if "tags" in kind.reads else ()
+        if "tags" not in kind.reads or doc.has_annotation("TAG"):
+            continue
+        found = tags.get(tuple(token.text for token in doc), ())
         for token, tag in zip(doc, found, strict=False):
             token.tag_ = token.pos_ = tag
     return [_example(nlp, kind, doc) for doc in docs]

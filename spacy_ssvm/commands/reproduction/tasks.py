@@ -225,5 +225,5 @@ class Task:
         references = [example.reference for example in examples]
         score = self._pipe.score(list(map(Example, docs, references)))[self.kind.score]
         if score is None:
-            raise ValueError(f"{self.corpus.name}: its test part has nothing to score")
+            raise ValueError(f"{self.corpus.name}: its dev or test part has nothing to score")
         return 1 - float(score) if self.kind.is_error else float(score)

@@ -71,6 +71,27 @@ def test_phrases_are_told_from_entities(tmp_path: Path) -> None:
     ]
 
 
+def test_chunks_beside_the_words_are_no_tags(tmp_path: Path) -> None:
+    file = tmp_path / "train.txt"
+    file.write_text("1 He B-NP\n2 reckons B-VP\n\n1 It B-NP\n", encoding="utf8")
+    assert [doc.has_annotation("TAG") for doc in read_columns(file, Vocab())] == [False, False]
+    file.write_text("1 He PRP B-NP\n2 reckons VBZ B-VP\n", encoding="utf8")
+    (doc,) = read_columns(file, Vocab())
+    assert [token.tag_ for token in doc] == ["PRP", "VBZ"]
+
+
+def test_corpora_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write_entities(tmp_path / folder / "en-train.conll", 3 if folder == "a" else 6)
+    write_bitext(tmp_path / "a" / "en-train.align")
+    assert [(c.kind, c.name) for c in find_corpora(tmp_path)] == [
+        ("entities", "b/en-train.conll"),
+        ("bitext", "en"),
+        ("entities", "a/en-train.conll"),
+    ]
+
+
 def test_the_last_of_several_columns_with_spans_counts(tmp_path: Path) -> None:
     file = tmp_path / "eng.train.conll"
     file.write_text("EU NNP I-NP I-ORG\nrejects VBZ I-VP O\n", encoding="utf8")

@@ -89,6 +89,18 @@ def test_tags_of_entities_are_those_of_the_same_sentence(folder: Path) -> None:
     assert not any(token.tag_ for example in others for token in example.predicted)
 
 
+def test_tags_of_a_chunk_corpus_are_its_own(folder: Path) -> None:
+    row = "{}\t{}\t_\tNOUN\tNN\t_\t{}\tdep\t_\t_\n"
+    words = enumerate(("He", "left"), start=1)
+    lines = "".join(row.format(i, word, i - 1) for i, word in words)
+    (folder / "trees-dev.conllu").write_text(f"{lines}\n", encoding="utf8")
+    (folder / "train.txt").write_text("He PRP B-NP\nleft VBD B-VP\n", encoding="utf8")
+    (folder / "dev.txt").write_text("He PRP B-NP\nleft VBD B-VP\n", encoding="utf8")
+    (folder / "test.txt").write_text("He PRP B-NP\nleft VBD B-VP\n", encoding="utf8")
+    for example in parts_of(folder, "phrases").train:
+        assert [token.tag_ for token in example.predicted] == ["PRP", "VBD"]
+
+
 @pytest.mark.parametrize(
     ("others", "sizes"),
     [
