@@ -55,7 +55,6 @@ from spacy_ssvm.solvers.run import (
     check_choice,
     check_not_negative,
     check_whole,
-    invalid_setting,
 )
 from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.growing import longer
@@ -106,7 +105,7 @@ class FrankWolfe:
     C: the weight of the losses against the squared norm of the weights, per example.
     variant: 'plain', 'averaged' whose result is an average of dual points, or 'pairwise' with
         steps between structures that are stored.
-    sampling: of examples, 'uniform', or 'gap' (but for 'pairwise').
+    sampling: of examples, 'uniform' or 'gap'.
     inner_passes: of 'pairwise', over what is stored, before each pass with inference.
     seed: of the order of examples.
     tolerance: weights no longer change once the relative duality gap, measured
@@ -128,9 +127,6 @@ class FrankWolfe:
         check_C(self)
         check_choice(self, "variant", ("plain", "averaged", "pairwise"))
         check_choice(self, "sampling", ("uniform", "gap"))
-        if self.sampling == "gap" and self.variant == "pairwise":
-            problem = "is 'gap': variant 'pairwise' takes examples by 'uniform' only"
-            raise invalid_setting(self, "sampling", problem)
         check_whole(self, "inner_passes", "seed")
         check_not_negative(self, "tolerance")
 
@@ -138,6 +134,29 @@ class FrankWolfe:
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
         run = PairwiseRun if self.variant == "pairwise" else FrankWolfeRun
         return run(self, problem, prior)
+
+
+class Draws:
+    """In which order, and how often, the passes of a run take the examples.
+
+    sampling: see ``FrankWolfe``.
+    """
+
+    def __init__(self, sampling: str) -> None:
+        self._sampling = sampling
+        self._passes = 0
+
+    def order(self, numbers: Ints, gaps: Floats, random: np.random.Generator) -> Ints:
+        """The examples of the next pass.
+
+        numbers: those to choose from. gaps: float64 [examples].
+        """
+        self._passes += 1
+        numbers = np.sort(numbers)
+        chances = gaps[numbers]
+        if self._sampling == "uniform" or self._passes % _PASSES == 1 or not chances.any():
+            return random.permutation(numbers)
+        return random.choice(numbers, size=len(numbers), p=chances / chances.sum())
 
 
 class FrankWolfeRun(DualRun):
@@ -150,7 +169,7 @@ class FrankWolfeRun(DualRun):
         self.blocks = _empty_blocks(0, 0)
         size = len(self._w) if settings.variant == "averaged" else 0
         self._average = Average(np.zeros(size), np.zeros(1), np.zeros(1, dtype=np.int64))
-        self._passes = 0
+        self._draws = Draws(settings.sampling)
 
     @property
     def w(self) -> Floats:
@@ -202,16 +221,8 @@ class FrankWolfeRun(DualRun):
             visits=blocks.visits[numbers],
         )
 
-    def _drawn(self, numbers: Ints) -> Ints:
-        """The examples of a pass, as often as they are drawn."""
-        self._passes += 1
-        gaps = self.blocks.gaps[np.sort(numbers)]
-        if self.settings.sampling == "uniform" or self._passes % _PASSES == 1 or not gaps.any():
-            return self._shuffled(numbers)
-        return self._order.choice(np.sort(numbers), size=len(numbers), p=gaps / gaps.sum())
-
     def _pass(self, numbers: Ints) -> None:
-        order = self._drawn(numbers)
+        order = self._draws.order(numbers, self.blocks.gaps, self._order)
         structure, examples = self.problem.structure, self.problem.examples()
         entries, C = self.problem.max_entries, float(self.settings.C)
         done = 0
@@ -236,8 +247,10 @@ class PairwiseRun(WorkingSetRun):
             scratch=np.zeros(len(self._w)),
             violations=np.zeros(0),
             visits=np.zeros(0, dtype=np.int64),
+            gaps=np.zeros(0),
             C=float(self.settings.C),
         )
+        self._draws = Draws(settings.sampling)
 
     @property
     def dual(self) -> float:  # type: ignore[override]
@@ -249,7 +262,15 @@ class PairwiseRun(WorkingSetRun):
         super().grow(rows)
         state, size = self._state, len(self._w)
         prior = longer(state.prior, size)[:size] if len(state.prior) else state.prior
-        self._state = state._replace(w=self._w, prior=prior, scratch=np.zeros(size))
+        gaps, examples = state.gaps, len(state.violations)
+        if examples > len(gaps):
+            gaps = longer(gaps, examples)
+        self._state = state._replace(w=self._w, prior=prior, scratch=np.zeros(size), gaps=gaps)
+
+    def keep(self, numbers: Ints) -> None:
+        """See ``Run``."""
+        super().keep(numbers)
+        self._state = self._state._replace(gaps=self._state.gaps[numbers])
 
     def _remove(self, numbers: Ints) -> None:
         """See ``DualRun``."""
@@ -258,7 +279,8 @@ class PairwiseRun(WorkingSetRun):
     def _pass(self, numbers: Ints) -> None:
         for _ in range(self.settings.inner_passes):
             pass_over_stored(self._shuffled(numbers), self.sets, self._state)
-        problem, order = self.problem, self._shuffled(numbers)
+        problem = self.problem
+        order = self._draws.order(numbers, self._state.gaps, self._order)
         arrays = problem.structure, problem.examples(), order
 
         def one_pass(done: int) -> int:

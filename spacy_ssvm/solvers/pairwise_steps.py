@@ -51,10 +51,13 @@ class PairwiseState(NamedTuple):
     scratch: Floats  #: float64 [weights]: zeros, before and after
     violations: Floats  #: float64 [examples]: max_y H_i(y) when example i was last decoded
     visits: Ints  #: int64 [examples]: how often example i was decoded
+    gaps: Floats  #: float64 [examples]: of the block of example i when it was last decoded
     C: float
 
 
-PairwiseStateType = named_tuple(PairwiseState, Floats1, Floats1, Floats1, Floats1, Ints1, Float)
+PairwiseStateType = named_tuple(
+    PairwiseState, Floats1, Floats1, Floats1, Floats1, Ints1, Floats1, Float
+)
 
 
 @kernel
@@ -145,6 +148,18 @@ def pass_over_stored(order: Ints, sets: WorkingSets, state: PairwiseState) -> No
 
 
 @kernel
+def _gap(i: int, violation: float, sets: WorkingSets, state: PairwiseState) -> float:
+    """C max_y H_i(y) - sum alpha_i,y H_i(y): by how much the block of example i may raise D."""
+    total = state.C * violation
+    constraint = sets.newest[i]
+    while constraint >= 0:
+        alpha = sets.alphas[constraint]
+        total -= alpha * (sets.costs[constraint] - score(sets, constraint, state.w))
+        constraint = sets.older[constraint]
+    return max(total, 0.0)
+
+
+@kernel
 def sum_of_costs(sets: WorkingSets) -> float:
     """sum alpha_i,y Delta_i(y)"""
     total = 0.0
@@ -168,6 +183,7 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: PairwiseState) -> N
         remove_zeros(sets, i)
         sets.alpha_sums[i] = 0.0
         state.violations[i] = 0.0
+        state.gaps[i] = 0.0
 
 
 @oracle_kernel(
@@ -205,6 +221,7 @@ def pass_with_inference(
         if recompleted and sets.newest[i] >= 0:
             remove_examples(order[position : position + 1], sets, state)
         state.violations[i] = max(violation, 0.0)
+        state.gaps[i] = _gap(i, state.violations[i], sets, state)
         if violation > 0:
             append(sets, i, size, cost, state.prior)
         if sets.newest[i] >= 0:

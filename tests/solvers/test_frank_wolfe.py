@@ -17,7 +17,7 @@ from small_problems import (
     trained,
 )
 
-from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
+from spacy_ssvm.solvers.frank_wolfe import Draws, FrankWolfe
 
 pytestmark = pytest.mark.uncompiled
 
@@ -157,22 +157,72 @@ def test_gaps_are_those_of_blocks(chains, C):
 
 
 def test_examples_are_drawn_by_their_gaps():
-    chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
-    run = started(FrankWolfe(C=0.5, sampling="gap", tolerance=0.0), chains)
-    everything = all_numbers(run)
-    assert sorted(run._drawn(everything)) == everything.tolist(), "at first, all"
-    run.blocks.gaps[:] = 0.0
-    run.blocks.gaps[[2, 5]] = 1.0, 3.0
-    drawn = np.concatenate([run._drawn(everything) for _ in range(8)])
+    draws, everything, gaps = Draws("gap"), np.arange(8), np.zeros(8)
+    random = np.random.default_rng(0)
+    gaps[[2, 5]] = 1.0, 3.0
+    assert sorted(draws.order(everything, gaps, random)) == everything.tolist(), "at first, all"
+    drawn = np.concatenate([draws.order(everything, gaps, random) for _ in range(8)])
     assert len(drawn) == 64
     assert set(drawn) == {2, 5}
     assert 38 <= (drawn == 5).sum() <= 58
-    assert run._drawn(np.array([5, 7])).tolist() == [5, 5]
-    assert sorted(run._drawn(everything)) == everything.tolist(), "now and then, all"
-    run.blocks.gaps[:] = 0.0
-    assert sorted(run._drawn(everything)) == everything.tolist()
+    assert draws.order(np.array([5, 7]), gaps, random).tolist() == [5, 5]
+    assert sorted(draws.order(everything, gaps, random)) == everything.tolist(), "now and then, all"
+    assert sorted(draws.order(everything, np.zeros(8), random)) == everything.tolist()
+    uniform = Draws("uniform")
+    for _ in range(3):
+        assert sorted(uniform.order(everything, gaps, random)) == everything.tolist()
 
 
-def test_a_sampling_that_a_variant_does_not_have_is_refused():
-    with pytest.raises(ValueError, match="sampling is 'gap': variant 'pairwise'"):
-        FrankWolfe(variant="pairwise", sampling="gap")
+@pytest.mark.parametrize("variant", ["plain", "pairwise"])
+def test_gap_sampling_visits_examples_by_their_gaps(variant):
+    chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
+    run = started(FrankWolfe(C=0.5, variant=variant, sampling="gap", tolerance=0.0), chains)
+    run.epoch(all_numbers(run))
+    state = run._state if variant == "pairwise" else run.blocks
+    state.gaps[:] = 0.0
+    state.gaps[3] = 1.0
+    before = state.visits.copy()
+    run.epoch(all_numbers(run))
+    assert (state.visits - before)[:8].tolist() == [0, 0, 0, 8, 0, 0, 0, 0]
+
+
+@checked
+@given(small, regularization)
+def test_gaps_of_stored_structures_are_those_of_blocks(chains, C):
+    run = started(FrankWolfe(C=C, variant="pairwise", inner_passes=0, tolerance=0.0), chains)
+    for _ in range(3):
+        for i in all_numbers(run):
+            sets, w = run.sets, run.w.copy()
+            expected, constraint = 0.0, sets.newest[i]
+            while constraint >= 0:
+                start = sets.starts[constraint]
+                entries = slice(start, start + sets.sizes[constraint])
+                along = w[sets.indices[entries]] @ sets.values[entries]
+                expected -= sets.alphas[constraint] * (sets.costs[constraint] - along)
+                constraint = sets.older[constraint]
+            run.epoch(np.array([i]))
+            expected += C * run.violations[i]
+            assert run._state.gaps[i] == pytest.approx(max(expected, 0.0), abs=1e-6)
+
+
+@pytest.mark.parametrize("variant", ["plain", "pairwise"])
+def test_gaps_are_kept_and_forgotten_with_their_examples(variant):
+    chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
+    run = started(FrankWolfe(C=0.5, variant=variant, tolerance=0.0), chains)
+    run.epoch(all_numbers(run))
+
+    def gaps() -> np.ndarray:
+        return run._state.gaps if variant == "pairwise" else run.blocks.gaps
+
+    before = gaps().copy()
+    run._remove(np.array([2]))
+    assert gaps()[2] == 0.0
+    kept = np.array([7, 0, 2])
+    run.keep(kept)
+    assert gaps().tolist() == [before[7], before[0], 0.0]
+
+
+def test_gap_sampling_reaches_the_optimum_with_pairwise_steps():
+    chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
+    solver = FrankWolfe(C=0.5, variant="pairwise", sampling="gap", tolerance=1e-6)
+    assert trained(solver, chains, 200).objective().gap < 1e-5
