@@ -95,11 +95,10 @@ class Losses:
 class _Curves:
     """Learning curves of conditional random fields."""
 
-    name = ""
-    claim = ""
-    text = ""
-    kinds: Mapping[str, int] = {}
-    settings: tuple[float, ...] = ()
+    name: str
+    text: str
+    kinds: Mapping[str, int]
+    settings: tuple[float, ...]
     learners: Mapping[str, str] = {"crf": "DCA", "sgd-crf": "SGD"}
 
     def _run(self, task: str, learner: str, setting: float, limits: Limits) -> Run:

@@ -15,11 +15,7 @@ from spacy_ssvm.commands.reproduction.exhibits import (
     percent,
     verdict,
 )
-from spacy_ssvm.commands.reproduction.experiment import (
-    Choose,
-    Limits,
-    grid,
-)
+from spacy_ssvm.commands.reproduction.experiment import Choose, Limits, grid
 from spacy_ssvm.commands.reproduction.kinds import KINDS, corpus_of, kind_of
 from spacy_ssvm.commands.reproduction.results import Results
 from spacy_ssvm.commands.reproduction.tasks import (
@@ -45,11 +41,11 @@ _SETUP = (
 class _Selections:
     """Scores and sizes of models with selected templates."""
 
-    name = ""
-    kinds: Mapping[str, int] = {}
-    text = ""
+    name: str
+    kinds: Mapping[str, int]
+    text: str
     methods: tuple[str, ...] = (_GROUP_LASSO,)
-    budgets: tuple[float, ...] = ()
+    budgets: tuple[float, ...]
     lasso: tuple[float, ...] = ()
     has_baseline = True
 
