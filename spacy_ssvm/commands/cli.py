@@ -500,8 +500,7 @@ def reproduce(
         write_report(report, exhibits, work.facts(names))
     for exhibit in exhibits:
         msg.divider(exhibit.name)
-        for claim in exhibit.claims:
-            msg.text(f"{claim.verdict}: {claim.text} ({claim.task})", claim.found, spaced=True)
+        msg.table([(claim.verdict, claim.task, claim.text) for claim in exhibit.claims])
     msg.good(f"Checked {sum(len(exhibit.claims) for exhibit in exhibits)} claims", str(report))
 
 

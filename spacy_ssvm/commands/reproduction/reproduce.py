@@ -82,17 +82,19 @@ class Reproduction:
         return found
 
     def plan(self, papers: Sequence[str]) -> int:
-        """The number of runs that are missing, as far as it is known before any is made."""
-        return len(
-            {
-                (paper, run)
-                for paper in papers
-                for task, experiments in self._by_task(paper).items()
-                for experiment in experiments
-                for run in experiment.runs(task, self.limits, lambda runs: runs[0])
-                if run not in self.results(paper)
-            }
-        )
+        """The number of runs that are missing, if of runs that have not ended the first is best."""
+        missing = set()
+        for paper in papers:
+            results = self.results(paper)
+
+            def best(runs: Sequence[Run], results: Results = results) -> Run:
+                return results.best(runs) if all(run in results for run in runs) else runs[0]
+
+            for task, experiments in self._by_task(paper).items():
+                for experiment in experiments:
+                    runs = experiment.runs(task, self.limits, best)
+                    missing |= {(paper, run) for run in runs if run not in results}
+        return len(missing)
 
     def missing(self, paper: str) -> Iterator[Run]:
         """The runs of a paper that are missing, each once the one before has been made."""

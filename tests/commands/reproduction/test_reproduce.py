@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from marks import compiled_only
-from reproductions import write_bitext, write_corpora, write_entities
+from reproductions import row_of, write_bitext, write_corpora, write_entities
 from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import ssvm
@@ -60,9 +60,8 @@ def test_a_task_is_prepared_once_for_all_experiments(
             self.name = name
 
         def run(self, run: Run) -> Any:
-            from reproductions import row_of
-
-            return [row_of(run, run.epochs, 0.5, primal=1.0)]
+            largest = 0.5 if run.setting is None else min(run.setting / 10, 0.9)
+            return [row_of(run, run.epochs, largest, primal=1.0)]
 
     monkeypatch.setattr(Reproduction, "_make_task", make)
     work = Reproduction(data, tmp_path / "out", limits=LIMITS)
