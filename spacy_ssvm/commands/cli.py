@@ -47,6 +47,17 @@ def _show_errors(title: str) -> Iterator[None]:
     msg.fail(title, reason, exits=1)
 
 
+@contextmanager
+def _need_extra(title: str) -> Iterator[None]:
+    """End the command with a message where an import needs the extra "compare"."""
+    try:
+        yield
+        return
+    except ImportError as error:
+        reason = f'{error.name} is missing: pip install "spacy-ssvm[compare]"'
+    msg.fail(title, reason, exits=1)
+
+
 def _load_config(file: Path, context: typer.Context, code: Path | None) -> Config:
     """The config of a training, with the settings of the command line, after importing code.
 
@@ -397,11 +408,8 @@ def compare(
 
     from spacy_ssvm.commands.compare import HEADER, SOLVERS, Comparison, open_record, table
 
-    try:
+    with _need_extra("Cannot compare"):
         from spacy_ssvm.commands.compare_report import write_report
-    except ImportError as error:
-        reason = f'{error.name} is missing: pip install "spacy-ssvm[compare]"'
-        msg.fail("Cannot compare", reason, exits=1)
     with _show_errors("Cannot compare"):
         names = _read_names("solver", solvers, list(SOLVERS))
         settings = _load_config(config, context, code)
@@ -474,11 +482,8 @@ def reproduce(
     from spacy_ssvm.commands.reproduction.experiment import Limits
     from spacy_ssvm.commands.reproduction.reproduce import PAPERS, Reproduction
 
-    try:
+    with _need_extra("Cannot reproduce"):
         from spacy_ssvm.commands.reproduction.report import write_report
-    except ImportError as error:
-        reason = f'{error.name} is missing: pip install "spacy-ssvm[compare]"'
-        msg.fail("Cannot reproduce", reason, exits=1)
     with _show_errors("Cannot reproduce"):
         names = _read_names("paper", papers, [*PAPERS])
         limits = Limits(seeds, epochs)
@@ -542,11 +547,8 @@ def select(
 
     from spacy_ssvm.commands import search as searching
 
-    try:
+    with _need_extra("Cannot select"):
         from spacy_ssvm.commands.search_report import write_report
-    except ImportError as error:
-        reason = f'{error.name} is missing: pip install "spacy-ssvm[compare]"'
-        msg.fail("Cannot select", reason, exits=1)
     with _show_errors("Cannot select"):
         names = _read_names("method", methods, [searching.ALL, *searching.METHODS])
         wanted = budgets.split(",")
