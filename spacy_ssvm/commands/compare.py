@@ -99,18 +99,28 @@ class Comparison(Trial):
         """Learn from zero weights with the solver of this name; yield a row after each epoch."""
         solver = make_solver(SOLVERS[name], seed, self._pipe.solver)
         trainer = self._trainer
-        trainer.restart(solver)
-        for _ in range(_WARM_UP_EPOCHS):
-            trainer.epoch(self._numbers[:1])
-        trainer.restart(solver)
-        seconds = 0.0
-        for epoch in range(1, self.epochs + 1):
-            start = time.process_time()
-            trainer.epoch(self._numbers)
-            seconds += time.process_time() - start
-            primal, dual, gap = map(_known, trainer.run.objective())
+        times = learn_timed(trainer, self._numbers, solver, self.epochs)
+        for epoch, seconds in enumerate(times, start=1):
+            primal, dual, gap = map(known_value, trainer.run.objective())
             size = getattr(trainer.run, "number_of_constraints", None)
             yield Row(name, seed, epoch, seconds, self._score(), primal, dual, gap, size)
+
+
+def learn_timed(trainer: Any, numbers: Any, solver: Any, epochs: int) -> Iterator[float]:
+    """Learn from zero weights; yield the seconds of all epochs so far after each.
+
+    A short run precedes, which compiles the kernels. trainer, numbers: see ``Pipe.featurize``.
+    """
+    trainer.restart(solver)
+    for _ in range(_WARM_UP_EPOCHS):
+        trainer.epoch(numbers[:1])
+    trainer.restart(solver)
+    seconds = 0.0
+    for _ in range(epochs):
+        start = time.process_time()
+        trainer.epoch(numbers)
+        seconds += time.process_time() - start
+        yield seconds
 
 
 def make_solver(block: dict[str, Any], seed: int, like: Any) -> Any:
@@ -124,7 +134,7 @@ def make_solver(block: dict[str, Any], seed: int, like: Any) -> Any:
     return replace(solver, **{key: shared[key] for key in own & set(shared)})
 
 
-def _known(value: float | None) -> float | None:
+def known_value(value: float | None) -> float | None:
     """A value for JSON, which has no NaN."""
     return None if value is None or value != value else float(value)
 

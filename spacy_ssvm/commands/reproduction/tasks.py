@@ -15,9 +15,10 @@ import spacy
 from spacy.training import Example
 from spacy.util import registry
 
-from spacy_ssvm.commands.compare import SOLVERS, make_solver
+from spacy_ssvm.commands.compare import SOLVERS, known_value, learn_timed, make_solver
 from spacy_ssvm.commands.reproduction.corpora import Corpus
 from spacy_ssvm.commands.reproduction.kinds import KINDS, Kind, Tags, kind_of, read_parts
+from spacy_ssvm.commands.search import METHODS
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.selection import Selection
 
@@ -33,15 +34,11 @@ UNREGULARIZED = 1e30  #: the C of a solver without regularization
 
 #: Methods of selection, each with the settings that differ. The setting of a run is the budget.
 SELECTIONS: dict[str, dict[str, Any]] = {
-    "group-lasso": {"groups": "template"},
-    "coarse-to-fine": {"groups": "coarse-to-fine"},
-    "information-gain": {"method": "information-gain"},
-    "lasso by template": {"method": "lasso"},
+    **{name: METHODS[name] for name in ("group-lasso", "coarse-to-fine", "information-gain")},
+    "lasso by template": METHODS["lasso"],
 }
 PROX_PERIOD = 1000  #: [MSAF11, section 5]
 SELECTING_EPOCHS = 5
-
-_WARM_UP_EPOCHS = 2  # the inner passes need what an epoch has stored
 
 
 class Run(NamedTuple):
@@ -170,14 +167,8 @@ class Task:
         before, seconds: epochs that have passed, and the time that they took.
         """
         trainer = self._trainer
-        trainer.restart(solver)
-        for _ in range(_WARM_UP_EPOCHS):
-            trainer.epoch(self._numbers[:1])
-        trainer.restart(solver)
-        for epoch in range(before + 1, run.epochs + 1):
-            start = time.process_time()
-            trainer.epoch(self._numbers)
-            seconds += time.process_time() - start
+        times = learn_timed(trainer, self._numbers, solver, run.epochs - before)
+        for epoch, learning in enumerate(times, start=before + 1):
             if epoch < run.epochs and (not run.rows_every or epoch % run.rows_every):
                 continue
             primal = trainer.run.objective().primal if run.rows_every else None
@@ -186,10 +177,10 @@ class Task:
             yield Row(
                 run,
                 epoch=epoch,
-                seconds=seconds,
+                seconds=seconds + learning,
                 dev=dev,
                 test=test,
-                primal=None if primal is None else float(primal),
+                primal=known_value(primal),
                 weights=int(np.count_nonzero(trainer.run.w)),
                 templates=[],
                 steps=[],
