@@ -123,6 +123,29 @@ def test_seconds_to_the_goal_decide(
         assert "cutting-plane never" in exhibit.claims[1].found
 
 
+@pytest.mark.parametrize(
+    ("score", "primal", "found"),
+    [
+        (0.896, 10.4, ("dcd-ssvm 1.0 s", "dcd-ssvm 1.0 s")),
+        (0.894, 10.6, ("dcd-ssvm 2.0 s", "dcd-ssvm 2.0 s")),
+    ],
+)
+def test_near_is_half_a_point_of_score_and_a_twentieth_of_the_objective(
+    tmp_path: Path, score: float, primal: float, found: tuple[str, str]
+) -> None:
+    def rows(run: Run) -> list[Row]:
+        if not run.rows_every:
+            return [row_of(run, run.epochs, 0.5)]
+        near = [row_of(run, 1, score, primal=primal)]
+        return near + [row_of(run, i, 0.9, primal=10.0) for i in range(2, run.epochs + 1)]
+
+    experiment = Optimizers()
+    results = made(tmp_path, experiment, "tags: a", LIMITS, rows)
+    claims = experiment.show(["tags: a"], LIMITS, results).claims
+    assert found[0] in claims[0].found
+    assert found[1] in claims[1].found
+
+
 def test_the_objective_is_shown_of_those_that_share_it(tmp_path: Path) -> None:
     speeds = {"dcd-ssvm": 4, "dcd-light": 6, "cpd": 8, "cutting-plane": 9, "frank-wolfe": 4}
     score, objective = optimized(tmp_path, speeds).plots
