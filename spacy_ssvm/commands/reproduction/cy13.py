@@ -14,6 +14,7 @@ from spacy_ssvm.commands.reproduction.exhibits import (
     Table,
     is_above,
     percent,
+    show_each,
     verdict,
     worst,
 )
@@ -21,7 +22,9 @@ from spacy_ssvm.commands.reproduction.experiment import (
     Choose,
     Limits,
     grid,
+    primals_by,
     scores_by,
+    second_half,
     seconds_until,
     seeds_of,
     show_seconds,
@@ -91,14 +94,13 @@ class OnlineLearners:
                 Claim(
                     "DCD-SSVM has the best score on test, but for SGD on arcs (Table 1)",
                     task,
-                    ", ".join(f"{name} {percent(score)}" for name, score in scores.items()),
+                    show_each(scores),
                     worst([is_above(scores[_DCD], scores[name], limits.seeds) for name in rivals]),
                 ),
                 Claim(
                     "DCD-SSVM is the most stable learner, within 0.1 points (Figure 3)",
                     task,
-                    "largest drop in the second half of the epochs: "
-                    + ", ".join(f"{name} {percent(drop)}" for name, drop in drops.items()),
+                    f"largest drop in the second half of the epochs: {show_each(drops)}",
                     verdict(drops[_DCD] <= min(drops[name] for name in _ONLINE) + _SAME_SCORE),
                 ),
             ]
@@ -116,8 +118,8 @@ class OnlineLearners:
 
 def _largest_drop(rows: Sequence[Row]) -> float:
     """Of the score on test from one epoch to the next, in the second half of a run."""
-    second = rows[len(rows) // 2 :]
-    return max((before.test - after.test for before, after in pairwise(second)), default=0.0)
+    drops = (before.test - after.test for before, after in pairwise(second_half(rows)))
+    return max(drops, default=0.0)
 
 
 class Optimizers:
@@ -175,10 +177,7 @@ class Optimizers:
                 rows.append((task, name, *values, show_seconds(to_score[name])))
             lines = {name: scores_by(curve, "seconds") for name, curve in curves.items()}
             plots.append(Plot(f"{task}: score", ("seconds of learning", "score on test"), lines))
-            lines = {
-                name: [(row.seconds, row.primal) for row in curves[name] if row.primal is not None]
-                for name in self._same_objective
-            }
+            lines = {name: primals_by(curves[name], "seconds") for name in self._same_objective}
             labels = "seconds of learning", "primal objective"
             plots.append(Plot(f"{task}: objective", labels, lines, (False, True)))
         header = (

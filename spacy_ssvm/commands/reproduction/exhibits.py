@@ -55,6 +55,11 @@ def percent(value: float | Measure, digits: int = 2) -> str:
     return f"{100 * value:.{digits}f}"
 
 
+def show_each(scores: Mapping[str, float] | Mapping[str, Measure]) -> str:
+    """Names with their scores in percent."""
+    return ", ".join(f"{name} {percent(score)}" for name, score in scores.items())
+
+
 def verdict(holds: bool) -> str:
     """Of a comparison without seeds."""
     return HOLDS if holds else FAILS

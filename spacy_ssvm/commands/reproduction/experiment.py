@@ -51,6 +51,16 @@ def seeds_of(run: Run, limits: Limits) -> list[Run]:
     return [run._replace(seed=seed) for seed in range(limits.seeds)]
 
 
+def second_half(rows: Sequence[Row]) -> Sequence[Row]:
+    """The second half of a run."""
+    return rows[len(rows) // 2 :]
+
+
+def primals_by(rows: Iterable[Row], across: str, *, scale: float = 1.0) -> Points:
+    """Points of a line, as ``scores_by``: the primal objective, where it was measured."""
+    return [(scale * getattr(row, across), row.primal) for row in rows if row.primal is not None]
+
+
 def scores_by(rows: Iterable[Row], across: str, *, scale: float = 1.0) -> Points:
     """Points of a line: the score on test in percent, by "seconds" or "epoch" times a scale."""
     return [(scale * getattr(row, across), 100 * row.test) for row in rows]

@@ -40,59 +40,35 @@ class Kind(NamedTuple):
     factory: str
     config: dict[str, Any]
     score: str  #: as the component's scorer names it
-    measure: str  #: its name in tables
     sentences: int | None = None  #: at most, for training
     reads: tuple[str, ...] = ()  #: annotations that templates read: "tags", "lemmas"
     is_error: bool = False  #: whether the component's scorer returns an error, not a score
 
 
+_CROSSING = {"order": 1, "projective": False}
+_MARTINS = {**_CROSSING, "templates": ["parser684"], "hash_bits": 25}  # as in MSAF11
+_TAGS = ("tags",)
+
 KINDS: dict[str, Kind] = {
-    "tags": Kind("treebank", "ssvm_tagger", {}, "tag_acc", "accuracy"),
-    "entities": Kind("entities", "ssvm_ner", {}, "ents_f", "F1"),
+    "tags": Kind("treebank", "ssvm_tagger", {}, "tag_acc"),
+    "entities": Kind("entities", "ssvm_ner", {}, "ents_f"),
     "entities, 452 templates": Kind(
-        "entities", "ssvm_ner", {"templates": ["ner452"]}, "ents_f", "F1", reads=("tags",)
+        "entities", "ssvm_ner", {"templates": ["ner452"]}, "ents_f", reads=_TAGS
     ),
     "phrases": Kind(
-        "chunks",
-        "ssvm_chunker",
-        {"templates": ["chunking96"]},
-        f"spans_{CHUNKS}_f",
-        "F1",
-        reads=("tags",),
+        "chunks", "ssvm_chunker", {"templates": ["chunking96"]}, f"spans_{CHUNKS}_f", reads=_TAGS
     ),
-    "arcs": Kind("treebank", "ssvm_parser", {"order": 1}, "dep_uas", "UAS", reads=("tags",)),
-    "crossing arcs": Kind(
-        "treebank",
-        "ssvm_parser",
-        {"order": 1, "projective": False},
-        "dep_uas",
-        "UAS",
-        reads=("tags",),
-    ),
+    "arcs": Kind("treebank", "ssvm_parser", {"order": 1}, "dep_uas", reads=_TAGS),
+    "crossing arcs": Kind("treebank", "ssvm_parser", _CROSSING, "dep_uas", reads=_TAGS),
     "crossing arcs and siblings": Kind(
-        "treebank",
-        "ssvm_parser",
-        {"order": 2, "projective": False},
-        "dep_uas",
-        "UAS",
-        reads=("tags",),
+        "treebank", "ssvm_parser", {**_CROSSING, "order": 2}, "dep_uas", reads=_TAGS
     ),
     "crossing arcs, 684 templates": Kind(
-        "treebank",
-        "ssvm_parser",
-        {"order": 1, "projective": False, "templates": ["parser684"], "hash_bits": 25},
-        "dep_uas",
-        "UAS",
-        sentences=1000,
-        reads=("tags", "lemmas"),
+        *("treebank", "ssvm_parser", _MARTINS, "dep_uas"), sentences=1000, reads=("tags", "lemmas")
     ),
-    "links": Kind("bitext", "ssvm_aligner", {}, "align_aer", "1 - AER", is_error=True),
+    "links": Kind("bitext", "ssvm_aligner", {}, "align_aer", is_error=True),
     "sentences": Kind(
-        "sentences",
-        "ssvm_sentence_labeler",
-        {"decoder": "cut"},
-        "sentence_labels_acc",
-        "accuracy",
+        "sentences", "ssvm_sentence_labeler", {"decoder": "cut"}, "sentence_labels_acc"
     ),
 }
 

@@ -13,6 +13,7 @@ from spacy_ssvm.commands.reproduction.exhibits import (
     Table,
     is_above,
     percent,
+    show_each,
     verdict,
 )
 from spacy_ssvm.commands.reproduction.experiment import (
@@ -142,10 +143,6 @@ class _Curves:
         raise NotImplementedError
 
 
-def _show(scores: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {percent(score)}" for name, score in scores.items())
-
-
 class EntityCurves(_Curves):
     """Figure 3: entities, by C."""
 
@@ -164,7 +161,7 @@ class EntityCurves(_Curves):
     ) -> list[Claim]:
         holds = ends["DCA"] > max(ends["SGD"], ends["L-BFGS"])
         text = "DCA reaches a better model than SGD and L-BFGS"
-        return [Claim(text, task, f"in the end: {_show(ends)}", verdict(holds))]
+        return [Claim(text, task, f"in the end: {show_each(ends)}", verdict(holds))]
 
 
 class ArcCurves(_Curves):
@@ -183,7 +180,7 @@ class ArcCurves(_Curves):
         self, task: str, means: Mapping[str, float], ends: Mapping[str, float]
     ) -> list[Claim]:
         is_ahead = means["DCA"] > means["SGD"]
-        found = f"mean of all epochs: {_show(means)}"
+        found = f"mean of all epochs: {show_each(means)}"
         if kind_of(task) == "crossing arcs":
             text = "With arcs alone, DCA converges faster to an accurate model than SGD"
             return [Claim(text, task, found, verdict(is_ahead))]

@@ -5,6 +5,7 @@ Structured Sparsity in Structured Prediction, EMNLP.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
+from typing import Any
 
 from spacy_ssvm.commands.reproduction.exhibits import (
     Claim,
@@ -48,6 +49,7 @@ class _Selections:
     budgets: tuple[float, ...]
     lasso: tuple[float, ...] = ()
     has_baseline = True
+    shown_budget: float
 
     def _groups(self, task: str, limits: Limits) -> dict[str, list[Run]]:
         """The runs by method; those of MIRA differ in C, of which one is chosen."""
@@ -61,6 +63,10 @@ class _Selections:
         for method in self.methods:
             groups[method] = grid(Run(task, method, None, 0, sparse), self.budgets)
         return groups
+
+    def _shown(self, of_budgets: Sequence[Any]) -> Any:
+        """Of runs or rows by budget, the one that a figure or table shows."""
+        return of_budgets[self.budgets.index(self.shown_budget)]
 
     def runs(self, task: str, limits: Limits, best: Choose) -> Iterator[Run]:
         """See ``Experiment``."""
@@ -141,16 +147,13 @@ class Phrases(_Selections):
         "corpus is given, phrases are taken from trees by rule, and tags are gold. Figure 2 counts "
         "the features with weights, with 30 templates."
     )
-    _shown_budget = 30
+    shown_budget = 30
 
     def runs(self, task: str, limits: Limits, best: Choose) -> Iterator[Run]:
         """See ``Experiment``."""
         yield from super().runs(task, limits, best)
         groups = self._groups(task, limits)
-        for run in (
-            best(groups["mira"]),
-            groups[_GROUP_LASSO][self.budgets.index(self._shown_budget)],
-        ):
+        for run in (best(groups["mira"]), self._shown(groups[_GROUP_LASSO])):
             yield run._replace(rows_every=1)
 
     def _claims(self, task: str, found: Mapping[str, list[Row]], results: Results) -> list[Claim]:
@@ -175,13 +178,13 @@ class Phrases(_Selections):
 
     def _memory(self, found: Mapping[str, list[Row]], results: Results) -> dict[str, Points]:
         """The features in memory by epoch, of MIRA and with the budget that is shown."""
-        chosen = found["mira"][0], found[_GROUP_LASSO][self.budgets.index(self._shown_budget)]
+        chosen = found["mira"][0], self._shown(found[_GROUP_LASSO])
         mira, rows = (results.rows(row.run._replace(rows_every=1)) for row in chosen)
         examples = rows[0].steps[-1][0] / SELECTING_EPOCHS  # of an epoch
         steps = [(seen / examples, size) for seen, size in rows[0].steps]
         return {
             "MIRA": [(row.epoch, row.weights) for row in mira],
-            f"sparseptron + MIRA ({self._shown_budget} templates)": [
+            f"sparseptron + MIRA ({self.shown_budget} templates)": [
                 *steps,
                 *((row.epoch, row.weights) for row in rows),
             ],
@@ -244,7 +247,7 @@ class Arcs(_Selections):
         "The lasso shrinks single features, and keeps the templates with the largest norms; that "
         "of the paper keeps features. The paper has the six smallest treebanks of CoNLL-X."
     )
-    _shown_budget = 200
+    shown_budget = 200
 
     def _claims(self, task: str, found: Mapping[str, list[Row]], results: Results) -> list[Claim]:
         means = {k: fmean(row.test for row in rows) for k, rows in found.items()}
@@ -274,18 +277,15 @@ class Arcs(_Selections):
         self, tasks: Sequence[str], limits: Limits, results: Results
     ) -> list[Table]:
         """Table 3."""
-        kept = []
-        for task in tasks:
-            rows = self._found(task, limits, results)[_GROUP_LASSO]
-            chosen = next(row for row in rows if row.run.setting == self._shown_budget)
-            kept.append(set(results.rows(chosen.run)[0].templates))
+        found = (self._found(task, limits, results)[_GROUP_LASSO] for task in tasks)
+        kept = [set(self._shown(rows).templates) for rows in found]
         every = templates_of(KINDS[kind_of(tasks[0])])
         marks = [
             (category, *(_mark(category, every, templates) for templates in kept))
             for category in CATEGORIES
         ]
         title = (
-            f"Templates kept of {len(every)}, with a budget of {self._shown_budget}: ++ for more "
+            f"Templates kept of {len(every)}, with a budget of {self.shown_budget}: ++ for more "
             "than half of a category, + for more than a tenth"
         )
         return [Table(title, ("templates", *map(corpus_of, tasks)), marks)]

@@ -6,8 +6,22 @@ Structured Prediction via the Extragradient Method, NIPS 18.
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from spacy_ssvm.commands.reproduction.exhibits import Claim, Exhibit, Plot, Table, percent, verdict
-from spacy_ssvm.commands.reproduction.experiment import Choose, Limits, grid
+from spacy_ssvm.commands.reproduction.exhibits import (
+    Claim,
+    Exhibit,
+    Plot,
+    Table,
+    percent,
+    show_each,
+    verdict,
+)
+from spacy_ssvm.commands.reproduction.experiment import (
+    Choose,
+    Limits,
+    grid,
+    primals_by,
+    second_half,
+)
 from spacy_ssvm.commands.reproduction.results import Results
 from spacy_ssvm.commands.reproduction.tasks import Row, Run
 
@@ -40,7 +54,7 @@ class Extragradient:
         for task in tasks:
             runs = {k: results.best(group) for k, group in self._runs(task, limits).items()}
             curves = {name: results.rows(run) for name, run in runs.items()}
-            means = {name: fmean(map(_error, _second_half(rows))) for name, rows in curves.items()}
+            means = {name: fmean(map(_error, second_half(rows))) for name, rows in curves.items()}
             ends = {name: _error(rows[-1]) for name, rows in curves.items()}
             for name, run in runs.items():
                 C = "-" if run.setting is None else f"{run.setting:g}"
@@ -50,8 +64,7 @@ class Extragradient:
                 Claim(
                     "The extragradient has a lower test error than the averaged perceptron",
                     task,
-                    "mean of the second half: "
-                    + ", ".join(f"{name} {percent(mean)}" for name, mean in means.items()),
+                    f"mean of the second half: {show_each(means)}",
                     verdict(means[_EXTRAGRADIENT] < means[_PERCEPTRON]),
                 )
             )
@@ -61,14 +74,10 @@ class Extragradient:
                 for name, curve in curves.items()
             }
             plots.append(Plot(f"{task}: test error", ("iterations", "error on test, %"), lines))
-            primals = [
-                (_EPOCH * row.epoch, row.primal)
-                for row in curves[_EXTRAGRADIENT]
-                if row.primal is not None
-            ]
+            primals = primals_by(curves[_EXTRAGRADIENT], "epoch", scale=_EPOCH)
             labels = "iterations", "primal objective"
-            lines = {_EXTRAGRADIENT: primals}
-            plots.append(Plot(f"{task}: training objective", labels, lines, (False, True)))
+            objective = {_EXTRAGRADIENT: primals}
+            plots.append(Plot(f"{task}: training objective", labels, objective, (False, True)))
         text = (
             "Errors are the alignment error rate of links, and wrong labels of sentences. An "
             "iteration is a pass over the examples; one of the extragradient has two steps. C is "
@@ -83,10 +92,6 @@ class Extragradient:
 
 def _error(row: Row) -> float:
     return 1 - row.test
-
-
-def _second_half(rows: Sequence[Row]) -> Sequence[Row]:
-    return rows[len(rows) // 2 :]
 
 
 EXPERIMENTS = (Extragradient(),)
