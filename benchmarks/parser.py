@@ -9,8 +9,9 @@ runs in a separate process on one thread, with precompiled kernels.
 With gold tokens, tags and sentences:
 
     order 1, order 2   ssvm_parser with its default templates
-    ..., parser114     with the templates from which these were selected
-    not projective     order 1 and 2 with trees whose arcs may cross
+    ..., grandparents  with the templates of grandparents, too
+    ..., parser114     with the templates from which the default ones were selected
+    not projective     the first three with trees whose arcs may cross
 
 With gold tokens only, in Docs of ten sentences, without lemmas and morphology:
 
@@ -50,10 +51,11 @@ from wasabi import msg
 
 from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.parser import DependencyParser
-from spacy_ssvm.decoders.sibling_propagation import TOLERANCE, propagate_siblings
+from spacy_ssvm.decoders.parts import scaled_parts
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
+from spacy_ssvm.decoders.tree_propagation import TOLERANCE, propagate_beliefs
 from spacy_ssvm.trees.inference import parse_sentences
-from spacy_ssvm.trees.keys import hash_endpoints
+from spacy_ssvm.trees.keys import hash_pairs
 from spacy_ssvm.trees.pruner import score_arcs
 from spacy_ssvm.trees.scores import score_parts
 
@@ -232,11 +234,11 @@ def convergence(parser: DependencyParser, doc: Doc) -> tuple[int, int, float, fl
     start, end = nodes.starts[:2]
     free = np.full(end - start - 1, -1, dtype=np.int64)
     _, scores = score_arcs(model.scorer, nodes.attributes, start, end, free)
-    endpoints = hash_endpoints(model.scorer.features.pairs, nodes.attributes, start, end)
+    endpoints = hash_pairs(model.scorer.features, nodes.attributes, start, end)
     parts = score_parts(model.scorer.features, endpoints, model.scorer.weights, scores)
-    marginals, of_pairs = np.empty(parts.arcs.shape), np.empty(len(parts.pairs))
+    found = scaled_parts(parts, 1.0)
     begin = time.perf_counter()
-    ended = propagate_siblings(parts.arcs, parts.starts, parts.pairs, marginals, of_pairs)
+    ended = propagate_beliefs(parts, found)
     milliseconds = 1000 * (time.perf_counter() - begin)
     return len(free) - 1, ended.iterations, ended.distance, milliseconds
 
@@ -353,19 +355,22 @@ def with_vectors(nlp: spacy.Language, references: list[Doc]) -> list[Doc]:
         return list(nlp.pipe([plain(nlp, doc) for doc in references]))
 
 
+_GRANDPARENTS = {"order": 2, "templates": ["parser", "grandparents"]}
 GOLD = {
     "order 1": {"order": 1},
     "order 2": {"order": 2},
+    "order 2, grandparents": _GRANDPARENTS,
     "order 2, parser114": {"order": 2, "templates": ["parser114"]},
     "not projective": {"order": 1, "projective": False},
     "not projective, order 2": {"order": 2, "projective": False},
+    "not projective, order 2, grandparents": _GRANDPARENTS | {"projective": False},
 }
 CALIBRATION = {
     f"{kind}, {name}": lambda data, corpus, _, settings=settings, solver=solver: run_probable(
         data, corpus, **settings, solver=solver
     )
     for kind, settings in GOLD.items()
-    if "templates" not in settings
+    if "parser114" not in kind
     for name, solver in peers.PROBABLE.items()
 }
 SYSTEMS = {
@@ -396,10 +401,10 @@ def glued(nlp: spacy.Language, references: list[Doc], length: int) -> list[Doc]:
     return docs
 
 
-def run_growth(data: Path, corpus: str, order: int) -> dict:
+def run_growth(data: Path, corpus: str, kind: str) -> dict:
     """Milliseconds per sentence by length, with and without the pruner."""
     nlp = spacy.blank("en")
-    parser = nlp.add_pipe("ssvm_parser", config={"order": order})
+    parser = nlp.add_pipe("ssvm_parser", config=GOLD[kind])
     examples = examples_of(nlp, read(data, corpus, "train")[:GROWTH_TRAINING], tagged)
     parser.initialize(lambda: examples)
     for _ in range(EPOCHS):
@@ -413,15 +418,16 @@ def run_growth(data: Path, corpus: str, order: int) -> dict:
             peers.annotation_speed(parser, lambda length=length: glued(nlp, references, length))
             for length in LENGTHS
         ]
-        rows[f"order {order}, {name}"] = [
+        rows[f"{kind}, {name}"] = [
             1000 * length / rate for length, rate in zip(LENGTHS, rates, strict=True)
         ]
     return rows
 
 
 GROWTH = {
-    f"growth {order}": lambda data, corpus, _, order=order: run_growth(data, corpus, order)
-    for order in (1, 2)
+    f"growth, {kind}": lambda data, corpus, _, kind=kind: run_growth(data, corpus, kind)
+    for kind in GOLD
+    if "parser114" not in kind
 }
 
 

@@ -350,12 +350,12 @@ def make_parser(
 ) -> "DependencyParser":
     """Make a dependency parser.
 
-    order: 1 scores each arc by itself; 2 also scores pairs of adjacent siblings, which is more
-        accurate and takes about twice the time. Without templates of siblings, 2 equals 1.
+    order: 1 scores each arc by itself; 2 also scores pairs of arcs, of adjacent siblings or with
+        a grandparent, which is more accurate and takes longer. Without such templates, 2 equals 1.
     projective: whether no two arcs cross. With False and order 2, the best tree is searched for
         step by step.
-    templates: of arcs and siblings, see docs/templates.md; with order 1, those of siblings
-        are left out.
+    templates: of arcs and pairs of arcs, see docs/templates.md; with order 1, those of pairs
+        are left out. ["parser", "grandparents"] is the most accurate choice.
     label_templates: of labels, which are found on the finished tree.
     pruner_templates: of the pruner, a first model that discards unlikely arcs.
     pruning: an arc is discarded if the pruner scores the best tree with it lower than the best
@@ -365,7 +365,7 @@ def make_parser(
     max_length: longer sentences are split into pieces of this many words.
     solver, label_solver: learn the weights of arcs and of labels, see docs/solvers.md.
     selection: of templates of arcs before training, see docs/selection.md; None
-        keeps all. Templates of siblings are always kept.
+        keeps all. Templates of pairs of arcs are always kept.
     overwrite: whether to replace the arcs that a Doc already has.
     scorer: the scoring function for ``spacy evaluate``.
     """

@@ -4,15 +4,20 @@ from functools import cache
 
 import numpy as np
 
-from spacy_ssvm.trees.keys import fill_arc_rows, fill_pair_rows, hash_endpoints
+from spacy_ssvm.trees.keys import (
+    fill_arc_rows,
+    fill_grandparent_rows,
+    fill_pair_rows,
+    hash_endpoints,
+)
 from spacy_ssvm.trees.scores import arc_scores
-from spacy_ssvm.trees.templates import compile_arc_templates
+from spacy_ssvm.trees.templates import GRANDPARENT, SIBLING, compile_arc_templates
 
 
 @cache
-def compiled(templates, columns):
+def compiled(templates, columns, third=SIBLING):
     """The templates as arrays; both are tuples."""
-    return compile_arc_templates(templates, columns)
+    return compile_arc_templates(templates, columns, third)
 
 
 def arc_rows(templates, columns, nodes, size, h, m):
@@ -29,6 +34,14 @@ def pair_rows(templates, columns, nodes, size, h, m, s):
     rows = np.full(len(templates) + 1, -1, dtype=np.int32)
     endpoints = hash_endpoints(arrays, nodes, 0, len(nodes))
     return rows[: fill_pair_rows(arrays, endpoints, size, h, m, s, rows)].tolist()
+
+
+def grandparent_rows(templates, columns, nodes, size, g, h, m):
+    """The rows of two arcs, one below the other."""
+    arrays = compiled(tuple(templates), tuple(columns), GRANDPARENT)
+    rows = np.full(len(templates) + 1, -1, dtype=np.int32)
+    endpoints = hash_endpoints(arrays, nodes, 0, len(nodes))
+    return rows[: fill_grandparent_rows(arrays, endpoints, size, g, h, m, rows)].tolist()
 
 
 def scores_of_arcs(templates, columns, nodes, size, weights, allowed):

@@ -224,8 +224,9 @@ def arc_values(
     h: int,
     m: int,
     s: int | None = None,
+    g: int | None = None,
 ) -> list[tuple[Any, ...] | None]:
-    """What templates see of an arc, or of a pair of arcs with a sibling; None for nothing.
+    """What templates see of an arc, with a sibling s or a grandparent g; None for nothing.
 
     nodes: the attributes of the root, the words and the node behind them. A part ``between``
     has a value for each that stands between the two, and those templates come last.
@@ -233,10 +234,14 @@ def arc_values(
     values: list[tuple[Any, ...] | None] = []
     for template in sorted(templates, key=lambda template: template.between is not None):
         endpoints = []
-        for role, node in (("head", h), ("dependent", m), ("sibling", s)):
+        for role, node in zip(
+            ("head", "dependent", "sibling", "grandparent"), (h, m, s, g), strict=True
+        ):
             parts = [(p.offset, columns.index(p.attribute)) for r, p in template.parts if r == role]
             endpoints.append(template_value(parts, nodes, node) if node is not None else ())
         geometry = geometry_value(template.geometry, h, m)
+        if g is not None and template.geometry is not None:
+            geometry = geometry, g > h
         seen = ((template.parts, template.between), *endpoints, geometry)
         if template.between is None:
             values.append(None if None in endpoints else seen)

@@ -12,6 +12,10 @@ from spacy.training import Example
 NAME = PARSER.name
 
 
+#: Settings of a parser with templates of grandparents.
+GRANDPARENTS = {"order": 2, "templates": ["parser", "grandparents"]}
+
+
 LINES = [
     "The:2:det dog:3:nsubj barks:0:ROOT .:3:punct",
     "Birds:2:nsubj sang:0:ROOT in:2:prep trees:3:pobj .:2:punct",

@@ -24,7 +24,12 @@ from spacy_ssvm.solvers.perceptron import Perceptron
 from spacy_ssvm.solvers.stochastic_gradient import StochasticGradient
 from spacy_ssvm.trees.layout import ArcFeatures, Pruner
 from spacy_ssvm.trees.problem import TreeProblem
-from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
+from spacy_ssvm.trees.templates import (
+    GRANDPARENT,
+    SIBLING,
+    ArcTemplate,
+    compile_arc_templates,
+)
 
 checked = settings(
     deadline=None,
@@ -134,9 +139,12 @@ every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: sol
 def tree_problem(*, projective, templates=("head.word + dependent.word",)):
     """Sentences of 2 to 4 words with drawn words and heads; all arcs are scored."""
     random = np.random.default_rng(0)
-    arcs = compile_arc_templates([ArcTemplate.parse(t) for t in templates[:1]], ["word"])
-    pairs = compile_arc_templates([ArcTemplate.parse(t) for t in templates[1:]], ["word"])
-    features = ArcFeatures(arcs, pairs, 2**10, projective)
+    parsed = [ArcTemplate.parse(template) for template in templates]
+    arcs = compile_arc_templates([t for t in parsed if t.is_of_arc], ["word"])
+    pairs = compile_arc_templates([t for t in parsed if t.side(SIBLING)], ["word"])
+    grandparents = [t for t in parsed if t.side(GRANDPARENT)]
+    grandparents = compile_arc_templates(grandparents, ["word"], GRANDPARENT)
+    features = ArcFeatures(arcs, pairs, grandparents, 2**10, projective)
     pruner = Pruner(arcs, 2**10, np.zeros(2**10 + 1), np.inf, projective)
     problem = TreeProblem(features, pruner, 1)
     for n in (2, 3, 4, 4):

@@ -154,9 +154,10 @@ def test_expectations_of_trees_are_gradients(projective, loss):
     check_gradient(tree_problem(projective=projective), 2**10, loss, 0)
 
 
+@pytest.mark.parametrize("kind", ["second", "grandparents", "grandparents alone"])
 @pytest.mark.parametrize("loss", SMOOTH, ids=str)
-def test_losses_of_trees_with_siblings_are_those_of_the_enumeration(loss):
-    trees = Trees("second", SENTENCES)
+def test_losses_of_trees_of_second_order_are_those_of_the_enumeration(loss, kind):
+    trees = Trees(kind, SENTENCES)
     w = np.random.default_rng(1).normal(size=SIZE + 1)
     w[-1] = 0
     found = losses(trees.problem(), w, np.arange(len(SENTENCES)), loss)
@@ -176,32 +177,41 @@ def test_expectations_of_many_pairs_are_gradients():
     pairs = (pair, f"{pair}+direction", f"{pair}+distance", f"{pair}+dependent.word[1]")
     problem = tree_problem(projective=True, templates=("head.word", *pairs))
     check_gradient(problem, 2**10, SMOOTH[0], 0)
+    grandparents = (pair.replace("sibling", "grandparent") for pair in pairs)
+    problem = tree_problem(projective=True, templates=("head.word", *grandparents))
+    check_gradient(problem, 2**10, SMOOTH[0], 0)
 
 
+@pytest.mark.parametrize("kind", ["second", "grandparents"])
 @pytest.mark.parametrize("threshold", [np.inf, 1.0])
 @pytest.mark.parametrize("loss", SMOOTH, ids=str)
-def test_expectations_of_trees_with_siblings_are_gradients(loss, threshold):
-    trees = Trees("second", SENTENCES, whole_weights(2), threshold)
+def test_expectations_of_trees_of_second_order_are_gradients(loss, threshold, kind):
+    trees = Trees(kind, SENTENCES, whole_weights(2), threshold)
     assert trees.allowed(4).sum() == (14 if threshold < np.inf else 25)  # of 5 words
     check_gradient(trees.problem(), SIZE, loss, 0)
 
 
+@pytest.mark.parametrize("kind", ["second crossing", "grandparents crossing"])
 @pytest.mark.parametrize("threshold", [np.inf, 1.0])
 @pytest.mark.parametrize("loss", SMOOTH, ids=str)
-def test_beliefs_of_trees_with_siblings_that_may_cross_are_gradients(loss, threshold):
-    trees = Trees("second crossing", SENTENCES, whole_weights(2), threshold)
+def test_beliefs_of_trees_of_second_order_that_may_cross_are_gradients(loss, threshold, kind):
+    trees = Trees(kind, SENTENCES, whole_weights(2), threshold)
     check_gradient(trees.problem(), SIZE, loss, 0, spread=0.3, error=1e-4)
 
 
-def test_losses_of_trees_with_siblings_that_may_cross_are_near_those_of_the_enumeration():
-    trees = Trees("second crossing", SENTENCES)
+@pytest.mark.parametrize(
+    ("kind", "exact", "error"),
+    [("second crossing", 2, 0.05), ("grandparents crossing", 1, 0.15)],
+)
+def test_losses_of_trees_that_may_cross_are_near_those_of_the_enumeration(kind, exact, error):
+    trees = Trees(kind, SENTENCES)
     w = np.random.default_rng(1).normal(size=SIZE + 1) * 0.3
     w[-1] = 0
     found = losses(trees.problem(), w, np.arange(len(SENTENCES)), LOG_LOSS)
     for i, (_, gold) in enumerate(SENTENCES):
         scores = [trees.score(i, y, w) for y in trees.trees(i).tolist()]
         expected = np.logaddexp.reduce(scores) - trees.score(i, gold, w)
-        assert found[i] == pytest.approx(expected, abs=1e-9 if i < 2 else 0.05)
+        assert found[i] == pytest.approx(expected, abs=1e-9 if i < exact else error)
 
 
 def test_a_loss_that_seems_negative_is_0_and_has_no_gradient():

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from marks import PLAIN
 
-from spacy_ssvm.decoders.siblings import eisner_siblings, number_pairs
+from spacy_ssvm.decoders.parts import number_pairs, number_parts
+from spacy_ssvm.decoders.siblings import eisner_siblings
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
 
 checked = settings(deadline=None, max_examples=30 if PLAIN else 100)
@@ -101,6 +102,71 @@ def packed(scores, pairs):
                 values[slot] = pairs[h, s, m]
     assert sorted(values) == list(range(size))
     return starts, np.array([values[slot] for slot in range(size)])
+
+
+@st.composite
+def triple_tables(draw, scores=with_infinities, others=whole, shortest=0, longest=5):
+    """``pair_tables``, and scores of grandparents [n + 1, n + 1, n + 1].
+
+    By grandparent, head and dependent.
+    """
+    table, pairs = draw(pair_tables(scores, others, shortest, longest))
+    N = len(table)
+    return table, pairs, draw(arrays(float, (N, N, N), elements=others))
+
+
+def part_table(scores, pairs, grandparents=None):
+    """The parts of trees, as ``decoders.parts`` lays them out; see ``triple_tables``."""
+    N = len(scores)
+    parts = number_parts(scores, True, grandparents is not None)
+    starts, values = packed(scores, pairs)
+    np.testing.assert_array_equal(parts.starts, starts)
+    parts.pairs[:] = values
+    slots = []
+    for h in range(1, N if grandparents is not None else 1):
+        for m in range(1, N):
+            if h == m or not scores[h, m] > -np.inf:
+                continue
+            heads = [g for g in range(N) if g != h and scores[g, h] > -np.inf]
+            for j, g in enumerate(heads):
+                slots.append(int(parts.triple_starts[h, m]) + j)
+                parts.grandparents[slots[-1]] = grandparents[g, h, m]
+    assert sorted(slots) == list(range(len(parts.grandparents)))
+    return parts
+
+
+def score_of_parts(scores, pairs, grandparents, heads):
+    return score_of_pairs(scores, pairs, heads) + sum(
+        grandparents[heads[heads[m]], heads[m], m] for m in range(1, len(heads)) if heads[m] > 0
+    )
+
+
+def scores_of_trees(scores, pairs, grandparents, *, projective):
+    """The score of each tree of ``brute.trees``."""
+    trees = brute.trees(len(scores) - 1, projective)
+    found = brute.tree_scores(scores, projective, pairs)
+    for m in range(1, len(scores)):
+        h = trees[:, m]
+        g = trees[np.arange(len(trees)), h]
+        found = found + np.where(h > 0, grandparents[g, h, m], 0.0)
+    return found
+
+
+def probabilities_of_parts(scores, pairs, grandparents, *, projective):
+    """The log-partition, and the probability of each part, by enumeration."""
+    totals = scores_of_trees(scores, pairs, grandparents, projective=projective)
+    log_partition = np.logaddexp.reduce(totals)
+    found = [np.zeros(table.shape) for table in (scores, pairs, grandparents)]
+    if log_partition > -np.inf:
+        trees = brute.trees(len(scores) - 1, projective)
+        for heads, weight in zip(trees, np.exp(totals - log_partition), strict=True):
+            for m in range(1, len(scores)):
+                h = heads[m]
+                found[0][h, m] += weight
+                found[1][h, brute.inner_sibling(heads, m), m] += weight
+                if h > 0:
+                    found[2][heads[h], h, m] += weight
+    return log_partition, part_table(scores, *found[1:])._replace(arcs=found[0])
 
 
 def probabilities(scores, pairs, *, projective):

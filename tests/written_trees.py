@@ -6,7 +6,7 @@ import brute
 import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from kernels import arc_rows, compiled, pair_rows
+from kernels import arc_rows, compiled, grandparent_rows, pair_rows
 from marks import PLAIN
 
 from spacy_ssvm.structure import UNANNOTATED
@@ -14,7 +14,7 @@ from spacy_ssvm.trees.layout import ArcFeatures, Pruner, Scorer
 from spacy_ssvm.trees.oracle import loss_augmented_decode
 from spacy_ssvm.trees.problem import TreeProblem
 from spacy_ssvm.trees.pruner import likely_arcs
-from spacy_ssvm.trees.templates import ArcTemplate
+from spacy_ssvm.trees.templates import GRANDPARENT, ArcTemplate
 
 checked = settings(
     deadline=None,
@@ -49,37 +49,50 @@ PAIRS = [
 ]
 
 
+GRANDPARENTS = [
+    ArcTemplate.parse(text)
+    for text in (
+        "grandparent.tag+dependent.tag",
+        "head.tag+grandparent.lower+dependent.tag+direction",
+    )
+]
+
+
 PRUNER = [ArcTemplate.parse(text) for text in ("head.lower+dependent.tag", "dependent.lower")]
 
 
-ORDERS = {
-    "first": (1, True),
-    "second": (2, True),
-    "crossing": (1, False),
-    "second crossing": (2, False),
+#: Templates of siblings and of grandparents, and whether trees are projective.
+KINDS = {
+    "first": ([], [], True),
+    "second": (PAIRS, [], True),
+    "grandparents": (PAIRS, GRANDPARENTS, True),
+    "grandparents alone": ([], GRANDPARENTS, True),
+    "crossing": ([], [], False),
+    "second crossing": (PAIRS, [], False),
+    "grandparents crossing": (PAIRS, GRANDPARENTS, False),
 }
 
 
 #: Whose best trees are found.
-kinds = st.sampled_from(["first", "second", "crossing"])
+kinds = st.sampled_from(["first", "second", "grandparents", "grandparents alone", "crossing"])
 
 
 class Trees:
     """Sentences with gold heads, and all that is known of their trees, written out."""
 
     def __init__(self, kind, sentences, pruner_weights=None, threshold=np.inf):
-        self.order, self.projective = ORDERS[kind]
+        self.pairs, self.grandparents, self.projective = KINDS[kind]
         self.nodes = [nodes for nodes, _ in sentences]
         self.gold = [heads for _, heads in sentences]
         self.pruner_weights = np.zeros(SIZE + 1) if pruner_weights is None else pruner_weights
         self.threshold = threshold
-        self._rows = {}  # by example, head, dependent and, of pairs, sibling
+        self._rows = {}  # by kernel, example and nodes
 
     def features(self):
-        pairs = PAIRS if self.order == 2 else []
         return ArcFeatures(
             compiled(tuple(ARCS), COLUMNS),
-            compiled(tuple(pairs), COLUMNS),
+            compiled(tuple(self.pairs), COLUMNS),
+            compiled(tuple(self.grandparents), COLUMNS, GRANDPARENT),
             SIZE,
             self.projective,
         )
@@ -116,16 +129,19 @@ class Trees:
         for m in range(1, len(heads)):
             h = int(heads[m])
             fired.update(self._rows_of(arc_rows, ARCS, i, h, m))
-            if self.order == 2:
-                s = brute.inner_sibling(heads, m)
-                fired.update(self._rows_of(pair_rows, PAIRS, i, h, m, s))
+            s = brute.inner_sibling(heads, m)
+            fired.update(self._rows_of(pair_rows, self.pairs, i, h, m, s))
+            if h > 0:
+                g = int(heads[h])
+                fired.update(self._rows_of(grandparent_rows, self.grandparents, i, g, h, m))
         del fired[SIZE]
         return fired
 
     def _rows_of(self, kernel, templates, i, *arc):
-        if (i, arc) not in self._rows:
-            self._rows[i, arc] = kernel(templates, COLUMNS, self.nodes[i], SIZE, *arc)
-        return self._rows[i, arc]
+        key = kernel, i, arc
+        if key not in self._rows:
+            self._rows[key] = kernel(templates, COLUMNS, self.nodes[i], SIZE, *arc)
+        return self._rows[key]
 
     def score(self, i, heads, w):
         return sum(w[row] * count for row, count in self.feature_vector(i, heads).items())
@@ -138,10 +154,11 @@ class Trees:
         phi.subtract(self.feature_vector(i, heads))
         return {row: value for row, value in phi.items() if value != 0}
 
-    def allowed(self, i):
+    def allowed(self, i, max_heads=None):
         N = len(self.nodes[i]) - 1
+        max_heads = N if max_heads is None else max_heads
         allowed = np.zeros((N, N), dtype=bool)
-        likely_arcs(self.pruner(), self.nodes[i], 0, N + 1, allowed)
+        likely_arcs(self.pruner(), self.nodes[i], 0, N + 1, max_heads, allowed)
         return allowed
 
 

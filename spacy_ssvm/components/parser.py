@@ -43,6 +43,7 @@ from spacy_ssvm.trees.explanation import explain_arc
 from spacy_ssvm.trees.labels import LABEL_ROLES
 from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
+from spacy_ssvm.trees.scores import has_grandparents
 from spacy_ssvm.trees.selection import tree_selector
 from spacy_ssvm.trees.templates import ARC_ROLES
 from spacy_ssvm.trees.training import GoldTrees, NoTreeError, TreeTrainer, objective, read_trees
@@ -438,10 +439,13 @@ def build_parser(
     """
     check_rows(name, min_count, None)
     model = _build_model(name, settings)
-    if "k_best_decode" in solver.oracles and not settings.projective:
-        problem = "needs the k best trees: set k = 1 in it, or projective = true"
-        raise config_error(name, "solver", problem)
-    check_selection(name, selection, sum(not template.has_sibling for template in model.templates))
+    if "k_best_decode" in solver.oracles:
+        problem = "needs the k best trees: set k = 1 in it, or "
+        if not settings.projective:
+            raise config_error(name, "solver", f"{problem}projective = true")
+        if has_grandparents(model.features):
+            raise config_error(name, "solver", f"{problem}leave out templates of grandparents")
+    check_selection(name, selection, sum(template.is_of_arc for template in model.templates))
     return DependencyParser(
         vocab,
         model,
@@ -467,9 +471,9 @@ def _build_model(name: str, settings: ModelSettings) -> ParserModel:
     check_rows(name, 1, settings.hash_bits)
     arcs = read_arc_templates(name, "templates", settings.templates, ARC_ROLES)
     if order == 1:
-        arcs = tuple(template for template in arcs if not template.has_sibling)
+        arcs = tuple(template for template in arcs if template.is_of_arc)
         if not arcs:
-            message = "only templates of siblings: add some of arcs, or set order = 2"
+            message = "only templates of pairs of arcs: add some of arcs, or set order = 2"
             raise config_error(name, "templates", message)
     return ParserModel(
         arcs,

@@ -163,7 +163,7 @@ def k_best_siblings(
 ) -> int:
     """Fill heads with the k best trees, the best first; return how many there are.
 
-    scores, starts, pairs: see ``decoders.siblings``. totals: float64 [k], receives the scores of
+    scores, starts, pairs: see ``decoders.parts``. totals: float64 [k], receives the scores of
     the trees. heads: int64 [k, n + 1]; the root has head -1.
     """
     N, k = len(scores), len(totals)

@@ -4,7 +4,7 @@
     sibling_marginals       the probability of the arc under p(tree) ~ exp(score), and those of
                             pairs of arcs, by inside-outside
 
-Tables of scores, and pairs, are those of ``decoders.siblings``.
+Scores of arcs, and pairs, are numbered as in ``decoders.parts``.
 """
 
 import numpy as np

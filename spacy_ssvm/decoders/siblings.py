@@ -1,16 +1,7 @@
 """Second-order projective trees: arcs are scored together with the adjacent sibling.
 
-    score(heads) = sum over words m of scores[heads[m], m] + pairs[(heads[m], s, m)]
-
-where s is the adjacent dependent of the same head on the side of m towards the head, or
-none. ``scores`` and ``heads`` are those of ``decoders.tree``. Only arcs with a score above
-minus infinity have pairs. The pairs of an arc (h, m) are contiguous:
-
-    pairs[starts[h, m]]             no sibling between h and m
-    pairs[starts[h, m] + j]         the j-th s between h and m, counted from the head, for
-                                    which the arc (h, s) is allowed: j is ranks[h, s]
-
-The one dependent of the root has no sibling. Exact, O(n^3) [McDonald & Pereira 2006].
+Scores of arcs, and pairs, are numbered as in ``decoders.parts``. Exact, O(n^3) [McDonald & Pereira
+2006].
 """
 
 from typing import NamedTuple
@@ -19,80 +10,6 @@ import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, kernel
 from spacy_ssvm.decoders.tree import chain_heads
-
-
-@kernel
-def number_pairs(scores: Floats, starts: Ints) -> int:
-    """Write where the pairs of each arc start (int64 [n + 1, n + 1]); return their number."""
-    N = len(scores)
-    size = 0
-    for h in range(N):
-        for step in (1, -1):
-            inner = 0
-            m = h + step
-            while 0 < m < N:
-                if scores[h, m] > -np.inf:
-                    starts[h, m] = size
-                    size += 1 + (inner if h > 0 else 0)
-                    inner += 1
-                m += step
-    return size
-
-
-@kernel
-def rank_siblings(scores: Floats) -> Ints:
-    """The ranks of siblings: int64 [n + 1, n + 2], by head and sibling; n + 1 is for none."""
-    N = len(scores)
-    ranks = np.zeros((N, N + 1), dtype=np.int64)
-    for h in range(1, N):
-        for step in (1, -1):
-            rank, s = 0, h + step
-            while 0 < s < N:
-                rank += scores[h, s] > -np.inf
-                ranks[h, s] = rank
-                s += step
-    return ranks
-
-
-class PartTable(NamedTuple):
-    """A number for each arc of a sentence and, in second order, for each pair of arcs."""
-
-    arcs: Floats  #: float64 [n + 1, n + 1], by head and dependent
-    pairs: Floats  #: float64 [pairs]; empty in first order
-    starts: Ints  #: int64 [n + 1, n + 1]: of the pairs of each arc
-    ranks: Ints  #: of ``rank_siblings``
-
-
-@kernel
-def pair_number(parts: PartTable, h: int, s: int, m: int) -> int:
-    """The number of the pair of the arcs (h, s) and (h, m); s = n + 1 for no sibling."""
-    return parts.starts[h, m] + parts.ranks[h, s]  # type: ignore[no-any-return]
-
-
-@kernel
-def inner_sibling(heads: Ints, h: int, m: int) -> int:
-    """The dependent of h next to m on the way to h; n + 1 where there is none."""
-    step = 1 if m > h else -1
-    s = m - step
-    while s != h and heads[s] != h:
-        s -= step
-    return s if s != h else len(heads)
-
-
-@kernel
-def tree_score(parts: PartTable, heads: Ints) -> float:
-    """The score of a tree; minus infinity where one of its arcs is forbidden."""
-    total = 0.0
-    for m in range(1, len(heads)):
-        h = heads[m]
-        if not parts.arcs[h, m] > -np.inf:
-            return -np.inf
-        total += parts.arcs[h, m]
-    if len(parts.pairs):
-        for m in range(1, len(heads)):
-            h = heads[m]
-            total += parts.pairs[pair_number(parts, h, inner_sibling(heads, h, m), m)]
-    return total
 
 
 @kernel

@@ -12,7 +12,7 @@ from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes
 from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
 
-OTHER_ARCS = "siblings and other arcs"
+OTHER_ARCS = "pairs of arcs, and other arcs"
 ROOT = "<root>"
 
 
@@ -40,7 +40,7 @@ def explain_arc(model: ParserModel, doc: Doc, i: int, *, top: int | None = None)
     h, other_head = int(heads[m]), int(others[m])
     features = []
     for template in model.templates:
-        if not template.has_sibling:
+        if template.is_of_arc:
             weights = [
                 _weight(model, template, sentence_nodes, head, m) for head in (h, other_head)
             ]

@@ -93,6 +93,11 @@ _SIBLINGS = [
     *("s.lower+d.lower", "s.lower+d.pos", "s.pos+d.lower", "s.lower+d.tag", "s.tag+d.lower"),
     *("h.lower+s.pos+d.pos", "h.pos+s.lower+d.pos", "h.pos+s.pos+d.lower"),
 ]
+_GRANDPARENTS = [
+    *("g.pos+d.pos", "g.tag+d.tag", "g.pos+h.pos+d.pos", "g.tag+h.tag+d.tag"),
+    *("g.lower+d.lower", "g.lower+d.pos", "g.pos+d.lower", "g.lower+d.tag", "g.tag+d.lower"),
+    *("g.pos+h.lower+d.pos", "g.lower+h.pos+d.pos", "g.pos+h.pos+d.lower"),
+]
 _LABELS = [
     *("d.lower", "d.tag", "d.pos", "d.morph", "d.lemma", "d.suffix3", "d.lower+d.tag"),
     *("h.lower", "h.tag", "h.pos", "h.lower+direction", "h.tag+direction", "distance"),
@@ -148,6 +153,7 @@ ARC_FAMILIES: dict[str, tuple[str, ...]] = {
         *map(_written, _BETWEEN),
         *(_written(f"{text}+direction") for text in _SIBLINGS),
     ),
+    "grandparents": tuple(_written(f"{text}+direction") for text in _GRANDPARENTS),
     "parser684": tuple(map(_written, _martins())),
     "pruner": tuple(
         map(

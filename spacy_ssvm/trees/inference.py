@@ -6,8 +6,8 @@ Nodes are laid out as in ``trees/layout.py``: the root of each sentence, its wor
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys, kernel
-from spacy_ssvm.decoders.siblings import tree_score
-from spacy_ssvm.trees.keys import hash_endpoints
+from spacy_ssvm.decoders.parts import tree_score
+from spacy_ssvm.trees.keys import hash_pairs
 from spacy_ssvm.trees.labels import Columns, fill_arc_columns, order_dependents
 from spacy_ssvm.trees.layout import Scorer
 from spacy_ssvm.trees.pruner import score_arcs
@@ -39,7 +39,7 @@ def parse_sentence(scorer: Scorer, nodes: Keys, fixed_heads: Ints, heads: Ints) 
     _, scores = score_arcs(scorer, nodes, 0, N + 1, fixed_heads)
     free = scores.copy()
     restricted = fix_heads(fixed_heads, scores)
-    endpoints = hash_endpoints(scorer.features.pairs, nodes, 0, N + 1)
+    endpoints = hash_pairs(scorer.features, nodes, 0, N + 1)
     projective, weights = scorer.features.projective, scorer.weights
     score = decode(projective, scorer.features, endpoints, weights, scores, heads)
     if restricted and score == -np.inf:
@@ -113,7 +113,7 @@ def arc_margins(scorer: Scorer, nodes: Keys, heads: Ints, margins: Floats) -> No
     N = len(heads)
     nothing_fixed = np.full(N, -1, dtype=np.int64)
     _, scores = score_arcs(scorer, nodes, 0, N + 1, nothing_fixed)
-    endpoints = hash_endpoints(scorer.features.pairs, nodes, 0, N + 1)
+    endpoints = hash_pairs(scorer.features, nodes, 0, N + 1)
     if scorer.features.projective:
         best_with = np.empty((N, N))
         best = best_with_each_arc(scorer.features, endpoints, scorer.weights, scores, best_with)
@@ -142,7 +142,7 @@ def runner_up(
     features, weights, N = scorer.features, scorer.weights, len(heads)
     nothing_fixed = np.full(N, -1, dtype=np.int64)
     _, scores = score_arcs(scorer, nodes, 0, N + 1, nothing_fixed)
-    endpoints = hash_endpoints(features.pairs, nodes, 0, N + 1)
+    endpoints = hash_pairs(features, nodes, 0, N + 1)
     score = tree_score(score_parts(features, endpoints, weights, scores), heads)
     scores[heads[m], m] = -np.inf
     return score, decode(features.projective, features, endpoints, weights, scores, others)

@@ -17,6 +17,7 @@ import numpy as np
 from spacy_ssvm._jit import Ints, Keys, Rows, kernel
 from spacy_ssvm.features.extraction import fill_keys
 from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.trees.layout import ArcFeatures
 from spacy_ssvm.trees.templates import (
     DISTANCE_CLASSES,
     FARTHEST,
@@ -47,7 +48,7 @@ class EndpointHashes(NamedTuple):
 
     head: Keys  #: uint64 [nodes, T]: hashes of the parts of the head, 0 where one is missing
     dependent: Keys  #: uint64 [nodes, T]
-    sibling: Keys  #: uint64 [nodes, T]; not set where no template has parts of siblings
+    third: Keys  #: uint64 [nodes, T]: sibling or grandparent; not set where no template has it
     values: Keys  #: uint64 [B, nodes]: of the attributes of ``between``
     previous: Ints  #: int64 [B, nodes]: the last node before with the same value, 0 for none
 
@@ -60,14 +61,14 @@ def hash_endpoints(
     nodes, T, B = end - start, len(templates.head.seeds), len(templates.between)
     head = np.empty((nodes, T), dtype=np.uint64)
     dependent = np.empty((nodes, T), dtype=np.uint64)
-    sibling = np.empty((nodes, T), dtype=np.uint64)
+    third = np.empty((nodes, T), dtype=np.uint64)
     values = np.empty((B, nodes), dtype=np.uint64)
     previous = np.zeros((B, nodes), dtype=np.int64)
     for node in range(nodes):
         fill_keys(templates.head, attributes, start, end, start + node, head[node])
         fill_keys(templates.dependent, attributes, start, end, start + node, dependent[node])
-        if len(templates.sibling.columns):
-            fill_keys(templates.sibling, attributes, start, end, start + node, sibling[node])
+        if len(templates.third.columns):
+            fill_keys(templates.third, attributes, start, end, start + node, third[node])
         for b in range(B):
             value = attributes[start + node, templates.between[b]]
             if value != np.uint64(0):
@@ -78,7 +79,23 @@ def hash_endpoints(
             while earlier > 0 and values[b, earlier] != value:
                 earlier -= 1
             previous[b, node] = max(earlier, 0)
-    return EndpointHashes(head, dependent, sibling, values, previous)
+    return EndpointHashes(head, dependent, third, values, previous)
+
+
+class PairHashes(NamedTuple):
+    """The hashes of the nodes of one sentence for pairs of arcs."""
+
+    siblings: EndpointHashes
+    grandparents: EndpointHashes
+
+
+@kernel
+def hash_pairs(features: ArcFeatures, attributes: Keys, start: int, end: int) -> PairHashes:
+    """Hash the nodes of a sentence for pairs of arcs: see ``hash_endpoints``."""
+    return PairHashes(
+        hash_endpoints(features.pairs, attributes, start, end),
+        hash_endpoints(features.grandparents, attributes, start, end),
+    )
 
 
 @kernel
@@ -128,16 +145,47 @@ def fill_pair_rows(
     rows: Rows,
 ) -> int:
     """Write the rows of the features of the arcs (h, s) and (h, m); return their number."""
-    T = len(templates.head.seeds)
-    zero = np.uint64(0)
-    mask = np.uint64(size - 1)
-    head, dependent, sibling = endpoints.head[h], endpoints.dependent[m], endpoints.sibling[s]
-    codes = templates.codes[distance_class(h, m)]
-    for t in range(T):
-        fires = (head[t] != zero) & (dependent[t] != zero) & (sibling[t] != zero)
-        row = ((head[t] ^ dependent[t] ^ sibling[t]) & mask) ^ codes[t]
+    return _fill_rows(templates, endpoints, size, (h, m, s), distance_class(h, m), rows)
+
+
+@kernel
+def grandparent_class(g: int, h: int, m: int) -> int:
+    """The row of ``CompiledArcTemplates.codes`` for the grandparent g of the arc (h, m)."""
+    return distance_class(h, m) + (DISTANCE_CLASSES if g > h else 0)
+
+
+@kernel
+def fill_grandparent_rows(
+    templates: CompiledArcTemplates,
+    endpoints: EndpointHashes,
+    size: int,
+    g: int,
+    h: int,
+    m: int,
+    rows: Rows,
+) -> int:
+    """Write the rows of the features of the arcs (g, h) and (h, m); return their number."""
+    return _fill_rows(templates, endpoints, size, (h, m, g), grandparent_class(g, h, m), rows)
+
+
+@kernel
+def _fill_rows(
+    templates: CompiledArcTemplates,
+    endpoints: EndpointHashes,
+    size: int,
+    nodes: tuple[int, int, int],
+    number: int,
+    rows: Rows,
+) -> int:
+    """Write the rows of a pair of arcs; nodes: head, dependent and third; number: of its codes."""
+    zero, mask = np.uint64(0), np.uint64(size - 1)
+    head, dependent = endpoints.head[nodes[0]], endpoints.dependent[nodes[1]]
+    third, codes = endpoints.third[nodes[2]], templates.codes[number]
+    for t in range(len(head)):
+        fires = (head[t] != zero) & (dependent[t] != zero) & (third[t] != zero)
+        row = ((head[t] ^ dependent[t] ^ third[t]) & mask) ^ codes[t]
         rows[t] = np.int32(row) if fires else np.int32(size)
-    return T
+    return len(head)
 
 
 def compile_arc_keys(

@@ -27,14 +27,11 @@ from spacy_ssvm.trees.templates import (
     DIRECTION,
     DISTANCE,
     HEAD,
-    SIBLING,
     ArcTemplate,
 )
 
 #: The roles of templates of labels, in the order of ``_role_nodes``.
-LABEL_ROLES = (HEAD, DEPENDENT, SIBLING, "grandparent", "leftmost", "rightmost")
-
-assert LABEL_ROLES[: len(ARC_ROLES)] == ARC_ROLES
+LABEL_ROLES = (*ARC_ROLES, "leftmost", "rightmost")
 
 _DIRECTION_COLUMN, _DISTANCE_COLUMN = len(LABEL_ROLES), len(LABEL_ROLES) + 1
 _OUTSIDE = np.uint64(0xE7037ED1A0B428DB)  # the value of a token outside the sentence

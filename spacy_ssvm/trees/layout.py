@@ -30,14 +30,14 @@ class ArcFeatures(NamedTuple):
     """The templates of a tree."""
 
     arcs: CompiledArcTemplates
-    pairs: CompiledArcTemplates  #: of siblings; no templates in a first-order model
+    pairs: CompiledArcTemplates  #: of siblings; there are none in a first-order model
+    grandparents: CompiledArcTemplates  #: there may be none
     size: int  #: the number of hashed rows, a power of two
     projective: bool  #: whether trees must be projective
 
 
-ArcFeaturesType = named_tuple(
-    ArcFeatures, CompiledArcTemplatesType, CompiledArcTemplatesType, Int, Bool
-)
+_groups = CompiledArcTemplatesType, CompiledArcTemplatesType, CompiledArcTemplatesType
+ArcFeaturesType = named_tuple(ArcFeatures, *_groups, Int, Bool)
 
 
 class Pruner(NamedTuple):

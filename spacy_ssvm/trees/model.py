@@ -37,7 +37,13 @@ from spacy_ssvm.trees.saved_model import (
     read_parser_model,
 )
 from spacy_ssvm.trees.scores import is_second_order
-from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates, that_fire
+from spacy_ssvm.trees.templates import (
+    GRANDPARENT,
+    SIBLING,
+    ArcTemplate,
+    compile_arc_templates,
+    that_fire,
+)
 
 
 class LabelModel(ChainModel):
@@ -60,7 +66,8 @@ class _TableOfArcs(NamedTuple):
 class ParserModel(storage.StoredModel):
     """A linear model of labelled dependency trees.
 
-    templates: of arcs, and of pairs of arcs; the latter make it a second-order model.
+    templates: of arcs, and of pairs of arcs; the latter make it a second-order model. Those of
+        grandparents are optional.
     pruner_templates: of arcs.
     label_templates: with the roles of ``trees/labels.py``.
     projective: whether all trees are projective.
@@ -105,11 +112,13 @@ class ParserModel(storage.StoredModel):
         names = {name for template in all_templates for name in template.attributes}
         self.reader = AttributeReader(names, resources)
         read = self.reader.names
-        arcs = [template for template in self.templates if not template.has_sibling]
-        pairs = [template for template in self.templates if template.has_sibling]
+        arcs = [template for template in self.templates if template.is_of_arc]
+        pairs = [template for template in self.templates if template.side(SIBLING)]
+        grandparents = [template for template in self.templates if template.side(GRANDPARENT)]
         self.features = ArcFeatures(
             compile_arc_templates(arcs, read),
             compile_arc_templates(pairs, read),
+            compile_arc_templates(grandparents, read, GRANDPARENT),
             2**self.hash_bits,
             self.projective,
         )
@@ -185,6 +194,7 @@ class ParserModel(storage.StoredModel):
             features = scorer.features._replace(
                 arcs=that_fire(scorer.features.arcs, is_absent),
                 pairs=that_fire(scorer.features.pairs, is_absent),
+                grandparents=that_fire(scorer.features.grandparents, is_absent),
             )
             pruner = scorer.pruner._replace(arcs=that_fire(scorer.pruner.arcs, is_absent))
             reduced = self._reduced = key, Scorer(features, pruner, scorer.weights)

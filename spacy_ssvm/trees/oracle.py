@@ -3,9 +3,9 @@
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
-from spacy_ssvm.decoders.siblings import tree_score
+from spacy_ssvm.decoders.parts import subtract_tree, tree_score
 from spacy_ssvm.structure import UNANNOTATED, Structure
-from spacy_ssvm.trees.keys import EndpointHashes, hash_endpoints
+from spacy_ssvm.trees.keys import EndpointHashes, hash_pairs
 from spacy_ssvm.trees.layout import LazyTreeExamplesType, TreeExamples, TreeExamplesType
 from spacy_ssvm.trees.scores import (
     add_head_costs,
@@ -17,7 +17,6 @@ from spacy_ssvm.trees.scores import (
     k_best,
     marginals,
     score_parts,
-    subtract_tree,
 )
 from spacy_ssvm.trees.stores import arc_table, combine_parts, tree_difference
 
@@ -59,7 +58,7 @@ def loss_augmented_decode(
     features = examples.features
     endpoints, scores, recompleted = _score(examples, i, w, complete)
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
-    pair_endpoints = hash_endpoints(features.pairs, examples.attributes, start, end)
+    pair_endpoints = hash_pairs(features, examples.attributes, start, end)
     add_head_costs(heads, gamma, scores)
     y = np.empty(N, dtype=np.int64)
     decode(features.projective, features, pair_endpoints, w, scores, y)
@@ -91,7 +90,7 @@ def expected_gradient(
         return UNANNOTATED, 0.0, False, 0.0
     endpoints, scores, recompleted = _score(examples, i, w, complete)
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
-    pair_endpoints = hash_endpoints(features.pairs, examples.attributes, start, end)
+    pair_endpoints = hash_pairs(features, examples.attributes, start, end)
     gold = examples.completions[start : end - 1]
     parts = score_parts(features, pair_endpoints, w, scores)
     gold_score = tree_score(parts, gold)
@@ -136,7 +135,7 @@ def k_best_decode(
     indices: Rows,
     values: Weights,
 ) -> int:
-    """See ``Structure.k_best_decode``: for projective trees, of both orders."""
+    """See ``Structure.k_best_decode``: for projective trees without grandparents."""
     heads = gold_heads(examples, i)
     N = len(heads)
     if N == 0:
@@ -144,7 +143,7 @@ def k_best_decode(
     features = examples.features
     endpoints, scores, _ = _score(examples, i, w, complete)
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
-    pair_endpoints = hash_endpoints(features.pairs, examples.attributes, start, end)
+    pair_endpoints = hash_pairs(features, examples.attributes, start, end)
     add_head_costs(heads, gamma, scores)
     trees = np.empty((k, N), dtype=np.int64)
     count = k_best(score_parts(features, pair_endpoints, w, scores), trees)
@@ -172,8 +171,8 @@ def k_best_decode(
 #: Projective trees with weights in hashed rows.
 TREES = Structure(TreeExamplesType, loss_augmented_decode, expected_gradient, k_best_decode)
 
-#: Trees whose arcs may cross: the k best are not known.
-CROSSING_TREES = TREES._replace(k_best_decode=None)
+#: Trees whose arcs may cross, or with grandparents: the k best are not known.
+TREES_WITHOUT_K_BEST = TREES._replace(k_best_decode=None)
 
 #: Trees with lazily allocated weights.
 LAZY_TREES = Structure(LazyTreeExamplesType, loss_augmented_decode, expected_gradient)

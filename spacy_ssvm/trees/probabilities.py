@@ -5,7 +5,7 @@ import numpy as np
 from spacy_ssvm._jit import Floats, Ints, Keys, kernel
 from spacy_ssvm.decoders.tree import chu_liu_edmonds
 from spacy_ssvm.trees.inference import fix_heads
-from spacy_ssvm.trees.keys import hash_endpoints
+from spacy_ssvm.trees.keys import hash_pairs
 from spacy_ssvm.trees.layout import Scorer
 from spacy_ssvm.trees.pruner import score_arcs
 from spacy_ssvm.trees.scores import marginals, score_parts
@@ -67,7 +67,7 @@ def _piece_probabilities(
 ) -> None:
     features = scorer.features
     scores = score_arcs(scorer, nodes, 0, len(nodes), fixed_heads)[1]
-    endpoints = hash_endpoints(features.pairs, nodes, 0, len(nodes))
+    endpoints = hash_pairs(features, nodes, 0, len(nodes))
     free = scores.copy()
     restricted = fix_heads(fixed_heads, scores)
     parts = score_parts(features, endpoints, scorer.weights, scores)

@@ -6,9 +6,9 @@ from spacy_ssvm._jit import Flags, Ints, Keys, Rows, kernel
 from spacy_ssvm.features.statistics import Statistics
 from spacy_ssvm.trees.layout import ArcFeatures, Arcs, HashedArcs, LazyArcs, Pruner, TreeExamples
 from spacy_ssvm.trees.nodes import find_flaw
-from spacy_ssvm.trees.oracle import CROSSING_TREES, LAZY_TREES, TREES
+from spacy_ssvm.trees.oracle import LAZY_TREES, TREES, TREES_WITHOUT_K_BEST
 from spacy_ssvm.trees.pruner import likely_arcs
-from spacy_ssvm.trees.scores import max_rows
+from spacy_ssvm.trees.scores import has_grandparents, max_rows, max_word_rows
 from spacy_ssvm.trees.statistics import measure_arc_templates
 from spacy_ssvm.trees.templates import CompiledArcTemplates, compile_arc_templates
 from spacy_ssvm.weights.groups import GroupedStore
@@ -19,7 +19,7 @@ from spacy_ssvm.weights.lazy import LazyWeights
 class TreeProblem:
     """Sentences with their heads.
 
-    features: the templates of arcs and pairs of arcs.
+    features: the templates of arcs, and of pairs of arcs.
     pruner: chooses the arcs to score; it may be replaced at any time.
     columns: the number of attributes of a token.
     """
@@ -27,7 +27,8 @@ class TreeProblem:
     nonnegative = 0
 
     def __init__(self, features: ArcFeatures, pruner: Pruner, columns: int) -> None:
-        self.structure = TREES if features.projective else CROSSING_TREES
+        has_k_best = features.projective and not has_grandparents(features)
+        self.structure = TREES if has_k_best else TREES_WITHOUT_K_BEST
         self.features = features
         self.pruner = pruner
         self._node_starts = GrowingArray(np.int64, [0])
@@ -44,8 +45,7 @@ class TreeProblem:
     def max_entries(self) -> int:
         """The maximum number of entries of Phi_i(y), over all examples."""
         nodes = int(np.diff(self._node_starts.array).max(initial=0))
-        features = self.features
-        return 2 * nodes * int(max_rows(features.arcs, nodes) + max_rows(features.pairs, 0))
+        return 2 * nodes * int(max_word_rows(self.features, nodes))
 
     @property
     def max_expected_entries(self) -> int:
@@ -53,6 +53,7 @@ class TreeProblem:
         nodes = int(np.diff(self._node_starts.array).max(initial=0))
         rows = int(max_rows(self.features.arcs, nodes))
         pair_rows = int(max_rows(self.features.pairs, 0))
+        pair_rows += int(max_rows(self.features.grandparents, 0))
         return min(nodes * nodes * (rows + nodes * pair_rows), self.features.size)
 
     def number_of_weights(self, rows: int) -> int:
@@ -130,7 +131,7 @@ class LazyTreeProblem(TreeProblem):
     ) -> None:
         no_templates = compile_arc_templates((), ())
         super().__init__(
-            ArcFeatures(templates, no_templates, 0, projective),
+            ArcFeatures(templates, no_templates, no_templates, 0, projective),
             Pruner(no_templates, 0, np.zeros(0), np.inf, projective),
             columns,
         )
@@ -191,7 +192,7 @@ def _list_arcs(
         if N < 2 or sentence_heads[1:].max() < 0:
             continue
         candidates = np.empty((N, N), dtype=np.bool_)
-        likely_arcs(pruner, attributes, start, end, candidates)
+        likely_arcs(pruner, attributes, start, end, N, candidates)
         for m in range(1, N):
             if sentence_heads[m] >= 0:
                 candidates[sentence_heads[m], m] = True

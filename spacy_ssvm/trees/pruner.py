@@ -8,10 +8,15 @@ be projective, arcs that score nearly as high as the best one of the same depend
 import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
+from spacy_ssvm.decoders.tree import eisner
 from spacy_ssvm.decoders.tree_marginals import max_marginals
 from spacy_ssvm.trees.keys import EndpointHashes, hash_endpoints
 from spacy_ssvm.trees.layout import Pruner, Scorer
-from spacy_ssvm.trees.scores import arc_scores
+from spacy_ssvm.trees.scores import arc_scores, has_grandparents
+
+#: The number of heads per word, at most, where trees are scored with grandparents: those of n words
+#: make n^3 triples, as all arcs of a sentence of equal words can be equally likely.
+MAX_HEADS = 20
 
 
 @kernel
@@ -24,33 +29,53 @@ def all_arcs(candidates: Flags) -> None:
 
 
 @kernel
-def likely_arcs(pruner: Pruner, attributes: Keys, start: int, end: int, candidates: Flags) -> None:
-    """Find the arcs that the pruner keeps.
+def _find_margins(scores: Floats, projective: bool, margins: Floats) -> None:
+    """Write how far each arc is from the best that could be kept, as a number up to about 0.
 
-    Those whose best projective tree is at most ``threshold`` worse than the best of all, and, where
-    trees need not be projective, those that are as little worse than the best arc of the same
-    dependent. candidates: bool [n + 1, n + 1], by head and dependent. The best projective tree
-    always remains.
+    Its best projective tree against the best of all and, where trees need not be projective, the
+    arc against the best one of the same dependent; the better one of both.
+    """
+    N = len(scores)
+    total = max_marginals(scores, margins)
+    # Rounding can lower the arcs of the best tree slightly below its score.
+    margins -= total - 1e-9 * (1.0 + abs(total))
+    if not projective:
+        for m in range(1, N):
+            best = scores[:, m].max()
+            for h in range(N):
+                margins[h, m] = max(margins[h, m], scores[h, m] - best)
+
+
+@kernel
+def likely_arcs(
+    pruner: Pruner, attributes: Keys, start: int, end: int, max_heads: int, candidates: Flags
+) -> None:
+    """Find the arcs that the pruner keeps: bool [n + 1, n + 1], by head and dependent.
+
+    Those with margins of at least -``threshold``, see ``_find_margins``, and of each dependent the
+    best ``max_heads`` of them. The best projective tree always remains.
     """
     N = len(candidates)
     all_arcs(candidates)
     if pruner.threshold == np.inf:
         return
-    scores = np.empty((N, N))
-    best = np.empty((N, N))
+    scores, margins = np.empty((N, N)), np.empty((N, N))
     endpoints = hash_endpoints(pruner.arcs, attributes, start, end)
     arc_scores(pruner.arcs, endpoints, pruner.size, pruner.weights, candidates, scores)
-    total = max_marginals(scores, best)
-    # Rounding can lower the arcs of the best tree slightly below its score.
-    min_score = total - pruner.threshold - 1e-9 * (1.0 + abs(total))
-    for h in range(N):
-        for m in range(N):
-            candidates[h, m] = best[h, m] >= min_score
-    if not pruner.projective:
+    _find_margins(scores, pruner.projective, margins)
+    candidates[:] = margins >= -pruner.threshold
+    is_limited = False
+    for m in range(1, N):
+        if candidates[:, m].sum() > max_heads:
+            is_limited = True
+            order = np.argsort(margins[:, m].copy())
+            for h in order[: N - max_heads]:
+                candidates[h, m] = False
+    if is_limited:  # heads that are as good may have been preferred to those of the best tree
+        heads = np.empty(N, dtype=np.int64)
+        eisner(scores, heads)
         for m in range(1, N):
-            min_score = scores[:, m].max() - pruner.threshold
-            for h in range(N):
-                candidates[h, m] |= scores[h, m] >= min_score
+            candidates[heads[m], m] = True
 
 
 @kernel
@@ -68,7 +93,8 @@ def score_arcs(
     """
     N = len(fixed_heads)
     candidates = np.empty((N, N), dtype=np.bool_)
-    likely_arcs(scorer.pruner, attributes, start, end, candidates)
+    max_heads = MAX_HEADS if has_grandparents(scorer.features) else N
+    likely_arcs(scorer.pruner, attributes, start, end, max_heads, candidates)
     for m in range(1, N):
         if fixed_heads[m] >= 0:
             candidates[fixed_heads[m], m] = True

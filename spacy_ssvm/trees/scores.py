@@ -12,46 +12,58 @@ from spacy_ssvm._jit import (
     kernel,
     sum_kernel,
 )
-from spacy_ssvm.decoders.k_best_siblings import k_best_siblings
-from spacy_ssvm.decoders.sibling_climbing import climb_siblings
-from spacy_ssvm.decoders.sibling_marginals import sibling_marginals, sibling_max_marginals
-from spacy_ssvm.decoders.sibling_propagation import propagate_siblings
-from spacy_ssvm.decoders.siblings import (
-    PartTable,
-    eisner_siblings,
-    inner_sibling,
-    number_pairs,
-    pair_number,
-    rank_siblings,
+from spacy_ssvm.decoders.grandparent_marginals import (
+    grandparent_marginals,
+    grandparent_max_marginals,
 )
+from spacy_ssvm.decoders.k_best_siblings import k_best_siblings
+from spacy_ssvm.decoders.parts import PartTable, number_pairs, number_parts, scaled_parts
+from spacy_ssvm.decoders.sibling_marginals import sibling_marginals, sibling_max_marginals
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
+from spacy_ssvm.decoders.tree_climbing import best_projective, climb_trees
 from spacy_ssvm.decoders.tree_marginals import (
     max_marginals,
     nonprojective_marginals,
     projective_marginals,
 )
+from spacy_ssvm.decoders.tree_propagation import propagate_beliefs
 from spacy_ssvm.trees.keys import (
     EndpointHashes,
+    PairHashes,
     distance_class,
+    grandparent_class,
 )
 from spacy_ssvm.trees.layout import ArcFeatures, TreeExamples
 from spacy_ssvm.trees.templates import CompiledArcTemplates
 
 # Bits above all rows: which side of a feature is missing.
-_NO_HEAD, _NO_DEPENDENT, _NO_SIBLING = 1 << 31, 1 << 30, 1 << 29
+_NO_HEAD, _NO_DEPENDENT, _NO_THIRD = 1 << 31, 1 << 30, 1 << 29
 _PRUNED = -1e6  # the score of an arc that the pruner has discarded
 
 
 @kernel
 def is_second_order(features: ArcFeatures) -> bool:
-    """Whether trees are scored by pairs of adjacent siblings, too."""
-    return len(features.pairs.head.seeds) > 0
+    """Whether trees are scored by pairs of arcs, too."""
+    return has_grandparents(features) or len(features.pairs.head.seeds) > 0
+
+
+@kernel
+def has_grandparents(features: ArcFeatures) -> bool:
+    """Whether trees are scored by grandparents, too."""
+    return len(features.grandparents.head.seeds) > 0
 
 
 @kernel
 def max_rows(templates: CompiledArcTemplates, nodes: int) -> int:
     """The maximum number of rows of an arc."""
     return len(templates.head.seeds) + len(templates.between) * nodes
+
+
+@kernel
+def max_word_rows(features: ArcFeatures, nodes: int) -> int:
+    """The maximum number of rows of the parts of one word."""
+    rows = max_rows(features.arcs, nodes)
+    return rows + max_rows(features.pairs, 0) + max_rows(features.grandparents, 0)
 
 
 @kernel
@@ -87,7 +99,7 @@ def _sum_pair(
     weights: AnyWeights,
     head: ShortKeys,
     dependent: ShortKeys,
-    sibling: ShortKeys,
+    third: ShortKeys,
     codes: ShortKeys,
     size: int,
 ) -> float:
@@ -95,7 +107,7 @@ def _sum_pair(
     total = 0.0
     last = np.uint32(size)
     for t in range(len(head)):
-        total += weights[min(head[t] ^ dependent[t] ^ sibling[t] ^ codes[t], last)]
+        total += weights[min(head[t] ^ dependent[t] ^ third[t] ^ codes[t], last)]
     return total
 
 
@@ -149,29 +161,27 @@ def arc_scores(
 
 
 @kernel
-def pair_scores(
-    features: ArcFeatures,
+def _score_pairs(
+    templates: CompiledArcTemplates,
     endpoints: EndpointHashes,
+    size: int,
     weights: AnyWeights,
-    scores: Floats,
-    starts: Ints,
-) -> Floats:
-    """Number the pairs of arcs (``decoders.siblings``) and return their scores."""
-    N = len(scores)
-    pairs = np.empty(number_pairs(scores, starts))
-    size, templates = features.size, len(features.pairs.head.seeds)
-    heads = short_sides(endpoints.head, templates, size, _NO_HEAD)
-    dependents = short_sides(endpoints.dependent, templates, size, _NO_DEPENDENT)
-    siblings = short_sides(endpoints.sibling, templates, size, _NO_SIBLING)
-    all_codes = features.pairs.codes.astype(np.uint32)
+    parts: PartTable,
+) -> None:
+    """Write the scores of pairs of siblings."""
+    scores, N, T = parts.arcs, len(parts.arcs), len(templates.head.seeds)
+    heads = short_sides(endpoints.head, T, size, _NO_HEAD)
+    dependents = short_sides(endpoints.dependent, T, size, _NO_DEPENDENT)
+    siblings = short_sides(endpoints.third, T, size, _NO_THIRD)
+    all_codes = templates.codes.astype(np.uint32)
     for h in range(N):
         for m in range(1, N):
             if h == m or not scores[h, m] > -np.inf:
                 continue
-            slot = starts[h, m]
+            slot = parts.starts[h, m]
             head, dependent = heads[h], dependents[m]
             codes = all_codes[distance_class(h, m)]
-            pairs[slot] = _sum_pair(weights, head, dependent, siblings[N], codes, size)
+            parts.pairs[slot] = _sum_pair(weights, head, dependent, siblings[N], codes, size)
             if h == 0:
                 continue
             step = 1 if m > h else -1
@@ -179,16 +189,58 @@ def pair_scores(
             while s != m:
                 if scores[h, s] > -np.inf:
                     slot += 1
-                    pairs[slot] = _sum_pair(weights, head, dependent, siblings[s], codes, size)
+                    found = _sum_pair(weights, head, dependent, siblings[s], codes, size)
+                    parts.pairs[slot] = found
                 s += step
-    return pairs
+
+
+@kernel
+def _score_grandparents(
+    templates: CompiledArcTemplates,
+    endpoints: EndpointHashes,
+    size: int,
+    weights: AnyWeights,
+    parts: PartTable,
+) -> None:
+    """Write the scores of grandparents."""
+    scores, N, T = parts.arcs, len(parts.arcs), len(templates.head.seeds)
+    heads = short_sides(endpoints.head, T, size, _NO_HEAD)
+    dependents = short_sides(endpoints.dependent, T, size, _NO_DEPENDENT)
+    grandparents = short_sides(endpoints.third, T, size, _NO_THIRD)
+    all_codes = templates.codes.astype(np.uint32)
+    for h in range(1, N):
+        for m in range(1, N):
+            if h == m or not scores[h, m] > -np.inf:
+                continue
+            slot, head, dependent = parts.triple_starts[h, m], heads[h], dependents[m]
+            for g in range(N):
+                if g != h and scores[g, h] > -np.inf:
+                    codes = all_codes[grandparent_class(g, h, m)]
+                    found = _sum_pair(weights, head, dependent, grandparents[g], codes, size)
+                    parts.grandparents[slot] = found
+                    slot += 1
+
+
+@kernel
+def score_parts(
+    features: ArcFeatures, endpoints: PairHashes, weights: AnyWeights, scores: Floats
+) -> PartTable:
+    """A table of the scores of arcs, and of those of their pairs and grandparents."""
+    has_pairs = is_second_order(features)
+    parts = number_parts(scores, has_pairs, has_grandparents(features))
+    size = features.size
+    if has_pairs:
+        _score_pairs(features.pairs, endpoints.siblings, size, weights, parts)
+    if has_grandparents(features):
+        _score_grandparents(features.grandparents, endpoints.grandparents, size, weights, parts)
+    return parts
 
 
 @kernel
 def decode(
     projective: bool,
     features: ArcFeatures,
-    pair_endpoints: EndpointHashes,
+    endpoints: PairHashes,
     weights: AnyWeights,
     scores: Floats,
     heads: Ints,
@@ -199,17 +251,14 @@ def decode(
     """
     if not is_second_order(features):
         return eisner(scores, heads) if projective else chu_liu_edmonds(scores, heads)
-    starts = np.empty(scores.shape, dtype=np.int64)
-    pairs = pair_scores(features, pair_endpoints, weights, scores, starts)
-    if projective:
-        return eisner_siblings(scores, starts, pairs, heads)
-    return climb_siblings(scores, starts, pairs, heads)
+    parts = score_parts(features, endpoints, weights, scores)
+    return best_projective(parts, heads) if projective else climb_trees(parts, heads)
 
 
 @kernel
 def best_with_each_arc(
     features: ArcFeatures,
-    pair_endpoints: EndpointHashes,
+    endpoints: PairHashes,
     weights: AnyWeights,
     scores: Floats,
     best: Floats,
@@ -217,27 +266,21 @@ def best_with_each_arc(
     """Write the score of the best projective tree with each arc; return the best of all."""
     if not is_second_order(features):
         return max_marginals(scores, best)
-    starts = np.empty(scores.shape, dtype=np.int64)
-    pairs = pair_scores(features, pair_endpoints, weights, scores, starts)
-    return sibling_max_marginals(scores, starts, pairs, best)
-
-
-@kernel
-def score_parts(
-    features: ArcFeatures, pair_endpoints: EndpointHashes, weights: AnyWeights, scores: Floats
-) -> PartTable:
-    """The scores of arcs, and those of their pairs; starts are -1 for arcs without a score."""
-    starts = np.full(scores.shape, -1, dtype=np.int64)
-    pairs, ranks = np.empty(0), np.empty((0, 0), dtype=np.int64)
-    if is_second_order(features):
-        pairs = pair_scores(features, pair_endpoints, weights, scores, starts)
-        ranks = rank_siblings(scores)
-    return PartTable(scores, pairs, starts, ranks)
+    parts = score_parts(features, endpoints, weights, scores)
+    if not has_grandparents(features):
+        return sibling_max_marginals(scores, parts.starts, parts.pairs, best)
+    found = scaled_parts(parts, 1.0)
+    total = grandparent_max_marginals(parts, found)
+    best[:] = found.arcs
+    return total
 
 
 @kernel
 def k_best(parts: PartTable, heads: Ints) -> int:
-    """Fill heads (int64 [k, n + 1]) with the k best projective trees; return their number."""
+    """Fill heads (int64 [k, n + 1]) with the k best projective trees; return their number.
+
+    parts: without grandparents.
+    """
     starts, pairs = parts.starts, parts.pairs
     if len(pairs) == 0:  # of first order
         starts = np.empty(parts.arcs.shape, dtype=np.int64)
@@ -247,22 +290,22 @@ def k_best(parts: PartTable, heads: Ints) -> int:
 
 @kernel
 def marginals(projective: bool, beta: float, parts: PartTable) -> tuple[float, PartTable]:
-    """The log-partition of beta x scores, and the probability of each arc and pair.
+    """The log-partition of beta x scores, and the probability of each part.
 
     Both are approximate for second-order trees that need not be projective. Probabilities are
     arbitrary where the log-partition is minus infinity.
     """
-    scores = beta * parts.arcs
-    found = PartTable(np.empty(scores.shape), np.empty(len(parts.pairs)), parts.starts, parts.ranks)
-    pairs = beta * parts.pairs
-    if len(pairs) == 0:
+    scores, found = scaled_parts(parts, beta), scaled_parts(parts, 1.0)
+    if len(parts.pairs) == 0:
         if projective:
-            return projective_marginals(scores, found.arcs), found
-        return nonprojective_marginals(scores, found.arcs), found
-    if projective:
-        return sibling_marginals(scores, parts.starts, pairs, found.arcs, found.pairs), found
-    propagation = propagate_siblings(scores, parts.starts, pairs, found.arcs, found.pairs)
-    return propagation.log_partition, found
+            return projective_marginals(scores.arcs, found.arcs), found
+        return nonprojective_marginals(scores.arcs, found.arcs), found
+    if not projective:
+        return propagate_beliefs(scores, found).log_partition, found
+    if len(parts.grandparents):
+        return grandparent_marginals(scores, found), found
+    arrays = scores.arcs, scores.starts, scores.pairs, found.arcs, found.pairs
+    return sibling_marginals(*arrays), found
 
 
 @kernel
@@ -337,13 +380,3 @@ def count_wrong_heads(gold: Ints, heads: Ints) -> float:
     for m in range(1, len(gold)):
         wrong += gold[m] >= 0 and heads[m] != gold[m]
     return wrong
-
-
-@kernel
-def subtract_tree(parts: PartTable, heads: Ints) -> None:
-    """Subtract 1 at each arc and pair of a tree, all of whose arcs have scores."""
-    for m in range(1, len(heads)):
-        h = heads[m]
-        parts.arcs[h, m] -= 1.0
-        if len(parts.pairs):
-            parts.pairs[pair_number(parts, h, inner_sibling(heads, h, m), m)] -= 1.0

@@ -1,7 +1,7 @@
 """Selects among the templates of arcs of a parser: see ``selection.py``.
 
 Selection uses first-order trees. Arcs are pruned by a pruner that is trained on all sentences
-first and then fixed. Templates of siblings are kept.
+first and then fixed. Templates of pairs of arcs are kept.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ def tree_selector(model: ParserModel, batches: Iterable[GoldTrees], *, seed: int
     batches: the training examples.
     seed: of the order in which the pruner visits sentences.
     """
-    templates = in_order(template for template in model.templates if not template.has_sibling)
+    templates = in_order(template for template in model.templates if template.is_of_arc)
     names = model.reader.names
     problem = LazyTreeProblem(
         compile_arc_keys(templates, names),
@@ -35,5 +35,5 @@ def tree_selector(model: ParserModel, batches: Iterable[GoldTrees], *, seed: int
         if model.pruning is not None:
             learn_pruner(pruner, pruner_problem.append(nodes.attributes, nodes.starts, heads))
     problem.prune(model.pruner(pruner.w, is_training=True))
-    siblings = tuple(template for template in model.templates if template.has_sibling)
-    return Selector(templates, problem, problem.statistics, others=siblings)
+    pairs = tuple(template for template in model.templates if not template.is_of_arc)
+    return Selector(templates, problem, problem.statistics, others=pairs)

@@ -6,19 +6,27 @@ Each function takes ``TreeExamples.store`` first, and has an implementation for 
 import numpy as np
 
 from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, Rows, Weights, dispatch, kernel
-from spacy_ssvm.decoders.siblings import PartTable, inner_sibling, pair_number
+from spacy_ssvm.decoders.parts import (
+    PartTable,
+    inner_sibling,
+    number_parts,
+    pair_number,
+    triple_number,
+)
 from spacy_ssvm.structure import NEEDS_CAPACITY
 from spacy_ssvm.trees.keys import (
     EndpointHashes,
+    PairHashes,
     fill_arc_keys,
     fill_arc_rows,
+    fill_grandparent_rows,
     fill_pair_rows,
     hash_endpoints,
     max_keys,
 )
 from spacy_ssvm.trees.layout import ArcFeatures, HashedArcs, LazyArcs, Scorer
 from spacy_ssvm.trees.pruner import score_arcs
-from spacy_ssvm.trees.scores import is_second_order, max_rows
+from spacy_ssvm.trees.scores import has_grandparents, is_second_order, max_rows, max_word_rows
 from spacy_ssvm.weights.lazy import find_block, get_or_insert, has_capacity
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
 
@@ -97,7 +105,7 @@ def _hashed_difference(
     store: HashedArcs,
     features: ArcFeatures,
     endpoints: EndpointHashes,
-    pair_endpoints: EndpointHashes,
+    pair_endpoints: PairHashes,
     w: Floats,
     gold: Ints,
     heads: Ints,
@@ -105,30 +113,42 @@ def _hashed_difference(
     values: Weights,
 ) -> int:
     """Write Phi(heads) = phi(gold) - phi(heads), each index once; return its size."""
-    N = len(heads)
-    has_pairs = is_second_order(features)
-    rows = np.empty(max(max_rows(features.arcs, N), max_rows(features.pairs, 0)), dtype=np.int32)
+    N, none = len(heads), features.size
+    has_pairs, has_triples = is_second_order(features), has_grandparents(features)
+    rows = np.empty(max_word_rows(features, N), dtype=np.int32)
+    # The other nodes of the parts of each word, by tree; 0 where trees have no such parts.
+    trees, siblings = np.stack((gold, heads)), np.zeros((2, N), dtype=np.int64)
+    grandparents = np.zeros((2, N), dtype=np.int64)
     wrong = 0
-    gold_inner = np.zeros(N, dtype=np.int64)
-    inner = np.zeros(N, dtype=np.int64)
     for m in range(1, N):
-        if has_pairs:
-            gold_inner[m] = inner_sibling(gold, gold[m], m)
-            inner[m] = inner_sibling(heads, heads[m], m)
-        wrong += gold[m] != heads[m] or gold_inner[m] != inner[m]
-    max_word_rows = max_rows(features.arcs, N) + max_rows(features.pairs, 0)
-    scratch = scratch_table(2 * wrong * max_word_rows + 2)
+        for tree in range(2):
+            h = trees[tree, m]
+            if has_pairs:
+                siblings[tree, m] = inner_sibling(trees[tree], h, m)
+            if has_triples:
+                grandparents[tree, m] = trees[tree, h] if h > 0 else -1
+        wrong += (
+            gold[m] != heads[m]
+            or siblings[0, m] != siblings[1, m]
+            or grandparents[0, m] != grandparents[1, m]
+        )
+    scratch = scratch_table(2 * wrong * len(rows) + 2)
     size = 0
     for m in range(1, N):
-        for tree, siblings, sign in ((gold, gold_inner, 1.0), (heads, inner, -1.0)):
-            if gold[m] != heads[m]:
-                count = fill_arc_rows(features.arcs, endpoints, features.size, tree[m], m, rows)
-                size = _add_rows(indices, values, scratch, size, rows[:count], features.size, sign)
-            if has_pairs and (gold[m] != heads[m] or gold_inner[m] != inner[m]):
-                count = fill_pair_rows(
-                    features.pairs, pair_endpoints, features.size, tree[m], m, siblings[m], rows
+        for tree, sign in ((0, 1.0), (1, -1.0)):
+            h, s, g = trees[tree, m], siblings[tree, m], grandparents[tree, m]
+            is_wrong = gold[m] != heads[m]
+            if is_wrong:
+                count = fill_arc_rows(features.arcs, endpoints, none, h, m, rows)
+                size = _add_rows(indices, values, scratch, size, rows[:count], none, sign)
+            if has_pairs and (is_wrong or siblings[0, m] != siblings[1, m]):
+                count = fill_pair_rows(features.pairs, pair_endpoints.siblings, none, h, m, s, rows)
+                size = _add_rows(indices, values, scratch, size, rows[:count], none, sign)
+            if has_triples and g >= 0 and (is_wrong or grandparents[0, m] != grandparents[1, m]):
+                count = fill_grandparent_rows(
+                    features.grandparents, pair_endpoints.grandparents, none, g, h, m, rows
                 )
-                size = _add_rows(indices, values, scratch, size, rows[:count], features.size, sign)
+                size = _add_rows(indices, values, scratch, size, rows[:count], none, sign)
     return drop_zeros(indices, values, size)
 
 
@@ -155,7 +175,7 @@ def _add_pairs(
     scratch: Rows,
     size: int,
 ) -> int:
-    """Add coefficient x features over pairs of arcs; see ``sparse.py``."""
+    """Add coefficient x features over pairs of siblings; see ``sparse.py``."""
     N, starts = len(coefficients.starts), coefficients.starts
     rows = np.empty(max_rows(features.pairs, 0), dtype=np.int32)
     for h in range(N):
@@ -175,24 +195,52 @@ def _add_pairs(
 
 
 @kernel
+def _add_grandparents(
+    features: ArcFeatures,
+    endpoints: EndpointHashes,
+    coefficients: PartTable,
+    indices: Rows,
+    values: Floats,
+    scratch: Rows,
+    size: int,
+) -> int:
+    """Add coefficient x features over grandparents; see ``sparse.py``."""
+    N, templates = len(coefficients.arcs), features.grandparents
+    rows = np.empty(max_rows(templates, 0), dtype=np.int32)
+    for h in range(1, N):
+        for m in range(1, N):
+            if coefficients.triple_starts[h, m] < 0:
+                continue
+            for g in range(N):
+                if coefficients.head_ranks[g, h] == coefficients.head_ranks[g + 1, h]:
+                    continue  # the arc (g, h) has no score
+                value = coefficients.grandparents[triple_number(coefficients, g, h, m)]
+                if value != 0:
+                    fill_grandparent_rows(templates, endpoints, features.size, g, h, m, rows)
+                    size = _add_rows(indices, values, scratch, size, rows, features.size, value)
+    return size
+
+
+@kernel
 def _hashed_combination(
     store: HashedArcs,
     features: ArcFeatures,
     endpoints: EndpointHashes,
-    pair_endpoints: EndpointHashes,
+    pair_endpoints: PairHashes,
     w: Floats,
     coefficients: PartTable,
     indices: Rows,
     values: Floats,
 ) -> int:
-    """Write the sum of coefficient x features over arcs and pairs, each index once.
+    """Write the sum of coefficient x features over all parts, each index once.
 
-    coefficients: 0 for arcs and pairs that do not exist. Returns the number of entries.
+    coefficients: 0 for parts that no tree has. Returns the number of entries.
     """
     N = len(coefficients.arcs)
     rows = np.empty(max_rows(features.arcs, N), dtype=np.int32)
     count = _count_arc_rows(features, endpoints, coefficients.arcs, rows)
     count += len(coefficients.pairs) * max_rows(features.pairs, 0)
+    count += len(coefficients.grandparents) * max_rows(features.grandparents, 0)
     scratch = scratch_table(min(count, features.size) + 1)
     size = 0
     for h in range(N):
@@ -201,8 +249,11 @@ def _hashed_combination(
             if value != 0:
                 count = fill_arc_rows(features.arcs, endpoints, features.size, h, m, rows)
                 size = _add_rows(indices, values, scratch, size, rows[:count], features.size, value)
+    state = coefficients, indices, values, scratch
     if len(coefficients.pairs):
-        size = _add_pairs(features, pair_endpoints, coefficients, indices, values, scratch, size)
+        size = _add_pairs(features, pair_endpoints.siblings, *state, size)
+    if len(coefficients.grandparents):
+        size = _add_grandparents(features, pair_endpoints.grandparents, *state, size)
     return drop_zeros(indices, values, size)
 
 
@@ -211,7 +262,7 @@ def _lazy_combination(
     store: LazyArcs,
     features: ArcFeatures,
     endpoints: EndpointHashes,
-    pair_endpoints: EndpointHashes,
+    pair_endpoints: PairHashes,
     w: Floats,
     coefficients: PartTable,
     indices: Rows,
@@ -256,7 +307,7 @@ def _lazy_difference(
     store: LazyArcs,
     features: ArcFeatures,
     endpoints: EndpointHashes,
-    pair_endpoints: EndpointHashes,
+    pair_endpoints: PairHashes,
     w: Floats,
     gold: Ints,
     heads: Ints,
@@ -265,11 +316,11 @@ def _lazy_difference(
 ) -> int:
     """The same; see ``_lazy_combination``."""
     N = len(heads)
-    arcs, no_pairs = np.zeros((N, N)), np.empty((0, 0), dtype=np.int64)
+    arcs = np.zeros((N, N))
     for m in range(1, N):
         arcs[gold[m], m] += 1.0
         arcs[heads[m], m] -= 1.0
-    coefficients = PartTable(arcs, np.empty(0), no_pairs, no_pairs)
+    coefficients = number_parts(arcs, False, False)
     return _lazy_combination(
         store, features, endpoints, pair_endpoints, w, coefficients, indices, values
     )

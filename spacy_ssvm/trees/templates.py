@@ -1,14 +1,16 @@
-"""Features of arcs: templates over head, dependent, sibling and the words between.
+"""Features of arcs: templates over head, dependent, sibling, grandparent and the words between.
 
     template  =  part ("+" part)*              head.tag+dependent.tag+distance
     part      =  role "." attribute ["[" offset "]"]     head.tag[-1], dependent.lower
               |  "between." attribute          each value that a token between the two has
               |  "direction" | "distance"      of the dependent, as seen from the head
 
-A template with a part of the sibling is a template of pairs of arcs. The sibling of a dependent is
-the adjacent dependent of the same head, on the side towards the head. The root is a token before
-the sentence; the end of the sentence is used where there is no sibling. Templates of labels are
-applied to complete trees and have further roles: see ``trees/labels.py``.
+A template with a part of the sibling or the grandparent is a template of pairs of arcs. The sibling
+of a dependent is the adjacent dependent of the same head, on the side towards the head; the
+grandparent is the head of its head. The root is a token before the sentence; the end of the
+sentence is used where there is no sibling. With a grandparent, direction and distance also say on
+which side of the head it is. Templates of labels are applied to complete trees and have further
+roles: see ``trees/labels.py``.
 
 Keys and rows of features are computed in ``trees/keys.py``.
 """
@@ -32,22 +34,24 @@ from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateEr
 from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.storage import shorten
 
-HEAD, DEPENDENT, SIBLING, BETWEEN = "head", "dependent", "sibling", "between"
+HEAD, DEPENDENT, BETWEEN = "head", "dependent", "between"
+SIBLING, GRANDPARENT = "sibling", "grandparent"
 DIRECTION, DISTANCE = "direction", "distance"
 
 #: The roles of templates of arcs and of pairs of arcs.
-ARC_ROLES = (HEAD, DEPENDENT, SIBLING)
+ARC_ROLES = (HEAD, DEPENDENT, SIBLING, GRANDPARENT)
 
 _PART = re.compile(r"([a-z]+)\.([A-Za-z_][\w.]*)(?:\[(-?\d+)\])?")
 
 FARTHEST = (1, 2, 3, 5, 10)  # the maximum of each class of distances; one more class is above
 DISTANCE_CLASSES = 2 * (len(FARTHEST) + 1) + 1  # in both directions, and from the root
+_GRANDPARENT_BEHIND = np.uint64(16)  # a bit above those of codes of direction and distance
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
 class ArcTemplate:
-    """A conjunction of parts of an arc, or of a pair of arcs with one head."""
+    """A conjunction of parts of an arc, or of a pair of arcs."""
 
     parts: tuple[tuple[str, Part], ...]  #: (role, part of its token), sorted, without duplicates
     between: str | None = None  #: an attribute
@@ -80,8 +84,11 @@ class ArcTemplate:
                 parts.add((match[1], part))
         ordered = sorted(parts, key=lambda item: (tuple(roles).index(item[0]), item[1]))
         template = cls(tuple(ordered), between, geometry)
-        if between is not None and (template.has_sibling or len(roles) > len(ARC_ROLES)):
+        is_of_label = len(roles) > len(ARC_ROLES)
+        if between is not None and (is_of_label or not template.is_of_arc):
             raise TemplateError("'between' is for templates of arcs alone")
+        if not is_of_label and template.side(SIBLING) and template.side(GRANDPARENT):
+            raise TemplateError("names a sibling and a grandparent: one of them is enough")
         return template
 
     def side(self, role: str) -> tuple[Part, ...]:
@@ -95,9 +102,9 @@ class ArcTemplate:
         return names if self.between is None else names | {self.between}
 
     @property
-    def has_sibling(self) -> bool:
-        """Whether it is a template of pairs of arcs."""
-        return bool(self.side(SIBLING))
+    def is_of_arc(self) -> bool:
+        """Whether it is a template of single arcs."""
+        return not self.side(SIBLING) and not self.side(GRANDPARENT)
 
     @property
     def _tokens(self) -> list[str]:
@@ -192,8 +199,10 @@ class CompiledArcTemplates(NamedTuple):
 
     head: CompiledTemplates
     dependent: CompiledTemplates
-    sibling: CompiledTemplates
-    codes: Keys  #: uint64 [classes of distance, T]: they change the last bits of a row
+    third: CompiledTemplates  #: of the sibling or the grandparent
+    #: uint64 [classes of distance, T]: they change the last bits of a row. Further rows, as many,
+    #: are for a grandparent behind the head.
+    codes: Keys
     between: Ints  #: int64: the columns of the last templates
 
 
@@ -210,19 +219,26 @@ def in_order(templates: Iterable[ArcTemplate]) -> tuple[ArcTemplate, ...]:
 
 
 def compile_arc_templates(
-    templates: Sequence[ArcTemplate], attributes: Sequence[str]
+    templates: Sequence[ArcTemplate], attributes: Sequence[str], third: str = SIBLING
 ) -> CompiledArcTemplates:
-    """Templates over a table whose columns are these attributes."""
+    """Templates over a table whose columns are these attributes.
+
+    third: the role, besides head and dependent, that they can have.
+    """
     templates = in_order(templates)
-    head, dependent, sibling = (_compile_side(templates, role, attributes) for role in ARC_ROLES)
+    head, dependent, other = (
+        _compile_side(templates, role, attributes) for role in (HEAD, DEPENDENT, third)
+    )
     codes = np.zeros((DISTANCE_CLASSES, len(templates)), dtype=np.uint64)
     for t, template in enumerate(templates):
         if template.geometry == DIRECTION:
             codes[:, t] = np.repeat([1, 2, 15], [len(FARTHEST) + 1, len(FARTHEST) + 1, 1])
         elif template.geometry == DISTANCE:
             codes[:, t] = [*range(3, 2 + DISTANCE_CLASSES), 15]
+    if third == GRANDPARENT:
+        codes = np.vstack([codes, np.where(codes > 0, codes ^ _GRANDPARENT_BEHIND, codes)])
     columns = [attributes.index(t.between) for t in templates if t.between is not None]
-    return CompiledArcTemplates(head, dependent, sibling, codes, np.array(columns, dtype=np.int64))
+    return CompiledArcTemplates(head, dependent, other, codes, np.array(columns, dtype=np.int64))
 
 
 def select_arc_templates(
@@ -234,7 +250,7 @@ def select_arc_templates(
     return CompiledArcTemplates(
         select_templates(templates.head, wanted),
         select_templates(templates.dependent, wanted),
-        select_templates(templates.sibling, wanted),
+        select_templates(templates.third, wanted),
         np.ascontiguousarray(templates.codes[:, list(wanted)]),
         templates.between[of_between],
     )

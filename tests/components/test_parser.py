@@ -11,7 +11,16 @@ import pytest
 import spacy
 from corpora import parsed_doc, parsing_examples
 from marks import compiled_only
-from parses import LINES, NAME, blank_doc, example_of, learned, parser_of, sentences_of
+from parses import (
+    GRANDPARENTS,
+    LINES,
+    NAME,
+    blank_doc,
+    example_of,
+    learned,
+    parser_of,
+    sentences_of,
+)
 from pipelines import PARSER, arc_of_each_token, copy_of
 from spacy.attrs import DEP, HEAD
 from spacy.language import Language
@@ -113,7 +122,14 @@ class Untrained:
 
 @compiled_only
 @pytest.mark.parametrize(
-    "config", [{"order": 2}, {"order": 1}, {"order": 1, "projective": False}, {"max_length": 4}]
+    "config",
+    [
+        {"order": 2},
+        GRANDPARENTS,
+        {"order": 1},
+        {"order": 1, "projective": False},
+        {"max_length": 4},
+    ],
 )
 def test_ten_thousand_sentences_are_trees(config: dict[str, Any]) -> None:
     untrained = Untrained(**config)
@@ -525,10 +541,10 @@ def crossing_examples(nlp: Language) -> list[Example]:
 
 
 @compiled_only
-@pytest.mark.parametrize("order", [1, 2])
-def test_trees_that_are_not_projective_need_the_setting(order: int) -> None:
+@pytest.mark.parametrize("config", [{"order": 1}, {"order": 2}, GRANDPARENTS])
+def test_trees_that_are_not_projective_need_the_setting(config: dict[str, Any]) -> None:
     for projective in (True, False):
-        nlp = PARSER.pipeline(order=order, projective=projective)
+        nlp = PARSER.pipeline(**config, projective=projective)
         examples = crossing_examples(nlp)
         nlp.initialize(lambda examples=examples: examples)
         PARSER.train(nlp, examples, 20)
@@ -537,6 +553,9 @@ def test_trees_that_are_not_projective_need_the_setting(order: int) -> None:
         assert all(right) == (not projective)
         assert any(is_nonproj_tree(heads(doc)) for doc in docs) == (not projective)
         assert 0 <= parser_of(nlp).objective(examples).gap <= 1
+
+
+MIRA_5 = {"@misc": "spacy_ssvm.Mira.v1", "k": 5}
 
 
 @pytest.mark.parametrize(
@@ -548,12 +567,22 @@ def test_trees_that_are_not_projective_need_the_setting(order: int) -> None:
         ({"hash_bits": 7}, "hash_bits", "7: must lie between 8 and 28"),
         ({"hash_bits": None}, "hash_bits", ""),
         ({"templates": []}, "templates", "there are no templates"),
-        ({"order": 1, "templates": ["sibling.tag"]}, "templates", "only templates of siblings"),
+        (
+            {"order": 1, "templates": ["sibling.tag"]},
+            "templates",
+            "only templates of pairs of arcs",
+        ),
         ({"templates": ["head.colour"]}, "templates", "there is no attribute 'colour'"),
         ({"templates": ["lower[0]"]}, "templates", "cannot read 'lower[0]'"),
         ({"pruner_templates": ["sibling.tag"]}, "pruner_templates", "cannot read 'sibling.tag'"),
         ({"label_templates": ["between.tag"]}, "label_templates", "arcs alone"),
         ({"label_solver": {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 0}}, "C", "is 0"),
+        (GRANDPARENTS | {"solver": MIRA_5}, "solver", "k = 1 in it, or leave out"),
+        (
+            {"projective": False, "solver": MIRA_5},
+            "solver",
+            "k = 1 in it, or projective",
+        ),
         ({"costs": {}}, "costs", ""),
         ({"projective": "perhaps"}, "projective", ""),
     ],

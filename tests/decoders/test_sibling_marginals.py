@@ -18,8 +18,9 @@ from tree_tables import (
     with_infinities,
 )
 
+from spacy_ssvm.decoders.parts import number_pairs
 from spacy_ssvm.decoders.sibling_marginals import sibling_marginals, sibling_max_marginals
-from spacy_ssvm.decoders.siblings import eisner_siblings, number_pairs
+from spacy_ssvm.decoders.siblings import eisner_siblings
 from spacy_ssvm.decoders.tree_marginals import projective_marginals
 
 pytestmark = pytest.mark.uncompiled

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from written_trees import (
-    ORDERS,
+    KINDS,
     SIZE,
     Trees,
     checked,
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.uncompiled
 
 @checked
 @given(
-    st.sampled_from(list(ORDERS)),
+    st.sampled_from(list(KINDS)),
     sentences(shortest=2),
     seeds,
     st.sampled_from([np.nan, np.inf, -np.inf]),

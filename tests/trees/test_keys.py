@@ -16,7 +16,7 @@ from arc_strategies import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernels import arc_rows, pair_rows
+from kernels import arc_rows, grandparent_rows, pair_rows
 
 from spacy_ssvm.trees.keys import distance_class
 from spacy_ssvm.trees.templates import ARC_ROLES, ArcTemplate
@@ -33,8 +33,11 @@ pair_texts = st.builds(
     "sibling.{}[{}]+{}".format,
     st.sampled_from(COLUMNS),
     st.integers(-1, 1),
-    template_texts(ARC_ROLES),
+    template_texts(ARC_ROLES[:3]),
 )
+
+
+grandparent_texts = pair_texts.map(lambda text: text.replace("sibling", "grandparent"))
 
 
 def check_classes(values, rows):
@@ -64,6 +67,19 @@ def test_rows_of_pairs_are_equal_where_templates_see_the_same(nodes, texts):
         for s in [behind, *range(min(h, m) + 1, max(h, m))]:
             values += naive.arc_values(templates, COLUMNS, nodes.tolist(), h, m, s)
             rows += pair_rows(templates, COLUMNS, nodes, SIZE, h, m, s)
+    check_classes(values, rows)
+
+
+@checked
+@given(sentences(), st.lists(grandparent_texts, min_size=1, max_size=3))
+def test_rows_of_grandparents_are_equal_where_templates_see_the_same(nodes, texts):
+    templates = templates_of(texts)
+    values, rows = [], []
+    for h, m in arcs_of(nodes):
+        for g in range(len(nodes) - 1):
+            if h > 0 and g not in (h, m):
+                values += naive.arc_values(templates, COLUMNS, nodes.tolist(), h, m, g=g)
+                rows += grandparent_rows(templates, COLUMNS, nodes, SIZE, g, h, m)
     check_classes(values, rows)
 
 

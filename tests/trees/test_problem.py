@@ -11,7 +11,7 @@ from referee import Referee, all_numbers, check_expansion, constraints, converge
 from written_trees import (
     BEHIND,
     COLUMNS,
-    ORDERS,
+    KINDS,
     ROOT,
     SIZE,
     Trees,
@@ -96,7 +96,7 @@ def trained(trees, epochs=3, **options):
     return run
 
 
-@pytest.mark.parametrize("kind", ORDERS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_seed_gives_the_same_bytes_and_another_seed_another_order(kind):
     trees = corpus(1, kind)
     assert trained(trees, seed=7).w.tobytes() == trained(trees, seed=7).w.tobytes()

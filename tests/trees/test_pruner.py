@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from kernels import scores_of_arcs
 from marks import PLAIN, compiled_only
 from written_trees import (
+    BEHIND,
     COLUMNS,
     PRUNER,
+    ROOT,
     SIZE,
     Trees,
     checked,
@@ -26,9 +28,11 @@ from written_trees import (
 from spacy_ssvm.decoders.tree import eisner
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.lbfgs import LBFGS
+from spacy_ssvm.trees.inference import parse_sentence
 from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
 from spacy_ssvm.trees.layout import ArcFeatures, Pruner
 from spacy_ssvm.trees.problem import TreeProblem
+from spacy_ssvm.trees.pruner import MAX_HEADS, score_arcs
 from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
 
 pytestmark = pytest.mark.uncompiled
@@ -81,6 +85,30 @@ def test_the_best_tree_of_the_pruner_always_remains(kind, sentence, seed, thresh
         lost[:, 1:] = np.minimum(lost[:, 1:], of_words.max(axis=0) - of_words)
     assert not (allowed & (lost > threshold + 1e-6)).any()
     assert allowed[lost < threshold - 1e-6].all()
+    for max_heads in (1, 2):
+        few = trees.allowed(0, max_heads)
+        assert all(few[heads[m], m] for m in range(1, n + 1))
+        assert not (few & ~allowed).any()
+        for m in range(1, n + 1):
+            kept, others = few[:, m].copy(), allowed[:, m] & ~few[:, m]
+            assert kept.sum() in (min(max_heads, allowed[:, m].sum()), max_heads + 1)
+            kept[heads[m]] = False
+            if others.any() and kept.any():
+                assert lost[kept, m].max() <= lost[others, m].min() + 1e-6
+
+
+@compiled_only
+def test_grandparents_of_equal_words_are_few():
+    """All arcs are equally likely, so that the pruner keeps them all."""
+    nodes = np.array([[ROOT] * 2, *[[1, 1]] * 300, [BEHIND] * 2], dtype=np.uint64)
+    sentence = nodes, [-1, *range(300)]
+    fixed = np.full(301, -1, dtype=np.int64)
+    for kind, counts in (("second", {300}), ("grandparents", {MAX_HEADS, MAX_HEADS + 1})):
+        trees = Trees(kind, [sentence], threshold=1.0)
+        _, scores = score_arcs(trees.scorer(np.zeros(SIZE + 1)), nodes, 0, 302, fixed)
+        assert set((scores > -np.inf).sum(axis=0)[1:].tolist()) == counts
+    heads = np.empty(301, dtype=np.int64)
+    assert parse_sentence(trees.scorer(whole_weights(0)), nodes, fixed, heads) > -np.inf
 
 
 @checked
@@ -112,7 +140,7 @@ def test_a_completion_may_need_an_arc_that_the_pruner_discards(solver):
     for h, m in ((0, 1), (1, 2)):
         count = fill_arc_rows(arcs, endpoints, size, h, m, rows)
         weights[rows[:count]] = 5.0
-    features = ArcFeatures(arcs, pairs, size, True)
+    features = ArcFeatures(arcs, pairs, pairs, size, True)
     problem = TreeProblem(features, Pruner(arcs, size, weights, 2.0, True), 1)
     problem.append(nodes, np.array([0, 4]), np.array([-1, 2, -1, -1]))
     run = solver.start(problem)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernels import arc_rows, scores_of_arcs
 
-from spacy_ssvm.trees.scores import _NO_DEPENDENT, _NO_HEAD, _NO_SIBLING, short_sides
+from spacy_ssvm.trees.scores import _NO_DEPENDENT, _NO_HEAD, _NO_THIRD, short_sides
 
 pytestmark = pytest.mark.uncompiled
 
@@ -37,7 +37,7 @@ def test_scores_of_arcs_are_the_sums_of_the_weights_of_their_rows(data, nodes, t
 def test_rows_of_features_without_a_side_are_above_all_others(size, sides, code):
     """Up to the largest space of rows that a config can ask for."""
     row = code
-    for side, missing in zip(sides, (_NO_HEAD, _NO_DEPENDENT, _NO_SIBLING), strict=True):
+    for side, missing in zip(sides, (_NO_HEAD, _NO_DEPENDENT, _NO_THIRD), strict=True):
         hashes = np.array([[7, side]], dtype=np.uint64)
         row ^= int(short_sides(hashes, 2, size, missing)[0, 1])
     if 0 in sides:

@@ -298,6 +298,7 @@ class EagerTrees(TreeProblem):
         features = ArcFeatures(
             compiled(tuple(corpus.templates), corpus.NAMES),
             compiled((), corpus.NAMES),
+            compiled((), corpus.NAMES),
             self.SIZE,
             True,
         )

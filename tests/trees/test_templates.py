@@ -88,6 +88,8 @@ def test_the_order_of_parts_does_not_matter(parts, geometry, random):
         ("distance+distance", "names 'distance' beside 'distance': one is enough"),
         ("head.tag+direction+distance", "names 'distance' beside 'direction'"),
         ("between.tag+sibling.tag", "'between' is for templates of arcs alone"),
+        ("between.tag+grandparent.tag", "'between' is for templates of arcs alone"),
+        ("grandparent.tag+sibling.tag", "names a sibling and a grandparent: one of them is enough"),
     ],
 )
 def test_malformed_templates_name_the_part(text, problem):

@@ -1,10 +1,12 @@
 """Tests of ``spacy_ssvm/trees/training.py``."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from marks import compiled_only
-from parses import LINES, example_of, learned, parser_of
-from pipelines import PARSER
+from parses import GRANDPARENTS, LINES, example_of, learned, parser_of
+from pipelines import PARSER, copy_of
 from spacy.language import Language
 from spacy.training import Example
 
@@ -49,9 +51,13 @@ def test_long_sentences_are_learned_in_pieces() -> None:
 
 
 @compiled_only
-@pytest.mark.parametrize("order", [1, 2])
-def test_both_orders_learn_the_corpus(order: int) -> None:
-    nlp = PARSER.trained(order=order)
+@pytest.mark.parametrize(
+    "config",
+    [{"order": 1}, {"order": 2}, GRANDPARENTS, GRANDPARENTS | {"order": 1}],
+)
+def test_both_orders_learn_the_corpus(config: dict[str, Any]) -> None:
+    nlp = PARSER.trained(**config)
     assert PARSER.annotate(nlp) == PARSER.gold()
     model = parser_of(nlp).model
-    assert any(template.has_sibling for template in model.templates) == (order == 2)
+    assert any(not template.is_of_arc for template in model.templates) == (config["order"] == 2)
+    assert PARSER.annotate(copy_of(nlp)) == PARSER.gold()

@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/decoders/sibling_propagation.py``."""
+"""Tests of ``spacy_ssvm/decoders/tree_propagation.py``."""
 
 from itertools import pairwise, product
 
@@ -12,22 +12,25 @@ from tree_tables import (
     checked,
     few_arcs,
     not_numbers,
-    packed,
     pair_tables,
-    probabilities,
+    part_table,
+    probabilities_of_parts,
     tables,
+    triple_tables,
     whole,
 )
 
-from spacy_ssvm.decoders.sibling_propagation import (
+from spacy_ssvm.decoders.parts import number_parts, scaled_parts
+from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals
+from spacy_ssvm.decoders.tree_propagation import (
     MAX_ITERATIONS,
     TOLERANCE,
+    Grandparents,
     _messages_of_automaton,
     _messages_of_tree,
-    propagate_siblings,
+    _update_grandparents,
+    propagate_beliefs,
 )
-from spacy_ssvm.decoders.siblings import number_pairs
-from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals
 
 pytestmark = pytest.mark.uncompiled
 
@@ -35,32 +38,38 @@ numbers = st.one_of(st.floats(-20, 20), whole, st.just(-np.inf))
 mild = st.floats(-1, 1)
 
 
-def propagate(scores, starts, values):
-    found, of_pairs = np.full(scores.shape, 99.0), np.full(len(values), 99.0)
-    return propagate_siblings(scores, starts, values, found, of_pairs), found, of_pairs
+def propagate(parts):
+    found = scaled_parts(parts, np.nan)
+    return propagate_beliefs(parts, found), found
 
 
-def random_tables(random, n, spread):
-    scores = random.normal(size=(n + 1, n + 1))
-    return scores, random.normal(size=(n + 1, n + 2, n + 1)) * spread
+def random_parts(random, n, spread, spread_of_grandparents):
+    """Normal scores of parts, as tables and as ``part_table``."""
+    tables = (
+        random.normal(size=(n + 1, n + 1)),
+        random.normal(size=(n + 1, n + 2, n + 1)) * spread,
+        random.normal(size=(n + 1, n + 1, n + 1)) * spread_of_grandparents,
+    )
+    return tables, part_table(*tables)
 
 
 @checked
-@given(tables(numbers))
-def test_without_scores_of_pairs_the_sums_are_those_of_the_matrix_tree_theorem(scores):
-    starts = np.full(scores.shape, -1, dtype=np.int64)
-    values = np.zeros(number_pairs(scores, starts))
-    ended, found, of_pairs = propagate(scores, starts, values)
+@given(tables(numbers), st.booleans())
+def test_without_scores_of_pairs_the_sums_are_those_of_the_matrix_tree_theorem(
+    scores, has_grandparents
+):
+    parts = number_parts(scores, True, has_grandparents)
+    ended, found = propagate(parts)
     expected = np.empty(scores.shape)
     log_partition = nonprojective_marginals(scores, expected)
     assert ended.log_partition == pytest.approx(log_partition, abs=1e-9)
     assert ended.iterations == 1
     if log_partition > -np.inf:
-        np.testing.assert_allclose(found, expected, atol=1e-9)
+        np.testing.assert_allclose(found.arcs, expected, atol=1e-9)
         for h, m in product(range(len(scores)), range(1, len(scores))):
             if h != m and scores[h, m] > -np.inf:
                 siblings = [s for s in range(min(h, m) + 1, max(h, m)) if scores[h, s] > -np.inf]
-                of_arc = of_pairs[starts[h, m] :][: 1 + len(siblings) * (h > 0)]
+                of_arc = found.pairs[parts.starts[h, m] :][: 1 + len(siblings) * (h > 0)]
                 assert of_arc.sum() == pytest.approx(expected[h, m], abs=1e-6)
 
 
@@ -69,14 +78,14 @@ def test_without_scores_of_pairs_the_sums_are_those_of_the_matrix_tree_theorem(s
 def test_pairs_that_do_not_know_the_sibling_are_exact(drawn):
     scores, pairs = drawn
     pairs[:] = pairs[:, :1]
-    ended, found, _ = propagate(scores, *packed(scores, pairs))
+    ended, found = propagate(part_table(scores, pairs))
     together = scores + pairs[:, 0]
     expected = np.empty(scores.shape)
     log_partition = nonprojective_marginals(together, expected)
     assert ended.log_partition == pytest.approx(log_partition, abs=1e-9)
     if log_partition > -np.inf:
         assert ended.distance < 1e-6
-        np.testing.assert_allclose(found, expected, atol=1e-9)
+        np.testing.assert_allclose(found.arcs, expected, atol=1e-9)
 
 
 @checked
@@ -133,66 +142,98 @@ def test_messages_of_an_automaton_are_the_odds_of_the_enumeration(data, K):
         assert of_pairs[slot] == pytest.approx(probability, abs=1e-9)
 
 
+@checked
+@given(st.floats(-20, 20), st.floats(-20, 20), st.floats(-20, 20))
+def test_messages_of_a_grandparent_are_the_odds_of_the_enumeration(upper, lower, score):
+    """The root above the first of two words, and the first above the second."""
+    arcs_of_a_chain = np.full((3, 3), -np.inf)
+    arcs_of_a_chain[0, 1] = arcs_of_a_chain[1, 2] = 0.0
+    parts = number_parts(arcs_of_a_chain, True, True)
+    assert len(parts.grandparents) == 1
+    parts.grandparents[0] = score
+    others = np.zeros((3, 3))
+    others[0, 1], others[1, 2] = upper, lower
+    messages, found = Grandparents(np.zeros(1), np.zeros(1), np.zeros((3, 3))), np.zeros(1)
+    total, distance = _update_grandparents(parts, others, 0.0, messages, found)
+    both = np.array([0.0, upper, lower, upper + lower + score])
+    log_partition = np.logaddexp.reduce(both)
+    independent = np.logaddexp(0, upper) + np.logaddexp(0, lower)
+    assert total == pytest.approx(log_partition - independent, abs=1e-9)
+    assert found[0] == pytest.approx(np.exp(both[3] - log_partition), abs=1e-9)
+    on = np.logaddexp(both[1], both[3]) - np.logaddexp(both[0], both[2])
+    assert upper + messages.to_upper[0] == pytest.approx(on, abs=1e-9)
+    assert distance >= abs(1 / (1 + np.exp(-on)) - 1 / (1 + np.exp(-upper))) - 1e-9
+    on = np.logaddexp(both[2], both[3]) - np.logaddexp(both[0], both[1])
+    assert lower + messages.to_lower[0] == pytest.approx(on, abs=1e-9)
+    assert messages.sums[0, 1] == messages.to_upper[0]
+    assert messages.sums[1, 2] == messages.to_lower[0]
+    _, distance = _update_grandparents(parts, others, 0.0, messages, found)
+    assert distance == pytest.approx(0.0, abs=1e-9)
+
+
 @pytest.mark.parametrize("n", [3, 4, 6])
 def test_beliefs_are_the_gradient_of_the_log_partition(n):
     random = np.random.default_rng(n)
-    scores, pairs = random_tables(random, n, 1.0)
-    starts, values = packed(scores, pairs)
-    ended, found, of_pairs = propagate(scores, starts, values)
+    _, parts = random_parts(random, n, 1.0, 0.5)
+    ended, found = propagate(parts)
     assert ended.distance <= TOLERANCE
     step = 1e-4
-    for of_arcs, of_values in ((1.0, 0.0), (0.0, 1.0)):
-        towards = random.normal(size=scores.shape) * of_arcs
-        towards_pairs = random.normal(size=len(values)) * of_values
+    for name in ("arcs", "pairs", "grandparents"):
+        towards = random.normal(size=getattr(parts, name).shape)
         up, down = (
-            propagate(scores + sign * step * towards, starts, values + sign * step * towards_pairs)
+            propagate(parts._replace(**{name: getattr(parts, name) + sign * step * towards}))
             for sign in (1, -1)
         )
-        np.fill_diagonal(found, 0.0)
-        slope = (found * towards)[:, 1:].sum() + of_pairs @ towards_pairs
+        beliefs = getattr(found, name) * towards
+        if name == "arcs":
+            np.fill_diagonal(beliefs, 0.0)
+            beliefs = beliefs[:, 1:]
         measured = (up[0].log_partition - down[0].log_partition) / (2 * step)
-        assert slope == pytest.approx(measured, abs=1e-5)
+        assert beliefs.sum() == pytest.approx(measured, abs=1e-5)
 
 
 @compiled_only
-@pytest.mark.parametrize(("spread", "bound"), [(0.3, 0.01), (1.0, 0.035)])
-def test_beliefs_are_near_the_probabilities(spread, bound):
+@pytest.mark.parametrize(
+    ("spread", "spread_of_grandparents", "bound", "bound_of_log_partition"),
+    [(0.3, 0.0, 0.01, 0.01), (1.0, 0.0, 0.035, 0.035), (0.3, 0.3, 0.045, 0.07)],
+)
+def test_beliefs_are_near_the_probabilities(
+    spread, spread_of_grandparents, bound, bound_of_log_partition
+):
     random = np.random.default_rng(0)
     errors, first_order, log_partitions = [], [], []
     for _ in range(100):
-        scores, pairs = random_tables(random, 5, spread)
-        ended, found, _ = propagate(scores, *packed(scores, pairs))
-        log_partition, of_arcs, _ = probabilities(scores, pairs, projective=False)
+        tables, parts = random_parts(random, 5, spread, spread_of_grandparents)
+        ended, found = propagate(parts)
+        log_partition, expected = probabilities_of_parts(*tables, projective=False)
         assert ended.distance <= TOLERANCE
-        without = np.empty(scores.shape)
-        nonprojective_marginals(scores, without)
-        np.testing.assert_allclose(found[:, 1:].sum(axis=0), 1.0)
-        errors.append(np.abs(found - of_arcs)[:, 1:].max())
-        first_order.append(np.abs(without - of_arcs)[:, 1:].max())
+        without = np.empty(parts.arcs.shape)
+        nonprojective_marginals(parts.arcs, without)
+        np.testing.assert_allclose(found.arcs[:, 1:].sum(axis=0), 1.0)
+        errors.append(np.abs(found.arcs - expected.arcs)[:, 1:].max())
+        first_order.append(np.abs(without - expected.arcs)[:, 1:].max())
         log_partitions.append(ended.log_partition - log_partition)
     assert np.mean(errors) < bound < np.mean(first_order) / 3
-    assert np.mean(np.abs(log_partitions)) < bound
+    assert np.mean(np.abs(log_partitions)) < bound_of_log_partition
 
 
 @checked
-@given(pair_tables(few_arcs, st.sampled_from([-1e3, 0.0, 1e3])))
+@given(triple_tables(few_arcs, st.sampled_from([-1e3, 0.0, 1e3])))
 def test_any_scores_end(drawn):
-    scores, pairs = drawn
-    ended, found, of_pairs = propagate(scores, *packed(scores, pairs))
+    ended, found = propagate(part_table(*drawn))
     assert 1 <= ended.iterations <= MAX_ITERATIONS
     if ended.log_partition > -np.inf:
         assert np.isfinite(ended.log_partition)
         assert 0 <= ended.distance <= 1
-        assert (found >= 0).all()
-        assert (of_pairs >= 0).all()
-        np.testing.assert_allclose(found[:, 1:].sum(axis=0), 1.0)
+        for name in ("arcs", "pairs", "grandparents"):
+            assert (getattr(found, name) >= 0).all()
+        np.testing.assert_allclose(found.arcs[:, 1:].sum(axis=0), 1.0)
 
 
 @checked
-@given(pair_tables(not_numbers, not_numbers))
+@given(triple_tables(not_numbers, not_numbers))
 def test_what_is_not_a_number_stays_in_its_tables(drawn):
-    scores, pairs = drawn
-    starts, values = packed(scores, pairs)
-    starts[starts < 0] = 2**40
+    parts = part_table(*drawn)
+    parts.starts[parts.starts < 0] = 2**40
     with np.errstate(invalid="ignore"):
-        propagate(scores, starts, values)
+        propagate(parts)

@@ -1,12 +1,13 @@
 """Sums over second-order trees whose arcs may cross, by loopy belief propagation. Approximate.
 
-Tables of scores, and pairs, are those of ``decoders.siblings``. The graph has a variable for each
-allowed arc, and two kinds of factors [Smith & Eisner 2008]: the tree, whose beliefs are those of
-the matrix-tree theorem, and an automaton for the dependents of each word on each side, which knows
-the pairs. Messages are log-odds. Where no pair has a score, the sums are exact.
+Parts, and tables of them, are those of ``decoders.parts``. The graph has a variable for each
+allowed arc, and three kinds of factors [Smith & Eisner 2008]: the tree, whose beliefs are those of
+the matrix-tree theorem; an automaton for the dependents of each word on each side, which knows the
+pairs; and one for the two arcs of each grandparent. Messages are log-odds. Where pairs and
+grandparents have no scores, the sums are exact.
 
 The sums are those of Martins et al. (2010), section 3.2: the log-partition is that of Bethe, whose
-gradient the beliefs are, once the two kinds of factors agree on them.
+gradient the beliefs are, once all factors agree on them.
 """
 
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, kernel
+from spacy_ssvm.decoders.parts import PartTable
 from spacy_ssvm.decoders.semirings import LOG_SUM, add
 from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals
 
@@ -149,30 +151,81 @@ def _side(scores: Floats, h: int, step: int, dependents: Ints) -> int:
     return size
 
 
-@kernel
-def propagate_siblings(
-    scores: Floats, starts: Ints, pairs: Floats, marginals: Floats, of_pairs: Floats
-) -> Propagation:
-    """Write the probability of each arc, and of each pair; return the log-partition of Bethe.
+class Grandparents(NamedTuple):
+    """The messages of grandparents, which know two arcs each: (g, h) and (h, m)."""
 
-    marginals: float64 [n + 1, n + 1], those of heads add up to 1 for each word; of_pairs: float64
-    [pairs]. Both are arbitrary where the log-partition is minus infinity.
+    to_upper: Floats  #: float64 [triples]: log-odds of (g, h)
+    to_lower: Floats  #: float64 [triples]: log-odds of (h, m)
+    sums: Floats  #: float64 [n + 1, n + 1]: of all messages to each arc
+
+
+@kernel
+def _update_grandparents(
+    parts: PartTable,
+    others: Floats,
+    damping: float,
+    messages: Grandparents,
+    probabilities: Floats,
+) -> tuple[float, float]:
+    """Update all messages, and write the probability of each grandparent.
+
+    others: float64 [n + 1, n + 1]: log-odds of arcs without these messages. Returns the part of the
+    log-partition, and how far the beliefs of arcs are apart at most.
     """
-    N = len(scores)
+    N, sums, total, distance = len(others), messages.sums, 0.0, 0.0
+    for h in range(1, N):
+        for m in range(1, N):
+            if h == m or parts.triple_starts[h, m] < 0:
+                continue
+            t = parts.triple_starts[h, m] - 1
+            for g in range(N):
+                if parts.head_ranks[g + 1, h] == parts.head_ranks[g, h]:
+                    continue  # the arc (g, h) is not allowed
+                t += 1
+                score = parts.grandparents[t]
+                beliefs = others[g, h] + sums[g, h], others[h, m] + sums[h, m]
+                upper, lower = beliefs[0] - messages.to_upper[t], beliefs[1] - messages.to_lower[t]
+                partition = add(LOG_SUM, _softplus(upper), lower + _softplus(upper + score))
+                total += partition - _softplus(beliefs[0]) - _softplus(beliefs[1])
+                probabilities[t] = np.exp(upper + lower + score - partition)
+                to_upper = _softplus(lower + score) - _softplus(lower)
+                to_lower = _softplus(upper + score) - _softplus(upper)
+                for old, new in ((beliefs[0], upper + to_upper), (beliefs[1], lower + to_lower)):
+                    distance = max(distance, abs(_probability(new) - _probability(old)))
+                change = (1.0 - damping) * (to_upper - messages.to_upper[t])
+                messages.to_upper[t] += change
+                sums[g, h] += change
+                change = (1.0 - damping) * (to_lower - messages.to_lower[t])
+                messages.to_lower[t] += change
+                sums[h, m] += change
+    return total, distance
+
+
+@kernel
+def propagate_beliefs(parts: PartTable, found: PartTable) -> Propagation:
+    """Write the probability of each part; return the log-partition of Bethe.
+
+    found: of the same parts; the probabilities of heads add up to 1 for each word. Arbitrary where
+    the log-partition is minus infinity. parts must have pairs.
+    """
+    starts, marginals, of_pairs = parts.starts, found.arcs, found.pairs
+    N = len(parts.arcs)
     of_tree, of_automata = np.zeros((N, N)), np.zeros((N, N))
-    arcs, update = scores.copy(), np.zeros(N)
-    factors = _factors(starts, pairs, arcs)
+    arcs, update = parts.arcs.copy(), np.zeros(N)
+    factors = _factors(starts, parts.pairs, arcs)
+    triples = len(parts.grandparents)
+    of_grandparents = Grandparents(np.zeros(triples), np.zeros(triples), np.zeros((N, N)))
     dependents = np.empty(N, dtype=np.int64)
     total, distance, damping = 0.0, np.inf, 0.0
     for iteration in range(1, MAX_ITERATIONS + 1):
-        total = _messages_of_tree(arcs + of_automata, marginals, of_tree)
+        total = _messages_of_tree(arcs + of_automata + of_grandparents.sums, marginals, of_tree)
         if total == -np.inf or N == 1:
             return Propagation(total, iteration, 0.0)
         last_distance, distance = distance, 0.0
         for h in range(1, N):
             for step in (1, -1):
                 side = dependents[: _side(arcs, h, step, dependents)]
-                inputs = arcs[h] + of_tree[h]
+                inputs = arcs[h] + of_tree[h] + of_grandparents.sums[h]
                 total += _messages_of_automaton(inputs, factors, starts[h], side, update, of_pairs)
                 for m in side:
                     belief = inputs[m] + of_automata[h, m]
@@ -181,11 +234,18 @@ def propagate_siblings(
                     distance = max(distance, abs(change))
                     update[m] += damping * (of_automata[h, m] - update[m])
                     of_automata[h, m] = update[m]
+        if triples:
+            others = arcs + of_tree + of_automata
+            rest, apart = _update_grandparents(
+                parts, others, damping, of_grandparents, found.grandparents
+            )
+            total += rest
+            distance = max(distance, apart)
         if distance <= TOLERANCE:
             break
         if distance > last_distance:
             damping = _DAMPING
     for m in range(1, N):  # the arc of the root has no sibling, whatever the tree
-        if scores[0, m] > -np.inf:
+        if arcs[0, m] > -np.inf:
             of_pairs[starts[0, m]] = marginals[0, m]
     return Propagation(total, iteration, distance)

@@ -1,22 +1,23 @@
 """Second-order trees whose arcs may cross: a search that starts at the best projective tree.
 
-Tables of scores, and pairs, are those of ``decoders.siblings``; pairs must be finite. The best tree
-of all is hard to find. As in McDonald & Pereira (2006), the best projective tree is changed, one
-head at a time, where that raises the score most, until no change raises it. Two heads change where
-another word becomes the root.
+Parts, and tables of them, are those of ``decoders.parts``; scores of pairs and grandparents must be
+finite. The best tree of all is hard to find. As in McDonald & Pereira (2006), the best projective
+tree is changed, one head at a time, where that raises the score most, until no change raises it.
+Two heads change where another word becomes the root.
 """
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, kernel
-from spacy_ssvm.decoders.siblings import (
+from spacy_ssvm._jit import Ints, kernel
+from spacy_ssvm.decoders.grandparents import eisner_grandparents
+from spacy_ssvm.decoders.parts import (
     PartTable,
-    eisner_siblings,
     inner_sibling,
     pair_number,
-    rank_siblings,
     tree_score,
+    triple_number,
 )
+from spacy_ssvm.decoders.siblings import eisner_siblings
 from spacy_ssvm.decoders.tree import chu_liu_edmonds
 
 _SLACK = 1e-9  # relative, of scores: a smaller gain may be rounding
@@ -24,7 +25,10 @@ _SLACK = 1e-9  # relative, of scores: a smaller gain may be rounding
 
 @kernel
 def _value(parts: PartTable, heads: Ints, h: int, m: int) -> float:
-    """What the arc (h, m) adds to the score of a tree, whether it is there or not."""
+    """What the arc (h, m) adds to the score of a tree, whether it is there or not.
+
+    The head h is a word, and does not depend on m.
+    """
     pairs = parts.pairs
     step = 1 if m > h else -1
     inner, outer = inner_sibling(heads, h, m), m + step
@@ -34,6 +38,11 @@ def _value(parts: PartTable, heads: Ints, h: int, m: int) -> float:
     if 0 < outer < len(heads):
         value += pairs[pair_number(parts, h, m, outer)]
         value -= pairs[pair_number(parts, h, inner, outer)]
+    if len(parts.grandparents):
+        value += parts.grandparents[triple_number(parts, heads[h], h, m)]
+        for d in range(1, len(heads)):
+            if heads[d] == m:
+                value += parts.grandparents[triple_number(parts, h, m, d)]
     return value  # type: ignore[no-any-return]
 
 
@@ -91,14 +100,21 @@ def _best_root(parts: PartTable, heads: Ints, total: float, least: float) -> tup
 
 
 @kernel
-def climb_siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) -> float:
-    """Fill heads with a good tree; return its score.
+def best_projective(parts: PartTable, heads: Ints) -> float:
+    """Fill heads with the best projective tree; return its score. parts must have pairs."""
+    if len(parts.grandparents):
+        return eisner_grandparents(parts, heads)
+    return eisner_siblings(parts.arcs, parts.starts, parts.pairs, heads)
+
+
+@kernel
+def climb_trees(parts: PartTable, heads: Ints) -> float:
+    """Fill heads with a good tree; return its score. parts must have pairs.
 
     No tree scores higher that differs in one head, or in those of the old and the new root.
     """
-    parts = PartTable(scores, pairs, starts, rank_siblings(scores))
-    total = eisner_siblings(scores, starts, pairs, heads)
-    if total == -np.inf and chu_liu_edmonds(scores, heads) > -np.inf:
+    total = best_projective(parts, heads)
+    if total == -np.inf and chu_liu_edmonds(parts.arcs, heads) > -np.inf:
         total = tree_score(parts, heads)
     changed = heads.copy()
     while abs(total) < np.inf and len(heads) > 1:

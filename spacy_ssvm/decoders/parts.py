@@ -1,0 +1,178 @@
+"""The parts of second-order trees: arcs, pairs of siblings, and grandparents.
+
+    score(heads) = sum over words m of arcs[h, m] + pairs[(h, s, m)] + grandparents[(g, h, m)]
+
+where h = heads[m], s is the adjacent dependent of h on the side of m towards h, or none, and
+g = heads[h]. Scores of arcs, and ``heads``, are those of ``decoders.tree``. Only arcs with a score
+above minus infinity have pairs and grandparents. Those of an arc (h, m) are contiguous:
+
+    pairs[starts[h, m]]                    no sibling between h and m
+    pairs[starts[h, m] + j]                the j-th s between h and m, counted from the head, for
+                                           which the arc (h, s) is allowed: j is ranks[h, s]
+    grandparents[triple_starts[h, m] + j]  the j-th g for which the arc (g, h) is allowed, counted
+                                           from 0 and from the root: j is head_ranks[g, h]
+
+The one dependent of the root has neither sibling nor grandparent.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm._jit import Floats, Ints, kernel
+
+
+class PartTable(NamedTuple):
+    """A number for each arc of a sentence and, in second order, for each pair and grandparent."""
+
+    arcs: Floats  #: float64 [n + 1, n + 1], by head and dependent
+    pairs: Floats  #: float64 [pairs]; empty in first order
+    starts: Ints  #: int64 [n + 1, n + 1]: of the pairs of each arc
+    ranks: Ints  #: of ``rank_siblings``
+    grandparents: Floats  #: float64 [triples]; empty where grandparents have no scores
+    triple_starts: Ints  #: int64 [n + 1, n + 1]: of the grandparents of each arc
+    head_ranks: Ints  #: of ``rank_heads``
+
+
+@kernel
+def number_pairs(scores: Floats, starts: Ints) -> int:
+    """Write where the pairs of each arc start (int64 [n + 1, n + 1]); return their number."""
+    N = len(scores)
+    size = 0
+    for h in range(N):
+        for step in (1, -1):
+            inner = 0
+            m = h + step
+            while 0 < m < N:
+                if scores[h, m] > -np.inf:
+                    starts[h, m] = size
+                    size += 1 + (inner if h > 0 else 0)
+                    inner += 1
+                m += step
+    return size
+
+
+@kernel
+def rank_siblings(scores: Floats) -> Ints:
+    """The ranks of siblings: int64 [n + 1, n + 2], by head and sibling; n + 1 is for none."""
+    N = len(scores)
+    ranks = np.zeros((N, N + 1), dtype=np.int64)
+    for h in range(1, N):
+        for step in (1, -1):
+            rank, s = 0, h + step
+            while 0 < s < N:
+                rank += scores[h, s] > -np.inf
+                ranks[h, s] = rank
+                s += step
+    return ranks
+
+
+@kernel
+def rank_heads(scores: Floats) -> Ints:
+    """How many heads before a node are allowed: int64 [n + 2, n + 1], by node and dependent.
+
+    Row n + 1 counts all heads.
+    """
+    N = len(scores)
+    ranks = np.zeros((N + 1, N), dtype=np.int64)
+    for g in range(N):
+        for h in range(1, N):
+            ranks[g + 1, h] = ranks[g, h] + (g != h and scores[g, h] > -np.inf)
+    return ranks
+
+
+@kernel
+def number_triples(scores: Floats, head_ranks: Ints, starts: Ints) -> int:
+    """Write where the grandparents of each arc start: see ``number_pairs``."""
+    N = len(scores)
+    size = 0
+    for h in range(1, N):
+        for m in range(1, N):
+            if h != m and scores[h, m] > -np.inf:
+                starts[h, m] = size
+                size += head_ranks[N, h]
+    return size
+
+
+@kernel
+def number_parts(scores: Floats, has_pairs: bool, has_grandparents: bool) -> PartTable:
+    """A table with these scores of arcs, and 0 for pairs and grandparents, where there are any."""
+    N = len(scores)
+    starts = np.full((N, N), -1, dtype=np.int64)
+    triple_starts = np.full((N, N), -1, dtype=np.int64)
+    ranks, head_ranks = np.empty((0, 0), dtype=np.int64), np.empty((0, 0), dtype=np.int64)
+    pairs, triples = 0, 0
+    if has_pairs:
+        ranks = rank_siblings(scores)
+        pairs = number_pairs(scores, starts)
+    if has_grandparents:
+        head_ranks = rank_heads(scores)
+        triples = number_triples(scores, head_ranks, triple_starts)
+    values = np.zeros(pairs), np.zeros(triples)
+    return PartTable(scores, values[0], starts, ranks, values[1], triple_starts, head_ranks)
+
+
+@kernel
+def scaled_parts(parts: PartTable, scale: float) -> PartTable:
+    """A table of the same parts with their numbers times a scale."""
+    return PartTable(
+        scale * parts.arcs,
+        scale * parts.pairs,
+        parts.starts,
+        parts.ranks,
+        scale * parts.grandparents,
+        parts.triple_starts,
+        parts.head_ranks,
+    )
+
+
+@kernel
+def pair_number(parts: PartTable, h: int, s: int, m: int) -> int:
+    """The number of the pair of the arcs (h, s) and (h, m); s = n + 1 for no sibling."""
+    return parts.starts[h, m] + parts.ranks[h, s]  # type: ignore[no-any-return]
+
+
+@kernel
+def triple_number(parts: PartTable, g: int, h: int, m: int) -> int:
+    """The number of the grandparent g of the arc (h, m)."""
+    return parts.triple_starts[h, m] + parts.head_ranks[g, h]  # type: ignore[no-any-return]
+
+
+@kernel
+def inner_sibling(heads: Ints, h: int, m: int) -> int:
+    """The dependent of h next to m on the way to h; n + 1 where there is none."""
+    step = 1 if m > h else -1
+    s = m - step
+    while s != h and heads[s] != h:
+        s -= step
+    return s if s != h else len(heads)
+
+
+@kernel
+def tree_score(parts: PartTable, heads: Ints) -> float:
+    """The score of a tree; minus infinity where one of its arcs is forbidden."""
+    total = 0.0
+    for m in range(1, len(heads)):
+        h = heads[m]
+        if not parts.arcs[h, m] > -np.inf:
+            return -np.inf
+        total += parts.arcs[h, m]
+    for m in range(1, len(heads)):
+        h = heads[m]
+        if len(parts.pairs):
+            total += parts.pairs[pair_number(parts, h, inner_sibling(heads, h, m), m)]
+        if len(parts.grandparents) and h > 0:
+            total += parts.grandparents[triple_number(parts, heads[h], h, m)]
+    return total
+
+
+@kernel
+def subtract_tree(parts: PartTable, heads: Ints) -> None:
+    """Subtract 1 at each part of a tree, all of whose arcs have scores."""
+    for m in range(1, len(heads)):
+        h = heads[m]
+        parts.arcs[h, m] -= 1.0
+        if len(parts.pairs):
+            parts.pairs[pair_number(parts, h, inner_sibling(heads, h, m), m)] -= 1.0
+        if len(parts.grandparents) and h > 0:
+            parts.grandparents[triple_number(parts, heads[h], h, m)] -= 1.0
