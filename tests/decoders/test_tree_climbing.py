@@ -19,7 +19,16 @@ from tree_tables import (
     whole,
 )
 
-from spacy_ssvm.decoders.tree_climbing import _is_below, _value, best_projective, climb_trees
+from spacy_ssvm.decoders.parts import number_parts, tree_score
+from spacy_ssvm.decoders.tree_climbing import (
+    _best_root,
+    arc_value,
+    best_projective,
+    climb_trees,
+    is_below,
+    look_up,
+    root_of,
+)
 
 pytestmark = pytest.mark.uncompiled
 
@@ -60,14 +69,68 @@ def test_no_tree_one_step_away_is_better(drawn):
 def test_gains_are_differences_of_scores(drawn, seed):
     parts, every = part_table(*drawn), brute.trees(4)
     heads = every[seed % len(every)].copy()
-    score = score_of_parts(*drawn, heads)
+    tree, score = look_up(heads), score_of_parts(*drawn, heads)
     for m in range(1, 5):
         for h in range(1, 5):
-            if 0 < heads[m] != h and not _is_below(heads, h, m):
-                changed = heads.copy()
+            changed = heads.copy()
+            if 0 < heads[m] != h and not is_below(tree, h, m):
                 changed[m] = h
-                gain = _value(parts, heads, h, m) - _value(parts, heads, heads[m], m)
+                gain = arc_value(parts, tree, h, m) - arc_value(parts, tree, heads[m], m)
                 assert gain == score_of_parts(*drawn, changed) - score
+
+
+@checked
+@given(triple_tables(whole, whole, shortest=2, longest=4), st.integers(0, 99))
+def test_the_best_new_root_is_that_of_the_enumeration(drawn, seed):
+    every = brute.trees(len(drawn[0]) - 1)
+    heads = every[seed % len(every)].copy()
+    score, old = score_of_parts(*drawn, heads), root_of(heads)
+    gains = []
+    for tree in every:
+        changed = np.flatnonzero(tree != heads)
+        if len(changed) == 2 and old in changed:
+            gains.append(score_of_parts(*drawn, tree) - score)
+    before = heads.copy()
+    m, h = _best_root(part_table(*drawn), look_up(heads), 0.0)
+    assert heads.tolist() == before.tolist()
+    if m == 0:
+        assert max(gains, default=0.0) <= 0
+        return
+    heads[old], heads[m] = h, 0
+    assert is_tree(heads, projective=False)
+    assert score_of_parts(*drawn, heads) - score == max(gains) > 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_what_is_looked_up_in_a_tree(n):
+    for heads in brute.trees(n):
+        tree = look_up(heads.copy())
+        for m in range(1, n + 1):
+            above = [m]
+            while above[-1] > 0:
+                above.append(heads[above[-1]])
+            assert [top for top in range(n + 1) if is_below(tree, m, top)] == sorted(above)
+            for h in range(1, n + 1):
+                if h != m:
+                    with_arc = heads.copy()
+                    with_arc[m] = h
+                    assert tree.inner[h, m] == brute.inner_sibling(with_arc, m)
+                    beyond = range(m + 1, n + 1) if m > h else range(m - 1, 0, -1)
+                    outer = [s for s in beyond if heads[s] == h]
+                    assert tree.outer[h, m] == (outer[0] if outer else n + 1)
+
+
+@compiled_only
+def test_a_long_sentence():
+    random = np.random.default_rng(0)
+    parts = number_parts(random.normal(size=(61, 61)), True, True)
+    parts.pairs[:] = random.normal(size=len(parts.pairs))
+    parts.grandparents[:] = random.normal(size=len(parts.grandparents)) * 0.3
+    heads, projective = np.empty((2, 61), dtype=np.int64)
+    score = climb_trees(parts, heads)
+    assert score == pytest.approx(tree_score(parts, heads))
+    assert all(is_below(look_up(heads), m, 0) for m in range(1, 61))
+    assert score > best_projective(parts, projective)
 
 
 @checked
