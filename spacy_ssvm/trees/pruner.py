@@ -12,10 +12,10 @@ from spacy_ssvm.decoders.tree import eisner
 from spacy_ssvm.decoders.tree_marginals import max_marginals
 from spacy_ssvm.trees.keys import EndpointHashes, hash_endpoints
 from spacy_ssvm.trees.layout import Pruner, Scorer
-from spacy_ssvm.trees.scores import arc_scores, has_grandparents
+from spacy_ssvm.trees.scores import arc_scores, has_grandparents, is_second_order
 
-#: The number of heads per word, at most, where trees are scored with grandparents: those of n words
-#: make n^3 triples, as all arcs of a sentence of equal words can be equally likely.
+#: The number of heads per word, at most, for the slower decoders: with grandparents, and of second
+#: order for trees that may cross. All arcs of n equal words can be equally likely.
 MAX_HEADS = 20
 
 
@@ -93,12 +93,13 @@ def score_arcs(
     """
     N = len(fixed_heads)
     candidates = np.empty((N, N), dtype=np.bool_)
-    max_heads = MAX_HEADS if has_grandparents(scorer.features) else N
+    features = scorer.features
+    is_slow = has_grandparents(features) or (is_second_order(features) and not features.projective)
+    max_heads = MAX_HEADS if is_slow else N
     likely_arcs(scorer.pruner, attributes, start, end, max_heads, candidates)
     for m in range(1, N):
         if fixed_heads[m] >= 0:
             candidates[fixed_heads[m], m] = True
-    features = scorer.features
     endpoints = hash_endpoints(features.arcs, attributes, start, end)
     scores = np.empty((N, N))
     arc_scores(features.arcs, endpoints, features.size, scorer.weights, candidates, scores)

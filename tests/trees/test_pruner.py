@@ -98,12 +98,13 @@ def test_the_best_tree_of_the_pruner_always_remains(kind, sentence, seed, thresh
 
 
 @compiled_only
-def test_grandparents_of_equal_words_are_few():
+def test_slow_decoders_get_few_heads_of_equal_words():
     """All arcs are equally likely, so that the pruner keeps them all."""
     nodes = np.array([[ROOT] * 2, *[[1, 1]] * 300, [BEHIND] * 2], dtype=np.uint64)
     sentence = nodes, [-1, *range(300)]
     fixed = np.full(301, -1, dtype=np.int64)
-    for kind, counts in (("second", {300}), ("grandparents", {MAX_HEADS, MAX_HEADS + 1})):
+    few = {MAX_HEADS, MAX_HEADS + 1}
+    for kind, counts in (("second", {300}), ("second crossing", few), ("grandparents", few)):
         trees = Trees(kind, [sentence], threshold=1.0)
         _, scores = score_arcs(trees.scorer(np.zeros(SIZE + 1)), nodes, 0, 302, fixed)
         assert set((scores > -np.inf).sum(axis=0)[1:].tolist()) == counts

@@ -46,6 +46,7 @@ class Kind(NamedTuple):
 
 
 _CROSSING = {"order": 1, "projective": False}
+_SECOND_ORDER = {**_CROSSING, "order": 2, "templates": ["parser", "grandparents"]}
 _MARTINS = {**_CROSSING, "templates": ["parser684"], "hash_bits": 25}  # as in MSAF11
 _TAGS = ("tags",)
 
@@ -60,8 +61,8 @@ KINDS: dict[str, Kind] = {
     ),
     "arcs": Kind("treebank", "ssvm_parser", {"order": 1}, "dep_uas", reads=_TAGS),
     "crossing arcs": Kind("treebank", "ssvm_parser", _CROSSING, "dep_uas", reads=_TAGS),
-    "crossing arcs and siblings": Kind(
-        "treebank", "ssvm_parser", {**_CROSSING, "order": 2}, "dep_uas", reads=_TAGS
+    "crossing arcs, second order": Kind(
+        "treebank", "ssvm_parser", _SECOND_ORDER, "dep_uas", reads=_TAGS
     ),
     "crossing arcs, 684 templates": Kind(
         *("treebank", "ssvm_parser", _MARTINS, "dep_uas"), sentences=1000, reads=("tags", "lemmas")

@@ -84,8 +84,8 @@ def test_the_ends_of_entity_curves_are_compared(
     [
         ("crossing arcs: a", 0.8, HOLDS),
         ("crossing arcs: a", 0.95, FAILS),
-        ("crossing arcs and siblings: a", 0.8, FAILS),
-        ("crossing arcs and siblings: a", 0.95, HOLDS),
+        ("crossing arcs, second order: a", 0.8, FAILS),
+        ("crossing arcs, second order: a", 0.95, HOLDS),
     ],
 )
 def test_the_means_of_arc_curves_are_compared(
