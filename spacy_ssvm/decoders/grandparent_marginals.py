@@ -46,12 +46,14 @@ def _span_of(parts: PartTable, sums: Sums, h: int, m: int) -> int:
 
 @kernel
 def _add_arc(semiring: int, parts: PartTable, sums: Sums, h: int, m: int) -> None:
-    """Sum up the incomplete spans of the arc (h, m), for each head of h that is outside of it."""
-    complete, incomplete, ranks = sums.complete, sums.incomplete, parts.head_ranks
-    before, behind = ranks[min(h, m), h], ranks[max(h, m) + 1, h]
+    """Sum up the incomplete spans of the arc (h, m), for each head of h.
+
+    Those of a head within the span are part of no tree.
+    """
+    complete, incomplete = sums.complete, sums.incomplete
     step = 1 if m > h else -1
     slot, base, below = parts.starts[h, m], parts.triple_starts[h, m], _span_of(parts, sums, h, m)
-    count = ranks[-1, h]
+    count = sums.first[h + 1] - sums.first[h]
     totals = np.full(count, parts.pairs[slot] + complete[below, h + step])
     for s in range(h + step, m, step):
         if not parts.arcs[h, s] > -np.inf:
@@ -66,8 +68,7 @@ def _add_arc(semiring: int, parts: PartTable, sums: Sums, h: int, m: int) -> Non
             inner = parts.pairs[slot] + incomplete[parts.triple_starts[h, s] + j]
             totals[j] = add(semiring, totals[j], inner + sums.joint[slot])
     for j in range(count):
-        if j < before or j >= behind:
-            incomplete[base + j] = totals[j] + parts.arcs[h, m] + parts.grandparents[base + j]
+        incomplete[base + j] = totals[j] + parts.arcs[h, m] + parts.grandparents[base + j]
 
 
 @kernel

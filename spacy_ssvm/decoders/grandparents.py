@@ -37,14 +37,15 @@ class Spans(NamedTuple):
 
 @kernel
 def _add_arc(parts: PartTable, spans: Spans, h: int, m: int) -> None:
-    """Find the incomplete spans of the arc (h, m), for each head of h that is outside of it."""
+    """Find the incomplete spans of the arc (h, m), for each head of h.
+
+    Those of a head within the span are part of no tree.
+    """
     complete, incomplete, inner, pairs = spans.complete, spans.incomplete, spans.inner, parts.pairs
-    N, ranks = len(parts.arcs), parts.head_ranks
-    # The heads of h before the span, and those behind it.
-    before, behind, count = ranks[min(h, m), h], ranks[max(h, m) + 1, h], ranks[N, h]
+    count = spans.first[h + 1] - spans.first[h]
     step = 1 if m > h else -1
     slot, base = parts.starts[h, m], parts.triple_starts[h, m]
-    below = spans.first[m] + ranks[h, m]
+    below = spans.first[m] + parts.head_ranks[h, m]
     alone = pairs[slot] + complete[below, h + step]
     for j in range(count):
         incomplete[base + j] = alone
@@ -53,7 +54,7 @@ def _add_arc(parts: PartTable, spans: Spans, h: int, m: int) -> None:
         if not parts.arcs[h, s] > -np.inf:
             continue
         slot += 1
-        other = spans.first[s] + ranks[h, s]
+        other = spans.first[s] + parts.head_ranks[h, s]
         left, right = (other, below) if s < m else (below, other)
         joint = -np.inf
         for k in range(min(s, m), max(s, m)):
@@ -63,16 +64,13 @@ def _add_arc(parts: PartTable, spans: Spans, h: int, m: int) -> None:
                 spans.split[slot] = k
         joint += pairs[slot]
         near = parts.triple_starts[h, s]
-        for start, end in ((0, before), (behind, count)):
-            for j in range(start, end):
-                total = joint + incomplete[near + j]
-                if total > incomplete[base + j] or np.isnan(incomplete[base + j]):
-                    incomplete[base + j] = total
-                    inner[base + j] = s
+        for j in range(count):
+            total = joint + incomplete[near + j]
+            if total > incomplete[base + j] or np.isnan(incomplete[base + j]):
+                incomplete[base + j] = total
+                inner[base + j] = s
     for j in range(count):
-        is_outside = j < before or j >= behind
-        score = parts.arcs[h, m] + parts.grandparents[base + j]
-        incomplete[base + j] = incomplete[base + j] + score if is_outside else -np.inf
+        incomplete[base + j] += parts.arcs[h, m] + parts.grandparents[base + j]
 
 
 @kernel
@@ -156,7 +154,6 @@ def eisner_grandparents(parts: PartTable, heads: Ints) -> float:
                 stack[size] = m, h + step
                 size += 1
                 break
-            heads[s] = h
             k = spans.split[parts.starts[h, m] + parts.ranks[h, s]]
             stack[size] = min(s, m), k
             stack[size + 1] = max(s, m), k + 1

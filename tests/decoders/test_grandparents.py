@@ -80,6 +80,14 @@ def test_without_scores_of_grandparents_it_is_the_best_tree_of_siblings(drawn):
     assert decode(scores, pairs, np.zeros((N, N, N)))[0] == expected
 
 
+def test_nan_without_a_sibling_leaves_those_with_one():
+    scores = np.full((4, 4), -np.inf)
+    scores[0, 1] = scores[1, 2] = scores[1, 3] = 0.0
+    tables = scores, np.zeros((4, 5, 4)), np.zeros((4, 4, 4))
+    tables[1][1, 4, 3] = np.nan
+    assert decode(*tables)[0] == 0.0
+
+
 def test_grandparents_change_the_best_tree():
     """A chain of three words is the best, but not with its first word above the third."""
     scores = np.zeros((4, 4))
