@@ -169,20 +169,6 @@ def probabilities_of_parts(scores, pairs, grandparents, *, projective):
     return log_partition, part_table(scores, *found[1:])._replace(arcs=found[0])
 
 
-def probabilities(scores, pairs, *, projective):
-    """The log-partition, and the probability of each arc and pair, by enumeration."""
-    totals = brute.tree_scores(scores, projective, pairs)
-    log_partition = np.logaddexp.reduce(totals)
-    of_arcs, of_pairs = np.zeros(scores.shape), np.zeros(pairs.shape)
-    if log_partition > -np.inf:
-        trees = brute.trees(len(scores) - 1, projective)
-        for heads, weight in zip(trees, np.exp(totals - log_partition), strict=True):
-            for m in range(1, len(scores)):
-                of_arcs[heads[m], m] += weight
-                of_pairs[heads[m], brute.inner_sibling(heads, m), m] += weight
-    return log_partition, of_arcs, of_pairs
-
-
 def score_of_pairs(scores, pairs, heads):
     return score_of(scores, heads) + sum(
         pairs[heads[m], brute.inner_sibling(heads, m), m] for m in range(1, len(heads))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, kernel
-from spacy_ssvm.decoders.grandparents import number_spans
+from spacy_ssvm.decoders.grandparents import number_spans, span_number
 from spacy_ssvm.decoders.parts import PartTable
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX, add, add_splits
 
@@ -39,12 +39,6 @@ def _no_sums(parts: PartTable) -> Sums:
 
 
 @kernel
-def _span_of(parts: PartTable, sums: Sums, h: int, m: int) -> int:
-    """The number of the complete spans of m with the head h."""
-    return sums.first[m] + parts.head_ranks[h, m]  # type: ignore[no-any-return]
-
-
-@kernel
 def _add_arc(semiring: int, parts: PartTable, sums: Sums, h: int, m: int) -> None:
     """Sum up the incomplete spans of the arc (h, m), for each head of h.
 
@@ -52,14 +46,18 @@ def _add_arc(semiring: int, parts: PartTable, sums: Sums, h: int, m: int) -> Non
     """
     complete, incomplete = sums.complete, sums.incomplete
     step = 1 if m > h else -1
-    slot, base, below = parts.starts[h, m], parts.triple_starts[h, m], _span_of(parts, sums, h, m)
+    slot, base, below = (
+        parts.starts[h, m],
+        parts.triple_starts[h, m],
+        span_number(parts, sums.first, h, m),
+    )
     count = sums.first[h + 1] - sums.first[h]
     totals = np.full(count, parts.pairs[slot] + complete[below, h + step])
     for s in range(h + step, m, step):
         if not parts.arcs[h, s] > -np.inf:
             continue
         slot += 1
-        other = _span_of(parts, sums, h, s)
+        other = span_number(parts, sums.first, h, s)
         left, right = (other, below) if s < m else (below, other)
         low, high = min(s, m), max(s, m)
         ends = complete[left, low:high], complete[right, low + 1 : high + 1]
@@ -88,7 +86,7 @@ def _inside(semiring: int, parts: PartTable) -> Sums:
                     _add_arc(semiring, parts, sums, h, m)
                 for d in range(h + step, m + step, step):
                     if parts.arcs[h, d] > -np.inf:
-                        rest = complete[_span_of(parts, sums, h, d), m]
+                        rest = complete[span_number(parts, sums.first, h, d), m]
                         for j in range(first[h + 1] - first[h]):
                             total = sums.incomplete[parts.triple_starts[h, d] + j] + rest
                             span = first[h] + j
@@ -108,7 +106,7 @@ def _split_complete(
             continue
         for d in range(h + step, e + step, step):
             if parts.arcs[h, d] > -np.inf:
-                below = _span_of(parts, inside, h, d)
+                below = span_number(parts, inside.first, h, d)
                 triple = parts.triple_starts[h, d] + span - inside.first[h]
                 outside.incomplete[triple] = add(
                     semiring, outside.incomplete[triple], rest + inside.complete[below, e]
@@ -130,8 +128,8 @@ def _split_arc(
 ) -> None:
     """Pass the outside sums of the incomplete spans of (h, m) on, and write those of its parts."""
     step, base = 1 if m > h else -1, parts.triple_starts[h, m]
-    below, near = _span_of(parts, inside, h, m), h + step
-    for j in range(parts.head_ranks[-1, h]):
+    below, near = span_number(parts, inside.first, h, m), h + step
+    for j in range(inside.first[h + 1] - inside.first[h]):
         rest = outside.incomplete[base + j]
         found.grandparents[base + j] = inside.incomplete[base + j] + rest
         found.arcs[h, m] = add(semiring, found.arcs[h, m], found.grandparents[base + j])
@@ -161,7 +159,7 @@ def _split_arc(
             rest = outside.joint[slot]
             if not rest > -np.inf:
                 continue
-            other = _span_of(parts, inside, h, s)
+            other = span_number(parts, inside.first, h, s)
             left, right = (other, below) if s < m else (below, other)
             for k in range(min(s, m), max(s, m)):
                 outside.complete[left, k] = add(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, kernel
-from spacy_ssvm.decoders.parts import PartTable, triple_number
+from spacy_ssvm.decoders.parts import PartTable, pair_number, triple_number
 from spacy_ssvm.decoders.tree import chain_heads
 
 
@@ -22,6 +22,12 @@ def number_spans(parts: PartTable) -> Ints:
     for h in range(N):
         first[h + 1] = first[h] + parts.head_ranks[N, h]
     return first
+
+
+@kernel
+def span_number(parts: PartTable, first: Ints, h: int, m: int) -> int:
+    """The number of the complete spans of m with the head h; first: of ``number_spans``."""
+    return first[m] + parts.head_ranks[h, m]  # type: ignore[no-any-return]
 
 
 class Spans(NamedTuple):
@@ -45,7 +51,7 @@ def _add_arc(parts: PartTable, spans: Spans, h: int, m: int) -> None:
     count = spans.first[h + 1] - spans.first[h]
     step = 1 if m > h else -1
     slot, base = parts.starts[h, m], parts.triple_starts[h, m]
-    below = spans.first[m] + parts.head_ranks[h, m]
+    below = span_number(parts, spans.first, h, m)
     alone = pairs[slot] + complete[below, h + step]
     for j in range(count):
         incomplete[base + j] = alone
@@ -54,7 +60,7 @@ def _add_arc(parts: PartTable, spans: Spans, h: int, m: int) -> None:
         if not parts.arcs[h, s] > -np.inf:
             continue
         slot += 1
-        other = spans.first[s] + parts.head_ranks[h, s]
+        other = span_number(parts, spans.first, h, s)
         left, right = (other, below) if s < m else (below, other)
         joint = -np.inf
         for k in range(min(s, m), max(s, m)):
@@ -99,7 +105,7 @@ def _inside(parts: PartTable) -> Spans:
                 for d in range(h + step, m + step, step):
                     if parts.arcs[h, d] > -np.inf:
                         base = parts.triple_starts[h, d]
-                        rest = complete[first[d] + parts.head_ranks[h, d], m]
+                        rest = complete[span_number(parts, first, h, d), m]
                         for j in range(first[h + 1] - first[h]):
                             total = incomplete[base + j] + rest
                             if total > complete[first[h] + j, m]:
@@ -144,7 +150,7 @@ def eisner_grandparents(parts: PartTable, heads: Ints) -> float:
         if h == e:
             continue
         step = 1 if e > h else -1
-        m = spans.outer[spans.first[h] + parts.head_ranks[heads[h], h], e]
+        m = spans.outer[span_number(parts, spans.first, heads[h], h), e]
         stack[size] = m, e
         size += 1
         while True:
@@ -154,7 +160,7 @@ def eisner_grandparents(parts: PartTable, heads: Ints) -> float:
                 stack[size] = m, h + step
                 size += 1
                 break
-            k = spans.split[parts.starts[h, m] + parts.ranks[h, s]]
+            k = spans.split[pair_number(parts, h, s, m)]
             stack[size] = min(s, m), k
             stack[size + 1] = max(s, m), k + 1
             size += 2

@@ -27,10 +27,10 @@ class PartTable(NamedTuple):
 
     arcs: Floats  #: float64 [n + 1, n + 1], by head and dependent
     pairs: Floats  #: float64 [pairs]; empty in first order
-    starts: Ints  #: int64 [n + 1, n + 1]: of the pairs of each arc
+    starts: Ints  #: int64 [n + 1, n + 1]: of the pairs of each arc; -1 where it has none
     ranks: Ints  #: of ``rank_siblings``
     grandparents: Floats  #: float64 [triples]; empty where grandparents have no scores
-    triple_starts: Ints  #: int64 [n + 1, n + 1]: of the grandparents of each arc
+    triple_starts: Ints  #: the same of the grandparents of each arc
     head_ranks: Ints  #: of ``rank_heads``
 
 
@@ -98,14 +98,15 @@ def number_triples(scores: Floats, head_ranks: Ints, starts: Ints) -> int:
 def number_parts(scores: Floats, has_pairs: bool, has_grandparents: bool) -> PartTable:
     """A table with these scores of arcs, and 0 for pairs and grandparents, where there are any."""
     N = len(scores)
-    starts = np.full((N, N), -1, dtype=np.int64)
-    triple_starts = np.full((N, N), -1, dtype=np.int64)
-    ranks, head_ranks = np.empty((0, 0), dtype=np.int64), np.empty((0, 0), dtype=np.int64)
+    none = np.empty((0, 0), dtype=np.int64)
+    starts, ranks, triple_starts, head_ranks = none, none, none, none
     pairs, triples = 0, 0
     if has_pairs:
+        starts = np.full((N, N), -1, dtype=np.int64)
         ranks = rank_siblings(scores)
         pairs = number_pairs(scores, starts)
     if has_grandparents:
+        triple_starts = np.full((N, N), -1, dtype=np.int64)
         head_ranks = rank_heads(scores)
         triples = number_triples(scores, head_ranks, triple_starts)
     values = np.zeros(pairs), np.zeros(triples)
@@ -136,6 +137,12 @@ def pair_number(parts: PartTable, h: int, s: int, m: int) -> int:
 def triple_number(parts: PartTable, g: int, h: int, m: int) -> int:
     """The number of the grandparent g of the arc (h, m)."""
     return parts.triple_starts[h, m] + parts.head_ranks[g, h]  # type: ignore[no-any-return]
+
+
+@kernel
+def is_grandparent(parts: PartTable, g: int, h: int) -> bool:
+    """Whether the arc (g, h) is allowed, so that g is a grandparent of the dependents of h."""
+    return bool(parts.head_ranks[g, h] < parts.head_ranks[g + 1, h])
 
 
 @kernel

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, kernel
-from spacy_ssvm.decoders.parts import PartTable
+from spacy_ssvm.decoders.parts import PartTable, is_grandparent, triple_number
 from spacy_ssvm.decoders.semirings import LOG_SUM, add
 from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals
 
@@ -177,11 +177,10 @@ def _update_grandparents(
         for m in range(1, N):
             if h == m or parts.triple_starts[h, m] < 0:
                 continue
-            t = parts.triple_starts[h, m] - 1
             for g in range(N):
-                if parts.head_ranks[g + 1, h] == parts.head_ranks[g, h]:
-                    continue  # the arc (g, h) is not allowed
-                t += 1
+                if not is_grandparent(parts, g, h):
+                    continue
+                t = triple_number(parts, g, h, m)
                 score = parts.grandparents[t]
                 beliefs = others[g, h] + sums[g, h], others[h, m] + sums[h, m]
                 upper, lower = beliefs[0] - messages.to_upper[t], beliefs[1] - messages.to_lower[t]

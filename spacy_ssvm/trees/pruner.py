@@ -47,6 +47,22 @@ def _find_margins(scores: Floats, projective: bool, margins: Floats) -> None:
 
 
 @kernel
+def _keep_best_heads(scores: Floats, margins: Floats, max_heads: int, candidates: Flags) -> None:
+    """Leave the candidates of each word with the best margins, and the best projective tree."""
+    N, is_limited = len(candidates), False
+    for m in range(1, N):
+        if candidates[:, m].sum() > max_heads:
+            is_limited = True
+            for h in np.argsort(margins[:, m].copy())[: N - max_heads]:
+                candidates[h, m] = False
+    if is_limited:  # heads that are as good may have been preferred to those of the best tree
+        heads = np.empty(N, dtype=np.int64)
+        eisner(scores, heads)
+        for m in range(1, N):
+            candidates[heads[m], m] = True
+
+
+@kernel
 def likely_arcs(
     pruner: Pruner, attributes: Keys, start: int, end: int, max_heads: int, candidates: Flags
 ) -> None:
@@ -63,19 +79,11 @@ def likely_arcs(
     endpoints = hash_endpoints(pruner.arcs, attributes, start, end)
     arc_scores(pruner.arcs, endpoints, pruner.size, pruner.weights, candidates, scores)
     _find_margins(scores, pruner.projective, margins)
-    candidates[:] = margins >= -pruner.threshold
-    is_limited = False
-    for m in range(1, N):
-        if candidates[:, m].sum() > max_heads:
-            is_limited = True
-            order = np.argsort(margins[:, m].copy())
-            for h in order[: N - max_heads]:
-                candidates[h, m] = False
-    if is_limited:  # heads that are as good may have been preferred to those of the best tree
-        heads = np.empty(N, dtype=np.int64)
-        eisner(scores, heads)
-        for m in range(1, N):
-            candidates[heads[m], m] = True
+    for h in range(N):
+        for m in range(N):
+            candidates[h, m] = margins[h, m] >= -pruner.threshold
+    if max_heads < N:
+        _keep_best_heads(scores, margins, max_heads, candidates)
 
 
 @kernel

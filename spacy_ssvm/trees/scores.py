@@ -161,6 +161,20 @@ def arc_scores(
 
 
 @kernel
+def _short_pairs(
+    templates: CompiledArcTemplates, endpoints: EndpointHashes, size: int
+) -> tuple[ShortKeys, ShortKeys, ShortKeys, ShortKeys]:
+    """The ``short_sides`` of head, dependent and third of pairs of arcs, and the codes."""
+    T = len(templates.head.seeds)
+    return (
+        short_sides(endpoints.head, T, size, _NO_HEAD),
+        short_sides(endpoints.dependent, T, size, _NO_DEPENDENT),
+        short_sides(endpoints.third, T, size, _NO_THIRD),
+        templates.codes.astype(np.uint32),
+    )
+
+
+@kernel
 def _score_pairs(
     templates: CompiledArcTemplates,
     endpoints: EndpointHashes,
@@ -169,11 +183,8 @@ def _score_pairs(
     parts: PartTable,
 ) -> None:
     """Write the scores of pairs of siblings."""
-    scores, N, T = parts.arcs, len(parts.arcs), len(templates.head.seeds)
-    heads = short_sides(endpoints.head, T, size, _NO_HEAD)
-    dependents = short_sides(endpoints.dependent, T, size, _NO_DEPENDENT)
-    siblings = short_sides(endpoints.third, T, size, _NO_THIRD)
-    all_codes = templates.codes.astype(np.uint32)
+    scores, N = parts.arcs, len(parts.arcs)
+    heads, dependents, siblings, all_codes = _short_pairs(templates, endpoints, size)
     for h in range(N):
         for m in range(1, N):
             if h == m or not scores[h, m] > -np.inf:
@@ -203,11 +214,8 @@ def _score_grandparents(
     parts: PartTable,
 ) -> None:
     """Write the scores of grandparents."""
-    scores, N, T = parts.arcs, len(parts.arcs), len(templates.head.seeds)
-    heads = short_sides(endpoints.head, T, size, _NO_HEAD)
-    dependents = short_sides(endpoints.dependent, T, size, _NO_DEPENDENT)
-    grandparents = short_sides(endpoints.third, T, size, _NO_THIRD)
-    all_codes = templates.codes.astype(np.uint32)
+    scores, N = parts.arcs, len(parts.arcs)
+    heads, dependents, grandparents, all_codes = _short_pairs(templates, endpoints, size)
     for h in range(1, N):
         for m in range(1, N):
             if h == m or not scores[h, m] > -np.inf:

@@ -9,6 +9,7 @@ from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, Rows, Weights, dispa
 from spacy_ssvm.decoders.parts import (
     PartTable,
     inner_sibling,
+    is_grandparent,
     number_parts,
     pair_number,
     triple_number,
@@ -212,8 +213,8 @@ def _add_grandparents(
             if coefficients.triple_starts[h, m] < 0:
                 continue
             for g in range(N):
-                if coefficients.head_ranks[g, h] == coefficients.head_ranks[g + 1, h]:
-                    continue  # the arc (g, h) has no score
+                if not is_grandparent(coefficients, g, h):
+                    continue
                 value = coefficients.grandparents[triple_number(coefficients, g, h, m)]
                 if value != 0:
                     fill_grandparent_rows(templates, endpoints, features.size, g, h, m, rows)

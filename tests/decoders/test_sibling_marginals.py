@@ -12,7 +12,7 @@ from tree_tables import (
     not_numbers,
     packed,
     pair_tables,
-    probabilities,
+    probabilities_of_parts,
     score_of_pairs,
     whole,
     with_infinities,
@@ -48,14 +48,17 @@ def test_sibling_max_marginals_are_the_best_scores_of_trees_with_each_arc(drawn)
 @given(pair_tables(numbers, numbers))
 def test_marginals_are_the_probabilities_of_arcs_and_pairs(drawn):
     scores, pairs = drawn
-    log_partition, of_arcs, of_pairs = probabilities(scores, pairs, projective=True)
+    no_grandparents = np.zeros((len(scores),) * 3)
+    log_partition, expected = probabilities_of_parts(
+        scores, pairs, no_grandparents, projective=True
+    )
     starts, values = packed(scores, pairs)
     found, found_pairs = np.full(scores.shape, 99.0), np.full(len(values), 99.0)
     total = sibling_marginals(scores, starts, values, found, found_pairs)
     assert total == pytest.approx(log_partition, abs=1e-9)
     if log_partition > -np.inf:
-        np.testing.assert_allclose(found, of_arcs, atol=1e-9)
-        np.testing.assert_allclose(found_pairs, packed(scores, of_pairs)[1], atol=1e-9)
+        np.testing.assert_allclose(found, expected.arcs, atol=1e-9)
+        np.testing.assert_allclose(found_pairs, expected.pairs, atol=1e-9)
 
 
 @checked

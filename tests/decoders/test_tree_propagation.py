@@ -169,6 +169,10 @@ def test_messages_of_a_grandparent_are_the_odds_of_the_enumeration(upper, lower,
     assert messages.sums[1, 2] == messages.to_lower[0]
     _, distance = _update_grandparents(parts, others, 0.0, messages, found)
     assert distance == pytest.approx(0.0, abs=1e-9)
+    damped = Grandparents(np.zeros(1), np.zeros(1), np.zeros((3, 3)))
+    _update_grandparents(parts, others, 0.25, damped, found)
+    for sums, all_of_it in zip(damped, messages, strict=True):
+        np.testing.assert_allclose(sums, 0.75 * all_of_it, atol=1e-9)
 
 
 @pytest.mark.parametrize("n", [3, 4, 6])
