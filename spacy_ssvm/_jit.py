@@ -26,6 +26,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _config: Any = numba.config
 
+_LINKED = "linked"
+_WITHOUT_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 # How annotations name arrays, whatever their number of axes.
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -123,23 +126,36 @@ def dispatch(implementations: Mapping[type, Callable[..., Any]]) -> Callable[...
 
     def choose(first: Any, *others: Any) -> Any:  # noqa: ARG001
         implementation = implementations.get(getattr(first, "instance_class", object))
-        if implementation is None:
-            return None
-        return lambda first, *others: implementation(first, *others)
+        return getattr(implementation, "py_func", None)
 
     if not _config.DISABLE_JIT:
-        overload(call, strict=False)(choose)
+        overload(call, strict=False, jit_options=_WITHOUT_WRAPPERS)(choose)
     return call
 
 
 def _compile(function: F, signature: Signature | None, owner: str = "", fastmath: Any = False) -> F:
-    dispatcher: Any = numba.njit(nogil=True, fastmath=fastmath)(function)
-    with contextlib.suppress(OSError):  # sources that cannot be read: nothing is kept
-        dispatcher._cache = KernelCache(function, owner)
+    dispatcher = _dispatcher(function, owner, fastmath=fastmath)
     if signature is not None:
         dispatcher.compile(signature)
         dispatcher.disable_compile()
+        return dispatcher  # type: ignore[no-any-return]
+
+    # Kernels link another version, which lacks what unpacks Python's arguments: compiling that
+    # takes longer than many a kernel.
+    @functools.cache
+    def linked() -> Any:
+        return _dispatcher(function, _LINKED, fastmath=fastmath, **_WITHOUT_WRAPPERS)
+
+    dispatcher.get_call_template = lambda *types: linked().get_call_template(*types)
+    dispatcher.get_overload = lambda signature: linked().get_overload(signature)
     return dispatcher  # type: ignore[no-any-return]
+
+
+def _dispatcher(function: Callable[..., Any], suffix: str, **options: Any) -> Any:
+    dispatcher: Any = numba.njit(nogil=True, **options)(function)
+    with contextlib.suppress(OSError):  # sources that cannot be read: nothing is kept
+        dispatcher._cache = KernelCache(function, suffix)
+    return dispatcher
 
 
 def _wrapping(function: F) -> F:

@@ -77,18 +77,18 @@ class _CompiledKernel(CompileResultCacheImpl):
 class KernelCache(FunctionCache):
     """The compiled versions of one kernel on disk.
 
-    owner: keeps versions apart that some processes cannot read, because the types of their
-    arguments come from a module that these do not have.
+    version: keeps the files of several versions of the kernel apart. Some processes cannot read
+    those whose arguments have types of a module that they do not have.
     Raises OSError where the sources of the package cannot be read.
     """
 
     _impl_class = _CompiledKernel
 
-    def __init__(self, function: Callable[..., Any], owner: str = "") -> None:
+    def __init__(self, function: Callable[..., Any], version: str = "") -> None:
         super().__init__(function)
         locator = _Locator(function, function.__code__.co_filename)
         self._folders = [root / locator.folder for root in _roots()]
-        base = f"{self._impl.filename_base}{owner and '-'}{owner}"
+        base = f"{self._impl.filename_base}{version and '-'}{version}"
         self._files = [
             IndexDataCacheFile(str(folder), base, locator.digest) for folder in self._folders
         ]
