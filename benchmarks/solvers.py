@@ -45,6 +45,7 @@ EXACT = {
     "frank-wolfe-pairwise": FrankWolfe(variant="pairwise", tolerance=TOLERANCE),
     "frank-wolfe": FrankWolfe(tolerance=TOLERANCE),
     "cutting-plane": CuttingPlane(tolerance=TOLERANCE),
+    "frank-wolfe-crf": FrankWolfe(beta=1.0, gamma=0.0, sampling="gap", tolerance=TOLERANCE),
     "lbfgs": LBFGS(),
     "lbfgs, one iteration per epoch": LBFGS(iterations=1),
 }

@@ -113,6 +113,10 @@ def averaged_frank_wolfe(**options):
     return FrankWolfe(variant="averaged", sampling="gap", **options)
 
 
+def crf_frank_wolfe(**options):
+    return FrankWolfe(beta=1.0, gamma=0.0, **options)
+
+
 def crf_gradient(**options):
     return StochasticGradient(beta=1.0, gamma=0.0, **options)
 
@@ -125,6 +129,7 @@ SOLVERS = [
     FrankWolfe,
     pairwise_frank_wolfe,
     averaged_frank_wolfe,
+    crf_frank_wolfe,
     LBFGS,
     Mira,
     Perceptron,

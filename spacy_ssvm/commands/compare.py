@@ -24,35 +24,52 @@ _DUAL_COORDINATE_ASCENT = "spacy_ssvm.DualCoordinateAscent.v1"
 _STOCHASTIC_GRADIENT = "spacy_ssvm.StochasticGradient.v1"
 _MIRA = "spacy_ssvm.Mira.v1"
 
+# Losses L_{beta,gamma}
+_HINGE = {"beta": None, "gamma": 1.0}
+_CRF = {"beta": 1.0, "gamma": 0.0}
+_SOFTMAX_MARGIN = {"beta": 1.0, "gamma": 1.0}
+
 #: Each solver as a block of a config.
 SOLVERS: dict[str, dict[str, Any]] = {
     "dcd-ssvm": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "ssvm"},
     "dcd-light": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "light"},
     "cpd": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "cpd"},
     "cutting-plane": {"@misc": "spacy_ssvm.CuttingPlane.v1"},
-    "frank-wolfe": {"@misc": _FRANK_WOLFE, "variant": "plain", "sampling": "uniform"},
-    "frank-wolfe-averaged": {"@misc": _FRANK_WOLFE, "variant": "averaged", "sampling": "uniform"},
-    "frank-wolfe-gap": {"@misc": _FRANK_WOLFE, "variant": "plain", "sampling": "gap"},
-    "frank-wolfe-pairwise": {"@misc": _FRANK_WOLFE, "variant": "pairwise", "sampling": "uniform"},
+    "frank-wolfe": {"@misc": _FRANK_WOLFE, **_HINGE, "variant": "plain", "sampling": "uniform"},
+    "frank-wolfe-averaged": {
+        "@misc": _FRANK_WOLFE,
+        **_HINGE,
+        "variant": "averaged",
+        "sampling": "uniform",
+    },
+    "frank-wolfe-gap": {"@misc": _FRANK_WOLFE, **_HINGE, "variant": "plain", "sampling": "gap"},
+    "frank-wolfe-pairwise": {
+        "@misc": _FRANK_WOLFE,
+        **_HINGE,
+        "variant": "pairwise",
+        "sampling": "uniform",
+    },
+    "frank-wolfe-crf": {"@misc": _FRANK_WOLFE, **_CRF, "variant": "plain", "sampling": "gap"},
+    "frank-wolfe-softmax-margin": {
+        "@misc": _FRANK_WOLFE,
+        **_SOFTMAX_MARGIN,
+        "variant": "plain",
+        "sampling": "gap",
+    },
     "extragradient": {
         "@misc": "spacy_ssvm.Extragradient.v1",
         "variant": "primal",
         "projection": None,
     },
-    "sgd": {"@misc": _STOCHASTIC_GRADIENT, "beta": None, "gamma": 1.0, "steps": "decay"},
-    "sgd-crf": {"@misc": _STOCHASTIC_GRADIENT, "beta": 1.0, "gamma": 0.0, "steps": "inverse"},
-    "sgd-softmax-margin": {
-        "@misc": _STOCHASTIC_GRADIENT,
-        "beta": 1.0,
-        "gamma": 1.0,
-        "steps": "inverse",
-    },
+    "sgd": {"@misc": _STOCHASTIC_GRADIENT, **_HINGE, "steps": "decay"},
+    "sgd-crf": {"@misc": _STOCHASTIC_GRADIENT, **_CRF, "steps": "inverse"},
+    "sgd-softmax-margin": {"@misc": _STOCHASTIC_GRADIENT, **_SOFTMAX_MARGIN, "steps": "inverse"},
     "mira": {"@misc": _MIRA, "k": 1, "loss_augmented": True},
     "mira-prediction": {"@misc": _MIRA, "k": 1, "loss_augmented": False},
     "mira-k-best": {"@misc": _MIRA, "k": 5, "loss_augmented": False},
     "perceptron": {"@misc": "spacy_ssvm.Perceptron.v1"},
-    "crf": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 0.0},
-    "softmax-margin": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 1.0},
+    "crf": {"@misc": _DUAL_COORDINATE_ASCENT, **_CRF},
+    "softmax-margin": {"@misc": _DUAL_COORDINATE_ASCENT, **_SOFTMAX_MARGIN},
     "softmax-margin-3": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 3.0},
     "softmax-margin-5": {"@misc": _DUAL_COORDINATE_ASCENT, "beta": 1.0, "gamma": 5.0},
     "lbfgs": {"@misc": "spacy_ssvm.LBFGS.v1"},

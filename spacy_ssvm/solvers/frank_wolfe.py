@@ -1,4 +1,7 @@
-"""Block-coordinate Frank-Wolfe on the L1-loss structural SVM [Lacoste-Julien et al. 2013].
+"""Block-coordinate Frank-Wolfe on the L1-loss structural SVM, and on the losses L_{beta,gamma}.
+
+For the hinge loss, which beta = infinity stands for, it is the method of [Lacoste-Julien et al.
+2013]. The dual is
 
     max_alpha >= 0, sum_y alpha_i,y <= C    D(alpha) = -1/2 |v|^2 + sum alpha_i,y Delta'_i(y)
 
@@ -11,6 +14,23 @@ is kept. A step takes the y that violates most, or the gold structure where none
 from (v_i, l_i) towards (C Phi_i(y), C Delta_i(y)) as far as D rises:
 
     d = C Phi_i(y) - v_i,    rate = (C Delta_i(y) - l_i - w . d) / |d|^2, clipped to [0, 1]
+
+With a finite beta, the dual variables of an example are C times a distribution p_i over its
+structures, and their entropy H counts, too [Collins et al. 2008]:
+
+    D(p) = -1/2 |v|^2 + C sum_i E_p_i[gamma Delta'_i(Y)] + H(p_i) / beta,    v_i = C E_p_i[Phi_i(Y)]
+
+A step goes towards the distribution of the model, q(y) ~ exp beta (w . phi(x_i, y) + gamma
+Delta_i(y)), as does stochastic dual coordinate ascent [Le Priol et al. 2018]:
+
+    d = C E_q[Phi_i(Y)] - v_i,    rate = (C f - l_i - w . d) / |d|^2, clipped to [0, 1]
+    f = E_q[gamma Delta_i(Y)] + H(q) / beta = L_{beta,gamma} + w . E_q[Phi_i(Y)]
+
+l_i goes towards C f by the same rate, which takes the entropy of a mixture for the mixture of the
+entropies. As entropy is concave, that is too little: D is a lower bound of the dual. In return the
+rate has a closed form for all structures that have expectations, where [Le Priol et al. 2018]
+search a line and need the entropies of mixed marginals. The possible pairs (E[Phi], l) are a convex
+set with a curved boundary, on which Frank-Wolfe converges at a linear rate [Levitin & Polyak 1966].
 
 The result of the variant 'averaged' is the average of the dual points, w and l of step t counted
 t times. The variant 'pairwise' keeps the structures and their dual variables apart:
@@ -28,6 +48,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import (
+    AnyWeights,
     Float,
     Floats,
     Floats1,
@@ -36,7 +57,6 @@ from spacy_ssvm._jit import (
     Ints1,
     Rows,
     Rows1,
-    Weights,
     kernel,
     named_tuple,
     oracle_kernel,
@@ -53,23 +73,25 @@ from spacy_ssvm.solvers.pairwise_steps import (
 from spacy_ssvm.solvers.run import (
     check_C,
     check_choice,
+    check_loss,
     check_not_negative,
     check_whole,
+    invalid_setting,
 )
-from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
+from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.growing import longer
-from spacy_ssvm.weights.sparse import find_index, scratch_table, violation_of
+from spacy_ssvm.weights.sparse import dot, find_index, scratch_table, violation_of
 
 _PASSES = 10  # of which one takes every example: what has been drawn seldom may have changed
 
 
 class Blocks(NamedTuple):
-    """The sums over the dual variables of each example, its last violation and its last gap."""
+    """The sums over the dual variables of each example, its last loss and its last gap."""
 
     starts: Ints  #: int64 [examples]: the first entry of v_i
     sizes: Ints  #: int64 [examples]: the number of its entries
     costs: Floats  #: float64 [examples]: l_i
-    violations: Floats  #: float64 [examples]: max_y H_i(y)
+    violations: Floats  #: float64 [examples]: the losses
     gaps: Floats  #: float64 [examples]: how far D could rise by its block alone, to first order
     visits: Ints  #: int64 [examples]: how often example i was decoded
     indices: Rows  #: int32 [entries]: indices into w
@@ -103,6 +125,8 @@ class FrankWolfe:
     """Settings of the solver.
 
     C: the weight of the losses against the squared norm of the weights, per example.
+    beta, gamma: of the loss: (None, 1) for the hinge, where None means infinity, (1, 0) for a CRF,
+        (1, 1) for the softmax margin.
     variant: 'plain', 'averaged' whose result is an average of dual points, or 'pairwise' with
         steps between structures that are stored.
     sampling: of examples, 'uniform' or 'gap'.
@@ -114,21 +138,36 @@ class FrankWolfe:
     """
 
     C: float = 0.1
+    beta: float | None = None
+    gamma: float = 1.0
     variant: str = "plain"
     sampling: str = "uniform"
     inner_passes: int = 5
     seed: int = 0
     tolerance: float = 1e-3
-    loss_function: ClassVar[Loss] = HINGE
-    oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
     keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_C(self)
+        check_loss(self)
         check_choice(self, "variant", ("plain", "averaged", "pairwise"))
+        if self.variant == "pairwise" and self.loss_function != HINGE:
+            raise invalid_setting(
+                self, "variant", "is 'pairwise': this needs beta = null and gamma = 1"
+            )
         check_choice(self, "sampling", ("uniform", "gap"))
         check_whole(self, "inner_passes", "seed")
         check_not_negative(self, "tolerance")
+
+    @property
+    def loss_function(self) -> Loss:
+        """The loss that is minimized over the examples."""
+        return Loss(self.beta, self.gamma)
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """The oracles of ``Structure`` that the solver calls."""
+        return (self.loss_function.oracle,)
 
     def start(self, problem: Problem, prior: Floats | None = None) -> DualRun:
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
@@ -223,12 +262,18 @@ class FrankWolfeRun(DualRun):
 
     def _pass(self, numbers: Ints) -> None:
         order = self._draws.order(numbers, self.blocks.gaps, self._order)
-        structure, examples = self.problem.structure, self.problem.examples()
-        entries, C = self.problem.max_entries, float(self.settings.C)
+        problem, settings = self.problem, self.settings
+        arrays = problem.structure, problem.examples(), order
+        C, gamma = float(settings.C), float(settings.gamma)
+        smooth = settings.beta is not None
+        entries = problem.max_expected_entries if smooth else problem.max_entries
         done = 0
         while True:
             state = self.blocks, self._average, self._w
-            done = _pass(structure, examples, order, done, entries, C, *state)
+            if settings.beta is None:
+                done = _pass(*arrays, done, entries, C, gamma, *state)
+            else:
+                done = _smooth_pass(*arrays, done, entries, C, settings.beta, gamma, *state)
             if done == len(order):
                 break
             self.blocks = _with_capacity(self.blocks, len(self.blocks.sizes), entries)
@@ -311,9 +356,9 @@ def _empty_blocks(examples: int, entries: int) -> Blocks:
 
 
 def _with_capacity(blocks: Blocks, examples: int, entries: int) -> Blocks:
-    """The same blocks, packed, with capacity for these and about twice as many again."""
+    """The same blocks, packed, with capacity for these and about as many again."""
     used = int(blocks.sizes.sum())
-    packed = _empty_blocks(examples, 3 * used + 2 * entries + 1024)
+    packed = _empty_blocks(examples, 2 * used + 2 * entries + 1024)
     _pack(blocks, packed)
     return packed
 
@@ -363,15 +408,16 @@ def _step(
     C: float,
     cost: float,
     indices: Rows,
-    values: Weights,
+    values: AnyWeights,
     blocks: Blocks,
     average: Average,
     w: Floats,
 ) -> None:
     """Move the block of example i towards C times a structure, as far as D rises.
 
-    cost, indices, values: Delta_i(y) and Phi_i(y); 0 and none for the gold structure.
-    The new block is written after the entries in use.
+    cost, indices, values: gamma Delta_i(y) and Phi_i(y), 0 and none for the gold structure; or
+    f and E_q[Phi_i(Y)].
+    A block with further entries is written after those in use.
     """
     start, end = blocks.starts[i], blocks.used[0]
     block_indices, block_values = blocks.indices[end:], blocks.values[end:]
@@ -397,11 +443,18 @@ def _step(
         slope -= w[block_indices[entry]] * direction[entry]
         curvature += direction[entry] ** 2
     blocks.gaps[i] = max(slope, 0.0)
+    steps = float(average.steps[0])
+    average.steps[0] += len(average.sums) > 0
     if slope <= 0:
         return
     rate = min(slope / curvature, 1.0) if curvature > 0 else 1.0
-    steps = float(average.steps[0])
     missed = steps * (steps + 1) / 2  # how much the steps before this count
+    if count > blocks.sizes[i]:
+        blocks.starts[i] = end
+        blocks.sizes[i] = count
+        blocks.used[0] += count
+    else:
+        block_values = blocks.values[start : start + count]
     for entry in range(count):
         change = rate * direction[entry]
         block_values[entry] += change
@@ -411,14 +464,17 @@ def _step(
     change = rate * (C * cost - blocks.costs[i])
     blocks.costs[i] += change
     average.costs[0] += missed * change
-    blocks.starts[i] = end
-    blocks.sizes[i] = count
-    blocks.used[0] += count
+
+
+@kernel
+def _has_room(i: int, max_entries: int, blocks: Blocks) -> bool:
+    """Whether the capacity suffices for a step of example i."""
+    return bool(blocks.used[0] + blocks.sizes[i] + max_entries <= len(blocks.indices))
 
 
 @oracle_kernel(
     lambda oracle, examples: Int(
-        oracle, examples, Ints1, Int, Int, Float, BlocksType, AverageType, Floats1
+        oracle, examples, Ints1, Int, Int, Float, Float, BlocksType, AverageType, Floats1
     )
 )
 def _pass(
@@ -428,6 +484,7 @@ def _pass(
     done: int,
     max_entries: int,
     C: float,
+    gamma: float,
     blocks: Blocks,
     average: Average,
     w: Floats,
@@ -437,22 +494,62 @@ def _pass(
     values = np.empty(max_entries, dtype=np.float32)
     for position in range(done, len(order)):
         i = order[position]
-        if blocks.used[0] + blocks.sizes[i] + max_entries > len(blocks.indices):
+        if not _has_room(i, max_entries, blocks):
             return position
         visits = blocks.visits[i] + 1
         size, cost, recompleted = loss_augmented_decode(
-            examples, i, w, 1.0, is_due(visits), indices, values
+            examples, i, w, gamma, is_due(visits), indices, values
         )
         if size < 0:
             continue
-        blocks.visits[i] = visits
         if recompleted:
             remove_blocks(order[position : position + 1], blocks, w)
             _restart(average)
-        violation = violation_of(cost, w, indices, values, 0, size)
-        blocks.violations[i] = max(violation, 0.0)
+        violation = violation_of(gamma * cost, w, indices, values, 0, size)
         if violation <= 0:
-            size, cost = 0, 0.0
-        _step(i, C, cost, indices[:size], values[:size], blocks, average, w)
-        average.steps[0] += len(average.sums) > 0
+            violation, size, cost = 0.0, 0, 0.0
+        _step(i, C, gamma * cost, indices[:size], values[:size], blocks, average, w)
+        blocks.visits[i], blocks.violations[i] = visits, violation
+    return len(order)
+
+
+@oracle_kernel(
+    lambda oracle, examples: Int(
+        oracle, examples, Ints1, Int, Int, Float, Float, Float, BlocksType, AverageType, Floats1
+    ),
+    "expected_gradient",
+)
+def _smooth_pass(
+    expected_gradient: ExpectedGradient,
+    examples: ExampleArrays,
+    order: Ints,
+    done: int,
+    max_entries: int,
+    C: float,
+    beta: float,
+    gamma: float,
+    blocks: Blocks,
+    average: Average,
+    w: Floats,
+) -> int:
+    """The same for a finite beta."""
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries)
+    for position in range(done, len(order)):
+        i = order[position]
+        if not _has_room(i, max_entries, blocks):
+            return position
+        visits = blocks.visits[i] + 1
+        size, loss, recompleted, _ = expected_gradient(
+            examples, i, w, beta, gamma, is_due(visits), indices, values
+        )
+        if size < 0:
+            continue
+        f = loss - dot(w, indices, values, 0, size)
+        values[:size] *= -1.0  # they are -E_q[Phi_i(Y)]
+        if recompleted:
+            remove_blocks(order[position : position + 1], blocks, w)
+            _restart(average)
+        _step(i, C, f, indices[:size], values[:size], blocks, average, w)
+        blocks.visits[i], blocks.violations[i] = visits, loss
     return len(order)

@@ -1,15 +1,20 @@
 """Tests of ``spacy_ssvm/solvers/frank_wolfe.py``."""
 
+import brute
 import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from referee import Referee, all_numbers
+from scipy.optimize import minimize
+from scipy.special import entr, softmax
 from small_problems import (
+    SMOOTH,
     averaged_frank_wolfe,
     checked,
     hinge_optimum,
+    naive_loss,
     programmed,
     regularization,
     small,
@@ -17,9 +22,16 @@ from small_problems import (
     trained,
 )
 
+from spacy_ssvm.objective import HINGE
 from spacy_ssvm.solvers.frank_wolfe import Draws, FrankWolfe
 
 pytestmark = pytest.mark.uncompiled
+
+LOSSES = [HINGE, *SMOOTH]
+
+
+def drawn_prior(chains):
+    return np.random.default_rng(0).integers(-2, 3, (chains.K + 2) * chains.K) / 2
 
 
 @programmed
@@ -34,13 +46,88 @@ def test_frank_wolfe_reaches_the_optimum_of_the_quadratic_program(chains, C):
     assert objective.dual - slack <= value <= objective.primal + slack
 
 
+@programmed
+@given(small, regularization, st.sampled_from(SMOOTH), st.booleans())
+def test_a_smooth_loss_reaches_the_optimum_of_its_enumeration(chains, C, loss, with_prior):
+    """In 200 epochs, to the last digits: its rate is linear."""
+    prior = drawn_prior(chains) if with_prior else None
+    solver = FrankWolfe(C=C, beta=loss.beta, gamma=loss.gamma, tolerance=0.0)
+    run = trained(solver, chains, 200, prior)
+    start = np.zeros(len(run.w))
+    if with_prior:
+        start[: len(prior)] = prior
+
+    def primal(w):
+        gold = [i for i in range(len(chains.gold)) if chains.gold[i]]
+        found = sum(naive_loss(chains, i, w, loss) for i in gold)
+        return (w - start) @ (w - start) / 2 + C * found
+
+    theirs = minimize(primal, start, method="BFGS", options={"gtol": 1e-6})
+    objective = run.objective()
+    assert objective.primal == pytest.approx(primal(run.w), rel=1e-9, abs=1e-9)
+    assert objective.primal == pytest.approx(theirs.fun, rel=1e-6, abs=1e-6)
+    assert objective.primal - objective.dual <= 1e-6 * (1 + objective.primal)
+
+
 @checked
-@given(st.data(), small, regularization)
-def test_frank_wolfe_keeps_its_books_and_never_lowers_the_dual(data, chains, C):
-    prior = None
-    if data.draw(st.booleans()):
-        prior = np.random.default_rng(0).integers(-2, 3, (chains.K + 2) * chains.K) / 2
-    run = started(FrankWolfe(C=C, tolerance=0.0), chains, prior)
+@given(small, regularization, st.sampled_from(SMOOTH))
+def test_blocks_are_those_of_distributions_and_their_entropy_at_most(chains, C, loss):
+    """Each step mixes a distribution with that of the model, found by enumeration."""
+    solver = FrankWolfe(C=C, beta=loss.beta, gamma=loss.gamma, tolerance=0.0)
+    run = started(solver, chains)
+    annotated = [i for i in all_numbers(run) if chains.gold[i]]
+    structures, p = {}, {}
+    for i in annotated:
+        features, gold = chains.features[i], chains.gold[i]
+        sequences = list(brute.label_sequences(len(gold), chains.K))
+        phi = np.zeros((len(sequences), len(run.w)))
+        for row, y in zip(phi, sequences, strict=True):
+            for index, value in naive.difference(chains.K, features, gold, y).items():
+                row[index] = value
+        costs = [naive.cost(1 - np.eye(chains.K), gold, y) for y in sequences]
+        structures[i] = phi, loss.gamma * np.array(costs)
+        p[i] = np.array([float(list(y) == list(gold)) for y in sequences])
+    for _ in range(4):
+        for i in annotated:
+            phi, costs = structures[i]
+            q = softmax(loss.beta * (costs - phi @ run.w))
+            before = run.blocks.costs[i]
+            run.epoch(np.array([i]))
+            f = q @ costs + entr(q).sum() / loss.beta
+            rate = (run.blocks.costs[i] - before) / (C * f - before) if f else 0.0
+            p[i] = (1 - rate) * p[i] + rate * q
+            start, size = run.blocks.starts[i], run.blocks.sizes[i]
+            block = np.zeros(len(run.w))
+            block[run.blocks.indices[start : start + size]] = run.blocks.values[
+                start : start + size
+            ]
+            np.testing.assert_allclose(block, C * p[i] @ phi, atol=1e-7)
+            value = C * (p[i] @ costs + entr(p[i]).sum() / loss.beta)
+            assert run.blocks.costs[i] <= value + 1e-7
+
+
+def test_a_smooth_loss_needs_single_blocks():
+    for loss in ({"beta": 1.0}, {"gamma": 2.0}):
+        with pytest.raises(ValueError, match="'pairwise': this needs beta = null and gamma = 1"):
+            FrankWolfe(variant="pairwise", **loss)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 3.0])
+def test_the_scale_of_the_cost_of_the_hinge_scales_weights(gamma):
+    """max gamma Delta - w . Phi with C is gamma times the hinge with C / gamma at w / gamma."""
+    chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
+    run = trained(FrankWolfe(C=1.0, gamma=gamma, tolerance=0.0), chains, 50)
+    plain = trained(FrankWolfe(C=1.0 / gamma, tolerance=0.0), chains, 50)
+    np.testing.assert_allclose(run.w, gamma * plain.w, rtol=1e-6, atol=1e-9)
+    assert run.objective().dual == pytest.approx(gamma**2 * plain.objective().dual)
+
+
+@checked
+@given(st.data(), small, regularization, st.sampled_from(LOSSES))
+def test_frank_wolfe_keeps_its_books_and_never_lowers_the_dual(data, chains, C, loss):
+    prior = drawn_prior(chains) if data.draw(st.booleans()) else None
+    solver = FrankWolfe(C=C, beta=loss.beta, gamma=loss.gamma, tolerance=0.0)
+    run = started(solver, chains, prior)
     dual = run.dual
     for _ in range(10):
         run.epoch(all_numbers(run))
@@ -141,10 +228,10 @@ def test_the_average_starts_again_where_an_example_is_forgotten():
 
 
 @checked
-@given(small, regularization)
-def test_gaps_are_those_of_blocks(chains, C):
+@given(small, regularization, st.sampled_from(LOSSES))
+def test_gaps_are_those_of_blocks(chains, C, loss):
     """Of one example alone, it is the distance between primal and dual."""
-    run = started(FrankWolfe(C=C, tolerance=0.0), chains)
+    run = started(FrankWolfe(C=C, beta=loss.beta, gamma=loss.gamma, tolerance=0.0), chains)
     for _ in range(3):
         for i in all_numbers(run):
             before, w = run.blocks, run.w.copy()
