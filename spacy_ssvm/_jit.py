@@ -140,14 +140,23 @@ def _compile(function: F, signature: Signature | None, owner: str = "", fastmath
         dispatcher.disable_compile()
         return dispatcher  # type: ignore[no-any-return]
 
-    # Kernels link another version, which lacks what unpacks Python's arguments: compiling that
-    # takes longer than many a kernel.
+    # Unless it has been called from Python, kernels link another version, which lacks what
+    # unpacks Python's arguments: compiling that takes longer than many a kernel.
     @functools.cache
     def linked() -> Any:
         return _dispatcher(function, _LINKED, fastmath=fastmath, **_WITHOUT_WRAPPERS)
 
-    dispatcher.get_call_template = lambda *types: linked().get_call_template(*types)
-    dispatcher.get_overload = lambda signature: linked().get_overload(signature)
+    template, overload_of = dispatcher.get_call_template, dispatcher.get_overload
+
+    def call_template(args: Any, kws: Any) -> Any:
+        is_compiled = tuple(args) in dispatcher.overloads
+        return (template if is_compiled else linked().get_call_template)(args, kws)
+
+    def called(args: Any) -> Any:
+        is_compiled = tuple(args) in dispatcher.overloads
+        return (overload_of if is_compiled else linked().get_overload)(args)
+
+    dispatcher.get_call_template, dispatcher.get_overload = call_template, called
     return dispatcher  # type: ignore[no-any-return]
 
 
