@@ -16,9 +16,9 @@ from (v_i, l_i) towards (C Phi_i(y), C Delta_i(y)) as far as D rises:
     d = C Phi_i(y) - v_i,    rate = (C Delta_i(y) - l_i - w . d) / |d|^2, clipped to [0, 1]
 
 With a finite beta, the dual variables of an example are C times a distribution p_i over its
-structures, and their entropy H counts, too [Collins et al. 2008]:
+structures, and their entropy H counts, too [Collins et al. 2008]: with v_i = C E_p_i[Phi_i(Y)],
 
-    D(p) = -1/2 |v|^2 + C sum_i E_p_i[gamma Delta'_i(Y)] + H(p_i) / beta,    v_i = C E_p_i[Phi_i(Y)]
+    D(p) = -1/2 |v|^2 - w_0 . v + C sum_i E_p_i[gamma Delta_i(Y)] + H(p_i) / beta
 
 A step goes towards the distribution of the model, q(y) ~ exp beta (w . phi(x_i, y) + gamma
 Delta_i(y)), as does stochastic dual coordinate ascent [Le Priol et al. 2018]:
@@ -37,7 +37,8 @@ t times. The variant 'pairwise' keeps the structures and their dual variables ap
 ``pairwise_steps.py``.
 
 Examples are taken in random order, or with 'gap' drawn with a probability proportional to the
-numerator of their last rate: the gap of the example's block [Osokin et al. 2016].
+numerator of their last rate: the gap of the example's block [Osokin et al. 2016; Le Priol et al.
+2018]. Costs count gamma times.
 
 Partial gold is completed as in ``dual_run.py``.
 """

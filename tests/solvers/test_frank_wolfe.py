@@ -20,10 +20,12 @@ from small_problems import (
     small,
     started,
     trained,
+    tree_problem,
 )
 
 from spacy_ssvm.objective import HINGE
 from spacy_ssvm.solvers.frank_wolfe import Draws, FrankWolfe
+from spacy_ssvm.solvers.lbfgs import LBFGS
 
 pytestmark = pytest.mark.uncompiled
 
@@ -67,6 +69,25 @@ def test_a_smooth_loss_reaches_the_optimum_of_its_enumeration(chains, C, loss, w
     assert objective.primal == pytest.approx(primal(run.w), rel=1e-9, abs=1e-9)
     assert objective.primal == pytest.approx(theirs.fun, rel=1e-6, abs=1e-6)
     assert objective.primal - objective.dual <= 1e-6 * (1 + objective.primal)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1.0])
+@pytest.mark.parametrize("projective", [True, False])
+def test_a_smooth_loss_of_trees_reaches_the_optimum_of_another_solver(projective, gamma):
+    primals = []
+    for solver in (
+        FrankWolfe(C=0.5, beta=1.0, gamma=gamma, sampling="gap", tolerance=1e-9),
+        LBFGS(C=0.5, beta=1.0, gamma=gamma),
+    ):
+        problem = tree_problem(projective=projective)
+        run = solver.start(problem)
+        run.grow(2**10 + 1)
+        for _ in range(100):
+            run.epoch(np.arange(problem.number_of_examples))
+        primals.append(run.objective().primal)
+        if run.dual is not None:
+            assert run.objective().gap <= 1e-9
+    assert primals[0] == pytest.approx(primals[1], rel=1e-6)
 
 
 @checked
