@@ -77,13 +77,15 @@ def _load_config(file: Path, context: typer.Context, code: Path | None) -> Confi
 def _read_names(what: str, text: str | None, known: list[str]) -> list[str]:
     """Comma-separated names of solvers or methods, each once; all that are known for None.
 
-    Raises ValueError for a name that is not known.
+    Case does not matter. Raises ValueError for a name that is not known.
     """
-    names = known if text is None else [*dict.fromkeys(text.split(","))]
-    for name in names:
-        if name not in known:
+    if text is None:
+        return known
+    spellings = {name.lower(): name for name in known}
+    for name in text.split(","):
+        if name.strip().lower() not in spellings:
             raise ValueError(f"there is no {what} '{name}': choose one of {', '.join(known)}")
-    return names
+    return [*dict.fromkeys(spellings[name.strip().lower()] for name in text.split(","))]
 
 
 @ssvm.command("warmup")
@@ -455,6 +457,9 @@ def reproduce(
     sentences: Annotated[
         int | None, typer.Option(help="Learn from at most as many examples of each corpus", min=1)
     ] = None,
+    corpora: Annotated[
+        int | None, typer.Option(help="Use at most as many of each kind in an experiment", min=1)
+    ] = None,
     seeds: Annotated[int, typer.Option(help="Seeds for the scores of tables", min=1)] = 3,
     epochs: Annotated[
         int | None, typer.Option(help="At most as many in each run, for a quick look", min=1)
@@ -487,7 +492,9 @@ def reproduce(
     with _show_errors("Cannot reproduce"):
         names = _read_names("paper", papers, [*PAPERS])
         limits = Limits(seeds, epochs)
-        work = Reproduction(data, out, limits=limits, sentences=sentences, resume=resume)
+        work = Reproduction(
+            data, out, limits=limits, sentences=sentences, most_corpora=corpora, resume=resume
+        )
         found = [(corpus.name, corpus.kind, str(corpus.train)) for corpus in work.corpora]
         msg.table(found, header=("corpus", "kind", "training file"), divider=True)
         with tqdm(total=work.plan(names), unit="run") as progress:

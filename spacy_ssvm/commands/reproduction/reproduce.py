@@ -30,6 +30,8 @@ class Reproduction:
         settings that they depend on, with checksums of the corpora.
     limits: seeds, and the largest number of epochs.
     sentences: at most as many examples of each corpus for training; None for all.
+    most_corpora: of each kind in an experiment; None for as many as the paper has. Results stay
+        valid for another number.
     resume: whether to go on from the results that are there.
 
     Raises ValueError where there are no corpora, and where results are there that are not to be
@@ -43,11 +45,13 @@ class Reproduction:
         *,
         limits: Limits,
         sentences: int | None = None,
+        most_corpora: int | None = None,
         resume: bool = False,
     ) -> None:
         self.corpora = find_corpora(data)
         self.limits = limits
         self.sentences = sentences
+        self.most_corpora = most_corpora
         self.output = output
         found = [f"{c.kind} {c.name} {c.checksum:08x}" for c in self.corpora]
         settings = {"sentences": sentences, **limits._asdict(), "corpora": found}
@@ -71,7 +75,7 @@ class Reproduction:
         return [
             f"{kind}: {corpus.name}"
             for kind, number in experiment.kinds.items()
-            for corpus in self._corpora_of(KINDS[kind])[:number]
+            for corpus in self._corpora_of(KINDS[kind])[:number][: self.most_corpora]
         ]
 
     def _corpora_of(self, kind: Kind) -> list[Corpus]:
@@ -145,8 +149,11 @@ class Reproduction:
     def facts(self, papers: Sequence[str]) -> dict[str, str]:
         """Names and values that a report shows."""
         hours = sum(self.results(paper).seconds for paper in papers) / 3600
+        corpora = ", ".join(f"{c.name} ({c.kind})" for c in self.corpora)
+        if self.most_corpora is not None:
+            corpora += f"; {self.most_corpora} at most of each kind in an experiment"
         return {
-            "corpora": ", ".join(f"{c.name} ({c.kind})" for c in self.corpora),
+            "corpora": corpora,
             "training": "all" if self.sentences is None else f"{self.sentences:,} at most of each",
             "seeds": str(self.limits.seeds),
             "epochs": "as in the papers"

@@ -40,6 +40,10 @@ def test_tasks_are_made_of_the_largest_corpora(data: Path, tmp_path: Path) -> No
         *("entities: most", "entities: more", "tags: trees", "arcs: trees")
     ]
     assert work.tasks(Phrases()) == ["phrases: trees"]
+    fewer = Reproduction(data, tmp_path / "out", limits=LIMITS, most_corpora=1)
+    assert fewer.tasks(OnlineLearners()) == ["entities: most", "tags: trees", "arcs: trees"]
+    assert "1 at most" in fewer.facts([])["corpora"]
+    assert "at most" not in work.facts([])["corpora"]
     file = data / "conll2000-train.txt"
     file.write_text("He PRP B-NP\n", encoding="utf8")
     work = Reproduction(data, tmp_path / "out", limits=LIMITS)
@@ -85,7 +89,7 @@ def test_the_command_resumes_and_writes_a_report(data: Path, tmp_path: Path) -> 
     assert first.exit_code == 0, first.output
     assert "Checked 2 claims" in first.output
     page = (out / "report.html").read_text(encoding="utf8")
-    again = command(data, out, "--papers", "TLJ05", "--resume")
+    again = command(data, out, "--papers", "tlj05", "--resume")
     assert again.exit_code == 0, again.output
     assert (out / "report.html").read_text(encoding="utf8") == page
     assert "TLJ05, Figure 2" in page
@@ -108,6 +112,7 @@ def test_other_settings_and_corpora_are_not_resumed(data: Path, tmp_path: Path) 
         Reproduction(data, tmp_path / "out", **values).results("CY13")
 
     again()
+    again(most_corpora=1)
     with pytest.raises(ValueError, match="other settings"):
         again(sentences=3)
     with pytest.raises(ValueError, match="other settings"):
@@ -133,6 +138,7 @@ def test_papers_without_corpora_are_an_error(tmp_path: Path) -> None:
         (("--papers", "CY31"), "there is no paper 'CY31'"),
         (("--seeds", "0"), "Invalid value for '--seeds'"),
         (("--sentences", "0"), "Invalid value for '--sentences'"),
+        (("--corpora", "0"), "Invalid value for '--corpora'"),
     ],
 )
 def test_wrong_options_are_refused(
