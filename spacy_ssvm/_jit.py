@@ -26,7 +26,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _config: Any = numba.config
 
-_LINKED = "linked"
 _WITHOUT_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 # How annotations name arrays, whatever their number of axes.
@@ -144,26 +143,24 @@ def _compile(function: F, signature: Signature | None, owner: str = "", fastmath
     # unpacks Python's arguments: compiling that takes longer than many a kernel.
     @functools.cache
     def linked() -> Any:
-        return _dispatcher(function, _LINKED, fastmath=fastmath, **_WITHOUT_WRAPPERS)
+        return _dispatcher(function, "linked", fastmath=fastmath, **_WITHOUT_WRAPPERS)
 
-    template, overload_of = dispatcher.get_call_template, dispatcher.get_overload
+    own = dispatcher.get_call_template, dispatcher.get_overload
 
-    def call_template(args: Any, kws: Any) -> Any:
-        is_compiled = tuple(args) in dispatcher.overloads
-        return (template if is_compiled else linked().get_call_template)(args, kws)
+    def methods(args: Any) -> Any:
+        if tuple(args) in dispatcher.overloads:
+            return own
+        return linked().get_call_template, linked().get_overload
 
-    def called(args: Any) -> Any:
-        is_compiled = tuple(args) in dispatcher.overloads
-        return (overload_of if is_compiled else linked().get_overload)(args)
-
-    dispatcher.get_call_template, dispatcher.get_overload = call_template, called
+    dispatcher.get_call_template = lambda args, kws: methods(args)[0](args, kws)
+    dispatcher.get_overload = lambda args: methods(args)[1](args)
     return dispatcher  # type: ignore[no-any-return]
 
 
-def _dispatcher(function: Callable[..., Any], suffix: str, **options: Any) -> Any:
+def _dispatcher(function: Callable[..., Any], version: str, **options: Any) -> Any:
     dispatcher: Any = numba.njit(nogil=True, **options)(function)
     with contextlib.suppress(OSError):  # sources that cannot be read: nothing is kept
-        dispatcher._cache = KernelCache(function, suffix)
+        dispatcher._cache = KernelCache(function, version)
     return dispatcher
 
 

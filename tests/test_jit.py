@@ -78,3 +78,47 @@ def test_runs_from_a_read_only_folder_without_a_home(open_folder: Path) -> None:
     assert Path(result["package"]) == site / package.name / "__init__.py"
     assert result["tags"] == TAGGER.annotate(TAGGER.trained(epochs=2))
     assert contents(site) == files
+
+
+VERSIONS = """
+import json
+from numba.core import event
+from spacy_ssvm._jit import kernel
+
+compiled = []
+
+class Listener(event.Listener):
+    def on_start(self, started):
+        dispatcher = started.data["dispatcher"]
+        is_linked = dispatcher.targetoptions.get("no_cpython_wrapper", False)
+        compiled.append([dispatcher.py_func.__name__, is_linked])
+
+    def on_end(self, ended):
+        pass
+
+@kernel
+def double(x):
+    return 2 * x
+
+@kernel
+def four_times(x):
+    return double(double(x))
+
+@kernel
+def twice_and_one(x):
+    return double(x) + 1
+
+event.register("numba:compile", Listener())
+results = [four_times(3), double(3), twice_and_one(3)]
+print(json.dumps([results, compiled]))
+"""
+
+
+def test_kernels_link_a_version_that_python_cannot_call_unless_it_has(
+    run_script: ScriptRunner, tmp_path: Path
+) -> None:
+    output = run_script(VERSIONS, NUMBA_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT=None)
+    assert json.loads(output) == [
+        [12, 6, 7],
+        [["four_times", False], ["double", True], ["double", False], ["twice_and_one", False]],
+    ]

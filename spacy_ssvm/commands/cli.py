@@ -82,10 +82,13 @@ def _read_names(what: str, text: str | None, known: list[str]) -> list[str]:
     if text is None:
         return known
     spellings = {name.lower(): name for name in known}
-    for name in text.split(","):
-        if name.strip().lower() not in spellings:
-            raise ValueError(f"there is no {what} '{name}': choose one of {', '.join(known)}")
-    return [*dict.fromkeys(spellings[name.strip().lower()] for name in text.split(","))]
+    names = []
+    for given in text.split(","):
+        name = spellings.get(given.strip().lower())
+        if name is None:
+            raise ValueError(f"there is no {what} '{given}': choose one of {', '.join(known)}")
+        names.append(name)
+    return [*dict.fromkeys(names)]
 
 
 @ssvm.command("warmup")

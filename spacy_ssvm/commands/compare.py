@@ -19,7 +19,6 @@ from spacy_ssvm.commands.record import Record
 from spacy_ssvm.commands.trial import Trial
 
 _DUAL_COORDINATE_DESCENT = "spacy_ssvm.DualCoordinateDescent.v1"
-_FRANK_WOLFE = "spacy_ssvm.FrankWolfe.v1"
 _DUAL_COORDINATE_ASCENT = "spacy_ssvm.DualCoordinateAscent.v1"
 _STOCHASTIC_GRADIENT = "spacy_ssvm.StochasticGradient.v1"
 _MIRA = "spacy_ssvm.Mira.v1"
@@ -29,33 +28,25 @@ _HINGE = {"beta": None, "gamma": 1.0}
 _CRF = {"beta": 1.0, "gamma": 0.0}
 _SOFTMAX_MARGIN = {"beta": 1.0, "gamma": 1.0}
 
+_FRANK_WOLFE = {
+    "@misc": "spacy_ssvm.FrankWolfe.v1",
+    **_HINGE,
+    "variant": "plain",
+    "sampling": "uniform",
+}
+
 #: Each solver as a block of a config.
 SOLVERS: dict[str, dict[str, Any]] = {
     "dcd-ssvm": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "ssvm"},
     "dcd-light": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "light"},
     "cpd": {"@misc": _DUAL_COORDINATE_DESCENT, "variant": "cpd"},
     "cutting-plane": {"@misc": "spacy_ssvm.CuttingPlane.v1"},
-    "frank-wolfe": {"@misc": _FRANK_WOLFE, **_HINGE, "variant": "plain", "sampling": "uniform"},
-    "frank-wolfe-averaged": {
-        "@misc": _FRANK_WOLFE,
-        **_HINGE,
-        "variant": "averaged",
-        "sampling": "uniform",
-    },
-    "frank-wolfe-gap": {"@misc": _FRANK_WOLFE, **_HINGE, "variant": "plain", "sampling": "gap"},
-    "frank-wolfe-pairwise": {
-        "@misc": _FRANK_WOLFE,
-        **_HINGE,
-        "variant": "pairwise",
-        "sampling": "uniform",
-    },
-    "frank-wolfe-crf": {"@misc": _FRANK_WOLFE, **_CRF, "variant": "plain", "sampling": "gap"},
-    "frank-wolfe-softmax-margin": {
-        "@misc": _FRANK_WOLFE,
-        **_SOFTMAX_MARGIN,
-        "variant": "plain",
-        "sampling": "gap",
-    },
+    "frank-wolfe": _FRANK_WOLFE,
+    "frank-wolfe-averaged": {**_FRANK_WOLFE, "variant": "averaged"},
+    "frank-wolfe-gap": {**_FRANK_WOLFE, "sampling": "gap"},
+    "frank-wolfe-pairwise": {**_FRANK_WOLFE, "variant": "pairwise"},
+    "frank-wolfe-crf": {**_FRANK_WOLFE, **_CRF, "sampling": "gap"},
+    "frank-wolfe-softmax-margin": {**_FRANK_WOLFE, **_SOFTMAX_MARGIN, "sampling": "gap"},
     "extragradient": {
         "@misc": "spacy_ssvm.Extragradient.v1",
         "variant": "primal",

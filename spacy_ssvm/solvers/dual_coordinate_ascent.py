@@ -15,7 +15,6 @@ from typing import ClassVar
 import numpy as np
 
 from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, oracle_kernel
-from spacy_ssvm.objective import Loss
 from spacy_ssvm.solvers.averaging import (
     Averaged,
     AveragedRun,
@@ -25,9 +24,8 @@ from spacy_ssvm.solvers.averaging import (
 )
 from spacy_ssvm.solvers.mira import MiraRun
 from spacy_ssvm.solvers.run import (
+    LossSettings,
     Run,
-    check_C,
-    check_loss,
     check_whole,
 )
 from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, Problem
@@ -35,7 +33,7 @@ from spacy_ssvm.weights.sparse import squared_norm
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualCoordinateAscent:
+class DualCoordinateAscent(LossSettings):
     """Settings of the solver.
 
     C: the largest step; 1 / (lambda m) of [MGS10].
@@ -45,26 +43,14 @@ class DualCoordinateAscent:
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
-    C: float = 0.1
     beta: float | None = 1.0
     gamma: float = 0.0
     seed: int = 0
     keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_C(self)
-        check_loss(self)
+        super().__post_init__()
         check_whole(self, "seed")
-
-    @property
-    def loss_function(self) -> Loss:
-        """The loss that is minimized over the examples."""
-        return Loss(self.beta, self.gamma)
-
-    @property
-    def oracles(self) -> tuple[str, ...]:
-        """The oracles of ``Structure`` that the solver calls."""
-        return (self.loss_function.oracle,)
 
     def start(self, problem: Problem, prior: Floats | None = None) -> Run:
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""

@@ -62,7 +62,7 @@ from spacy_ssvm._jit import (
     named_tuple,
     oracle_kernel,
 )
-from spacy_ssvm.objective import HINGE, Loss
+from spacy_ssvm.objective import HINGE
 from spacy_ssvm.solvers.dual_run import DualRun, WorkingSetRun, is_due
 from spacy_ssvm.solvers.pairwise_steps import (
     PairwiseState,
@@ -72,9 +72,8 @@ from spacy_ssvm.solvers.pairwise_steps import (
     sum_of_costs,
 )
 from spacy_ssvm.solvers.run import (
-    check_C,
+    LossSettings,
     check_choice,
-    check_loss,
     check_not_negative,
     check_whole,
     invalid_setting,
@@ -122,12 +121,10 @@ AverageType = named_tuple(Average, Floats1, Floats1, Ints1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrankWolfe:
+class FrankWolfe(LossSettings):
     """Settings of the solver.
 
-    C: the weight of the losses against the squared norm of the weights, per example.
-    beta, gamma: of the loss: (None, 1) for the hinge, where None means infinity, (1, 0) for a CRF,
-        (1, 1) for the softmax margin.
+    C, beta, gamma: see ``LossSettings``.
     variant: 'plain', 'averaged' whose result is an average of dual points, or 'pairwise' with
         steps between structures that are stored.
     sampling: of examples, 'uniform' or 'gap'.
@@ -138,9 +135,6 @@ class FrankWolfe:
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
-    C: float = 0.1
-    beta: float | None = None
-    gamma: float = 1.0
     variant: str = "plain"
     sampling: str = "uniform"
     inner_passes: int = 5
@@ -149,8 +143,7 @@ class FrankWolfe:
     keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_C(self)
-        check_loss(self)
+        super().__post_init__()
         check_choice(self, "variant", ("plain", "averaged", "pairwise"))
         if self.variant == "pairwise" and self.loss_function != HINGE:
             raise invalid_setting(
@@ -159,16 +152,6 @@ class FrankWolfe:
         check_choice(self, "sampling", ("uniform", "gap"))
         check_whole(self, "inner_passes", "seed")
         check_not_negative(self, "tolerance")
-
-    @property
-    def loss_function(self) -> Loss:
-        """The loss that is minimized over the examples."""
-        return Loss(self.beta, self.gamma)
-
-    @property
-    def oracles(self) -> tuple[str, ...]:
-        """The oracles of ``Structure`` that the solver calls."""
-        return (self.loss_function.oracle,)
 
     def start(self, problem: Problem, prior: Floats | None = None) -> DualRun:
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
@@ -246,8 +229,7 @@ class FrankWolfeRun(DualRun):
 
     def _remove(self, numbers: Ints) -> None:
         """See ``DualRun``."""
-        remove_blocks(numbers, self.blocks, self._w)
-        _restart(self._average)
+        _remove_blocks(numbers, self.blocks, self._average, self._w)
 
     def keep(self, numbers: Ints) -> None:
         """See ``Run``."""
@@ -266,15 +248,14 @@ class FrankWolfeRun(DualRun):
         problem, settings = self.problem, self.settings
         arrays = problem.structure, problem.examples(), order
         C, gamma = float(settings.C), float(settings.gamma)
-        smooth = settings.beta is not None
-        entries = problem.max_expected_entries if smooth else problem.max_entries
+        one_pass, entries, scales = _pass, problem.max_entries, [C, gamma]
+        if settings.beta is not None:
+            one_pass, entries = _smooth_pass, problem.max_expected_entries
+            scales = [C, float(settings.beta), gamma]
         done = 0
         while True:
             state = self.blocks, self._average, self._w
-            if settings.beta is None:
-                done = _pass(*arrays, done, entries, C, gamma, *state)
-            else:
-                done = _smooth_pass(*arrays, done, entries, C, settings.beta, gamma, *state)
+            done = one_pass(*arrays, done, entries, *scales, *state)
             if done == len(order):
                 break
             self.blocks = _with_capacity(self.blocks, len(self.blocks.sizes), entries)
@@ -383,8 +364,8 @@ def _pack(blocks: Blocks, packed: Blocks) -> None:
 
 
 @kernel
-def remove_blocks(numbers: Ints, blocks: Blocks, w: Floats) -> None:
-    """Remove examples: set their dual variables to 0, and update w."""
+def _remove_blocks(numbers: Ints, blocks: Blocks, average: Average, w: Floats) -> None:
+    """Set the dual variables of examples to 0, update w, and average from the next step on."""
     for i in numbers:
         start = blocks.starts[i]
         for entry in range(start, start + blocks.sizes[i]):
@@ -393,11 +374,6 @@ def remove_blocks(numbers: Ints, blocks: Blocks, w: Floats) -> None:
         blocks.costs[i] = 0.0
         blocks.violations[i] = 0.0
         blocks.gaps[i] = 0.0
-
-
-@kernel
-def _restart(average: Average) -> None:
-    """Average from the next step on."""
     average.sums[:] = 0.0
     average.costs[0] = 0.0
     average.steps[0] = 0
@@ -504,8 +480,7 @@ def _pass(
         if size < 0:
             continue
         if recompleted:
-            remove_blocks(order[position : position + 1], blocks, w)
-            _restart(average)
+            _remove_blocks(order[position : position + 1], blocks, average, w)
         violation = violation_of(gamma * cost, w, indices, values, 0, size)
         if violation <= 0:
             violation, size, cost = 0.0, 0, 0.0
@@ -549,8 +524,7 @@ def _smooth_pass(
         f = loss - dot(w, indices, values, 0, size)
         values[:size] *= -1.0  # they are -E_q[Phi_i(Y)]
         if recompleted:
-            remove_blocks(order[position : position + 1], blocks, w)
-            _restart(average)
+            _remove_blocks(order[position : position + 1], blocks, average, w)
         _step(i, C, f, indices[:size], values[:size], blocks, average, w)
         blocks.visits[i], blocks.violations[i] = visits, loss
     return len(order)

@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spacy_ssvm._jit import Bool, Float, Floats, Floats1, Int, Ints, Ints1, oracle_kernel, tuple_of
-from spacy_ssvm.objective import Loss, losses
+from spacy_ssvm.objective import losses
 from spacy_ssvm.solvers.run import (
+    LossSettings,
     PrimalRun,
-    check_C,
     check_installed,
     check_not_negative,
     check_positive,
@@ -35,7 +35,7 @@ _PAIRS = 10  # of changes of weights and gradients that are kept
 
 
 @dataclass(frozen=True, kw_only=True)
-class LBFGS:
+class LBFGS(LossSettings):
     """Settings of the solver.
 
     C: the weight of the losses against the squared norm of the weights, per example.
@@ -46,7 +46,6 @@ class LBFGS:
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
-    C: float = 0.1
     beta: float = 1.0
     gamma: float = 0.0
     iterations: int = 20
@@ -55,21 +54,11 @@ class LBFGS:
     keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_C(self)
+        super().__post_init__()
         check_positive(self, "beta")
-        check_not_negative(self, "gamma", "tolerance")
+        check_not_negative(self, "tolerance")
         check_whole(self, "iterations", least=1)
         check_whole(self, "seed")
-
-    @property
-    def loss_function(self) -> Loss:
-        """The loss that is minimized over the examples."""
-        return Loss(self.beta, self.gamma)
-
-    @property
-    def oracles(self) -> tuple[str, ...]:
-        """The oracles of ``Structure`` that the solver calls."""
-        return ("expected_gradient",)
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "LBFGSRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""

@@ -1,5 +1,6 @@
 """The interfaces of solvers, their common base, and checks of settings."""
 
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -79,6 +80,34 @@ class Run(Protocol):
 
     def keep(self, numbers: Ints) -> None:
         """Follow ``Problem.keep``; the other examples must have been forgotten."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossSettings:
+    """The settings of solvers that minimize L_{beta,gamma}.
+
+    C: the weight of the losses against the squared norm of the weights, per example.
+    beta, gamma: of the loss: (None, 1) for the hinge, where None means infinity; (1, 0) for a
+        CRF, (1, 1) for the softmax margin.
+    """
+
+    C: float = 0.1
+    beta: float | None = None
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_C(self)
+        check_loss(self)
+
+    @property
+    def loss_function(self) -> Loss:
+        """The loss that is minimized over the examples."""
+        return Loss(self.beta, self.gamma)
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """The oracles of ``Structure`` that the solver calls."""
+        return (self.loss_function.oracle,)
 
 
 #: What oracles that a structure can lack compute, for messages.
@@ -201,7 +230,7 @@ def check_positive(settings: object, *names: str) -> None:
             raise invalid_setting(settings, name, f"is {value}: it must be a number above 0")
 
 
-def check_C(settings: Solver) -> None:
+def check_C(settings: Solver | LossSettings) -> None:
     """Raise ConfigValidationError where C is not above 0, or out of range for the arithmetic.
 
     For small C the weights are proportional to it, and models keep them in float32.
@@ -220,9 +249,9 @@ def check_not_negative(settings: object, *names: str) -> None:
             raise invalid_setting(settings, name, f"is {value}: it must be a number, at least 0")
 
 
-def check_loss(settings: object) -> None:
+def check_loss(settings: LossSettings) -> None:
     """Raise ConfigValidationError where beta or gamma of a loss L_{beta,gamma} is invalid."""
-    if getattr(settings, "beta", None) is not None:
+    if settings.beta is not None:
         check_positive(settings, "beta")
     check_not_negative(settings, "gamma")
 

@@ -38,12 +38,11 @@ from spacy_ssvm._jit import (
     named_tuple,
     oracle_kernel,
 )
-from spacy_ssvm.objective import Loss, losses
+from spacy_ssvm.objective import losses
 from spacy_ssvm.solvers.run import (
+    LossSettings,
     PrimalRun,
-    check_C,
     check_choice,
-    check_loss,
     check_positive,
     check_whole,
 )
@@ -59,12 +58,10 @@ _MIN_SCALE_WITH_PRIOR = 0.99  # decoding sees w_0 multiplied by the scale, too
 
 
 @dataclass(frozen=True, kw_only=True)
-class StochasticGradient:
+class StochasticGradient(LossSettings):
     """Settings of the solver.
 
-    C: the weight of the losses against the squared norm of the weights, per example.
-    beta, gamma: of the loss: (None, 1) for the hinge, where None means infinity; (1, 0) for a
-        CRF, (1, 1) for the softmax margin.
+    C, beta, gamma: see ``LossSettings``.
     steps: how long they are, 'decay', 'printed', 'inverse' or 'pegasos'.
     eta0: the first step, but for 'pegasos'; None takes the one of 2^-1..2^-5 that makes the
         lowest primal on a sample of 1000 of the first examples [CY13, section 4.3].
@@ -72,31 +69,17 @@ class StochasticGradient:
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
     """
 
-    C: float = 0.1
-    beta: float | None = None
-    gamma: float = 1.0
     steps: str = "decay"
     eta0: float | None = None
     seed: int = 0
     keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_C(self)
-        check_loss(self)
+        super().__post_init__()
         check_choice(self, "steps", _STEPS)
         if self.eta0 is not None:
             check_positive(self, "eta0")
         check_whole(self, "seed")
-
-    @property
-    def loss_function(self) -> Loss:
-        """The loss that is minimized over the examples."""
-        return Loss(self.beta, self.gamma)
-
-    @property
-    def oracles(self) -> tuple[str, ...]:
-        """The oracles of ``Structure`` that the solver calls."""
-        return (self.loss_function.oracle,)
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "StochasticGradientRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""

@@ -79,9 +79,7 @@ def likely_arcs(
     endpoints = hash_endpoints(pruner.arcs, attributes, start, end)
     arc_scores(pruner.arcs, endpoints, pruner.size, pruner.weights, candidates, scores)
     _find_margins(scores, pruner.projective, margins)
-    for h in range(N):
-        for m in range(N):
-            candidates[h, m] = margins[h, m] >= -pruner.threshold
+    candidates[:] = margins >= -pruner.threshold
     if max_heads < N:
         _keep_best_heads(scores, margins, max_heads, candidates)
 

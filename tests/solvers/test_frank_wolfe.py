@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from referee import Referee, all_numbers
-from scipy.optimize import minimize
+from scipy.optimize import minimize, nnls
 from scipy.special import entr, softmax
 from small_problems import (
     SMOOTH,
@@ -23,7 +23,7 @@ from small_problems import (
     tree_problem,
 )
 
-from spacy_ssvm.objective import HINGE
+from spacy_ssvm.objective import HINGE, LOG_LOSS
 from spacy_ssvm.solvers.frank_wolfe import Draws, FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS
 
@@ -34,6 +34,24 @@ LOSSES = [HINGE, *SMOOTH]
 
 def drawn_prior(chains):
     return np.random.default_rng(0).integers(-2, 3, (chains.K + 2) * chains.K) / 2
+
+
+def block_of(run, i):
+    """v_i, dense."""
+    blocks, block = run.blocks, np.zeros(len(run.w))
+    entries = slice(blocks.starts[i], blocks.starts[i] + blocks.sizes[i])
+    block[blocks.indices[entries]] = blocks.values[entries]
+    return block
+
+
+def differences(chains, i, gold, size):
+    """All label sequences of example i, and Phi_i of each with this gold."""
+    sequences = [list(y) for y in brute.label_sequences(len(gold), chains.K)]
+    phi = np.zeros((len(sequences), size))
+    for row, y in zip(phi, sequences, strict=True):
+        for index, value in naive.difference(chains.K, chains.features[i], gold, y).items():
+            row[index] = value
+    return sequences, phi
 
 
 @programmed
@@ -99,15 +117,11 @@ def test_blocks_are_those_of_distributions_and_their_entropy_at_most(chains, C, 
     annotated = [i for i in all_numbers(run) if chains.gold[i]]
     structures, p = {}, {}
     for i in annotated:
-        features, gold = chains.features[i], chains.gold[i]
-        sequences = list(brute.label_sequences(len(gold), chains.K))
-        phi = np.zeros((len(sequences), len(run.w)))
-        for row, y in zip(phi, sequences, strict=True):
-            for index, value in naive.difference(chains.K, features, gold, y).items():
-                row[index] = value
+        gold = chains.gold[i]
+        sequences, phi = differences(chains, i, gold, len(run.w))
         costs = [naive.cost(1 - np.eye(chains.K), gold, y) for y in sequences]
         structures[i] = phi, loss.gamma * np.array(costs)
-        p[i] = np.array([float(list(y) == list(gold)) for y in sequences])
+        p[i] = np.array([float(y == list(gold)) for y in sequences])
     for _ in range(4):
         for i in annotated:
             phi, costs = structures[i]
@@ -117,14 +131,36 @@ def test_blocks_are_those_of_distributions_and_their_entropy_at_most(chains, C, 
             f = q @ costs + entr(q).sum() / loss.beta
             rate = (run.blocks.costs[i] - before) / (C * f - before) if f else 0.0
             p[i] = (1 - rate) * p[i] + rate * q
-            start, size = run.blocks.starts[i], run.blocks.sizes[i]
-            block = np.zeros(len(run.w))
-            block[run.blocks.indices[start : start + size]] = run.blocks.values[
-                start : start + size
-            ]
-            np.testing.assert_allclose(block, C * p[i] @ phi, atol=1e-7)
+            np.testing.assert_allclose(block_of(run, i), C * p[i] @ phi, atol=1e-7)
             value = C * (p[i] @ costs + entr(p[i]).sum() / loss.beta)
             assert run.blocks.costs[i] <= value + 1e-7
+
+
+@pytest.mark.parametrize("loss", [HINGE, LOG_LOSS], ids=str)
+def test_a_block_starts_again_where_its_completion_changes(loss):
+    """Where it did not, it would mix differences from two completions."""
+    random = np.random.default_rng(1)
+    K, changes = 2, 0
+    features = [[[int(row)] for row in random.integers(0, 3, 3)] for _ in range(12)]
+    gold = [[int(label) for label in random.integers(0, K + 1, 3)] for _ in features]
+    chains = naive.Chains(K, 3, features, gold)
+    run = started(FrankWolfe(C=2.0, beta=loss.beta, gamma=loss.gamma, tolerance=0.0), chains)
+    examples = run.problem.examples()
+    for _ in range(8):
+        for i in all_numbers(run):
+            tokens = slice(examples.token_starts[i], examples.token_starts[i + 1])
+            before = examples.completions[tokens].tolist()
+            run.epoch(np.array([i]))
+            completion = examples.completions[tokens].tolist()
+            changes += min(before) >= 0 and completion != before
+            if min(completion) < 0:
+                continue  # no label is known
+            _, phi = differences(chains, i, completion, len(run.w))
+            equations = np.vstack([phi.T, np.ones(len(phi))])
+            sums = np.append(block_of(run, i), run.settings.C)
+            _, distance = nnls(equations, sums)
+            assert distance == pytest.approx(0.0, abs=1e-6)
+    assert changes > 0
 
 
 def test_a_smooth_loss_needs_single_blocks():
@@ -155,10 +191,8 @@ def test_frank_wolfe_keeps_its_books_and_never_lowers_the_dual(data, chains, C, 
         expansion = np.zeros(len(run.w))
         if prior is not None:
             expansion[: len(prior)] = prior
-        blocks = run.blocks
         for i in all_numbers(run):
-            entries = slice(blocks.starts[i], blocks.starts[i] + blocks.sizes[i])
-            expansion[blocks.indices[entries]] += blocks.values[entries]
+            expansion += block_of(run, i)
         np.testing.assert_allclose(run.w, expansion, atol=1e-9)
         assert run.dual >= dual - 1e-9
         objective = run.objective()
@@ -176,6 +210,17 @@ def test_frank_wolfe_packs_its_blocks():
         packed += before is not run.blocks.indices
     assert packed > 1
     assert run.objective().gap == pytest.approx(run.gap, abs=0.2)
+
+
+def test_blocks_without_further_entries_stay_where_they_are():
+    """As do those of expectations, which have all entries from the first step on."""
+    chains = naive.random_chains(3, K=4, rows=40, examples=20, length=8)
+    run = trained(FrankWolfe(C=0.5, beta=1.0, gamma=0.0, tolerance=0.0), chains, 1)
+    used, starts, w = int(run.blocks.used[0]), run.blocks.starts.copy(), run.w.copy()
+    run.epoch(all_numbers(run))
+    assert run.blocks.used[0] == used
+    np.testing.assert_array_equal(run.blocks.starts, starts)
+    assert not np.allclose(run.w, w)
 
 
 def test_frank_wolfe_forgets_examples():
@@ -243,7 +288,12 @@ def test_the_average_starts_again_where_an_example_is_forgotten():
     run.forget(np.arange(4, 8))
     np.testing.assert_array_equal(run.w, run._w)
     run.problem.forget(range(4, 8))
-    run.epoch(np.arange(4))
+    weights = []
+    for i in range(4):
+        run.epoch(np.array([i]))
+        weights.append(run._w.copy())
+    expected = np.average(weights, axis=0, weights=[1, 2, 3, 4])
+    np.testing.assert_allclose(run.w, expected, atol=1e-9)
     assert not np.allclose(run.w, run._w)
     assert run.objective().gap >= -1e-9
 
@@ -255,10 +305,7 @@ def test_gaps_are_those_of_blocks(chains, C, loss):
     run = started(FrankWolfe(C=C, beta=loss.beta, gamma=loss.gamma, tolerance=0.0), chains)
     for _ in range(3):
         for i in all_numbers(run):
-            before, w = run.blocks, run.w.copy()
-            entries = slice(before.starts[i], before.starts[i] + before.sizes[i])
-            along = w[before.indices[entries]] @ before.values[entries]
-            cost = before.costs[i]
+            along, cost = run.w @ block_of(run, i), run.blocks.costs[i]
             run.epoch(np.array([i]))
             expected = C * run.violations[i] - cost + along if chains.gold[i] else 0.0
             assert run.blocks.gaps[i] == pytest.approx(expected, abs=1e-9)
