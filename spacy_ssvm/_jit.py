@@ -2,10 +2,11 @@
 
 Compiled kernels are kept on disk: see ``_kernel_cache.py``.
 
-``kernel`` compiles on the first call, by the argument types it meets. ``oracle_kernel``
-compiles on the first call for a kind of structure, by an explicit signature. A kernel that takes
-an oracle as a function pointer needs one: only then does a second process find it in the cache.
-``dispatch`` chooses among kernels by where weights are stored.
+``kernel`` compiles on the first call, by the argument types it meets. ``outlined_kernel`` does so
+once for all kernels that call it. ``oracle_kernel`` compiles on the first call for a kind of
+structure, by an explicit signature. A kernel that takes an oracle as a function pointer needs one:
+only then does a second process find it in the cache. ``dispatch`` chooses among kernels by where
+weights are stored.
 """
 
 import contextlib
@@ -13,14 +14,16 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import llvmlite.binding as llvm
 import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
+from numba.core import cgutils
 from numba.core.typing import templates
-from numba.extending import overload
+from numba.extending import lower_builtin, overload
 
-from spacy_ssvm._kernel_cache import KernelCache
+from spacy_ssvm._kernel_cache import OUTLINED, KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,14 +64,14 @@ Signature = templates.Signature
 
 def tuple_of(*fields: Type) -> Type:
     """The numba type of a tuple."""
-    return types.Tuple(fields)  # type: ignore[no-untyped-call]
+    return types.Tuple(fields)
 
 
 def named_tuple(cls: type, *fields: Type) -> Type:
     """The numba type of a ``NamedTuple`` class whose fields have the given types."""
     if len(set(fields)) == 1:  # numba has a class of its own for fields of one type
-        return types.NamedUniTuple(fields[0], len(fields), cls)  # type: ignore[no-untyped-call]
-    return types.NamedTuple(list(fields), cls)  # type: ignore[no-untyped-call]
+        return types.NamedUniTuple(fields[0], len(fields), cls)
+    return types.NamedTuple(list(fields), cls)
 
 
 def kernel(function: F) -> F:
@@ -83,6 +86,73 @@ def sum_kernel(function: F) -> F:
     if _config.DISABLE_JIT:
         return _wrapping(function)
     return _compile(function, None, fastmath={"reassoc"})
+
+
+def outlined_kernel(*signatures: Signature) -> Callable[[F], F]:
+    """Compile a large function once for all kernels that call it.
+
+    Kernels contain the code of the kernels that they call, and what is called by many is compiled
+    as often. They call this one by its address instead.
+
+    signatures: those that it can be called with from kernels, exactly.
+    """
+
+    def decorate(function: F) -> F:
+        if _config.DISABLE_JIT:
+            return _wrapping(function)
+        for_python = _compile(function, None)
+
+        @functools.wraps(function)
+        def call(*arguments: Any) -> Any:
+            return for_python(*arguments)
+
+        _call_by_address(call, {s.args: (_outline(function, s), s) for s in signatures})
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _outline(function: Callable[..., Any], signature: Signature) -> str:
+    """The symbol of a function, which ``OUTLINED`` compiles or loads on demand."""
+    dispatcher = _dispatcher(function, "linked", **_WITHOUT_WRAPPERS)
+    symbol = f"{function.__module__}.{function.__qualname__}{signature.args}"
+
+    @functools.cache
+    def define() -> None:
+        dispatcher.compile(signature)
+        compiled = dispatcher.overloads[signature.args]
+        address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+        llvm.add_symbol(symbol, address)
+
+    OUTLINED[symbol] = define
+    return symbol
+
+
+def _call_by_address(call: Any, symbols: Mapping[Any, tuple[str, Signature]]) -> None:
+    """Have kernels that call ``call`` do so by its symbol, given by types of arguments."""
+
+    class Template(templates.AbstractTemplate):
+        key = call
+
+        def generic(self, args: Any, kws: Any) -> Signature | None:  # noqa: ARG002
+            if args not in symbols:
+                return None
+            symbol, signature = symbols[args]
+            OUTLINED[symbol]()
+            return signature
+
+    def lower(context: Any, builder: Any, signature: Signature, values: Any) -> Any:
+        returned, arguments = signature.return_type, signature.args
+        convention, (symbol, _) = context.call_conv, symbols[arguments]
+        function_type = convention.get_function_type(returned, arguments)
+        function = cgutils.get_or_insert_function(builder.module, function_type, symbol)
+        status, result = convention.call_function(builder, function, returned, arguments, values)
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return result
+
+    templates.infer_global(call, types.Function(Template))
+    lower_builtin(call, types.VarArg(types.Any))(lower)
 
 
 def oracle_kernel(

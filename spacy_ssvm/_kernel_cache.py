@@ -37,6 +37,9 @@ _config: Any = numba.config
 
 PACKAGE = Path(__file__).parent
 
+#: By symbol: defines a function that kernels call by address, unless it has been.
+OUTLINED: dict[str, Callable[[], None]] = {}
+
 _IMPORT = re.compile(rf"^(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.M)
 _UNUSED = 30 * 24 * 3600  # seconds after which old kernels in a shared folder are removed
 _logger = logging.getLogger(PACKAGE.name)
@@ -65,9 +68,22 @@ class _Locator:
 
 
 class _CompiledKernel(CompileResultCacheImpl):
-    """How a compiled kernel becomes bytes: as numba does it."""
+    """How a compiled kernel becomes bytes: as numba does it, with the symbols that it calls."""
 
     _locator_classes: Any = (_Locator,)
+
+    def reduce(self, cres: Any) -> tuple[list[str], Any]:
+        """What is saved."""
+        functions = cres.library._final_module.functions
+        symbols = [f.name for f in functions if f.is_declaration and f.name in OUTLINED]
+        return symbols, super().reduce(cres)
+
+    def rebuild(self, target_context: Any, payload: tuple[list[str], Any]) -> Any:
+        """The kernel, whose symbols are defined before it is linked."""
+        symbols, reduced = payload
+        for symbol in symbols:
+            OUTLINED[symbol]()
+        return super().rebuild(target_context, reduced)
 
     def check_cachable(self, cres: Any) -> bool:
         """Whether it is whole: without optimization, it has addresses of this process."""

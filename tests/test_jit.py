@@ -122,3 +122,67 @@ def test_kernels_link_a_version_that_python_cannot_call_unless_it_has(
         [12, 6, 7],
         [["four_times", False], ["double", True], ["double", False], ["twice_and_one", False]],
     ]
+
+
+OUTLINED = """
+import json
+import numpy as np
+from numba.core import event
+from spacy_ssvm._jit import Float, Floats, Floats1, Int, kernel, outlined_kernel
+
+compiled = []
+
+class Listener(event.Listener):
+    def on_start(self, started):
+        function = started.data["dispatcher"].py_func
+        if function.__module__ == __name__:
+            compiled.append(function.__name__)
+
+    def on_end(self, ended):
+        pass
+
+@outlined_kernel(Floats1(Floats1, Int))
+def shifted(values: Floats, places: int) -> Floats:
+    if places > len(values):
+        raise ValueError("too far")
+    found = np.zeros(len(values))
+    found[places:] = values[: len(values) - places]
+    return found
+
+@kernel
+def twice(values: Floats, places: int) -> Floats:
+    return shifted(shifted(values, places), places)
+
+@kernel
+def last(values: Floats, places: int) -> float:
+    return shifted(values, places)[-1]
+
+def error(function, *arguments):
+    try:
+        function(*arguments)
+    except Exception as found:
+        return f"{type(found).__name__}: {found}".partition("\\n")[0]
+
+event.register("numba:compile", Listener())
+values = np.arange(1.0, 5.0)
+results = [twice(values, 1).tolist(), last(values, 2), shifted(values, 3).tolist()]
+errors = [error(last, values, 5), error(shifted, values, 5)]
+wrong = error(last, values.astype(np.float32), 1)
+print(json.dumps([results, errors, wrong, compiled]))
+"""
+
+
+def test_kernels_call_one_version_of_an_outlined_kernel(
+    run_script: ScriptRunner, tmp_path: Path
+) -> None:
+    script = tmp_path / "outlined.py"  # what cannot be read from a file is not kept
+    script.write_text(OUTLINED)
+    source = f"import runpy; runpy.run_path({str(script)!r}, run_name='outlined')"
+    results = [[0, 0, 1, 2], 2, [0, 0, 0, 1]]
+    errors = ["ValueError: too far", "ValueError: too far"]
+    cache = str(tmp_path / "kernels")
+    for compiled in (["twice", "shifted", "last", "shifted", "last"], ["last"]):
+        found = json.loads(run_script(source, NUMBA_CACHE_DIR=cache, NUMBA_DISABLE_JIT=None))
+        assert found[:2] == [results, errors]
+        assert found[2].startswith("TypingError")
+        assert found[3] == compiled

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, kernel
+from spacy_ssvm._jit import Float, Floats, Ints, kernel, outlined_kernel
 from spacy_ssvm.decoders.grandparents import number_spans, span_number
-from spacy_ssvm.decoders.parts import PartTable
+from spacy_ssvm.decoders.parts import PartTable, PartTableType
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX, add, add_splits
 
 
@@ -207,7 +207,7 @@ def _inside_outside(semiring: int, parts: PartTable, found: PartTable) -> float:
     return everything
 
 
-@kernel
+@outlined_kernel(Float(PartTableType, PartTableType))
 def grandparent_max_marginals(parts: PartTable, found: PartTable) -> float:
     """Write the score of the best tree with each part; return the best of all.
 
@@ -216,7 +216,7 @@ def grandparent_max_marginals(parts: PartTable, found: PartTable) -> float:
     return _inside_outside(MAX, parts, found)
 
 
-@kernel
+@outlined_kernel(Float(PartTableType, PartTableType))
 def grandparent_marginals(parts: PartTable, found: PartTable) -> float:
     """Write the probability of each part; return the log-partition.
 

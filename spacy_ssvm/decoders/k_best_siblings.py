@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, kernel
+from spacy_ssvm._jit import Floats, Floats1, Floats2, Int, Ints, Ints2, kernel, outlined_kernel
 
 _COMPLETE, _INCOMPLETE, _JOINT = range(3)
 _NONE = -1
@@ -157,7 +157,7 @@ def _read(parts: Parts, root: int, left: int, right: int, heads: Ints) -> None:
                 second[0], second[1], second[2], second[3] = _JOINT, low, high, j
 
 
-@kernel
+@outlined_kernel(Int(Floats2, Ints2, Floats1, Floats1, Ints2))
 def k_best_siblings(
     scores: Floats, starts: Ints, pairs: Floats, totals: Floats, heads: Ints
 ) -> int:

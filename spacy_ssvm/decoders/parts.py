@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, kernel
+from spacy_ssvm._jit import Floats, Floats1, Floats2, Ints, Ints2, kernel, named_tuple
 
 
 class PartTable(NamedTuple):
@@ -32,6 +32,9 @@ class PartTable(NamedTuple):
     grandparents: Floats  #: float64 [triples]; empty where grandparents have no scores
     triple_starts: Ints  #: the same of the grandparents of each arc
     head_ranks: Ints  #: of ``rank_heads``
+
+
+PartTableType = named_tuple(PartTable, Floats2, Floats1, Ints2, Ints2, Floats1, Ints2, Ints2)
 
 
 @kernel

@@ -9,7 +9,7 @@ Scores of arcs, and pairs, are numbered as in ``decoders.parts``.
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, kernel
+from spacy_ssvm._jit import Float, Floats, Floats1, Floats2, Ints, Ints2, kernel, outlined_kernel
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX, add, add_splits
 
 
@@ -129,7 +129,7 @@ def _inside_outside(
     return everything
 
 
-@kernel
+@outlined_kernel(Float(Floats2, Ints2, Floats1, Floats2))
 def sibling_max_marginals(scores: Floats, starts: Ints, pairs: Floats, best: Floats) -> float:
     """Write the score of the best tree with each arc; return the best of all.
 
@@ -138,7 +138,7 @@ def sibling_max_marginals(scores: Floats, starts: Ints, pairs: Floats, best: Flo
     return _inside_outside(MAX, scores, starts, pairs, best, np.empty(len(pairs)))
 
 
-@kernel
+@outlined_kernel(Float(Floats2, Ints2, Floats1, Floats2, Floats1))
 def sibling_marginals(
     scores: Floats, starts: Ints, pairs: Floats, marginals: Floats, of_pairs: Floats
 ) -> float:

@@ -15,7 +15,7 @@ does NaN. Where no tree is allowed, the score is minus infinity and the heads ar
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, kernel
+from spacy_ssvm._jit import Float, Floats, Floats2, Ints, Ints1, kernel, outlined_kernel
 
 
 @kernel
@@ -44,7 +44,7 @@ def _find_split(left: Floats, right: Floats, best: float) -> int:
     return 0
 
 
-@kernel
+@outlined_kernel(Float(Floats2, Ints1))
 def eisner(scores: Floats, heads: Ints) -> float:
     """Fill heads with the best projective tree; return its score.
 
@@ -150,7 +150,7 @@ def _contract(
     active[c] = 1
 
 
-@kernel
+@outlined_kernel(Float(Floats2, Ints1))
 def chu_liu_edmonds(scores: Floats, heads: Ints) -> float:
     """Fill heads with the best tree, projective or not; return its score.
 

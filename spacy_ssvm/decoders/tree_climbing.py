@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, kernel
+from spacy_ssvm._jit import Float, Ints, Ints1, kernel, outlined_kernel
 from spacy_ssvm.decoders.grandparents import eisner_grandparents
 from spacy_ssvm.decoders.parts import (
     PartTable,
+    PartTableType,
     pair_number,
     tree_score,
     triple_number,
@@ -168,7 +169,7 @@ def _best_root(parts: PartTable, tree: Tree, least: float) -> tuple[int, int]:
     return root, head
 
 
-@kernel
+@outlined_kernel(Float(PartTableType, Ints1))
 def best_projective(parts: PartTable, heads: Ints) -> float:
     """Fill heads with the best projective tree; return its score. parts must have pairs."""
     if len(parts.grandparents):
@@ -176,7 +177,7 @@ def best_projective(parts: PartTable, heads: Ints) -> float:
     return eisner_siblings(parts.arcs, parts.starts, parts.pairs, heads)
 
 
-@kernel
+@outlined_kernel(Float(PartTableType, Ints1))
 def climb_trees(parts: PartTable, heads: Ints) -> float:
     """Fill heads with a good tree; return its score. parts must have pairs.
 

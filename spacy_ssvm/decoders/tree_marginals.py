@@ -9,7 +9,7 @@ Tables are those of ``decoders.tree``; every tree has exactly one word whose hea
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, kernel
+from spacy_ssvm._jit import Float, Floats, Floats2, kernel, outlined_kernel
 from spacy_ssvm.decoders.chain_marginals import log_sum
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX, add, add_splits
 
@@ -75,7 +75,7 @@ def _inside_outside(semiring: int, scores: Floats, arcs: Floats) -> float:
     return total
 
 
-@kernel
+@outlined_kernel(Float(Floats2, Floats2))
 def max_marginals(scores: Floats, best: Floats) -> float:
     """Write the score of the best projective tree with each arc; return the best of all.
 
@@ -84,7 +84,7 @@ def max_marginals(scores: Floats, best: Floats) -> float:
     return _inside_outside(MAX, scores, best)
 
 
-@kernel
+@outlined_kernel(Float(Floats2, Floats2))
 def projective_marginals(scores: Floats, marginals: Floats) -> float:
     """Write the probability of each arc among projective trees; return the log-partition.
 
@@ -97,7 +97,7 @@ def projective_marginals(scores: Floats, marginals: Floats) -> float:
     return total
 
 
-@kernel
+@outlined_kernel(Float(Floats2, Floats2))
 def nonprojective_marginals(scores: Floats, marginals: Floats) -> float:
     """Write the probability of each arc among all trees; return the log-partition.
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, kernel
-from spacy_ssvm.decoders.parts import PartTable, is_grandparent, triple_number
+from spacy_ssvm._jit import Float, Floats, Int, Ints, kernel, named_tuple, outlined_kernel
+from spacy_ssvm.decoders.parts import PartTable, PartTableType, is_grandparent, triple_number
 from spacy_ssvm.decoders.semirings import LOG_SUM, add
 from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals
 
@@ -33,6 +33,9 @@ class Propagation(NamedTuple):
     log_partition: float
     iterations: int
     distance: float  #: how far the beliefs of the factors are apart at most: 0 is converged
+
+
+PropagationType = named_tuple(Propagation, Float, Int, Float)
 
 
 @kernel
@@ -200,7 +203,7 @@ def _update_grandparents(
     return total, distance
 
 
-@kernel
+@outlined_kernel(PropagationType(PartTableType, PartTableType))
 def propagate_beliefs(parts: PartTable, found: PartTable) -> Propagation:
     """Write the probability of each part; return the log-partition of Bethe.
 

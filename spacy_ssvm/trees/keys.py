@@ -14,7 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys, Rows, kernel
+from spacy_ssvm._jit import (
+    Int,
+    Ints,
+    Ints2,
+    Keys,
+    Keys2,
+    Rows,
+    kernel,
+    named_tuple,
+    outlined_kernel,
+)
 from spacy_ssvm.features.extraction import fill_keys
 from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.trees.layout import ArcFeatures
@@ -23,6 +33,7 @@ from spacy_ssvm.trees.templates import (
     FARTHEST,
     ArcTemplate,
     CompiledArcTemplates,
+    CompiledArcTemplatesType,
     compile_arc_templates,
     in_order,
 )
@@ -53,7 +64,10 @@ class EndpointHashes(NamedTuple):
     previous: Ints  #: int64 [B, nodes]: the last node before with the same value, 0 for none
 
 
-@kernel
+EndpointHashesType = named_tuple(EndpointHashes, Keys2, Keys2, Keys2, Keys2, Ints2)
+
+
+@outlined_kernel(EndpointHashesType(CompiledArcTemplatesType, Keys2, Int, Int))
 def hash_endpoints(
     templates: CompiledArcTemplates, attributes: Keys, start: int, end: int
 ) -> EndpointHashes:
@@ -87,6 +101,9 @@ class PairHashes(NamedTuple):
 
     siblings: EndpointHashes
     grandparents: EndpointHashes
+
+
+PairHashesType = named_tuple(PairHashes, EndpointHashesType, EndpointHashesType)
 
 
 @kernel

@@ -20,6 +20,7 @@ from spacy_ssvm._jit import (
     Keys2,
     Rows,
     Rows1,
+    Weights1,
     named_tuple,
 )
 from spacy_ssvm.trees.templates import CompiledArcTemplates, CompiledArcTemplatesType
@@ -50,7 +51,10 @@ class Pruner(NamedTuple):
     projective: bool  #: whether trees must be projective
 
 
-PrunerType = named_tuple(Pruner, CompiledArcTemplatesType, Int, Floats1, Float, Bool)
+PrunerType, SavedPrunerType = (
+    named_tuple(Pruner, CompiledArcTemplatesType, Int, weights, Float, Bool)
+    for weights in (Floats1, Weights1)
+)
 
 
 class Scorer(NamedTuple):
@@ -59,6 +63,10 @@ class Scorer(NamedTuple):
     features: ArcFeatures
     pruner: Pruner
     weights: AnyWeights  #: [size + 1]; float64 during training
+
+
+ScorerType = named_tuple(Scorer, ArcFeaturesType, PrunerType, Floats1)
+SavedScorerType = named_tuple(Scorer, ArcFeaturesType, SavedPrunerType, Weights1)
 
 
 class HashedArcs(NamedTuple):

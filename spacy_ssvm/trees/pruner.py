@@ -7,11 +7,23 @@ be projective, arcs that score nearly as high as the best one of the same depend
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
+from spacy_ssvm._jit import (
+    Flags,
+    Floats,
+    Floats2,
+    Int,
+    Ints,
+    Ints1,
+    Keys,
+    Keys2,
+    kernel,
+    outlined_kernel,
+    tuple_of,
+)
 from spacy_ssvm.decoders.tree import eisner
 from spacy_ssvm.decoders.tree_marginals import max_marginals
-from spacy_ssvm.trees.keys import EndpointHashes, hash_endpoints
-from spacy_ssvm.trees.layout import Pruner, Scorer
+from spacy_ssvm.trees.keys import EndpointHashes, EndpointHashesType, hash_endpoints
+from spacy_ssvm.trees.layout import Pruner, SavedScorerType, Scorer, ScorerType
 from spacy_ssvm.trees.scores import arc_scores, has_grandparents, is_second_order
 
 #: The number of heads per word, at most, for the slower decoders: with grandparents, and of second
@@ -84,7 +96,12 @@ def likely_arcs(
         _keep_best_heads(scores, margins, max_heads, candidates)
 
 
-@kernel
+_Scored = tuple_of(EndpointHashesType, Floats2)
+
+
+@outlined_kernel(
+    _Scored(ScorerType, Keys2, Int, Int, Ints1), _Scored(SavedScorerType, Keys2, Int, Int, Ints1)
+)
 def score_arcs(
     scorer: Scorer,
     attributes: Keys,

@@ -4,12 +4,18 @@ import numpy as np
 
 from spacy_ssvm._jit import (
     AnyWeights,
+    Bool,
     Flags,
     Floats,
+    Floats1,
+    Floats2,
     Ints,
+    Ints1,
     Keys,
     ShortKeys,
+    Weights1,
     kernel,
+    outlined_kernel,
     sum_kernel,
 )
 from spacy_ssvm.decoders.grandparent_marginals import (
@@ -17,7 +23,13 @@ from spacy_ssvm.decoders.grandparent_marginals import (
     grandparent_max_marginals,
 )
 from spacy_ssvm.decoders.k_best_siblings import k_best_siblings
-from spacy_ssvm.decoders.parts import PartTable, number_pairs, number_parts, scaled_parts
+from spacy_ssvm.decoders.parts import (
+    PartTable,
+    PartTableType,
+    number_pairs,
+    number_parts,
+    scaled_parts,
+)
 from spacy_ssvm.decoders.sibling_marginals import sibling_marginals, sibling_max_marginals
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
 from spacy_ssvm.decoders.tree_climbing import best_projective, climb_trees
@@ -30,10 +42,11 @@ from spacy_ssvm.decoders.tree_propagation import propagate_beliefs
 from spacy_ssvm.trees.keys import (
     EndpointHashes,
     PairHashes,
+    PairHashesType,
     distance_class,
     grandparent_class,
 )
-from spacy_ssvm.trees.layout import ArcFeatures, TreeExamples
+from spacy_ssvm.trees.layout import ArcFeatures, ArcFeaturesType, TreeExamples
 from spacy_ssvm.trees.templates import CompiledArcTemplates
 
 # Bits above all rows: which side of a feature is missing.
@@ -229,7 +242,10 @@ def _score_grandparents(
                     slot += 1
 
 
-@kernel
+@outlined_kernel(
+    PartTableType(ArcFeaturesType, PairHashesType, Floats1, Floats2),
+    PartTableType(ArcFeaturesType, PairHashesType, Weights1, Floats2),
+)
 def score_parts(
     features: ArcFeatures, endpoints: PairHashes, weights: AnyWeights, scores: Floats
 ) -> PartTable:
@@ -326,7 +342,7 @@ def gold_heads(examples: TreeExamples, i: int) -> Ints:
     return heads
 
 
-@kernel
+@outlined_kernel(Bool(Floats2, Ints1, Bool, Ints1))
 def complete_heads(scores: Floats, heads: Ints, projective: bool, completion: Ints) -> bool:
     """Fill completion with the best tree that has the gold heads; return whether it changed.
 
