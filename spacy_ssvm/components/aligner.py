@@ -121,7 +121,7 @@ class WordAligner(Pipe[MatchingModel, GoldPairs]):
         nlp: Language | None = None,
         bitext: dict[str, str | None] | None = None,
         lexicon: str | Path | None = None,
-        clusters: str | Path | None = None,
+        clusters: str | Path | dict[str, str] | None = None,
         gazetteers: dict[str, str] | None = None,
         gazetteer_attribute: str = "lower",
     ) -> None:
@@ -136,10 +136,9 @@ class WordAligner(Pipe[MatchingModel, GoldPairs]):
         """
         words = read_lexical_table(self.name, self.model, lexicon)
         self.model.associate(None, words)
-        templates = self.model.templates if self._candidates is None else self._candidates
         first = next(iter(get_examples()), None)  # nlp.initialize() alone passes one without sides
         has_pairs = first is not None and (has_sides(first.predicted) or has_sides(first.reference))
-        if has_pairs and any(template.needs_association for template in templates):
+        if has_pairs and any(template.needs_association for template in self._configured):
             nlp = nlp or Language(self.vocab)
             association = read_association(self.name, nlp, get_examples(), bitext)
             self.model.associate(association, words)

@@ -14,7 +14,13 @@ from thinc.config import ConfigValidationError
 
 from spacy_ssvm.components.settings import initialize_error
 from spacy_ssvm.features.attributes import words_of
-from spacy_ssvm.features.clusters import CLUSTER_ATTRIBUTES, read_clusters
+from spacy_ssvm.features.clusters import (
+    ClusterSets,
+    is_set_name,
+    needs_clusters,
+    read_clusters,
+    set_of,
+)
 from spacy_ssvm.features.gazetteers import is_gazetteer_attribute, read_gazetteers
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.matchings.templates import LEXICON
@@ -77,7 +83,7 @@ def read_resources(
     nlp: Language | None,
     vocab: Vocab,
     *,
-    clusters: str | Path | None,
+    clusters: str | Path | dict[str, str] | None,
     gazetteers: dict[str, str] | None,
     gazetteer_attribute: str,
 ) -> Resources:
@@ -87,7 +93,7 @@ def read_resources(
     """
     check_resource(name, model, "clusters", clusters)
     check_resource(name, model, "gazetteers", gazetteers)
-    lists = words = None
+    lists = None
     if gazetteers:
         values = partial(words_of, nlp or Language(vocab), gazetteer_attribute)
         try:
@@ -95,17 +101,14 @@ def read_resources(
         except (OSError, ValueError) as error:
             raise initialize_error(name, "gazetteers", str(error)) from error
         _check_gazetteer_types(name, model, lists.types)
-    if clusters is not None:
-        try:
-            words = read_clusters(clusters)
-        except (OSError, ValueError) as error:
-            raise initialize_error(name, "clusters", str(error)) from error
-    return Resources(words, lists)
+    sets = _read_cluster_sets(name, clusters)
+    _check_cluster_sets(name, model, sets)
+    return Resources(sets, lists)
 
 
 #: By resource: the attributes that read it, its name in messages, and its setting.
 _RESOURCES: dict[str, tuple[Callable[[str], bool], str, str]] = {
-    "clusters": (CLUSTER_ATTRIBUTES.__contains__, "word clusters", "clusters = PATH"),
+    "clusters": (needs_clusters, "word clusters", "clusters = PATH"),
     "gazetteers": (is_gazetteer_attribute, "gazetteers", 'gazetteers = {"TYPE": "PATH"}'),
     "lexicon": (LEXICON.__eq__, "a lexicon", "lexicon = PATH"),
 }
@@ -121,6 +124,44 @@ def check_resource(name: str, model: Model, key: str, value: object) -> None:
             key,
             f"{name}: the template '{templates[0]}' needs {what}. Set {setting} in "
             f"[initialize.components.{name}]",
+        )
+
+
+def _read_cluster_sets(name: str, paths: str | Path | dict[str, str] | None) -> ClusterSets:
+    if paths is None:
+        return {}
+    named = paths if isinstance(paths, dict) else {"": paths}
+    sets = {}
+    for key, path in named.items():
+        if isinstance(paths, dict) and not is_set_name(key):
+            raise initialize_error(
+                name,
+                "clusters",
+                f"{name}: '{key}' cannot be the name of word clusters: use letters, digits and '_'",
+            )
+        try:
+            sets[key] = read_clusters(path)
+        except (OSError, ValueError) as error:
+            raise initialize_error(name, "clusters", str(error)) from error
+    return sets
+
+
+def _check_cluster_sets(name: str, model: Model, sets: ClusterSets) -> None:
+    for attribute in model.reader.names:
+        if not needs_clusters(attribute) or set_of(attribute) in sets:
+            continue
+        template = model.templates_with(attribute.__eq__)[0]
+        example = attribute.partition(".")[0]
+        if set_of(attribute):
+            need = f"word clusters named '{set_of(attribute)}'"
+        else:
+            need = f"a name of word clusters, such as {example}.{next(iter(sets))}[0]"
+        names = ", ".join(filter(None, sets)) or "one set without a name"
+        raise initialize_error(
+            name,
+            "clusters",
+            f"{name}: the template '{template}' needs {need}. There are: {names}. "
+            f"{example}.*[0] reads all of them",
         )
 
 

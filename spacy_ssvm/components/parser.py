@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -34,6 +35,7 @@ from spacy_ssvm.components.settings import (
 )
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import scatter_to_tokens
+from spacy_ssvm.features.clusters import for_each_set
 from spacy_ssvm.features.coordinates import ByNode, ByToken
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
@@ -45,7 +47,7 @@ from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
 from spacy_ssvm.trees.scores import has_grandparents
 from spacy_ssvm.trees.selection import tree_selector
-from spacy_ssvm.trees.templates import ARC_ROLES
+from spacy_ssvm.trees.templates import ARC_ROLES, ArcTemplate
 from spacy_ssvm.trees.training import GoldTrees, NoTreeError, TreeTrainer, objective, read_trees
 
 #: The label of whitespace tokens, as spaCy's parser writes it.
@@ -86,6 +88,7 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         super().__init__(
             vocab, model, name, solver=solver, scorer=scorer, selection=selection, **cfg
         )
+        self._configured_label_templates = model.label_templates
         self.label_solver = label_solver
         self.min_count = min_count
         self._has_warned = False
@@ -98,6 +101,15 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
     def is_resizable(self) -> bool:
         """Labels can be added to a trained parser."""
         return True
+
+    def configured_templates(self, sets: Iterable[str] | None = None) -> Sequence[ArcTemplate]:
+        """See ``Pipe``. Sets those of labels, too."""
+        templates = self._configured_label_templates
+        if sets is not None:
+            parse = partial(ArcTemplate.parse, roles=LABEL_ROLES)
+            templates = for_each_set(templates, sets, parse)
+        self.model.label_templates = templates
+        return super().configured_templates(sets)
 
     def annotation(self) -> str:
         """See ``Pipe``."""

@@ -27,6 +27,7 @@ from spacy_ssvm.components.initialization import (
 )
 from spacy_ssvm.components.serialization import ModelT, SerializedPipe
 from spacy_ssvm.components.settings import config_error, initialize_error
+from spacy_ssvm.features.clusters import for_each_set
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selected, Selection, Selector
@@ -73,7 +74,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         self.solver = solver
         self.selection = selection
         self.selected: Selected | None = None  # the result of the selection, at initialize
-        self._candidates = None if selection is None else model.templates
+        self._configured = model.templates
         self._labels: tuple[str, ...] = ()
         self._trainer: Trainer[Batch] | None = None
         self._cache = ExampleCache()
@@ -241,7 +242,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         *,
         nlp: Language | None = None,
         labels: Iterable[str] | None = None,
-        clusters: str | Path | None = None,
+        clusters: str | Path | dict[str, str] | None = None,
         gazetteers: dict[str, str] | None = None,
         gazetteer_attribute: str = "lower",
     ) -> None:
@@ -252,7 +253,8 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             and suffice: ``nlp.initialize()`` passes one Doc without annotation.
         labels: all labels, as ``spacy init labels`` saves them.
         clusters: a file of word clusters (see ``features/clusters.py``), for templates
-            such as cluster6[0]. It becomes part of the saved component.
+            such as cluster6[0], or {name: file}, for templates such as cluster6.name[0]. They
+            become part of the saved component.
         gazetteers: {type: file} of entries, one on each line, for templates such as
             gazetteer[0]; a .jsonl file holds patterns with types of their own. They become part
             of the saved component.
@@ -260,8 +262,8 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """
         check_lexeme_norms(self.vocab, self.name)  # type: ignore[no-untyped-call]
         was_trained = self.model.summary is not None
-        if self._candidates is not None:
-            self.model.define(self._candidates, self.model.labels, self.model.resources)
+        templates = self.configured_templates()
+        self.model.define(templates, self.model.labels, self.model.resources)
         resources = read_resources(
             self.name,
             self.model,
@@ -278,7 +280,15 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         examples = check_examples(get_examples, self.name)
         number = len(self.model_labels(labels))
         warn_of_many_labels(self.name, number, examples, self.fewer_labels(labels))
-        self._define(labels, resources)
+        templates = self.configured_templates(resources.clusters)
+        if not templates:
+            raise initialize_error(
+                self.name,
+                "clusters",
+                f"{self.name}: all templates read word clusters, but there are none. Set "
+                f"clusters = PATH in [initialize.components.{self.name}]",
+            )
+        self._define(labels, resources, templates)
         self.check_settings()
         if self.selection is not None:
             self._select(list(check_examples(get_examples, self.name)), self.selection, nlp)
@@ -291,6 +301,15 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         if not labels and not self.can_start_unannotated(has_corpus=len(first) > 1):
             raise no_annotation_error(self.name, self.annotation(), bool(self.labels))
         return labels
+
+    def configured_templates(self, sets: Iterable[str] | None = None) -> Sequence[Any]:
+        """The templates of the config.
+
+        sets: the names of sets of clusters; templates that read each set are given once for each.
+        """
+        if sets is None:
+            return self._configured
+        return for_each_set(self._configured, sets, type(self._configured[0]).parse)
 
     def _select(self, examples: list[Example], selection: Selection, nlp: Language | None) -> None:
         """Keep the selected templates, and write them into the config."""

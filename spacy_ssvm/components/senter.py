@@ -63,7 +63,7 @@ class SentenceRecognizer(SequencePipe):
         get_examples: Callable[[], Iterable[Example]],
         *,
         nlp: Language | None = None,
-        clusters: str | Path | None = None,
+        clusters: str | Path | dict[str, str] | None = None,
         gazetteers: dict[str, str] | None = None,
         gazetteer_attribute: str = "lower",
     ) -> None:

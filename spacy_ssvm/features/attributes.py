@@ -21,7 +21,13 @@ from spacy.tokens import Doc as Doc  # models name the type, and do not import s
 from spacy.tokens import Token
 
 from spacy_ssvm._jit import Flags, Ints, Keys
-from spacy_ssvm.features.clusters import CLUSTER_ATTRIBUTES
+from spacy_ssvm.features.clusters import (
+    CLUSTER_ATTRIBUTES,
+    cluster_attribute,
+    is_cluster_attribute,
+    prefixes,
+    show_bits,
+)
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.gazetteers import GAZETTEER, TAGS, is_gazetteer_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
@@ -109,7 +115,7 @@ _EXTENSION = "_."
 
 def is_attribute(name: str) -> bool:
     """Whether templates may use the name."""
-    if name in TYPE_ATTRIBUTES or name in CLUSTER_ATTRIBUTES or name == SPACE_BEFORE:
+    if name in TYPE_ATTRIBUTES or is_cluster_attribute(name) or name == SPACE_BEFORE:
         return True
     if name.startswith(_EXTENSION):
         return name != _EXTENSION
@@ -178,7 +184,7 @@ class AttributeReader:
         names = sorted(names)
         self._whole_docs = whole_docs
         self._clusters, self._gazetteers = resources
-        self._type_names = [n for n in names if n in TYPE_ATTRIBUTES or n in CLUSTER_ATTRIBUTES]
+        self._type_names = [n for n in names if n in TYPE_ATTRIBUTES or is_cluster_attribute(n)]
         extensions = [n for n in names if n.startswith(_EXTENSION)]
         self.column_groups = [range(len(self._type_names))]
         self._gazetteer_names = [n for n in names if is_gazetteer_attribute(n)]
@@ -281,8 +287,8 @@ class AttributeReader:
         token = doc[i]
         if name in TYPE_ATTRIBUTES:
             return TYPE_ATTRIBUTES[name](token.text)
-        if name in CLUSTER_ATTRIBUTES:
-            return self._cluster(token.text, CLUSTER_ATTRIBUTES[name])
+        if is_cluster_attribute(name):
+            return show_bits(int(self._clusters_of(name, [token.text])[0])) or None
         if name.startswith(_EXTENSION):
             value = token._.get(name[len(_EXTENSION) :])
             return None if value is None else str(value)
@@ -301,7 +307,7 @@ class AttributeReader:
             return None
         reader = AttributeReader(
             [f"{GAZETTEER}.{kind}" for kind in self._gazetteers.types],
-            Resources(None, self._gazetteers),
+            Resources(gazetteers=self._gazetteers),
         )
         tokens = reader.read([doc])
         tags = tokens.attributes[np.searchsorted(tokens.positions, i)].tolist()
@@ -312,8 +318,12 @@ class AttributeReader:
             return found[name[len(GAZETTEER) + 1 :]] or None
         return " ".join(f"{tag}-{kind}" for kind, tag in found.items() if tag) or None
 
-    def _cluster(self, text: str, length: int) -> str | None:
-        return self._clusters.prefix(text, length) if self._clusters is not None else None
+    def _clusters_of(self, name: str, texts: Sequence[str]) -> Keys:
+        """The values of an attribute that reads clusters: uint64 [texts], 0 for unknown words."""
+        wanted = cluster_attribute(name)
+        if wanted is None or wanted.set_name not in self._clusters:
+            return np.zeros(len(texts), dtype=np.uint64)
+        return prefixes(self._clusters[wanted.set_name].find(texts), wanted.length)
 
     def _forget_types(self) -> None:
         self._slots = empty_slots(CACHED_TYPES)
@@ -353,8 +363,7 @@ class AttributeReader:
             if name in TYPE_ATTRIBUTES:
                 values[:, j] = type_values(name, texts)
             else:
-                length = CLUSTER_ATTRIBUTES[name]
-                values[:, j] = _hashes(self._cluster(text, length) for text in texts)
+                values[:, j] = self._clusters_of(name, texts)
         whitespace = np.array([_whitespace(text) for text in texts], dtype=np.int64)
         first = self._number_of_types
         if len(orths) > CACHED_TYPES:

@@ -2,46 +2,137 @@
 
 A line of a file has a bit string, a word and a count, which is ignored, separated by tabs. A
 prefix of the bit string is a coarser cluster. Words are looked up as written, then in lower case.
+
+A component has one set of clusters, or several with names:
+
+    cluster6        the first six bits, where there is one set
+    cluster6.news   those of the set ``news``
+    cluster6.*      in templates: one template for each set there is, perhaps none
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from spacy_ssvm._jit import Keys
+from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.storage import open_text, shorten
 
-#: The lengths of the prefixes that templates can name: cluster4, cluster6, ...
-CLUSTER_LENGTHS = (4, 6, 10, 20)
+T = TypeVar("T")
+
+#: The names of attributes to list in messages.
+CLUSTER_ATTRIBUTES = ("cluster4", "cluster6", "cluster10", "cluster20")
 _MAX_BITS = 63
+_ATTRIBUTE = re.compile(r"cluster([1-9]\d?)(?:\.(\*|[A-Za-z_]\w*))?")
+_EACH_SET = re.compile(r"(?<!\w)(cluster[1-9]\d?)\.\*")
 
 
 class Clusters:
     """Words with their bit strings, as two arrays that save and load as they are.
 
-    words: uint64 [n], hashes of the words, sorted.
+    words: uint64 [n], hashes of the words, sorted; at least one.
     bits: uint64 [n], each bit string after a leading 1, as a number.
     Raises ValueError for other arrays.
     """
 
     def __init__(self, words: Keys, bits: Keys) -> None:
-        if words.ndim != 1 or words.shape != bits.shape:
-            raise ValueError("word clusters have unequal numbers of words and bit strings")
+        if words.ndim != 1 or words.shape != bits.shape or len(words) == 0:
+            raise ValueError("word clusters have unequal numbers of words and bit strings, or none")
         if np.any(words[1:] <= words[:-1]) or np.any(bits == 0):
             raise ValueError("word clusters are not sorted, or lack their bits")
         self.words = words
         self.bits = bits
 
-    def prefix(self, text: str, length: int) -> str | None:
-        """The first bits of the word's cluster (all, where it has fewer), None if unknown."""
-        for form in (text, text.lower()):
-            word = np.uint64(hash_text(form))
-            index = int(np.searchsorted(self.words, word))
-            if index < len(self.words) and self.words[index] == word:
-                return f"{int(self.bits[index]):b}"[1 : length + 1]
+    def find(self, texts: Iterable[str]) -> Keys:
+        """The bits of each text, as in ``bits``, 0 for an unknown word: uint64 [texts]."""
+        texts = list(texts)
+        found = np.zeros(len(texts), dtype=np.uint64)
+        for forms in (map(str.lower, texts), texts):
+            words = np.array([hash_text(form) for form in forms], dtype=np.uint64)
+            indices = np.minimum(np.searchsorted(self.words, words), len(self.words) - 1)
+            found = np.where(self.words[indices] == words, self.bits[indices], found)
+        return found
+
+
+#: Sets of clusters by name. A single set without a name has the name "".
+ClusterSets = Mapping[str, Clusters]
+
+
+class ClusterAttribute(NamedTuple):
+    """What the name of an attribute says."""
+
+    length: int  #: the number of bits
+    set_name: str  #: "" for none, "*" for each set
+
+
+def cluster_attribute(name: str) -> ClusterAttribute | None:
+    """What the name says, None for the name of another attribute."""
+    match = _ATTRIBUTE.fullmatch(name)
+    if match is None or int(match[1]) > _MAX_BITS:
         return None
+    return ClusterAttribute(int(match[1]), match[2] or "")
+
+
+def is_cluster_attribute(name: str) -> bool:
+    """Whether an attribute reads clusters."""
+    return cluster_attribute(name) is not None
+
+
+def set_of(name: str) -> str:
+    """The name of the set that an attribute reads, as in ``ClusterAttribute``."""
+    return name.partition(".")[2]
+
+
+def needs_clusters(name: str) -> bool:
+    """Whether an attribute reads clusters that must be there."""
+    return is_cluster_attribute(name) and set_of(name) != "*"
+
+
+def is_set_name(name: str) -> bool:
+    """Whether a set of clusters can have the name."""
+    return name != "*" and bool(name) and is_cluster_attribute(f"cluster1.{name}")
+
+
+def for_each_set(
+    templates: Iterable[T], sets: Iterable[str], parse: Callable[[str], T]
+) -> tuple[T, ...]:
+    """Templates that read ``cluster6.*``, or the like, once for each set by its name.
+
+    parse: reads the text of a template.
+    """
+    names, found = [name and f".{name}" for name in sets], []
+    for template in templates:
+        text = str(template)
+        if not _EACH_SET.search(text):
+            found.append(template)
+            continue
+        found += [parse(_EACH_SET.sub(rf"\1{name}", text)) for name in names]
+    return tuple(found)
+
+
+def prefixes(bits: Keys, length: int) -> Keys:
+    """The first bits of bit strings (all, where one has fewer), as in ``Clusters.bits``."""
+    shifts = np.maximum(_lengths(bits) - length, 0)
+    return bits >> shifts.astype(np.uint64)
+
+
+def show_bits(bits: int) -> str:
+    """A bit string as text."""
+    return f"{bits:b}"[1:]
+
+
+def _lengths(bits: Keys) -> Ints:
+    """The lengths of bit strings: the logarithms to base 2, rounded down."""
+    lengths = np.zeros(len(bits), dtype=np.int64)
+    rest = bits.copy()
+    for step in (32, 16, 8, 4, 2, 1):
+        is_longer = rest >= np.uint64(1 << step)
+        lengths[is_longer] += step
+        rest[is_longer] >>= np.uint64(step)
+    return lengths
 
 
 def read_clusters(path: str | Path) -> Clusters:
@@ -78,6 +169,3 @@ def _entries(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, int]]:
                 "can be stored"
             )
         yield hash_text(rest[0]), int("1" + bits, 2)
-
-
-CLUSTER_ATTRIBUTES = {f"cluster{n}": n for n in CLUSTER_LENGTHS}

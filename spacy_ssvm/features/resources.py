@@ -1,12 +1,14 @@
 """Clusters and gazetteers that attributes need: read at initialize, saved with the model."""
 
 from collections.abc import Iterable
+from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm.features.clusters import CLUSTER_ATTRIBUTES, Clusters
+from spacy_ssvm.features.clusters import Clusters, ClusterSets, cluster_attribute
 from spacy_ssvm.features.gazetteers import Gazetteers, is_gazetteer_attribute
 from spacy_ssvm.storage import checked_texts, require
 
@@ -14,7 +16,7 @@ from spacy_ssvm.storage import checked_texts, require
 class Resources(NamedTuple):
     """Word clusters and gazetteers, where a component has them."""
 
-    clusters: Clusters | None = None
+    clusters: ClusterSets = MappingProxyType({})
     gazetteers: Gazetteers | None = None
 
 
@@ -22,6 +24,7 @@ NO_RESOURCES = Resources()
 
 #: The saved arrays with their types.
 ARRAYS: dict[str, type] = {
+    "cluster_starts": np.int64,
     "cluster_words": np.uint64,
     "cluster_bits": np.uint64,
     "gazetteer_slots": np.uint64,
@@ -34,36 +37,53 @@ def header_of(resources: Resources) -> storage.Header:
     settings = None
     if gazetteers is not None:
         settings = {"types": list(gazetteers.types), "attribute": gazetteers.attribute}
-    return {"has_clusters": clusters is not None, "gazetteers": settings}
+    return {"clusters": list(clusters), "gazetteers": settings}
 
 
 def arrays_of(resources: Resources) -> storage.Arrays:
     """The saved arrays of resources, by the names of ``ARRAYS``."""
     empty = np.zeros(0, dtype=np.uint64)
     clusters, gazetteers = resources
+    sets = clusters.values()
     return {
-        "cluster_words": empty if clusters is None else clusters.words,
-        "cluster_bits": empty if clusters is None else clusters.bits,
+        "cluster_starts": np.cumsum([0, *(len(found.words) for found in sets)]),
+        "cluster_words": np.concatenate([empty, *(found.words for found in sets)]),
+        "cluster_bits": np.concatenate([empty, *(found.bits for found in sets)]),
         "gazetteer_slots": empty if gazetteers is None else gazetteers.slots,
     }
 
 
 def read_resources(header: storage.Header, arrays: storage.Arrays) -> Resources:
     """The resources of a saved model."""
-    clusters, gazetteers = None, None
-    if header["has_clusters"]:
-        clusters = Clusters(arrays["cluster_words"], arrays["cluster_bits"])
+    clusters, gazetteers = _read_clusters(header["clusters"], arrays), None
     if settings := header["gazetteers"]:
         types = checked_texts(settings["types"], "types of gazetteers")
         gazetteers = Gazetteers(types, settings["attribute"], arrays["gazetteer_slots"])
     return Resources(clusters, gazetteers)
 
 
+def _read_clusters(header: object, arrays: storage.Arrays) -> ClusterSets:
+    names = checked_texts(header, "names of word clusters")
+    starts, words, bits = (arrays[f"cluster_{key}"] for key in ("starts", "words", "bits"))
+    require(
+        starts.shape == (len(names) + 1,)
+        and starts[0] == 0
+        and bool(np.all(np.diff(starts) > 0))
+        and starts[-1] == len(words) == len(bits),
+        "the words of clusters do not fit the sets",
+    )
+    bounds = pairwise(starts.tolist())
+    return {
+        name: Clusters(words[start:end], bits[start:end])
+        for name, (start, end) in zip(names, bounds, strict=True)
+    }
+
+
 def check_resources(names: Iterable[str], resources: Resources) -> None:
     """Raise ValueError where an attribute of templates needs a resource that is missing."""
     for name in names:
-        if name in CLUSTER_ATTRIBUTES:
-            require(resources.clusters is not None, f"'{name}' needs word clusters")
+        if wanted := cluster_attribute(name):
+            require(wanted.set_name in resources.clusters, f"'{name}' needs word clusters")
         elif is_gazetteer_attribute(name):
             kind = name.partition(".")[2]
             found = resources.gazetteers is not None and (

@@ -44,7 +44,7 @@ LEXICON = "lexicon"
 EVIDENCE = (*ASSOCIATION, STRING_SIMILARITY, DISTANCE, LEXICON)  # the first: see ``bitext``
 
 _EXTENSION = "_."
-_PART = re.compile(r"(?:(source|target|same|bin|rank)\.)?([A-Za-z_][\w.]*)(?:\[(-?\d+)\])?")
+_PART = re.compile(r"(?:(source|target|same|bin|rank)\.)?([A-Za-z_][\w.*]*)(?:\[(-?\d+)\])?")
 
 
 @dataclass(frozen=True, order=True)

@@ -1,19 +1,34 @@
 """Tests of ``spacy_ssvm/features/clusters.py``."""
 
 import gzip
+import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from corpora import tagging_examples
-from pipelines import TAGGER
+from hypothesis import given
+from hypothesis import strategies as st
+from pipelines import PARSER, TAGGER
 from refusals import NAME, initialize, refusal
 from spacy.tokens import Doc
 
-from spacy_ssvm.features.attributes import (
-    AttributeReader,
+from spacy_ssvm.features.attributes import AttributeReader
+from spacy_ssvm.features.clusters import (
+    Clusters,
+    for_each_set,
+    is_cluster_attribute,
+    prefixes,
+    read_clusters,
+    show_bits,
 )
-from spacy_ssvm.features.clusters import read_clusters
+from spacy_ssvm.features.templates import Template
+
+
+def prefix(clusters: Clusters, text: str, length: int) -> str | None:
+    """The first bits of a word's cluster, None for an unknown word."""
+    return show_bits(int(prefixes(clusters.find([text]), length)[0])) or None
 
 
 def test_cluster_templates_without_clusters() -> None:
@@ -64,11 +79,11 @@ def test_cluster_files_are_read_plain_or_compressed(tmp_path, name):
     text = CLUSTERS.encode("utf8")
     path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
     for clusters in (read_clusters(path), read_clusters(str(path))):
-        assert clusters.prefix("the", 4) == "0010"
-        assert clusters.prefix("the", 2) == "00"
-        assert clusters.prefix("cat", 20) == "1"
-        assert clusters.prefix("straße", 10) == "0101010101"
-        assert clusters.prefix("dog", 4) is None
+        assert prefix(clusters, "the", 4) == "0010"
+        assert prefix(clusters, "the", 2) == "00"
+        assert prefix(clusters, "cat", 20) == "1"
+        assert prefix(clusters, "straße", 10) == "0101010101"
+        assert prefix(clusters, "dog", 4) is None
 
 
 @pytest.mark.uncompiled
@@ -76,10 +91,10 @@ def test_a_word_is_looked_up_as_written_and_then_in_lower_case(tmp_path):
     path = tmp_path / "paths"
     path.write_text(CLUSTERS, encoding="utf8")
     clusters = read_clusters(path)
-    assert clusters.prefix("The", 6) == "001111"
-    assert clusters.prefix("THE", 6) == "0010"
-    assert clusters.prefix("Cat", 6) == "1"
-    assert clusters.prefix("STRASSE", 6) is None
+    assert prefix(clusters, "The", 6) == "001111"
+    assert prefix(clusters, "THE", 6) == "0010"
+    assert prefix(clusters, "Cat", 6) == "1"
+    assert prefix(clusters, "STRASSE", 6) is None
 
 
 @pytest.mark.uncompiled
@@ -100,7 +115,7 @@ def test_the_longest_bit_string_is_kept_whole(tmp_path):
     path = tmp_path / "paths"
     bits = "0" * 62 + "1"
     path.write_text(f"{bits}\tword\n", encoding="utf8")
-    assert read_clusters(path).prefix("word", 99) == bits
+    assert prefix(read_clusters(path), "word", 63) == bits
 
 
 @pytest.mark.uncompiled
@@ -116,3 +131,132 @@ def test_a_cluster_file_has_words(tmp_path):
 def test_without_a_cluster_file_no_word_has_a_cluster(nlp):
     reader = AttributeReader(["cluster4"])
     assert reader.read([Doc(nlp.vocab, words=["cat"])]).attributes.tolist() == [[0]]
+
+
+@pytest.mark.uncompiled
+@given(st.lists(st.text("01", min_size=1, max_size=63), min_size=1, max_size=5), st.integers(1, 63))
+def test_prefixes_are_the_first_bits(texts: list[str], length: int) -> None:
+    bits = np.array([int(f"1{text}", 2) for text in texts] + [0], dtype=np.uint64)
+    found = prefixes(bits, length)
+    assert [show_bits(value) for value in found.tolist()] == [t[:length] for t in texts] + [""]
+
+
+@pytest.mark.uncompiled
+def test_names_of_attributes_that_read_clusters() -> None:
+    right = ["cluster1", "cluster63", "cluster6.news", "cluster6._2", "cluster6.*"]
+    wrong = [
+        "cluster",
+        "cluster0",
+        "cluster64",
+        "cluster06",
+        "cluster6.",
+        "cluster6.2",
+        "cluster6.a.b",
+    ]
+    assert all(map(is_cluster_attribute, right))
+    assert not any(map(is_cluster_attribute, wrong))
+
+
+@pytest.mark.uncompiled
+def test_templates_for_each_set() -> None:
+    texts = ["lower[0]", "cluster4.*[-1]+cluster6.*[0]+lower[0]", "cluster6.news[1]"]
+    templates = [Template.parse(text) for text in texts]
+
+    def expanded(*sets: str) -> list[str]:
+        return list(map(str, for_each_set(templates, sets, Template.parse)))
+
+    others = [texts[0], texts[2]]
+    assert expanded() == others
+    assert expanded("") == [texts[0], "cluster4[-1]+cluster6[0]+lower[0]", texts[2]]
+    assert expanded("a", "b") == [
+        texts[0],
+        "cluster4.a[-1]+cluster6.a[0]+lower[0]",
+        "cluster4.b[-1]+cluster6.b[0]+lower[0]",
+        texts[2],
+    ]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Two cluster files by name: they differ in the clusters of dog and barks."""
+    lines = {"news": "00\tdog\n01\tbarks\n", "tweets": "11\tdog\n10\tsleeps\n"}
+    for name, text in lines.items():
+        (tmp_path / name).write_text(text, encoding="utf8")
+    return {name: str(tmp_path / name) for name in lines}
+
+
+def initialized(templates: list[str], clusters: Any) -> Any:
+    """A tagger with these templates and clusters."""
+    nlp = TAGGER.pipeline(templates=templates)
+    examples = tagging_examples(nlp.vocab)
+    nlp.get_pipe(NAME).initialize(lambda: examples, nlp=nlp, clusters=clusters)
+    return nlp.get_pipe(NAME)
+
+
+def test_several_sets_of_clusters(files: dict[str, str]) -> None:
+    tagger = initialized(["cluster1.news[0]", "cluster2.tweets[0]"], files)
+    doc = Doc(tagger.vocab, words=["dog", "barks", "sleeps"])
+    for model in (tagger.model, pickle.loads(pickle.dumps(tagger.model))):
+        values = {
+            name: [model.reader.text_value(name, doc, i) for i in range(3)]
+            for name in model.reader.names
+        }
+        assert values == {
+            "cluster1.news": ["0", "0", None],
+            "cluster2.tweets": ["11", None, "10"],
+        }
+        table = model.reader.read([doc])
+        assert (table.attributes == 0).tolist() == [[False, False], [False, True], [True, False]]
+
+
+def test_templates_follow_the_clusters_of_each_initialize(files: dict[str, str]) -> None:
+    tagger = initialized(["lower[0]", "cluster2.*[0]"], files)
+    assert list(map(str, tagger.model.templates)) == [
+        "lower[0]",
+        "cluster2.news[0]",
+        "cluster2.tweets[0]",
+    ]
+    examples = tagging_examples(tagger.vocab)
+    tagger.initialize(lambda: examples, clusters=files["news"])
+    assert list(map(str, tagger.model.templates)) == ["lower[0]", "cluster2[0]"]
+    tagger.initialize(lambda: examples)
+    assert list(map(str, tagger.model.templates)) == ["lower[0]"]
+
+
+def test_clusters_of_labels_of_arcs(files: dict[str, str]) -> None:
+    nlp = PARSER.pipeline(
+        templates=["head.cluster1.*+dependent.tag", "head.tag+dependent.tag"],
+        label_templates=["dependent.tag", "head.cluster2.*"],
+    )
+    parser: Any = nlp.get_pipe(PARSER.name)
+    examples = PARSER.examples(nlp.vocab)
+    parser.initialize(lambda: examples, nlp=nlp, clusters={"news": files["news"]})
+    assert next(map(str, parser.model.templates)) == "head.cluster1.news+dependent.tag"
+    texts = list(map(str, parser.model.label_templates))
+    assert texts == ["dependent.tag", "head.cluster2.news"]
+    parser.initialize(lambda: examples, nlp=nlp)
+    assert list(map(str, parser.model.label_templates)) == ["dependent.tag"]
+
+
+@pytest.mark.parametrize(
+    ("templates", "names", "messages"),
+    [
+        (["cluster6.mail[0]"], ["news"], ["word clusters named 'mail'", "There are: news."]),
+        (["cluster6[0]"], ["news", "tweets"], ["cluster6.news[0]", "news, tweets"]),
+        (["cluster6.news[0]"], None, ["named 'news'", "one set without a name", "cluster6.*[0]"]),
+        (["cluster6.*[0]"], [], ["all templates read word clusters, but there are none"]),
+    ],
+)
+def test_clusters_that_do_not_fit_the_templates(
+    files: dict[str, str], templates: list[str], names: list[str] | None, messages: list[str]
+) -> None:
+    clusters: Any = files["news"] if names is None else {name: files[name] for name in names}
+    found = refusal(lambda: initialized(templates, clusters))
+    for message in messages:
+        assert message in found
+
+
+@pytest.mark.parametrize("name", ["*", "", "two words", "2", "a.b"])
+def test_names_that_sets_of_clusters_cannot_have(files: dict[str, str], name: str) -> None:
+    found = refusal(lambda: initialized(["lower[0]"], {name: files["news"]}))
+    assert f"'{name}' cannot be the name of word clusters" in found

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.uncompiled
 def test_clusters_are_attributes(nlp, tmp_path):
     path = tmp_path / "paths"
     path.write_text("001100\tcat\n001111\tdog\n001111\tmat\n", encoding="utf8")
-    reader = AttributeReader(["cluster4", "cluster6"], Resources(clusters=read_clusters(path)))
+    reader = AttributeReader(["cluster4", "cluster6"], Resources({"": read_clusters(path)}))
     doc = Doc(nlp.vocab, words=["cat", "Dog", "mat", "bird"])
     table = reader.read([doc])
     four, six = column(table, reader, "cluster4"), column(table, reader, "cluster6")
