@@ -13,6 +13,7 @@ from spacy.vocab import Vocab
 from spacy_ssvm._jit import Flags, Floats, Ints
 from spacy_ssvm.components.bitext import read_association, read_lexical_table
 from spacy_ssvm.components.example_cache import GoldDoc
+from spacy_ssvm.components.initialization import ClusterSource
 from spacy_ssvm.components.parallel import (
     ALIGNMENT,
     POSSIBLE,
@@ -121,7 +122,7 @@ class WordAligner(Pipe[MatchingModel, GoldPairs]):
         nlp: Language | None = None,
         bitext: dict[str, str | None] | None = None,
         lexicon: str | Path | None = None,
-        clusters: str | Path | dict[str, str] | None = None,
+        clusters: ClusterSource | dict[str, ClusterSource] | None = None,
         gazetteers: dict[str, str] | None = None,
         gazetteer_attribute: str = "lower",
     ) -> None:

@@ -6,8 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from spacy.errors import Errors
 from spacy.language import Language
+from spacy.lookups import Lookups
 from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.config import ConfigValidationError
@@ -15,7 +17,9 @@ from thinc.config import ConfigValidationError
 from spacy_ssvm.components.settings import initialize_error
 from spacy_ssvm.features.attributes import words_of
 from spacy_ssvm.features.clusters import (
+    Clusters,
     ClusterSets,
+    clusters_of_numbers,
     is_set_name,
     needs_clusters,
     read_clusters,
@@ -25,6 +29,11 @@ from spacy_ssvm.features.gazetteers import is_gazetteer_attribute, read_gazettee
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.matchings.templates import LEXICON
 from spacy_ssvm.structure import Model
+
+#: What clusters are read from: a file, or spaCy's lookups.
+ClusterSource = str | Path | Lookups
+
+_CLUSTER_TABLE = "lexeme_cluster"
 
 #: Models with more labels than this get a warning.
 MANY_LABELS = 500
@@ -83,7 +92,7 @@ def read_resources(
     nlp: Language | None,
     vocab: Vocab,
     *,
-    clusters: str | Path | dict[str, str] | None,
+    clusters: ClusterSource | dict[str, ClusterSource] | None,
     gazetteers: dict[str, str] | None,
     gazetteer_attribute: str,
 ) -> Resources:
@@ -127,23 +136,36 @@ def check_resource(name: str, model: Model, key: str, value: object) -> None:
         )
 
 
-def _read_cluster_sets(name: str, paths: str | Path | dict[str, str] | None) -> ClusterSets:
-    if paths is None:
+def _read_cluster_sets(
+    name: str, sources: ClusterSource | dict[str, ClusterSource] | None
+) -> ClusterSets:
+    if sources is None:
         return {}
-    named = paths if isinstance(paths, dict) else {"": paths}
+    named = sources if isinstance(sources, dict) else {"": sources}
     sets = {}
-    for key, path in named.items():
-        if isinstance(paths, dict) and not is_set_name(key):
+    for key, source in named.items():
+        if isinstance(sources, dict) and not is_set_name(key):
             raise initialize_error(
                 name,
                 "clusters",
                 f"{name}: '{key}' cannot be the name of word clusters: use letters, digits and '_'",
             )
         try:
-            sets[key] = read_clusters(path)
+            sets[key] = _read_clusters(source)
         except (OSError, ValueError) as error:
             raise initialize_error(name, "clusters", str(error)) from error
     return sets
+
+
+def _read_clusters(source: ClusterSource) -> Clusters:
+    if not isinstance(source, Lookups):
+        return read_clusters(source)
+    if not source.has_table(_CLUSTER_TABLE):
+        tables = ", ".join(source.tables) or "none"
+        raise ValueError(f"the lookups have no table '{_CLUSTER_TABLE}'. Their tables: {tables}")
+    table = source.get_table(_CLUSTER_TABLE)
+    words, numbers = (np.array(list(part), np.uint64) for part in (table.keys(), table.values()))
+    return clusters_of_numbers(words, numbers)
 
 
 def _check_cluster_sets(name: str, model: Model, sets: ClusterSets) -> None:

@@ -7,7 +7,6 @@ It handles labels, initialize and update. A subclass reads gold annotation
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from spacy.language import Language
@@ -19,6 +18,7 @@ from spacy.vocab import Vocab
 from spacy_ssvm._jit import Ints
 from spacy_ssvm.components.example_cache import ExampleCache, GoldDoc, find_examples
 from spacy_ssvm.components.initialization import (
+    ClusterSource,
     annotate_as_in_training,
     check_examples,
     no_annotation_error,
@@ -242,7 +242,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         *,
         nlp: Language | None = None,
         labels: Iterable[str] | None = None,
-        clusters: str | Path | dict[str, str] | None = None,
+        clusters: ClusterSource | dict[str, ClusterSource] | None = None,
         gazetteers: dict[str, str] | None = None,
         gazetteer_attribute: str = "lower",
     ) -> None:
@@ -252,9 +252,9 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             selection of templates, if there is one. Labels that were added before are kept,
             and suffice: ``nlp.initialize()`` passes one Doc without annotation.
         labels: all labels, as ``spacy init labels`` saves them.
-        clusters: a file of word clusters (see ``features/clusters.py``), for templates
-            such as cluster6[0], or {name: file}, for templates such as cluster6.name[0]. They
-            become part of the saved component.
+        clusters: a file of word clusters (see ``features/clusters.py``), or spaCy's lookups with
+            the table lexeme_cluster, for templates such as cluster6[0]; or several by name, for
+            templates such as cluster6.name[0]. They become part of the saved component.
         gazetteers: {type: file} of entries, one on each line, for templates such as
             gazetteer[0]; a .jsonl file holds patterns with types of their own. They become part
             of the saved component.

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 from spacy.attrs import IS_SPACE, SENT_START
@@ -20,6 +19,7 @@ from spacy_ssvm.components.alignment import (
     columns_of,
     write_columns,
 )
+from spacy_ssvm.components.initialization import ClusterSource
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.features.attributes import scatter_to_tokens, sentence_firsts
 from spacy_ssvm.features.coordinates import ByToken
@@ -63,7 +63,7 @@ class SentenceRecognizer(SequencePipe):
         get_examples: Callable[[], Iterable[Example]],
         *,
         nlp: Language | None = None,
-        clusters: str | Path | dict[str, str] | None = None,
+        clusters: ClusterSource | dict[str, ClusterSource] | None = None,
         gazetteers: dict[str, str] | None = None,
         gazetteer_attribute: str = "lower",
     ) -> None:

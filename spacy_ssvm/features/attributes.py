@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from spacy.attrs import IDS, ORTH, SENT_START, SPACY
 from spacy.language import Language
-from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.symbols import IDS as SYMBOLS
 from spacy.tokens import Doc as Doc  # models name the type, and do not import spaCy
 from spacy.tokens import Token
@@ -31,7 +30,7 @@ from spacy_ssvm.features.clusters import (
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.gazetteers import GAZETTEER, TAGS, is_gazetteer_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
-from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.features.text_hash import hash_text, hash_word
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
 
 #: The number of word types in the cache; a batch that would exceed it clears the cache first.
@@ -397,7 +396,7 @@ def type_values(name: str, texts: Iterable[str]) -> Keys:
 
 def _hashes(values: Iterable[str | None]) -> Keys:
     """The hashes of values: uint64 [values], 0 for None."""
-    hashes = [0 if value is None else hash_string(value) for value in values]
+    hashes = [0 if value is None else hash_word(value) for value in values]
     return np.array(hashes, dtype=np.uint64)
 
 
@@ -422,7 +421,7 @@ def _extension_value(token: Token, name: str) -> int:
             f"Register it before the pipeline runs: Token.set_extension('{name}', ...)"
         )
     value = token._.get(name)
-    return 0 if value is None else hash_string(str(value))
+    return 0 if value is None else hash_word(str(value))
 
 
 def scatter_to_tokens(values: np.ndarray, tokens: TokenTable, *, fill: float) -> np.ndarray:

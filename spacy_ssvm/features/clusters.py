@@ -5,7 +5,8 @@ prefix of the bit string is a coarser cluster. Words are looked up as written, t
 
 A component has one set of clusters, or several with names:
 
-    cluster6        the first six bits, where there is one set
+    cluster         all bits, where there is one set
+    cluster6        the first six bits
     cluster6.news   those of the set ``news``
     cluster6.*      in templates: one template for each set there is, perhaps none
 """
@@ -18,22 +19,22 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from spacy_ssvm._jit import Ints, Keys
-from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.features.text_hash import hash_word
 from spacy_ssvm.storage import open_text, shorten
 
 T = TypeVar("T")
 
 #: The names of attributes to list in messages.
-CLUSTER_ATTRIBUTES = ("cluster4", "cluster6", "cluster10", "cluster20")
+CLUSTER_ATTRIBUTES = ("cluster", "cluster4", "cluster6", "cluster10")
 _MAX_BITS = 63
-_ATTRIBUTE = re.compile(r"cluster([1-9]\d?)(?:\.(\*|[A-Za-z_]\w*))?")
-_EACH_SET = re.compile(r"(?<!\w)(cluster[1-9]\d?)\.\*")
+_ATTRIBUTE = re.compile(r"cluster([1-9]\d?)?(?:\.(\*|[A-Za-z_]\w*))?")
+_EACH_SET = re.compile(r"(?<!\w)(cluster[1-9]?\d?)\.\*")
 
 
 class Clusters:
     """Words with their bit strings, as two arrays that save and load as they are.
 
-    words: uint64 [n], hashes of the words, sorted; at least one.
+    words: uint64 [n], spaCy's hashes of the words, sorted; at least one.
     bits: uint64 [n], each bit string after a leading 1, as a number.
     Raises ValueError for other arrays.
     """
@@ -51,7 +52,7 @@ class Clusters:
         texts = list(texts)
         found = np.zeros(len(texts), dtype=np.uint64)
         for forms in (map(str.lower, texts), texts):
-            words = np.array([hash_text(form) for form in forms], dtype=np.uint64)
+            words = np.array([hash_word(form) for form in forms], dtype=np.uint64)
             indices = np.minimum(np.searchsorted(self.words, words), len(self.words) - 1)
             found = np.where(self.words[indices] == words, self.bits[indices], found)
         return found
@@ -71,9 +72,10 @@ class ClusterAttribute(NamedTuple):
 def cluster_attribute(name: str) -> ClusterAttribute | None:
     """What the name says, None for the name of another attribute."""
     match = _ATTRIBUTE.fullmatch(name)
-    if match is None or int(match[1]) > _MAX_BITS:
+    length = _MAX_BITS if match is None or match[1] is None else int(match[1])
+    if match is None or length > _MAX_BITS:
         return None
-    return ClusterAttribute(int(match[1]), match[2] or "")
+    return ClusterAttribute(length, match[2] or "")
 
 
 def is_cluster_attribute(name: str) -> bool:
@@ -152,6 +154,21 @@ def read_clusters(path: str | Path) -> Clusters:
     return Clusters(words, np.array([found[word] for word in words.tolist()], dtype=np.uint64))
 
 
+def clusters_of_numbers(words: Keys, numbers: Keys) -> Clusters:
+    """Clusters whose numbers are the bit strings read backwards, as in spaCy's lookups.
+
+    words: uint64 [n], spaCy's hashes of the words. numbers: uint64 [n].
+
+    Zeros at the end of a bit string are lost in its number. As no bit string is the beginning of
+    another, all of them can have as many zeros as the longest needs.
+    """
+    bits = np.ones_like(numbers)
+    for place in range(int(numbers.max(initial=0)).bit_length()):
+        bits = (bits << np.uint64(1)) | ((numbers >> np.uint64(place)) & np.uint64(1))
+    order = np.argsort(words)
+    return Clusters(words[order], bits[order])
+
+
 def _entries(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, int]]:
     """The hash of each word, with its bits after a leading 1."""
     for number, line in enumerate(lines, start=1):
@@ -168,4 +185,4 @@ def _entries(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, int]]:
                 f"{path}, line {number}: a bit string of {len(bits)} bits; at most {_MAX_BITS} "
                 "can be stored"
             )
-        yield hash_text(rest[0]), int("1" + bits, 2)
+        yield hash_word(rest[0]), int("1" + bits, 2)

@@ -1,6 +1,10 @@
-"""A 64-bit hash of a text: the same in every process and on every machine."""
+"""64-bit hashes of texts: the same in every process and on every machine."""
 
 import hashlib
+
+from spacy.strings import hash_string as hash_word  # type: ignore[attr-defined]
+
+__all__ = ["hash_text", "hash_word"]
 
 
 def hash_text(text: str) -> int:

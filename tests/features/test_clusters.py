@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pipelines import PARSER, TAGGER
 from refusals import NAME, initialize, refusal
+from spacy.lookups import Lookups
 from spacy.tokens import Doc
 
 from spacy_ssvm.features.attributes import AttributeReader
 from spacy_ssvm.features.clusters import (
     Clusters,
+    clusters_of_numbers,
     for_each_set,
     is_cluster_attribute,
     prefixes,
@@ -24,6 +26,7 @@ from spacy_ssvm.features.clusters import (
     show_bits,
 )
 from spacy_ssvm.features.templates import Template
+from spacy_ssvm.features.text_hash import hash_word
 
 
 def prefix(clusters: Clusters, text: str, length: int) -> str | None:
@@ -143,9 +146,18 @@ def test_prefixes_are_the_first_bits(texts: list[str], length: int) -> None:
 
 @pytest.mark.uncompiled
 def test_names_of_attributes_that_read_clusters() -> None:
-    right = ["cluster1", "cluster63", "cluster6.news", "cluster6._2", "cluster6.*"]
-    wrong = [
+    right = [
         "cluster",
+        "cluster.news",
+        "cluster.*",
+        "cluster1",
+        "cluster63",
+        "cluster6.news",
+        "cluster6._2",
+        "cluster6.*",
+    ]
+    wrong = [
+        "clusters",
         "cluster0",
         "cluster64",
         "cluster06",
@@ -260,3 +272,43 @@ def test_clusters_that_do_not_fit_the_templates(
 def test_names_that_sets_of_clusters_cannot_have(files: dict[str, str], name: str) -> None:
     found = refusal(lambda: initialized(["lower[0]"], {name: files["news"]}))
     assert f"'{name}' cannot be the name of word clusters" in found
+
+
+@pytest.mark.uncompiled
+def test_numbers_are_bit_strings_read_backwards() -> None:
+    paths = {"the": "0", "dog": "10", "cat": "110", "Cat": "1110", "mat": "1111"}
+    numbers = [int(path[::-1], 2) for path in paths.values()]
+    words = np.array([hash_word(word) for word in paths], dtype=np.uint64)
+    clusters = clusters_of_numbers(words, np.array(numbers, dtype=np.uint64))
+    assert {word: prefix(clusters, word, 63) for word in paths} == {
+        word: f"{path:0<4}" for word, path in paths.items()
+    }
+    assert [prefix(clusters, word, 2) for word in ("THE", "CAT", "bird")] == ["00", "11", None]
+
+
+def test_lookups_without_clusters() -> None:
+    lookups = Lookups()
+    lookups.add_table("lexeme_prob", {"the": -3.5})
+    found = refusal(lambda: initialized(["cluster[0]"], {"spacy": lookups}))
+    assert "no table 'lexeme_cluster'. Their tables: lexeme_prob" in found
+    lookups.add_table("lexeme_cluster", {})
+    assert "or none" in refusal(lambda: initialized(["cluster[0]"], lookups))
+
+
+def test_clusters_of_lookups_in_a_config() -> None:
+    pytest.importorskip("spacy_lookups_data", reason="needs spacy-lookups-data")
+    nlp = TAGGER.pipeline(templates=["cluster6.spacy[0]", "cluster.spacy[0]"])
+    nlp.config["initialize"]["components"][NAME] = {
+        "clusters": {
+            "spacy": {
+                "@misc": "spacy.LookupsDataLoader.v1",
+                "lang": "en",
+                "tables": ["lexeme_cluster"],
+            }
+        }
+    }
+    nlp.initialize(lambda: tagging_examples(nlp.vocab))
+    tagger: Any = nlp.get_pipe(NAME)
+    doc = Doc(nlp.vocab, words=["Monday", "Tuesday", "London", "Paris"])
+    values = [tagger.model.reader.text_value("cluster.spacy", doc, i) for i in range(4)]
+    assert values[0] == values[1] != values[2] == values[3]
