@@ -4,12 +4,15 @@
     part      =  attribute "[" offset "]"  suffix3[0], shape[1], tag[-2], _.is_bold[0]
     family    =  the name of a preset      tagger
               |  ngrams(attribute, n, window)
+              |  clusters(bits, ...)
 
 ``ngrams(lower, 2, 1)`` means all runs of one or two adjacent tokens within one token of
 the current one: lower[-1], lower[0], lower[1], lower[-1]+lower[0],
-lower[0]+lower[1]. A template fires where all its parts have a value. A
-position outside the sentence has a value of its own; an attribute that a token lacks (a
-fourth letter, a tag that is not set) has none.
+lower[0]+lower[1]. ``clusters(4, 10)`` means such runs of word clusters, of 4 bits and of 10,
+for each set of clusters: ngrams(cluster4.*, 2, 1) and ngrams(cluster10.*, 2, 1).
+
+A template fires where all its parts have a value. A position outside the sentence has a value
+of its own; an attribute that a token lacks (a fourth letter, a tag that is not set) has none.
 """
 
 import re
@@ -26,6 +29,7 @@ MAX_OFFSET = 16
 
 _NAME = r"([A-Za-z_][^\[\]()+,]*)"  # types of gazetteers can have any name
 _PART = re.compile(_NAME + r"\[(-?\d+)\]")
+_CLUSTERS = re.compile(r"clusters\(\s*(\d+(?:\s*,\s*\d+)*)\s*\)")
 _NGRAMS = re.compile(r"ngrams\(\s*" + _NAME + r"\s*,\s*(\d+)\s*,\s*(\d+)\s*\)")
 
 
@@ -44,7 +48,7 @@ def _runs_that_touch(attribute: str, n: int, window: int) -> list[str]:
     ]
 
 
-#: Families by name.
+#: Families by name. That of clusters has no templates where a component has none.
 PRESETS: dict[str, tuple[str, ...]] = {
     "tagger": (
         "ngrams(lower, 2, 2)",
@@ -64,6 +68,8 @@ PRESETS: dict[str, tuple[str, ...]] = {
         "digits[0]",
         "hyphen[0]",
         "length_class[0]",
+        "clusters(4, 6, 10)",
+        "ngrams(cluster.*, 2, 1)",
     ),
 }
 
@@ -96,6 +102,8 @@ PRESETS["ner"] = (
     "hyphen[0]",
     "punctuation[0]",
     "length_class[0]",
+    "clusters(4, 6, 10)",
+    "ngrams(cluster.*, 2, 1)",
 )
 PRESETS["senter"] = (
     "ngrams(lower, 2, 2)",
@@ -184,7 +192,8 @@ class Template:
                 raise TemplateError(
                     f"cannot read '{shorten(piece.strip())}'. A template is written "
                     "attribute[offset], or several joined by '+', such as lower[-1]+lower[0]. "
-                    f"Families: {', '.join(PRESETS)}, ngrams(attribute, n, window)"
+                    f"Families: {', '.join(PRESETS)}, ngrams(attribute, n, window), "
+                    "clusters(bits, ...)"
                 )
             part = Part(int(match[2]), match[1])
             if abs(part.offset) > MAX_OFFSET:
@@ -241,6 +250,9 @@ def _expand(item: str) -> Iterable[str]:
             )
         for length in range(1, n + 1):
             yield from _runs(attribute, length, window)
+    elif match := _CLUSTERS.fullmatch(item.strip()):
+        for bits in map(int, match[1].split(",")):
+            yield from _expand(f"ngrams(cluster{bits}.*, 2, 1)")
     else:
         yield item
 

@@ -25,7 +25,7 @@ from spacy_ssvm.features.clusters import (
     read_clusters,
     show_bits,
 )
-from spacy_ssvm.features.templates import Template
+from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.features.text_hash import hash_word
 
 
@@ -233,6 +233,15 @@ def test_templates_follow_the_clusters_of_each_initialize(files: dict[str, str])
     assert list(map(str, tagger.model.templates)) == ["lower[0]", "cluster2[0]"]
     tagger.initialize(lambda: examples)
     assert list(map(str, tagger.model.templates)) == ["lower[0]"]
+
+
+def test_default_families_read_clusters_where_there_are_some(files: dict[str, str]) -> None:
+    for sets in ({}, {"news": files["news"]}, files):
+        tagger = initialized(["tagger"], sets)
+        found = [text for text in map(str, tagger.model.templates) if "cluster" in text]
+        runs = [f"ngrams(cluster{bits}.{name}, 2, 1)" for bits in (4, 6, 10, "") for name in sets]
+        wanted = parse_templates(runs or ["lower[0]"], is_attribute=bool, attributes=())
+        assert sorted(found) == sorted(map(str, wanted if sets else ()))
 
 
 def test_clusters_of_labels_of_arcs(files: dict[str, str]) -> None:

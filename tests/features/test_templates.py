@@ -74,6 +74,14 @@ def test_ngrams_are_all_runs_within_the_window(window):
             assert offsets[-1] <= window
 
 
+def test_clusters_are_runs_of_one_or_two_for_each_set():
+    runs = texts("ngrams(cluster4.*, 2, 1)", "ngrams(cluster10.*, 2, 1)")
+    assert texts("clusters(4, 10)") == texts(" clusters( 4,10 )") == runs
+    for wrong in ("clusters()", "clusters(4, 64)", "clusters(0)", "clusters(x)"):
+        with pytest.raises(TemplateError):
+            parse(wrong)
+
+
 def test_templates_of_several_items_are_merged_in_order():
     items = ["lower[1]", "ngrams(lower, 1, 1)", "shape[0]+lower[0]", "lower[0]+shape[0]"]
     assert texts(*items) == ["lower[1]", "lower[-1]", "lower[0]", "lower[0]+shape[0]"]
