@@ -103,7 +103,7 @@ def for_each_set(
 ) -> tuple[T, ...]:
     """Templates that read ``cluster6.*``, or the like, once for each set by its name.
 
-    parse: reads the text of a template.
+    parse: reads the text of a template. No template is returned twice.
     """
     names, found = [name and f".{name}" for name in sets], []
     for template in templates:
@@ -112,7 +112,7 @@ def for_each_set(
             found.append(template)
             continue
         found += [parse(_EACH_SET.sub(rf"\1{name}", text)) for name in names]
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
 
 
 def prefixes(bits: Keys, length: int) -> Keys:

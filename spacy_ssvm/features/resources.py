@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm.features.clusters import Clusters, ClusterSets, cluster_attribute
+from spacy_ssvm.features.clusters import Clusters, ClusterSets, needs_clusters, set_of
 from spacy_ssvm.features.gazetteers import Gazetteers, is_gazetteer_attribute
 from spacy_ssvm.storage import checked_texts, require
 
@@ -82,8 +82,8 @@ def _read_clusters(header: object, arrays: storage.Arrays) -> ClusterSets:
 def check_resources(names: Iterable[str], resources: Resources) -> None:
     """Raise ValueError where an attribute of templates needs a resource that is missing."""
     for name in names:
-        if wanted := cluster_attribute(name):
-            require(wanted.set_name in resources.clusters, f"'{name}' needs word clusters")
+        if needs_clusters(name):
+            require(set_of(name) in resources.clusters, f"'{name}' needs word clusters")
         elif is_gazetteer_attribute(name):
             kind = name.partition(".")[2]
             found = resources.gazetteers is not None and (

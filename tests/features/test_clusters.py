@@ -180,6 +180,10 @@ def test_templates_for_each_set() -> None:
     others = [texts[0], texts[2]]
     assert expanded() == others
     assert expanded("") == [texts[0], "cluster4[-1]+cluster6[0]+lower[0]", texts[2]]
+    assert expanded("news")[1:] == ["cluster4.news[-1]+cluster6.news[0]+lower[0]", texts[2]]
+    templates.append(Template.parse("cluster6.*[1]"))
+    assert expanded("news")[1:] == ["cluster4.news[-1]+cluster6.news[0]+lower[0]", texts[2]]
+    templates.pop()
     assert expanded("a", "b") == [
         texts[0],
         "cluster4.a[-1]+cluster6.a[0]+lower[0]",
