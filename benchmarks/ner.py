@@ -10,6 +10,11 @@ kernels:
     crfsuite-*  python-crfsuite on the same features and scheme
     spacy       spaCy's ner from `init config`, trained for twenty times the time of ssvm
 
+With --strong:
+
+    strong      ssvm_ner with what the registry of Python packages knows of words: the clusters of
+                spacy-lookups-data (English)
+
 With --costs:
 
     missed ...  ssvm_ner with different costs for a missed token of an entity. The table shows
@@ -41,6 +46,7 @@ import peers
 import spacy
 import srsly
 from clusters import write_clusters
+from spacy.lookups import load_lookups
 from spacy.tokens import Doc
 from spacy.training import Example, biluo_to_iob, iob_to_biluo
 from wasabi import msg
@@ -64,7 +70,7 @@ FAMILIES = {
     "shapes": ("shape", "case", "digits", "hyphen", "punctuation", "length"),
     "context": (),
 }
-CLUSTERS = ("ngrams(cluster6, 2, 1)", "ngrams(cluster10, 1, 1)")
+LOOKUPS = {"en": "en", "wnut17": "en"}
 GAZETTEERS = {
     kind: str(Path(__file__).parent.parent / "assets" / "gazetteers" / f"{kind}.txt")
     for kind in ("PER", "LOC", "ORG", "MISC")
@@ -245,9 +251,12 @@ def run_with_clusters(data: Path, corpus: str) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "clusters.txt"
         write_clusters((w for part in PARTS[:2] for w, _ in read(data, corpus, part)), file)
-        return run_ssvm(
-            data, corpus, templates=["ner", *CLUSTERS], resources={"clusters": str(file)}
-        )
+        return run_ssvm(data, corpus, resources={"clusters": str(file)})
+
+
+def run_strong(data: Path, corpus: str) -> dict:
+    lookups = load_lookups(LOOKUPS[corpus], ["lexeme_cluster"])
+    return run_ssvm(data, corpus, resources={"clusters": lookups})
 
 
 def run_with_gazetteers(data: Path, corpus: str) -> dict:
@@ -284,6 +293,7 @@ SYSTEMS = {
     "crfsuite-lbfgs": lambda data, corpus, _: run_crfsuite(data, corpus, "crfsuite-lbfgs"),
     "spacy": run_spacy,
 }
+STRONG = {"strong": lambda data, corpus, _: run_strong(data, corpus)}
 COSTS = {
     f"missed {missed:g}": lambda data, corpus, _, missed=missed: run_ssvm(
         data, corpus, costs={"*": {"O": missed}}
@@ -307,7 +317,7 @@ PROBABLE = {
     name: lambda data, corpus, _, solver=solver: run_ssvm(data, corpus, solver=solver)
     for name, solver in peers.PROBABLE.items()
 }
-EVERYTHING = {**SYSTEMS, **COSTS, **ABLATION, **PROBABLE}
+EVERYTHING = {**SYSTEMS, **STRONG, **COSTS, **ABLATION, **PROBABLE}
 
 
 def show(corpus: str, results: dict[str, dict]) -> None:
@@ -334,6 +344,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the corpora")
     parser.add_argument("--corpora", nargs="+", default=[*CORPORA], choices=[*CORPORA])
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
+    parser.add_argument("--strong", action="store_true", help="add ssvm_ner with clusters")
     parser.add_argument("--costs", action="store_true", help="vary the cost of a missed token")
     parser.add_argument("--ablation", action="store_true", help="vary the groups of templates")
     parser.add_argument("--calibration", action="store_true", help="add solvers with probabilities")
@@ -351,7 +362,8 @@ def main() -> None:
     asked += [*PROBABLE] * options.calibration
     for corpus in options.corpora:
         results: dict[str, dict] = {}
-        for system in asked:
+        is_strong = options.strong and corpus in LOOKUPS
+        for system in asked + [*STRONG] * is_strong:
             msg.info(f"{corpus}: {system}")
             ours = results.get("ssvm", {"features": 0.0, "learning": 0.0})
             budget = str(20 * (ours["features"] + ours["learning"]))

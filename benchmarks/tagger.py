@@ -9,6 +9,8 @@ FOLDER contains en_ewt-ud-{train,dev,test}.conllu. Gold tokens, one sentence per
     spacy       spaCy's tagger from `init config`, trained for ten times the time of ssvm
     train       `spacy train configs/tagger.cfg`, with a breakdown of its time
 
+With --strong: ``strong``, ssvm_tagger with the word clusters of spacy-lookups-data.
+
 With --calibration: solvers with probabilities, with accuracy, mean probability and expected
 calibration error on dev, in %.
 
@@ -24,6 +26,7 @@ from pathlib import Path
 import peers
 import spacy
 import srsly
+from spacy.lookups import Lookups, load_lookups
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
@@ -74,7 +77,7 @@ def tagged_accuracy(pipe, nlp: spacy.Language, sentences: peers.Labelled) -> flo
     return accuracy([[token.tag_ for token in doc] for doc in docs], sentences)
 
 
-def run_ssvm(data: Path, tags: str, **solver) -> dict:
+def run_ssvm(data: Path, tags: str, *, clusters: Lookups | None = None, **solver) -> dict:
     train, dev, test = (read(data, part, tags) for part in ("train", "dev", "test"))
     nlp = spacy.blank("en")
     solver = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", **solver}
@@ -83,7 +86,7 @@ def run_ssvm(data: Path, tags: str, **solver) -> dict:
     learning = peers.Timer(ChainTrainer, "epoch")
     everything = peers.Timer(Pipe, "update")
     start = time.perf_counter()
-    nlp.initialize(lambda: examples)
+    tagger.initialize(lambda: examples, nlp=nlp, clusters=clusters)
     initialize = time.perf_counter() - start
     curve = []
     for _ in range(EPOCHS):
@@ -166,11 +169,16 @@ SYSTEMS = {
     "spacy": run_spacy,
     "train": lambda data, tags, _: run_train(data, tags),
 }
+STRONG = {
+    "strong": lambda data, tags, _: run_ssvm(
+        data, tags, clusters=load_lookups("en", ["lexeme_cluster"])
+    )
+}
 PROBABLE = {
     name: lambda data, tags, _, solver=solver: run_ssvm(data, tags, **solver)
     for name, solver in peers.PROBABLE.items()
 }
-EVERYTHING = {**SYSTEMS, **PROBABLE}
+EVERYTHING = {**SYSTEMS, **STRONG, **PROBABLE}
 
 
 def show(tags: str, results: dict[str, dict]) -> None:
@@ -206,6 +214,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the treebank")
     parser.add_argument("--tags", nargs="+", default=["XPOS", "UPOS"], choices=["XPOS", "UPOS"])
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
+    parser.add_argument("--strong", action="store_true", help="add ssvm_tagger with clusters")
     parser.add_argument("--calibration", action="store_true", help="add solvers with probabilities")
     parser.add_argument("--output", type=Path, help="folder for the results, as JSON")
     parser.add_argument("--only", choices=[*EVERYTHING], help=argparse.SUPPRESS)
@@ -217,7 +226,7 @@ def main() -> None:
         peers.print_result(system(options.data, options.tags[0], options.budget))
         return
     asked = [system for system in SYSTEMS if system not in options.skip]
-    asked += [*PROBABLE] * options.calibration
+    asked += [*STRONG] * options.strong + [*PROBABLE] * options.calibration
     for tags in options.tags:
         results: dict[str, dict] = {}
         for system in asked:
