@@ -287,7 +287,7 @@ class AttributeReader:
         if name in TYPE_ATTRIBUTES:
             return TYPE_ATTRIBUTES[name](token.text)
         if is_cluster_attribute(name):
-            return show_bits(int(self._clusters_of(name, [token.text])[0])) or None
+            return show_bits(int(self._cluster_values([name], [token.text])[name][0])) or None
         if name.startswith(_EXTENSION):
             value = token._.get(name[len(_EXTENSION) :])
             return None if value is None else str(value)
@@ -317,12 +317,19 @@ class AttributeReader:
             return found[name[len(GAZETTEER) + 1 :]] or None
         return " ".join(f"{tag}-{kind}" for kind, tag in found.items() if tag) or None
 
-    def _clusters_of(self, name: str, texts: Sequence[str]) -> Keys:
-        """The values of an attribute that reads clusters: uint64 [texts], 0 for unknown words."""
-        wanted = cluster_attribute(name)
-        if wanted is None or wanted.set_name not in self._clusters:
-            return np.zeros(len(texts), dtype=np.uint64)
-        return prefixes(self._clusters[wanted.set_name].find(texts), wanted.length)
+    def _cluster_values(self, names: Iterable[str], texts: Sequence[str]) -> dict[str, Keys]:
+        """The values of the names that read clusters: uint64 [texts] each, 0 for unknown words."""
+        wanted = {name: found for name in names if (found := cluster_attribute(name))}
+        nothing = np.zeros(len(texts), dtype=np.uint64)
+        bits = {
+            set_name: self._clusters[set_name].find(texts)
+            if set_name in self._clusters
+            else nothing
+            for set_name in {found.set_name for found in wanted.values()}
+        }
+        return {
+            name: prefixes(bits[found.set_name], found.length) for name, found in wanted.items()
+        }
 
     def _forget_types(self) -> None:
         self._slots = empty_slots(CACHED_TYPES)
@@ -358,11 +365,9 @@ class AttributeReader:
             for orth, d in zip(orths.tolist(), owners.tolist(), strict=True)
         ]
         values = np.zeros((len(texts), self._values.shape[1]), dtype=np.uint64)
+        clusters = self._cluster_values(self._type_names, texts)
         for j, name in enumerate(self._type_names):
-            if name in TYPE_ATTRIBUTES:
-                values[:, j] = type_values(name, texts)
-            else:
-                values[:, j] = self._clusters_of(name, texts)
+            values[:, j] = clusters[name] if name in clusters else type_values(name, texts)
         whitespace = np.array([_whitespace(text) for text in texts], dtype=np.int64)
         first = self._number_of_types
         if len(orths) > CACHED_TYPES:
