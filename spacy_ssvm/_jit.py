@@ -114,15 +114,16 @@ def outlined_kernel(*signatures: Signature) -> Callable[[F], F]:
 
 def _outline(function: Callable[..., Any], signature: Signature) -> str:
     """The symbol of a function, which ``OUTLINED`` compiles or loads on demand."""
-    dispatcher = _dispatcher(function, "linked", **_WITHOUT_WRAPPERS)
     symbol = f"{function.__module__}.{function.__qualname__}{signature.args}"
 
     @functools.cache
-    def define() -> None:
+    def define() -> Any:
+        dispatcher = _linked(function)
         dispatcher.compile(signature)
         compiled = dispatcher.overloads[signature.args]
         address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
         llvm.add_symbol(symbol, address)
+        return dispatcher  # the code lives as long as this is kept
 
     OUTLINED[symbol] = define
     return symbol
@@ -211,10 +212,7 @@ def _compile(function: F, signature: Signature | None, owner: str = "", fastmath
 
     # Unless it has been called from Python, kernels link another version, which lacks what
     # unpacks Python's arguments: compiling that takes longer than many a kernel.
-    @functools.cache
-    def linked() -> Any:
-        return _dispatcher(function, "linked", fastmath=fastmath, **_WITHOUT_WRAPPERS)
-
+    linked = functools.cache(lambda: _linked(function, fastmath=fastmath))
     own = dispatcher.get_call_template, dispatcher.get_overload
 
     def methods(args: Any) -> Any:
@@ -225,6 +223,10 @@ def _compile(function: F, signature: Signature | None, owner: str = "", fastmath
     dispatcher.get_call_template = lambda args, kws: methods(args)[0](args, kws)
     dispatcher.get_overload = lambda args: methods(args)[1](args)
     return dispatcher  # type: ignore[no-any-return]
+
+
+def _linked(function: Callable[..., Any], **options: Any) -> Any:
+    return _dispatcher(function, "linked", **options, **_WITHOUT_WRAPPERS)
 
 
 def _dispatcher(function: Callable[..., Any], version: str, **options: Any) -> Any:

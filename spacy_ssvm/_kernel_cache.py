@@ -38,7 +38,7 @@ _config: Any = numba.config
 PACKAGE = Path(__file__).parent
 
 #: By symbol: defines a function that kernels call by address, unless it has been.
-OUTLINED: dict[str, Callable[[], None]] = {}
+OUTLINED: dict[str, Callable[[], Any]] = {}
 
 _IMPORT = re.compile(rf"^(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.M)
 _UNUSED = 30 * 24 * 3600  # seconds after which old kernels in a shared folder are removed

@@ -141,20 +141,19 @@ def _read_cluster_sets(
 ) -> ClusterSets:
     if sources is None:
         return {}
-    named = sources if isinstance(sources, dict) else {"": sources}
-    sets = {}
-    for key, source in named.items():
-        if isinstance(sources, dict) and not is_set_name(key):
-            raise initialize_error(
-                name,
-                "clusters",
-                f"{name}: '{key}' cannot be the name of word clusters: use letters, digits and '_'",
-            )
-        try:
-            sets[key] = _read_clusters(source)
-        except (OSError, ValueError) as error:
-            raise initialize_error(name, "clusters", str(error)) from error
-    return sets
+    if not isinstance(sources, dict):
+        sources = {"": sources}
+    elif wrong := [key for key in sources if not is_set_name(key)]:
+        raise initialize_error(
+            name,
+            "clusters",
+            f"{name}: '{wrong[0]}' cannot be the name of word clusters: use letters, digits and "
+            "'_'",
+        )
+    try:
+        return {key: _read_clusters(source) for key, source in sources.items()}
+    except (OSError, ValueError) as error:
+        raise initialize_error(name, "clusters", str(error)) from error
 
 
 def _read_clusters(source: ClusterSource) -> Clusters:

@@ -35,7 +35,7 @@ from spacy_ssvm.components.settings import (
 )
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import scatter_to_tokens
-from spacy_ssvm.features.clusters import for_each_set
+from spacy_ssvm.features.clusters import EACH_SET, for_each_set
 from spacy_ssvm.features.coordinates import ByNode, ByToken
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
@@ -102,14 +102,12 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         """Labels can be added to a trained parser."""
         return True
 
-    def configured_templates(self, sets: Iterable[str] | None = None) -> Sequence[ArcTemplate]:
-        """See ``Pipe``. Sets those of labels, too."""
-        templates = self._configured_label_templates
-        if sets is not None:
-            parse = partial(ArcTemplate.parse, roles=LABEL_ROLES)
-            templates = for_each_set(templates, sets, parse)
-        self.model.label_templates = templates
-        return super().configured_templates(sets)
+    def restore_templates(self, sets: Iterable[str] = (EACH_SET,)) -> Sequence[ArcTemplate]:
+        """See ``Pipe``. Sets those of labels."""
+        self.model.label_templates = for_each_set(
+            self._configured_label_templates, sets, partial(ArcTemplate.parse, roles=LABEL_ROLES)
+        )
+        return super().restore_templates(sets)
 
     def annotation(self) -> str:
         """See ``Pipe``."""

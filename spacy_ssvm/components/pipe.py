@@ -27,7 +27,7 @@ from spacy_ssvm.components.initialization import (
 )
 from spacy_ssvm.components.serialization import ModelT, SerializedPipe
 from spacy_ssvm.components.settings import config_error, initialize_error
-from spacy_ssvm.features.clusters import for_each_set
+from spacy_ssvm.features.clusters import EACH_SET, for_each_set
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selected, Selection, Selector
@@ -262,7 +262,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """
         check_lexeme_norms(self.vocab, self.name)  # type: ignore[no-untyped-call]
         was_trained = self.model.summary is not None
-        templates = self.configured_templates()
+        templates = self.restore_templates()
         self.model.define(templates, self.model.labels, self.model.resources)
         resources = read_resources(
             self.name,
@@ -280,7 +280,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         examples = check_examples(get_examples, self.name)
         number = len(self.model_labels(labels))
         warn_of_many_labels(self.name, number, examples, self.fewer_labels(labels))
-        templates = self.configured_templates(resources.clusters)
+        templates = self.restore_templates(resources.clusters)
         if not templates:
             raise initialize_error(
                 self.name,
@@ -302,13 +302,11 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             raise no_annotation_error(self.name, self.annotation(), bool(self.labels))
         return labels
 
-    def configured_templates(self, sets: Iterable[str] | None = None) -> Sequence[Any]:
-        """The templates of the config.
+    def restore_templates(self, sets: Iterable[str] = (EACH_SET,)) -> Sequence[Any]:
+        """The templates of the config, for ``define_model``; sets those that it does not take.
 
         sets: the names of sets of clusters; templates that read each set are given once for each.
         """
-        if sets is None:
-            return self._configured
         return for_each_set(self._configured, sets, type(self._configured[0]).parse)
 
     def _select(self, examples: list[Example], selection: Selection, nlp: Language | None) -> None:

@@ -22,9 +22,10 @@ from spacy.tokens import Token
 from spacy_ssvm._jit import Flags, Ints, Keys
 from spacy_ssvm.features.clusters import (
     CLUSTER_ATTRIBUTES,
-    cluster_attribute,
     is_cluster_attribute,
+    length_of,
     prefixes,
+    set_of,
     show_bits,
 )
 from spacy_ssvm.features.coordinates import ByWord
@@ -319,17 +320,15 @@ class AttributeReader:
 
     def _cluster_values(self, names: Iterable[str], texts: Sequence[str]) -> dict[str, Keys]:
         """The values of the names that read clusters: uint64 [texts] each, 0 for unknown words."""
-        wanted = {name: found for name in names if (found := cluster_attribute(name))}
+        wanted = [name for name in names if is_cluster_attribute(name)]
         nothing = np.zeros(len(texts), dtype=np.uint64)
         bits = {
             set_name: self._clusters[set_name].find(texts)
             if set_name in self._clusters
             else nothing
-            for set_name in {found.set_name for found in wanted.values()}
+            for set_name in set(map(set_of, wanted))
         }
-        return {
-            name: prefixes(bits[found.set_name], found.length) for name, found in wanted.items()
-        }
+        return {name: prefixes(bits[set_of(name)], length_of(name)) for name in wanted}
 
     def _forget_types(self) -> None:
         self._slots = empty_slots(CACHED_TYPES)

@@ -14,7 +14,7 @@ A component has one set of clusters, or several with names:
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,8 +27,11 @@ T = TypeVar("T")
 #: The names of attributes to list in messages.
 CLUSTER_ATTRIBUTES = ("cluster", "cluster4", "cluster6", "cluster10")
 _MAX_BITS = 63
-_ATTRIBUTE = re.compile(r"cluster([1-9]\d?)?(?:\.(\*|[A-Za-z_]\w*))?")
-_EACH_SET = re.compile(r"(?<!\w)(cluster[1-9]?\d?)\.\*")
+#: In the place of the name of a set: each of them.
+EACH_SET = "*"
+
+_ATTRIBUTE = re.compile(r"cluster([1-9]\d?)?(\.(\*|[A-Za-z_]\w*))?")
+_READS_EACH_SET = re.compile(r"(?<!\w)(cluster[1-9]?\d?)\.\*")
 
 
 class Clusters:
@@ -62,40 +65,29 @@ class Clusters:
 ClusterSets = Mapping[str, Clusters]
 
 
-class ClusterAttribute(NamedTuple):
-    """What the name of an attribute says."""
-
-    length: int  #: the number of bits
-    set_name: str  #: "" for none, "*" for each set
-
-
-def cluster_attribute(name: str) -> ClusterAttribute | None:
-    """What the name says, None for the name of another attribute."""
-    match = _ATTRIBUTE.fullmatch(name)
-    length = _MAX_BITS if match is None or match[1] is None else int(match[1])
-    if match is None or length > _MAX_BITS:
-        return None
-    return ClusterAttribute(length, match[2] or "")
-
-
 def is_cluster_attribute(name: str) -> bool:
     """Whether an attribute reads clusters."""
-    return cluster_attribute(name) is not None
+    return _ATTRIBUTE.fullmatch(name) is not None and 1 <= length_of(name) <= _MAX_BITS
+
+
+def length_of(name: str) -> int:
+    """The number of bits that an attribute reads."""
+    return int(name.partition(".")[0].removeprefix("cluster") or _MAX_BITS)
 
 
 def set_of(name: str) -> str:
-    """The name of the set that an attribute reads, as in ``ClusterAttribute``."""
+    """The name of the set that an attribute reads: "" for none, ``EACH_SET`` for each."""
     return name.partition(".")[2]
 
 
 def needs_clusters(name: str) -> bool:
     """Whether an attribute reads clusters that must be there."""
-    return is_cluster_attribute(name) and set_of(name) != "*"
+    return is_cluster_attribute(name) and set_of(name) != EACH_SET
 
 
 def is_set_name(name: str) -> bool:
     """Whether a set of clusters can have the name."""
-    return name != "*" and bool(name) and is_cluster_attribute(f"cluster1.{name}")
+    return name not in ("", EACH_SET) and is_cluster_attribute(f"cluster.{name}")
 
 
 def for_each_set(
@@ -108,10 +100,10 @@ def for_each_set(
     names, found = [name and f".{name}" for name in sets], []
     for template in templates:
         text = str(template)
-        if not _EACH_SET.search(text):
+        if not _READS_EACH_SET.search(text):
             found.append(template)
             continue
-        found += [parse(_EACH_SET.sub(rf"\1{name}", text)) for name in names]
+        found += [parse(_READS_EACH_SET.sub(rf"\1{name}", text)) for name in names]
     return tuple(dict.fromkeys(found))
 
 
