@@ -55,8 +55,6 @@ from spacy_ssvm.chains.training import ChainTrainer
 from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.columns import make_doc, read_sentences
 from spacy_ssvm.components.pipe import Pipe
-from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
-from spacy_ssvm.features.templates import Template, parse_templates
 
 EPOCHS = 10
 PARTS = ("train", "dev", "test")
@@ -179,15 +177,11 @@ def labels_of(pipe, docs: list[Doc]) -> list[list[str]]:
     ]
 
 
-def default_templates() -> tuple[Template, ...]:
-    return parse_templates(["ner"], is_attribute=is_attribute, attributes=ATTRIBUTES)
-
-
 def without(family: str) -> list[str]:
     """The default templates without a group; 'context' removes those of other tokens."""
     return [
         str(template)
-        for template in default_templates()
+        for template in peers.default_templates("ner")
         if not any(
             part.offset != 0 if family == "context" else part.attribute.startswith(FAMILIES[family])
             for part in template.parts
@@ -267,7 +261,7 @@ def run_with_gazetteers(data: Path, corpus: str) -> dict:
 def run_crfsuite(data: Path, corpus: str, system: str) -> dict:
     parts = {part: read(data, corpus, part) for part in ("dev", "test")}
     train = read(data, corpus, "train")
-    return peers.run_crfsuite(system, default_templates(), train, parts, f1)
+    return peers.run_crfsuite(system, peers.default_templates("ner"), train, parts, f1)
 
 
 def run_spacy(data: Path, corpus: str, budget: float) -> dict:

@@ -19,8 +19,9 @@ from spacy.util import minibatch
 from wasabi import msg
 
 from spacy_ssvm.commands.compare import SOLVERS
-from spacy_ssvm.features.attributes import TYPE_ATTRIBUTES
-from spacy_ssvm.features.templates import Template
+from spacy_ssvm.features.attributes import ATTRIBUTES, TYPE_ATTRIBUTES, is_attribute
+from spacy_ssvm.features.clusters import for_each_set
+from spacy_ssvm.features.templates import Template, parse_templates
 
 CRFSUITE = {
     "crfsuite-ap": ("ap", {"max_iterations": 20}),
@@ -156,6 +157,12 @@ def saved(nlp: spacy.Language, name: str) -> dict[str, float]:
         fresh.get_pipe(name).from_disk(Path(folder) / name, exclude=["vocab"])
         load = time.perf_counter() - start
         return {"MB": sum(f.stat().st_size for f in files) / 1e6, "load": 1000 * load}
+
+
+def default_templates(family: str) -> tuple[Template, ...]:
+    """The templates of a family where there are no word clusters."""
+    templates = parse_templates([family], is_attribute=is_attribute, attributes=ATTRIBUTES)
+    return for_each_set(templates, (), Template.parse)
 
 
 def feature_strings(words: list[str], templates: Sequence[Template]) -> list[list[str]]:

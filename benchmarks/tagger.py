@@ -36,8 +36,6 @@ from wasabi import msg
 from spacy_ssvm.chains.training import ChainTrainer
 from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.pipe import Pipe
-from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
-from spacy_ssvm.features.templates import parse_templates
 
 CONFIG = Path(__file__).parent.parent / "configs" / "tagger.cfg"
 EPOCHS = 15
@@ -110,7 +108,7 @@ def run_ssvm(data: Path, tags: str, *, clusters: Lookups | None = None, **solver
 
 
 def run_crfsuite(data: Path, tags: str, system: str) -> dict:
-    templates = parse_templates(["tagger"], is_attribute=is_attribute, attributes=ATTRIBUTES)
+    templates = peers.default_templates("tagger")
     parts = {part: read(data, part, tags) for part in ("dev", "test")}
     return peers.run_crfsuite(system, templates, read(data, "train", tags), parts, accuracy)
 
