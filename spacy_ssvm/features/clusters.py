@@ -149,11 +149,15 @@ def read_clusters(path: str | Path) -> Clusters:
 def clusters_of_numbers(words: Keys, numbers: Keys) -> Clusters:
     """Clusters whose numbers are the bit strings read backwards, as in spaCy's lookups.
 
-    words: uint64 [n], spaCy's hashes of the words. numbers: uint64 [n].
+    words: uint64 [n], spaCy's hashes of the words. numbers: uint64 [n], 0 for a word that is in
+        no cluster: four of five words of the lookups.
+    Raises ValueError where no word is in a cluster.
 
     Zeros at the end of a bit string are lost in its number. As no bit string is the beginning of
     another, all of them can have as many zeros as the longest needs.
     """
+    is_clustered = numbers != 0
+    words, numbers = words[is_clustered], numbers[is_clustered]
     bits = np.ones_like(numbers)
     for place in range(int(numbers.max(initial=0)).bit_length()):
         bits = (bits << np.uint64(1)) | ((numbers >> np.uint64(place)) & np.uint64(1))

@@ -26,6 +26,7 @@ NO_RESOURCES = Resources()
 ARRAYS: dict[str, type] = {
     "cluster_starts": np.int64,
     "cluster_words": np.uint64,
+    "cluster_numbers": np.uint32,
     "cluster_bits": np.uint64,
     "gazetteer_slots": np.uint64,
 }
@@ -45,10 +46,14 @@ def arrays_of(resources: Resources) -> storage.Arrays:
     empty = np.zeros(0, dtype=np.uint64)
     clusters, gazetteers = resources
     sets = clusters.values()
+    bits, numbers = np.unique(
+        np.concatenate([empty, *(found.bits for found in sets)]), return_inverse=True
+    )
     return {
         "cluster_starts": np.cumsum([0, *(len(found.words) for found in sets)]),
         "cluster_words": np.concatenate([empty, *(found.words for found in sets)]),
-        "cluster_bits": np.concatenate([empty, *(found.bits for found in sets)]),
+        "cluster_numbers": numbers.astype(np.uint32),  # many words have the same few bit strings
+        "cluster_bits": bits,
         "gazetteer_slots": empty if gazetteers is None else gazetteers.slots,
     }
 
@@ -64,17 +69,22 @@ def read_resources(header: storage.Header, arrays: storage.Arrays) -> Resources:
 
 def _read_clusters(header: object, arrays: storage.Arrays) -> ClusterSets:
     names = checked_texts(header, "names of word clusters")
-    starts, words, bits = (arrays[f"cluster_{key}"] for key in ("starts", "words", "bits"))
+    starts, words = arrays["cluster_starts"], arrays["cluster_words"]
+    numbers, bits = arrays["cluster_numbers"], arrays["cluster_bits"]
     require(
         starts.shape == (len(names) + 1,)
         and starts[0] == 0
         and bool(np.all(np.diff(starts) > 0))
-        and starts[-1] == len(words) == len(bits),
+        and starts[-1] == len(words) == len(numbers),
         "the words of clusters do not fit the sets",
+    )
+    require(
+        bits.ndim == 1 and bool(np.all(numbers < len(bits))),
+        "the words of clusters do not fit the bit strings",
     )
     bounds = pairwise(starts.tolist())
     return {
-        name: Clusters(words[start:end], bits[start:end])
+        name: Clusters(words[start:end], bits[numbers[start:end]])
         for name, (start, end) in zip(names, bounds, strict=True)
     }
 

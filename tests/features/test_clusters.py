@@ -289,14 +289,14 @@ def test_names_that_sets_of_clusters_cannot_have(files: dict[str, str], name: st
 
 @pytest.mark.uncompiled
 def test_numbers_are_bit_strings_read_backwards() -> None:
-    paths = {"the": "0", "dog": "10", "cat": "110", "Cat": "1110", "mat": "1111"}
-    numbers = [int(path[::-1], 2) for path in paths.values()]
-    words = np.array([hash_word(word) for word in paths], dtype=np.uint64)
+    paths = {"the": "01", "dog": "10", "cat": "110", "Cat": "1110", "mat": "1111"}
+    numbers = [*(int(path[::-1], 2) for path in paths.values()), 0]
+    words = np.array([hash_word(word) for word in (*paths, "bird")], dtype=np.uint64)
     clusters = clusters_of_numbers(words, np.array(numbers, dtype=np.uint64))
     assert {word: prefix(clusters, word, 63) for word in paths} == {
         word: f"{path:0<4}" for word, path in paths.items()
     }
-    assert [prefix(clusters, word, 2) for word in ("THE", "CAT", "bird")] == ["00", "11", None]
+    assert [prefix(clusters, word, 2) for word in ("THE", "CAT", "bird")] == ["01", "11", None]
 
 
 def test_lookups_without_clusters() -> None:
