@@ -20,8 +20,9 @@ from wasabi import msg
 
 from spacy_ssvm.commands.compare import SOLVERS
 from spacy_ssvm.features.attributes import ATTRIBUTES, TYPE_ATTRIBUTES, is_attribute
-from spacy_ssvm.features.clusters import for_each_set
+from spacy_ssvm.features.resources import NO_RESOURCES, names_of
 from spacy_ssvm.features.templates import Template, parse_templates
+from spacy_ssvm.features.wildcards import expand_wildcards
 
 CRFSUITE = {
     "crfsuite-ap": ("ap", {"max_iterations": 20}),
@@ -160,9 +161,9 @@ def saved(nlp: spacy.Language, name: str) -> dict[str, float]:
 
 
 def default_templates(family: str) -> tuple[Template, ...]:
-    """The templates of a family where there are no word clusters."""
+    """The templates of a family where there are no resources."""
     templates = parse_templates([family], is_attribute=is_attribute, attributes=ATTRIBUTES)
-    return for_each_set(templates, (), Template.parse)
+    return expand_wildcards(templates, names_of(NO_RESOURCES), Template.parse)
 
 
 def feature_strings(words: list[str], templates: Sequence[Template]) -> list[list[str]]:

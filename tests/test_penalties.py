@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from spacy_ssvm.features.clusters import for_each_set
+from spacy_ssvm.features.resources import NO_RESOURCES, names_of
 from spacy_ssvm.features.templates import Template, find_refinements, parse_templates
+from spacy_ssvm.features.wildcards import expand_wildcards
 from spacy_ssvm.penalties import (
     TemplateGroups,
     coarse_to_fine_groups,
@@ -125,10 +126,10 @@ def test_nested_groups_are_exact(data, tau):
 def test_where_groups_overlap_the_operator_comes_near_the_optimum(family):
     """On the order of a whole family, which is no tree: its value is within 1 % of the lowest.
 
-    Without templates of word clusters, which a component has only where there are some.
+    Without templates of resources, which a component has only where there are some.
     """
     templates = parse_templates([family], is_attribute=bool, attributes=())
-    templates = for_each_set(templates, (), Template.parse)
+    templates = expand_wildcards(templates, names_of(NO_RESOURCES), Template.parse)
     refines = find_refinements(templates)
     rng = np.random.default_rng(0)
     excess = []

@@ -25,7 +25,10 @@ from spacy_ssvm.features.clusters import (
     read_clusters,
     set_of,
 )
-from spacy_ssvm.features.gazetteers import is_gazetteer_attribute, read_gazetteers
+from spacy_ssvm.features.gazetteers import (
+    needs_gazetteers,
+    read_gazetteers,
+)
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.matchings.templates import LEXICON
 from spacy_ssvm.structure import Model
@@ -118,7 +121,7 @@ def read_resources(
 #: By resource: the attributes that read it, its name in messages, and its setting.
 _RESOURCES: dict[str, tuple[Callable[[str], bool], str, str]] = {
     "clusters": (needs_clusters, "word clusters", "clusters = PATH"),
-    "gazetteers": (is_gazetteer_attribute, "gazetteers", 'gazetteers = {"TYPE": "PATH"}'),
+    "gazetteers": (needs_gazetteers, "gazetteers", 'gazetteers = {"TYPE": "PATH"}'),
     "lexicon": (LEXICON.__eq__, "a lexicon", "lexicon = PATH"),
 }
 
@@ -189,7 +192,7 @@ def _check_cluster_sets(name: str, model: Model, sets: ClusterSets) -> None:
 def _check_gazetteer_types(name: str, model: Model, types: Sequence[str]) -> None:
     for attribute in model.reader.names:
         kind = attribute.partition(".")[2]
-        if is_gazetteer_attribute(attribute) and kind and kind not in types:
+        if needs_gazetteers(attribute) and kind and kind not in types:
             template = model.templates_with(attribute.__eq__)[0]
             raise initialize_error(
                 name,

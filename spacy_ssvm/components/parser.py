@@ -35,8 +35,8 @@ from spacy_ssvm.components.settings import (
 )
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import scatter_to_tokens
-from spacy_ssvm.features.clusters import EACH_SET, for_each_set
 from spacy_ssvm.features.coordinates import ByNode, ByToken
+from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.run import Solver
@@ -102,12 +102,12 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         """Labels can be added to a trained parser."""
         return True
 
-    def restore_templates(self, sets: Iterable[str] = (EACH_SET,)) -> Sequence[ArcTemplate]:
+    def restore_templates(self, names: Names = NO_NAMES) -> Sequence[ArcTemplate]:
         """See ``Pipe``. Sets those of labels."""
-        self.model.label_templates = for_each_set(
-            self._configured_label_templates, sets, partial(ArcTemplate.parse, roles=LABEL_ROLES)
+        self.model.label_templates = expand_wildcards(
+            self._configured_label_templates, names, partial(ArcTemplate.parse, roles=LABEL_ROLES)
         )
-        return super().restore_templates(sets)
+        return super().restore_templates(names)
 
     def annotation(self) -> str:
         """See ``Pipe``."""

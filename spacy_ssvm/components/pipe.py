@@ -27,8 +27,8 @@ from spacy_ssvm.components.initialization import (
 )
 from spacy_ssvm.components.serialization import ModelT, SerializedPipe
 from spacy_ssvm.components.settings import config_error, initialize_error
-from spacy_ssvm.features.clusters import EACH_SET, for_each_set
-from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.features.resources import Resources, names_of
+from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selected, Selection, Selector
 from spacy_ssvm.solvers.prox_gradient import Step
@@ -280,13 +280,13 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         examples = check_examples(get_examples, self.name)
         number = len(self.model_labels(labels))
         warn_of_many_labels(self.name, number, examples, self.fewer_labels(labels))
-        templates = self.restore_templates(resources.clusters)
+        templates = self.restore_templates(names_of(resources))
         if not templates:
             raise initialize_error(
                 self.name,
                 "clusters",
-                f"{self.name}: all templates read word clusters, but there are none. Set "
-                f"clusters = PATH in [initialize.components.{self.name}]",
+                f"{self.name}: all templates read word clusters or gazetteers, but there are none. "
+                f"Set clusters or gazetteers in [initialize.components.{self.name}]",
             )
         self._define(labels, resources, templates)
         self.check_settings()
@@ -302,12 +302,12 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             raise no_annotation_error(self.name, self.annotation(), bool(self.labels))
         return labels
 
-    def restore_templates(self, sets: Iterable[str] = (EACH_SET,)) -> Sequence[Any]:
+    def restore_templates(self, names: Names = NO_NAMES) -> Sequence[Any]:
         """The templates of the config, for ``define_model``; sets those that it does not take.
 
-        sets: the names of sets of clusters; templates that read each set are given once for each.
+        names: what wildcards stand for, see ``expand_wildcards``.
         """
-        return for_each_set(self._configured, sets, type(self._configured[0]).parse)
+        return expand_wildcards(self._configured, names, type(self._configured[0]).parse)
 
     def _select(self, examples: list[Example], selection: Selection, nlp: Language | None) -> None:
         """Keep the selected templates, and write them into the config."""

@@ -90,9 +90,14 @@ class SpanPipe(SequencePipe):
             )
 
     def check_gazetteers(self, labels: Sequence[str], resources: Resources) -> None:
-        """Warn about gazetteer types that are not labels: their spans are never predicted."""
+        """Warn about gazetteer types that are not labels: their spans are never predicted.
+
+        Where labels are in capitals, types in small letters (first_name) are meant as features.
+        """
         gazetteers = resources.gazetteers
         unknown = [] if gazetteers is None else sorted({*gazetteers.types} - {*labels})
+        if all(map(str.isupper, labels)):
+            unknown = [kind for kind in unknown if not kind.islower()]
         if unknown:
             warnings.warn(
                 f"{self.name}: these gazetteer types are no labels of the training examples: "

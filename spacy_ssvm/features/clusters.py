@@ -12,26 +12,20 @@ A component has one set of clusters, or several with names:
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.features.text_hash import hash_word
+from spacy_ssvm.features.wildcards import EACH
 from spacy_ssvm.storage import open_text, shorten
-
-T = TypeVar("T")
 
 #: The names of attributes to list in messages.
 CLUSTER_ATTRIBUTES = ("cluster", "cluster4", "cluster6", "cluster10")
 _MAX_BITS = 63
-#: In the place of the name of a set: each of them.
-EACH_SET = "*"
-
 _ATTRIBUTE = re.compile(r"cluster([1-9]\d?)?(\.(\*|[A-Za-z_]\w*))?")
-_READS_EACH_SET = re.compile(r"(?<!\w)(cluster[1-9]?\d?)\.\*")
 
 
 class Clusters:
@@ -76,35 +70,18 @@ def length_of(name: str) -> int:
 
 
 def set_of(name: str) -> str:
-    """The name of the set that an attribute reads: "" for none, ``EACH_SET`` for each."""
+    """The name of the set that an attribute reads: "" for none, ``EACH`` for each."""
     return name.partition(".")[2]
 
 
 def needs_clusters(name: str) -> bool:
     """Whether an attribute reads clusters that must be there."""
-    return is_cluster_attribute(name) and set_of(name) != EACH_SET
+    return is_cluster_attribute(name) and set_of(name) != EACH
 
 
 def is_set_name(name: str) -> bool:
     """Whether a set of clusters can have the name."""
-    return name not in ("", EACH_SET) and is_cluster_attribute(f"cluster.{name}")
-
-
-def for_each_set(
-    templates: Iterable[T], sets: Iterable[str], parse: Callable[[str], T]
-) -> tuple[T, ...]:
-    """Templates that read ``cluster6.*``, or the like, once for each set by its name.
-
-    parse: reads the text of a template. No template is returned twice.
-    """
-    names, found = [name and f".{name}" for name in sets], []
-    for template in templates:
-        text = str(template)
-        if not _READS_EACH_SET.search(text):
-            found.append(template)
-            continue
-        found += [parse(_READS_EACH_SET.sub(rf"\1{name}", text)) for name in names]
-    return tuple(dict.fromkeys(found))
+    return name not in ("", EACH) and is_cluster_attribute(f"cluster.{name}")
 
 
 def prefixes(bits: Keys, length: int) -> Keys:

@@ -6,6 +6,7 @@ of the words. The longest entry of a type that starts at a token is a match; the
 the type continues after it.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import numpy as np
 import srsly
 
 from spacy_ssvm._jit import Flags, Keys, kernel
+from spacy_ssvm.features.wildcards import EACH
 from spacy_ssvm.storage import open_text
 from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,
@@ -230,8 +232,19 @@ def _patterns(path: Path) -> Iterator[tuple[str, str]]:
 
 #: The position of a token in gazetteer entries of all types, or of one (with ".TYPE").
 GAZETTEER = "gazetteer"
+_TYPE_IN_TEMPLATES = re.compile(r"[^\[\]()+,]+")
 
 
 def is_gazetteer_attribute(name: str) -> bool:
     """Whether an attribute comes from gazetteers."""
     return name == GAZETTEER or name.startswith(f"{GAZETTEER}.")
+
+
+def needs_gazetteers(name: str) -> bool:
+    """Whether an attribute reads gazetteers that must be there."""
+    return is_gazetteer_attribute(name) and name != f"{GAZETTEER}.{EACH}"
+
+
+def can_be_in_templates(kind: str) -> bool:
+    """Whether templates can name a type. Those that cannot are read by ``gazetteer`` alone."""
+    return _TYPE_IN_TEMPLATES.fullmatch(kind) is not None

@@ -9,7 +9,13 @@ import numpy as np
 
 from spacy_ssvm import storage
 from spacy_ssvm.features.clusters import Clusters, ClusterSets, needs_clusters, set_of
-from spacy_ssvm.features.gazetteers import Gazetteers, is_gazetteer_attribute
+from spacy_ssvm.features.gazetteers import (
+    GAZETTEER,
+    Gazetteers,
+    can_be_in_templates,
+    needs_gazetteers,
+)
+from spacy_ssvm.features.wildcards import Names
 from spacy_ssvm.storage import checked_texts, require
 
 
@@ -21,6 +27,14 @@ class Resources(NamedTuple):
 
 
 NO_RESOURCES = Resources()
+
+
+def names_of(resources: Resources) -> Names:
+    """What the wildcards of templates stand for."""
+    clusters, gazetteers = resources
+    types = () if gazetteers is None else gazetteers.types
+    return {"cluster": list(clusters), GAZETTEER: list(filter(can_be_in_templates, types))}
+
 
 #: The saved arrays with their types.
 ARRAYS: dict[str, type] = {
@@ -94,7 +108,7 @@ def check_resources(names: Iterable[str], resources: Resources) -> None:
     for name in names:
         if needs_clusters(name):
             require(set_of(name) in resources.clusters, f"'{name}' needs word clusters")
-        elif is_gazetteer_attribute(name):
+        elif needs_gazetteers(name):
             kind = name.partition(".")[2]
             found = resources.gazetteers is not None and (
                 not kind or kind in resources.gazetteers.types

@@ -9,7 +9,8 @@
 ``ngrams(lower, 2, 1)`` means all runs of one or two adjacent tokens within one token of
 the current one: lower[-1], lower[0], lower[1], lower[-1]+lower[0],
 lower[0]+lower[1]. ``clusters(4, 10)`` means such runs of word clusters, of 4 bits and of 10,
-for each set of clusters: ngrams(cluster4.*, 2, 1) and ngrams(cluster10.*, 2, 1).
+for each set of clusters: ngrams(cluster4.*, 2, 1) and ngrams(cluster10.*, 2, 1). In the same way,
+gazetteer.* stands for each type of gazetteers (see ``features/wildcards.py``).
 
 A template fires where all its parts have a value. A position outside the sentence has a value
 of its own; an attribute that a token lacks (a fourth letter, a tag that is not set) has none.
@@ -48,7 +49,7 @@ def _runs_that_touch(attribute: str, n: int, window: int) -> list[str]:
     ]
 
 
-#: Families by name. That of clusters has no templates where a component has none.
+#: Families by name. Those with wildcards have no templates where there is nothing to read.
 PRESETS: dict[str, tuple[str, ...]] = {
     "tagger": (
         "ngrams(lower, 2, 2)",
@@ -104,6 +105,7 @@ PRESETS["ner"] = (
     "length_class[0]",
     "clusters(4, 6, 10)",
     "ngrams(cluster.*, 2, 1)",
+    "ngrams(gazetteer.*, 2, 1)",
 )
 PRESETS["senter"] = (
     "ngrams(lower, 2, 2)",

@@ -19,13 +19,12 @@ from spacy_ssvm.features.attributes import AttributeReader
 from spacy_ssvm.features.clusters import (
     Clusters,
     clusters_of_numbers,
-    for_each_set,
     is_cluster_attribute,
     prefixes,
     read_clusters,
     show_bits,
 )
-from spacy_ssvm.features.templates import Template, parse_templates
+from spacy_ssvm.features.templates import parse_templates
 from spacy_ssvm.features.text_hash import hash_word
 
 
@@ -169,29 +168,6 @@ def test_names_of_attributes_that_read_clusters() -> None:
     assert not any(map(is_cluster_attribute, wrong))
 
 
-@pytest.mark.uncompiled
-def test_templates_for_each_set() -> None:
-    texts = ["lower[0]", "cluster4.*[-1]+cluster6.*[0]+lower[0]", "cluster6.news[1]"]
-    templates = [Template.parse(text) for text in texts]
-
-    def expanded(*sets: str) -> list[str]:
-        return list(map(str, for_each_set(templates, sets, Template.parse)))
-
-    others = [texts[0], texts[2]]
-    assert expanded() == others
-    assert expanded("") == [texts[0], "cluster4[-1]+cluster6[0]+lower[0]", texts[2]]
-    assert expanded("news")[1:] == ["cluster4.news[-1]+cluster6.news[0]+lower[0]", texts[2]]
-    templates.append(Template.parse("cluster6.*[1]"))
-    assert expanded("news")[1:] == ["cluster4.news[-1]+cluster6.news[0]+lower[0]", texts[2]]
-    templates.pop()
-    assert expanded("a", "b") == [
-        texts[0],
-        "cluster4.a[-1]+cluster6.a[0]+lower[0]",
-        "cluster4.b[-1]+cluster6.b[0]+lower[0]",
-        texts[2],
-    ]
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
     """Two cluster files by name: they differ in the clusters of dog and barks."""
@@ -269,7 +245,7 @@ def test_clusters_of_labels_of_arcs(files: dict[str, str]) -> None:
         (["cluster6.mail[0]"], ["news"], ["word clusters named 'mail'", "There are: news."]),
         (["cluster6[0]"], ["news", "tweets"], ["cluster6.news[0]", "news, tweets"]),
         (["cluster6.news[0]"], None, ["named 'news'", "one set without a name", "cluster6.*[0]"]),
-        (["cluster6.*[0]"], [], ["all templates read word clusters, but there are none"]),
+        (["cluster6.*[0]"], [], ["all templates read word clusters or gazetteers, but"]),
     ],
 )
 def test_clusters_that_do_not_fit_the_templates(

@@ -634,6 +634,14 @@ def test_types_that_are_labels_give_no_warning(tmp_path: Path) -> None:
     assert unpredictable(TAGGER, lists) == [], "types are features of tags alone"
 
 
+def test_types_in_small_letters_are_features_where_labels_are_in_capitals(tmp_path: Path) -> None:
+    lists = {kind: str(plain(tmp_path / f"{kind}.txt", "oak")) for kind in ("first_name", "Tree")}
+    (message,) = unpredictable(RECOGNIZER, lists)
+    assert "training examples: Tree." in message
+    (message,) = unpredictable(RECOGNIZER, lists, labels=["LOC", "ORG", "PER", "river"])
+    assert "training examples: Tree, first_name." in message
+
+
 def test_a_template_of_a_type_that_no_gazetteer_has(files: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="gazetteer") as caught:
         trained_with(files, "lower[0]", "gazetteer.RIVER[0]+lower[1]")

@@ -88,7 +88,8 @@ def test_saved_clusters_that_do_not_fit(
 
 
 def test_named_sets_of_clusters_are_there(sets: Resources) -> None:
-    check_resources(["cluster6.news", "cluster.tweets", "cluster4.*", "lower"], sets)
+    names = ["cluster6.news", "cluster.tweets", "cluster4.*", "gazetteer.*", "lower"]
+    check_resources(names, sets)
 
 
 @pytest.mark.parametrize("name", ["cluster6.mail", "cluster6"])
