@@ -355,6 +355,8 @@ def test_gaps_of_stored_structures_are_those_of_blocks(chains, C):
                 along = w[sets.indices[entries]] @ sets.values[entries]
                 expected -= sets.alphas[constraint] * (sets.costs[constraint] - along)
                 constraint = sets.older[constraint]
+            if run.objective().gap <= 0:  # an epoch does nothing at the optimum
+                return
             run.epoch(np.array([i]))
             expected += C * run.violations[i]
             assert run._state.gaps[i] == pytest.approx(max(expected, 0.0), abs=1e-6)
