@@ -12,8 +12,9 @@ kernels:
 
 With --strong:
 
-    strong      ssvm_ner with what the registry of Python packages knows of words: the clusters of
-                spacy-lookups-data (English)
+    strong      ssvm_ner with what packages know of words: the clusters of spacy-lookups-data
+                (English and German for English, Spanish for Portuguese), and the lists of
+                `python -m spacy ssvm gazetteers`
 
 With --costs:
 
@@ -52,6 +53,7 @@ from spacy.training import Example, biluo_to_iob, iob_to_biluo
 from wasabi import msg
 
 from spacy_ssvm.chains.training import ChainTrainer
+from spacy_ssvm.commands.gazetteers import collect_names, write_lists
 from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.columns import make_doc, read_sentences
 from spacy_ssvm.components.pipe import Pipe
@@ -68,7 +70,8 @@ FAMILIES = {
     "shapes": ("shape", "case", "digits", "hyphen", "punctuation", "length"),
     "context": (),
 }
-LOOKUPS = {"en": "en", "wnut17": "en"}
+LANGUAGES = {"en": "en", "pt": "pt", "wnut17": "en"}
+CLUSTERS = {"en": ("en", "de"), "pt": ("es",)}  # of the lookups, by language
 GAZETTEERS = {
     kind: str(Path(__file__).parent.parent / "assets" / "gazetteers" / f"{kind}.txt")
     for kind in ("PER", "LOC", "ORG", "MISC")
@@ -249,13 +252,15 @@ def run_with_clusters(data: Path, corpus: str) -> dict:
 
 
 def run_strong(data: Path, corpus: str) -> dict:
-    lookups = load_lookups(LOOKUPS[corpus], ["lexeme_cluster"])
-    return run_ssvm(data, corpus, resources={"clusters": lookups})
+    lang = LANGUAGES[corpus]
+    clusters = {name: load_lookups(name, ["lexeme_cluster"]) for name in CLUSTERS[lang]}
+    with tempfile.TemporaryDirectory() as folder:
+        gazetteers = write_lists(Path(folder), collect_names(lang))
+        return run_ssvm(data, corpus, resources={"clusters": clusters, "gazetteers": gazetteers})
 
 
 def run_with_gazetteers(data: Path, corpus: str) -> dict:
-    templates = ["ner", "ngrams(gazetteer, 2, 1)"]
-    return run_ssvm(data, corpus, templates=templates, resources={"gazetteers": GAZETTEERS})
+    return run_ssvm(data, corpus, resources={"gazetteers": GAZETTEERS})
 
 
 def run_crfsuite(data: Path, corpus: str, system: str) -> dict:
@@ -338,7 +343,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the corpora")
     parser.add_argument("--corpora", nargs="+", default=[*CORPORA], choices=[*CORPORA])
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
-    parser.add_argument("--strong", action="store_true", help="add ssvm_ner with clusters")
+    parser.add_argument("--strong", action="store_true", help="add ssvm_ner with resources")
     parser.add_argument("--costs", action="store_true", help="vary the cost of a missed token")
     parser.add_argument("--ablation", action="store_true", help="vary the groups of templates")
     parser.add_argument("--calibration", action="store_true", help="add solvers with probabilities")
@@ -356,8 +361,7 @@ def main() -> None:
     asked += [*PROBABLE] * options.calibration
     for corpus in options.corpora:
         results: dict[str, dict] = {}
-        is_strong = options.strong and corpus in LOOKUPS
-        for system in asked + [*STRONG] * is_strong:
+        for system in asked + [*STRONG] * options.strong:
             msg.info(f"{corpus}: {system}")
             ours = results.get("ssvm", {"features": 0.0, "learning": 0.0})
             budget = str(20 * (ours["features"] + ours["learning"]))
