@@ -99,6 +99,20 @@ def test_what_the_config_has_wrong_is_one_message(
     assert len(shown.strip().splitlines()) < 8
 
 
+@pytest.mark.parametrize(("name", "sets"), [("tagger", ["en"]), ("ner", ["de", "en"])])
+def test_strong_configs_train_with_the_clusters_of_lookups(
+    name: str, sets: list[str], corpus: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("spacy_lookups_data", reason="needs spacy-lookups-data")
+    paths = {"paths.train": str(corpus), "paths.dev": str(corpus)}
+    config = CONFIGS / f"{name}-strong.cfg"
+    train(config, tmp_path / "out", overrides={**paths, "training.max_epochs": 2})
+    nlp = spacy.load(tmp_path / "out" / "model-last")
+    model = nlp.get_pipe(name).model
+    assert sorted(model.resources.clusters) == sets
+    assert {f"cluster6.{name}" for name in sets} <= {*model.reader.names}
+
+
 @pytest.mark.parametrize(
     "command",
     ["align", "report", "convert", "jackknife", "compare", "select", "reproduce"],
