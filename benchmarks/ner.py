@@ -15,6 +15,8 @@ With --strong:
     strong      ssvm_ner with what packages know of words: the clusters of spacy-lookups-data
                 (English and German for English, Spanish for Portuguese), and the lists of
                 `python -m spacy ssvm gazetteers`
+    clusters    with the clusters alone, of each language
+    names       with the lists alone
 
 With --costs:
 
@@ -251,12 +253,16 @@ def run_with_clusters(data: Path, corpus: str) -> dict:
         return run_ssvm(data, corpus, resources={"clusters": str(file)})
 
 
-def run_strong(data: Path, corpus: str) -> dict:
-    lang = LANGUAGES[corpus]
-    clusters = {name: load_lookups(name, ["lexeme_cluster"]) for name in CLUSTERS[lang]}
+def run_strong(data: Path, corpus: str, *languages: str, names: bool) -> dict:
+    """ssvm_ner with the clusters of the lookups of these languages, and with lists of names."""
+    resources: dict = {}
+    if languages:
+        sets = {name: load_lookups(name, ["lexeme_cluster"]) for name in languages}
+        resources["clusters"] = sets
     with tempfile.TemporaryDirectory() as folder:
-        gazetteers = write_lists(Path(folder), collect_names(lang))
-        return run_ssvm(data, corpus, resources={"clusters": clusters, "gazetteers": gazetteers})
+        if names:
+            resources["gazetteers"] = write_lists(Path(folder), collect_names(LANGUAGES[corpus]))
+        return run_ssvm(data, corpus, resources=resources)
 
 
 def run_with_gazetteers(data: Path, corpus: str) -> dict:
@@ -292,7 +298,18 @@ SYSTEMS = {
     "crfsuite-lbfgs": lambda data, corpus, _: run_crfsuite(data, corpus, "crfsuite-lbfgs"),
     "spacy": run_spacy,
 }
-STRONG = {"strong": lambda data, corpus, _: run_strong(data, corpus)}
+STRONG = {
+    "strong": lambda data, corpus, _: run_strong(
+        data, corpus, *CLUSTERS[LANGUAGES[corpus]], names=True
+    ),
+    "names": lambda data, corpus, _: run_strong(data, corpus, names=True),
+    **{
+        f"clusters {lang}": lambda data, corpus, _, lang=lang: run_strong(
+            data, corpus, lang, names=False
+        )
+        for lang in ("en", "de", "es")
+    },
+}
 COSTS = {
     f"missed {missed:g}": lambda data, corpus, _, missed=missed: run_ssvm(
         data, corpus, costs={"*": {"O": missed}}
@@ -343,7 +360,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the corpora")
     parser.add_argument("--corpora", nargs="+", default=[*CORPORA], choices=[*CORPORA])
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
-    parser.add_argument("--strong", action="store_true", help="add ssvm_ner with resources")
+    parser.add_argument("--strong", action="store_true", help="add clusters and lists of names")
     parser.add_argument("--costs", action="store_true", help="vary the cost of a missed token")
     parser.add_argument("--ablation", action="store_true", help="vary the groups of templates")
     parser.add_argument("--calibration", action="store_true", help="add solvers with probabilities")
@@ -361,7 +378,13 @@ def main() -> None:
     asked += [*PROBABLE] * options.calibration
     for corpus in options.corpora:
         results: dict[str, dict] = {}
-        for system in asked + [*STRONG] * options.strong:
+        sources = [
+            system
+            for system in STRONG
+            if not system.startswith("clusters ")
+            or system.split()[1] in CLUSTERS[LANGUAGES[corpus]]
+        ]
+        for system in asked + sources * options.strong:
             msg.info(f"{corpus}: {system}")
             ours = results.get("ssvm", {"features": 0.0, "learning": 0.0})
             budget = str(20 * (ours["features"] + ours["learning"]))
