@@ -30,10 +30,10 @@ def expand_wildcards(
     found = tuple(templates)
     for kind, known in names.items():
         wildcard = re.compile(rf"(?<!\w)({kind}\d*)\.\*")
-        suffixes = [name and f".{name}" for name in known]
+        endings = [(name and f".{name}").replace("\\", r"\\") for name in known]
         found = tuple(
-            parse(wildcard.sub(rf"\1{suffix}", str(template))) if suffix is not None else template
+            template if ending is None else parse(wildcard.sub(rf"\1{ending}", str(template)))
             for template in found
-            for suffix in (suffixes if wildcard.search(str(template)) else (None,))
+            for ending in (endings if wildcard.search(str(template)) else (None,))
         )
     return tuple(dict.fromkeys(found))

@@ -71,6 +71,8 @@ def test_a_word_of_saved_clusters_takes_12_bytes() -> None:
         ("cluster_starts", [1, 3, 4], "do not fit the sets"),
         ("cluster_starts", [0, 5, 4], "do not fit the sets"),
         ("cluster_starts", [0, 3, 5], "do not fit the sets"),
+        ("cluster_starts", [0, 2, 3], "do not fit the sets"),
+        ("cluster_starts", [0, 4, 4], "do not fit the sets"),
         ("cluster_words", [3, 5, 7], "do not fit the sets"),
         ("cluster_words", [5, 3, 7, 5], "not sorted"),
         ("cluster_numbers", [0, 0, 0], "do not fit the sets"),

@@ -50,6 +50,13 @@ def test_wildcards_of_two_kinds_are_used_once_for_each_pair() -> None:
     assert expanded(texts, cluster=["a"], gazetteer=[]) == []
 
 
+def test_names_are_taken_as_they_are() -> None:
+    names = ["a\\1", "\\g<0>", "of us", "1"]
+    assert expanded(["gazetteer.*[0]"], gazetteer=names) == [
+        f"gazetteer.{name}[0]" for name in names
+    ]
+
+
 def test_names_that_end_in_those_of_resources_have_no_wildcards() -> None:
     assert expanded(["_.my_gazetteer.*[0]"], gazetteer=["city"]) == ["_.my_gazetteer.*[0]"]
 
