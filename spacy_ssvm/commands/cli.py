@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from click import ClickException
 from spacy.cli._util import app, import_code, parse_config_overrides
+from spacy.util import get_lang_class
 from thinc.config import Config, ConfigValidationError
 from wasabi import msg
 
@@ -240,6 +241,14 @@ def align(
         msg.good(f"Aligned {pairs} pairs: {speed:.0f} pairs/s", str(file or ""))
 
 
+def _check_language(lang: str) -> None:
+    """Raise ValueError for a code that is not one of spaCy's languages."""
+    try:
+        get_lang_class(lang)
+    except ImportError as error:
+        raise ValueError(f"'{lang}' is not the code of a language that spaCy has") from error
+
+
 @ssvm.command("gazetteers")
 def gazetteers(
     folder: Annotated[Path, typer.Argument(help="Folder to write the lists to", file_okay=False)],
@@ -263,10 +272,8 @@ def gazetteers(
         from spacy_ssvm.commands.gazetteers import collect_names, write_lists
 
     with _show_errors("Cannot write lists"):
-        try:
-            lists = collect_names(lang, population)
-        except ImportError as error:
-            raise ValueError(f"'{lang}' is not the code of a language that spaCy has") from error
+        _check_language(lang)
+        lists = collect_names(lang, population)
         files = write_lists(folder, lists)
     rows = [
         (kind, f"{len(names):,}", ", ".join(names[len(names) // 3 :][:2]), source)
@@ -283,6 +290,76 @@ def gazetteers(
     print("\n[initialize.components.ner.gazetteers]")
     for kind, file in files.items():
         print(f'{kind} = "{file.as_posix()}"')
+
+
+@ssvm.command("clusters")
+def clusters(
+    output: Annotated[Path, typer.Argument(help="File to write, bit strings and words")],
+    text: Annotated[
+        list[Path] | None,
+        typer.Option(help="Raw text to learn from, plain or .gz; can be repeated", exists=True),
+    ] = None,
+    vectors: Annotated[
+        str | None, typer.Option(help="Pipeline with vectors, a package or a folder")
+    ] = None,
+    words: Annotated[
+        Path | None,
+        typer.Option(help="With --vectors: cluster these words only, one a line", exists=True),
+    ] = None,
+    lang: Annotated[str, typer.Option(help="With --text: language of the tokenizer")] = "en",
+    number: Annotated[int, typer.Option("--clusters", help="Number of clusters", min=2)] = 1000,
+    min_count: Annotated[
+        int, typer.Option(help="With --text: leave out words that are rarer", min=1)
+    ] = 10,
+    dimensions: Annotated[int, typer.Option(help="With --text: of the vectors", min=2)] = 100,
+    epochs: Annotated[int, typer.Option(help="With --text: passes over it", min=1)] = 5,
+    seed: Annotated[int, typer.Option(help="Seed of k-means", min=0)] = 0,
+) -> None:
+    """Cluster words that occur in the same places, as features for tags and entities.
+
+    Vectors are learned from raw text (--text), or those of a pipeline are taken (--vectors).
+    K-means splits them in two, again and again: the first bits of a word are a coarse cluster, all
+    of them a fine one. Needs floret and scikit-learn: pip install "spacy-ssvm[clusters]".
+    Prints words of some clusters, and what to add to the config.
+
+    \b
+    Examples:
+      python -m spacy ssvm clusters assets/clusters.txt --text news.txt --text mails.txt.gz
+      python -m spacy ssvm clusters assets/clusters.txt --vectors en_core_web_lg
+    """
+    with _need_extra("Cannot cluster words", "clusters"):
+        from spacy_ssvm.commands.clusters import (
+            cluster_words,
+            sample_clusters,
+            vectors_of_pipeline,
+            vectors_of_text,
+            write_clusters,
+        )
+    with _show_errors("Cannot cluster words"):
+        if bool(text) == bool(vectors):
+            raise ValueError("choose either --text or --vectors")
+        if output.suffix == ".gz":
+            raise ValueError(f"{output}: the file is plain text; choose another ending than .gz")
+        if text:
+            _check_language(lang)
+            found = vectors_of_text(
+                text, lang, dimensions=dimensions, epochs=epochs, min_count=min_count
+            )
+        else:
+            found = vectors_of_pipeline(str(vectors), words)
+        clustered = cluster_words(found, number, seed=seed)
+        write_clusters(output, clustered)
+    rows = [(bits, f"{size:,}", ", ".join(most)) for bits, size, most in sample_clusters(clustered)]
+    msg.table(
+        rows,
+        header=("cluster", "words", "such as"),
+        aligns=("l", "r", "l"),
+        divider=True,
+        max_col=80,
+    )
+    msg.good(f"{len(clustered):,} words in {len({bits for bits, _ in clustered}):,} clusters")
+    msg.info("For the config, with the name of your component")
+    print(f'\n[initialize.components.ner]\nclusters = "{output.as_posix()}"')
 
 
 @ssvm.command("convert")
