@@ -18,6 +18,8 @@ With gold tokens only, in Docs of ten sentences, without lemmas and morphology:
     ssvm        as in configs/pipeline.cfg: ssvm_tagger for TAG and for POS, ssvm_senter trained on
                 jackknifed tags, and ssvm_parser trained on jackknifed tags and sentences, all with
                 five folds
+    strong      the same with the word clusters of spacy-lookups-data, and with the templates of
+                grandparents; English only
     spacy       spaCy's tagger and parser from `init config`, trained for --times the total time of
                 ssvm
 
@@ -35,7 +37,7 @@ cut from the concatenated corpus; a plot is written to --output. Requires the ex
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -66,6 +68,7 @@ CORPORA = {
 }
 PARTS = ("train", "dev", "test")
 PIPELINE = load_config(Path(__file__).parent.parent / "configs" / "pipeline.cfg").interpolate()
+NO_RESOURCES: Mapping[str, dict] = {}
 STAGES = (("tagger", "pos_tagger"), ("senter",))
 EPOCHS = 7
 TAGGER_EPOCHS = 10
@@ -271,53 +274,74 @@ def show_convergence(name: str, sentences: np.ndarray) -> None:
     msg.table(rows, header=header, aligns=("l", *"rrrrr"), divider=True)
 
 
-def front(examples: list[Example], names: Sequence[str]) -> spacy.Language:
-    """A pipeline of components of configs/pipeline.cfg, trained on the examples."""
+def lookup_clusters(lang: str) -> dict:
+    """The block of a config with the clusters of spacy-lookups-data."""
+    return {"@misc": "spacy.LookupsDataLoader.v1", "lang": lang, "tables": ["lexeme_cluster"]}
+
+
+def front(
+    examples: list[Example],
+    names: Sequence[str],
+    resources: Mapping[str, dict] = NO_RESOURCES,
+    *,
+    epochs: int = TAGGER_EPOCHS,
+    **changes,
+) -> spacy.Language:
+    """A pipeline of components of configs/pipeline.cfg, trained on the examples.
+
+    resources: their blocks of [initialize.components], by name. changes: to their settings.
+    """
     nlp = spacy.blank("en", vocab=examples[0].predicted.vocab)
     for name in names:
         settings = dict(PIPELINE["components"][name])
-        nlp.add_pipe(settings.pop("factory"), name=name, config=settings)
+        nlp.add_pipe(settings.pop("factory"), name=name, config=settings | changes)
+    nlp.config["initialize"]["components"] = {n: resources[n] for n in names if n in resources}
     nlp.initialize(lambda: examples)
-    for _ in range(TAGGER_EPOCHS):
+    for _ in range(epochs):
         nlp.update(examples)
     return nlp
 
 
-def jackknifed(examples: list[Example], names: Sequence[str]) -> list[Example]:
+def jackknifed(
+    examples: list[Example], names: Sequence[str], resources: Mapping[str, dict] = NO_RESOURCES
+) -> list[Example]:
     """The examples, each fold annotated by components trained on the others."""
     found = examples.copy()
     for fold in range(FOLDS):
         others = [example for i, example in enumerate(examples) if i % FOLDS != fold]
         texts = (example.predicted.copy() for example in examples[fold::FOLDS])
         references = (example.reference for example in examples[fold::FOLDS])
-        found[fold::FOLDS] = map(Example, front(others, names).pipe(texts), references)
+        found[fold::FOLDS] = map(Example, front(others, names, resources).pipe(texts), references)
     return found
 
 
-def run_ssvm(data: Path, corpus: str) -> dict:
-    """Train and score a pipeline on gold tokens only."""
+def run_ssvm(
+    data: Path, corpus: str, resources: Mapping[str, dict] = NO_RESOURCES, **settings
+) -> dict:
+    """Train and score a pipeline on gold tokens only.
+
+    resources: as in ``front``. settings: of the parser.
+    """
     parts = {part: read(data, corpus, part, sentences=SENTENCES) for part in PARTS}
     examples = examples_of(spacy.blank("en"), parts["train"], plain)
     learning = {}
     nlp = spacy.blank("en", vocab=examples[0].predicted.vocab)
     for names in STAGES:
         start = time.process_time()
-        learned = front(examples, names)
+        learned = front(examples, names, resources)
         learning[names[-1]] = time.process_time() - start
         for name in names:
             nlp.add_pipe(name, source=learned)
         start = time.process_time()
-        examples = jackknifed(examples, names)
+        examples = jackknifed(examples, names, resources)
         learning[f"{names[-1]}, jackknifed"] = time.process_time() - start
     start = time.process_time()
-    parser = nlp.add_pipe("ssvm_parser")
-    parser.initialize(lambda: examples, nlp=nlp)
-    for _ in range(EPOCHS):
-        parser.update(examples)
+    learned = front(examples, ["parser"], resources, epochs=EPOCHS, **settings)
+    parser = nlp.add_pipe("parser", source=learned)
     learning["parser"] = time.process_time() - start
     sizes = [peers.saved(nlp, name) for name in nlp.pipe_names]
     found = nlp.evaluate(examples_of(nlp, parts["dev"], plain))
-    with nlp.select_pipes(disable="ssvm_parser"):
+    with nlp.select_pipes(disable="parser"):
         annotated = list(nlp.pipe([plain(nlp, doc) for doc in parts["test"]]))
     return {
         **scored(nlp, parts, plain),
@@ -379,6 +403,12 @@ SYSTEMS = {
         for name, settings in GOLD.items()
     },
     "ssvm": lambda data, corpus, _: run_ssvm(data, corpus),
+    "strong": lambda data, corpus, _: run_ssvm(
+        data,
+        corpus,
+        {name: {"clusters": lookup_clusters("en")} for name in ("tagger", "pos_tagger", "parser")},
+        **_GRANDPARENTS,
+    ),
     "spacy": run_spacy,
 }
 
@@ -515,7 +545,8 @@ def main() -> None:
             return peers.in_process(__file__, [*arguments, "--budget", str(budget)])
 
         results: dict[str, dict] = {}
-        for system in SYSTEMS:
+        wanted = [name for name in SYSTEMS if name != "strong" or corpus == "en"]
+        for system in wanted:
             if system not in options.skip and not options.calibration:
                 ours = results.get("ssvm", {"learning": 0.0})
                 results[system] = run(system, options.times * ours["learning"])

@@ -1,7 +1,8 @@
 """The standard families of templates of arcs, pairs of arcs, and labels.
 
 After McDonald, Crammer & Pereira 2005 (unigrams, bigrams, surrounding and in-between parts of
-speech), McDonald & Pereira 2006 (siblings) and Martins et al. 2011 (morphology, lemmas).
+speech), McDonald & Pereira 2006 (siblings), Koo, Carreras & Collins 2008 (word clusters) and
+Martins et al. 2011 (morphology, lemmas).
 """
 
 _ROLES = {
@@ -84,6 +85,13 @@ _SELECTED_WITH_DISTANCE = [
 _MORPHOLOGY = [
     *("h.morph+d.morph", "h.tag+d.morph", "h.lower+d.morph", "h.lemma+d.lemma", "h.pos+d.lemma"),
 ]
+# These are used where there are word clusters, once for each set.
+_CLUSTERS = [
+    *("h.cluster4.*+d.cluster4.*+distance", "h.cluster6.*+d.cluster6.*+distance"),
+    *("h.cluster.*+d.cluster.*", "h.cluster.*+d.lower", "h.lower+d.cluster.*"),
+    *("h.cluster.*+d.tag", "h.tag+d.cluster.*"),
+    *("h.cluster.*+d.pos+distance", "h.pos+d.cluster.*+distance"),
+]
 _BETWEEN = [
     *("h.pos+b.pos+d.pos+direction", "h.tag+b.tag+d.tag+direction"),
     *("h.pos+b.lower+d.pos+direction", "h.lower+b.pos+direction", "b.pos+d.lower+direction"),
@@ -112,6 +120,16 @@ _LABELS = [
     *("s.pos+d.pos+h.pos+direction", "s.lower+d.pos", "s.tag+d.tag"),
     *("g.pos+h.pos+d.pos", "g.lower+h.pos+d.pos"),
 ]
+_CLUSTER_LABELS = [
+    *("d.cluster4.*", "d.cluster6.*", "d.cluster.*", "h.cluster.*", "h.cluster.*+d.cluster.*"),
+    *(
+        "h.cluster6.*+d.cluster6.*+direction",
+        "h.cluster6.*+d.cluster.*",
+        "h.cluster.*+d.cluster6.*",
+    ),
+    *("h.cluster.*+d.tag+direction", "h.tag+d.cluster.*+direction", "h.pos+d.cluster6.*+direction"),
+    *("l.cluster.*+d.pos", "l.cluster.*+d.pos+h.pos"),
+]
 
 
 def _martins() -> list[str]:
@@ -137,6 +155,7 @@ ARC_FAMILIES: dict[str, tuple[str, ...]] = {
         *map(_written, _SELECTED),
         *map(_written, _with_distance(_SELECTED_WITH_DISTANCE)),
         *map(_written, _with_distance(_MORPHOLOGY)),
+        *map(_written, _CLUSTERS),
         *map(_written, _BETWEEN),
         *(_written(f"{text}+direction") for text in _SIBLINGS),
     ),
@@ -167,5 +186,5 @@ ARC_FAMILIES: dict[str, tuple[str, ...]] = {
             ),
         )
     ),
-    "labels": tuple(map(_written, _LABELS)),
+    "labels": tuple(map(_written, [*_LABELS, *_CLUSTER_LABELS])),
 }

@@ -4,6 +4,7 @@ import pytest
 
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import TemplateError
+from spacy_ssvm.features.wildcards import expand_wildcards
 from spacy_ssvm.trees.families import ARC_FAMILIES
 from spacy_ssvm.trees.labels import (
     LABEL_ROLES,
@@ -57,3 +58,22 @@ def test_families_are_templates_that_exist_without_repetition(family):
     assert any(not t.is_of_arc for t in templates) == (
         family in ("parser", "parser114", "grandparents", "labels")
     )
+
+
+@pytest.mark.parametrize(
+    ("family", "roles", "number"), [("parser", ARC_ROLES, 9), ("labels", LABEL_ROLES, 13)]
+)
+def test_families_read_clusters_where_there_are_some(family, roles, number):
+    templates = parse(family, roles=roles)
+
+    def expanded(*names):
+        names = {"cluster": names}
+        return expand_wildcards(templates, names, lambda text: parse(text, roles=roles)[0])
+
+    without = [template for template in templates if "cluster" not in str(template)]
+    assert list(expanded()) == without
+    news, both = expanded("news"), expanded("news", "tweets")
+    own = [str(template) for template in news if ".news" in str(template)]
+    assert len(own) == len(news) - len(without) == number
+    assert "head.cluster.news+dependent.cluster.news" in own
+    assert {*map(str, both)} == {*map(str, news), *(s.replace("news", "tweets") for s in own)}
