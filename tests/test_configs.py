@@ -26,10 +26,14 @@ def resolved(config: Any) -> Any:
 
 #: What is not at its default, by config and component.
 CHOSEN = {
-    ("pipeline", "tagger"): {"whole_docs"},
-    ("pipeline", "pos_tagger"): {"attribute", "whole_docs"},
+    ("ner-document", "entities"): {"templates"},
+    ("ner-document", "ner"): {"templates", "overwrite"},
+    ("ner-strong", "ner"): {"templates"},
+    ("pipeline", "tagger"): {"templates", "whole_docs"},
+    ("pipeline", "pos_tagger"): {"attribute", "templates", "whole_docs"},
     ("pipeline", "senter"): {"templates", "costs", "solver"},
     ("sentences", "sentence_labeler"): {"solver"},
+    ("tagger-strong", "tagger"): {"templates"},
 }
 
 

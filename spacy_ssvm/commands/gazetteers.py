@@ -42,8 +42,8 @@ def collect_names(lang: str, population: int = 50_000) -> list[NameList]:
     scripts = {_script(c) for c in "".join(written)} - {""}
 
     def make(kind: str, names: Iterable[str], source: str) -> NameList:
-        stripped = {name.strip() for name in names}
-        return NameList(kind, sorted(filter(_is_name_in(scripts), stripped)), source)
+        found = {text for name in names if _is_name(text := name.strip(), scripts)}
+        return NameList(kind, sorted(found), source)
 
     locales = [name for name in sorted(AVAILABLE_LOCALES) if name.partition("_")[0] == lang]
     homes = {name.rpartition("_")[2] for name in locales}
@@ -75,14 +75,10 @@ def _script(character: str) -> str:
     return re.split("[ -]", unicodedata.name(character, ""))[0] if character.isalpha() else ""
 
 
-def _is_name_in(scripts: set[str]) -> Callable[[str], bool]:
+def _is_name(text: str, scripts: set[str]) -> bool:
     """Whether a text of two characters or more has letters, all of the scripts, if any."""
-
-    def is_name(text: str) -> bool:
-        found = {_script(c) for c in text} - {""}
-        return len(text) > 1 and bool(found) and (found <= scripts or not scripts)
-
-    return is_name
+    found = {_script(c) for c in text} - {""}
+    return len(text) > 1 and bool(found) and (found <= scripts or not scripts)
 
 
 def _translated_countries(lang: str) -> list[str]:
@@ -103,7 +99,7 @@ def _person_provider(locale: str) -> Any:
 def _texts(providers: Iterable[Any], prefix: str) -> Iterable[str]:
     """The texts of all attributes that begin with the prefix."""
     for provider in providers:
-        for name in filter(lambda name: name.startswith(prefix), dir(provider)):
+        for name in (name for name in dir(provider) if name.startswith(prefix)):
             values = getattr(provider, name)
             if not callable(values):
                 yield from (value for value in values if isinstance(value, str))

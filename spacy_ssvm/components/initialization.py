@@ -25,10 +25,7 @@ from spacy_ssvm.features.clusters import (
     read_clusters,
     set_of,
 )
-from spacy_ssvm.features.gazetteers import (
-    needs_gazetteers,
-    read_gazetteers,
-)
+from spacy_ssvm.features.gazetteers import needs_gazetteers, read_gazetteers
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.matchings.templates import LEXICON
 from spacy_ssvm.structure import Model

@@ -258,7 +258,8 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         gazetteers: {type: file} of entries, one on each line, for templates such as
             gazetteer[0]; a .jsonl file holds patterns with types of their own. They become part
             of the saved component.
-        gazetteer_attribute: "lower" or "orth", the attribute by which entries are matched.
+        gazetteer_attribute: "lower", "orth", "norm" or "lemma", the attribute of tokens by which
+            entries are matched.
         """
         check_lexeme_norms(self.vocab, self.name)  # type: ignore[no-untyped-call]
         was_trained = self.model.summary is not None

@@ -29,6 +29,14 @@ from spacy_ssvm.features.clusters import (
     show_bits,
 )
 from spacy_ssvm.features.coordinates import ByWord
+from spacy_ssvm.features.documents import (
+    DOC_MAJORITY,
+    NO_VALUE,
+    SAME_WORD,
+    base_of,
+    is_document_attribute,
+    majority_elsewhere,
+)
 from spacy_ssvm.features.gazetteers import GAZETTEER, TAGS, is_gazetteer_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.text_hash import hash_text, hash_word
@@ -105,7 +113,13 @@ SPACES = ("", "none", "space", "spaces", "line", "paragraph")  # the first word 
 _WHITESPACE_TOKEN = SPACES.index("spaces")
 
 #: The attributes that spaCy does not have, for messages.
-ATTRIBUTES = (*TYPE_ATTRIBUTES, *CLUSTER_ATTRIBUTES, SPACE_BEFORE, GAZETTEER)
+ATTRIBUTES = (
+    *TYPE_ATTRIBUTES,
+    *CLUSTER_ATTRIBUTES,
+    SPACE_BEFORE,
+    GAZETTEER,
+    f"{DOC_MAJORITY}ent_type",
+)
 
 #: The morphology of a token without features.
 NO_FEATURES = np.uint64(SYMBOLS["_"])
@@ -115,6 +129,10 @@ _EXTENSION = "_."
 
 def is_attribute(name: str) -> bool:
     """Whether templates may use the name."""
+    if is_document_attribute(name):
+        name = base_of(name)
+        if is_cluster_attribute(name) or is_gazetteer_attribute(name):
+            return False
     if name in TYPE_ATTRIBUTES or is_cluster_attribute(name) or name == SPACE_BEFORE:
         return True
     if name.startswith(_EXTENSION):
@@ -168,9 +186,9 @@ def spaces_before(spaces: Keys, whitespace: Ints, kept: Ints, doc_starts: Ints) 
 class AttributeReader:
     """Reads attributes by name. Safe to use from several threads.
 
-    ``names`` gives the order of the columns: attributes of word types, of tokens,
-    extensions, and gazetteers. ``column_groups`` has one group, of the attributes of word types,
-    whose key is a hash of the text.
+    ``names`` gives the order of the columns: attributes of word types, of tokens, extensions,
+    gazetteers, and those of other occurrences in the Doc. ``column_groups`` has one group, of the
+    attributes of word types, whose key is a hash of the text.
     whole_docs: whether a Doc is read as one sentence; its boundaries are then ignored.
     """
 
@@ -181,26 +199,38 @@ class AttributeReader:
         *,
         whole_docs: bool = False,
     ) -> None:
-        names = sorted(names)
+        wanted = sorted(names)
         self._whole_docs = whole_docs
         self._clusters, self._gazetteers = resources
-        self._type_names = [n for n in names if n in TYPE_ATTRIBUTES or is_cluster_attribute(n)]
-        extensions = [n for n in names if n.startswith(_EXTENSION)]
-        self.column_groups = [range(len(self._type_names))]
-        self._gazetteer_names = [n for n in names if is_gazetteer_attribute(n)]
+        self._document_names = [n for n in wanted if is_document_attribute(n)]
+        others = [n for n in wanted if n not in self._document_names]
+        # Other columns are read for these: they are left out in the end.
+        needed = {*others, *map(base_of, self._document_names)}
+        if self._document_names:
+            needed.add(SAME_WORD)
+        self._gazetteer_names = [n for n in others if is_gazetteer_attribute(n)]
+        if self._gazetteer_names and self._gazetteers is not None:
+            needed.add(self._gazetteers.attribute)
+        self._read = self._arrange(needed)
+        self.names = (*(n for n in self._read if n in others), *self._document_names)
+        self.column_groups = [range(sum(n in self._type_names for n in self.names))]
+        self._lock = threading.Lock()
+        self._forget_types()
+
+    def _arrange(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Note where each attribute is read from, and return them in the order of the columns."""
+        ordered = sorted(names)
+        self._type_names = [n for n in ordered if n in TYPE_ATTRIBUTES or is_cluster_attribute(n)]
+        extensions = [n for n in ordered if n.startswith(_EXTENSION)]
         others = {*self._type_names, *extensions, *self._gazetteer_names}
-        token_names = [n for n in names if n not in others]
-        self.names = (*self._type_names, *token_names, *extensions, *self._gazetteer_names)
-        if self._gazetteers is not None and self._gazetteer_names:
-            self._type_names.append(self._gazetteers.attribute)  # a last column, to match by
+        token_names = [n for n in ordered if n not in others]
         self._extensions = [name[len(_EXTENSION) :] for name in extensions]
         columns = [SPACY if name == SPACE_BEFORE else IDS[name.upper()] for name in token_names]
         self._columns = [ORTH, SENT_START, *columns]
         column = {name: 2 + j for j, name in enumerate(token_names)}
         self._morph = column.get("morph")
         self._space_before = column.get(SPACE_BEFORE)
-        self._lock = threading.Lock()
-        self._forget_types()
+        return (*self._type_names, *token_names, *extensions, *self._gazetteer_names)
 
     def read(
         self,
@@ -236,32 +266,44 @@ class AttributeReader:
         if columns.shape[1] > 2:
             attributes = np.hstack((type_values, columns[:, 2:]))
         if not all_kept:
-            attributes, type_values = attributes[kept], type_values[kept]
+            attributes = attributes[kept]
         if self._gazetteer_names:
-            attributes = self._with_gazetteers(attributes, type_values, firsts)
+            attributes = np.hstack((attributes, self._gazetteer_columns(attributes, firsts)))
+        if self.names != self._read:
+            owners = np.searchsorted(doc_starts, kept, side="right")
+            attributes = self._selected(attributes, owners)
         types = columns[kept, :1]
         return TokenTable(
             attributes, sentence_starts, doc_sentences, ByWord(kept), doc_starts, types
         )
 
-    def _with_gazetteers(self, attributes: Keys, type_values: Keys, firsts: Ints) -> Keys:
-        """The columns of ``names``: those read so far, and those of gazetteers."""
+    def _gazetteer_columns(self, attributes: Keys, firsts: Ints) -> Keys:
+        """The columns of gazetteers, from those read before them."""
         if self._gazetteers is None:
-            nothing = np.zeros((len(attributes), len(self._gazetteer_names)), dtype=np.uint64)
-            return np.hstack((attributes, nothing))
+            return np.zeros((len(attributes), len(self._gazetteer_names)), dtype=np.uint64)
         starts = np.zeros(len(attributes), dtype=bool)
         starts[firsts] = True
-        tags = self._gazetteers.match(type_values[:, -1], starts)
+        words = attributes[:, self._read.index(self._gazetteers.attribute)]
+        tags = self._gazetteers.match(words, starts).astype(np.uint64)
         columns = []
         for name in self._gazetteer_names:
             if name == GAZETTEER:
                 types = [hash_text(kind) | 1 for kind in self._gazetteers.types]
-                columns.append(tags.astype(np.uint64) @ np.array(types, dtype=np.uint64))
+                columns.append(tags @ np.array(types, dtype=np.uint64))
             else:
-                kind = self._gazetteers.types.index(name[len(GAZETTEER) + 1 :])
-                columns.append(tags[:, kind].astype(np.uint64))
-        others = np.delete(attributes, type_values.shape[1] - 1, axis=1)
-        return np.ascontiguousarray(np.column_stack([others, *columns]))
+                columns.append(tags[:, self._gazetteers.types.index(name[len(GAZETTEER) + 1 :])])
+        return np.column_stack(columns)
+
+    def _selected(self, attributes: Keys, docs: Ints) -> Keys:
+        """The columns of ``names``, from those read: uint64 [words, names].
+
+        docs: int64 [words], the Doc of each word.
+        """
+        columns = {name: attributes[:, j] for j, name in enumerate(self._read)}
+        for name in self._document_names:
+            values, words = columns[base_of(name)], columns[SAME_WORD]
+            columns[name] = majority_elsewhere(values, words, docs)
+        return np.column_stack([columns[name] for name in self.names])
 
     @property
     def number_of_inputs(self) -> int:
@@ -294,6 +336,8 @@ class AttributeReader:
             return None if value is None else str(value)
         if is_gazetteer_attribute(name):
             return self._gazetteer_value(name, doc, i)
+        if is_document_attribute(name):
+            return self._majority_value(name, doc, i)
         if name == SPACE_BEFORE:
             tokens = AttributeReader([name]).read([doc])
             return SPACES[int(tokens.attributes[np.searchsorted(tokens.positions, i), 0])] or None
@@ -317,6 +361,18 @@ class AttributeReader:
         if name != GAZETTEER:
             return found[name[len(GAZETTEER) + 1 :]] or None
         return " ".join(f"{tag}-{kind}" for kind, tag in found.items() if tag) or None
+
+    def _majority_value(self, name: str, doc: Doc, i: int) -> str | None:
+        base = base_of(name)
+        columns = AttributeReader([base, name], whole_docs=self._whole_docs).read([doc])
+        values, majorities = columns.attributes.T
+        majority = majorities[np.searchsorted(columns.positions, i)]
+        if majority == 0:
+            return None
+        if majority == NO_VALUE:
+            return "none"
+        example = columns.positions[np.flatnonzero(values == majority)[0]]
+        return self.text_value(base, doc, int(example))
 
     def _cluster_values(self, names: Iterable[str], texts: Sequence[str]) -> dict[str, Keys]:
         """The values of the names that read clusters: uint64 [texts] each, 0 for unknown words."""
@@ -405,16 +461,22 @@ def _hashes(values: Iterable[str | None]) -> Keys:
 
 
 def words_of(nlp: Language, name: str, texts: Iterable[str]) -> list[Keys]:
-    """The values of a type attribute of the words of each text: uint64 [words].
+    """The values by which gazetteers match the words of each text: uint64 [words].
 
-    Adds nothing to the vocabulary.
+    name: one of ``gazetteers.MATCHED``. The words of the texts are taken for lemmas if that is
+    "lemma". Adds nothing to the vocabulary.
     """
     words = []
     is_in_zone: bool = nlp.vocab.in_memory_zone  # type: ignore[attr-defined]
     with nullcontext() if is_in_zone else nlp.vocab.memory_zone():
         for text in texts:
-            tokens = nlp.tokenizer(text)
-            words.append(type_values(name, [token.text for token in tokens if not token.is_space]))
+            tokens = [token for token in nlp.tokenizer(text) if not token.is_space]
+            if name in TYPE_ATTRIBUTES:
+                values = type_values(name, [token.text for token in tokens])
+            else:
+                hashes = [token.norm if name == "norm" else token.orth for token in tokens]
+                values = np.array(hashes, dtype=np.uint64)
+            words.append(values)
     return words
 
 

@@ -6,7 +6,6 @@ of the words. The longest entry of a type that starts at a token is a match; the
 the type continues after it.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -26,6 +25,10 @@ from spacy_ssvm.weights.hash_table import (
 )
 
 MAX_TYPES = 32
+
+#: The attributes by which entries can be matched.
+MATCHED = ("lower", "orth", "norm", "lemma")
+
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 #: The value of the attribute for a token: 0 for none, or its position in an entry.
@@ -37,7 +40,7 @@ class Gazetteers:
     """Entries of some types.
 
     types: their names, sorted.
-    attribute: the attribute of tokens that entries are matched by, 'lower' or 'orth'.
+    attribute: the attribute of tokens that entries are matched by, one of MATCHED.
     slots: uint64 [capacity, 2], hashes of prefixes, and a bit for each type that has it as an
         entry.
     Raises ValueError for too many types, for an unknown attribute, and for invalid slots.
@@ -48,8 +51,9 @@ class Gazetteers:
     ) -> None:
         if len(types) > MAX_TYPES:
             raise ValueError(f"{len(types)} types of gazetteers: at most {MAX_TYPES} are possible")
-        if attribute not in ("lower", "orth"):
-            raise ValueError(f"gazetteers are matched on 'lower' or 'orth', not on '{attribute}'")
+        if attribute not in MATCHED:
+            names = " or ".join(map(repr, MATCHED))
+            raise ValueError(f"gazetteers are matched on {names}, not on '{attribute}'")
         self.types = tuple(types)
         self.attribute = attribute
         self.slots = empty_slots(0) if slots is None else slots
@@ -232,7 +236,6 @@ def _patterns(path: Path) -> Iterator[tuple[str, str]]:
 
 #: The position of a token in gazetteer entries of all types, or of one (with ".TYPE").
 GAZETTEER = "gazetteer"
-_TYPE_IN_TEMPLATES = re.compile(r"[^\[\]()+,]+")
 
 
 def is_gazetteer_attribute(name: str) -> bool:
@@ -243,8 +246,3 @@ def is_gazetteer_attribute(name: str) -> bool:
 def needs_gazetteers(name: str) -> bool:
     """Whether an attribute reads gazetteers that must be there."""
     return is_gazetteer_attribute(name) and name != f"{GAZETTEER}.{EACH}"
-
-
-def can_be_in_templates(kind: str) -> bool:
-    """Whether templates can name a type. Those that cannot are read by ``gazetteer`` alone."""
-    return _TYPE_IN_TEMPLATES.fullmatch(kind) is not None

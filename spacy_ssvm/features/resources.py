@@ -1,5 +1,6 @@
 """Clusters and gazetteers that attributes need: read at initialize, saved with the model."""
 
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 from types import MappingProxyType
@@ -9,12 +10,8 @@ import numpy as np
 
 from spacy_ssvm import storage
 from spacy_ssvm.features.clusters import Clusters, ClusterSets, needs_clusters, set_of
-from spacy_ssvm.features.gazetteers import (
-    GAZETTEER,
-    Gazetteers,
-    can_be_in_templates,
-    needs_gazetteers,
-)
+from spacy_ssvm.features.gazetteers import GAZETTEER, Gazetteers, needs_gazetteers
+from spacy_ssvm.features.templates import ATTRIBUTE_NAME
 from spacy_ssvm.features.wildcards import Names
 from spacy_ssvm.storage import checked_texts, require
 
@@ -30,10 +27,13 @@ NO_RESOURCES = Resources()
 
 
 def names_of(resources: Resources) -> Names:
-    """What the wildcards of templates stand for."""
+    """What the wildcards of templates stand for: types that templates can name, and all sets."""
     clusters, gazetteers = resources
     types = () if gazetteers is None else gazetteers.types
-    return {"cluster": list(clusters), GAZETTEER: list(filter(can_be_in_templates, types))}
+    readable = [
+        kind for kind in types if kind and re.fullmatch(ATTRIBUTE_NAME, f"{GAZETTEER}.{kind}")
+    ]
+    return {"cluster": list(clusters), GAZETTEER: readable}
 
 
 #: The saved arrays with their types.

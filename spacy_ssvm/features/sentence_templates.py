@@ -19,7 +19,13 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateError
+from spacy_ssvm.features.templates import (
+    ATTRIBUTE_NAME,
+    MAX_OFFSET,
+    Part,
+    Template,
+    TemplateError,
+)
 from spacy_ssvm.storage import shorten
 
 BAG, FIRST, LAST = "bag", "first", "last"
@@ -32,7 +38,7 @@ MAX_RUN = 8
 UNIT_ATTRIBUTES = ("position", "index", "index_from_end", "count", "length")
 _EXTENSION = "_."
 
-_NAME = r"[A-Za-z_][^\[\]()+,]*?"
+_NAME = f"{ATTRIBUTE_NAME}?"  # the shortest: spaces may follow
 _PART = re.compile(
     rf"(?:(bag|first|last)\(\s*({_NAME})\s*(?:,\s*(\d+)\s*)?\)|({_NAME}))\s*(?:\[(-?\d+)\])?"
 )

@@ -28,10 +28,12 @@ from spacy_ssvm.storage import shorten
 #: The largest distance of a part from the current token.
 MAX_OFFSET = 16
 
-_NAME = r"([A-Za-z_][^\[\]()+,]*)"  # types of gazetteers can have any name
-_PART = re.compile(_NAME + r"\[(-?\d+)\]")
+#: The names of attributes in templates of tokens and units, as a regular expression.
+ATTRIBUTE_NAME = r"[A-Za-z_][^\[\]()+,]*"
+
+_PART = re.compile(rf"({ATTRIBUTE_NAME})\[(-?\d+)\]")
 _CLUSTERS = re.compile(r"clusters\(\s*(\d+(?:\s*,\s*\d+)*)\s*\)")
-_NGRAMS = re.compile(r"ngrams\(\s*" + _NAME + r"\s*,\s*(\d+)\s*,\s*(\d+)\s*\)")
+_NGRAMS = re.compile(rf"ngrams\(\s*({ATTRIBUTE_NAME})\s*,\s*(\d+)\s*,\s*(\d+)\s*\)")
 
 
 def _runs(attribute: str, length: int, reach: int) -> list[str]:
@@ -106,6 +108,21 @@ PRESETS["ner"] = (
     "clusters(4, 6, 10)",
     "ngrams(cluster.*, 2, 1)",
     "ngrams(gazetteer.*, 2, 1)",
+)
+# Whitespace, in addition to the families tagger and ner: the line breaks of raw text tell where
+# sentences begin, missing spaces what belongs together.
+PRESETS["spaces"] = (
+    "space_before[0]",
+    "space_before[1]",
+    "space_before[0]+case[0]",
+    "space_before[0]+shape[0]",
+)
+# What other occurrences of a word in its Doc are, in addition to the family ner.
+PRESETS["document"] = (
+    "ngrams(doc_majority.ent_type, 2, 1)",
+    "doc_majority.ent_type[0]+shape[0]",
+    "doc_majority.ent_type[0]+lower[-1]",
+    "doc_majority.ent_type[0]+lower[1]",
 )
 PRESETS["senter"] = (
     "ngrams(lower, 2, 2)",

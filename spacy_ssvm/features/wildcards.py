@@ -1,7 +1,9 @@
 """Templates that are used once for each set of word clusters, or each type of gazetteers.
 
-cluster6.*[0]      cluster6.news[0], cluster6.tweets[0]
-gazetteer.*[0]     gazetteer.city[0], gazetteer.person[0]
+    cluster6.*[0]      cluster6.news[0], cluster6.tweets[0]
+    gazetteer.*[0]     gazetteer.city[0], gazetteer.person[0]
+
+A component expands the templates of its config by what it is given at initialize.
 """
 
 import re

@@ -65,7 +65,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "ner",
         {"initialize.components.ner.gazetteers": {"LOC": "bad.txt"},
          "initialize.components.ner.gazetteer_attribute": "shape"},
-        "matched on 'lower' or 'orth', not on 'shape'",
+        "matched on 'lower' or 'orth' or 'norm' or 'lemma', not on 'shape'",
     ),
     ("ner", {"initialize.components.ner.labels": ["*"]}, "spans cannot have the label '*'"),
     ("ner", {"components.ner.costs": {"PERS": {"O": 2.0}}}, "costs name the label 'PERS'"),

@@ -10,7 +10,7 @@ import pytest
 from corpora import tagging_examples
 from hypothesis import given
 from hypothesis import strategies as st
-from pipelines import PARSER, TAGGER
+from pipelines import TAGGER
 from refusals import NAME, initialize, refusal
 from spacy.lookups import Lookups
 from spacy.tokens import Doc
@@ -222,21 +222,6 @@ def test_default_families_read_clusters_where_there_are_some(files: dict[str, st
         runs = [f"ngrams(cluster{bits}.{name}, 2, 1)" for bits in (4, 6, 10, "") for name in sets]
         wanted = parse_templates(runs or ["lower[0]"], is_attribute=bool, attributes=())
         assert sorted(found) == sorted(map(str, wanted if sets else ()))
-
-
-def test_clusters_of_labels_of_arcs(files: dict[str, str]) -> None:
-    nlp = PARSER.pipeline(
-        templates=["head.cluster1.*+dependent.tag", "head.tag+dependent.tag"],
-        label_templates=["dependent.tag", "head.cluster2.*"],
-    )
-    parser: Any = nlp.get_pipe(PARSER.name)
-    examples = PARSER.examples(nlp.vocab)
-    parser.initialize(lambda: examples, nlp=nlp, clusters={"news": files["news"]})
-    assert next(map(str, parser.model.templates)) == "head.cluster1.news+dependent.tag"
-    texts = list(map(str, parser.model.label_templates))
-    assert texts == ["dependent.tag", "head.cluster2.news"]
-    parser.initialize(lambda: examples, nlp=nlp)
-    assert list(map(str, parser.model.label_templates)) == ["dependent.tag"]
 
 
 @pytest.mark.parametrize(

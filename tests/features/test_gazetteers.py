@@ -312,7 +312,7 @@ def test_lower_and_orth(blank: Language, tmp_path: Path, attribute: str, expecte
 
 def test_another_attribute_is_refused(blank: Language, tmp_path: Path) -> None:
     files = {"X": plain(tmp_path / "list.txt", "Apple\n")}
-    with pytest.raises(ValueError, match=r"'lower' or 'orth', not on 'shape'"):
+    with pytest.raises(ValueError, match=r"'norm' or 'lemma', not on 'shape'"):
         read(blank, files, "shape")
 
 
@@ -553,6 +553,30 @@ def test_the_attribute_of_the_config(
     nlp = trained_with(files, *TEMPLATES, gazetteer_attribute=attribute, epochs=1)
     assert seen(nlp, "Otto otto", "gazetteer.PERSON") == expected
     assert seen(copy_of(nlp), "Otto otto", "gazetteer.PERSON") == expected
+
+
+@pytest.mark.parametrize(
+    ("attribute", "expected"),
+    [
+        ("lower", ["S", "-", "-", "-"]),
+        ("norm", ["S", "S", "-", "-"]),
+        ("lemma", ["-", "-", "S", "-"]),
+    ],
+)
+def test_entries_match_other_forms(
+    tmp_path: Path, files: dict[str, str], attribute: str, expected: list[str]
+) -> None:
+    places = plain(tmp_path / "places.txt", "Praha\n")
+    files = {**files, "LOC": str(places)}
+    nlp = trained_with(files, "gazetteer.LOC[0]", gazetteer_attribute=attribute, epochs=1)
+    for pipeline in (nlp, copy_of(nlp)):
+        doc = Doc(pipeline.vocab, words=["praha", "Prag", "Prahou", "Brno"])
+        doc[1].norm_ = "praha"
+        doc[2].lemma_ = "Praha"
+        recognizer: Any = pipeline.get_pipe(NAME)
+        reader = recognizer.model.reader
+        values = [reader.text_value("gazetteer.LOC", doc, i) or "-" for i in range(4)]
+        assert values == expected
 
 
 def test_gazetteers_are_part_of_what_is_saved(files: dict[str, str], tmp_path: Path) -> None:

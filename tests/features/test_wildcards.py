@@ -1,5 +1,7 @@
 """Tests of ``spacy_ssvm/features/wildcards.py``."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,9 +64,9 @@ def test_names_that_end_in_those_of_resources_have_no_wildcards() -> None:
 
 
 @pytest.fixture
-def lists(tmp_path: Any) -> dict[str, str]:
-    """Gazetteers by type. No template can name the second one."""
-    entries = {"first_name": "Mary\nJohn\n", "a+b (old)": "Smith\n"}
+def lists(tmp_path: Path) -> dict[str, str]:
+    """Gazetteers by type. Templates can name the first one only."""
+    entries = {"first_name": "Mary\nJohn\n", "a+b (old)": "Smith\n", "": "Jones\n"}
     for kind, text in entries.items():
         (tmp_path / f"{len(kind)}.txt").write_text(text, encoding="utf8")
     return {kind: str(tmp_path / f"{len(kind)}.txt") for kind in entries}
@@ -97,14 +99,27 @@ def test_default_families_without_gazetteers() -> None:
     assert not [text for text in map(str, ner.model.templates) if "*" in text or "gaz" in text]
 
 
-def test_gazetteers_of_arcs(lists: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("wildcard", "name", "resources"),
+    [
+        ("cluster1.*", "cluster1.news", lambda path: {"clusters": {"news": path}}),
+        ("gazetteer.*", "gazetteer.city", lambda path: {"gazetteers": {"city": path}}),
+    ],
+)
+def test_templates_of_arcs_and_of_their_labels(
+    tmp_path: Path, wildcard: str, name: str, resources: Callable[[str], dict[str, Any]]
+) -> None:
+    path = tmp_path / "resource"
+    path.write_text("00\tdog\n01\tbarks\n", encoding="utf8")
     nlp = PARSER.pipeline(
-        templates=["head.gazetteer.*+dependent.tag", "head.tag+dependent.tag"],
-        label_templates=["dependent.tag", "head.gazetteer.*"],
+        templates=[f"head.{wildcard}+dependent.tag", "head.tag+dependent.tag"],
+        label_templates=["dependent.tag", f"head.{wildcard}"],
     )
     parser: Any = nlp.get_pipe(PARSER.name)
     examples = PARSER.examples(nlp.vocab)
-    parser.initialize(lambda: examples, nlp=nlp, gazetteers=lists)
-    assert next(map(str, parser.model.templates)) == "head.gazetteer.first_name+dependent.tag"
+    parser.initialize(lambda: examples, nlp=nlp, **resources(str(path)))
+    assert next(map(str, parser.model.templates)) == f"head.{name}+dependent.tag"
     texts = list(map(str, parser.model.label_templates))
-    assert texts == ["dependent.tag", "head.gazetteer.first_name"]
+    assert texts == ["dependent.tag", f"head.{name}"]
+    parser.initialize(lambda: examples, nlp=nlp)
+    assert list(map(str, parser.model.label_templates)) == ["dependent.tag"]
