@@ -21,6 +21,8 @@ With --strong:
                 sees what the first one found elsewhere in the document, and learns from entities
                 that were jackknifed with five folds. For Portuguese, documents are those of the
                 treebank in ud_pt_bosque
+    tensor      strong, with the tensor of the tok2vec of spaCy's small English pipeline (not for
+                Portuguese); "tokens/s" includes the tok2vec
 
 With --costs:
 
@@ -222,19 +224,29 @@ def calibration(ner, docs: list[Doc], sentences: peers.Labelled) -> dict:
 
 
 def run_ssvm(
-    data: Path, corpus: str, *, resources: dict | None = None, tagged: bool = False, **settings
+    data: Path,
+    corpus: str,
+    *,
+    resources: dict | None = None,
+    tagged: bool = False,
+    tensor: bool = False,
+    **settings,
 ) -> dict:
     """Train and score ssvm_ner.
 
     resources: arguments of ``initialize``. tagged: add predicted tags to the Docs; the time for
-    this is not measured.
+    this is not measured. tensor: add the tok2vec of another pipeline, whose tensor templates read.
     """
     sentences = {part: read(data, corpus, part) for part in PARTS}
     nlp = spacy.blank("en")
     docs = {part: docs_of(nlp, sentences[part]) for part in PARTS}
     if tagged:
         add_tags(nlp, data / TREEBANKS[corpus], docs)
+    if tensor:
+        peers.add_tensor(nlp, docs["train"])
+        settings = {"templates": ["ner", "tensor[0]"], **settings}
     ner = nlp.add_pipe("ssvm_ner", config=settings)
+    pipe = nlp if tensor else ner
     examples = examples_of(docs["train"], sentences["train"])
     learning = peers.Timer(ChainTrainer, "epoch")
     everything = peers.Timer(Pipe, "update")
@@ -243,7 +255,7 @@ def run_ssvm(
     initialize = time.perf_counter() - start
     for _ in range(EPOCHS):
         ner.update(examples)
-    precision, recall, dev = precision_recall_f1(labels_of(ner, docs["dev"]), sentences["dev"])
+    precision, recall, dev = precision_recall_f1(labels_of(pipe, docs["dev"]), sentences["dev"])
     known = {}
     if ner.model.beta is not None:
         known = calibration(ner, docs_of(nlp, sentences["dev"]), sentences["dev"])
@@ -252,10 +264,10 @@ def run_ssvm(
         "dev": dev,
         "dev precision": precision,
         "dev recall": recall,
-        "test": f1(labels_of(ner, docs["test"]), sentences["test"]),
+        "test": f1(labels_of(pipe, docs["test"]), sentences["test"]),
         "features": initialize + everything.seconds - learning.seconds,
         "learning": learning.seconds,
-        "speed": peers.tagging_speed(ner, nlp, sentences["test"]),
+        "speed": peers.tagging_speed(pipe, nlp, sentences["test"]),
         **peers.saved(nlp, "ssvm_ner"),
     }
 
@@ -282,9 +294,9 @@ def run_strong(data: Path, corpus: str, source: str | None = None) -> dict:
         resources = strong_resources(corpus, Path(folder))
         if source == "names":
             resources["clusters"] = None
-        elif source is not None:
+        elif source not in (None, "tensor"):
             resources = {"clusters": {source: resources["clusters"][source]}}
-        return run_ssvm(data, corpus, resources=resources)
+        return run_ssvm(data, corpus, resources=resources, tensor=source == "tensor")
 
 
 def run_document(data: Path, corpus: str) -> dict:
@@ -375,6 +387,7 @@ STRONG = {
     "strong": lambda data, corpus, _: run_strong(data, corpus),
     "names": lambda data, corpus, _: run_strong(data, corpus, "names"),
     "document": lambda data, corpus, _: run_document(data, corpus),
+    "tensor": lambda data, corpus, _: run_strong(data, corpus, "tensor"),
     **{
         f"clusters {lang}": lambda data, corpus, _, lang=lang: run_strong(data, corpus, lang)
         for lang in ("en", "de", "es")
@@ -449,7 +462,7 @@ def main() -> None:
     for corpus in options.corpora:
         results: dict[str, dict] = {}
         sources = ["names", *(f"clusters {lang}" for lang in CLUSTERS[LANGUAGES[corpus]])]
-        sources += ["document"] * (corpus in DOCUMENTS)
+        sources += ["document"] * (corpus in DOCUMENTS) + ["tensor"] * (LANGUAGES[corpus] == "en")
         for system in asked + ["strong", *sources] * options.strong:
             msg.info(f"{corpus}: {system}")
             ours = results.get("ssvm", {"features": 0.0, "learning": 0.0})

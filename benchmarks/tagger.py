@@ -9,7 +9,11 @@ FOLDER contains en_ewt-ud-{train,dev,test}.conllu. Gold tokens, one sentence per
     spacy       spaCy's tagger from `init config`, trained for ten times the time of ssvm
     train       `spacy train configs/tagger.cfg`, with a breakdown of its time
 
-With --strong: ``strong``, ssvm_tagger with the word clusters of spacy-lookups-data.
+With --strong:
+
+    strong      ssvm_tagger with the word clusters of spacy-lookups-data
+    tensor      the same, which also reads the tensor of the tok2vec of spaCy's small English
+                pipeline; "tokens/s" includes the tok2vec
 
 With --calibration: solvers with probabilities, with accuracy, mean probability and expected
 calibration error on dev, in %.
@@ -75,12 +79,18 @@ def tagged_accuracy(pipe, nlp: spacy.Language, sentences: peers.Labelled) -> flo
     return accuracy([[token.tag_ for token in doc] for doc in docs], sentences)
 
 
-def run_ssvm(data: Path, tags: str, *, clusters: Lookups | None = None, **solver) -> dict:
+def run_ssvm(
+    data: Path, tags: str, *, clusters: Lookups | None = None, tensor: bool = False, **solver
+) -> dict:
     train, dev, test = (read(data, part, tags) for part in ("train", "dev", "test"))
     nlp = spacy.blank("en")
     solver = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", **solver}
-    tagger = nlp.add_pipe("ssvm_tagger", config={"solver": solver})
+    settings = {"templates": ["tagger", "tensor[0]"] if tensor else ["tagger"], "solver": solver}
     examples = examples_of(nlp, train)
+    if tensor:
+        peers.add_tensor(nlp, [example.predicted for example in examples])
+    tagger = nlp.add_pipe("ssvm_tagger", config=settings)
+    pipe = nlp if tensor else tagger
     learning = peers.Timer(ChainTrainer, "epoch")
     everything = peers.Timer(Pipe, "update")
     start = time.perf_counter()
@@ -89,7 +99,7 @@ def run_ssvm(data: Path, tags: str, *, clusters: Lookups | None = None, **solver
     curve = []
     for _ in range(EPOCHS):
         losses = tagger.update(examples)
-        dev_accuracy = tagged_accuracy(tagger, nlp, dev)
+        dev_accuracy = tagged_accuracy(pipe, nlp, dev)
         curve.append((learning.seconds, dev_accuracy, losses.get("ssvm_tagger_gap")))
     known = {}
     if tagger.model.beta is not None:
@@ -98,10 +108,10 @@ def run_ssvm(data: Path, tags: str, *, clusters: Lookups | None = None, **solver
     return {
         **known,
         "dev": curve[-1][1],
-        "test": tagged_accuracy(tagger, nlp, test),
+        "test": tagged_accuracy(pipe, nlp, test),
         "features": initialize + everything.seconds - learning.seconds,
         "learning": learning.seconds,
-        "speed": peers.tagging_speed(tagger, nlp, test),
+        "speed": peers.tagging_speed(pipe, nlp, test),
         "curve": curve,
         **peers.saved(nlp, "ssvm_tagger"),
     }
@@ -168,9 +178,10 @@ SYSTEMS = {
     "train": lambda data, tags, _: run_train(data, tags),
 }
 STRONG = {
-    "strong": lambda data, tags, _: run_ssvm(
-        data, tags, clusters=load_lookups("en", ["lexeme_cluster"])
+    name: lambda data, tags, _, name=name: run_ssvm(
+        data, tags, clusters=load_lookups("en", ["lexeme_cluster"]), tensor=name == "tensor"
     )
+    for name in ("strong", "tensor")
 }
 PROBABLE = {
     name: lambda data, tags, _, solver=solver: run_ssvm(data, tags, **solver)

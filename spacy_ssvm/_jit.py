@@ -55,6 +55,7 @@ Float = types.float64
 Void = types.void
 Bool = types.boolean
 Weights1 = types.Array(types.float32, 1, "C")
+Weights2 = types.Array(types.float32, 2, "C")
 Flags1 = types.Array(types.boolean, 1, "C")
 Flags2 = types.Array(types.boolean, 2, "C")
 FunctionType = types.FunctionType

@@ -46,6 +46,7 @@ ALIGNER = PairComponent(
 VARIANTS: list[tuple[Component, dict[str, Any], list[str]]] = [
     (TAGGER, {}, []),
     (TAGGER, {"hash_bits": 10, "templates": ["tagger", "cluster4[0]"]}, ["clusters"]),
+    (TAGGER, {"templates": ["tagger", "vector[0]"]}, ["vectors"]),
     (SENTER, {}, []),
     (RECOGNIZER, {"templates": ["ner", "gazetteer[0]", "gazetteer.PER[0]"]}, ["gazetteers"]),
     (CHUNKER, {"scheme": "iob2"}, []),
@@ -72,6 +73,9 @@ class Target:
         self.nlp = nlp = component.pipeline(**config)
         examples = component.examples(nlp.vocab)
         settings: dict[str, Any] = {}
+        if "vectors" in resources:
+            for i, word in enumerate(["The", "the", "dog", "old", "barks", "ship"]):
+                nlp.vocab.set_vector(word, np.float32([i, i % 2, -1]))
         if "clusters" in resources:
             settings["clusters"] = folder / "clusters.tsv"
             settings["clusters"].write_text("0101\tthe\n0110\tdog\n10\told\n", encoding="utf8")
@@ -97,7 +101,13 @@ class Target:
         pipe.from_bytes(self.bytes, exclude=["vocab"])
 
     def annotate(self) -> list[list[str]]:
-        return self.component.annotate(self.nlp, self.texts)
+        """What the component writes; nothing where it refuses the vectors of the pipeline."""
+        try:
+            return self.component.annotate(self.nlp, self.texts)
+        except ValueError as error:
+            if "but the model was trained on" in str(error):
+                return []
+            raise
 
 
 def flip(data: bytes, random: Random) -> bytes:

@@ -6,7 +6,8 @@ import numpy as np
 
 from spacy_ssvm.chains.problem import ChainProblem, LazyChainProblem
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
-from spacy_ssvm.features.statistics import measure_templates
+from spacy_ssvm.features.reals import Scale, real_keys
+from spacy_ssvm.features.statistics import Statistics, measure_templates, with_reals
 from spacy_ssvm.features.templates import Template, find_refinements
 from spacy_ssvm.selection import Selector
 from spacy_ssvm.solvers.prox_gradient import ProxGradient, ProxGradientRun
@@ -18,11 +19,20 @@ class Corpus:
 
     Of the columns r0 and r1, the value here and, for r0, one token before tell the label. The
     columns c0 and c1 are copies with noise, the others are noise.
+    reals: how many real numbers tell the label, too, those of the template vector[0].
     """
 
     RELEVANT = ("r0[0]", "r1[0]", "r0[-1]")
 
-    def __init__(self, sentences: int = 60, *, seed: int = 0, K: int = 4, unknown: float = 0.0):
+    def __init__(
+        self,
+        sentences: int = 60,
+        *,
+        seed: int = 0,
+        K: int = 4,
+        unknown: float = 0.0,
+        reals: int = 0,
+    ):
         random = np.random.default_rng(seed)
         lengths = random.integers(1, 9, sentences)
         n = int(lengths.sum())
@@ -37,6 +47,10 @@ class Corpus:
         before[self.starts[:-1]] = 0
         tables = random.normal(size=(3, 7, K)) * np.array([2.0, 2.0, 1.5])[:, None, None]
         scores = tables[0, values[:, 0]] + tables[1, values[:, 1]] + tables[2, before]
+        self.reals = np.zeros((n, 0), dtype=np.float32)
+        if reals:
+            self.reals = random.normal(size=(n, reals)).astype(np.float32)
+            scores += 2 * self.reals @ random.normal(size=(reals, K))
         self.gold = scores.argmax(axis=1)
         self.gold[random.random(n) < unknown] = -1
         self.templates = [
@@ -44,40 +58,47 @@ class Corpus:
             for name in self.names
             for text in (f"{name}[-1]", f"{name}[0]", f"{name}[1]", f"{name}[-1]+{name}[0]")
         ]
+        vectors = [Template.parse("vector[0]")] if reals else []
+        self.all_templates = [*self.templates, *vectors]
+        self.real_keys = real_keys(vectors, len(self.templates), {"vector": Scale(reals, 1.0)})
 
     def lazy(self) -> LazyChainProblem:
-        compiled = compile_templates(self.templates, self.names)
-        statistics = measure_templates(compiled, self.attributes, self.starts, self.gold, self.K)
         problem = LazyChainProblem(
             self.K,
-            compiled,
-            group_sizes=self.K * statistics.features,
-            refines=find_refinements(self.templates),
+            compile_templates(self.templates, self.names),
+            group_sizes=self.K * self.statistics().features,
+            refines=find_refinements(self.all_templates),
+            reals=self.real_keys,
         )
         gold = np.where(self.gold < 0, problem.any_label, self.gold)
-        problem.set_tokens(self.attributes, self.starts, gold)
+        problem.set_tokens(self.attributes, self.starts, gold, self.reals)
         return problem
 
-    def selector(self) -> Selector:
+    def statistics(self) -> Statistics:
         compiled = compile_templates(self.templates, self.names)
-        tokens = self.attributes, self.starts, self.gold
-        return Selector(self.templates, self.lazy(), measure_templates(compiled, *tokens, self.K))
+        found = measure_templates(compiled, self.attributes, self.starts, self.gold, self.K)
+        return with_reals(found, self.reals, self.real_keys.templates, self.gold, self.K)
+
+    def selector(self) -> Selector:
+        return Selector(self.all_templates, self.lazy(), self.statistics())
 
     def eager(self) -> tuple[ChainProblem, FeatureIndex]:
         """The same problem with rows for all features, whose weights are scaled one by one."""
         keys = np.empty((len(self.gold), len(self.templates)), dtype=np.uint64)
         compiled = compile_templates(self.templates, self.names)
         extract_keys(compiled, self.attributes, self.starts, keys)
-        index = FeatureIndex(len(self.templates))
+        index = FeatureIndex(len(self.all_templates))
+        index.insert_sparse(*self.real_keys)
         index.insert(keys)
         feature_starts = np.empty(len(self.gold) + 1, dtype=np.int64)
         rows = np.empty(keys.size, dtype=np.int32)
         size = find_rows(index.table, keys, feature_starts, rows)
         problem = ChainProblem(self.K)
         problem.row_templates = index.row_templates
-        problem.refines = find_refinements(self.templates)
+        problem.refines = find_refinements(self.all_templates)
+        problem.real_rows = np.arange(len(self.real_keys.keys), dtype=np.int32)
         gold = np.where(self.gold < 0, problem.any_label, self.gold)
-        problem.append(feature_starts, rows[:size], self.starts, gold)
+        problem.append(feature_starts, rows[:size], self.starts, gold, self.reals)
         return problem, index
 
     def texts(self, selected: Any) -> set[str]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm._jit import Floats, Ints, Weights
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.saved_model import TRANSITIONS
@@ -98,12 +98,31 @@ def _fired_features(
 ) -> list[Reason]:
     """The features of token t of a sentence, with their weights for two labels."""
     features = []
+    real_values = model.real_values(tokens, model.scales)[int(tokens.sentence_starts[s]) + t]
     for m, template in enumerate(model.templates):
+        if template.is_real:
+            features += _real_reason(model, real_values, m, labels)
+            continue
         row = model.row_of(tokens, s, t, m)
         if row >= 0:
             value = _value(model, doc, tokens, s, t, template)
             features.append(Reason(str(template), value, *model.weights_of(row, labels)))
     return features
+
+
+def _real_reason(
+    model: ChainModel, values: Weights, template: int, labels: tuple[int, int]
+) -> list[Reason]:
+    """The sum of the features of a real-valued template; none where all are 0.
+
+    values: float32 [F], of all real-valued features.
+    """
+    own = values[model.real_keys(model.scales).templates == template].astype(np.float64)
+    if not own.any():
+        return []
+    sums = own @ model.real_weights(template)[:, list(labels)]
+    value = f"{len(own)} numbers of norm {np.linalg.norm(own):.2f}"
+    return [Reason(str(model.templates[template]), value, *sums.tolist())]
 
 
 def _path(transitions: Floats, y: Ints) -> float:

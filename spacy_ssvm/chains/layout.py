@@ -21,9 +21,12 @@ from spacy_ssvm._jit import (
     Ints,
     Ints1,
     Keys,
+    Keys1,
     Keys2,
     Rows,
     Rows1,
+    Weights,
+    Weights2,
     named_tuple,
 )
 from spacy_ssvm.features.extraction import CompiledTemplates, CompiledTemplatesType
@@ -31,10 +34,15 @@ from spacy_ssvm.weights.lazy import LazyTable, LazyTableType
 
 
 class RowFeatures(NamedTuple):
-    """Features that were extracted in advance; w[(K + 2) * K + row * K + k] is a weight."""
+    """Features that were extracted in advance; w[(K + 2) * K + row * K + k] is a weight.
+
+    Those of ``rows`` have the value 1; F others have real values, see ``features/reals.py``.
+    """
 
     starts: Ints  #: int64 [tokens + 1]: the first feature of each token
     rows: Rows  #: int32 [features]
+    reals: Weights  #: float32 [tokens, F]
+    real_rows: Rows  #: int32 [F]
 
 
 class LazyFeatures(NamedTuple):
@@ -48,6 +56,9 @@ class LazyFeatures(NamedTuple):
     attributes: Keys  #: uint64 [tokens, columns]
     templates: CompiledTemplates
     table: LazyTable
+    reals: Weights  #: float32 [tokens, F]: the values of real-valued features
+    real_keys: Keys  #: uint64 [F]
+    real_templates: Rows  #: int32 [F]
 
 
 class Examples(NamedTuple):
@@ -62,8 +73,10 @@ class Examples(NamedTuple):
     features: RowFeatures | LazyFeatures
 
 
-RowFeaturesType = named_tuple(RowFeatures, Ints1, Rows1)
-LazyFeaturesType = named_tuple(LazyFeatures, Keys2, CompiledTemplatesType, LazyTableType)
+RowFeaturesType = named_tuple(RowFeatures, Ints1, Rows1, Weights2, Rows1)
+LazyFeaturesType = named_tuple(
+    LazyFeatures, Keys2, CompiledTemplatesType, LazyTableType, Weights2, Keys1, Rows1
+)
 _shared = Ints1, Ints1, Ints1, Flags2, Floats2, Floats2
 ExamplesType = named_tuple(Examples, *_shared, RowFeaturesType)
 LazyExamplesType = named_tuple(Examples, *_shared, LazyFeaturesType)

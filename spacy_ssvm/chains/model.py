@@ -4,11 +4,12 @@ docs -> token attributes -> feature keys -> rows -> emissions -> decoder -> labe
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm import storage
+from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights, kernel
 from spacy_ssvm.chains.cached_sums import NOTHING_KEPT, CachedSums, Features
 from spacy_ssvm.chains.inference import (
     LabelConstraints,
@@ -19,6 +20,7 @@ from spacy_ssvm.chains.inference import (
     score_sentence,
 )
 from spacy_ssvm.chains.linear_model import LinearModel
+from spacy_ssvm.chains.saved_model import SavedModel
 from spacy_ssvm.decoders.chain import swap_gains
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
@@ -29,9 +31,20 @@ from spacy_ssvm.features.attributes import (
 )
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import compile_templates, fill_keys
+from spacy_ssvm.features.reals import (
+    NO_REALS,
+    RealKeys,
+    Scales,
+    header_of,
+    read_scales,
+    real_features,
+    real_keys,
+)
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template, parse_templates
-from spacy_ssvm.weights.feature_index import find_token_rows
+from spacy_ssvm.storage import require
+from spacy_ssvm.weights.compact import CompactWeights, add_rows
+from spacy_ssvm.weights.feature_index import Table, find_sparse_rows, find_token_rows
 
 
 class ChainModel(LinearModel):
@@ -54,10 +67,26 @@ class ChainModel(LinearModel):
         self.whole_docs = whole_docs
         self.define(templates, labels, resources, legality)
 
-    def set_weights(self, *weights: Any) -> None:
-        """See ``LinearModel``."""
+    def define(
+        self,
+        templates: Iterable[Template],
+        labels: Iterable[str],
+        resources: Resources = NO_RESOURCES,
+        legality: Floats | None = None,
+    ) -> None:
+        """See ``LinearModel``. Real-valued templates come last."""
+        self.scales: Scales = {}
+        super().define(sorted(templates, key=_is_real), labels, resources, legality)
+
+    def set_weights(self, *weights: Any, scales: Scales | None = None) -> None:
+        """See ``LinearModel``.
+
+        scales: those of real-valued attributes; None to leave them as they are.
+        """
         super().set_weights(*weights)
-        self._prepared: tuple[Floats, CachedSums | None] | None = None
+        if scales is not None:
+            self.scales = scales
+        self._prepared: _Prepared | None = None
 
     def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
         """See ``LinearModel``."""
@@ -70,7 +99,10 @@ class ChainModel(LinearModel):
     def _compile(self) -> None:
         names = {part.attribute for t in self.templates for part in t.parts}
         self.reader = self.make_reader(names, self.resources)
-        self.compiled = compile_templates(self.templates, self.reader.names)
+        self.real_templates = tuple(filter(_is_real, self.templates))
+        self._number_of_others = len(self.templates) - len(self.real_templates)
+        others = self.templates[: self._number_of_others]
+        self.compiled = compile_templates(others, self.reader.names)
 
     def make_reader(self, names: Iterable[str], resources: Resources) -> AttributeReader:
         """The reader of the attributes that the templates name."""
@@ -78,12 +110,35 @@ class ChainModel(LinearModel):
 
     def scorer(self, tokens: TokenTable) -> Scorer:
         """Templates, table and weights, for kernels that score the labels of these words."""
-        cache = self._for_labels()[1]
+        cache = self._for_labels().cache
+        reals = self.real_values(tokens, self.scales), self._for_labels().real_weights
         kept = None if cache is None else cache.slots(tokens.group_keys, tokens.attributes)
         if cache is None or kept is None:
             no_slots = np.empty((len(tokens.attributes), 0), dtype=np.int64)
-            return Scorer(self._features, NOTHING_KEPT, no_slots, self.joint)
-        return Scorer(cache.rest, *kept, self.joint)
+            return Scorer(self._features, NOTHING_KEPT, no_slots, *reals, self.joint)
+        return Scorer(cache.rest, *kept, *reals, self.joint)
+
+    def real_values(self, tokens: TokenTable, scales: Scales) -> Weights:
+        """The values of real-valued features of these words: float32 [words, F].
+
+        scales: of their attributes; none where there are no weights yet.
+        Raises ValueError where an attribute has another width.
+        """
+        if not scales:
+            return np.zeros((len(tokens.attributes), 0), dtype=np.float32)
+        return real_features(self.real_templates, scales, tokens.reals, tokens.sentence_starts)
+
+    def real_keys(self, scales: Scales) -> RealKeys:
+        """The real-valued features, in the order of ``real_values``."""
+        if not scales:
+            return NO_REALS
+        return real_keys(self.real_templates, self._number_of_others, scales)
+
+    def real_weights(self, template: int) -> Floats:
+        """The weights of the features of a real-valued template: float64 [width, K]."""
+        numbers = self.real_keys(self.scales).templates
+        weights: Floats = self._for_labels().real_weights[numbers == template]
+        return weights
 
     @property
     def _features(self) -> Features:
@@ -107,22 +162,24 @@ class ChainModel(LinearModel):
         """The best labels of the words of a table, see ``predict``."""
         y = ByWord(np.empty(len(tokens.positions), dtype=np.int64))
         constraints = self.constrain_words(tokens, label_constraints)
-        gains, _ = self._for_labels()
+        gains = self._for_labels().gains
         words = tokens.attributes, tokens.sentence_starts
         predict_sentences(self.scorer(tokens), gains, *words, constraints, y)
         return y
 
-    def _for_labels(self) -> tuple[Floats, CachedSums | None]:
-        """What ``label`` needs of the weights as they are, computed once.
-
-        The gains of ``swap_gains``, and the cache of scores, None where it is of no use.
-        """
+    def _for_labels(self) -> "_Prepared":
+        """What ``label`` needs of the weights as they are, computed once."""
         if self._prepared is None:
             cache = None
             if not self.table.rows_per_template:
                 cache = CachedSums(self._features, len(self.labels), self.reader.column_groups)
             is_useful = cache is not None and cache.is_useful
-            self._prepared = swap_gains(self.joint), cache if is_useful else None
+            keys, templates = self.real_keys(self.scales)
+            real_weights = np.zeros((len(keys), len(self.labels)))
+            _fill_real_weights(self.table, keys, templates, self.weights, real_weights)
+            self._prepared = _Prepared(
+                swap_gains(self.joint), cache if is_useful else None, real_weights
+            )
         return self._prepared
 
     def constrain_words(
@@ -179,16 +236,67 @@ class ChainModel(LinearModel):
         return emissions
 
     def row_of(self, tokens: TokenTable, sentence: int, t: int, template: int) -> int:
-        """The row of the feature that a template fires at token t of a sentence, -1 for none."""
+        """The row of the feature that a template fires at token t of a sentence, -1 for none.
+
+        Not of a real-valued template, which has many.
+        """
         start, end = tokens.sentence_starts[sentence : sentence + 2]
-        keys = np.empty(len(self.templates), dtype=np.uint64)
+        keys = np.empty(self._number_of_others, dtype=np.uint64)
         fill_keys(self.compiled, tokens.attributes, int(start), int(end), int(start) + t, keys)
         keys[np.arange(len(keys)) != template] = 0
         rows = np.empty(len(keys), dtype=np.int64)
         return int(rows[0]) if find_token_rows(self.table, keys, rows) else -1
 
+    # Saving and loading
+
+    def header(self) -> storage.Header:
+        """See ``LinearModel``."""
+        return {**super().header(), "scales": header_of(self.scales)}
+
+    def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:
+        """See ``LinearModel``."""
+        saved = super().read(header, arrays)
+        scales = read_scales(header["scales"])
+        reals = [template for template in saved.templates if template.is_real]
+        others = len(saved.templates) - len(reals)
+        require(saved.templates[others:] == tuple(reals), "real-valued templates do not come last")
+        names = {template.parts[0].attribute for template in reals}
+        has_weights = saved.template_rows[-1] > saved.template_rows[others]
+        require(
+            scales.keys() == names or (not scales and not has_weights),
+            "the scales are not those of the real-valued templates",
+        )
+        return saved._replace(scales=scales)
+
+    def become(self, saved: SavedModel) -> None:
+        """See ``LinearModel``."""
+        super().become(saved)
+        self.scales = saved.scales
+        self._prepared = None
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_bytes, (self.whole_docs, self.to_bytes())
+
+
+class _Prepared(NamedTuple):
+    gains: Floats  #: see ``swap_gains``
+    cache: CachedSums | None  #: of scores; None where it is of no use
+    real_weights: Floats  #: float64 [F, K]
+
+
+def _is_real(template: Template) -> bool:
+    return template.is_real
+
+
+@kernel
+def _fill_real_weights(
+    table: Table, keys: Keys, templates: Rows, weights: CompactWeights, found: Floats
+) -> None:
+    """Write the weights of keys of some templates: float64 [F, K]; 0 where one has no row."""
+    rows = np.empty(1, dtype=np.int64)
+    for d in range(len(keys)):
+        size = find_sparse_rows(table, keys[d : d + 1], templates[d : d + 1], 1, rows)
+        add_rows(weights, rows, size, found[d])
 
 
 def _from_bytes(whole_docs: bool, data: bytes) -> ChainModel:

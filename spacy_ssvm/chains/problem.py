@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Keys, Rows
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.chains.layout import Examples, LazyFeatures, RowFeatures
 from spacy_ssvm.chains.oracle import CHAINS, LAZY_CHAINS
 from spacy_ssvm.chains.trellis import number_of_edges
 from spacy_ssvm.features.extraction import CompiledTemplates
+from spacy_ssvm.features.reals import NO_REALS, RealKeys
 from spacy_ssvm.weights.dense import DenseWeights
 from spacy_ssvm.weights.groups import GroupedStore
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
@@ -56,6 +57,7 @@ class ChainProblem:
         self._token_starts = GrowingArray(np.int64, [0])
         self._feature_starts = GrowingArray(np.int64, [0])
         self._rows = GrowingArray(np.int32)
+        self.real_rows = np.zeros(0, dtype=np.int32)
         self._dense = DenseWeights(first=(K + 2) * K, width=K)
         self.store: GroupedStore = self._dense
         self._gold = GrowingArray(np.int64)
@@ -65,6 +67,20 @@ class ChainProblem:
     def any_label(self) -> int:
         """The label set of a token without gold annotation."""
         return self.K
+
+    @property
+    def real_rows(self) -> Rows:
+        """The row of each real-valued feature: int32 [F], set before the first example."""
+        return self._real_rows
+
+    @real_rows.setter
+    def real_rows(self, rows: Rows) -> None:
+        self._real_rows = rows
+        self._reals = GrowingArray(np.float32, np.zeros((0, len(rows))))
+
+    @property
+    def _number_of_reals(self) -> int:
+        return len(self._real_rows)
 
     @property
     def number_of_examples(self) -> int:
@@ -85,13 +101,27 @@ class ChainProblem:
             self._costs = np.vstack([self._costs, costs])
         return number
 
-    def append(self, feature_starts: Ints, rows: Rows, token_starts: Ints, gold: Ints) -> range:
+    def append(
+        self,
+        feature_starts: Ints,
+        rows: Rows,
+        token_starts: Ints,
+        gold: Ints,
+        reals: Weights | None = None,
+    ) -> range:
         """Append examples; return their numbers.
 
         feature_starts: int64 [tokens + 1]; rows: int32 [features], none negative.
         token_starts: int64 [examples + 1]; gold: int64 [tokens], label sets.
+        reals: float32 [tokens, F], finite, the values of real-valued features; None for none.
         """
         tokens = len(gold)
+        shape = tokens, self._number_of_reals
+        reals = np.zeros((tokens, 0), dtype=np.float32) if reals is None else reals
+        if reals.shape != shape:
+            raise ValueError(f"reals: shape {reals.shape}, expected {shape}")
+        if not np.isfinite(reals).all():
+            raise ValueError("reals: must be finite")
         for name, starts, end in (
             ("feature_starts", feature_starts, len(rows)),
             ("token_starts", token_starts, tokens),
@@ -113,6 +143,7 @@ class ChainProblem:
         self._token_starts.extend(token_starts[1:] + self._gold.size)
         self._feature_starts.extend(feature_starts[1:] + self._rows.size)
         self._rows.extend(rows)
+        self._reals.extend(reals)
         self._gold.extend(gold)
         self._completions.extend(np.where(gold < self.K, gold, -1))
         return range(first, self.number_of_examples)
@@ -136,6 +167,7 @@ class ChainProblem:
         self._gold = GrowingArray(np.int64, self._gold.array[tokens])
         self._completions = GrowingArray(np.int64, self._completions.array[tokens])
         self._rows = GrowingArray(np.int32, self._rows.array[features])
+        self._reals = GrowingArray(np.float32, self._reals.array[tokens])
 
     def examples(self) -> Examples:
         """The arrays, for kernels; valid until the next ``append``, or change of the store."""
@@ -150,20 +182,27 @@ class ChainProblem:
         )
 
     def _features(self) -> RowFeatures | LazyFeatures:
-        return RowFeatures(self._feature_starts.array, self._rows.array)
+        return RowFeatures(
+            self._feature_starts.array, self._rows.array, self._reals.array, self._real_rows
+        )
 
     @property
     def max_entries(self) -> int:
         """The maximum number of entries of Phi_i(y), over all examples."""
         lengths = np.diff(self._token_starts.array)
         features = np.diff(self._feature_starts.array[self._token_starts.array])
-        return int((2 * (features + lengths + 1)).max(initial=0))
+        sizes = 2 * (features + lengths + 1) + self._real_entries(lengths)
+        return int(sizes.max(initial=0))
+
+    def _real_entries(self, lengths: Ints) -> Ints:
+        """The largest number of entries of real-valued features, by the length of examples."""
+        return np.minimum(2 * lengths, self.K) * self._number_of_reals
 
     @property
     def max_expected_entries(self) -> int:
         """The maximum number of entries of E[phi(x_i, Y)], over all examples."""
         features = np.diff(self._feature_starts.array[self._token_starts.array])
-        return int(features.max(initial=0) + self.K + 2) * self.K
+        return int(features.max(initial=0) + self._number_of_reals + self.K + 2) * self.K
 
     @property
     def part_starts(self) -> Ints:
@@ -194,6 +233,7 @@ class LazyChainProblem(ChainProblem):
     """Chains over K labels whose features are those of compiled templates.
 
     group_sizes, refines: see ``GroupedProblem``. costs, legality: see ``ChainProblem``.
+    reals: the real-valued features.
     """
 
     structure = LAZY_CHAINS
@@ -207,9 +247,12 @@ class LazyChainProblem(ChainProblem):
         refines: Flags | None = None,
         costs: Floats | None = None,
         legality: Floats | None = None,
+        reals: RealKeys = NO_REALS,
     ) -> None:
         super().__init__(K, costs=costs, legality=legality)
         self.templates = templates
+        self._real_keys = reals
+        self.real_rows = np.zeros(len(reals.keys), dtype=np.int32)
         self._group_sizes = group_sizes
         self.refines = refines
         self.reset_weights()
@@ -217,21 +260,25 @@ class LazyChainProblem(ChainProblem):
 
     def reset_weights(self) -> None:
         """Reset the weights of features."""
-        T, K = len(self.templates.seeds), self.K
+        T, K = len(self._group_sizes), self.K
         self._lazy = LazyWeights(T, first=(K + 2) * K, labels=K)
         self.store = self._lazy
 
-    def set_tokens(self, attributes: Keys, token_starts: Ints, gold: Ints) -> None:
+    def set_tokens(
+        self, attributes: Keys, token_starts: Ints, gold: Ints, reals: Weights | None = None
+    ) -> None:
         """Set the examples of an empty problem: see ``ChainProblem.append``.
 
         attributes: uint64 [tokens, columns].
         """
         empty = np.zeros(len(gold) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
-        self.append(*empty, token_starts, gold)
+        self.append(*empty, token_starts, gold, reals)
         self._attributes = attributes
 
     def _features(self) -> LazyFeatures:
-        return LazyFeatures(self._attributes, self.templates, self._lazy.table)
+        return LazyFeatures(
+            self._attributes, self.templates, self._lazy.table, self._reals.array, *self._real_keys
+        )
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w. Ignores ``rows``: the store counts those that are allocated."""
@@ -247,12 +294,14 @@ class LazyChainProblem(ChainProblem):
     def max_entries(self) -> int:
         """See ``Problem``."""
         lengths = np.diff(self._token_starts.array)
-        return 2 * (self.max_features + int(lengths.max(initial=0)) + 1)
+        longest = int(lengths.max(initial=0))
+        reals = int(self._real_entries(lengths).max(initial=0))
+        return 2 * (self.max_features + longest + 1) + reals
 
     @property
     def max_expected_entries(self) -> int:
         """See ``Problem``."""
-        return (self.max_features + self.K + 2) * self.K
+        return (self.max_features + self._number_of_reals + self.K + 2) * self.K
 
     @property
     def shrink_after(self) -> int:

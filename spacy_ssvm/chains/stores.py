@@ -8,7 +8,7 @@ import numpy as np
 from spacy_ssvm._jit import Floats, Ints, Rows, Weights, dispatch, kernel
 from spacy_ssvm.chains.layout import LazyFeatures, RowFeatures
 from spacy_ssvm.features.extraction import fill_keys
-from spacy_ssvm.weights.lazy import find_blocks, get_or_insert, has_capacity
+from spacy_ssvm.weights.lazy import find_block, find_blocks, get_or_insert, has_capacity
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, find_index, scratch_table
 
 
@@ -24,6 +24,12 @@ def _row_emissions(features: RowFeatures, first: int, w: Floats, emissions: Floa
             row = w[offset : offset + K]
             for k in range(K):
                 emissions[t, k] += row[k]
+        for d in range(len(features.real_rows)):
+            value = np.float64(features.reals[first + t, d])
+            offset = (K + 2 + np.int64(features.real_rows[d])) * K
+            row = w[offset : offset + K]
+            for k in range(K):
+                emissions[t, k] += value * row[k]
 
 
 @kernel
@@ -38,6 +44,13 @@ def _lazy_emissions(features: LazyFeatures, first: int, w: Floats, emissions: Fl
     table, scales = features.table, features.table.scales
     weights = w[(K + 2) * K :]
     emissions[:] = 0.0
+    for d in range(len(features.real_keys)):
+        m = features.real_templates[d]
+        start, count = find_block(table, m, features.real_keys[d])
+        for t in range(n):
+            value = scales[m] * np.float64(features.reals[first + t, d])
+            for row in range(start, start + count):
+                emissions[t, table.row_labels[row]] += value * weights[row]
     for t in range(first, last):
         fill_keys(features.templates, features.attributes, first, last, t, keys)
         find_blocks(table, keys, starts, counts)
@@ -61,7 +74,8 @@ def _row_capacity(features: RowFeatures, tokens: int) -> bool:
 @kernel
 def _lazy_capacity(features: LazyFeatures, tokens: int) -> bool:
     """The same; if not, the required capacity is recorded."""
-    return has_capacity(features.table, tokens * len(features.templates.seeds))
+    number = tokens * len(features.templates.seeds) + len(features.real_keys)
+    return has_capacity(features.table, number)
 
 
 @kernel
@@ -77,7 +91,11 @@ def _row_difference(
 ) -> int:
     """Write the feature entries of Phi_i(y), each index once; return their number."""
     n = len(y)
-    scratch = scratch_table(2 * (features.starts[first + n] - features.starts[first]) + 1)
+    scratch = scratch_table(
+        2 * (features.starts[first + n] - features.starts[first])
+        + min(2 * n, K) * len(features.real_rows)
+        + 1
+    )
     size = 0
     for t in range(n):
         if gold[t] != y[t]:
@@ -85,6 +103,11 @@ def _row_difference(
                 offset = (K + 2 + np.int64(features.rows[f])) * K
                 size = add_entry(indices, values, scratch, size, offset + gold[t], 1.0)
                 size = add_entry(indices, values, scratch, size, offset + y[t], -1.0)
+            for d in range(len(features.real_rows)):
+                value = np.float64(features.reals[first + t, d])
+                offset = (K + 2 + np.int64(features.real_rows[d])) * K
+                size = add_entry(indices, values, scratch, size, offset + gold[t], value)
+                size = add_entry(indices, values, scratch, size, offset + y[t], -value)
     return drop_zeros(indices, values, size)
 
 
@@ -107,7 +130,10 @@ def _lazy_difference(
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
     labels, rows = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
     while True:
-        scratch = scratch_table(2 * (y != gold).sum() * len(keys) + 1)
+        wrong = (y != gold).sum()
+        scratch = scratch_table(
+            2 * wrong * len(keys) + min(2 * wrong, K) * len(features.real_keys) + 1
+        )
         size, moves = 0, table.counts[2]
         for t in range(first, last):
             labels[0], labels[1] = gold[t - first], y[t - first]
@@ -120,8 +146,21 @@ def _lazy_difference(
                         size = add_entry(indices, values, scratch, size, index, 1.0)
                         index = offset + rows[1]
                         size = add_entry(indices, values, scratch, size, index, -1.0)
+                for d in range(len(features.real_keys)):
+                    m, value = features.real_templates[d], np.float64(features.reals[t, d])
+                    get_or_insert(table, weights, m, features.real_keys[d], labels, rows)
+                    size = add_entry(indices, values, scratch, size, offset + rows[0], value)
+                    size = add_entry(indices, values, scratch, size, offset + rows[1], -value)
         if table.counts[2] == moves:  # no row has moved since it was written
             return drop_zeros(indices, values, size)
+
+
+@kernel
+def _add_expected(block: Floats, value: float, labels: Floats, gold: int) -> None:
+    """Add a feature's value times (P(y_t = k) - [gold = k]) to its entries [K]."""
+    for k in range(len(block)):
+        block[k] += value * labels[k]
+    block[gold] -= value
 
 
 @kernel
@@ -140,11 +179,16 @@ def _expected_row_difference(
     """
     n, K = labels.shape
     # Blocks of K entries, one for each row.
-    scratch = scratch_table(features.starts[first + n] - features.starts[first] + 1)
+    width = len(features.real_rows)
+    scratch = scratch_table(features.starts[first + n] - features.starts[first] + width + 1)
     size = 0
     for t in range(n):
-        for f in range(features.starts[first + t], features.starts[first + t + 1]):
-            offset = (K + 2 + np.int64(features.rows[f])) * K
+        start, end = features.starts[first + t], features.starts[first + t + 1]
+        for f in range(start, end + width):
+            is_real = f >= end
+            row = features.real_rows[f - end] if is_real else features.rows[f]
+            value = np.float64(features.reals[first + t, f - end]) if is_real else 1.0
+            offset = (K + 2 + np.int64(row)) * K
             slot = find_index(indices, scratch, offset)
             if scratch[slot] < 0:
                 scratch[slot] = size
@@ -152,9 +196,7 @@ def _expected_row_difference(
                     indices[size + k] = offset + k
                     values[size + k] = 0.0
                 size += K
-            block = values[scratch[slot] : scratch[slot] + K]
-            block += labels[t]
-            block[gold[t]] -= 1.0
+            _add_expected(values[scratch[slot] : scratch[slot] + K], value, labels[t], gold[t])
     return drop_zeros(indices, values, size)
 
 
@@ -176,14 +218,19 @@ def _expected_lazy_difference(
     weights = w[offset:]
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
     all_labels, rows = np.arange(K), np.empty(K, dtype=np.int64)
-    scratch = scratch_table(n * len(keys) + 1)  # blocks of K entries, one for each feature
+    T, width = len(keys), len(features.real_keys)
+    scratch = scratch_table(n * T + width + 1)  # blocks of K entries, one for each feature
     size = 0
     for t in range(first, last):
         fill_keys(templates, features.attributes, first, last, t, keys)
-        for m in range(len(keys)):
-            if keys[m] == np.uint64(0):
+        for f in range(T + width):
+            is_real = f >= T
+            m = np.int64(features.real_templates[f - T]) if is_real else f
+            key = features.real_keys[f - T] if is_real else keys[f]
+            value = np.float64(features.reals[t, f - T]) if is_real else 1.0
+            if key == np.uint64(0):
                 continue
-            get_or_insert(table, weights, m, keys[m], all_labels, rows)
+            get_or_insert(table, weights, m, key, all_labels, rows)
             slot = find_index(indices, scratch, offset + rows[0])
             if scratch[slot] < 0:
                 scratch[slot] = size
@@ -192,8 +239,7 @@ def _expected_lazy_difference(
                     values[size + k] = 0.0
                 size += K
             block = values[scratch[slot] : scratch[slot] + K]
-            block += labels[t - first]
-            block[gold[t - first]] -= 1.0
+            _add_expected(block, value, labels[t - first], gold[t - first])
     return drop_zeros(indices, values, size)
 
 

@@ -9,20 +9,26 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, Rows
+from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.chains.linear_model import LinearModel
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import extract_keys
+from spacy_ssvm.features.reals import Scales, measure_scales
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import TrainingSummary, summarize_run
 from spacy_ssvm.solvers.training import ExampleTrainer, GrowingProblem
 from spacy_ssvm.weights.compact import CompactWeights, fill_rows, row_sizes
-from spacy_ssvm.weights.feature_index import FeatureIndex, Table, find_rows
+from spacy_ssvm.weights.feature_index import (
+    FeatureIndex,
+    Table,
+    find_rows,
+    find_sparse_rows,
+)
 from spacy_ssvm.weights.hash_table import empty_slots, number_keys, numbered_keys
 
 
@@ -192,14 +198,25 @@ class LinearTrainer(ExampleTrainer):
 
 
 class ChainTrainer(LinearTrainer):
-    """A run of a solver on Docs that arrive in batches; see ``LinearTrainer``."""
+    """A run of a solver on Docs that arrive in batches; see ``LinearTrainer``.
+
+    The first batch that has words determines the scales of real-valued attributes.
+    """
 
     model: ChainModel
+    problem: ChainProblem
+
+    def __init__(self, model: ChainModel, solver: Solver, **settings: Any) -> None:
+        super().__init__(model, solver, **settings)
+        self._scales: Scales = {}
+        if model.summary is not None:
+            self._set_scales(model.scales)
 
     def add(self, batch: LabelledTokens) -> list[range]:
         """Make examples of the sentences of Docs; return the numbers of each Doc's examples."""
         tokens = batch.tokens
-        shape = len(tokens.attributes), len(self.model.templates)
+        reals = self._real_values(tokens)
+        shape = len(tokens.attributes), len(self.model.compiled.seeds)
         keys = np.empty(shape, dtype=np.uint64)
         extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)
         self.index.insert(keys)
@@ -207,7 +224,30 @@ class ChainTrainer(LinearTrainer):
         rows = np.empty(keys.size, dtype=np.int32)
         size = find_rows(self.index.table, keys, starts, rows)
         features = starts, rows[:size]
-        return self._append(features, tokens.sentence_starts, batch.labels, tokens.doc_sentences)
+        return self._append(
+            features, tokens.sentence_starts, batch.labels, tokens.doc_sentences, reals
+        )
+
+    def _real_values(self, tokens: TokenTable) -> Weights:
+        """The values of real-valued features: float32 [words, F]."""
+        if tokens.reals and not self._scales and len(tokens.positions):
+            self._set_scales(measure_scales(tokens.reals))
+        return self.model.real_values(tokens, self._scales)
+
+    def _set_scales(self, scales: Scales) -> None:
+        """Set the scales, and give rows to all real-valued features."""
+        self._scales = scales
+        keys, templates = self.model.real_keys(scales)
+        times = self.index.min_count  # however rare: they are features of all words
+        self.index.insert_sparse(np.tile(keys, times), np.tile(templates, times))
+        rows = np.empty(len(keys), dtype=np.int64)
+        found = find_sparse_rows(self.index.table, keys, templates, len(keys), rows)
+        assert found == len(keys)
+        self.problem.real_rows = rows.astype(np.int32)
+
+    def _write(self) -> None:
+        """See ``ExampleTrainer``."""
+        self.model.set_weights(*self._compact(), scales=self._scales)
 
 
 def measure(

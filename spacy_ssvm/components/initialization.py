@@ -27,6 +27,7 @@ from spacy_ssvm.features.clusters import (
 )
 from spacy_ssvm.features.gazetteers import needs_gazetteers, read_gazetteers
 from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.features.templates import VECTOR
 from spacy_ssvm.matchings.templates import LEXICON
 from spacy_ssvm.structure import Model
 
@@ -102,6 +103,7 @@ def read_resources(
     """
     check_resource(name, model, "clusters", clusters)
     check_resource(name, model, "gazetteers", gazetteers)
+    _check_vectors(name, model, vocab)
     lists = None
     if gazetteers:
         values = partial(words_of, nlp or Language(vocab), gazetteer_attribute)
@@ -133,6 +135,17 @@ def check_resource(name: str, model: Model, key: str, value: object) -> None:
             key,
             f"{name}: the template '{templates[0]}' needs {what}. Set {setting} in "
             f"[initialize.components.{name}]",
+        )
+
+
+def _check_vectors(name: str, model: Model, vocab: Vocab) -> None:
+    templates = model.templates_with(VECTOR.__eq__)
+    if templates and not vocab.vectors_length:
+        raise initialize_error(
+            name,
+            "vectors",
+            f"{name}: the template '{templates[0]}' needs word vectors. Set vectors in "
+            "[initialize], to a pipeline that has some",
         )
 
 

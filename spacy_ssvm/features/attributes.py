@@ -1,4 +1,4 @@
-"""The only reader of Docs: from tokens to uint64 [tokens, attributes].
+"""The reader of Docs: from tokens to uint64 [tokens, attributes]; for real values, ``reals.py``.
 
 An attribute belongs to a word type (a function of its text, computed once per type and
 kept in a bounded cache) or to a token (any spaCy token attribute, any extension). Its
@@ -8,8 +8,9 @@ skipped: a sentence here is the sequence of its other tokens, its words. The att
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from spacy.symbols import IDS as SYMBOLS
 from spacy.tokens import Doc as Doc  # models name the type, and do not import spaCy
 from spacy.tokens import Token
 
-from spacy_ssvm._jit import Flags, Ints, Keys
+from spacy_ssvm._jit import Flags, Ints, Keys, Weights
 from spacy_ssvm.features.clusters import (
     CLUSTER_ATTRIBUTES,
     is_cluster_attribute,
@@ -38,7 +39,9 @@ from spacy_ssvm.features.documents import (
     majority_elsewhere,
 )
 from spacy_ssvm.features.gazetteers import GAZETTEER, TAGS, is_gazetteer_attribute
+from spacy_ssvm.features.reals import fingerprint, read_all_reals
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
+from spacy_ssvm.features.templates import is_real_attribute
 from spacy_ssvm.features.text_hash import hash_text, hash_word
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
 
@@ -151,6 +154,7 @@ class TokenTable(NamedTuple):
     positions: ByWord  #: int64 [words]: the token of each word
     doc_starts: Ints  #: int64 [docs + 1]: the first token of each Doc
     group_keys: Keys  #: uint64 [words, groups]: what each group of columns holds, not 0
+    reals: Mapping[str, Weights] = MappingProxyType({})  #: float32 [words, width], by attribute
 
 
 def sentence_firsts(starts: Flags, doc_starts: Ints, kept: Ints) -> Ints:
@@ -187,8 +191,9 @@ class AttributeReader:
     """Reads attributes by name. Safe to use from several threads.
 
     ``names`` gives the order of the columns: attributes of word types, of tokens, extensions,
-    gazetteers, and those of other occurrences in the Doc. ``column_groups`` has one group, of the
-    attributes of word types, whose key is a hash of the text.
+    gazetteers, and those of other occurrences in the Doc; real-valued attributes have none.
+    ``column_groups`` has one group, of the attributes of word types, whose key is a hash of the
+    text.
     whole_docs: whether a Doc is read as one sentence; its boundaries are then ignored.
     """
 
@@ -200,6 +205,8 @@ class AttributeReader:
         whole_docs: bool = False,
     ) -> None:
         wanted = sorted(names)
+        self._real_names = [n for n in wanted if is_real_attribute(n)]
+        wanted = [n for n in wanted if n not in self._real_names]
         self._whole_docs = whole_docs
         self._clusters, self._gazetteers = resources
         self._document_names = [n for n in wanted if is_document_attribute(n)]
@@ -246,7 +253,7 @@ class AttributeReader:
         inputs: the result of ``inputs`` for each Doc; None to read it now.
         """
         if inputs is None:
-            inputs = [self.inputs(doc) for doc in docs]
+            inputs = [self._annotations(doc) for doc in docs]
         doc_starts = np.zeros(len(docs) + 1, dtype=np.int64)
         np.cumsum([len(columns) for columns in inputs], out=doc_starts[1:])
         columns: Keys = np.concatenate(inputs)
@@ -264,7 +271,7 @@ class AttributeReader:
             columns[:, self._space_before] = spaces_before(spaces, whitespace, kept, doc_starts)
         attributes = type_values
         if columns.shape[1] > 2:
-            attributes = np.hstack((type_values, columns[:, 2:]))
+            attributes = np.hstack((type_values, columns[:, 2 : self._end_of_columns]))
         if not all_kept:
             attributes = attributes[kept]
         if self._gazetteer_names:
@@ -273,8 +280,9 @@ class AttributeReader:
             owners = np.searchsorted(doc_starts, kept, side="right")
             attributes = self._selected(attributes, owners)
         types = columns[kept, :1]
+        reals = {name: read_all_reals(name, docs)[kept] for name in self._real_names}
         return TokenTable(
-            attributes, sentence_starts, doc_sentences, ByWord(kept), doc_starts, types
+            attributes, sentence_starts, doc_sentences, ByWord(kept), doc_starts, types, reals
         )
 
     def _gazetteer_columns(self, attributes: Keys, firsts: Ints) -> Keys:
@@ -308,21 +316,37 @@ class AttributeReader:
     @property
     def number_of_inputs(self) -> int:
         """The number of columns of ``inputs``."""
+        return self._end_of_columns + (1 if self._real_names else 0)
+
+    @property
+    def _end_of_columns(self) -> int:
+        """Where those of ``inputs`` end that become columns of attributes."""
         return len(self._columns) + len(self._extensions)
 
     def inputs(self, doc: Doc) -> Keys:
-        """All that features depend on: uint64 [tokens, ORTH, SENT_START, annotations]."""
+        """All that features depend on: uint64 [tokens, ORTH, SENT_START, annotations].
+
+        Real values are not among them; a last column tells Docs apart whose values differ.
+        """
+        annotations = self._annotations(doc)
+        if not self._real_names:
+            return annotations
+        number = fingerprint(self._real_names, doc)
+        return np.hstack([annotations, np.full((len(doc), 1), number, dtype=np.uint64)])
+
+    def _annotations(self, doc: Doc) -> Keys:
+        """The inputs without the last column."""
         columns: Any = doc.to_array(self._columns).reshape(len(doc), len(self._columns))
         if self._whole_docs:
             columns[:, 1] = 0
         if self._morph is not None:
             features = columns[:, self._morph]
             features[features == NO_FEATURES] = 0
-        if not self._extensions:
-            return columns  # type: ignore[no-any-return]
-        values = [[_extension_value(token, n) for n in self._extensions] for token in doc]
-        extensions = np.array(values, dtype=np.uint64).reshape(len(doc), len(self._extensions))
-        return np.hstack([columns, extensions])
+        if self._extensions:
+            values = [[_extension_value(token, n) for n in self._extensions] for token in doc]
+            extensions = np.array(values, dtype=np.uint64).reshape(len(doc), len(self._extensions))
+            columns = np.hstack([columns, extensions])
+        return columns  # type: ignore[no-any-return]
 
     def text_value(self, name: str, doc: Doc, i: int) -> str | None:
         """The readable value of an attribute of token i, None where it lacks it."""

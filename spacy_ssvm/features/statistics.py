@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, kernel
+from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights, kernel
 from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys
 from spacy_ssvm.weights.hash_table import empty_slots, find_slot
 
@@ -72,6 +72,34 @@ def _measure(
         return features, 0.0
     # Of counts: n(f,a) log2 n(f,a) - n(f,a) log2 n(f) - n(f,a) log2 P(a), where N cancels.
     return features, (_plogp_sum(joint) - _plogp_sum(slots) - unlabelled) / annotated
+
+
+def with_reals(
+    statistics: Statistics, reals: Weights, templates: Rows, gold: Ints, K: int
+) -> Statistics:
+    """Add templates with real-valued features, which come after the others.
+
+    A feature has no information gain of its own, since every word has it. That of its template is
+    the mean, over the dimensions, of the gain of being above the median.
+    reals: float32 [words, F]; templates: int32 [F], the template of each feature, rising.
+    gold: int64 [words], a label, or -1 for none.
+    """
+    annotated = gold >= 0
+    gains = np.zeros(len(templates))
+    for d in range(len(templates)) if annotated.any() else ():
+        values = reals[annotated, d]
+        is_high = (values > np.median(values)).astype(np.int64)
+        counts = np.bincount(2 * gold[annotated] + is_high, minlength=2 * K).reshape(K, 2)
+        joint = counts / counts.sum()
+        independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+        some = joint > 0
+        gains[d] = (joint[some] * np.log2(joint[some] / independent[some])).sum()
+    numbers, widths = np.unique(templates, return_counts=True)
+    means = [gains[templates == m].mean() for m in numbers]
+    return Statistics(
+        np.append(statistics.features, widths).astype(np.int64),
+        np.append(statistics.gains, means).astype(np.float64),
+    )
 
 
 def measure_templates(

@@ -31,9 +31,21 @@ MAX_OFFSET = 16
 #: The names of attributes in templates of tokens and units, as a regular expression.
 ATTRIBUTE_NAME = r"[A-Za-z_][^\[\]()+,]*"
 
+#: The prefix of extension attributes that are read as numbers.
+REAL = "real"
+
+#: The attributes of spaCy that are real-valued.
+VECTOR, TENSOR = "vector", "tensor"
+
 _PART = re.compile(rf"({ATTRIBUTE_NAME})\[(-?\d+)\]")
 _CLUSTERS = re.compile(r"clusters\(\s*(\d+(?:\s*,\s*\d+)*)\s*\)")
 _NGRAMS = re.compile(rf"ngrams\(\s*({ATTRIBUTE_NAME})\s*,\s*(\d+)\s*,\s*(\d+)\s*\)")
+
+
+def is_real_attribute(name: str) -> bool:
+    """Whether the values of an attribute are real numbers, see ``reals.py``."""
+    prefix = f"{REAL}._."
+    return name in (VECTOR, TENSOR) or (name.startswith(prefix) and name != prefix)
 
 
 def _runs(attribute: str, length: int, reach: int) -> list[str]:
@@ -220,6 +232,11 @@ class Template:
             parts.add(part)
         return cls(tuple(sorted(parts)))
 
+    @property
+    def is_real(self) -> bool:
+        """Whether the template has real-valued features."""
+        return is_real_attribute(self.parts[0].attribute)
+
     def __str__(self) -> str:
         return "+".join(map(str, self.parts))
 
@@ -242,12 +259,19 @@ def parse_templates(
             except TemplateError as error:
                 raise TemplateError(f"template '{shorten(item)}': {error}") from None
             for part in template.parts:
-                if not is_attribute(part.attribute):
+                if is_real_attribute(part.attribute):
+                    if len(template.parts) > 1:
+                        raise TemplateError(
+                            f"template '{shorten(item)}': '{shorten(part.attribute)}' has real "
+                            f"values, which cannot be joined with others: use '{part}' alone"
+                        )
+                elif not is_attribute(part.attribute):
                     raise TemplateError(
                         f"template '{shorten(item)}': there is no attribute "
                         f"'{shorten(part.attribute)}'. Attributes: {', '.join(attributes)}; any "
                         "spaCy token attribute in lower case (tag, pos, lemma, ent_type, like_num, "
-                        "...); _.name for an extension attribute"
+                        "...); _.name for an extension attribute; vector, tensor and real._.name "
+                        "for real values"
                     )
             templates[template] = None
     if not templates:

@@ -125,6 +125,10 @@ class FeatureIndex:
             self._state[1] = len(self._row_templates)
 
     @property
+    def min_count(self) -> int:
+        return int(self._state[2])
+
+    @property
     def number_of_rows(self) -> int:
         return int(self._state[1])
 

@@ -64,7 +64,13 @@ def nlp() -> Any:
 def plain_scorer(model: Any, tokens: Any) -> Scorer:
     """The scorer without a cache."""
     no_slots = np.empty((len(tokens.attributes), 0), dtype=np.int64)
-    return Scorer(model._features, NOTHING_KEPT, no_slots, model.joint)
+    return Scorer(model._features, NOTHING_KEPT, no_slots, *no_reals(model, tokens), model.joint)
+
+
+def no_reals(model: Any, tokens: Any) -> tuple[Any, Any]:
+    """The values and weights of real-valued features, where there are none."""
+    values = np.zeros((len(tokens.attributes), 0), dtype=np.float32)
+    return values, np.zeros((0, len(model.labels)))
 
 
 def plain_labels(model: Any, tokens: Any) -> list[int]:
@@ -89,7 +95,8 @@ def same_scores(model: Any, cache: CachedSums, tokens: Any) -> None:
     for start, end in zip(tokens.sentence_starts[:-1], tokens.sentence_starts[1:], strict=True):
         arguments = tokens.attributes, constraints, int(start), int(end)
         expected = score_sentence(plain_scorer(model, tokens), *arguments)
-        scores = score_sentence(Scorer(cache.rest, *found, model.joint), *arguments)
+        scorer = Scorer(cache.rest, *found, *no_reals(model, tokens), model.joint)
+        scores = score_sentence(scorer, *arguments)
         np.testing.assert_allclose(scores, expected, atol=1e-12)
 
 
@@ -97,14 +104,14 @@ def same_scores(model: Any, cache: CachedSums, tokens: Any) -> None:
 def test_scores_and_labels_are_those_without_a_cache(nlp: Any, sentences: Any) -> None:
     model = nlp.get_pipe("ssvm_tagger").model
     tokens = model.reader.read(docs_of(nlp, sentences))
-    assert model._for_labels()[1] is not None
-    same_scores(model, model._for_labels()[1], tokens)
+    assert model._for_labels().cache is not None
+    same_scores(model, model._for_labels().cache, tokens)
     assert model.label(tokens).tolist() == plain_labels(model, tokens)
 
 
 def test_templates_that_see_one_type_are_summed(nlp: Any) -> None:
     model = nlp.get_pipe("ssvm_tagger").model
-    assert len(model._for_labels()[1].rest.templates.seeds) == 3
+    assert len(model._for_labels().cache.rest.templates.seeds) == 3
 
 
 @pytest.mark.parametrize("room", [8, 9])
@@ -113,7 +120,7 @@ def test_a_cache_that_is_full_starts_again(
 ) -> None:
     """Also while others still use what they were given."""
     model = nlp.get_pipe("ssvm_tagger").model
-    size = 8 * len(model._for_labels()[1]._offsets) * len(model.labels)
+    size = 8 * len(model._for_labels().cache._offsets) * len(model.labels)
     monkeypatch.setattr(cached_sums, "_MAX_BYTES", room * size)
     cache = CachedSums(model._features, len(model.labels), model.reader.column_groups)
     batches = [
@@ -135,7 +142,7 @@ def test_types_that_do_not_fit_are_labelled_without_the_cache(
     nlp: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = nlp.get_pipe("ssvm_tagger").model
-    monkeypatch.setattr(model._for_labels()[1], "_room", 2)
+    monkeypatch.setattr(model._for_labels().cache, "_room", 2)
     tokens = model.reader.read(docs_of(nlp, [[f"ant{i}" for i in range(9)]]))
     assert model.label(tokens).tolist() == plain_labels(model, tokens)
 
@@ -156,7 +163,7 @@ def test_hashed_features_have_no_cache() -> None:
     nlp.initialize(lambda: [example])
     nlp.update([example])
     nlp(nlp.make_doc("an ant"))
-    assert tagger.model._for_labels()[1] is None
+    assert tagger.model._for_labels().cache is None
 
 
 def test_new_weights_and_labels_have_a_new_cache() -> None:
@@ -172,17 +179,17 @@ def test_new_weights_and_labels_have_a_new_cache() -> None:
             nlp.update([example])
         doc = nlp(nlp.make_doc("an ant eats"))
         tokens = tagger.model.reader.read([doc])
-        same_scores(tagger.model, tagger.model._for_labels()[1], tokens)
+        same_scores(tagger.model, tagger.model._for_labels().cache, tokens)
         assert [token.tag_ for token in doc] == [token.tag_ for token in example.reference]
     tagger.model.add_labels(["NEW"])
-    assert tagger.model._for_labels()[1]._K == 4
-    same_scores(tagger.model, tagger.model._for_labels()[1], tokens)
+    assert tagger.model._for_labels().cache._K == 4
+    same_scores(tagger.model, tagger.model._for_labels().cache, tokens)
 
 
 def test_threads_share_a_cache(nlp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small one, which starts again and again."""
     model = nlp.get_pipe("ssvm_tagger").model
-    size = 8 * len(model._for_labels()[1]._offsets) * len(model.labels)
+    size = 8 * len(model._for_labels().cache._offsets) * len(model.labels)
     monkeypatch.setattr(cached_sums, "_MAX_BYTES", 12 * size)
     cache = CachedSums(model._features, len(model.labels), model.reader.column_groups)
     batches = [

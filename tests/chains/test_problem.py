@@ -145,6 +145,24 @@ def test_rows_must_not_be_negative():
         append(ChainProblem(3), rows=[5, 0, -1, 1])
 
 
+@pytest.mark.parametrize(
+    ("reals", "message"),
+    [
+        (np.zeros((4, 1), dtype=np.float32), r"shape \(4, 1\), expected \(4, 2\)"),
+        (np.zeros((3, 2), dtype=np.float32), r"shape \(3, 2\), expected \(4, 2\)"),
+        (None, r"shape \(4, 0\), expected \(4, 2\)"),
+        (np.full((4, 2), np.nan, dtype=np.float32), "must be finite"),
+    ],
+)
+def test_bad_real_values_are_refused(reals, message):
+    problem = ChainProblem(3)
+    problem.real_rows = np.array([7, 8], dtype=np.int32)
+    arrays = [np.array(a) for a in (FEATURE_STARTS, ROWS, TOKEN_STARTS, GOLD)]
+    with pytest.raises(ValueError, match=f"^reals: {message}"):
+        problem.append(*arrays, reals)
+    assert problem.number_of_examples == 0
+
+
 def test_what_was_refused_leaves_no_trace():
     problem = ChainProblem(3)
     append(problem)
@@ -184,7 +202,8 @@ def test_the_arrays_are_as_kernels_expect_them(chains):
     append(problem, *chains.arrays())
     problem.label_set(range(chains.K))
     problem.label_set([0])
-    types = [np.int64, np.int64, np.int64, np.bool_, np.float64, np.float64, np.int64, np.int32]
+    types = [np.int64, np.int64, np.int64, np.bool_, np.float64, np.float64]
+    types += [np.int64, np.int32, np.float32, np.int32]  # of features
     for array, expected in zip(arrays_of(problem), types, strict=True):
         assert array.dtype == expected
         assert array.flags.c_contiguous

@@ -1,12 +1,24 @@
 """Tests of ``spacy_ssvm/chains/stores.py``."""
 
+from collections import Counter
 from typing import Any
 
+import naive
 import numpy as np
 import pytest
+from chain_scores import checked
+from hypothesis import given
+from hypothesis import strategies as st
 from marks import PLAIN
 from planted_chains import Corpus, passes
 
+from spacy_ssvm.chains.oracle import (
+    expected_gradient,
+    k_best_decode,
+    loss_augmented_decode,
+    project,
+)
+from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.solvers.prox_gradient import ProxGradient
 from spacy_ssvm.weights.lazy import find_block
 
@@ -40,17 +52,18 @@ RUNS = [
 
 @pytest.mark.parametrize("settings", RUNS)
 @pytest.mark.parametrize(
-    ("K", "unknown"),
+    ("K", "unknown", "reals"),
     [
-        (4, 0.0),
-        pytest.param(4, 0.4, marks=pytest.mark.uncompiled),
-        pytest.param(40, 0.0, marks=pytest.mark.uncompiled),
+        (4, 0.0, 0),
+        pytest.param(4, 0.4, 0, marks=pytest.mark.uncompiled),
+        pytest.param(4, 0.2, 3, marks=pytest.mark.uncompiled),
+        pytest.param(40, 0.0, 0, marks=pytest.mark.uncompiled),
     ],
 )
-def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K, unknown):
+def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K, unknown, reals):
     sentences = 6 if PLAIN and K == 40 else 60
     # With other seeds, rounding may break a tie.
-    corpus = Corpus(sentences, seed=2, K=K, unknown=unknown)
+    corpus = Corpus(sentences, seed=2, K=K, unknown=unknown, reals=reals)
     eager, index = corpus.eager()
     naive = passes(settings, eager, index.number_of_rows, epochs=3)
     lazy = corpus.lazy()
@@ -79,3 +92,91 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K,
         assert step.strength == pytest.approx(naive_step.strength)
     norms = [np.linalg.norm(found[table.row_templates == m]) for m in range(len(run.norms))]
     np.testing.assert_allclose(run.norms, norms, atol=1e-7)
+
+
+def with_reals(chains: naive.Chains, reals: int, scales: np.ndarray) -> ChainProblem:
+    """The same problem, whose first rows are real-valued features: how often they fire, scaled."""
+    problem = ChainProblem(chains.K)
+    problem.real_rows = np.arange(reals, dtype=np.int32)
+    tokens = [token for example in chains.features for token in example]
+    counts = [[Counter(token)[row] * scales[row] for row in range(reals)] for token in tokens]
+    others = naive.Chains(
+        chains.K,
+        chains.rows,
+        [[[row for row in token if row >= reals] for token in e] for e in chains.features],
+        chains.gold,
+    )
+    values = np.array(counts, dtype=np.float32).reshape(len(tokens), reals)
+    problem.append(*others.arrays(), values)
+    return problem
+
+
+def entries(indices: np.ndarray, values: np.ndarray, start: int, end: int) -> dict[int, float]:
+    """A sparse vector that an oracle wrote: each index once, no zeros."""
+    found = dict(zip(indices[start:end].tolist(), values[start:end].tolist(), strict=True))
+    assert len(found) == end - start
+    assert all(found.values())
+    return found
+
+
+def answers(problem: ChainProblem, w: np.ndarray) -> tuple[list[dict[int, float]], list[float]]:
+    """What the oracles say of all examples: vectors, and numbers."""
+    vectors: list[dict[int, float]] = []
+    numbers: list[float] = []
+    examples = problem.examples()
+    for i in range(problem.number_of_examples):
+        room = problem.max_entries
+        indices, values = np.zeros(room, dtype=np.int32), np.zeros(room, dtype=np.float32)
+        size, *rest = loss_augmented_decode(examples, i, w, 1.0, False, indices, values)
+        vectors.append(entries(indices, values, 0, size))
+        numbers += rest
+        starts, costs = np.zeros(3, dtype=np.int64), np.zeros(2)
+        indices, values = np.zeros(2 * room, dtype=np.int32), np.zeros(2 * room, dtype=np.float32)
+        count = k_best_decode(examples, i, w, 1.0, 2, False, starts, costs, indices, values)
+        vectors += [entries(indices, values, starts[m], starts[m + 1]) for m in range(count)]
+        numbers += costs[:count].tolist()
+        room = problem.max_expected_entries
+        indices, means = np.zeros(room, dtype=np.int32), np.zeros(room)
+        size, *rest = expected_gradient(examples, i, w, 1.0, 1.0, False, indices, means)
+        vectors.append(entries(indices, means, 0, size))
+        numbers += rest
+        parts = np.zeros(int(np.diff(problem.part_starts)[i]))
+        direction = np.zeros_like(parts)
+        size, *rest = project(examples, i, w, 0.5, True, parts, direction, indices, means)
+        vectors.append(entries(indices, means, 0, size))
+        numbers += rest
+    return vectors, numbers
+
+
+@pytest.mark.uncompiled
+@checked
+@given(naive.chains(shortest=1), st.integers(0, 2**32 - 1), st.integers(1, 4))
+def test_real_values_scale_weights_and_differences(chains, seed, reals):
+    """A value v with the weight w is a feature of weight v w, and its entries are v times those."""
+    random = np.random.default_rng(seed)
+    reals, first = min(reals, chains.rows), (chains.K + 2) * chains.K
+    plain = ChainProblem(chains.K)
+    plain.append(*chains.arrays())
+    w = random.normal(size=plain.number_of_weights(chains.rows))
+    scales = random.choice([-2.0, -0.5, 1.0, 4.0], size=reals)  # exact in binary
+    by_weight = np.ones_like(w)
+    by_weight[first : first + reals * chains.K] = np.repeat(scales, chains.K)
+    vectors, numbers = answers(plain, w)
+    found, same_numbers = answers(with_reals(chains, reals, scales), w / by_weight)
+    assert same_numbers == pytest.approx(numbers)
+    assert len(found) == len(vectors)
+    for one, other in zip(found, vectors, strict=True):
+        for index in one.keys() | other.keys():  # rounding may leave what cancels out
+            expected = other.get(index, 0.0) * by_weight[index]
+            assert one.get(index, 0.0) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.uncompiled
+def test_examples_that_are_kept_keep_their_real_values():
+    problem = ChainProblem(2)
+    problem.real_rows = np.array([0, 1], dtype=np.int32)
+    chains = naive.Chains(2, 2, [[[], []], [[]], [[], [], []]], [[0, 1], [1], [0, 0, 1]])
+    values = np.arange(12, dtype=np.float32).reshape(6, 2)
+    problem.append(*chains.arrays(), values)
+    problem.keep(np.array([2, 0]))
+    np.testing.assert_array_equal(problem.examples().features.reals, values[[3, 4, 5, 0, 1]])

@@ -5,7 +5,7 @@ import pytest
 from planted_chains import Corpus
 
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
-from spacy_ssvm.features.statistics import measure_templates
+from spacy_ssvm.features.statistics import Statistics, measure_templates, with_reals
 
 
 @pytest.mark.uncompiled
@@ -25,3 +25,27 @@ def test_information_gain_and_counts():
                 if joint := (fires & is_a).mean():
                     gain += joint * np.log2(joint / (fires.mean() * is_a.mean()))
         assert found.gains[m] == pytest.approx(gain)
+
+
+def test_real_values_gain_what_being_above_the_median_tells():
+    random = np.random.default_rng(3)
+    reals = random.normal(size=(41, 3)).astype(np.float32)
+    gold = (reals[:, 0] > 0.1).astype(np.int64) + (reals[:, 2] > 1)
+    gold[::7] = -1
+    known = gold >= 0
+    gains = []
+    for d in range(3):
+        is_high = reals[known, d] > np.median(reals[known, d])
+        gain = 0.0
+        for side in (False, True):
+            for a in range(3):
+                is_a = gold[known] == a
+                if joint := ((is_high == side) & is_a).mean():
+                    gain += joint * np.log2(joint / ((is_high == side).mean() * is_a.mean()))
+        gains.append(gain)
+    others = Statistics(np.array([5]), np.array([0.25]))
+    found = with_reals(others, reals, np.array([1, 1, 2], dtype=np.int32), gold, 3)
+    assert found.features.tolist() == [5, 2, 1]
+    assert found.gains == pytest.approx([0.25, (gains[0] + gains[1]) / 2, gains[2]])
+    none = with_reals(others, reals, np.array([1, 1, 2], dtype=np.int32), np.full(41, -1), 3)
+    assert none.gains.tolist() == [0.25, 0, 0]
