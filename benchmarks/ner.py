@@ -17,10 +17,8 @@ With --strong:
                 `python -m spacy ssvm gazetteers`
     clusters    with the clusters alone, of each language
     names       with the lists alone
-    document    two of them on whole documents (not for WNUT, which has none): the second one also
-                sees what the first one found elsewhere in the document, and learns from entities
-                that were jackknifed with five folds. For Portuguese, documents are those of the
-                treebank in ud_pt_bosque
+    document    strong, with document = true on whole documents (not for WNUT, which has none). For
+                Portuguese, documents are those of the treebank in ud_pt_bosque
     tensor      strong, with the tensor of the tok2vec of spaCy's small English pipeline (not for
                 Portuguese); "tokens/s" includes the tok2vec
 
@@ -300,10 +298,7 @@ def run_strong(data: Path, corpus: str, source: str | None = None) -> dict:
 
 
 def run_document(data: Path, corpus: str) -> dict:
-    """Two ssvm_ner on documents: the second reads what the first has found elsewhere in them.
-
-    As with configs/ner-document.cfg, and lists of names. "features" includes the jackknife.
-    """
+    """ssvm_ner on documents, with document = true, clusters and lists of names."""
     nlp = spacy.blank("en")
     gold = {part: read_documents(nlp, data, corpus, part) for part in PARTS}
 
@@ -314,39 +309,26 @@ def run_document(data: Path, corpus: str) -> dict:
             for doc, sent_starts in zip(gold[part], starts, strict=True)
         ]
 
+    examples = [*map(Example, unlabelled("train"), gold["train"])]
+    ner = nlp.add_pipe("ssvm_ner", config={"document": True})
+    learning = peers.Timer(ChainTrainer, "epoch")
+    start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         resources = strong_resources(corpus, Path(folder))
-
-        def learn(ner: Pipe, examples: list[Example]) -> Pipe:
-            ner.initialize(lambda: examples, nlp=nlp, **resources)
-            for _ in range(EPOCHS):
-                ner.update(examples)
-            return ner
-
-        learning = peers.Timer(ChainTrainer, "epoch")
-        start = time.perf_counter()
-        examples = [*map(Example, unlabelled("train"), gold["train"])]
-        learn(nlp.add_pipe("ssvm_ner", name="entities"), examples)
-        jackknifed = examples.copy()
-        for fold in range(FOLDS):
-            others = [example for i, example in enumerate(examples) if i % FOLDS != fold]
-            ner = learn(nlp.create_pipe("ssvm_ner"), others)
-            found = ner.pipe([example.predicted.copy() for example in examples[fold::FOLDS]])
-            jackknifed[fold::FOLDS] = map(Example, found, gold["train"][fold::FOLDS])
-        settings = {"templates": ["ner", "document"], "overwrite": True}
-        learn(nlp.add_pipe("ssvm_ner", config=settings), jackknifed)
-        everything = time.perf_counter() - start
+        ner.initialize(lambda: examples, nlp=nlp, **resources)
+    for _ in range(EPOCHS):
+        ner.update(examples)
+    everything = time.perf_counter() - start
     labelled = {
         part: [([token.text for token in doc], biluo_of(doc)) for doc in gold[part]]
         for part in PARTS
     }
-    sizes = [peers.saved(nlp, name) for name in nlp.pipe_names]
     return {
         **{part: f1(labels_of(nlp, unlabelled(part)), labelled[part]) for part in PARTS[1:]},
         "features": everything - learning.seconds,
         "learning": learning.seconds,
         "speed": peers.annotation_speed(nlp, lambda: unlabelled("test")),
-        **{key: sum(size[key] for size in sizes) for key in ("MB", "load")},
+        **peers.saved(nlp, "ssvm_ner"),
     }
 
 

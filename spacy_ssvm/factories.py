@@ -147,6 +147,7 @@ def make_senter(
         "scheme": "biluo",
         "templates": ["ner"],
         **DEFAULT_TRAINING,
+        "document": False,
         "overwrite": False,
         "threshold": 0.0,
         "scorer": {"@scorers": "spacy.ner_scorer.v1"},
@@ -163,6 +164,7 @@ def make_ner(
     costs: dict[str, dict[str, float]],
     solver: Solver,
     selection: Selection | None,
+    document: bool,
     overwrite: bool,
     threshold: float,
     scorer: Callable[..., Any] | None,
@@ -172,15 +174,17 @@ def make_ner(
     scheme: "biluo", "iob2" or "io": how entities become label sequences.
     costs: by type, "O" for outside and "*" for all: {"*": {"O": 2.0}} makes a missed token
         of an entity cost 2, which raises recall.
+    document: whether to read each Doc twice: the second time with the templates "document", which
+        see what the first pass has found elsewhere in the Doc. The first pass is learned from all
+        examples at initialize.
     threshold: entities with a lower score are discarded; from 0 to 1.
     """
-    from spacy_ssvm.components.ner import EntityRecognizer
-    from spacy_ssvm.components.spans import build_span_pipe
+    from spacy_ssvm.components.ner import build_recognizer
 
-    return build_span_pipe(
-        EntityRecognizer,
+    return build_recognizer(
         nlp.vocab,
         name,
+        document=document,
         scheme=scheme,
         templates=templates,
         min_count=min_count,

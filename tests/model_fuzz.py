@@ -49,6 +49,7 @@ VARIANTS: list[tuple[Component, dict[str, Any], list[str]]] = [
     (TAGGER, {"templates": ["tagger", "vector[0]"]}, ["vectors"]),
     (SENTER, {}, []),
     (RECOGNIZER, {"templates": ["ner", "gazetteer[0]", "gazetteer.PER[0]"]}, ["gazetteers"]),
+    (RECOGNIZER, {"document": True}, []),
     (CHUNKER, {"scheme": "iob2"}, []),
     (PARSER, {"hash_bits": 12}, []),
     (PARSER, {"order": 1, "projective": False, "hash_bits": 12}, []),

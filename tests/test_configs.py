@@ -26,8 +26,6 @@ def resolved(config: Any) -> Any:
 
 #: What is not at its default, by config and component.
 CHOSEN = {
-    ("ner-document", "entities"): {"templates"},
-    ("ner-document", "ner"): {"templates", "overwrite"},
     ("ner-strong", "ner"): {"templates"},
     ("pipeline", "tagger"): {"templates", "whole_docs"},
     ("pipeline", "pos_tagger"): {"attribute", "templates", "whole_docs"},

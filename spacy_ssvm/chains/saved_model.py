@@ -51,6 +51,7 @@ class SavedModel(NamedTuple):
     template_rows: Ints
     summary: TrainingSummary | None
     scales: Scales = MappingProxyType({})  #: of real-valued attributes
+    first: "SavedModel | None" = None  #: of a ``TwoPassModel``
 
 
 def read_transitions(arrays: storage.Arrays, labels: int) -> Floats:

@@ -1,11 +1,9 @@
 """Annotation of Docs as arrays, and gold annotation at the tokens of predicted Docs."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 from spacy.attrs import ORTH, SPACY
-from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -13,14 +11,6 @@ from spacy_ssvm._jit import Ints, Keys
 
 #: What spaCy stores in SENT_START; 0 is for tokens without annotation.
 IS_START, IS_INSIDE = 1, -1
-
-
-@lru_cache(maxsize=256)
-def string_ids(texts: tuple[str, ...]) -> Keys:
-    """What spaCy stores for texts: uint64 [texts], read-only, because it is kept for later."""
-    ids = np.array(list(map(get_string_id, texts)), dtype=np.uint64)
-    ids.flags.writeable = False
-    return ids
 
 
 def columns_of(doc: Doc, attributes: Sequence[int]) -> Keys:

@@ -1,25 +1,35 @@
 """``ssvm_ner``: named entities."""
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE
+from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Flags, Ints, Keys
 from spacy_ssvm.chains.inference import LabelConstraints
+from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import BEGIN, INSIDE, MISSING, OUT, OUTSIDE, Tokens
+from spacy_ssvm.chains.two_passes import TwoPassModel
 from spacy_ssvm.components.alignment import (
     columns_of,
     reference_columns,
-    string_ids,
     write_columns,
 )
-from spacy_ssvm.components.spans import GoldSpans, SpanPipe
+from spacy_ssvm.components.example_cache import GoldDoc, digest
+from spacy_ssvm.components.first_pass import FoundTypes, learn_first_pass
+from spacy_ssvm.components.initialization import annotate_as_in_training
+from spacy_ssvm.components.settings import Selection, config_error
+from spacy_ssvm.components.spans import GoldSpans, SpanPipe, build_span_pipe
 from spacy_ssvm.features.coordinates import ByToken
+from spacy_ssvm.features.text_hash import string_ids
+from spacy_ssvm.storage import shorten
 
 #: The extension attribute of entities that holds their score.
 SCORE = "ssvm_score"
@@ -42,9 +52,14 @@ class EntityRecognizer(SpanPipe):
 
     Entities that a Doc has already are kept, unless ``overwrite`` is set, and the best
     label sequence with them is found.
+
+    With the setting ``document``, the model is a ``TwoPassModel``: its first pass is trained at the
+    end of ``initialize``, on all examples, and ``update`` trains the second.
     """
 
     kind = "ssvm_ner"
+    _found_types: FoundTypes = {}  # noqa: RUF012 (replaced, not changed)
+    _has_warned_of_docs = False
 
     def annotation(self) -> str:
         """See ``Pipe``."""
@@ -64,6 +79,39 @@ class EntityRecognizer(SpanPipe):
                 if value:
                     found.add(reference.vocab.strings[value])
         return sorted(found)
+
+    def learn_first_pass(
+        self, get_examples: Callable[[], Iterable[Example]], nlp: Language | None
+    ) -> None:
+        """See ``Pipe``."""
+        if not isinstance(self.model, TwoPassModel) or not self.model.labels:
+            return
+        examples = list(get_examples())
+        if nlp is not None:
+            annotate_as_in_training(nlp, self, examples)
+        docs = [example.predicted for example in examples]
+        inputs = map(self.model.first.reader.inputs, docs)
+        gold = list(map(GoldDoc, docs, self.gold_labels(examples), inputs))
+        self._found_types = learn_first_pass(self.name, self.model, gold, self.trainer_of)
+
+    def read_inputs(self, doc: Doc) -> Keys:
+        """See ``Pipe``. Types of the first pass are those of models that have not seen the Doc."""
+        model = self.model
+        if not isinstance(model, TwoPassModel):
+            return super().read_inputs(doc)
+        types = self._found_types.get(digest(model.first.reader.inputs(doc).tobytes()))
+        if types is None and len(doc) and not self._has_warned_of_docs:
+            self._has_warned_of_docs = True
+            warnings.warn(
+                f"{self.name}: the Doc '{shorten(doc[:8].text)}' was not among the examples of "
+                "initialize, from which document = true learns. If its first pass has learned from "
+                "this text in another form, the second pass will trust it too much",
+                stacklevel=2,
+            )
+        if types is None:
+            return super().read_inputs(doc)
+        reader: Any = model.reader
+        return reader.inputs_with(doc, types)  # type: ignore[no-any-return]
 
     def gold_spans(self, example: Example) -> GoldSpans:
         """The entities of the reference; blocked tokens are outside."""
@@ -202,3 +250,31 @@ def _fill_whitespace(columns: Keys, words: Ints) -> None:
     blank[words] = False
     columns[blank & inside, 0] = INSIDE
     columns[blank & inside, 1] = columns[before[blank & inside], 1]
+
+
+def build_recognizer(
+    vocab: Vocab,
+    name: str,
+    *,
+    document: bool,
+    templates: Sequence[str],
+    selection: Selection | None,
+    **settings: Any,
+) -> EntityRecognizer:
+    """A recognizer with the settings of its factory.
+
+    Raises ConfigValidationError where one is invalid.
+    """
+    if document and selection is not None:
+        message = "select templates with document = false, and then set those that were kept"
+        raise config_error(name, "document", message)
+    return build_span_pipe(
+        EntityRecognizer,
+        vocab,
+        name,
+        document=document,
+        templates=[*templates, "document"] if document else templates,
+        model_class=TwoPassModel if document else ChainModel,
+        selection=selection,
+        **settings,
+    )

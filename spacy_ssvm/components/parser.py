@@ -21,7 +21,6 @@ from spacy_ssvm.components.alignment import (
     align_marks,
     columns_of,
     reference_columns,
-    string_ids,
     write_columns,
 )
 from spacy_ssvm.components.confidence import require_beta, token_index
@@ -36,6 +35,7 @@ from spacy_ssvm.components.settings import (
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByNode, ByToken
+from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector

@@ -6,6 +6,7 @@ It handles labels, initialize and update. A subclass reads gold annotation
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
@@ -15,7 +16,7 @@ from spacy.training import Example, validate_examples
 from spacy.util import check_lexeme_norms, logger, minibatch
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Ints
+from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.components.example_cache import ExampleCache, GoldDoc, find_examples
 from spacy_ssvm.components.initialization import (
     ClusterSource,
@@ -131,6 +132,15 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
 
     def check_gazetteers(self, labels: Sequence[str], resources: Resources) -> None:
         """Warn about gazetteers whose types are not labels."""
+
+    def learn_first_pass(
+        self, get_examples: Callable[[], Iterable[Example]], nlp: Language | None
+    ) -> None:
+        """Learn what must be known before the first update, at the end of ``initialize``."""
+
+    def read_inputs(self, doc: Doc) -> Keys:
+        """The inputs of the features of a predicted Doc in training."""
+        return self.model.reader.inputs(doc)
 
     def fewer_labels(self, labels: Sequence[str]) -> str:  # noqa: ARG002
         """Advice for a model that has too many labels, as a sentence."""
@@ -293,6 +303,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         self.check_settings()
         if self.selection is not None:
             self._select(list(check_examples(get_examples, self.name)), self.selection, nlp)
+        self.learn_first_pass(partial(check_examples, get_examples, self.name), nlp)
 
     def _find_labels(self, get_examples: Callable[[], Iterable[Example]]) -> list[str]:
         """The labels of a corpus. Raises ValueError where there are none to start from."""
@@ -374,7 +385,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             examples,
             self._cache,
             self._trainer,
-            read_inputs=self.model.reader.inputs,
+            read_inputs=self.read_inputs,
             gold_labels=self.gold_labels,
             read_batches=self.read_batches,
         )
@@ -384,7 +395,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """The predicted Docs of examples with their gold labels."""
         examples = list(examples)
         docs = [example.predicted for example in examples]
-        inputs = map(self.model.reader.inputs, docs)
+        inputs = map(self.read_inputs, docs)
         return list(map(GoldDoc, docs, self.gold_labels(examples), inputs))
 
     def read_batches(self, docs: Sequence[GoldDoc]) -> list[Batch]:

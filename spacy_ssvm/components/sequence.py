@@ -63,8 +63,12 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens]):
 
     def make_trainer(self) -> ChainTrainer:
         """A trainer of label sequences, without examples."""
+        return self.trainer_of(self.model)
+
+    def trainer_of(self, model: ChainModel) -> ChainTrainer:
+        """The same for another model with the same labels."""
         return ChainTrainer(
-            self.model,
+            model,
             self.solver,
             min_count=self.min_count,
             rows_per_template=self.rows_per_template,

@@ -123,6 +123,7 @@ def build_chain_pipe(
     hash_bits: int | None,
     selection: Selection | None,
     whole_docs: bool = False,
+    model_class: type[ChainModel] = ChainModel,
     **settings: Any,
 ) -> Component:
     """A component of label sequences, by its class and the settings of its factory.
@@ -131,7 +132,7 @@ def build_chain_pipe(
     Raises ConfigValidationError where a setting is invalid.
     """
     check_rows(name, min_count, hash_bits)
-    model = ChainModel(read_templates(name, templates), whole_docs=whole_docs)
+    model = model_class(read_templates(name, templates), whole_docs=whole_docs)
     check_selection(name, selection, len(model.templates))
     return component(
         vocab,
@@ -147,6 +148,7 @@ def build_chain_pipe(
 #: Whether a saved setting is valid.
 _SAVED_SETTINGS: dict[str, Callable[[Any], bool]] = {
     "attribute": lambda value: value in ("TAG", "POS"),
+    "document": lambda value: isinstance(value, bool),
     "overwrite": lambda value: isinstance(value, bool),
     "scheme": lambda value: value in SCHEMES,
     "spans_key": lambda value: isinstance(value, str),

@@ -17,13 +17,13 @@ from spacy_ssvm.chains.inference import LabelConstraints, fix_labels
 from spacy_ssvm.components.alignment import (
     columns_of,
     reference_columns,
-    string_ids,
     write_columns,
 )
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByToken
+from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.storage import shorten
 
 ATTRIBUTES = {"TAG": TAG, "POS": POS}

@@ -323,6 +323,15 @@ class AttributeReader:
         """Where those of ``inputs`` end that become columns of attributes."""
         return len(self._columns) + len(self._extensions)
 
+    def input_column(self, name: str) -> int | None:
+        """The column of ``inputs`` with an attribute of tokens; None where it is not read."""
+        column = IDS[name.upper()]
+        return self._columns.index(column) if column in self._columns[2:] else None
+
+    def with_names(self, names: Iterable[str]) -> "AttributeReader":
+        """A reader of other attributes of the same Docs."""
+        return AttributeReader(names, whole_docs=self._whole_docs)
+
     def inputs(self, doc: Doc) -> Keys:
         """All that features depend on: uint64 [tokens, ORTH, SENT_START, annotations].
 
@@ -388,7 +397,7 @@ class AttributeReader:
 
     def _majority_value(self, name: str, doc: Doc, i: int) -> str | None:
         base = base_of(name)
-        columns = AttributeReader([base, name], whole_docs=self._whole_docs).read([doc])
+        columns = self.with_names([base, name]).read([doc])
         values, majorities = columns.attributes.T
         majority = majorities[np.searchsorted(columns.positions, i)]
         if majority == 0:

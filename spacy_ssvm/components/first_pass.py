@@ -1,0 +1,59 @@
+"""Trains the first of two passes, and predicts what the second one learns from."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from spacy.util import logger
+
+from spacy_ssvm._jit import Keys
+from spacy_ssvm.chains.model import ChainModel
+from spacy_ssvm.chains.training import ChainTrainer, read_labelled
+from spacy_ssvm.chains.two_passes import TwoPassModel, predict_types
+from spacy_ssvm.components.example_cache import GoldDoc, digest
+
+FOLDS = 5
+EPOCHS = 10  #: of each model of a first pass
+_DOCS_AT_A_TIME = 1000  # bounds the memory of their feature keys
+
+#: The types of spans that were predicted in Docs of training, by the digest of their inputs.
+FoundTypes = dict[bytes, Keys]
+
+
+def learn_first_pass(
+    name: str,
+    model: TwoPassModel,
+    docs: Sequence[GoldDoc],
+    trainer_of: Callable[[ChainModel], ChainTrainer],
+) -> FoundTypes:
+    """Train the first model, and predict types in each Doc by a model trained on other folds.
+
+    From types that a model predicts in its own examples, the second one would learn to trust it.
+    name: of the component, for the log. docs: with the inputs of the first model.
+    """
+    found: FoundTypes = {}
+    for fold in range(min(FOLDS, len(docs))):
+        logger.info("%s: first pass, fold %s of %s", name, fold + 1, FOLDS)
+        left_out, others = docs[fold::FOLDS], [d for i, d in enumerate(docs) if i % FOLDS != fold]
+        learned = model.new_first()
+        _learn(learned, others, trainer_of)
+        types = predict_types(learned, [doc.doc for doc in left_out])
+        found |= {digest(doc.inputs.tobytes()): t for doc, t in zip(left_out, types, strict=True)}
+    logger.info("%s: first pass, all examples", name)
+    _learn(model.first, docs, trainer_of)
+    return found
+
+
+def _learn(
+    model: ChainModel, docs: Sequence[GoldDoc], trainer_of: Callable[[ChainModel], ChainTrainer]
+) -> None:
+    """Train a model on Docs; leave it untrained where there are none."""
+    if not any(len(doc.gold) for doc in docs):
+        return
+    trainer = trainer_of(model)
+    for start in range(0, len(docs), _DOCS_AT_A_TIME):
+        batch = zip(*docs[start : start + _DOCS_AT_A_TIME], strict=True)
+        trainer.add(read_labelled(model, *map(list, batch)))
+    numbers = np.arange(trainer.problem.number_of_examples)
+    for _ in range(EPOCHS):
+        trainer.epoch(numbers)
+    trainer.update_model()
