@@ -12,7 +12,7 @@ train drawn by a seed, the same for all systems:
     spacy       spaCy's ner from `init config`, until its score on dev stops rising
 
 Every result is added to learning-curve.jsonl at once, and runs found there are not repeated. At the
-end learning-curve.svg shows the mean and the range of the seeds.
+end learning-curve-en.svg and learning-curve-pt.svg show the mean and the range of the seeds.
 
 Requires the extra `bench`.
 """
@@ -116,15 +116,14 @@ def show(results: list[dict]) -> None:
         msg.table(rows, header=header, aligns=("l", *"r" * len(sizes)), divider=True)
 
 
-def draw(results: list[dict], path: Path) -> None:
+def draw(results: list[dict], folder: Path) -> None:
+    """A plot of each corpus: the mean and the range of the seeds."""
     from matplotlib.figure import Figure
 
     test = means(results, "test")
-    corpora = sorted({corpus for corpus, *_ in test})
-    figure = Figure(figsize=(4.4 * len(corpora), 3.4), layout="constrained")
-    for axes, corpus in zip(
-        figure.subplots(1, len(corpora), squeeze=False, sharey=True)[0], corpora, strict=True
-    ):
+    for corpus in sorted({corpus for corpus, *_ in test}):
+        figure = Figure(figsize=(4.4, 3.4), layout="constrained")
+        axes = figure.subplots()
         for system in COLORS:
             sizes = sorted(size for *run, size in test if run == [corpus, system])
             if not sizes:
@@ -139,12 +138,9 @@ def draw(results: list[dict], path: Path) -> None:
         axes.minorticks_off()
         axes.grid(axis="y", alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set(title=TITLES[corpus], xlabel="annotated sentences")
-        if axes.get_subplotspec().is_first_col():
-            axes.set_ylabel("entity F1 on test")
-            lines = axes.get_legend_handles_labels()
-    figure.legend(*lines, loc="outside upper center", ncols=2, frameon=False, fontsize="small")
-    figure.savefig(path)
+        axes.set(title=TITLES[corpus], xlabel="annotated sentences", ylabel="entity F1 on test")
+        figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize="small")
+        figure.savefig(folder / f"learning-curve-{corpus}.svg")
 
 
 def main() -> None:
@@ -175,7 +171,7 @@ def main() -> None:
                     results.append({**run, **result})
                     srsly.write_jsonl(path, results[-1:], append=True, append_new_line=False)
     show(results)
-    draw(results, options.output / "learning-curve.svg")
+    draw(results, options.output)
     msg.good(f"results: {path}")
 
 
