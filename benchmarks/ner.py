@@ -19,6 +19,7 @@ With --strong:
     names       with the lists alone
     document    strong, with document = true on whole documents (not for WNUT, which has none). For
                 Portuguese, documents are those of the treebank in ud_pt_bosque
+    trigrams    strong, with runs of three clusters within two tokens of the current one
     tensor      strong, with the tensor of the tok2vec of spaCy's small English pipeline (not for
                 Portuguese); "tokens/s" includes the tok2vec
 
@@ -84,6 +85,7 @@ GAZETTEERS = {
     kind: str(Path(__file__).parent.parent / "assets" / "gazetteers" / f"{kind}.txt")
     for kind in ("PER", "LOC", "ORG", "MISC")
 }
+TRIGRAMS = ("ngrams(cluster6.*, 3, 2)", "ngrams(cluster10.*, 3, 2)")
 TAGS = ("ngrams(tag, 3, 2)", "tag[0]+lower[0]", "tag[0]+shape[0]")
 TREEBANKS = {
     "en": "ud_en_ewt/en_ewt-ud-train.conllu",
@@ -242,7 +244,6 @@ def run_ssvm(
         add_tags(nlp, data / TREEBANKS[corpus], docs)
     if tensor:
         peers.add_tensor(nlp, docs["train"])
-        settings = {"templates": ["ner", "tensor[0]"], **settings}
     ner = nlp.add_pipe("ssvm_ner", config=settings)
     pipe = nlp if tensor else ner
     examples = examples_of(docs["train"], sentences["train"])
@@ -292,9 +293,18 @@ def run_strong(data: Path, corpus: str, source: str | None = None) -> dict:
         resources = strong_resources(corpus, Path(folder))
         if source == "names":
             resources["clusters"] = None
-        elif source not in (None, "tensor"):
+        elif source is not None:
             resources = {"clusters": {source: resources["clusters"][source]}}
-        return run_ssvm(data, corpus, resources=resources, tensor=source == "tensor")
+        return run_ssvm(data, corpus, resources=resources)
+
+
+def run_more(data: Path, corpus: str, template: str, *more: str) -> dict:
+    """The same with all of these, and with more templates."""
+    tensor = template == "tensor[0]"
+    with tempfile.TemporaryDirectory() as folder:
+        resources = strong_resources(corpus, Path(folder))
+        templates = ["ner", template, *more]
+        return run_ssvm(data, corpus, resources=resources, tensor=tensor, templates=templates)
 
 
 def run_document(data: Path, corpus: str) -> dict:
@@ -369,7 +379,8 @@ STRONG = {
     "strong": lambda data, corpus, _: run_strong(data, corpus),
     "names": lambda data, corpus, _: run_strong(data, corpus, "names"),
     "document": lambda data, corpus, _: run_document(data, corpus),
-    "tensor": lambda data, corpus, _: run_strong(data, corpus, "tensor"),
+    "trigrams": lambda data, corpus, _: run_more(data, corpus, *TRIGRAMS),
+    "tensor": lambda data, corpus, _: run_more(data, corpus, "tensor[0]"),
     **{
         f"clusters {lang}": lambda data, corpus, _, lang=lang: run_strong(data, corpus, lang)
         for lang in ("en", "de", "es")
@@ -444,7 +455,8 @@ def main() -> None:
     for corpus in options.corpora:
         results: dict[str, dict] = {}
         sources = ["names", *(f"clusters {lang}" for lang in CLUSTERS[LANGUAGES[corpus]])]
-        sources += ["document"] * (corpus in DOCUMENTS) + ["tensor"] * (LANGUAGES[corpus] == "en")
+        sources += ["document"] * (corpus in DOCUMENTS) + ["trigrams"]
+        sources += ["tensor"] * (LANGUAGES[corpus] == "en")
         for system in asked + ["strong", *sources] * options.strong:
             msg.info(f"{corpus}: {system}")
             ours = results.get("ssvm", {"features": 0.0, "learning": 0.0})

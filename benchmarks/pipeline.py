@@ -195,7 +195,28 @@ def accuracy(nlp: spacy.Language, system: str, documents: list[Document]) -> dic
     """Scores on test in %. Dependencies of OntoNotes cannot be compared."""
     docs = map(with_types_of_gold, nlp.pipe([document.text for document in documents]))
     gold = (document.gold for document in documents)
-    examples = list(map(Example, docs, gold))
+    comparable = [s for s in SCORES if not (system == "en_core_web_sm" and s.startswith("dep"))]
+    return scores_of(list(map(Example, docs, gold)), comparable)
+
+
+def tokenizer_bound(documents: list[Document]) -> dict[str, float]:
+    """The best tags and entities that there can be at the tokens of spaCy: the gold ones."""
+    nlp = spacy.blank("en")
+    for kind in TYPES.values():
+        nlp.vocab.strings.add(kind)
+    examples = examples_of(nlp, documents)
+    for example in examples:
+        doc = example.predicted
+        for attribute in ("tag", "pos"):
+            values = example.get_aligned(attribute.upper(), as_string=True)
+            for token, value in zip(doc, values, strict=True):
+                setattr(token, f"{attribute}_", value or "")
+        doc.set_ents(example.get_aligned_ents_and_ner()[0])
+    return scores_of(examples, ["tag_acc", "pos_acc", "ents_f"])
+
+
+def scores_of(examples: list[Example], names: list[str]) -> dict[str, float]:
+    """These scores in %, those that are known."""
     scores = {
         **Scorer.score_token_attr(examples, "tag"),
         **Scorer.score_token_attr(examples, "pos"),
@@ -203,8 +224,7 @@ def accuracy(nlp: spacy.Language, system: str, documents: list[Document]) -> dic
         **parser_score(examples),
         **get_ner_prf(examples),
     }
-    comparable = [s for s in SCORES if not (system == "en_core_web_sm" and s.startswith("dep"))]
-    return {name: 100 * scores[name] for name in comparable if scores[name] is not None}
+    return {name: 100 * scores[name] for name in names if scores[name] is not None}
 
 
 def without(nlp: spacy.Language, row: str = "all"):
@@ -260,6 +280,7 @@ def measure(systems: list[str], data: Path, models: Path, rounds: int) -> dict:
         found["latency"][system] = {"p50": median(ordered), "p99": last}
     for system, nlp in pipelines.items():
         found["accuracy"][system] = accuracy(nlp, system, documents)
+    found["accuracy"]["gold at spaCy's tokens"] = tokenizer_bound(documents)
     return found
 
 
