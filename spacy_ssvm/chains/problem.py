@@ -57,11 +57,11 @@ class ChainProblem:
         self._token_starts = GrowingArray(np.int64, [0])
         self._feature_starts = GrowingArray(np.int64, [0])
         self._rows = GrowingArray(np.int32)
-        self.real_rows = np.zeros(0, dtype=np.int32)
         self._dense = DenseWeights(first=(K + 2) * K, width=K)
         self.store: GroupedStore = self._dense
         self._gold = GrowingArray(np.int64)
         self._completions = GrowingArray(np.int64)
+        self.real_rows = np.zeros(0, dtype=np.int32)
 
     @property
     def any_label(self) -> int:
@@ -70,13 +70,13 @@ class ChainProblem:
 
     @property
     def real_rows(self) -> Rows:
-        """The row of each real-valued feature: int32 [F], set before the first example."""
+        """The row of each real-valued feature: int32 [F]; those of earlier examples are 0."""
         return self._real_rows
 
     @real_rows.setter
     def real_rows(self, rows: Rows) -> None:
         self._real_rows = rows
-        self._reals = GrowingArray(np.float32, np.zeros((0, len(rows))))
+        self._reals = GrowingArray(np.float32, np.zeros((self._gold.size, len(rows))))
 
     @property
     def _number_of_reals(self) -> int:

@@ -4,6 +4,7 @@ Docs with their gold labels become examples of the problem, one for each sentenc
 improves the weights; ``update_model`` writes them to the model in compact form.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -200,7 +201,7 @@ class LinearTrainer(ExampleTrainer):
 class ChainTrainer(LinearTrainer):
     """A run of a solver on Docs that arrive in batches; see ``LinearTrainer``.
 
-    The first batch that has words determines the scales of real-valued attributes.
+    The first batch that has values of all real-valued attributes determines their scales.
     """
 
     model: ChainModel
@@ -231,7 +232,11 @@ class ChainTrainer(LinearTrainer):
     def _real_values(self, tokens: TokenTable) -> Weights:
         """The values of real-valued features: float32 [words, F]."""
         if tokens.reals and not self._scales and len(tokens.positions):
-            self._set_scales(measure_scales(tokens.reals))
+            try:
+                self._set_scales(measure_scales(tokens.reals))
+            except ValueError as error:
+                message = f"{error}. Real values are not learned before a batch has all of them"
+                warnings.warn(message, stacklevel=2)
         return self.model.real_values(tokens, self._scales)
 
     def _set_scales(self, scales: Scales) -> None:

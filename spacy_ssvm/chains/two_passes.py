@@ -1,9 +1,9 @@
 """A model of spans that reads what a first model has found in the same Doc.
 
 The templates of the second model see as ``ent_type`` the type of the span that the first one
-predicts at a word, unless the Doc has one already. ``doc_majority.ent_type`` is then what most
-other occurrences of a word were found to be (Krishnan & Manning 2006, An Effective Two-Stage Model
-for Exploiting Non-Local Dependencies in Named Entity Recognition).
+predicts at a word, whatever the Doc has. ``doc_majority.ent_type`` is then what most other
+occurrences of a word were found to be (Krishnan & Manning 2006, An Effective Two-Stage Model for
+Exploiting Non-Local Dependencies in Named Entity Recognition).
 """
 
 from collections.abc import Iterable, Sequence
@@ -67,15 +67,14 @@ class PredictedTypes(AttributeReader):
         return self.inputs_with(doc, *predict_types(self._first, [doc]))
 
     def inputs_with(self, doc: Doc, types: Keys) -> Keys:
-        """The inputs of a Doc, with these types of spans where it has none itself.
+        """The inputs of a Doc, with these types of spans.
 
         types: uint64 [tokens], hashes, 0 outside of spans.
         """
         columns = super().inputs(doc)
         column = self.input_column(_TYPE)
         if column is not None:
-            own = columns[:, column]
-            own[own == 0] = types[own == 0]
+            columns[:, column] = types
         return columns
 
     def with_names(self, names: Iterable[str]) -> AttributeReader:
@@ -84,7 +83,7 @@ class PredictedTypes(AttributeReader):
 
     def text_value(self, name: str, doc: Doc, i: int) -> str | None:
         """See ``AttributeReader``."""
-        if name == _TYPE and not doc[i].ent_type:
+        if name == _TYPE:
             found = int(predict_types(self._first, [doc])[0][i])
             names = _types_of(self._first)
             return dict(zip(string_ids(names).tolist(), names, strict=True)).get(found) or None

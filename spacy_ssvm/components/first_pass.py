@@ -15,8 +15,13 @@ FOLDS = 5
 EPOCHS = 10  #: of each model of a first pass
 _DOCS_AT_A_TIME = 1000  # bounds the memory of their feature keys
 
-#: The types of spans that were predicted in Docs of training, by the digest of their inputs.
-FoundTypes = dict[bytes, Keys]
+
+class FoundTypes(dict[bytes, Keys]):
+    """The types of spans predicted in Docs of training, by the digest of their inputs."""
+
+    def __reduce__(self) -> tuple[type["FoundTypes"], tuple[()]]:
+        # A copy of a component does not go on with these Docs: see ``ExampleCache``.
+        return FoundTypes, ()
 
 
 def learn_first_pass(
@@ -30,14 +35,15 @@ def learn_first_pass(
     From types that a model predicts in its own examples, the second one would learn to trust it.
     name: of the component, for the log. docs: with the inputs of the first model.
     """
-    found: FoundTypes = {}
+    found = FoundTypes()
     for fold in range(min(FOLDS, len(docs))):
         logger.info("%s: first pass, fold %s of %s", name, fold + 1, FOLDS)
         left_out, others = docs[fold::FOLDS], [d for i, d in enumerate(docs) if i % FOLDS != fold]
         learned = model.new_first()
         _learn(learned, others, trainer_of)
         types = predict_types(learned, [doc.doc for doc in left_out])
-        found |= {digest(doc.inputs.tobytes()): t for doc, t in zip(left_out, types, strict=True)}
+        for doc, of_tokens in zip(left_out, types, strict=True):
+            found[digest(doc.inputs.tobytes())] = of_tokens
     logger.info("%s: first pass, all examples", name)
     _learn(model.first, docs, trainer_of)
     return found

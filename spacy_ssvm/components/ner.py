@@ -58,7 +58,7 @@ class EntityRecognizer(SpanPipe):
     """
 
     kind = "ssvm_ner"
-    _found_types: FoundTypes = {}  # noqa: RUF012 (replaced, not changed)
+    _found_types = FoundTypes()
     _has_warned_of_docs = False
 
     def annotation(self) -> str:

@@ -84,13 +84,13 @@ def read_reals(name: str, doc: Doc) -> Weights:
 
 def _vectors(doc: Doc) -> Any:
     vectors: Any = doc.vocab.vectors
-    if not vectors.shape[1] or vectors.n_keys == 0:
+    if not vectors.shape[1] or getattr(vectors, "n_keys", -1) == 0:
         raise ValueError(
             "the template attribute 'vector' needs word vectors, but the pipeline has none: use "
             "those that it was trained with"
         )
     keys, words = np.unique(doc.to_array([vectors.attr]), return_inverse=True)
-    if vectors.mode == Mode.floret:
+    if getattr(vectors, "mode", None) != Mode.default:  # floret, or a class of the user
         return vectors.get_batch(keys.tolist())[words]
     rows = vectors.find(keys=keys.tolist())
     found = vectors.data[rows]

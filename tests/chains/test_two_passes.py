@@ -24,14 +24,24 @@ def test_explanations_name_what_was_found() -> None:
     assert reader.text_value("ent_type", doc, 4) is None
 
 
-def test_entities_of_the_doc_are_kept_and_read() -> None:
+def test_entities_of_the_doc_are_kept_but_not_read() -> None:
     nlp, recognizer, _ = trained()
     doc = Doc(nlp.vocab, words=words_of(NAMES[-1]))
     doc.set_ents([Span(doc, 5, 6, "PER")], default="missing")
     column = recognizer.model.reader.input_column("ent_type")
     types = recognizer.model.reader.inputs(doc)[:, column]
-    assert np.flatnonzero(types).tolist() == [1, 5, 9]
-    assert 5 in [entity.start for entity in nlp(doc).ents]
+    assert np.flatnonzero(types).tolist() == [1, 9]
+    assert [entity.start for entity in nlp(doc).ents] == [1, 4, 5, 9]
+
+
+def test_scores_are_those_of_the_prediction() -> None:
+    nlp, recognizer, _ = trained()
+    doc = Doc(nlp.vocab, words=words_of(NAMES[-1]))
+    before = recognizer.scores(doc)
+    nlp(doc)
+    assert len(doc.ents) == 3
+    np.testing.assert_array_equal(recognizer.scores(doc), before)
+    assert recognizer.model.reader.text_value("ent_type", doc, 4) is None
 
 
 def forge_header(recognizer: Any, **changes: Any) -> bytes:

@@ -381,3 +381,27 @@ def test_empty_docs_and_batches(score: str) -> None:
     list(nlp.pipe(["", "The dog barks."]))  # no token has a score
     scales = nlp.get_pipe("ssvm_tagger").model.scales  # type: ignore[attr-defined]
     assert scales[f"real._.{score}"].width == 1
+
+
+def test_values_that_come_later(score: str) -> None:
+    nlp = TAGGER.pipeline(templates=[f"real._.{score}[0]", f"real._.{score}[1]", "orth[0]"])
+    examples = tensor_examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    with pytest.warns(UserWarning, match=r"'real\._\.score', or all are 0\. Real values are not"):
+        nlp.update(examples[:10])
+    for example in examples:
+        for token, row in zip(example.predicted, example.predicted.tensor, strict=True):
+            token._.score = row.tolist()
+    tagger: Any = nlp.get_pipe("ssvm_tagger")
+    nlp.update(examples[10:])  # the others are still there, without values
+    reals = tagger._trainer.problem.examples().features.reals
+    assert not reals[: sum(len(example.predicted) for example in examples[:10])].any()
+    for _ in range(10):
+        nlp.update(examples)
+    docs = [example.predicted for example in examples]
+    right = [
+        token.tag_ == gold.tag_
+        for doc, example in zip(tagger.pipe(docs), examples, strict=True)
+        for token, gold in zip(doc, example.reference, strict=True)
+    ]
+    assert np.mean(right) > 0.95
