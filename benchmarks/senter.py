@@ -7,6 +7,10 @@ FOLDER contains en_ewt-ud-{train,dev,test}.conllu. There are two forms of the te
     tokens  gold tokens, ten sentences per Doc, as made by `spacy convert -n 10`
     text    complete documents with empty lines between paragraphs, tokenized by spaCy
 
+    ssvm    ssvm_senter
+    strong  the same with the English clusters of spacy-lookups-data
+    spacy   spaCy's senter from `init config`
+
 Each system runs in a separate process on one thread. spaCy's senter from `init config` is trained
 for --budget seconds, by default ten times the time of ssvm_senter.
 """
@@ -17,6 +21,7 @@ from pathlib import Path
 
 import peers
 import spacy
+from spacy.lookups import load_lookups
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
@@ -26,7 +31,7 @@ from spacy_ssvm.commands.warmup import compile_kernels
 
 EPOCHS = 12
 FORMS = ("tokens", "text")
-SYSTEMS = ("ssvm", "spacy")
+SYSTEMS = ("ssvm", "strong", "spacy")
 
 
 def references(data: Path, part: str, form: str) -> list[Doc]:
@@ -71,10 +76,11 @@ def run(system: str, form: str, data: Path, budget: float) -> dict:
     parts = {part: references(data, part, form) for part in ("train", "dev", "test")}
     nlp = spacy.blank("en")
     examples = examples_of(nlp, parts["train"], form)
-    if system == "ssvm":
-        nlp.add_pipe("ssvm_senter")
+    if system != "spacy":
+        senter = nlp.add_pipe("ssvm_senter")
         start = time.perf_counter()
-        nlp.initialize(lambda: examples)
+        lookups = load_lookups("en", ["lexeme_cluster"]) if system == "strong" else None
+        senter.initialize(lambda: examples, nlp=nlp, clusters=lookups)
         for _ in range(EPOCHS):
             nlp.update(examples)
         learning = time.perf_counter() - start

@@ -158,6 +158,9 @@ PRESETS["senter"] = (
     "space_before[0]+lower[-1]+case[0]",
     "space_before[-1]+lower[-1]+space_before[0]",
     "space_before[-1]+lower[-1]+space_before[0]+case[0]",
+    "ngrams(cluster10.*, 3, 2)",
+    "cluster6.*[-1]+case[0]",
+    "cluster6.*[0]+case[0]",
 )
 # Tags as evidence of sentence starts, in addition to the family senter.
 PRESETS["senter_tags"] = (

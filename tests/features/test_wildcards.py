@@ -8,7 +8,8 @@ import pytest
 from pipelines import PARSER, RECOGNIZER
 from spacy.tokens import Doc
 
-from spacy_ssvm.features.templates import Template
+from spacy_ssvm.features.attributes import is_attribute
+from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.features.wildcards import expand_wildcards
 
 pytestmark = pytest.mark.uncompiled
@@ -123,3 +124,21 @@ def test_templates_of_arcs_and_of_their_labels(
     assert texts == ["dependent.tag", f"head.{name}"]
     parser.initialize(lambda: examples, nlp=nlp)
     assert list(map(str, parser.model.label_templates)) == ["dependent.tag"]
+
+
+@pytest.mark.parametrize(
+    ("family", "number"), [("tagger", 20), ("senter", 14), ("ner", 20), ("chunker", 20)]
+)
+def test_families_read_each_set_of_clusters_where_there_are_some(family: str, number: int) -> None:
+    templates = parse_templates([family], is_attribute=is_attribute, attributes=())
+
+    def texts(*sets: str) -> list[str]:
+        return list(map(str, expand_wildcards(templates, {"cluster": sets}, Template.parse)))
+
+    without = [str(template) for template in templates if "cluster" not in str(template)]
+    assert texts() == without
+    news = [text for text in texts("news") if "cluster" in text]
+    assert len(news) == number
+    assert all(".news[" in text for text in news)
+    both = {text for text in texts("news", "tweets") if "cluster" in text}
+    assert both == {*news, *(text.replace("news", "tweets") for text in news)}
