@@ -287,23 +287,18 @@ def strong_resources(corpus: str, folder: Path) -> dict:
     }
 
 
-def run_strong(data: Path, corpus: str, source: str | None = None) -> dict:
-    """ssvm_ner with all of these, or with the lists or one language's clusters alone."""
+def run_strong(data: Path, corpus: str, source: str | None = None, *more: str) -> dict:
+    """ssvm_ner with all of these, or with the lists or one language's clusters alone.
+
+    more: templates besides those of the family ner.
+    """
     with tempfile.TemporaryDirectory() as folder:
         resources = strong_resources(corpus, Path(folder))
         if source == "names":
             resources["clusters"] = None
         elif source is not None:
             resources = {"clusters": {source: resources["clusters"][source]}}
-        return run_ssvm(data, corpus, resources=resources)
-
-
-def run_more(data: Path, corpus: str, template: str, *more: str) -> dict:
-    """The same with all of these, and with more templates."""
-    tensor = template == "tensor[0]"
-    with tempfile.TemporaryDirectory() as folder:
-        resources = strong_resources(corpus, Path(folder))
-        templates = ["ner", template, *more]
+        tensor, templates = "tensor[0]" in more, ["ner", *more]
         return run_ssvm(data, corpus, resources=resources, tensor=tensor, templates=templates)
 
 
@@ -379,8 +374,8 @@ STRONG = {
     "strong": lambda data, corpus, _: run_strong(data, corpus),
     "names": lambda data, corpus, _: run_strong(data, corpus, "names"),
     "document": lambda data, corpus, _: run_document(data, corpus),
-    "trigrams": lambda data, corpus, _: run_more(data, corpus, *TRIGRAMS),
-    "tensor": lambda data, corpus, _: run_more(data, corpus, "tensor[0]"),
+    "trigrams": lambda data, corpus, _: run_strong(data, corpus, None, *TRIGRAMS),
+    "tensor": lambda data, corpus, _: run_strong(data, corpus, None, "tensor[0]"),
     **{
         f"clusters {lang}": lambda data, corpus, _, lang=lang: run_strong(data, corpus, lang)
         for lang in ("en", "de", "es")

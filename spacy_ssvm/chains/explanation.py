@@ -117,12 +117,11 @@ def _real_reason(
 
     values: float32 [F], of all real-valued features.
     """
-    own = values[model.real_keys(model.scales).templates == template].astype(np.float64)
+    own, sums = model.real_part(values, template)
     if not own.any():
         return []
-    sums = own @ model.real_weights(template)[:, list(labels)]
     value = f"{len(own)} numbers of norm {np.linalg.norm(own):.2f}"
-    return [Reason(str(model.templates[template]), value, *sums.tolist())]
+    return [Reason(str(model.templates[template]), value, *sums[list(labels)].tolist())]
 
 
 def _path(transitions: Floats, y: Ints) -> float:

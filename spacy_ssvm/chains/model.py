@@ -33,6 +33,7 @@ from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import compile_templates, fill_keys
 from spacy_ssvm.features.reals import (
     NO_REALS,
+    NO_SCALES,
     RealKeys,
     Scales,
     header_of,
@@ -67,25 +68,13 @@ class ChainModel(LinearModel):
         self.whole_docs = whole_docs
         self.define(templates, labels, resources, legality)
 
-    def define(
-        self,
-        templates: Iterable[Template],
-        labels: Iterable[str],
-        resources: Resources = NO_RESOURCES,
-        legality: Floats | None = None,
-    ) -> None:
-        """See ``LinearModel``. Real-valued templates come last."""
-        self.scales: Scales = {}
-        super().define(sorted(templates, key=_is_real), labels, resources, legality)
-
-    def set_weights(self, *weights: Any, scales: Scales | None = None) -> None:
+    def set_weights(self, *weights: Any, scales: Scales = NO_SCALES) -> None:
         """See ``LinearModel``.
 
-        scales: those of real-valued attributes; None to leave them as they are.
+        scales: those of real-valued attributes; none without weights of their features.
         """
         super().set_weights(*weights)
-        if scales is not None:
-            self.scales = scales
+        self.scales = scales
         self._prepared: _Prepared | None = None
 
     def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
@@ -99,9 +88,9 @@ class ChainModel(LinearModel):
     def _compile(self) -> None:
         names = {part.attribute for t in self.templates for part in t.parts}
         self.reader = self.make_reader(names, self.resources)
-        self.real_templates = tuple(filter(_is_real, self.templates))
-        self._number_of_others = len(self.templates) - len(self.real_templates)
-        others = self.templates[: self._number_of_others]
+        self.real_templates = tuple(t for t in self.templates if t.is_real)
+        others = tuple(t for t in self.templates if not t.is_real)
+        self.templates = others + self.real_templates
         self.compiled = compile_templates(others, self.reader.names)
 
     def make_reader(self, names: Iterable[str], resources: Resources) -> AttributeReader:
@@ -110,8 +99,9 @@ class ChainModel(LinearModel):
 
     def scorer(self, tokens: TokenTable) -> Scorer:
         """Templates, table and weights, for kernels that score the labels of these words."""
-        cache = self._for_labels().cache
-        reals = self.real_values(tokens, self.scales), self._for_labels().real_weights
+        prepared = self._for_labels()
+        cache = prepared.cache
+        reals = self.real_values(tokens, self.scales), prepared.real_weights
         kept = None if cache is None else cache.slots(tokens.group_keys, tokens.attributes)
         if cache is None or kept is None:
             no_slots = np.empty((len(tokens.attributes), 0), dtype=np.int64)
@@ -132,13 +122,17 @@ class ChainModel(LinearModel):
         """The real-valued features, in the order of ``real_values``."""
         if not scales:
             return NO_REALS
-        return real_keys(self.real_templates, self._number_of_others, scales)
+        return real_keys(self.real_templates, len(self.compiled.seeds), scales)
 
-    def real_weights(self, template: int) -> Floats:
-        """The weights of the features of a real-valued template: float64 [width, K]."""
-        numbers = self.real_keys(self.scales).templates
-        weights: Floats = self._for_labels().real_weights[numbers == template]
-        return weights
+    def real_part(self, values: Weights, template: int) -> tuple[Floats, Floats]:
+        """The values of a real-valued template at a word, and what they add to each label's score.
+
+        values: float32 [F], of all real-valued features. Returns float64 [width] and [K].
+        """
+        prepared = self._for_labels()
+        of_template = prepared.real_templates == template
+        own = values[of_template].astype(np.float64)
+        return own, own @ prepared.real_weights[of_template]
 
     @property
     def _features(self) -> Features:
@@ -178,7 +172,7 @@ class ChainModel(LinearModel):
             real_weights = np.zeros((len(keys), len(self.labels)))
             _fill_real_weights(self.table, keys, templates, self.weights, real_weights)
             self._prepared = _Prepared(
-                swap_gains(self.joint), cache if is_useful else None, real_weights
+                swap_gains(self.joint), cache if is_useful else None, templates, real_weights
             )
         return self._prepared
 
@@ -241,7 +235,7 @@ class ChainModel(LinearModel):
         Not of a real-valued template, which has many.
         """
         start, end = tokens.sentence_starts[sentence : sentence + 2]
-        keys = np.empty(self._number_of_others, dtype=np.uint64)
+        keys = np.empty(len(self.compiled.seeds), dtype=np.uint64)
         fill_keys(self.compiled, tokens.attributes, int(start), int(end), int(start) + t, keys)
         keys[np.arange(len(keys)) != template] = 0
         rows = np.empty(len(keys), dtype=np.int64)
@@ -272,7 +266,6 @@ class ChainModel(LinearModel):
         """See ``LinearModel``."""
         super().become(saved)
         self.scales = saved.scales
-        self._prepared = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_bytes, (self.whole_docs, self.to_bytes())
@@ -281,11 +274,8 @@ class ChainModel(LinearModel):
 class _Prepared(NamedTuple):
     gains: Floats  #: see ``swap_gains``
     cache: CachedSums | None  #: of scores; None where it is of no use
+    real_templates: Rows  #: int32 [F], the template of each real-valued feature
     real_weights: Floats  #: float64 [F, K]
-
-
-def _is_real(template: Template) -> bool:
-    return template.is_real
 
 
 @kernel

@@ -1,14 +1,13 @@
 """The saved form of a chain model, and the checks that make it safe for kernels."""
 
 from collections.abc import Callable
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from spacy_ssvm import storage
 from spacy_ssvm._jit import Floats, Ints
-from spacy_ssvm.features.reals import Scales
+from spacy_ssvm.features.reals import NO_SCALES, Scales
 from spacy_ssvm.features.resources import ARRAYS as RESOURCE_ARRAYS
 from spacy_ssvm.features.resources import Resources, read_resources
 from spacy_ssvm.features.templates import Template
@@ -50,7 +49,7 @@ class SavedModel(NamedTuple):
     weights: CompactWeights
     template_rows: Ints
     summary: TrainingSummary | None
-    scales: Scales = MappingProxyType({})  #: of real-valued attributes
+    scales: Scales = NO_SCALES  #: of real-valued attributes
     first: "SavedModel | None" = None  #: of a ``TwoPassModel``
 
 

@@ -17,7 +17,7 @@ from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import extract_keys
-from spacy_ssvm.features.reals import Scales, measure_scales
+from spacy_ssvm.features.reals import NO_SCALES, Scales, measure_scales
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Solver
@@ -209,7 +209,7 @@ class ChainTrainer(LinearTrainer):
 
     def __init__(self, model: ChainModel, solver: Solver, **settings: Any) -> None:
         super().__init__(model, solver, **settings)
-        self._scales: Scales = {}
+        self._scales = NO_SCALES
         if model.summary is not None:
             self._set_scales(model.scales)
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import Flags, Floats, Keys
+from spacy_ssvm._jit import Floats, Keys
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.saved_model import SavedModel
-from spacy_ssvm.features.attributes import AttributeReader, Doc, TokenTable
+from spacy_ssvm.features.attributes import AttributeReader, Doc
 from spacy_ssvm.features.documents import base_of, is_document_attribute
 from spacy_ssvm.features.resources import ARRAYS as RESOURCE_ARRAYS
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
@@ -49,33 +49,19 @@ class PredictedTypes(AttributeReader):
         super().__init__(names, resources, whole_docs=whole_docs)
         self._first = first
 
-    def read(
-        self,
-        docs: Sequence[Doc],
-        starts: Flags | None = None,
-        *,
-        inputs: Sequence[Keys] | None = None,
-    ) -> TokenTable:
-        """See ``AttributeReader``."""
-        if inputs is None:
-            types = predict_types(self._first, docs)
-            inputs = [self.inputs_with(*pair) for pair in zip(docs, types, strict=True)]
-        return super().read(docs, starts, inputs=inputs)
-
-    def inputs(self, doc: Doc) -> Keys:
-        """See ``AttributeReader``."""
-        return self.inputs_with(doc, *predict_types(self._first, [doc]))
-
     def inputs_with(self, doc: Doc, types: Keys) -> Keys:
-        """The inputs of a Doc, with these types of spans.
+        """The inputs of a Doc, with these types of spans: uint64 [tokens], 0 outside of them."""
+        return self._with_fingerprint(doc, self._with_types(self._annotations_of(doc), types))
 
-        types: uint64 [tokens], hashes, 0 outside of spans.
-        """
-        columns = super().inputs(doc)
+    def _annotations(self, docs: Sequence[Doc]) -> list[Keys]:
+        columns, types = super()._annotations(docs), predict_types(self._first, docs)
+        return [self._with_types(*pair) for pair in zip(columns, types, strict=True)]
+
+    def _with_types(self, annotations: Keys, types: Keys) -> Keys:
         column = self.input_column(_TYPE)
         if column is not None:
-            columns[:, column] = types
-        return columns
+            annotations[:, column] = types
+        return annotations
 
     def with_names(self, names: Iterable[str]) -> AttributeReader:
         """See ``AttributeReader``."""
@@ -101,17 +87,13 @@ class TwoPassModel(ChainModel):
         super().__init__(templates, whole_docs=whole_docs)
 
     def define(
-        self,
-        templates: Iterable[Template],
-        labels: Iterable[str],
-        resources: Resources = NO_RESOURCES,
-        legality: Floats | None = None,
+        self, templates: Iterable[Template], labels: Iterable[str], *more: Any, **named: Any
     ) -> None:
-        """See ``ChainModel``."""
+        """See ``LinearModel``."""
         templates, labels = tuple(templates), tuple(labels)
         alone = [template for template in templates if not _reads_types(template)]
-        self.first.define(alone, labels, resources, legality)
-        super().define(templates, labels, resources, legality)
+        self.first.define(alone, labels, *more, **named)
+        super().define(templates, labels, *more, **named)
 
     def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
         """See ``ChainModel``."""

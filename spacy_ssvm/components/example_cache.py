@@ -19,6 +19,9 @@ from spacy.training import Example
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.structure import Trainer
 
+#: As many Docs are read at a time: bounds the memory that their feature keys take.
+DOCS_AT_A_TIME = 1000
+
 Batch = TypeVar("Batch")
 
 
@@ -28,6 +31,14 @@ class GoldDoc(NamedTuple):
     doc: Doc
     gold: Ints  #: int64 [tokens, ...], see ``Pipe.gold_labels``
     inputs: Keys  #: the inputs of its features, see ``AttributeReader.inputs``
+
+
+def read_in_batches(
+    docs: Sequence[GoldDoc], read_batch: Callable[[Sequence[GoldDoc]], Batch]
+) -> list[Batch]:
+    """Docs with their gold labels, as a trainer takes them, in batches."""
+    starts = range(0, len(docs), DOCS_AT_A_TIME)
+    return [read_batch(docs[start : start + DOCS_AT_A_TIME]) for start in starts]
 
 
 @dataclass(eq=False)

@@ -1,19 +1,20 @@
 """Trains the first of two passes, and predicts what the second one learns from."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from spacy.util import logger
 
 from spacy_ssvm._jit import Keys
 from spacy_ssvm.chains.model import ChainModel
-from spacy_ssvm.chains.training import ChainTrainer, read_labelled
+from spacy_ssvm.chains.training import ChainTrainer
 from spacy_ssvm.chains.two_passes import TwoPassModel, predict_types
-from spacy_ssvm.components.example_cache import GoldDoc, digest
+from spacy_ssvm.components.example_cache import GoldDoc, digest, read_in_batches
+from spacy_ssvm.components.sequence import read_batch_of
 
 FOLDS = 5
 EPOCHS = 10  #: of each model of a first pass
-_DOCS_AT_A_TIME = 1000  # bounds the memory of their feature keys
 
 
 class FoundTypes(dict[bytes, Keys]):
@@ -56,9 +57,8 @@ def _learn(
     if not any(len(doc.gold) for doc in docs):
         return
     trainer = trainer_of(model)
-    for start in range(0, len(docs), _DOCS_AT_A_TIME):
-        batch = zip(*docs[start : start + _DOCS_AT_A_TIME], strict=True)
-        trainer.add(read_labelled(model, *map(list, batch)))
+    for batch in read_in_batches(docs, partial(read_batch_of, model)):
+        trainer.add(batch)
     numbers = np.arange(trainer.problem.number_of_examples)
     for _ in range(EPOCHS):
         trainer.epoch(numbers)

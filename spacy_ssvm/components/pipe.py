@@ -17,7 +17,12 @@ from spacy.util import check_lexeme_norms, logger, minibatch
 from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Ints, Keys
-from spacy_ssvm.components.example_cache import ExampleCache, GoldDoc, find_examples
+from spacy_ssvm.components.example_cache import (
+    ExampleCache,
+    GoldDoc,
+    find_examples,
+    read_in_batches,
+)
 from spacy_ssvm.components.initialization import (
     ClusterSource,
     annotate_as_in_training,
@@ -37,9 +42,6 @@ from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.storage import shorten
 from spacy_ssvm.structure import Trainer
 from spacy_ssvm.threads import map_in_threads
-
-#: As many Docs are read at a time: bounds the memory that their feature keys take.
-DOCS_AT_A_TIME = 1000
 
 Batch = TypeVar("Batch")
 
@@ -400,8 +402,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
 
     def read_batches(self, docs: Sequence[GoldDoc]) -> list[Batch]:
         """Docs with their gold labels, as the trainer takes them, in batches."""
-        starts = range(0, len(docs), DOCS_AT_A_TIME)
-        return [self.read_batch(docs[start : start + DOCS_AT_A_TIME]) for start in starts]
+        return read_in_batches(docs, self.read_batch)
 
     def rehearse(
         self,

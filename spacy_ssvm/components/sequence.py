@@ -29,6 +29,11 @@ from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selector
 
 
+def read_batch_of(model: ChainModel, docs: Sequence[GoldDoc]) -> LabelledTokens:
+    """The sequences of Docs with their gold labels, read for a model."""
+    return read_labelled(model, *map(list, zip(*docs, strict=True)))
+
+
 class SequencePipe(LinearPipe[ChainModel, LabelledTokens]):
     """A component whose model gives one label to each token, be it a tag or part of a span."""
 
@@ -59,7 +64,7 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens]):
 
     def read_batch(self, docs: Sequence[GoldDoc]) -> LabelledTokens:
         """The sequences of Docs with their gold labels."""
-        return read_labelled(self.model, *map(list, zip(*docs, strict=True)))
+        return read_batch_of(self.model, docs)
 
     def make_trainer(self) -> ChainTrainer:
         """A trainer of label sequences, without examples."""

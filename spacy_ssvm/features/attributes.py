@@ -39,7 +39,7 @@ from spacy_ssvm.features.documents import (
     majority_elsewhere,
 )
 from spacy_ssvm.features.gazetteers import GAZETTEER, TAGS, is_gazetteer_attribute
-from spacy_ssvm.features.reals import fingerprint, read_all_reals
+from spacy_ssvm.features.reals import fingerprint, read_all_reals, read_extension
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import is_real_attribute
 from spacy_ssvm.features.text_hash import hash_text, hash_word
@@ -253,7 +253,7 @@ class AttributeReader:
         inputs: the result of ``inputs`` for each Doc; None to read it now.
         """
         if inputs is None:
-            inputs = [self._annotations(doc) for doc in docs]
+            inputs = self._annotations(docs)
         doc_starts = np.zeros(len(docs) + 1, dtype=np.int64)
         np.cumsum([len(columns) for columns in inputs], out=doc_starts[1:])
         columns: Keys = np.concatenate(inputs)
@@ -337,14 +337,20 @@ class AttributeReader:
 
         Real values are not among them; a last column tells Docs apart whose values differ.
         """
-        annotations = self._annotations(doc)
+        return self._with_fingerprint(doc, *self._annotations([doc]))
+
+    def _with_fingerprint(self, doc: Doc, annotations: Keys) -> Keys:
+        """The inputs of a Doc: its annotations, and the last column where there are real values."""
         if not self._real_names:
             return annotations
         number = fingerprint(self._real_names, doc)
         return np.hstack([annotations, np.full((len(doc), 1), number, dtype=np.uint64)])
 
-    def _annotations(self, doc: Doc) -> Keys:
-        """The inputs without the last column."""
+    def _annotations(self, docs: Sequence[Doc]) -> list[Keys]:
+        """The inputs of Docs without the last column."""
+        return [self._annotations_of(doc) for doc in docs]
+
+    def _annotations_of(self, doc: Doc) -> Keys:
         columns: Any = doc.to_array(self._columns).reshape(len(doc), len(self._columns))
         if self._whole_docs:
             columns[:, 1] = 0
@@ -514,12 +520,7 @@ def words_of(nlp: Language, name: str, texts: Iterable[str]) -> list[Keys]:
 
 
 def _extension_value(token: Token, name: str) -> int:
-    if not token.has_extension(name):
-        raise ValueError(
-            f"template attribute '_.{name}': tokens have no extension of that name. "
-            f"Register it before the pipeline runs: Token.set_extension('{name}', ...)"
-        )
-    value = token._.get(name)
+    value = read_extension(token, name, f"{_EXTENSION}{name}")
     return 0 if value is None else hash_word(str(value))
 
 

@@ -12,10 +12,11 @@ model. Beyond the ends of a sentence, and for words without a value, all are 0.
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 from spacy.vectors import Mode
 from thinc.api import NumpyOps
 
@@ -39,6 +40,7 @@ class Scale(NamedTuple):
 
 #: By attribute.
 Scales = Mapping[str, Scale]
+NO_SCALES: Scales = MappingProxyType({})
 
 
 class RealKeys(NamedTuple):
@@ -101,12 +103,7 @@ def _vectors(doc: Doc) -> Any:
 def _extension_values(name: str, doc: Doc) -> Weights:
     rows: list[Floats | None] = []
     for token in doc:
-        if not token.has_extension(name):
-            raise ValueError(
-                f"template attribute '{REAL}._.{name}': tokens have no extension of that name. "
-                f"Register it before the pipeline runs: Token.set_extension('{name}', ...)"
-            )
-        value = token._.get(name)
+        value = read_extension(token, name, f"{REAL}._.{name}")
         try:
             row = None if value is None else np.asarray(value, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
@@ -125,6 +122,19 @@ def _extension_values(name: str, doc: Doc) -> Weights:
     return np.array([nothing if row is None else row for row in rows], dtype=np.float32).reshape(
         len(doc), len(nothing)
     )
+
+
+def read_extension(token: Token, name: str, attribute: str) -> Any:
+    """The value of an extension attribute of a token.
+
+    Raises ValueError, naming the attribute of templates that reads it, where it does not exist.
+    """
+    if not token.has_extension(name):
+        raise ValueError(
+            f"template attribute '{attribute}': tokens have no extension of that name. "
+            f"Register it before the pipeline runs: Token.set_extension('{name}', ...)"
+        )
+    return token._.get(name)
 
 
 def _start(doc: Doc) -> str:

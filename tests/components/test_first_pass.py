@@ -24,6 +24,8 @@ def test_the_second_pass_finds_what_the_first_one_found_elsewhere(tmp_path: Path
     nlp, recognizer, _ = trained()
     nlp.to_disk(tmp_path)
     pickled = pickle.loads(pickle.dumps(recognizer))
+    assert recognizer._found_types
+    assert not pickled._found_types  # of other Docs
     assert pickled.to_bytes(exclude=["vocab"]) == recognizer.to_bytes(exclude=["vocab"])
     for pipeline in (nlp, spacy.load(tmp_path), copy_of(nlp)):
         assert starts(pipeline) == [1, 4, 9]
