@@ -137,6 +137,7 @@ def strong_resources(folder: Path) -> dict[str, dict]:
     return {
         "tagger": english,
         "pos_tagger": english,
+        "senter": english,
         "ner": {
             "clusters": {lang: lookup_clusters(lang) for lang in ("en", "de")},
             "gazetteers": {kind: str(file) for kind, file in lists.items()},
