@@ -2,8 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from wasabi.tables import table as format_table
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 OTHER_FEATURES = "other features"
 
@@ -25,14 +30,15 @@ class Reason:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The best label sequence against the best one with the runner-up at the token.
+    """The best label sequence against the best one with another label at the token.
 
-    The differences of all reasons add up to the margin. ``str()`` gives a table.
+    The differences of all reasons add up to the margin. ``str()`` gives a table, and notebooks
+    show bars.
     """
 
     token: str
     label: str
-    runner_up: str
+    runner_up: str  #: the other label: the second best, unless another was asked for
     margin: float
     reasons: tuple[Reason, ...]
 
@@ -55,6 +61,36 @@ class Explanation:
             max_col=max(len(cell) for row in (header, *rows) for cell in row),
         )
         return f"'{self.token}': {self.label}, not {self.runner_up}\n{table}"
+
+    def to_html(self, *, with_style: bool = True) -> str:
+        """A table with a bar for each reason, as part of a page in HTML.
+
+        with_style: whether the styles come with it; False where the page has them already.
+        """
+        largest = max((abs(reason.difference) for reason in self.reasons), default=0.0) or 1.0
+        values = {"it": self, "largest": largest, "with_style": with_style}
+        return render("explanation.html", **values)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+def render(template: str, **values: Any) -> str:
+    """HTML from a template of this package, a path in its folder."""
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # only to show something
+
+    return Environment(
+        loader=PackageLoader("spacy_ssvm", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def strongest(features: Iterable[Reason], top: int | None) -> list[Reason]:

@@ -1,5 +1,6 @@
 """Confidence and explanations: the same calls on every component."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from pipelines import Component
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_ssvm.explanation import OTHER_FEATURES, Reason, strongest
+from spacy_ssvm.explanation import OTHER_FEATURES, Explanation, Reason, strongest
 
 SPANS = ("ssvm_ner", "ssvm_chunker")
 
@@ -140,6 +141,49 @@ def test_strongest_features_come_first_and_nothing_is_lost() -> None:
     assert [r.template for r in shown] == ["b", "c"]
     assert others == Reason(OTHER_FEATURES, "2 more", 3.5, 2.0)
     assert strongest([], 3) == []
+
+
+def test_a_label_is_explained_against_any_other(component: Component, trained: Language) -> None:
+    pipe, doc = pipe_and_doc(component, trained)
+    if component.factory == "ssvm_parser":
+        with pytest.raises(TypeError):
+            pipe.explain(doc, 1, against="nsubj")
+        return
+    usual = pipe.explain(doc, 1)
+    assert pipe.explain(doc, 1, against=usual.runner_up) == usual
+    possible = []
+    for label in pipe.model.labels:
+        if label == usual.label:
+            with pytest.raises(ValueError, match=f"token 1 has the label '{label}': give another"):
+                pipe.explain(doc, 1, against=label)
+            continue
+        try:
+            other = pipe.explain(doc, 1, against=label)
+        except ValueError as error:
+            assert str(error) == f"token 1 cannot have the label '{label}'"
+            continue
+        possible.append(other)
+        assert (other.label, other.runner_up) == (usual.label, label)
+        assert sum(r.difference for r in other.reasons) == pytest.approx(other.margin, abs=1e-5)
+    assert min(other.margin for other in possible) == pytest.approx(usual.margin)
+    with pytest.raises(ValueError, match="there is no label 'nosuch' among"):
+        pipe.explain(doc, 1, against="nosuch")
+
+
+def test_explanations_have_bars_in_notebooks() -> None:
+    reasons = (Reason("lower[0]", "<b>", 2.0, 0.0), Reason("case[0]", "a & b", 0.0, 1.0))
+    shown = Explanation("<i>", "A", "B", 1.0, reasons)
+    html = shown._repr_html_()
+    assert html == shown.to_html()
+    assert "&lt;b&gt;" in html
+    assert "a &amp; b" in html
+    assert "“&lt;i&gt;”: <strong>A</strong>, not B, by 1.000" in html
+    left, right = (re.findall(rf'class="{side}">(.*?)</i>', html) for side in ("left", "right"))
+    assert left == ["", '<b style="width: 50.0%"></b>']
+    assert right == ['<b style="width: 100.0%"></b>', ""]
+    assert "<style>" in html
+    assert "<style>" not in shown.to_html(with_style=False)
+    assert Explanation("a", "A", "B", 0.0, ()).to_html()
 
 
 def test_explaining_tokens_that_are_not_in_the_doc(component: Component, trained: Language) -> None:

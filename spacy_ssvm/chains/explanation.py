@@ -13,6 +13,7 @@ from spacy_ssvm.decoders.chain import max_marginals, viterbi
 from spacy_ssvm.explanation import Explanation, Reason, strongest
 from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.templates import Template
+from spacy_ssvm.storage import shorten
 
 OTHER_TOKENS = "labels of other tokens"
 
@@ -24,12 +25,15 @@ def explain_label(
     label_constraints: LabelConstraints | None = None,
     *,
     top: int | None = None,
+    against: str | None = None,
 ) -> Explanation:
     """Explain the label of token i of a Doc.
 
     label_constraints: as in ``ChainModel.predict``; other sequences are not considered.
     top: the number of features to show, see ``strongest``.
-    Raises ValueError for whitespace, and where only one label is possible.
+    against: the label to compare it with; None for the runner-up.
+    Raises ValueError for whitespace, where only one label is possible, and where the token has
+    the other label, or cannot have it.
     """
     tokens = model.reader.read([doc])
     word = int(np.searchsorted(tokens.positions, i))
@@ -39,7 +43,9 @@ def explain_label(
     t = word - int(tokens.sentence_starts[s])
     emissions = model.emissions(tokens, s, label_constraints)
     transitions = model.joint
-    contrast = contrast_labels(emissions, transitions, t, model.labels, f"token {i}")
+    contrast = contrast_labels(
+        emissions, transitions, t, model.labels, f"token {i}", against=against
+    )
     features = _fired_features(model, doc, tokens, s, t, contrast.labels)
     return contrast.explain(doc[i].text, strongest(features, top), OTHER_TOKENS)
 
@@ -63,20 +69,32 @@ class Contrast(NamedTuple):
 
 
 def contrast_labels(
-    emissions: Floats, transitions: Floats, t: int, labels: Sequence[str], what: str
+    emissions: Floats,
+    transitions: Floats,
+    t: int,
+    labels: Sequence[str],
+    what: str,
+    *,
+    against: str | None = None,
 ) -> Contrast:
-    """Contrast the best label at position t with the runner-up.
+    """Contrast the best label at position t with another one, the runner-up by default.
 
     emissions, transitions: see ``decoders.chain``. labels: the names of the labels.
-    Raises ValueError where only one label is possible; what: is there, for the message.
+    what: is there, for messages. against: the other label.
+    Raises ValueError where only one label is possible, and where the other one is the best, or
+    impossible.
     """
     best = np.empty(len(emissions), dtype=np.int64)
     score = viterbi(emissions, transitions, best)
     label = int(best[t])
     others = max_marginals(emissions, transitions)[t]
     others[label] = -np.inf
-    runner_up = int(others.argmax())
+    runner_up = int(others.argmax()) if against is None else _number(labels, against)
+    if against == labels[label]:
+        raise ValueError(f"{what} has the label '{against}': give another one to compare it with")
     if not np.isfinite(others[runner_up]):
+        if against is not None:
+            raise ValueError(f"{what} cannot have the label '{against}'")
         raise ValueError(f"{what} can only have the label '{labels[label]}'")
     forced = emissions.copy()
     forced[t, np.arange(emissions.shape[1]) != runner_up] = -np.inf
@@ -91,6 +109,12 @@ def contrast_labels(
     names = labels[label], labels[runner_up]
     around = (Reason(TRANSITIONS, "", at_best, at_other),)
     return Contrast((label, runner_up), names, float(margin), around, (rest, other_rest))
+
+
+def _number(labels: Sequence[str], label: str) -> int:
+    if label not in labels:
+        raise ValueError(f"there is no label '{label}' among {shorten(', '.join(labels))}")
+    return labels.index(label)
 
 
 def _fired_features(

@@ -25,6 +25,7 @@ from spacy_ssvm.components.alignment import (
 )
 from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import GoldDoc
+from spacy_ssvm.components.page import Decision, Page, read_part
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.components.settings import (
     check_rows,
@@ -363,6 +364,48 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         self._require_labels()
         self._sync()
         return explain_arc(self.model, doc, token_index(doc, token), top=top)
+
+    def show(self, doc: Doc, *, top: int | None = 8) -> Page:
+        """The arcs of a Doc that has them, with confidence and reasons, for a notebook.
+
+        top: as in ``explain``.
+        """
+        return Page([read_part(self, [doc], top=top)])
+
+    def explain_decision(
+        self,
+        doc: Doc,
+        i: int,
+        decision: Decision,  # noqa: ARG002
+        *,
+        top: int | None,
+    ) -> Explanation | None:
+        """See ``Decider``. The runner-up is the second best head, right or not."""
+        try:
+            return self.explain(doc, i, top=top)
+        except ValueError:  # the only head that is possible
+            return None
+
+    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision]:
+        """The arc that each token of a Doc has, beside the gold one."""
+        found = [_arc(token.dep_, token.head, token) for token in doc]
+        if reference is None or not len(doc):
+            return [Decision(arc, "") for arc in found]
+        labels = [*dict.fromkeys(token.dep_ for token in reference)]
+        numbers = {label: k for k, label in enumerate(labels)}
+        heads, deps, _ = self._gold_tree(Example(doc, reference), numbers).T.tolist()
+        gold = [
+            _arc(labels[dep], doc[head], token) if head >= 0 and dep >= 0 else ""
+            for token, head, dep in zip(doc, heads, deps, strict=True)
+        ]
+        return list(map(Decision, found, gold))
+
+
+def _arc(label: str, head: Token, token: Token) -> str:
+    """An arc as text; "" for whitespace."""
+    if token.is_space:
+        return ""
+    return label if head.i == token.i else f"{label} of {head.text}"
 
 
 def _has_boundaries(doc: Doc) -> bool:

@@ -22,6 +22,7 @@ from spacy_ssvm.chains.training import (
 from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.linear import LinearPipe
+from spacy_ssvm.components.page import Decision, Page, read_part
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.features.resources import Resources
@@ -135,16 +136,63 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens]):
         margins = self.model.margins(tokens, labels, sentences, constraints)
         return scatter_to_tokens(margins, tokens, fill=0.0)
 
-    def explain(self, doc: Doc, token: int | Token, *, top: int | None = None) -> Explanation:
-        """Explain why a token gets its label and not the runner-up.
+    def explain(
+        self, doc: Doc, token: int | Token, *, top: int | None = None, against: str | None = None
+    ) -> Explanation:
+        """Explain why a token gets its label and not another one.
 
         token: the token, or its index in the Doc; negative indices count from the end.
         top: the number of features to show, the others summed in one row; None for all.
+        against: the other label, such as the gold one; None for the runner-up.
         Raises IndexError or ValueError for a token that is not in the Doc, and ValueError for
-        whitespace, which has no label, and where only one label is possible.
+        whitespace, which has no label, where only one label is possible, and where the token has
+        the other label, or cannot have it.
         """
         self._require_labels()
         self._sync()
         i = token_index(doc, token)
         constraints = self.label_constraints([doc], overwrite=True)
-        return explain_label(self.model, doc, i, constraints, top=top)
+        return explain_label(self.model, doc, i, constraints, top=top, against=against)
+
+    def show(self, doc: Doc, *, top: int | None = 8) -> Page:
+        """The labels of a Doc with confidence and reasons, for a notebook.
+
+        top: as in ``explain``.
+        """
+        return Page([read_part(self, [doc], top=top)])
+
+    def explain_decision(
+        self, doc: Doc, i: int, decision: Decision, *, top: int | None
+    ) -> Explanation | None:
+        """See ``Decider``."""
+        is_wrong = decision.gold not in ("", decision.label)
+        for against in (decision.gold, None) if is_wrong else (None,):
+            try:
+                return self.explain(doc, i, top=top, against=against)
+            except ValueError:  # the only label that is possible, or gold is not
+                continue
+        return None
+
+    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision]:
+        """The best label of each token, one of ``self.model.labels``, beside the gold one.
+
+        Annotation that the Doc already has is ignored, as in ``scores`` and ``explain``.
+        """
+        self._require_labels()
+        self._sync()
+        constraints = self.label_constraints([doc], overwrite=True)
+        labels, tokens = self.model.predict([doc], constraints)
+        found = [""] * len(doc)
+        for position, label in zip(tokens.positions.tolist(), labels.tolist(), strict=True):
+            found[position] = self.model.labels[label]
+        if reference is None or not len(doc):
+            return [Decision(label, "") for label in found]
+        return list(map(Decision, found, self.gold_names(Example(doc, reference))))
+
+    def gold_names(self, example: Example) -> list[str]:
+        """The gold label of each predicted token, also where the model has no such label.
+
+        "" where it is not known.
+        """
+        names = [*self.model.labels, ""]
+        return [names[label] for label in self.gold_labels([example])[0].tolist()]

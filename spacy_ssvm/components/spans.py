@@ -151,6 +151,18 @@ class SpanPipe(SequencePipe):
 
         Spans that cross a sentence boundary count as not annotated.
         """
+        return self._encode(examples, self.scheme)
+
+    def gold_names(self, example: Example) -> list[str]:
+        """See ``SequencePipe``."""
+        strings = example.reference.vocab.strings
+        hashes = np.unique(self.gold_spans(example).types).tolist()
+        types = dict.fromkeys([*self.labels, *(strings[value] for value in hashes if value)])
+        scheme = Scheme(self.cfg["scheme"], [*types])
+        names = [*scheme.labels, ""]
+        return [names[label] for label in self._encode([example], scheme)[0].tolist()]
+
+    def _encode(self, examples: Sequence[Example], scheme: Scheme) -> list[Ints]:
         if not examples:
             return []
         gold = [self.gold_spans(example) for example in examples]
@@ -162,7 +174,8 @@ class SpanPipe(SequencePipe):
         starts = np.zeros(len(kept), dtype=bool)
         starts[sentence_firsts(inputs[:, 1] == 1, ends, kept)] = True
         iob = _iob_of_words(np.concatenate([spans.iob for spans in gold]), kept)
-        types = self._type_numbers(np.concatenate([spans.types for spans in gold])[kept], examples)
+        hashes = np.concatenate([spans.types for spans in gold])[kept]
+        types = self._type_numbers(hashes, scheme.types, examples)
 
         number = np.cumsum(iob == BEGIN)
         crossing = np.unique(number[starts & (iob == INSIDE)])
@@ -171,11 +184,13 @@ class SpanPipe(SequencePipe):
         self._warn_of_lost_spans(sum(spans.misaligned for spans in gold), len(crossing))
 
         labels = np.full(len(inputs), -1, dtype=np.int64)
-        labels[kept] = self.scheme.encode(Tokens(iob, types), starts)
+        labels[kept] = scheme.encode(Tokens(iob, types), starts)
         return np.split(labels, ends[1:-1])
 
-    def _type_numbers(self, hashes: Keys, examples: Sequence[Example]) -> Ints:
-        numbers = {self.vocab.strings[label]: k for k, label in enumerate(self.labels)}
+    def _type_numbers(
+        self, hashes: Keys, labels: Sequence[str], examples: Sequence[Example]
+    ) -> Ints:
+        numbers = {self.vocab.strings[label]: k for k, label in enumerate(labels)}
         distinct, indices = np.unique(hashes, return_inverse=True)
         types = np.full(len(distinct), -1, dtype=np.int64)
         for j, value in enumerate(distinct.tolist()):
@@ -247,28 +262,36 @@ class SpanPipe(SequencePipe):
         return np.asarray(-np.expm1(-np.array(span_margins)))
 
     @overload
-    def explain(self, doc: Doc, token: int | Token, *, top: int | None = None) -> Explanation: ...
+    def explain(
+        self, doc: Doc, token: int | Token, *, top: int | None = None, against: str | None = None
+    ) -> Explanation: ...
 
     @overload
     def explain(self, doc: Span, *, top: int | None = None) -> tuple[Explanation, ...]: ...
 
     def explain(
-        self, doc: Doc | Span, token: int | Token | None = None, *, top: int | None = None
+        self,
+        doc: Doc | Span,
+        token: int | Token | None = None,
+        *,
+        top: int | None = None,
+        against: str | None = None,
     ) -> Explanation | tuple[Explanation, ...]:
         """Explain the label of a token, as ``SequencePipe.explain``, or those of a whole span.
 
         ``explain(span)`` takes any span, predicted or not, and returns one explanation for each
-        of its tokens that is not whitespace. Labels are those of the scheme, such as B-PER.
+        of its tokens that is not whitespace, against the runner-up. Labels are those of the
+        scheme, such as B-PER.
         """
         if isinstance(doc, Span):
-            if token is not None:
+            if token is not None or against is not None:
                 raise ValueError("give a Doc with a token, or a Span alone")
             return tuple(
                 super(SpanPipe, self).explain(doc.doc, t.i, top=top) for t in doc if not t.is_space
             )
         if token is None:
             raise ValueError("give the token to explain, or a Span instead of the Doc")
-        return super().explain(doc, token, top=top)
+        return super().explain(doc, token, top=top, against=against)
 
 
 def _iob_of_words(iob: Ints, kept: Ints) -> Ints:

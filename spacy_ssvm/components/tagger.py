@@ -99,6 +99,13 @@ class Tagger(SequencePipe):
                 self._raise_unknown_label(examples[number], token - int(ends[number]), value)
         return np.split(labels[indices], ends[1:-1])
 
+    def gold_names(self, example: Example) -> list[str]:
+        """See ``SequencePipe``."""
+        values = _gold_values(example, ATTRIBUTES[self.cfg["attribute"]]).tolist()
+        strings = example.reference.vocab.strings
+        names = [strings[value] if value else "" for value in values]
+        return ["" if name == WHITESPACE[self.cfg["attribute"]] else name for name in names]
+
     def _raise_unknown_label(self, example: Example, i: int, value: int) -> None:
         token = example.predicted[i]
         raise ValueError(
