@@ -13,6 +13,7 @@ import os
 import shutil
 import time
 import zlib
+from codecs import lookup
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -369,6 +370,14 @@ def open_text(path: Path) -> TextIO:
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig")
     return path.open(encoding="utf-8-sig")
+
+
+def with_mark(encoding: str) -> str:
+    """An encoding, with which UTF-8 may begin with a byte order mark.
+
+    Raises LookupError for an encoding that does not exist.
+    """
+    return "utf-8-sig" if lookup(encoding).name == "utf-8" else encoding
 
 
 def shorten(text: str) -> str:

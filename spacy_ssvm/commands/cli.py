@@ -3,10 +3,10 @@
 spaCy imports this file at each of its commands: heavy imports are inside the functions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from click import ClickException
@@ -14,6 +14,11 @@ from spacy.cli._util import app, import_code, parse_config_overrides
 from spacy.util import get_lang_class
 from thinc.config import Config, ConfigValidationError
 from wasabi import msg
+
+if TYPE_CHECKING:
+    from spacy_ssvm.commands.conversion.files import Converted
+
+_MANY = 10  # spans that are shown one by one
 
 ssvm = typer.Typer(
     name="ssvm",
@@ -362,67 +367,132 @@ def clusters(
     print(f'\n[initialize.components.ner]\nclusters = "{output.as_posix()}"')
 
 
+_Languages = Annotated[str, typer.Option(help="Language by whose rules texts are tokenized")]
+
+
 @ssvm.command("convert")
 def convert(
-    files: Annotated[list[Path], typer.Argument(help="Column files, or .jsonl files", exists=True)],
+    files: Annotated[
+        list[Path], typer.Argument(help="Annotated files, or folders of brat's", exists=True)
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")],
+    lang: _Languages = "en",
+    dev: Annotated[
+        float | None, typer.Option(help="Share of dev.spacy, such as 0.1", min=0.0, max=0.9)
+    ] = None,
+    test: Annotated[
+        float | None, typer.Option(help="Share of test.spacy, such as 0.1", min=0.0, max=0.9)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of this split")] = 0,
+    sentences: Annotated[
+        int | None,
+        typer.Option(
+            help="Sentences in a Doc of columns (1) or CoNLL-U (10); 0: documents as marked",
+            min=0,
+        ),
+    ] = None,
     word: Annotated[int, typer.Option(help="Column of the words, counted from 0")] = 0,
     span: Annotated[int, typer.Option(help="Column of the spans; -1 is the last")] = -1,
     tag: Annotated[int | None, typer.Option(help="Column of the part-of-speech tags")] = None,
     spans_key: Annotated[
         str | None, typer.Option(help="Write doc.spans under this key, not doc.ents")
     ] = None,
-    lang: Annotated[
-        str, typer.Option(help="Language of .jsonl files, whose texts are tokenized")
-    ] = "xx",
     encoding: Annotated[
         str, typer.Option(help="Encoding of the files: utf8, latin-1, ...")
     ] = "utf8",
 ) -> None:
-    """Convert column files (CoNLL-2000, 2002, 2003 and similar) or .jsonl files to .spacy files.
+    """Convert annotated files to .spacy files, for spacy train.
 
-    Column files have one token per line, empty lines between sentences, and spans as IOB1, IOB2
-    or BILUO. FILE.conll becomes FILE.spacy in the output folder, with a Doc for each sentence.
+    \b
+    The ending of a file tells its format:
+      .jsonl, .json  texts with character offsets: {"text": "Ann sleeps", "entities":
+                     [[0, 3, "PER"]]}, or exports of Prodigy, doccano and Label Studio;
+                     {"sentences": [...], "labels": [...]} for labels of sentences
+      .conllu        treebanks: tags, sentences, trees
+      .ann           brat, with the texts in .txt files; also a folder of them
+      others         columns, such as those of CoNLL-2000, 2002 and 2003: a token a line,
+                     empty lines between sentences, spans as IOB1, IOB2 or BILUO
 
-    Each line of a .jsonl file holds a Doc, {"sentences": [...], "labels": [...]}. The labels of
-    its sentences are written to doc.spans["sentence_labels"], or under --spans-key.
+    FILE.jsonl becomes FILE.spacy in the output folder. With --dev or --test, the Docs of all files
+    are divided at random into train.spacy, dev.spacy and test.spacy. Spans that do not match the
+    tokens are left out and shown.
+
+    \b
+    Examples:
+      python -m spacy ssvm convert annotated.jsonl --output corpus --dev 0.2
+      python -m spacy ssvm convert train.conll dev.conll --output corpus
+      python -m spacy ssvm convert brat_folder --output corpus --dev 0.1 --test 0.1 --lang de
+    """
+    from spacy_ssvm.commands.conversion.convert import convert_files, labels_of, table, write
+    from spacy_ssvm.commands.conversion.files import Settings
+
+    settings = Settings(word, span, tag, spans_key, sentences, encoding)
+    shares = {name: share for name, share in (("dev", dev), ("test", test)) if share}
+    with _show_errors("Cannot convert"):
+        _check_language(lang)
+        converted = convert_files(files, lang, settings)
+        parts = write(output, converted, shares, seed)
+    _show_left_out(converted.values())
+    msg.table(
+        table(parts), header=("file", "Docs", "tokens", "spans"), aligns=("l", *"rrr"), divider=True
+    )
+    labels = labels_of(parts)
+    if labels:
+        msg.table(
+            labels, header=("label", "spans", "such as"), aligns=("l", "r", "l"), divider=True
+        )
+
+
+def _count(things: Collection[str], name: str) -> str:
+    return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
+
+
+def _show_left_out(converted: "Collection[Converted]") -> None:
+    """Warn of spans that could not be used, and of records that were not."""
+    left_out = [str(one) for own in converted for one in own.left_out]
+    skipped = sum(own.skipped for own in converted)
+    if left_out:
+        more = len(left_out) - _MANY
+        shown = [*left_out[:_MANY], *([f"... and {more} more"] if more > 0 else [])]
+        msg.warn(f"Left out {_count(left_out, 'span')}", "\n".join(shown))
+    if skipped:
+        msg.info(f"Skipped what was rejected or not annotated: {skipped}")
+
+
+@ssvm.command("convert-templates")
+def convert_templates(
+    file: Annotated[Path, typer.Argument(help="Templates of CRF++ or Wapiti", exists=True)],
+    columns: Annotated[
+        str, typer.Option("--columns", help="Attributes in the columns that it reads, from 0")
+    ] = "orth,tag",
+) -> None:
+    """Turn feature templates of CRF++ or Wapiti into templates for a config.
+
+    Features of one label are converted, those of two labels left out: pairs of adjacent labels have
+    weights of their own here. Prints the setting for a component.
 
     \b
     Example:
-      python -m spacy ssvm convert train.conll dev.conll --output corpus
-      python -m spacy ssvm convert train.jsonl --lang en --output corpus
+      python -m spacy ssvm convert-templates template --columns orth,tag
     """
-    import spacy
-    from spacy.tokens import Doc
+    import json
 
-    from spacy_ssvm.components.annotated_corpus import write_docs
-    from spacy_ssvm.components.columns import make_doc, read_sentences
-    from spacy_ssvm.components.labeled_sentences import LabeledSentences
+    from spacy_ssvm.commands.conversion import crf_templates
 
-    converted: dict[Path, list[Doc]] = {}
-    with _show_errors("Cannot convert"):
-        nlp = spacy.blank(lang)
-        for file in files:
-            target = output / f"{file.stem}.spacy"
-            if target in converted:
-                raise ValueError(f"two of the files would be written to {target}")
-            if file.suffix == ".jsonl":
-                reader = LabeledSentences(file, spans_key=spans_key or "sentence_labels")
-                converted[target] = [example.reference for example in reader(nlp)]
-            else:
-                converted[target] = [
-                    make_doc(nlp.vocab, file, s, word=word, span=span, tag=tag, spans_key=spans_key)
-                    for s in read_sentences(file, encoding=encoding)
-                ]
-            if not converted[target]:
-                raise ValueError(f"{file}: there are no sentences")
-        for target, docs in converted.items():
-            write_docs(target, docs)
-    rows = []
-    for target, docs in converted.items():
-        spans = sum(len(doc.ents) + sum(map(len, doc.spans.values())) for doc in docs)
-        rows.append((str(target), len(docs), sum(map(len, docs)), spans))
-    msg.table(rows, header=("file", "Docs", "tokens", "spans"), aligns=("l", *"rrr"), divider=True)
+    with _show_errors("Cannot convert templates"):
+        try:
+            lines = file.read_text(encoding="utf8").split("\n")
+        except UnicodeError as error:
+            raise ValueError(f"{file}: cannot be read as utf8: {error}") from error
+        names = [name.strip() for name in columns.split(",")]
+        found = crf_templates.convert_templates(lines, names)
+        if not found.templates:
+            reasons = "\n".join(found.left_out[:_MANY])
+            raise ValueError(f"{file} has no template that can be converted\n{reasons}")
+    if found.left_out:
+        msg.warn(f"Left out {_count(found.left_out, 'line')}", "\n".join(found.left_out))
+    msg.info("For the config, with the name of your component")
+    print(f"\n[components.ner]\ntemplates = {json.dumps(found.templates)}")
 
 
 @ssvm.command(
@@ -461,7 +531,7 @@ def jackknife(
     """
     from tqdm import tqdm
 
-    from spacy_ssvm.commands.jackknife import Jackknife
+    from spacy_ssvm.commands.jackknife import make_rounds
     from spacy_ssvm.components.annotated_corpus import write_docs
 
     tables = []
@@ -471,9 +541,7 @@ def jackknife(
         if output.exists() and not overwrite:
             raise ValueError(f"{output} exists: give --overwrite to replace it, or another file")
         settings = _load_config(config, context, code)
-        knives = [Jackknife(settings, folds=folds, components=component or ())]
-        if then:
-            knives.append(Jackknife(settings, folds=folds, components=then, before=knives[0]))
+        knives = make_rounds(settings, folds, [component or (), *([then] if then else [])])
         for path in (knives[0].path, knives[0].dev_path):
             if output.resolve().is_relative_to(path.resolve()):
                 raise ValueError(f"the output, {output}, would become part of the corpus {path}")

@@ -25,7 +25,15 @@ class Token(NamedTuple):
 
 def read_sentences(path: Path, *, encoding: str = "utf8") -> Iterator[list[Token]]:
     """The sentences of a file. Raises ValueError naming the file where it cannot be read."""
-    sentence: list[Token] = []
+    return (sentence for _, sentence in read_documents(path, encoding=encoding))
+
+
+def read_documents(path: Path, *, encoding: str = "utf8") -> Iterator[tuple[bool, list[Token]]]:
+    """The sentences of a file, each after whether a document begins with it.
+
+    Raises ValueError naming the file where it cannot be read.
+    """
+    is_first, sentence = False, list[Token]()
     try:
         with path.open(encoding=encoding) as lines:
             for number, line in enumerate(lines, start=1):
@@ -33,14 +41,17 @@ def read_sentences(path: Path, *, encoding: str = "utf8") -> Iterator[list[Token
                 columns = [column.strip() for column in columns]
                 if not line.strip() or columns[0] == "-DOCSTART-":
                     if sentence:
-                        yield sentence
-                    sentence = []
-                elif not _is_comment(line):
+                        yield is_first, sentence
+                        is_first, sentence = False, []
+                    is_first |= columns[:1] == ["-DOCSTART-"]
+                elif _is_comment(line):
+                    is_first |= line.split()[1] == "newdoc"
+                else:
                     sentence.append(Token(number, columns))
     except (OSError, LookupError, UnicodeError) as error:
         raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
     if sentence:
-        yield sentence
+        yield is_first, sentence
 
 
 def _is_comment(line: str) -> bool:

@@ -16,7 +16,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.storage import shorten, with_mark
 
 
 class LabeledSentences:
@@ -27,6 +27,7 @@ class LabeledSentences:
     spans_key: the key of ``doc.spans`` for the labels.
     sentences_key, labels_key: the keys of the texts and of their labels, lists of one length; a
         label can be null for none. Other keys are ignored.
+    encoding: of the files.
     limit: the number of Docs to read; 0 for all.
 
     A Doc has its sentences one after another, separated by spaces, each tokenized by itself. The
@@ -41,6 +42,7 @@ class LabeledSentences:
         spans_key: str = "sentence_labels",
         sentences_key: str = "sentences",
         labels_key: str = "labels",
+        encoding: str = "utf8",
         limit: int = 0,
     ) -> None:
         if path is None:
@@ -51,6 +53,7 @@ class LabeledSentences:
         self.spans_key = spans_key
         self.sentences_key = sentences_key
         self.labels_key = labels_key
+        self.encoding = encoding
         self.limit = limit
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
@@ -74,11 +77,11 @@ class LabeledSentences:
             raise ValueError(f"{self.path} has no .jsonl files")
         for file in files:
             try:
-                with file.open(encoding="utf-8-sig") as lines:
+                with file.open(encoding=with_mark(self.encoding)) as lines:
                     for number, line in enumerate(lines, start=1):
                         if line.strip():
                             yield file, number, line
-            except (OSError, UnicodeDecodeError) as error:
+            except (OSError, LookupError, UnicodeDecodeError) as error:
                 raise ValueError(f"{file}: cannot be read as JSON lines: {error}") from error
 
     def _parse(self, line: str, place: str) -> tuple[list[str], list[str | None]]:

@@ -1,0 +1,140 @@
+"""Files of any known format to Docs, and the parts of a corpus."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_ssvm.commands.conversion.brat import read_brat
+from spacy_ssvm.commands.conversion.conllu import read_conllu
+from spacy_ssvm.commands.conversion.offsets import LeftOut, make_docs
+from spacy_ssvm.commands.conversion.records import parse_record, read_records
+from spacy_ssvm.components.annotated_corpus import read_docs
+from spacy_ssvm.components.columns import make_doc, read_documents
+from spacy_ssvm.components.labeled_sentences import LabeledSentences
+
+#: Sentences in a Doc of a treebank, where nothing else is asked for.
+SENTENCES = 10
+
+
+class Settings(NamedTuple):
+    """How files are read; what one format needs is ignored by the others."""
+
+    word: int = 0  #: column
+    span: int | None = -1  #: column
+    tag: int | None = None  #: column
+    spans_key: str | None = None  #: of ``doc.spans``; None for ``doc.ents``
+    #: In a Doc; 0 for those of a document; None for one in column files, ten in treebanks.
+    sentences: int | None = None
+    encoding: str = "utf8"
+
+
+class Converted(NamedTuple):
+    """What a file holds."""
+
+    docs: list[Doc]
+    left_out: list[LeftOut]
+    skipped: int  #: records that were rejected, or not annotated
+
+
+def convert_file(path: Path, nlp: Language, settings: Settings) -> Converted:
+    """The Docs of a file, told by its ending, or of a folder of brat's files.
+
+    Raises ValueError, naming file and line, where something is malformed, or there is no Doc.
+    """
+    converted = _convert(path, nlp, settings)
+    if not converted.docs:
+        raise ValueError(f"{path}: there are no sentences")
+    return converted
+
+
+def _convert(path: Path, nlp: Language, settings: Settings) -> Converted:
+    key, encoding = settings.spans_key, settings.encoding
+    if path.is_dir():
+        files = sorted(path.rglob("*.ann"))
+        if not files:
+            raise ValueError(f"{path}: there are no .ann files of brat in this folder")
+        return _convert_brat(files, nlp, settings)
+    if path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").exists()):
+        return _convert_brat([path.with_suffix(".ann")], nlp, settings)
+    if path.suffix == ".spacy":
+        return Converted([filed.doc for filed in read_docs(path, nlp.vocab)], [], 0)
+    if path.suffix in (".json", ".jsonl"):
+        records = list(read_records(path, encoding))
+        if records and _has_labelled_sentences(records[0][1]):
+            reader = LabeledSentences(path, spans_key=key or "sentence_labels", encoding=encoding)
+            return Converted([example.reference for example in reader(nlp)], [], 0)
+        texts = [parse_record(record, place) for place, record in records]
+        kept = [text for text in texts if text is not None]
+        return Converted(*make_docs(nlp, kept, key), len(texts) - len(kept))
+    if path.suffix == ".conllu":
+        sentences = read_conllu(path, encoding)
+        number = SENTENCES if settings.sentences is None else settings.sentences
+    else:
+        make = partial(
+            make_doc, word=settings.word, span=settings.span, tag=settings.tag, spans_key=key
+        )
+        sentences = [
+            (is_first, make(nlp.vocab, path, tokens))
+            for is_first, tokens in read_documents(path, encoding=encoding)
+        ]
+        number = 1 if settings.sentences is None else settings.sentences
+    return Converted(_join(path, sentences, number), [], 0)
+
+
+def _has_labelled_sentences(record: Any) -> bool:
+    return isinstance(record, dict) and "sentences" in record
+
+
+def _convert_brat(files: Sequence[Path], nlp: Language, settings: Settings) -> Converted:
+    read = [read_brat(file, settings.encoding) for file in files]
+    docs, left_out = make_docs(nlp, [text for text, _ in read], settings.spans_key)
+    return Converted(docs, [*(one for _, pieces in read for one in pieces), *left_out], 0)
+
+
+def _join(path: Path, sentences: Sequence[tuple[bool, Doc]], number: int) -> list[Doc]:
+    """Docs of so many sentences, 0 for those of a document."""
+    if number == 1 or not sentences:
+        return [doc for _, doc in sentences]
+    if not number and not any(is_first for is_first, _ in sentences):
+        raise ValueError(
+            f"{path}: no line -DOCSTART- or '# newdoc' tells where a document begins; give the "
+            "number of sentences in a Doc with --sentences"
+        )
+    groups: list[list[Doc]] = []
+    for i, (is_first, doc) in enumerate(sentences):
+        if not groups or (i % number == 0 if number else is_first):
+            groups.append([])
+        groups[-1].append(doc)
+    joined = [Doc.from_docs(group, ensure_whitespace=False) for group in groups]
+    return [doc for doc in joined if doc is not None]
+
+
+def split(docs: Sequence[Doc], shares: dict[str, float], seed: int) -> dict[str, list[Doc]]:
+    """The Docs of each part, in their order, at random; copies of a text are in one part.
+
+    shares: of the texts, by the name of the part; "train" has the others.
+    Raises ValueError where a part would be empty.
+    """
+    texts = [*dict.fromkeys(doc.text for doc in docs)]
+    Random(seed).shuffle(texts)
+    part_of = dict.fromkeys(texts, "train")
+    start = 0
+    for name, share in shares.items():
+        end = start + max(1, round(share * len(texts)))
+        part_of.update(dict.fromkeys(texts[start:end], name))
+        start = end
+    parts = {
+        name: [doc for doc in docs if part_of[doc.text] == name] for name in ("train", *shares)
+    }
+    empty = [name for name, own in parts.items() if not own]
+    if empty:
+        raise ValueError(
+            f"{len(texts)} different texts are too few for the parts {', '.join(parts)}: nothing "
+            f"would be left for {', '.join(empty)}"
+        )
+    return parts

@@ -1,0 +1,96 @@
+"""Spans by character offsets become entities of tokens; what cannot be one is reported."""
+
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+
+from spacy_ssvm.commands.conversion import offsets
+from spacy_ssvm.commands.conversion.offsets import AnnotatedText, Offsets
+
+NLP = spacy.blank("en")
+TEXT = "Ann Lee of New  York"  # tokens at 0, 4, 8, 11, 15 (a space), 16
+
+
+def made(text: str, *spans: tuple[int, int, str], key: str | None = None) -> tuple[Doc, list]:
+    annotated = AnnotatedText("a.jsonl, line 1", text, tuple(Offsets(*span) for span in spans))
+    doc, left_out = offsets.make_doc(NLP, annotated, key)
+    return doc, [(span.text, span.label) for span in left_out]
+
+
+@pytest.mark.parametrize(("spans", "entities", "tags", "left_out"), [
+    ([(0, 7, "A"), (11, 20, "B")], [("Ann Lee", "A"), ("New  York", "B")], "B I O B I I", []),
+    ([(4, 7, "A"), (4, 7, "A"), (3, 8, "A")], [("Lee", "A")], "O B O O O O", []),
+    ([(0, 2, "A"), (0, 2, "A"), (16, 20, "B")], [("York", "B")], "? O O O O B", [("An", "A")]),
+    ([(0, 3, "A"), (0, 7, "B")], [("Ann Lee", "B")], "B I O O O O", [("Ann", "A")]),
+    ([(4, 10, "A"), (8, 20, "B")], [("of New  York", "B")], "O ? B I I I", [("Lee of", "A")]),
+    ([(4, 7, "A"), (5, 9, "B")], [("Lee", "A")], "O B ? O O O", [("ee o", "B")]),
+    ([(0, 3, "A"), (0, 3, "B")], [("Ann", "A")], "B O O O O O", [("Ann", "B")]),
+])  # fmt: skip
+def test_entities(spans: list, entities: list, tags: str, left_out: list) -> None:
+    doc, left = made(TEXT, *spans)
+    assert [(entity.text, entity.label_) for entity in doc.ents] == entities
+    assert [token.ent_iob_ or "?" for token in doc] == tags.split()
+    assert left == left_out
+
+
+@pytest.mark.parametrize(("start", "end"), [
+    (3, 4), (15, 16), (20, 21), (4, 4), (7, 4), (-3, 3), (-8, -1), (16, 22), (22, 25), (30, 33),
+])  # fmt: skip
+def test_spans_that_are_not_in_the_text(start: int, end: int) -> None:
+    doc, left = made(TEXT + "\n", (start, end, "A"), (8, 10, "B"))
+    assert [(entity.text, entity.label_) for entity in doc.ents] == [("of", "B")]
+    assert [label for _, label in left] == ["A"]
+
+
+def test_spans_of_a_key_may_overlap() -> None:
+    spans = [(0, 7, "A"), (0, 3, "B"), (0, 7, "A"), (4, 6, "BAD"), (4, 8, "C")]
+    doc, left = made(TEXT, *spans, key="key")
+    found = {(span.text, span.label_) for span in doc.spans["key"]}
+    assert found == {("Ann", "B"), ("Ann Lee", "A"), ("Lee", "C")}
+    assert len(doc.spans["key"]) == 3
+    assert (left, doc.ents) == ([("Le", "BAD")], ())
+
+
+def test_many_texts() -> None:
+    ends = {"Ann": 3, "": 3, "Lee": 2, "Bob": 3}
+    texts = [AnnotatedText(text, text, (Offsets(0, end, "A"),)) for text, end in ends.items()]
+    docs, left = offsets.make_docs(NLP, iter(texts), None)
+    assert [(doc.text, len(doc.ents)) for doc in docs] == [("Ann", 1), ("Lee", 0), ("Bob", 1)]
+    assert [span.place for span in left] == ["", "Lee"]
+    assert [len(doc.spans["key"]) for doc in offsets.make_docs(NLP, texts, "key")[0]] == [1, 0, 1]
+
+
+letters = st.text("ab.-' \n\t\u00a0é😀", max_size=12)
+numbers = st.integers(-3, 15)
+lists = st.lists(st.tuples(numbers, numbers, st.sampled_from("AB")), max_size=6)
+
+
+def trimmed(text: str, start: int, end: int, label: str) -> tuple[int, int, str] | None:
+    """The span without white space at its ends; None where it is not in the text."""
+    inner = text[start:end].strip() if 0 <= start < end <= len(text) else ""
+    first = end - len(text[start:end].lstrip())
+    return (first, first + len(inner), label) if inner else None
+
+
+@given(letters, lists, st.sampled_from([None, "key"]))
+def test_any_offsets(text: str, spans: list, key: str | None) -> None:
+    doc, left = made(text, *spans, key=key)
+    kept = [(span.start_char, span.end_char, span.label_) for span in doc.spans.get(key, doc.ents)]
+    inside = {trimmed(text, *span) for span in spans} - {None}
+    assert doc.text == text
+    assert inside.issuperset(kept)
+    assert len(set(kept)) == len(kept)
+    assert not key or set(kept) == {span for span in inside if doc.char_span(*span)}
+    outside = {span for span in spans if trimmed(text, *span) is None}
+    assert bool(outside) <= len(left) - len(inside) + len(kept) <= len(outside)
+
+
+@given(letters, lists)
+def test_tokens_of_what_is_left_out_are_unknown(text: str, spans: list) -> None:
+    inside = [span for span in (trimmed(text, *span) for span in spans) if span]
+    for token in made(text, *inside)[0]:
+        first, last = token.idx, token.idx + len(token)
+        touched = any(start < last and end > first for start, end, _ in inside)
+        assert (token.ent_iob_ == "O") == (not touched), token

@@ -1,0 +1,120 @@
+"""JSON records of annotation tools are understood, or refused by file and line."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_ssvm.commands.conversion.offsets import AnnotatedText, Offsets
+from spacy_ssvm.commands.conversion.records import parse_record, read_records
+
+TEXT = "Ann sleeps"
+SPAN = {"start": 0, "end": 3, "label": "PER"}
+OFFSETS = {"id": 7, "start_offset": 0, "end_offset": 3, "label": "PER"}
+VALUE = {"start": 0, "end": 3, "text": "Ann", "labels": ["PER"]}
+RESULT = {"type": "labels", "value": VALUE}
+NO_SPAN = {"type": "choices", "value": {"choices": ["news"]}}
+OTHER = {"type": "labels", "value": {**VALUE, "labels": ["LOC"]}}
+
+
+def studio(*annotations: dict[str, Any], **data: Any) -> dict[str, Any]:
+    return {"id": 1, "data": data or {"text": TEXT}, "annotations": list(annotations)}
+
+
+@pytest.mark.parametrize("record", [
+    {"text": TEXT, "entities": [[0, 3, "PER"]], "id": 3, "meta": {"label": 5}},
+    {"text": TEXT, "label": [[0, 3, "PER"]]}, {"text": TEXT, "labels": [[0, 3, "PER"]]},
+    {"text": TEXT, "entities": [OFFSETS], "relations": []}, {"data": TEXT, "entities": [OFFSETS]},
+    {"data": TEXT, "label": [[0, 3, "PER"]]}, {"text": TEXT, "spans": [SPAN], "answer": "accept"},
+    {"text": TEXT, "spans": [SPAN]}, [TEXT, {"entities": [[0, 3, "PER"]]}],
+    studio({"result": [NO_SPAN, RESULT, {"type": "relation", "from_id": "a"}]}),
+    studio({"result": [RESULT]}, {"result": [OTHER]}),
+    studio({"result": [OTHER]}, {"result": [RESULT], "ground_truth": True}),
+    studio({"result": [OTHER], "was_cancelled": True, "ground_truth": True}, {"result": [RESULT]}),
+    studio({"result": [RESULT]}, body=TEXT, number=3), {"text": TEXT, "label": [VALUE], "id": 1},
+    studio({"result": [RESULT]}, title="Sleep", text=TEXT),
+])  # fmt: skip
+def test_formats(record: Any) -> None:
+    assert parse_record(record, "here") == AnnotatedText("here", TEXT, (Offsets(0, 3, "PER"),))
+
+
+def test_texts_without_spans() -> None:
+    none = [{"text": TEXT, "entities": []}, {"text": TEXT, "answer": "accept"},
+            studio({"result": []}), studio({"result": [NO_SPAN]})]  # fmt: skip
+    assert {parse_record(record, "here") for record in none} == {AnnotatedText("here", TEXT, ())}
+
+
+def test_what_was_rejected_or_not_annotated() -> None:
+    none = [{"text": TEXT, "spans": [SPAN], "answer": "ignore"}, {"text": TEXT, "answer": "reject"},
+            studio(), studio({"result": [RESULT], "was_cancelled": True})]  # fmt: skip
+    assert {parse_record(record, "here") for record in none} == {None}
+
+
+@pytest.mark.parametrize("record", [
+    None, 3, True, TEXT, [], [TEXT], [TEXT, []], [3, {"entities": []}], [TEXT, {}], {},
+    {"entities": []}, {"text": 3, "entities": []}, {"text": TEXT}, {"text": TEXT, "entities": None},
+    {"text": TEXT, "entities": {}}, {"text": TEXT, "label": "PER"}, {"text": TEXT, "spans": 0},
+    studio({"result": []}, title="a", body="b"), studio({"result": []}, number=3), studio({}),
+    studio({"result": [RESULT, {"type": "labels", "value": {**VALUE, "labels": []}}]}),
+    studio({"result": [RESULT, {"type": "labels", "value": {**VALUE, "start": "0"}}]}),
+])  # fmt: skip
+def test_records_that_are_refused(record: Any) -> None:
+    with pytest.raises(ValueError, match=r"^here\b"):
+        parse_record(record, "here")
+
+
+@pytest.mark.parametrize("span", [
+    [0, 3], [], None, 3, "PER", {}, [0, 3, ""], [0, 3, None], [0, 3, 5], [0, 3, ["PER"]],
+    ["0", 3, "PER"], [0, 3.0, "PER"], [False, 3, "PER"], [0, True, "PER"], [0, None, "PER"],
+    {"start": 0, "end": 3}, {"end": 3, "label": "PER"}, {**SPAN, "label": ""},
+    {**SPAN, "start": False}, {**SPAN, "end": "3"}, {**OFFSETS, "end_offset": 0.5},
+    {**VALUE, "labels": []}, {**VALUE, "labels": [""]}, {**VALUE, "labels": [3]},
+])  # fmt: skip
+def test_spans_that_are_refused(span: Any) -> None:
+    with pytest.raises(ValueError, match=r"^here\b"):
+        parse_record({"text": TEXT, "label": [[0, 3, "PER"], span]}, "here")
+
+
+keys = st.sampled_from(["text", "data", "label", "labels", "annotations", "result", "start"])
+leaves = st.sampled_from(["Ann", "PER", "", "accept", "labels", 0, 3, True, False, None, 1.5])
+values = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(keys, inner))
+
+
+@given(values | st.dictionaries(keys, values).map(lambda record: {"text": "Ann", **record}))
+def test_any_record_is_read_or_refused(record: Any) -> None:
+    try:
+        read = parse_record(record, "here")
+    except ValueError as error:
+        assert str(error).startswith("here")  # noqa: PT017
+    else:
+        assert read is None or all(list(map(type, s)) == [int, int, str] for s in read.spans)
+
+
+@pytest.mark.parametrize(("data", "mark", "encoding"), [
+    ("utf8", "", "utf8"), ("utf8", "\ufeff", "utf8"), ("utf8", "\ufeff", "utf-8"),
+    ("latin-1", "", "latin-1"), ("utf-16", "", "utf-16"),
+])  # fmt: skip
+def test_places(tmp_path: Path, data: str, mark: str, encoding: str) -> None:
+    lines, one = tmp_path / "a.jsonl", tmp_path / "a.json"
+    lines.write_bytes(f'{mark}\r\n1\r\n  \n"é\x85"'.encode(data))
+    one.write_bytes(f'{mark}[\n\n1,\n\n\n"é\x85"]\n'.encode(data))
+    for path, places in (lines, ["line 2", "line 4"]), (one, ["record 1", "record 2"]):
+        expected = [(f"{path}, {places[0]}", 1), (f"{path}, {places[1]}", "é\x85")]
+        assert list(read_records(path, encoding)) == expected
+
+
+@pytest.mark.parametrize(("name", "data", "encoding", "line"), [
+    ("a.jsonl", b'\n{"a": 1}\n{"a": \n', "utf8", ", line 3"),
+    ("a.jsonl", b"1\n" + b"[" * 100_000, "utf8", ", line 2"),
+    ("a.json", b"[1,\n,,]", "utf8", ".*line 2"),
+    ("a.json", b'{"text": "a"}', "utf8", ""), ("a.jsonl", b'"\xe9"\n', "utf8", ""),
+    ("a.json", b"[1]\n", "nosuch", ""), ("a.json", b"[1]\n", "hex", ""),
+])  # fmt: skip
+def test_refused_files(tmp_path: Path, name: str, data: bytes, encoding: str, line: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=f"^{re.escape(str(path))}{line}\\b"):
+        list(read_records(path, encoding))
