@@ -459,40 +459,57 @@ def _show_left_out(converted: "Collection[Converted]") -> None:
         msg.info(f"Skipped what was rejected or not annotated: {skipped}")
 
 
-@ssvm.command("convert-templates")
-def convert_templates(
-    file: Annotated[Path, typer.Argument(help="Templates of CRF++ or Wapiti", exists=True)],
-    columns: Annotated[
-        str, typer.Option("--columns", help="Attributes in the columns that it reads, from 0")
-    ] = "orth,tag",
+@ssvm.command("render")
+def render(
+    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Text, paragraphs parted by empty lines; or annotated, as for convert", exists=True
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write")] = Path(
+        "render.html"
+    ),
+    errors: Annotated[
+        bool, typer.Option("--errors", help="Show only what is wrong, by the file's annotation")
+    ] = False,
+    components: Annotated[
+        str | None, typer.Option("--components", help="Comma-separated; by default all")
+    ] = None,
+    texts: Annotated[int, typer.Option(help="The most texts to show", min=1)] = 50,
+    top: Annotated[int, typer.Option(help="Features in an explanation", min=1)] = 8,
 ) -> None:
-    """Turn feature templates of CRF++ or Wapiti into templates for a config.
+    """Show what a pipeline makes of texts, and why, as one HTML page.
 
-    Features of one label are converted, those of two labels left out: pairs of adjacent labels have
-    weights of their own here. Prints the setting for a component.
+    Words have their tags, entities or arcs; the least sure ones are dotted. Where the file is
+    annotated, wrong ones are marked, and explained against what would be right. With --errors,
+    texts without errors are left out, and --texts counts those that are left.
 
     \b
-    Example:
-      python -m spacy ssvm convert-templates template --columns orth,tag
+    Examples:
+      python -m spacy ssvm render model/model-best letter.txt
+      python -m spacy ssvm render model/model-best dev.jsonl --errors --output errors.html
     """
-    import json
+    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.render import read_parts, write_page
 
-    from spacy_ssvm.commands.conversion import crf_templates
-
-    with _show_errors("Cannot convert templates"):
-        try:
-            lines = file.read_text(encoding="utf8").split("\n")
-        except UnicodeError as error:
-            raise ValueError(f"{file}: cannot be read as utf8: {error}") from error
-        names = [name.strip() for name in columns.split(",")]
-        found = crf_templates.convert_templates(lines, names)
-        if not found.templates:
-            reasons = "\n".join(found.left_out[:_MANY])
-            raise ValueError(f"{file} has no template that can be converted\n{reasons}")
-    if found.left_out:
-        msg.warn(f"Left out {_count(found.left_out, 'line')}", "\n".join(found.left_out))
-    msg.info("For the config, with the name of your component")
-    print(f"\n[components.ner]\ntemplates = {json.dumps(found.templates)}")
+    with _show_errors("Cannot render"):
+        nlp = load_pipeline(model, None)
+        names = None if components is None else [name.strip() for name in components.split(",")]
+        parts = read_parts(nlp, file, names, texts=texts, top=top, only_errors=errors)
+        write_page(output, nlp, model, file, parts)
+    rows = [
+        (part.name, len(part.docs), f"{part.known:,}" if part.known else "-", part.wrong)
+        for part in parts
+    ]
+    msg.table(
+        rows,
+        header=("component", "texts shown", "words with gold", "wrong"),
+        aligns=("l", "r", "r", "r"),
+        divider=True,
+    )
+    msg.good("Rendered", str(output))
 
 
 @ssvm.command(

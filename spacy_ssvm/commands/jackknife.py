@@ -39,14 +39,21 @@ class Fold(NamedTuple):
     scores: dict[str, float | None]  #: of these Docs: those that training is judged by
 
 
+class Predicted(NamedTuple):
+    """Docs of both corpora, annotated by other means than a jackknife."""
+
+    found: list[Doc]
+    found_in_dev: list[Doc]
+
+
 class Jackknife:
     """The folds of the training corpus of a config.
 
     config: as for ``spacy train``.
     folds: their number, at least 2.
     components: the names of those to train; empty for the entire pipeline.
-    before: a jackknife of other components, which has run: these components learn from its
-        annotations, and add their own.
+    before: annotations of other components, or a jackknife of them that has run: these
+        components learn from them, and add their own.
 
     ``gold`` holds the Docs, but for empty ones; ``found`` and ``found_in_dev`` hold the annotated
     Docs of both corpora once all folds have run, the latter by the model of the first fold.
@@ -60,7 +67,7 @@ class Jackknife:
         *,
         folds: int,
         components: Sequence[str] = (),
-        before: "Jackknife | None" = None,
+        before: "Jackknife | Predicted | None" = None,
     ) -> None:
         self.config = config.interpolate()
         self.folds = folds
@@ -174,6 +181,23 @@ class Jackknife:
             raise ValueError("the batcher of [training.batcher] has made no batches to learn from")
         best, last = (util.load_model(folder / name) for name in (DIR_MODEL_BEST, DIR_MODEL_LAST))
         return last if _score_on_dev(last) >= _score_on_dev(best) else best
+
+
+def make_rounds(
+    config: Config,
+    folds: int,
+    rounds: Sequence[Sequence[str]],
+    predicted: Predicted | None = None,
+) -> list[Jackknife]:
+    """A jackknife for each round of components, each of which learns from the one before.
+
+    predicted: annotations that the first one learns from.
+    """
+    knives: list[Jackknife] = []
+    for components in rounds:
+        before = knives[-1] if knives else predicted
+        knives.append(Jackknife(config, folds=folds, components=components, before=before))
+    return knives
 
 
 def _readers(block: dict[str, Any]) -> Iterator[dict[str, Any]]:

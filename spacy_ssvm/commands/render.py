@@ -1,0 +1,100 @@
+"""Texts with the decisions of a pipeline, and the reasons for them, as one HTML page."""
+
+from collections.abc import Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_ssvm.commands.conversion.files import Settings, convert_file
+from spacy_ssvm.components import page
+from spacy_ssvm.components.parser import DependencyParser
+from spacy_ssvm.components.sequence import SequencePipe
+from spacy_ssvm.storage import open_text, replacing
+
+
+def read_parts(
+    nlp: Language,
+    file: Path,
+    names: Sequence[str] | None,
+    *,
+    texts: int,
+    top: int,
+    only_errors: bool,
+) -> list[page.Part]:
+    """The decisions of components about the texts of a file.
+
+    names: of the components; None for all that can be shown.
+    texts: the most texts to show. only_errors: whether to leave out those without errors.
+    Raises ValueError for components that cannot be shown, a file that cannot be read, and one that
+    has no annotation where only errors are asked for.
+    """
+    able = [
+        name for name, pipe in nlp.pipeline if isinstance(pipe, SequencePipe | DependencyParser)
+    ]
+    chosen = able if names is None else names
+    unable = [name for name in chosen if name not in able]
+    if unable or not chosen:
+        shown = ", ".join(able) or "none"
+        raise ValueError(
+            f"the pipeline has no component '{', '.join(unable)}' that can be shown; there are: "
+            f"{shown}. Taggers, senters, recognizers, chunkers and parsers of this package can"
+        )
+    references = _read(nlp, file)
+    if only_errors and references is None:
+        raise ValueError(f"{file} is plain text: only annotated files tell what is wrong")
+    golds = [] if references is None else references
+    docs = _texts(nlp, file) if references is None else _words(nlp, golds)
+    if not only_errors:
+        docs, golds = docs[:texts], golds[:texts]
+    annotated = list(nlp.pipe(docs))
+    parts = []
+    for name in chosen:
+        pipe: Any = nlp.get_pipe(name)
+        part = page.read_part(pipe, annotated, golds or None, top=top, only_errors=only_errors)
+        parts.append(part._replace(docs=part.docs[:texts]))
+    return parts
+
+
+def _read(nlp: Language, file: Path) -> list[Doc] | None:
+    """The gold Docs of a file; None for plain text."""
+    if file.suffix in (".txt", ".md") and not file.with_suffix(".ann").exists():
+        return None
+    return convert_file(file, spacy.blank(nlp.lang or "xx"), Settings()).docs
+
+
+def _texts(nlp: Language, file: Path) -> list[Doc]:
+    with open_text(file) as opened:
+        paragraphs = [text.strip() for text in opened.read().split("\n\n")]
+    docs = [nlp.make_doc(text) for text in paragraphs if text]
+    if not docs:
+        raise ValueError(f"{file} has no text")
+    return docs
+
+
+def _words(nlp: Language, golds: Sequence[Doc]) -> list[Doc]:
+    """The Docs of gold texts; with their tokens where it is not known where spaces are."""
+    return [
+        Doc(nlp.vocab, words=[token.text for token in gold])
+        if gold.has_unknown_spaces
+        else nlp.make_doc(gold.text)
+        for gold in golds
+    ]
+
+
+def write_page(
+    file: Path, nlp: Language, model: str, source: Path, parts: Sequence[page.Part]
+) -> None:
+    """Write the page."""
+    facts = {
+        "pipeline": f"{model}: {', '.join(nlp.pipe_names)}",
+        "texts": str(source),
+        "made": f"{date.today().isoformat()}, spacy_ssvm {version('spacy-ssvm')}",
+    }
+    html = page.render_page(f"{source.name}, as {model} reads it", facts, parts)
+    with replacing(file) as beside:
+        beside.write_text(html, encoding="utf8")
