@@ -6,7 +6,7 @@ spaCy imports this file at each of its commands: heavy imports are inside the fu
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from click import ClickException
@@ -17,6 +17,10 @@ from wasabi import msg
 
 if TYPE_CHECKING:
     from spacy_ssvm.commands.conversion.files import Converted
+    from spacy_ssvm.commands.jackknife import Predicted
+    from spacy_ssvm.commands.quickstart.annotation import Annotation
+    from spacy_ssvm.commands.quickstart.config import Resources
+    from spacy_ssvm.commands.quickstart.training import Corpus, Workplace
 
 _MANY = 10  # spans that are shown one by one
 
@@ -457,6 +461,340 @@ def _show_left_out(converted: "Collection[Converted]") -> None:
         msg.warn(f"Left out {_count(left_out, 'span')}", "\n".join(shown))
     if skipped:
         msg.info(f"Skipped what was rejected or not annotated: {skipped}")
+
+
+_Gazetteers = Annotated[
+    list[str] | None,
+    typer.Option("--gazetteer", help="TYPE=FILE: a list of names for ner, one a line (repeatable)"),
+]
+_Data = Annotated[
+    list[str],
+    typer.Argument(help="Annotated files, as for convert; or a folder with train.spacy"),
+]
+_Share = Annotated[
+    float,
+    typer.Option(help="Without --dev: the share of the texts to take for it", min=0.0, max=0.9),
+]
+_Clusters = Annotated[
+    str | None,
+    typer.Option(help="Word clusters: a file, or none; by default those of spacy-lookups-data"),
+]
+_Components = Annotated[
+    str | None,
+    typer.Option(
+        "--components", help="Comma-separated, such as tagger,parser; by default all that can learn"
+    ),
+]
+
+
+def _files_and_overrides(data: list[str]) -> tuple[list[Path], dict[str, Any]]:
+    """The files, and the settings of a config, among arguments: --training.max_epochs 5."""
+    files: list[Path] = []
+    settings: list[str] = []
+    arguments = iter(data)
+    for argument in arguments:
+        if argument.startswith("--"):
+            settings += [argument] if "=" in argument else [argument, next(arguments, "")]
+        else:
+            files.append(Path(argument))
+    missing = [file for file in files if not file.exists()]
+    if missing:
+        raise ValueError(f"{missing[0]} does not exist")
+    if not files:
+        raise ValueError("name a file of annotated examples")
+    return files, parse_config_overrides(settings)
+
+
+def _resources(gazetteers: list[str] | None, clusters: str | None, lang: str) -> "Resources":
+    """What components read besides examples. Raises ValueError for files that are not there."""
+    from spacy_ssvm.commands.quickstart.config import Resources, has_lookups
+
+    lists: dict[str, str] = {}
+    for given in gazetteers or []:
+        kind, is_named, file = given.partition("=")
+        if not kind or not is_named:
+            raise ValueError(f"--gazetteer {given}: expected TYPE=FILE, such as PER=people.txt")
+        lists[kind] = file
+    own_clusters = None if clusters in (None, "none") else clusters
+    for file in (*lists.values(), *([own_clusters] if own_clusters else [])):
+        if not Path(file).is_file():
+            raise ValueError(f"{file} does not exist, or is not a file")
+    return Resources(own_clusters, clusters is None and has_lookups(lang), lists or None)
+
+
+def _names_of(components: str | None, annotation: "Annotation | None") -> list[str]:
+    """The components to learn, in the order of a pipeline."""
+    from spacy_ssvm.commands.quickstart.annotation import LEARNS
+    from spacy_ssvm.commands.quickstart.config import check_components
+
+    if components is not None:
+        names = check_components([name.strip() for name in components.split(",")])
+        able = names if annotation is None else annotation.components
+        unable = [name for name in names if name not in able]
+        if unable:
+            raise ValueError(
+                f"the examples have nothing that '{unable[0]}' could learn from, "
+                f"{LEARNS[unable[0]]}; they have what {', '.join(able) or 'no component'} needs"
+            )
+        return names
+    if annotation is None:
+        raise ValueError("name the components with --components, or give examples with --train")
+    if not annotation.components:
+        raise ValueError(
+            "the examples have no annotation to learn from: no tags, trees, entities or spans, and "
+            "no Doc with several sentences"
+        )
+    return annotation.components
+
+
+def _show_annotation(annotation: "Annotation") -> None:
+    header = ("component", "learns from", "examples")
+    msg.table(annotation.rows(), header=header, divider=True, max_col=70)
+
+
+@ssvm.command("init")
+def init(
+    output: Annotated[
+        Path | None, typer.Argument(help="Config file to write; without it, asks for all settings")
+    ] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="Examples, .spacy files, to look at", exists=True)
+    ] = None,
+    dev: Annotated[
+        Path | None, typer.Option(help="Examples by which the best epoch is chosen", exists=True)
+    ] = None,
+    components: _Components = None,
+    lang: _Languages = "en",
+    gazetteer: _Gazetteers = None,
+    clusters: _Clusters = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the config if it exists")
+    ] = False,
+) -> None:
+    """Write a complete config for spacy train, with comments, for what your examples annotate.
+
+    Components: tagger (TAG), pos_tagger (POS), senter, parser, ner, chunker, sentence_labeler.
+    Prints the commands that come next.
+
+    \b
+    Examples:
+      python -m spacy ssvm init
+      python -m spacy ssvm init config.cfg --train corpus/train.spacy --dev corpus/dev.spacy
+      python -m spacy ssvm init ner.cfg --components ner --lang de --gazetteer PER=people.txt
+    """
+    from spacy.vocab import Vocab
+
+    from spacy_ssvm.commands.quickstart.annotation import look_at
+    from spacy_ssvm.commands.quickstart.config import (
+        describe,
+        make_config,
+        next_commands,
+        write_config,
+    )
+    from spacy_ssvm.components.annotated_corpus import read_docs
+
+    is_asked = output is None
+    with _show_errors("Cannot write a config"):
+        if output is None:
+            train = Path(typer.prompt("Examples to learn from, a .spacy file"))
+            dev = Path(typer.prompt("Examples by which the best epoch is chosen, a .spacy file"))
+            lang = typer.prompt("Language", default=lang)
+        _check_language(lang)
+        annotation = None
+        if train is not None:
+            annotation = look_at(filed.doc for filed in read_docs(train, Vocab()))
+            _show_annotation(annotation)
+        if is_asked:
+            found = ",".join(_names_of(None, annotation))
+            components = typer.prompt("Components", default=found)
+            output = Path(typer.prompt("Config to write", default="config.cfg"))
+        assert output is not None
+        names = _names_of(components, annotation)
+        if output.exists() and not overwrite:
+            raise ValueError(f"{output} exists: give --overwrite to replace it, or another file")
+        config = make_config(
+            lang,
+            names,
+            has_spaces=annotation is None or annotation.has_spaces,
+            resources=_resources(gazetteer, clusters, lang),
+            train=train,
+            dev=dev,
+        )
+        commands = next_commands(output, names, has_paths=bool(train and dev))
+        write_config(output, config, describe(names, commands))
+    msg.good("Wrote a config", str(output))
+    print("\n".join(commands))
+
+
+@ssvm.command("train", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def train(
+    data: _Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")],
+    dev: Annotated[
+        list[Path] | None,
+        typer.Option(help="Files by which the best epoch is chosen (repeatable)", exists=True),
+    ] = None,
+    share: _Share = 0.1,
+    components: _Components = None,
+    lang: _Languages = "en",
+    gazetteer: _Gazetteers = None,
+    clusters: _Clusters = None,
+    seed: Annotated[int, typer.Option(help="Seed of the share")] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a pipeline in the output folder")
+    ] = False,
+) -> None:
+    """Train a pipeline on annotated files in one go, and print its scores.
+
+    Does what convert, init, jackknife, spacy train and report do one by one, and leaves what they
+    write in the output folder: corpus/, config.cfg, model-best. Components that learn from others,
+    such as a parser from tags, are trained on annotations of models that have not seen the same
+    texts. Settings of the config can be overridden as for spacy train: --training.max_epochs 5.
+
+    \b
+    Examples:
+      python -m spacy ssvm train annotated.jsonl --output model
+      python -m spacy ssvm train train.conllu --dev dev.conllu --output model --lang de
+      python -m spacy ssvm train corpus --components ner --gazetteer PER=people.txt -o model
+    """
+    import time
+
+    from spacy_ssvm.commands.conversion.files import Settings
+    from spacy_ssvm.commands.quickstart import training
+    from spacy_ssvm.commands.quickstart.annotation import look_at
+    from spacy_ssvm.commands.quickstart.config import (
+        describe,
+        make_config,
+        next_commands,
+        write_config,
+    )
+    from spacy_ssvm.commands.report import measure
+
+    start = time.perf_counter()
+    with _show_errors("Cannot train"):
+        files, overrides = _files_and_overrides(data)
+        _check_language(lang)
+        resources = _resources(gazetteer, clusters, lang)
+        place = training.Workplace(output)
+        place.check(overwrite=overwrite)
+        corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
+        _show_left_out(corpus.converted)
+        annotation = look_at(corpus.train)
+        names = _names_of(components, annotation)
+        _show_annotation(annotation)
+        place.write(corpus)
+        config = make_config(
+            lang,
+            names,
+            has_spaces=annotation.has_spaces,
+            resources=resources,
+            train=place.train,
+            dev=place.dev,
+        )
+        commands = next_commands(place.config, names, has_paths=True)
+        write_config(place.config, config, describe(names, commands))
+        _jackknife(place, names, corpus, overrides)
+        training.train(place, overrides)
+        rows = measure(place.best, place.dev)
+    msg.table(rows, divider=False)
+    msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(place.best))
+
+
+def _jackknife(
+    place: "Workplace",
+    names: list[str],
+    corpus: "Corpus",
+    overrides: dict[str, Any],
+    predicted: "Predicted | None" = None,
+) -> None:
+    """Annotate the examples for components that learn from others, where there are some."""
+    from tqdm import tqdm
+
+    from spacy_ssvm.commands.quickstart import training
+
+    folds = training.number_of_folds(names, corpus)
+    if folds:
+        msg.info("Annotating the examples by models that have not seen them")
+    with tqdm(total=folds, unit="model", disable=not folds) as progress:
+        for _ in training.jackknife(place, names, corpus, overrides, predicted):
+            progress.update()
+
+
+@ssvm.command("swap", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def swap(
+    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    data: _Data,
+    components: Annotated[
+        str, typer.Option("--components", help="Comma-separated, such as parser,tagger")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")],
+    dev: Annotated[
+        list[Path] | None,
+        typer.Option(help="Files by which the best epoch is chosen (repeatable)", exists=True),
+    ] = None,
+    share: _Share = 0.1,
+    gazetteer: _Gazetteers = None,
+    clusters: _Clusters = None,
+    seed: Annotated[int, typer.Option(help="Seed of the share")] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a pipeline in the output folder")
+    ] = False,
+) -> None:
+    """Replace components of a trained pipeline by those of this package, trained on your data.
+
+    The other components are taken over as they are. A parser gets a senter before it where nothing
+    else finds sentences. Prints scores and speed of both pipelines on the same texts; those of the
+    old one mean little where it was trained on other labels. Settings of the new components can be
+    overridden as for spacy train: --training.max_epochs 5.
+
+    \b
+    Example:
+      python -m spacy ssvm swap en_core_web_sm train.conllu --dev dev.conllu \\
+        --components parser --output model
+    """
+    import time
+
+    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.conversion.files import Settings
+    from spacy_ssvm.commands.quickstart import swap as swapping
+    from spacy_ssvm.commands.quickstart import training
+    from spacy_ssvm.commands.quickstart.annotation import look_at
+    from spacy_ssvm.commands.quickstart.config import make_config, write_config
+
+    start = time.perf_counter()
+    with _show_errors("Cannot swap components"):
+        files, overrides = _files_and_overrides(data)
+        place = training.Workplace(output)
+        place.check(overwrite=overwrite)
+        nlp = load_pipeline(model, None)
+        lang = str(nlp.lang)
+        resources = _resources(gazetteer, clusters, lang)
+        corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
+        _show_left_out(corpus.converted)
+        annotation = look_at(corpus.train)
+        chosen = [name.strip() for name in components.split(",")]
+        names = swapping.components_to_swap(nlp, chosen, annotation)
+        place.write(corpus)
+        config = make_config(
+            lang,
+            names,
+            others=[name for name in nlp.pipe_names if name not in names],
+            has_spaces=annotation.has_spaces,
+            resources=resources,
+            train=place.train,
+            dev=place.dev,
+        )
+        title = f"The pipeline {model}, with new components: {', '.join(names)}"
+        write_config(place.config, config, title)
+        predicted = swapping.annotate_by_others(nlp, names, corpus.train, corpus.dev)
+        _jackknife(place, names, corpus, overrides, predicted)
+        config = swapping.swapped_config(config, nlp, model, names, place.annotations())
+        write_config(place.config, config, title)
+        training.train(place, overrides)
+        both = (nlp, load_pipeline(str(place.best), None))
+        rows = swapping.compare(both, names, corpus.dev)
+    msg.table(rows, header=("", model, str(place.best)), aligns=("l", "r", "r"), divider=True)
+    msg.good(f"Swapped {', '.join(names)} in {time.perf_counter() - start:.0f} s", str(place.best))
 
 
 @ssvm.command("render")

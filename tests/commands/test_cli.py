@@ -115,20 +115,31 @@ def test_strong_configs_train_with_the_clusters_of_lookups(
 
 @pytest.mark.parametrize(
     "command",
-    ["align", "report", "convert", "jackknife", "compare", "select", "reproduce"],
+    [
+        "align",
+        "report",
+        "convert",
+        "train",
+        "swap",
+        "render",
+        "jackknife",
+        "compare",
+        "select",
+        "reproduce",
+    ],
 )
 def test_the_example_of_a_help_text_can_be_run(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Copied from the screen, it is read as a command, which then finds its files empty."""
     shown = CliRunner().invoke(app, ["ssvm", command, "--help"]).output
-    example = re.search(r"Example:\n((?:.*\\\n)*.*\n)", shown)
+    example = re.search(r"Examples?:\n((?:.*\\\n)*.*\n)", shown)
     assert example is not None
     arguments = shlex.split(example[1].replace("\\\n", " "))
     assert arguments[:5] == ["python", "-m", "spacy", "ssvm", command]
     monkeypatch.chdir(tmp_path)
     for name in arguments[5:]:
-        if re.search(r"/|\.(?!json)\w+$", name) and not name.startswith(("-", "[")):
+        if re.search(r"/|\.(?!json$)\w+$", name) and not name.startswith(("-", "[")):
             Path(name).parent.mkdir(exist_ok=True)
             Path(name).touch()
     result = CliRunner().invoke(app, arguments[3:])

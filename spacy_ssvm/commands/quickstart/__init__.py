@@ -1,0 +1,1 @@
+"""From annotated data to a config, and to a trained pipeline, by one command."""

@@ -1,0 +1,79 @@
+"""What a corpus annotates, and which components can learn from it."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from spacy.attrs import DEP, POS, TAG
+from spacy.tokens import Doc
+
+from spacy_ssvm.storage import shorten
+
+#: What each component learns from, in the order of a pipeline.
+LEARNS = {
+    "tagger": "tags (TAG)",
+    "pos_tagger": "parts of speech (POS)",
+    "senter": "sentence boundaries",
+    "parser": "dependency trees",
+    "ner": "entities",
+    "chunker": 'doc.spans["chunks"]',
+    "sentence_labeler": 'doc.spans["sentence_labels"]',
+}
+_SPANS = {"chunks": "chunker", "sentence_labels": "sentence_labeler"}
+
+
+class Annotation(NamedTuple):
+    """What the Docs of a corpus annotate."""
+
+    docs: int
+    tokens: int
+    sentences: int  #: in Docs whose boundaries are annotated
+    boundaries: int  #: between sentences of a Doc
+    has_spaces: bool  #: whether it is known where spaces are
+    labels: dict[str, Counter[str]]  #: by component that can learn them; without the senter
+
+    @property
+    def components(self) -> list[str]:
+        """The components that can learn from the corpus, in the order of a pipeline."""
+        can_learn = {*self.labels, *(["senter"] if self.boundaries else [])}
+        return [name for name in LEARNS if name in can_learn]
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Component, what it learns from, and how much of it there is."""
+        rows = []
+        for name in self.components:
+            labels = self.labels.get(name)
+            if labels is None:
+                rows.append((name, LEARNS[name], f"{self.sentences:,} sentences"))
+            else:
+                shown = shorten(", ".join(label for label, _ in labels.most_common()))
+                rows.append((name, LEARNS[name], f"{labels.total():,} of {shown}"))
+        return rows
+
+
+def look_at(docs: Iterable[Doc]) -> Annotation:
+    """What Docs annotate. Tags that are the parts of speech again do not count."""
+    number = tokens = sentences = boundaries = 0
+    has_spaces, same_tags = False, True
+    labels: dict[str, Counter[str]] = {name: Counter() for name in LEARNS if name != "senter"}
+    for doc in docs:
+        number += 1
+        tokens += len(doc)
+        has_spaces |= not doc.has_unknown_spaces
+        if doc.has_annotation("SENT_START"):
+            own = sum(1 for _ in doc.sents)
+            sentences += own
+            boundaries += max(own - 1, 0)
+        same_tags = same_tags and all(token.tag_ == token.pos_ for token in doc)
+        for name, attribute in (("tagger", TAG), ("pos_tagger", POS), ("parser", DEP)):
+            for value, count in doc.count_by(attribute).items():
+                labels[name][doc.vocab.strings[value]] += count
+        labels["ner"].update(entity.label_ for entity in doc.ents)
+        for key, name in _SPANS.items():
+            labels[name].update(span.label_ for span in doc.spans.get(key, ()))
+    for name in ("tagger", "pos_tagger", "parser"):
+        del labels[name][""]
+    if same_tags:
+        del labels["tagger"]
+    found = {name: own for name, own in labels.items() if own}
+    return Annotation(number, tokens, sentences, boundaries, has_spaces, found)

@@ -1,0 +1,266 @@
+"""Complete configs for the components that a user names, with comments."""
+
+import inspect
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import spacy
+from spacy.language import Language
+from spacy.util import CONFIG_SECTION_ORDER, registry
+from thinc.api import Config
+
+from spacy_ssvm.commands.quickstart.annotation import LEARNS
+from spacy_ssvm.storage import replacing
+
+#: The components that a config can have, and their factories.
+FACTORIES = {name: f"ssvm_{name.removeprefix('pos_')}" for name in LEARNS}
+#: Those whose families of templates read word clusters.
+_READ_CLUSTERS = {"tagger", "pos_tagger", "senter", "parser", "ner", "chunker"}
+#: Languages for which the package spacy-lookups-data has clusters; others whose names help.
+_CLUSTERS = {"en": ("en", "de"), "de": ("de",), "es": ("es",)}
+
+_TRAINING = {
+    "max_epochs": 20,
+    "max_steps": 0,
+    "eval_frequency": 1,
+    "patience": 5,
+    "batcher": {
+        "@batchers": "spacy.batch_by_sequence.v1",
+        "size": 1_000_000_000,
+        "get_length": None,
+    },
+    "logger": {"@loggers": "spacy_ssvm.TrainingLog.v1", "output_file": "${paths.log}"},
+}
+
+#: Comments before sections of a config.
+_COMMENTS = {
+    "components.tagger": "Fine-grained tags, token.tag_. Templates: docs/templates.md",
+    "components.pos_tagger": "Universal parts of speech, token.pos_",
+    "components.senter": "Sentence boundaries; a missed one costs twice as much as a false one",
+    "components.parser": "Dependency trees. Settings and their cost: docs/parser.md",
+    "components.ner": "Entities. document = true reads each Doc twice: docs/features.md",
+    "components.chunker": "Spans that do not overlap, in doc.spans",
+    "components.sentence_labeler": "Labels of sentences, decided together: docs/sentences.md",
+    "components.tagger.solver": "C: a larger one fits the examples more closely. docs/tuning.md",
+    "components.ner.solver": "C: a larger one fits the examples more closely. docs/tuning.md",
+    "components.ner.costs": 'costs = {"*": {"O": 3.0}} finds more entities: a missed token costs 3',
+    "corpora.train": "The examples, .spacy files",
+    "training": "Each step is an epoch; training ends after max_epochs, or where the score on the "
+    "dev\n# corpus has not risen for so many epochs as patience says",
+    "training.batcher": "The whole corpus in one batch",
+    "training.score_weights": "The score by which the best epoch is chosen",
+    "training.optimizer": "Not used by these components; spaCy wants it",
+    "initialize.components": "What components read besides the examples: word clusters, lists of "
+    "names\n# (docs/features.md)",
+}
+
+
+class Resources(NamedTuple):
+    """What components read besides examples."""
+
+    clusters: str | None = None  #: a file of word clusters
+    lookups: bool = False  #: whether to read the clusters of spacy-lookups-data instead
+    gazetteers: dict[str, str] | None = None  #: files with a name a line, by type
+
+
+NO_RESOURCES = Resources()
+
+
+def has_lookups(lang: str) -> bool:
+    """Whether clusters of spacy-lookups-data are installed for a language."""
+    return lang in _CLUSTERS and lang in registry.lookups.get_all()
+
+
+def _clusters_of(name: str, lang: str, resources: Resources) -> Any:
+    """The clusters of a component: a file, blocks by set, or None."""
+    if not resources.lookups:
+        return resources.clusters
+    return {
+        own: {"@misc": "spacy.LookupsDataLoader.v1", "lang": own, "tables": ["lexeme_cluster"]}
+        for own in (_CLUSTERS[lang] if name == "ner" else [lang])
+    }
+
+
+def check_components(names: Sequence[str], known: Collection[str] = FACTORIES) -> list[str]:
+    """The names in the order of a pipeline. Raises ValueError for one that is not known."""
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(
+            f"there is no component '{unknown[0]}' to learn: choose from {', '.join(known)}"
+        )
+    return [name for name in FACTORIES if name in names]
+
+
+def make_config(
+    lang: str,
+    components: Sequence[str],
+    *,
+    others: Sequence[str] = (),
+    has_spaces: bool = True,
+    resources: Resources = NO_RESOURCES,
+    train: Path | None = None,
+    dev: Path | None = None,
+) -> Config:
+    """The config of a pipeline, with all settings.
+
+    components: names of FACTORIES.
+    others: the other components of the pipeline that it will be part of.
+    has_spaces: whether the examples tell where spaces are.
+    train, dev: .spacy files.
+    """
+    names = check_components(components)
+    nlp = spacy.blank(lang)
+    for name in names:
+        settings = _settings_of(name, [*others, *names], has_spaces)
+        nlp.add_pipe(FACTORIES[name], name=name, config=settings)
+    config = Config(nlp.config).copy()
+    config["paths"] = {
+        "train": train and train.as_posix(),
+        "dev": dev and dev.as_posix(),
+        "log": None,
+        **{key: config["paths"][key] for key in ("vectors", "init_tok2vec")},
+    }
+    read = annotations_read(names)
+    if read:
+        config["paths"]["annotated"] = None
+        config["corpora"]["train"] |= annotated_reader(read)
+    config["training"] |= _TRAINING
+    config["training"]["score_weights"] = _score_weights(nlp)
+    for name in names:
+        for solver in ("solver", "label_solver"):
+            if solver in config["components"][name]:
+                config["components"][name][solver]["seed"] = "${system.seed}"
+        config["initialize"]["components"][name] = _initialize_of(nlp, name, resources)
+    return config
+
+
+def annotated_reader(annotations: Sequence[str]) -> dict[str, Any]:
+    """What makes the block of a corpus one of an ``AnnotatedCorpus``."""
+    return {
+        "@readers": "spacy_ssvm.AnnotatedCorpus.v1",
+        "annotations": list(annotations),
+        "annotated_path": "${paths.annotated}",
+    }
+
+
+def _settings_of(name: str, names: Sequence[str], has_spaces: bool) -> dict[str, Any]:
+    """The settings of a component, in a pipeline of these names, that are not defaults."""
+    spaces = ["spaces"] if has_spaces else []
+    if name in ("tagger", "pos_tagger"):
+        return {
+            "attribute": "TAG" if name == "tagger" else "POS",
+            "whole_docs": bool({"senter", "sentencizer", "parser"} & {*names}),
+            "templates": ["tagger", *spaces],
+        }
+    if name == "senter" and {"tagger", "pos_tagger"} & {*names}:
+        return {
+            "templates": ["senter", "senter_tags"],
+            "costs": {"start": {"inside": 2.0}},
+            "solver": {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 0.01},
+        }
+    return {"templates": ["ner", *spaces]} if name == "ner" else {}
+
+
+def _score_weights(nlp: Language) -> dict[str, float | None]:
+    """The weights of scores: each component counts alike."""
+    weights: dict[str, float | None] = {}
+    for name in nlp.pipe_names:
+        own = dict(nlp.get_pipe_meta(name).default_score_weights or {})
+        if name == "pos_tagger":
+            own = {"tag_acc": own["pos_acc"], "pos_acc": own["tag_acc"]}
+        for key, weight in own.items():
+            share = round(weight / len(nlp.pipe_names), 3) if weight else None
+            weights[key] = share or weights.get(key)
+    return weights
+
+
+def _initialize_of(nlp: Language, name: str, resources: Resources) -> dict[str, Any]:
+    """The arguments of ``initialize`` of a component."""
+    pipe: Any = nlp.get_pipe(name)
+    parameters = inspect.signature(pipe.initialize).parameters
+    arguments = {key: value.default for key, value in parameters.items()}
+    for key in ("get_examples", "nlp"):
+        arguments.pop(key)
+    if name in _READ_CLUSTERS:
+        arguments["clusters"] = _clusters_of(name, str(nlp.lang), resources)
+    if name == "ner":
+        arguments["gazetteers"] = resources.gazetteers
+    return arguments
+
+
+def annotations_read(names: Sequence[str]) -> list[str]:
+    """What later components read of earlier ones, as ``AnnotatedCorpus`` names it."""
+    return [
+        annotation
+        for annotation, name in (("SENT_START", "senter"), ("TAG", "tagger"), ("POS", "pos_tagger"))
+        if name in names and {*names[names.index(name) + 1 :]} & _READERS[annotation]
+    ]
+
+
+_READERS = {
+    "SENT_START": {"parser", "ner", "chunker"},
+    "TAG": {"senter", "parser", "chunker"},
+    "POS": {"senter", "parser", "chunker"},
+}
+
+
+def jackknife_rounds(names: Sequence[str]) -> list[list[str]]:
+    """The components whose annotations others read: those of the first round, and of the next."""
+    read = annotations_read(names)
+    tags = [
+        name
+        for name, annotation in (("tagger", "TAG"), ("pos_tagger", "POS"))
+        if annotation in read
+    ]
+    return [own for own in (tags, ["senter"] if "SENT_START" in read else []) if own]
+
+
+def next_commands(file: Path, names: Sequence[str], *, has_paths: bool) -> list[str]:
+    """The commands that train by a config.
+
+    has_paths: whether the config names the corpora.
+    """
+    paths = "" if has_paths else " --paths.train train.spacy --paths.dev dev.spacy"
+    rounds = jackknife_rounds(names)
+    commands, annotated = [], ""
+    if rounds:
+        annotated = " --paths.annotated annotated.spacy"
+        chosen = [f"--component {name}" for name in rounds[0]]
+        chosen += [f"--then {name}" for own in rounds[1:] for name in own]
+        commands.append(
+            f"python -m spacy ssvm jackknife {file} --output annotated.spacy --folds 5 "
+            f"{' '.join(chosen)}{paths}"
+        )
+    commands.append(f"python -m spacy train {file} --output training{paths}{annotated}")
+    return commands
+
+
+def describe(names: Sequence[str], commands: Sequence[str]) -> str:
+    """What stands at the beginning of a config."""
+    train = "\n".join(f"  {command}" for command in commands)
+    return f"A pipeline of {', '.join(names)}. Train it with\n{train}"
+
+
+def write_config(file: Path, config: Config, comment: str) -> None:
+    """Write a config, section by section, with comments on some, and one at its beginning."""
+    heading = "\n".join(f"# {line}".rstrip() for line in comment.split("\n"))
+    sections = {}
+    for block in config.to_str().strip().split("\n\n"):
+        sections[block.split("\n")[0][1:-1]] = block
+    text = [heading]
+    for name, block in _nested(sections):
+        text.append(f"# {_COMMENTS[name]}\n{block}" if name in _COMMENTS else block)
+    with replacing(file) as beside:
+        beside.write_text("\n\n".join(text) + "\n", encoding="utf8")
+
+
+def _nested(sections: dict[str, str]) -> list[tuple[str, str]]:
+    """Sections in spaCy's order, each before those inside it."""
+    order = {name: i for i, name in enumerate(dict.fromkeys([*CONFIG_SECTION_ORDER, *sections]))}
+
+    def position(section: tuple[str, str]) -> tuple[int, ...]:
+        parts = section[0].split(".")
+        return tuple(order[".".join(parts[:depth])] for depth in range(1, len(parts) + 1))
+
+    return sorted(sections.items(), key=position)

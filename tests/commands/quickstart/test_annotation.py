@@ -1,0 +1,71 @@
+"""What a corpus annotates, and what can learn from it."""
+
+from typing import Any
+
+import pytest
+from corpora import make_doc
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+
+from spacy_ssvm.commands.quickstart.annotation import LEARNS, look_at
+
+
+def doc(**annotations: Any) -> Doc:
+    return make_doc(Vocab(), ["Ann", "sleeps", "Bob", "sings"], **annotations)
+
+
+def with_spans(key: str) -> Doc:
+    made = doc()
+    made.spans[key] = [Span(made, 0, 2, label="NP")]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "components"),
+    [
+        (doc(), []),
+        (doc(tags=["NNP", "VBZ", "NNP", "VBZ"]), ["tagger"]),
+        (doc(pos=["PROPN", "VERB", "PROPN", "VERB"]), ["pos_tagger"]),
+        (doc(tags=["PROPN", "", "", ""], pos=["PROPN", "VERB", "", ""]), ["tagger", "pos_tagger"]),
+        (doc(tags=["PROPN", "VERB", "", ""], pos=["PROPN", "VERB", "", ""]), ["pos_tagger"]),
+        (doc(sent_starts=[True, False, True, False]), ["senter"]),
+        (doc(sent_starts=[True, False, False, False]), []),
+        (doc(heads=[1, 1, 1, 1], deps=["a", "ROOT", "b", "c"]), ["parser"]),
+        (doc(heads=[1, 1, 3, 3], deps=["a", "ROOT", "a", "ROOT"]), ["senter", "parser"]),
+        (doc(ents=["B-PER", "O", "O", "O"]), ["ner"]),
+        (doc(ents=["O", "O", "O", "O"]), []),
+        (with_spans("chunks"), ["chunker"]),
+        (with_spans("sentence_labels"), ["sentence_labeler"]),
+        (with_spans("other"), []),
+    ],
+)
+def test_the_components_that_can_learn(made: Doc, components: list[str]) -> None:
+    found = look_at([made, doc()])
+    assert found.components == components
+    assert [row[0] for row in found.rows()] == components
+    assert (found.docs, found.tokens) == (2, 8)
+
+
+def test_components_come_in_the_order_of_a_pipeline() -> None:
+    made = doc(
+        tags=["NNP", "VBZ", "NNP", "VBZ"],
+        pos=["PROPN", "VERB", "PROPN", "VERB"],
+        heads=[1, 1, 3, 3],
+        deps=["a", "ROOT", "a", "ROOT"],
+        ents=["B-PER", "O", "B-PER", "O"],
+    )
+    for key in ("chunks", "sentence_labels"):
+        made.spans[key] = [Span(made, 0, 2, label="NP")]
+    found = look_at([made])
+    assert found.components == [*LEARNS]
+    rows = {name: amount for name, _, amount in found.rows()}
+    assert rows["tagger"] == "4 of NNP, VBZ"
+    assert rows["senter"] == "2 sentences"
+    assert rows["ner"] == "2 of PER"
+
+
+def test_whether_spaces_are_known() -> None:
+    unknown = Doc(Vocab(), words=["a", "b"])
+    known = Doc(Vocab(), words=["a", "b"], spaces=[True, False])
+    assert not look_at([unknown]).has_spaces
+    assert look_at([unknown, known]).has_spaces

@@ -1,0 +1,128 @@
+"""Annotated files become trained pipelines by one command."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+from corpora import ENTITIES, parsed_doc, spans_of
+from spacy.tokens import DocBin
+from spacy.util import load_config
+from spacy.vocab import Vocab
+from typer.testing import CliRunner
+
+from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.commands.conversion.files import Settings
+from spacy_ssvm.commands.quickstart.training import Workplace, number_of_folds, read_corpus
+from spacy_ssvm.components.annotated_corpus import read_docs
+
+EPOCHS = ("--training.max_epochs", "2", "--clusters", "none")
+
+
+def train(*arguments: Any) -> Any:
+    return CliRunner().invoke(ssvm, ["train", *map(str, arguments)])
+
+
+@pytest.fixture
+def annotated(tmp_path: Path) -> Path:
+    """Sentences with entities by character offsets, one of which matches no token."""
+    file = tmp_path / "annotated.jsonl"
+    records = []
+    for words, spans in map(spans_of, ENTITIES.strip().splitlines()):
+        starts = [len(" ".join(words[:i])) + bool(i) for i in range(len(words))]
+        entities = [[starts[a], starts[b - 1] + len(words[b - 1]), label] for a, b, label in spans]
+        records.append({"text": " ".join(words), "entities": entities})
+    records[0]["entities"].append([1, 2, "PER"])
+    file.write_text("\n".join(map(json.dumps, records)), encoding="utf8")
+    return file
+
+
+def test_entities_from_json_lines(annotated: Path, tmp_path: Path) -> None:
+    names, place = tmp_path / "names.txt", Workplace(tmp_path / "out")
+    names.write_text("Mary Smith\n", encoding="utf8")
+    result = train(annotated, "-o", place.folder, "--gazetteer", f"PER={names}", *EPOCHS)
+    assert result.exit_code == 0, result.output
+    assert "annotated.jsonl, line 1: PER" in " ".join(result.output.split())
+    nlp = spacy.load(place.best)
+    assert nlp.pipe_names == ["ner"]
+    recognizer: Any = nlp.get_pipe("ner")
+    assert recognizer.model.resources.gazetteers.types == ("PER",)
+    assert recognizer.model.summary.epochs <= 2
+    parts = [len(list(read_docs(file, Vocab()))) for file in (place.train, place.dev)]
+    assert sum(parts) == len(ENTITIES.strip().splitlines())
+    assert parts[1] == max(1, round(0.1 * sum(parts)))
+    assert load_config(place.config)["paths"]["train"] == place.train.as_posix()
+    assert "entity F1" in result.output
+    again = train(annotated, "-o", place.folder)
+    assert again.exit_code == 1
+    assert "--overwrite" in again.output
+
+
+def test_components_learn_from_annotations_of_models_that_have_not_seen_the_texts(
+    tmp_path: Path,
+) -> None:
+    place = Workplace(tmp_path / "out")
+    docs = []
+    for i in range(12):
+        lines = ("Birds:2:nsubj sing:0:ROOT", "Dogs:2:nsubj bark:0:ROOT")
+        doc = parsed_doc(Vocab(), *lines[:: 1 if i % 2 else -1])
+        for token in doc:
+            token.tag_ = "NNS" if token.dep_ == "nsubj" else "VBP"
+        docs.append(doc)
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    DocBin(docs=docs).to_disk(folder / "train.spacy")
+    DocBin(docs=docs[:2]).to_disk(folder / "dev.spacy")
+    corpus = read_corpus([folder], [], "en", Settings(), share=0.5, seed=0)
+    assert (len(corpus.train), len(corpus.dev)) == (12, 2)
+    assert number_of_folds(["tagger", "senter", "parser"], corpus) == 10
+    result = train(folder, "-o", place.folder, *EPOCHS)
+    assert result.exit_code == 0, result.output
+    nlp = spacy.load(place.best)
+    assert nlp.pipe_names == ["tagger", "senter", "parser"]
+    found = [filed.doc for filed in read_docs(place.annotated, Vocab())]
+    assert len(found) == 12
+    assert place.annotations() == ("TAG", "SENT_START")
+    used = nlp.config.interpolate()["corpora"]["train"]["annotated_path"]
+    assert used == str(place.annotated)
+    assert [token.dep_ for token in nlp("Birds sing Dogs bark")] == ["nsubj", "ROOT"] * 2
+    only = train(folder, "-o", place.folder, "--components", "tagger", "--overwrite", *EPOCHS)
+    assert only.exit_code == 0, only.output
+    assert not place.annotated.exists(), "annotations of another pipeline"
+
+
+def test_files_and_shares(annotated: Path, tmp_path: Path) -> None:
+    def read(data: Path, *dev: Path) -> Any:
+        return read_corpus([data], dev, "en", Settings(), share=0.2, seed=1)
+
+    drawn, given = read(annotated), read(annotated, annotated)
+    assert len(drawn.train) + len(drawn.dev) == len(given.train) == len(given.dev)
+    assert [len(own.left_out) for own in given.converted] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["nosuch.jsonl"], "nosuch.jsonl does not exist"),
+        (["DATA", "--components", "parser"], "nothing that 'parser' could learn from"),
+        (["DATA", "--lang", "zz"], "'zz' is not the code of a language"),
+        (["DATA", "--nosuch.key", "3"], "nosuch"),
+        (["EMPTY"], "there are no sentences"),
+        (["PLAIN"], "the examples have no annotation to learn from"),
+    ],
+)
+def test_what_cannot_be_trained(
+    arguments: list[str], problem: str, annotated: Path, tmp_path: Path
+) -> None:
+    empty, plain = tmp_path / "empty.jsonl", tmp_path / "plain.jsonl"
+    empty.touch()
+    lines = [json.dumps({"text": text, "entities": []}) for text in ("One", "Two")]
+    plain.write_text("\n".join(lines), encoding="utf8")
+    files = {"DATA": annotated, "EMPTY": empty, "PLAIN": plain}
+    result = train(*(files.get(text, text) for text in arguments), "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit), "no traceback"
+    assert "Cannot train" in result.output or "Config validation" in result.output
+    assert problem in " ".join(result.output.split())
+    assert not Workplace(tmp_path / "out").best.exists()
