@@ -463,6 +463,42 @@ def _show_left_out(converted: "Collection[Converted]") -> None:
         msg.info(f"Skipped what was rejected or not annotated: {skipped}")
 
 
+@ssvm.command("convert-templates")
+def convert_templates(
+    file: Annotated[Path, typer.Argument(help="Templates of CRF++ or Wapiti", exists=True)],
+    columns: Annotated[
+        str, typer.Option("--columns", help="Attributes in the columns that it reads, from 0")
+    ] = "orth,tag",
+) -> None:
+    """Turn feature templates of CRF++ or Wapiti into templates for a config.
+
+    Features of one label are converted, those of two labels left out: pairs of adjacent labels have
+    weights of their own here. Prints the setting for a component.
+
+    \b
+    Example:
+      python -m spacy ssvm convert-templates template --columns orth,tag
+    """
+    import json
+
+    from spacy_ssvm.commands.conversion import crf_templates
+
+    with _show_errors("Cannot convert templates"):
+        try:
+            lines = file.read_text(encoding="utf8").split("\n")
+        except UnicodeError as error:
+            raise ValueError(f"{file}: cannot be read as utf8: {error}") from error
+        names = [name.strip() for name in columns.split(",")]
+        found = crf_templates.convert_templates(lines, names)
+        if not found.templates:
+            reasons = "\n".join(found.left_out[:_MANY])
+            raise ValueError(f"{file} has no template that can be converted\n{reasons}")
+    if found.left_out:
+        msg.warn(f"Left out {_count(found.left_out, 'line')}", "\n".join(found.left_out))
+    msg.info("For the config, with the name of your component")
+    print(f"\n[components.ner]\ntemplates = {json.dumps(found.templates)}")
+
+
 _Gazetteers = Annotated[
     list[str] | None,
     typer.Option("--gazetteer", help="TYPE=FILE: a list of names for ner, one a line (repeatable)"),
