@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from spacy_ssvm.chains.schemes import SCHEMES
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.storage import shorten, with_mark
 
 
 class Token(NamedTuple):
@@ -35,7 +35,7 @@ def read_documents(path: Path, *, encoding: str = "utf8") -> Iterator[tuple[bool
     """
     is_first, sentence = False, list[Token]()
     try:
-        with path.open(encoding=encoding) as lines:
+        with path.open(encoding=with_mark(encoding)) as lines:
             for number, line in enumerate(lines, start=1):
                 columns = line.split("\t") if "\t" in line.strip() else line.split()
                 columns = [column.strip() for column in columns]

@@ -22,6 +22,7 @@ def read_brat(path: Path, encoding: str = "utf8") -> tuple[AnnotatedText, list[L
     """
     text = _read(path.with_suffix(".txt"), encoding)
     spans: list[Offsets] = []
+    unknown: list[tuple[int, int]] = []
     in_pieces: list[LeftOut] = []
     for number, line in enumerate(_read(path, encoding).split("\n"), start=1):
         if not line.startswith("T"):
@@ -36,9 +37,11 @@ def read_brat(path: Path, encoding: str = "utf8") -> tuple[AnnotatedText, list[L
         label, start, end, others = read.groups()
         if others:
             in_pieces.append(LeftOut(place, columns[-1], label, "has several pieces"))
+            pieces = [piece.split() for piece in f"{start} {end}{others}".split(";")]
+            unknown += [(int(first), int(last)) for first, last in pieces]
         else:
             spans.append(Offsets(int(start), int(end), label))
-    return AnnotatedText(str(path), text, tuple(spans)), in_pieces
+    return AnnotatedText(str(path), text, tuple(spans), tuple(unknown)), in_pieces
 
 
 def _read(path: Path, encoding: str) -> str:

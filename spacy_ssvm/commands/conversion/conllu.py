@@ -8,9 +8,10 @@ from spacy.parts_of_speech import IDS
 from spacy.tokens import Doc, Span
 from spacy.training.converters.conllu_to_docs import conllu_to_docs
 
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.storage import shorten, with_mark
 
 _COLUMNS = 10
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,6}")
 _RANGE = re.compile(r"[0-9]+[-.][0-9]+")
 
 
@@ -37,7 +38,7 @@ def _blocks(path: Path, encoding: str) -> Iterator[tuple[bool, list[str]]]:
     """Whether a document begins with it, and the lines without comments, of each sentence."""
     is_first, lines, first_number = False, list[str](), 1
     try:
-        with path.open(encoding=encoding) as file:
+        with path.open(encoding=with_mark(encoding)) as file:
             for number, line in enumerate(file, start=1):
                 if line.startswith("#"):
                     is_first |= line.split()[1:2] == ["newdoc"]
@@ -62,41 +63,53 @@ def _check(path: Path, first_number: int, lines: list[str]) -> None:
     """Raise ValueError for a sentence that is not valid."""
     heads: list[int] = []
     rows = [line.split("\t") for line in lines]
-    words = sum(columns[0].isdecimal() for columns in rows)
+    words = sum(_NUMBER.fullmatch(columns[0]) is not None for columns in rows)
     for number, columns in enumerate(rows, start=first_number):
         place = f"{path}, line {number}"
-        if len(columns) != _COLUMNS:
-            raise ValueError(
-                f"{place}: expected {_COLUMNS} columns separated by tabs, as in CoNLL-U, found "
-                f"{len(columns)}: {shorten(' '.join(columns))!r}"
-            )
-        if "" in columns:
-            raise ValueError(f"{place}: column {columns.index('') + 1} is empty; write _ for none")
-        if not columns[0].isdecimal():  # a word of several tokens, or one that is not in the text
-            if not _RANGE.fullmatch(columns[0]):
-                raise ValueError(f"{place}: {shorten(columns[0])!r} is no number of a token")
+        _check_columns(columns, place)
+        if not _NUMBER.fullmatch(columns[0]):  # several tokens, or one that is not in the text
             continue
         if int(columns[0]) != len(heads) + 1:
             raise ValueError(
                 f"{place}: expected token {len(heads) + 1}, found {shorten(columns[0])}"
             )
-        if columns[3] != "_" and columns[3] not in IDS:
-            raise ValueError(
-                f"{place}: {shorten(columns[3])!r} is not one of the universal parts of speech, "
-                f"{', '.join(sorted(tag for tag in IDS if tag))}"
-            )
         heads.append(_head(columns[6], words, place))
+    place = f"{path}, line {first_number}"
+    if not heads:
+        raise ValueError(f"{place}: the sentence has no words")
     if -1 in heads and max(heads) >= 0:
-        raise ValueError(f"{path}, line {first_number}: only some words of the sentence have heads")
-    if max(heads, default=-1) >= 0 and _has_cycle(heads):
-        raise ValueError(f"{path}, line {first_number}: the heads of the sentence form a cycle")
+        raise ValueError(f"{place}: only some words of the sentence have heads")
+    if max(heads) >= 0 and _has_cycle(heads):
+        raise ValueError(f"{place}: the heads of the sentence form a cycle")
+
+
+def _check_columns(columns: list[str], place: str) -> None:
+    """Raise ValueError for a line that is not valid by itself."""
+    if len(columns) != _COLUMNS:
+        raise ValueError(
+            f"{place}: expected {_COLUMNS} columns separated by tabs, as in CoNLL-U, found "
+            f"{len(columns)}: {shorten(' '.join(columns))!r}"
+        )
+    if "" in columns:
+        raise ValueError(f"{place}: column {columns.index('') + 1} is empty; write _ for none")
+    if not (_NUMBER.fullmatch(columns[0]) or _RANGE.fullmatch(columns[0])):
+        raise ValueError(f"{place}: {shorten(columns[0])!r} is no number of a token")
+    if columns[3] != "_" and columns[3] not in IDS:
+        raise ValueError(
+            f"{place}: {shorten(columns[3])!r} is not one of the universal parts of speech, "
+            f"{', '.join(sorted(tag for tag in IDS if tag))}"
+        )
+    if columns[5] != "_" and not all("=" in part for part in columns[5].split("|")):
+        raise ValueError(
+            f"{place}: {shorten(columns[5])!r} are no features: expected Name=Value|Name=Value"
+        )
 
 
 def _head(text: str, words: int, place: str) -> int:
     """The head of a word, 0 for a root, -1 where it is not annotated."""
     if text == "_":
         return -1
-    if not text.isdecimal() or int(text) > words:
+    if not _NUMBER.fullmatch(text) or int(text) > words:
         raise ValueError(f"{place}: the head is {shorten(text)!r}, not a number from 0 to {words}")
     return int(text)
 
@@ -119,7 +132,8 @@ def _has_cycle(heads: list[int]) -> bool:
 
 
 def _has_tree(lines: list[str]) -> bool:
-    return any(line.split("\t")[6] != "_" for line in lines)
+    rows = [line.split("\t") for line in lines]
+    return any(columns[6] != "_" for columns in rows if _NUMBER.fullmatch(columns[0]))
 
 
 def _without_tree(doc: Doc) -> Doc:

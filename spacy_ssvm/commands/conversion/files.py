@@ -53,17 +53,17 @@ def convert_file(path: Path, nlp: Language, settings: Settings) -> Converted:
 
 
 def _convert(path: Path, nlp: Language, settings: Settings) -> Converted:
-    key, encoding = settings.spans_key, settings.encoding
+    key, encoding, ending = settings.spans_key, settings.encoding, path.suffix.lower()
     if path.is_dir():
         files = sorted(path.rglob("*.ann"))
         if not files:
             raise ValueError(f"{path}: there are no .ann files of brat in this folder")
         return _convert_brat(files, nlp, settings)
-    if path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").exists()):
+    if ending == ".ann" or (ending == ".txt" and path.with_suffix(".ann").exists()):
         return _convert_brat([path.with_suffix(".ann")], nlp, settings)
-    if path.suffix == ".spacy":
+    if ending == ".spacy":
         return Converted([filed.doc for filed in read_docs(path, nlp.vocab)], [], 0)
-    if path.suffix in (".json", ".jsonl"):
+    if ending in (".json", ".jsonl"):
         records = list(read_records(path, encoding))
         if records and _has_labelled_sentences(records[0][1]):
             reader = LabeledSentences(path, spans_key=key or "sentence_labels", encoding=encoding)
@@ -71,7 +71,7 @@ def _convert(path: Path, nlp: Language, settings: Settings) -> Converted:
         texts = [parse_record(record, place) for place, record in records]
         kept = [text for text in texts if text is not None]
         return Converted(*make_docs(nlp, kept, key), len(texts) - len(kept))
-    if path.suffix == ".conllu":
+    if ending == ".conllu":
         sentences = read_conllu(path, encoding)
         number = SENTENCES if settings.sentences is None else settings.sentences
     else:

@@ -24,6 +24,7 @@ class AnnotatedText(NamedTuple):
     place: str  #: where it was read, such as "train.jsonl, line 3"
     text: str
     spans: tuple[Offsets, ...]
+    unknown: tuple[tuple[int, int], ...] = ()  #: parts of the text whose annotation is lost
 
 
 class LeftOut(NamedTuple):
@@ -52,9 +53,9 @@ def make_doc(
     doc = nlp.make_doc(annotated.text)
     spans: list[Span] = []
     left_out: list[LeftOut] = []
-    unknown: set[int] = set()
+    unknown = {token.i for part in annotated.unknown for token in _covered(doc, *part) or ()}
     for start, end, label in dict.fromkeys(_without_space(annotated)):
-        span, text = None, annotated.text[start:end]
+        span, text = None, annotated.text[max(start, 0) : max(end, 0)]
         tokens = _covered(doc, start, end)
         if not text.strip() or end > len(annotated.text) or not tokens:
             reason = f"is not in the text, from {start} to {end} of {len(annotated.text)}"

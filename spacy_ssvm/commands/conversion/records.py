@@ -35,7 +35,7 @@ def read_records(path: Path, encoding: str = "utf8") -> Iterator[tuple[str, Any]
         text = path.read_text(encoding=with_mark(encoding))
     except (OSError, LookupError, UnicodeError) as error:
         raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
-    if path.suffix == ".json":
+    if path.suffix.lower() == ".json":
         records = _parse(text, str(path))
         if not isinstance(records, list):
             raise ValueError(f"{path}: expected a list of records, found {_shown(records)}")
@@ -84,10 +84,15 @@ def _text_of(record: dict[str, Any], place: str) -> str:
         text = text.get("text", texts[0] if len(texts) == 1 else None)
     if not isinstance(text, str):
         raise ValueError(f"{place}: there is no text among {_shown(list(record))}: {_EXPECTED}")
+    return _checked(text, place)
+
+
+def _checked(text: str, place: str) -> str:
+    """A text, unless it has halves of characters."""
     try:
         text.encode("utf8")
     except UnicodeError as error:
-        raise ValueError(f"{place}: the text is not valid Unicode: {error}") from error
+        raise ValueError(f"{place}: a text is not valid Unicode: {error}") from error
     return text
 
 
@@ -145,7 +150,7 @@ def _span_of(span: Any, place: str) -> Offsets:
             f"{place}: {_shown(span)} is no span: expected [start, end, label], or an object with "
             "the keys start, end and label"
         )
-    return Offsets(*values)
+    return Offsets(values[0], values[1], _checked(values[2], place))
 
 
 def _shown(value: Any) -> str:

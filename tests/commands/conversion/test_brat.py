@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+import spacy
 
 from spacy_ssvm.commands.conversion.brat import read_brat
-from spacy_ssvm.commands.conversion.offsets import Offsets
+from spacy_ssvm.commands.conversion.offsets import Offsets, make_doc
 
 
 def written(folder: Path, text: bytes, annotations: bytes) -> Path:
@@ -51,3 +52,13 @@ def test_a_missing_text(tmp_path: Path) -> None:
     (tmp_path / "a.ann").touch()
     with pytest.raises(ValueError, match=re.escape(str(tmp_path / "a.txt"))):
         read_brat(tmp_path / "a.ann")
+
+
+def test_it_is_unknown_what_the_words_of_several_pieces_are(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Ann and Bob Hill sleep", encoding="utf8")
+    (tmp_path / "a.ann").write_text("T1\tPER 0 3;12 16\tAnn Hill\nT2\tPER 8 16\tBob Hill\n", "utf8")
+    text, (left_out,) = read_brat(tmp_path / "a.ann")
+    assert text.unknown == ((0, 3), (12, 16))
+    assert left_out.text == "Ann Hill"
+    doc, _ = make_doc(spacy.blank("en"), text)
+    assert [token.ent_iob_ for token in doc] == ["", "O", "B", "I", "O"]

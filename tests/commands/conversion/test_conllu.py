@@ -11,11 +11,10 @@ from spacy_ssvm.commands.conversion.conllu import read_conllu
 SENTENCE = """\
 # sent_id = 1
 1-2\tShe's\t_\t_\t_\t_\t_\t_\t_\t_
-1\tShe\tshe\tPRON\tPRP\tCase=Nom|Number=Sing\t4\tnsubj\t_\tSpaceAfter=No
-2\t's\tbe\tAUX\tVBZ\t_\t4\tcop\t_\t_
+1\tShe\tshe\tPRON\tPRP\tCase=Nom|Number=Sing\t3\tnsubj\t_\tSpaceAfter=No
+2\t's\tbe\tAUX\tVBZ\t_\t3\tcop\t_\t_
 2.1\tnow\tnow\tADV\tRB\t_\t_\t_\t4:advmod\t_
-3\tin\tin\tADP\tIN\t_\t4\tcase\t_\t_
-4\tMálaga\tMálaga\tPROPN\tNNP\tNumber=Sing\t0\troot\t_\tGloss=x|SpaceAfter=No
+3\tMálaga\tMálaga\tPROPN\tNNP\tNumber=Sing\t0\troot\t_\tGloss=x|SpaceAfter=No
 """
 
 
@@ -38,17 +37,18 @@ def words(folder: Path, text: str) -> list[tuple[bool, list[str]]]:
 
 def test_all_columns(tmp_path: Path) -> None:
     ((_, doc),) = read(tmp_path, SENTENCE + "\n", "latin-1")
-    assert [token.text_with_ws for token in doc] == ["She", "'s ", "in ", "Málaga"]
-    assert [token.tag_ for token in doc] == ["PRP", "VBZ", "IN", "NNP"]
-    assert [token.pos_ for token in doc] == ["PRON", "AUX", "ADP", "PROPN"]
-    assert [token.lemma_ for token in doc] == ["she", "be", "in", "Málaga"]
-    assert [str(token.morph) for token in doc] == ["Case=Nom|Number=Sing", "", "", "Number=Sing"]
-    assert [token.head.i for token in doc] == [3, 3, 3, 3]
-    assert [token.dep_ for token in doc] == ["nsubj", "cop", "case", "ROOT"]
+    assert [token.text_with_ws for token in doc] == ["She", "'s ", "Málaga"]
+    assert [token.tag_ for token in doc] == ["PRP", "VBZ", "NNP"]
+    assert [token.pos_ for token in doc] == ["PRON", "AUX", "PROPN"]
+    assert [token.lemma_ for token in doc] == ["she", "be", "Málaga"]
+    assert [str(token.morph) for token in doc] == ["Case=Nom|Number=Sing", "", "Number=Sing"]
+    assert [token.head.i for token in doc] == [2, 2, 2]
+    assert [token.dep_ for token in doc] == ["nsubj", "cop", "ROOT"]
 
 
 @pytest.mark.parametrize("text", [
     f"{A}\n# newdoc\n{B}".rstrip("\n"),
+    f"{A[:-2]}\n\n# newdoc\n{B[:-2]}",
     f"\n\n{A}\n\n\n# sent_id = 2\n# newdoc id = 2\n{B}\n\n\n",
     f"{A}  \n# newdoc\n# text = b\n{B}\t \n",
     f"# no sentence\n\n{A}\n# newdoc\n\n# a = b\n{B}\n# the end\n",
@@ -76,8 +76,14 @@ def test_words_of_any_characters(tmp_path: Path) -> None:
     assert words(tmp_path, text) == [(False, strange)]
 
 
-def test_an_empty_last_column(tmp_path: Path) -> None:
-    assert words(tmp_path, f"{A[:-2]}\n\n{B[:-2]}\n") == [(False, ["a"]), (False, ["b"])]
+def test_a_byte_order_mark(tmp_path: Path) -> None:
+    assert words(tmp_path, "\ufeff" + A) == [(False, ["a"])]
+
+
+def test_heads_of_words_that_are_not_in_the_text(tmp_path: Path) -> None:
+    ((_, doc),) = read(tmp_path, line(1, "a", "_") + line("1.1", "b", 1))
+    assert [token.text for token in doc] == ["a"]
+    assert not doc.has_annotation("DEP")
 
 
 @pytest.mark.parametrize(("text", "number"), [
@@ -89,6 +95,9 @@ def test_an_empty_last_column(tmp_path: Path) -> None:
     (A + line(2, "b", "_"), "[34]"), (line(1, "a", "_") + line(2, "b", 0), "[34]"),
     (line(1, "a", 1), "3"), (line(1, "a", 2) + line(2, "b", 1), "[34]"),
     (A + line(2, "b", 3) + line(3, "c", 2), "[345]"),
+    (line("1-2", "a", "_"), "3"), (line("0.1", "a", "_"), "3"),
+    *((A + line(2, "b", head), "4") for head in ("00", "\u0661", "9" * 5000)),
+    (line("9" * 5000, "a"), "3"), (A.replace("TAG\t_", "TAG\tfoo"), "3"),
 ])  # fmt: skip
 def test_malformed_lines(tmp_path: Path, text: str, number: str) -> None:
     place = re.escape(f"{tmp_path / 'a.conllu'}, line ")

@@ -47,9 +47,8 @@ def test_spans_that_are_not_in_the_text(start: int, end: int) -> None:
 def test_spans_of_a_key_may_overlap() -> None:
     spans = [(0, 7, "A"), (0, 3, "B"), (0, 7, "A"), (4, 6, "BAD"), (4, 8, "C")]
     doc, left = made(TEXT, *spans, key="key")
-    found = {(span.text, span.label_) for span in doc.spans["key"]}
-    assert found == {("Ann", "B"), ("Ann Lee", "A"), ("Lee", "C")}
-    assert len(doc.spans["key"]) == 3
+    found = sorted((span.text, span.label_) for span in doc.spans["key"])
+    assert found == [("Ann", "B"), ("Ann Lee", "A"), ("Lee", "C")]
     assert (left, doc.ents) == ([("Le", "BAD")], ())
 
 
@@ -63,8 +62,7 @@ def test_many_texts() -> None:
 
 
 letters = st.text("ab.-' \n\t\u00a0é😀", max_size=12)
-numbers = st.integers(-3, 15)
-lists = st.lists(st.tuples(numbers, numbers, st.sampled_from("AB")), max_size=6)
+lists = st.lists(st.tuples(st.integers(-3, 15), st.integers(-3, 15), st.sampled_from("AB")))
 
 
 def trimmed(text: str, start: int, end: int, label: str) -> tuple[int, int, str] | None:
@@ -80,8 +78,7 @@ def test_any_offsets(text: str, spans: list, key: str | None) -> None:
     kept = [(span.start_char, span.end_char, span.label_) for span in doc.spans.get(key, doc.ents)]
     inside = {trimmed(text, *span) for span in spans} - {None}
     assert doc.text == text
-    assert inside.issuperset(kept)
-    assert len(set(kept)) == len(kept)
+    assert sorted(kept) == sorted(inside.intersection(kept))
     assert not key or set(kept) == {span for span in inside if doc.char_span(*span)}
     outside = {span for span in spans if trimmed(text, *span) is None}
     assert bool(outside) <= len(left) - len(inside) + len(kept) <= len(outside)
