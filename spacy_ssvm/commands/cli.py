@@ -833,6 +833,36 @@ def swap(
     msg.good(f"Swapped {', '.join(names)} in {time.perf_counter() - start:.0f} s", str(place.best))
 
 
+@ssvm.command("show")
+def show(
+    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    text: Annotated[str, typer.Argument(help="What to annotate")],
+    components: Annotated[
+        str | None, typer.Option("--components", help="Comma-separated; by default all")
+    ] = None,
+) -> None:
+    """Annotate a text, and print each word with what it is, and the confidence in that.
+
+    Confidence is a margin, comparable within a component, or a probability where the solver has
+    any; "inf" where nothing else is possible.
+
+    \b
+    Example:
+      python -m spacy ssvm show model/model-best "She lives in New York."
+    """
+    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.render import choose, rows_of
+
+    with _show_errors("Cannot show"):
+        nlp = load_pipeline(model, None)
+        names = choose(nlp, None if components is None else components.split(","))
+        rows = rows_of(nlp, nlp(text), names)
+        if not rows:
+            raise ValueError("the text has no words")
+    header = ("word", *(title for name in names for title in (name, "conf.")))
+    msg.table(rows, header=header, aligns=("l", *("l", "r") * len(names)), divider=True)
+
+
 @ssvm.command("render")
 def render(
     model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],

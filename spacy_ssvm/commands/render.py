@@ -17,6 +17,39 @@ from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.storage import open_text, replacing
 
 
+def choose(nlp: Language, names: Sequence[str] | None) -> list[str]:
+    """The components whose decisions can be shown, or those that are named.
+
+    Raises ValueError for one that cannot be shown, and where there is none.
+    """
+    able = [
+        name for name, pipe in nlp.pipeline if isinstance(pipe, SequencePipe | DependencyParser)
+    ]
+    chosen = able if names is None else list(names)
+    unable = [name for name in chosen if name not in able]
+    if unable or not chosen:
+        what = f"component '{unable[0]}'" if unable else "component"
+        raise ValueError(
+            f"the pipeline has no {what} that can be shown; it has: {', '.join(able) or 'none'}. "
+            "Taggers, senters, recognizers, chunkers and parsers of this package can"
+        )
+    return chosen
+
+
+def rows_of(nlp: Language, doc: Doc, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """A row for each word of a Doc: the word, and the decision and confidence of each component.
+
+    doc: as the pipeline has annotated it.
+    """
+    columns = []
+    for name in names:
+        pipe: Any = nlp.get_pipe(name)
+        pairs = zip(pipe.decisions(doc), pipe.scores(doc).tolist(), strict=True)
+        columns += list(zip(*((d.label, f"{score:.2f}") for d, score in pairs), strict=True))
+    rows = zip([token.text for token in doc], *columns, strict=True)
+    return [row for row, token in zip(rows, doc, strict=True) if not token.is_space]
+
+
 def read_parts(
     nlp: Language,
     file: Path,
@@ -33,17 +66,7 @@ def read_parts(
     Raises ValueError for components that cannot be shown, a file that cannot be read, and one that
     has no annotation where only errors are asked for.
     """
-    able = [
-        name for name, pipe in nlp.pipeline if isinstance(pipe, SequencePipe | DependencyParser)
-    ]
-    chosen = able if names is None else names
-    unable = [name for name in chosen if name not in able]
-    if unable or not chosen:
-        shown = ", ".join(able) or "none"
-        raise ValueError(
-            f"the pipeline has no component '{', '.join(unable)}' that can be shown; there are: "
-            f"{shown}. Taggers, senters, recognizers, chunkers and parsers of this package can"
-        )
+    chosen = choose(nlp, names)
     references = _read(nlp, file)
     if only_errors and references is None:
         raise ValueError(f"{file} is plain text: only annotated files tell what is wrong")

@@ -122,6 +122,7 @@ def test_strong_configs_train_with_the_clusters_of_lookups(
         "train",
         "swap",
         "render",
+        "show",
         "jackknife",
         "compare",
         "select",

@@ -67,6 +67,34 @@ def test_tokens_of_gold_stay_where_spaces_are_not_known(saved: Path) -> None:
     assert row(result.output)[2] == "0"
 
 
+def show(folder: Path, *arguments: str) -> Any:
+    return CliRunner().invoke(ssvm, ["show", str(folder / "pipeline"), *arguments])
+
+
+def test_a_text_on_the_screen(saved: Path) -> None:
+    result = show(saved, "Mary Smith\n sings .")
+    assert result.exit_code == 0, result.output
+    rows = [line.split() for line in result.output.splitlines() if line.strip()]
+    assert rows[0] == ["word", "ssvm_ner", "conf."]
+    assert [row[:2] for row in rows[2:]] == [
+        ["Mary", "B-PER"],
+        ["Smith", "L-PER"],
+        ["sings", "O"],
+        [".", "O"],
+    ]
+    assert all(float(row[2]) > 0 for row in rows[2:])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [(["  "], "the text has no words"), (["a", "--components", "b"], "no component 'b' that can")],
+)
+def test_what_cannot_be_shown(arguments: list[str], problem: str, saved: Path) -> None:
+    result = show(saved, *arguments)
+    assert result.exit_code == 1
+    assert problem in " ".join(result.output.split())
+
+
 @pytest.mark.parametrize(
     ("file", "arguments", "problem"),
     [
