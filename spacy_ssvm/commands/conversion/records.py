@@ -6,6 +6,7 @@ A file of JSON lines, or one JSON list. A record is one of
     {"text": "Ann sleeps", "label": [[0, 3, "PER"]]}                             doccano
     {"text": "Ann sleeps", "spans": [{"start": 0, "end": 3, "label": "PER"}]}    Prodigy
     ["Ann sleeps", {"entities": [[0, 3, "PER"]]}]                                spaCy 2
+    {"text": "Ann sleeps", "entities": [{"start": 0, "end": 3, "entity": "PER"}]}  Rasa
     {"data": {"text": "Ann sleeps"}, "annotations": [{"result": [...]}]}         Label Studio
 
 Keys that are not named here are ignored.
@@ -132,7 +133,7 @@ def _span_of(span: Any, place: str) -> Offsets:
     values: list[Any]
     if isinstance(span, dict):
         labels = span.get("labels")
-        label = labels[0] if isinstance(labels, list) and labels else span.get("label")
+        label = labels[0] if isinstance(labels, list) and labels else span.get("label", span.get("entity"))
         values = [
             span.get("start", span.get("start_offset")),
             span.get("end", span.get("end_offset")),

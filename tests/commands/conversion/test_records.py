@@ -13,6 +13,7 @@ from spacy_ssvm.commands.conversion.records import parse_record, read_records
 
 TEXT = "Ann sleeps"
 SPAN = {"start": 0, "end": 3, "label": "PER"}
+RASA = {"start": 0, "end": 3, "entity": "PER", "value": "Ann"}
 OFFSETS = {"id": 7, "start_offset": 0, "end_offset": 3, "label": "PER"}
 VALUE = {"start": 0, "end": 3, "text": "Ann", "labels": ["PER"]}
 RESULT = {"type": "labels", "value": VALUE}
@@ -27,6 +28,7 @@ def studio(*annotations: dict[str, Any], **data: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("record", [
     {"text": TEXT, "entities": [[0, 3, "PER"]], "id": 3, "meta": {"label": 5}},
     {"text": TEXT, "label": [[0, 3, "PER"]]}, {"text": TEXT, "labels": [[0, 3, "PER"]]},
+    {"text": TEXT, "entities": [RASA]},
     {"text": TEXT, "entities": [OFFSETS], "relations": []}, {"data": TEXT, "entities": [OFFSETS]},
     {"data": TEXT, "label": [[0, 3, "PER"]]}, {"text": TEXT, "spans": [SPAN], "answer": "accept"},
     {"text": TEXT, "spans": [SPAN]}, [TEXT, {"entities": [[0, 3, "PER"]]}],
