@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wasabi.tables import table as format_table
 
@@ -26,6 +26,15 @@ class Reason:
     def difference(self) -> float:
         """By how much the feature prefers the chosen label."""
         return self.weight - self.runner_up_weight
+
+
+class Feature(NamedTuple):
+    """A feature of a model, as it occurs in texts."""
+
+    template: str
+    value: str  #: the values of its attributes, as text
+    weight: float  #: for the label that was asked for
+    words: int  #: of the texts that have it
 
 
 @dataclass(frozen=True)

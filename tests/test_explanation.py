@@ -1,11 +1,12 @@
 """Confidence and explanations: the same calls on every component."""
 
 import re
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
-from pipelines import Component
+from pipelines import TAGGER, Component
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -169,6 +170,49 @@ def test_a_label_is_explained_against_any_other(component: Component, trained: L
     assert min(other.margin for other in possible) == pytest.approx(usual.margin)
     with pytest.raises(ValueError, match="there is no label 'nosuch' among"):
         pipe.explain(doc, 1, against="nosuch")
+
+
+def test_the_features_of_a_label(component: Component, trained: Language) -> None:
+    pipe, doc = pipe_and_doc(component, trained)
+    if component.factory == "ssvm_parser":
+        pytest.skip("its arcs have no labels of this kind")
+    docs = [doc, trained.make_doc("Jones saw")]
+    label = pipe.explain(doc, 1).label
+    found = pipe.top_features(label, docs, top=10_000)
+    sizes = [abs(feature.weight) for feature in found]
+    assert sizes == sorted(sizes, reverse=True)
+    assert found[:3] == pipe.top_features(label, docs, top=3)
+    weights: dict[tuple[str, str], set[float]] = {}
+    words: Counter[tuple[str, str]] = Counter()
+    for feature in found:  # "<start>" is one feature for each distance
+        weights.setdefault((feature.template, feature.value), set()).add(feature.weight)
+        words[feature.template, feature.value] += feature.words
+    counts: Counter[tuple[str, str]] = Counter()
+    for other in docs:
+        for i in words_of(other):
+            try:
+                reasons = pipe.explain(other, i).reasons[:-2]
+            except ValueError:  # the only label that is possible
+                continue
+            counts.update((reason.template, reason.value) for reason in reasons)
+    assert counts <= words
+    if component.factory != "ssvm_senter":
+        assert counts == words
+    for reason in pipe.explain(doc, 1).reasons[:-2]:
+        assert reason.weight in weights[reason.template, reason.value]
+    with pytest.raises(ValueError, match="there is no label 'nosuch' among"):
+        pipe.top_features("nosuch", docs)
+
+
+def test_the_features_of_hashed_models() -> None:
+    nlp = TAGGER.trained(hash_bits=8)
+    pipe: Any = nlp.get_pipe("ssvm_tagger")
+    doc = nlp.make_doc("The old dog barks .")
+    features = {(f.template, f.value): f for f in pipe.top_features("NN", [doc], top=1000)}
+    explanation = pipe.explain(doc, 2)
+    assert explanation.label == "NN"
+    for reason in explanation.reasons[:-2]:
+        assert features[reason.template, reason.value].weight == reason.weight
 
 
 def test_explanations_have_bars_in_notebooks() -> None:

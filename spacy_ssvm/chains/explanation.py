@@ -1,6 +1,8 @@
 """Explains why a token gets its label: the features that fired, with their weights."""
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -10,8 +12,9 @@ from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.saved_model import TRANSITIONS
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
-from spacy_ssvm.explanation import Explanation, Reason, strongest
+from spacy_ssvm.explanation import Explanation, Feature, Reason, strongest
 from spacy_ssvm.features.attributes import Doc, TokenTable
+from spacy_ssvm.features.extraction import fill_keys
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.storage import shorten
 
@@ -48,6 +51,39 @@ def explain_label(
     )
     features = _fired_features(model, doc, tokens, s, t, contrast.labels)
     return contrast.explain(doc[i].text, strongest(features, top), OTHER_TOKENS)
+
+
+def strongest_features(
+    model: ChainModel, docs: Sequence[Doc], label: str, top: int
+) -> list[Feature]:
+    """The features of Docs with the largest weights for a label, in size, the largest first.
+
+    Real-valued ones are left out. Raises ValueError for a label that the model does not have.
+    """
+    k = _number(model.labels, label)
+    counts: Counter[int] = Counter()
+    places: dict[int, tuple[int, int, int, int]] = {}  # Doc, sentence, word, template
+    tables = [model.reader.read([doc]) for doc in docs]
+    keys = np.empty(len(model.compiled.seeds), dtype=np.uint64)
+    for n, tokens in enumerate(tables):
+        for s, (start, end) in enumerate(pairwise(tokens.sentence_starts.tolist())):
+            for word in range(start, end):
+                fill_keys(model.compiled, tokens.attributes, start, end, word, keys)
+                for m, key in enumerate(keys.tolist()):
+                    if key:
+                        counts[key] += 1
+                        places.setdefault(key, (n, s, word - start, m))
+    weights: dict[int, float] = {}
+    for key, (n, *place) in places.items():
+        row = model.row_of(tables[n], *place)
+        if row >= 0:
+            weights[key] = model.weights_of(row, [k])[0]
+    found = []
+    for key in sorted(weights, key=lambda key: -abs(weights[key]))[:top]:
+        n, s, t, m = places[key]
+        value = _value(model, docs[n], tables[n], s, t, model.templates[m])
+        found.append(Feature(str(model.templates[m]), value, weights[key], counts[key]))
+    return found
 
 
 class Contrast(NamedTuple):

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 
 from spacy_ssvm._jit import Floats
-from spacy_ssvm.chains.explanation import explain_label
+from spacy_ssvm.chains.explanation import explain_label, strongest_features
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.probabilities import label_probabilities
@@ -23,7 +23,7 @@ from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.linear import LinearPipe
 from spacy_ssvm.components.page import Decision, Page, read_part
-from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.explanation import Explanation, Feature
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.objective import Objective
@@ -153,6 +153,17 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens]):
         i = token_index(doc, token)
         constraints = self.label_constraints([doc], overwrite=True)
         return explain_label(self.model, doc, i, constraints, top=top, against=against)
+
+    def top_features(self, label: str, docs: Iterable[Doc], *, top: int = 20) -> list[Feature]:
+        """The features that speak most for or against a label, of those that Docs have.
+
+        label: one of ``self.model.labels``. docs: texts whose features are looked at, such as some
+        of the training corpus, as earlier components have annotated them.
+        Raises ValueError for a label that the model does not have.
+        """
+        self._require_labels()
+        self._sync()
+        return strongest_features(self.model, list(docs), label, top)
 
     def show(self, doc: Doc, *, top: int | None = 8) -> Page:
         """The labels of a Doc with confidence and reasons, for a notebook.

@@ -132,8 +132,8 @@ def _results_of(annotations: list[Any], place: str) -> list[Any] | None:
 def _span_of(span: Any, place: str) -> Offsets:
     values: list[Any]
     if isinstance(span, dict):
-        labels = span.get("labels")
-        label = labels[0] if isinstance(labels, list) and labels else span.get("label", span.get("entity"))
+        labels, label = span.get("labels"), span.get("label", span.get("entity"))
+        label = labels[0] if isinstance(labels, list) and labels else label
         values = [
             span.get("start", span.get("start_offset")),
             span.get("end", span.get("end_offset")),
