@@ -1022,7 +1022,14 @@ def compare(
 
     from tqdm import tqdm
 
-    from spacy_ssvm.commands.compare import HEADER, SOLVERS, Comparison, open_record, table
+    from spacy_ssvm.commands.compare import (
+        HEADER,
+        SOLVERS,
+        Comparison,
+        conclusion,
+        open_record,
+        table,
+    )
 
     with _need_extra("Cannot compare"):
         from spacy_ssvm.commands.compare_report import write_report
@@ -1057,6 +1064,7 @@ def compare(
     report = output / "report.html"
     write_report(report, rows, comparison.facts)
     msg.good(f"Compared {len({row.solver for row in rows})} solvers", str(report))
+    msg.info(conclusion(rows))
 
 
 @ssvm.command("reproduce")

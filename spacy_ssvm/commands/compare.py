@@ -5,6 +5,7 @@ learning is timed: not making features, compiling kernels, scoring the developme
 measuring the objective. Times are processor times, so other load on the machine matters little.
 """
 
+import math
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -261,6 +262,26 @@ def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
         )
         for summary in summarize(rows)
     ]
+
+
+def conclusion(rows: Sequence[Row]) -> str:
+    """Which solver is best, and which gets near it first, as a sentence."""
+    summaries = summarize(rows)
+    best = max(summaries, key=lambda summary: summary.score.mean)
+    near = [summary for summary in summaries if summary.seconds_to_best is not None]
+    first = min(near, key=_time_to_best, default=best)
+    text = f"{best.solver} has the best score, {_percent(best.score, 2)}"
+    if first.seconds_to_best is None:
+        return f"{text}."
+    within = f"within {100 * SCORE_TOLERANCE:.1f} of it first, after"
+    seconds = f"{first.seconds_to_best.show(2)} s"
+    if first is best:
+        return f"{text}, and is {within} {seconds}."
+    return f"{text}; {first.solver} is {within} {seconds}."
+
+
+def _time_to_best(summary: Summary) -> float:
+    return math.inf if summary.seconds_to_best is None else summary.seconds_to_best.mean
 
 
 def _percent(measure: Measure, digits: int) -> str:

@@ -6,7 +6,7 @@ Needs the extra ``compare``, and is imported only where a report is written.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from spacy_ssvm.commands.compare import HEADER, SCORE_TOLERANCE, Row, runs_of, table
+from spacy_ssvm.commands.compare import HEADER, SCORE_TOLERANCE, Row, conclusion, runs_of, table
 from spacy_ssvm.commands.figures import FigureSpec, Points, draw, write_page
 
 _SECONDS, _EPOCHS = "seconds of learning", "epochs"
@@ -79,6 +79,7 @@ def write_report(file: Path, rows: Sequence[Row], facts: dict[str, str]) -> None
         facts=facts,
         header=HEADER,
         table=table(rows),
+        conclusion=conclusion(rows),
         near=100 * SCORE_TOLERANCE,
         drawings=drawings,
         seeds=len({row.seed for row in rows}),

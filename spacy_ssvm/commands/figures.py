@@ -16,6 +16,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.ticker import MaxNLocator
 
+from spacy_ssvm.commands.provenance import made
+
 #: Of lines: the colour on white, and the one on black. Colour-blind readers tell them apart,
 #: and the dashes do too.
 _COLOURS = (
@@ -164,8 +166,11 @@ def layers(order: Sequence[tuple[str, str]]) -> dict[str, tuple[float, int]]:
     return places
 
 
-def write_page(file: Path, template: str, **values: Any) -> None:
-    """Write a report from a template of this folder, which extends ``report_page.html``."""
+def write_page(file: Path, template: str, *, facts: dict[str, str], **values: Any) -> None:
+    """Write a report from a template of this folder, which extends ``report_page.html``.
+
+    facts: names and values shown at the top; when and by what it was made is added.
+    """
     environment = Environment(
         loader=PackageLoader("spacy_ssvm", "commands"),
         autoescape=True,
@@ -173,7 +178,9 @@ def write_page(file: Path, template: str, **values: Any) -> None:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    html = environment.get_template(template).render(colours=_COLOURS, **values)
+    html = environment.get_template(template).render(
+        colours=_COLOURS, facts={**facts, "made": made()}, **values
+    )
     file.write_text(html, encoding="utf8")
 
 

@@ -1,8 +1,6 @@
 """Texts with the decisions of a pipeline, and the reasons for them, as one HTML page."""
 
 from collections.abc import Sequence
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_ssvm.commands.conversion.files import Settings, convert_file
+from spacy_ssvm.commands.provenance import made
 from spacy_ssvm.components import page
 from spacy_ssvm.components.parser import DependencyParser
 from spacy_ssvm.components.sequence import SequencePipe
@@ -116,7 +115,7 @@ def write_page(
     facts = {
         "pipeline": f"{model}: {', '.join(nlp.pipe_names)}",
         "texts": str(source),
-        "made": f"{date.today().isoformat()}, spacy_ssvm {version('spacy-ssvm')}",
+        "made": made(),
     }
     html = page.render_page(f"{source.name}, as {model} reads it", facts, parts)
     with replacing(file) as beside:

@@ -73,6 +73,10 @@ class Trial:
                 annotate(other_pipe, train)
             annotate(other_pipe, dev)
         self._score_weights = filled["training"]["score_weights"]
+        judged = {name: weight for name, weight in self._score_weights.items() if weight}
+        self.facts["score"] = " + ".join(
+            name if len(judged) == 1 else f"{weight:g} {name}" for name, weight in judged.items()
+        )
         self._texts: list[Doc] = [example.predicted for example in dev]
         self._references = [example.reference for example in dev]
         self._score()

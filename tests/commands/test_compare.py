@@ -22,6 +22,7 @@ from spacy_ssvm.commands.compare import (
     Comparison,
     Measure,
     Row,
+    conclusion,
     make_solver,
     open_record,
     summarize,
@@ -96,6 +97,18 @@ def test_a_solver_starts_without_the_completions_of_another(corpus: Path, compon
     assert (training.problem.examples().completions != before).any()
     training.restart(DualCoordinateDescent())
     assert (training.problem.examples().completions == before).all()
+
+
+def test_the_conclusion() -> None:
+    assert conclusion(ROWS) == "far has the best score, 94.00 ± 1.41."
+    slow = [Row("slow", 0, epoch, 9.0 * epoch, 0.8 + epoch / 20, *[None] * 4) for epoch in (1, 2)]
+    assert conclusion(slow) == (
+        "slow has the best score, 90.00, and is within 0.1 of it first, after 18.00 s."
+    )
+    fast = Row("fast", 0, 1, 2.0, 0.8995, *[None] * 4)
+    assert conclusion([*slow, fast]) == (
+        "slow has the best score, 90.00; fast is within 0.1 of it first, after 2.00 s."
+    )
 
 
 @compiled_only

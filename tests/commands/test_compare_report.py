@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from comparisons import BROWSER, DRAWN, ROWS, open_in_browser
 
+from spacy_ssvm.commands.compare import conclusion
 from spacy_ssvm.commands.compare_report import FIGURES, write_report
+from spacy_ssvm.commands.provenance import made
 
 
 def test_the_report_needs_nothing_else(report: Path) -> None:
@@ -16,6 +18,12 @@ def test_the_report_needs_nothing_else(report: Path) -> None:
     names = re.findall(r'\bid="([^"]*)"', html)
     assert len(names) == len(set(names))
     assert set(re.findall(r'(?:url\(#|href="#)([^")]*)', html)) <= set(names)
+
+
+def test_the_report_says_what_follows_and_when_it_was_made(report: Path) -> None:
+    html = report.read_text(encoding="utf8")
+    assert f"<strong>{conclusion(ROWS)}</strong>" in html
+    assert f"<dt>made</dt><dd>{made()}</dd>" in html
 
 
 def test_solvers_without_values_are_named(report: Path) -> None:
