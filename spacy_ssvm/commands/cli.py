@@ -833,6 +833,41 @@ def swap(
     msg.good(f"Swapped {', '.join(names)} in {time.perf_counter() - start:.0f} s", str(place.best))
 
 
+@ssvm.command("demo")
+def demo(
+    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    port: Annotated[int, typer.Option(help="Port to listen on", min=1, max=65535)] = 8000,
+    host: Annotated[str, typer.Option(help="Address; by default, of this machine alone")] = (
+        "127.0.0.1"
+    ),
+    components: Annotated[
+        str | None, typer.Option("--components", help="Comma-separated; by default all")
+    ] = None,
+) -> None:
+    """Open a page on which texts are annotated, with confidence and reasons.
+
+    Programs post {"text": "..."} to /annotate and get the words with what they are, as JSON. Needs
+    the extra "demo-server": pip install "spacy-ssvm[demo-server]".
+
+    \b
+    Example:
+      python -m spacy ssvm demo model/model-best --port 8000
+    """
+    with _need_extra("Cannot open a page", "demo-server"):
+        import uvicorn
+
+        from spacy_ssvm.commands.demo import make_app
+    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.render import choose
+
+    with _show_errors("Cannot open a page"):
+        nlp = load_pipeline(model, None)
+        names = choose(nlp, None if components is None else components.split(","))
+        app = make_app(nlp, model, names)
+    msg.good(f"Open http://{host}:{port} in a browser; stop with Ctrl-C")
+    uvicorn.run(app, host=host, port=port, log_level="warning")
+
+
 @ssvm.command("show")
 def show(
     model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],

@@ -88,6 +88,14 @@ def render_page(title: str, facts: dict[str, str], parts: Sequence[Part]) -> str
     return render("components/page.html", title=title, facts=facts, parts=parts)
 
 
+def render_demo(
+    title: str, facts: dict[str, str], parts: Sequence[Part], *, text: str, longest: int
+) -> str:
+    """The same with a form for a text. longest: in characters."""
+    values = {"title": title, "facts": facts, "parts": parts, "text": text, "longest": longest}
+    return render("components/demo.html", **values)
+
+
 class Page:
     """HTML that notebooks show. ``str()`` gives it as text."""
 
