@@ -178,6 +178,7 @@ def make_ner(
         see what the first pass has found elsewhere in the Doc. The first pass is learned from all
         examples at initialize.
     threshold: entities with a lower score are discarded; from 0 to 1.
+    overwrite: whether to replace the entities that a Doc already has.
     """
     from spacy_ssvm.components.ner import build_recognizer
 
@@ -227,7 +228,10 @@ def make_chunker(
 ) -> "Chunker":
     """Make a chunker. Settings not named here are those of ``ssvm_ner``.
 
+    scheme: "biluo", "iob2" or "io": how spans become label sequences.
+    costs: by type, "O" for outside and "*" for all, as of ``ssvm_ner``.
     spans_key: the key of ``doc.spans`` to learn from and to write.
+    threshold: spans with a lower score are discarded; from 0 to 1.
     """
     from spacy_ssvm.components.chunker import Chunker
     from spacy_ssvm.components.spans import build_span_pipe

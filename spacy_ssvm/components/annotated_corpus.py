@@ -108,7 +108,7 @@ class AnnotatedCorpus(Corpus):
 
     path: the gold corpus, a .spacy file or a folder of them; None, which paths of a config are
         until they are set, is an error.
-    annotations: which, of ANNOTATIONS.
+    annotations: which, of "TAG", "POS", "MORPH", "LEMMA", "SENT_START" and "ENTS".
     annotated_path: a corpus of the same Docs that holds the annotations to carry over;
         None for the gold corpus itself.
     gold_preproc, max_length, limit, augmenter: as in ``spacy.Corpus.v1``.

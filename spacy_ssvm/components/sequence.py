@@ -157,8 +157,10 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens]):
     def top_features(self, label: str, docs: Iterable[Doc], *, top: int = 20) -> list[Feature]:
         """The features that speak most for or against a label, of those that Docs have.
 
-        label: one of ``self.model.labels``. docs: texts whose features are looked at, such as some
-        of the training corpus, as earlier components have annotated them.
+        label: one of ``self.model.labels``.
+        docs: texts whose features are looked at, such as some of the training corpus, as earlier
+            components have annotated them.
+        top: how many features to return.
         Raises ValueError for a label that the model does not have.
         """
         self._require_labels()
