@@ -898,6 +898,45 @@ def show(
     msg.table(rows, header=header, aligns=("l", *("l", "r") * len(names)), divider=True)
 
 
+@ssvm.command("rank")
+def rank(
+    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    file: Annotated[
+        Path, typer.Argument(help='A text a line, or .jsonl of {"text": ...}', exists=True)
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The .jsonl file to write")] = Path(
+        "ranked.jsonl"
+    ),
+    number: Annotated[int, typer.Option(help="How many texts to write", min=1)] = 100,
+    components: Annotated[
+        str | None, typer.Option("--components", help="Comma-separated; by default all")
+    ] = None,
+) -> None:
+    """Find the texts that it pays most to annotate next: those that a pipeline is least sure of.
+
+    Writes JSON lines with what the pipeline finds, to be corrected: "spans" is the key that Prodigy
+    reads, and that convert and train read again.
+
+    \b
+    Example:
+      python -m spacy ssvm rank model/model-best texts.txt --output next.jsonl --number 100
+    """
+    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.rank import rank as rank_texts
+    from spacy_ssvm.commands.rank import read_texts, rows, write_ranked
+    from spacy_ssvm.commands.render import choose
+
+    with _show_errors("Cannot rank"):
+        nlp = load_pipeline(model, None)
+        names = choose(nlp, None if components is None else components.split(","))
+        texts = read_texts(file)
+        ranked = rank_texts(nlp, names, texts)[:number]
+        write_ranked(output, ranked)
+    header = ("confidence", "word", "text")
+    msg.table(rows(ranked[:_MANY]), header=header, aligns=("r", "l", "l"), divider=True, max_col=70)
+    msg.good(f"Wrote {len(ranked)} of {len(texts)} texts", str(output))
+
+
 @ssvm.command("render")
 def render(
     model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],

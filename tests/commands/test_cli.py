@@ -123,6 +123,7 @@ def test_strong_configs_train_with_the_clusters_of_lookups(
         "swap",
         "render",
         "show",
+        "rank",
         "jackknife",
         "compare",
         "select",

@@ -1,0 +1,87 @@
+"""Texts in the order in which it pays to annotate them: those that a pipeline is least sure of."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import srsly
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_ssvm.commands.conversion.records import read_records
+from spacy_ssvm.storage import open_text, replacing, shorten
+
+
+class Ranked(NamedTuple):
+    """A text that a pipeline has annotated."""
+
+    doc: Doc
+    confidence: float  #: in the least sure word; infinite where nothing else is possible
+    word: str  #: that one
+
+
+def read_texts(file: Path) -> list[str]:
+    """The texts of a file, each once: lines, or records of JSON lines with the key "text".
+
+    Raises ValueError, naming file and line, for a record without a text, and where there is none.
+    """
+    if file.suffix.lower() == ".jsonl":
+        texts = []
+        for place, record in read_records(file):
+            text = record.get("text") if isinstance(record, dict) else None
+            if not isinstance(text, str):
+                raise ValueError(f'{place}: expected a record such as {{"text": "Ann sleeps"}}')
+            texts.append(text)
+    else:
+        with open_text(file) as lines:
+            texts = [line.strip() for line in lines]
+    found = [*dict.fromkeys(text for text in texts if text.strip())]
+    if not found:
+        raise ValueError(f"{file} has no text")
+    return found
+
+
+def rank(nlp: Language, names: Sequence[str], texts: Sequence[str]) -> list[Ranked]:
+    """The texts with the least confidence first, by the least sure word for any component.
+
+    names: of components, see ``choose``. With several, each counts by the rank of its confidence,
+    since that of one cannot be compared with that of another.
+    """
+    docs = list(nlp.pipe(texts))
+    columns = [list(_least_sure(nlp.get_pipe(name), docs)) for name in names]
+    ranks = [np.argsort(np.argsort([own[0] for own in column])) for column in columns]
+    order = np.argsort(np.min(ranks, axis=0), kind="stable").tolist()
+    worst = np.argmin(ranks, axis=0).tolist()
+    return [Ranked(docs[i], *columns[worst[i]][i]) for i in order]
+
+
+def _least_sure(pipe: Any, docs: Sequence[Doc]) -> Iterator[tuple[float, str]]:
+    """The least confidence of a component in a word of each Doc, and the word."""
+    for doc in docs:
+        scores = [np.inf if token.is_space else score for token, score in _scored(pipe, doc)]
+        i = int(np.argmin(scores))
+        yield float(scores[i]), doc[i].text
+
+
+def _scored(pipe: Any, doc: Doc) -> Iterator[tuple[Any, float]]:
+    return zip(doc, pipe.scores(doc).tolist(), strict=True)
+
+
+def write_ranked(file: Path, ranked: Sequence[Ranked]) -> None:
+    """Write JSON lines: text, confidence, and the entities as spans that can be corrected."""
+    with replacing(file) as beside:
+        srsly.write_jsonl(beside, map(_record, ranked))
+
+
+def _record(one: Ranked) -> dict[str, Any]:
+    spans = [
+        {"start": ent.start_char, "end": ent.end_char, "label": ent.label_} for ent in one.doc.ents
+    ]
+    confidence = None if np.isinf(one.confidence) else round(one.confidence, 4)
+    return {"text": one.doc.text, "spans": spans, "meta": {"confidence": confidence}}
+
+
+def rows(ranked: Sequence[Ranked]) -> list[tuple[str, str, str]]:
+    """Confidence, word and text."""
+    return [(f"{one.confidence:.2f}", one.word, shorten(one.doc.text)) for one in ranked]

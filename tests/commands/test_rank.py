@@ -1,0 +1,108 @@
+"""Texts in the order in which it pays to annotate them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import srsly
+from pipelines import RECOGNIZER, SENTER, TAGGER
+from spacy.language import Language
+from typer.testing import CliRunner
+
+from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.commands.rank import rank, read_texts, write_ranked
+
+TEXTS = ["Mary Smith sings .", "Zzz qqq", "The cat", "Mary \n Smith"]
+
+
+@pytest.fixture(scope="module")
+def nlp() -> Language:
+    made = RECOGNIZER.trained()
+    made.add_pipe("ssvm_tagger", source=TAGGER.trained())
+    return made
+
+
+def least(nlp: Language, name: str, text: str) -> float:
+    doc = nlp(text)
+    pipe: Any = nlp.get_pipe(name)
+    return float(
+        min(s for s, token in zip(pipe.scores(doc), doc, strict=True) if token.text.strip())
+    )
+
+
+def test_the_least_sure_come_first(nlp: Language) -> None:
+    ranked = rank(nlp, ["ssvm_ner"], TEXTS)
+    assert sorted(one.doc.text for one in ranked) == sorted(TEXTS)
+    found = [one.confidence for one in ranked]
+    assert found == sorted(found)
+    for one in ranked:
+        assert one.confidence == pytest.approx(least(nlp, "ssvm_ner", one.doc.text))
+        assert one.word in [token.text for token in one.doc]
+        assert one.word.strip()
+
+
+def test_each_of_several_components_counts(nlp: Language) -> None:
+    both = [one.doc.text for one in rank(nlp, ["ssvm_ner", "ssvm_tagger"], TEXTS)]
+    first = {rank(nlp, [name], TEXTS)[0].doc.text for name in ("ssvm_ner", "ssvm_tagger")}
+    assert {*both[: len(first)]} == first
+
+
+def test_records_can_be_corrected(nlp: Language, tmp_path: Path) -> None:
+    write_ranked(tmp_path / "a.jsonl", rank(nlp, ["ssvm_ner"], TEXTS[:1]))
+    (record,) = srsly.read_jsonl(tmp_path / "a.jsonl")
+    assert record["text"] == TEXTS[0]
+    assert record["spans"] == [{"start": 0, "end": 10, "label": "PER"}]
+    assert record["meta"]["confidence"] == pytest.approx(least(nlp, "ssvm_ner", TEXTS[0]), abs=1e-3)
+
+
+def test_certainty_comes_last(tmp_path: Path) -> None:
+    senter = SENTER.trained()
+    ranked = rank(senter, ["ssvm_senter"], ["Mary", "Mary sings . John plays ."])
+    assert np.isinf(ranked[-1].confidence)
+    write_ranked(tmp_path / "a.jsonl", ranked)
+    assert [r["meta"]["confidence"] is None for r in srsly.read_jsonl(tmp_path / "a.jsonl")] == [
+        False,
+        True,
+    ]
+
+
+def test_texts_of_files(tmp_path: Path) -> None:
+    lines, records = tmp_path / "a.txt", tmp_path / "a.jsonl"
+    lines.write_text("One two\n\n  Three \nOne two\n", encoding="utf8")
+    records.write_text('{"text": "One two", "id": 3}\n\n{"text": " "}\n', encoding="utf8")
+    assert read_texts(lines) == ["One two", "Three"]
+    assert read_texts(records) == ["One two"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.txt", "\n \n", "a.txt has no text"),
+        ("a.jsonl", '{"text": "a"}\n{"txt": "b"}\n', "a.jsonl, line 2: expected a record"),
+        ("a.jsonl", '{"text": "a"}\n[]\n', "a.jsonl, line 2: expected a record"),
+        ("a.jsonl", "{", "a.jsonl, line 1: this is not JSON"),
+    ],
+)
+def test_files_without_texts(name: str, text: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf8")
+    with pytest.raises(ValueError, match=problem):
+        read_texts(tmp_path / name)
+
+
+def test_the_command(nlp: Language, tmp_path: Path) -> None:
+    nlp.to_disk(tmp_path / "model")
+    texts, output = tmp_path / "texts.txt", tmp_path / "next.jsonl"
+    texts.write_text("\n".join(TEXTS[:3]), encoding="utf8")
+    arguments = ["rank", *map(str, (tmp_path / "model", texts)), "-o", str(output)]
+    result = CliRunner().invoke(ssvm, [*arguments, "--number", "2"])
+    assert result.exit_code == 0, result.output
+    records = [json.loads(line) for line in output.read_text(encoding="utf8").splitlines()]
+    assert len(records) == 2
+    assert records[0]["text"] in result.output
+    texts.write_text("", encoding="utf8")
+    again = CliRunner().invoke(ssvm, arguments)
+    assert again.exit_code == 1
+    assert "has no text" in again.output
+    assert len(output.read_text(encoding="utf8").splitlines()) == 2, "what was there is kept"
