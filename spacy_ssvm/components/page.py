@@ -1,5 +1,6 @@
 """Decisions of components as HTML: each word with its label, confidence and reasons."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
@@ -14,6 +15,7 @@ from spacy_ssvm.explanation import Explanation, render
 _UNSURE = 0.1
 _OUTSIDE = ("", "O", "inside")  # labels that are not shown
 _COLOURS = 6  # of types of spans
+_NO_WORD = re.compile(r"\W")
 _CONFUSIONS = 10  # pairs of labels that are shown
 
 
@@ -28,6 +30,7 @@ class Decider(Protocol):
     """A component whose decisions can be shown."""
 
     name: str
+    labels_spans: bool  #: whether labels are those of a scheme, such as B-PER
 
     def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision]:
         """What it decides about each token. reference: a Doc with gold annotation."""
@@ -80,7 +83,6 @@ class Part(NamedTuple):
     known: int  #: words with gold labels
     wrong: int
     confusions: list[tuple[str, str, int]]  #: gold label, decision, number
-    has_spans: bool
 
 
 def render_page(title: str, facts: dict[str, str], parts: Sequence[Part]) -> str:
@@ -138,7 +140,7 @@ def read_part(
     chosen = {(n, i) for _, _, n, i in ranked[:explanations]}
     finite = [score for _, score, _, _ in ranked if np.isfinite(score)]
     limit = np.quantile(finite, _UNSURE) if finite else -np.inf
-    types = _types_of(decided)
+    types = _types_of(decided) if pipe.labels_spans else {}
     shown = []
     for n, doc in enumerate(docs):
         if only_errors and not any(is_wrong[n]):
@@ -151,14 +153,14 @@ def read_part(
                 pipe.explain_decision(doc, i, decision, top=top) if (n, i) in chosen else None
             )
             if explanation is not None:
-                link = f"{pipe.name}-{n}-{i}"
+                link = f"{_NO_WORD.sub('_', pipe.name)}-{n}-{i}"
                 reasons.append(Reasons(link, explanation, gold))
             after = decided[n][i + 1].label if i + 1 < len(doc) else ""
             words.append(
                 Word(
                     doc[i].text,
                     doc[i].whitespace_,
-                    _shown_label(decision.label, after),
+                    _shown_label(decision.label, after) if types else _shown(decision.label),
                     types.get(_type_of(decision.label), 0),
                     gold,
                     bool(decision.label) and scores[n][i] <= limit,
@@ -178,7 +180,6 @@ def read_part(
         sum(bool(d.label and d.gold) for own in decided for d in own),
         sum(map(sum, is_wrong)),
         [(*pair, number) for pair, number in confusions.most_common(_CONFUSIONS)],
-        bool(types),
     )
 
 
@@ -194,10 +195,14 @@ def _types_of(decided: Iterable[Sequence[Decision]]) -> dict[str, int]:
     return {kind: i % _COLOURS + 1 for i, kind in enumerate(sorted(kinds))}
 
 
-def _shown_label(label: str, after: str) -> str:
-    """What is shown with a word; of a span, its type at its last word."""
-    kind = _type_of(label)
-    if kind:
-        goes_on = _type_of(after) == kind and after[0] in "IL"
-        return "" if goes_on else kind
+def _shown(label: str) -> str:
     return "" if label in _OUTSIDE else label
+
+
+def _shown_label(label: str, after: str) -> str:
+    """What is shown with a word: of a span, its type at its last word."""
+    kind = _type_of(label)
+    if not kind:
+        return _shown(label)
+    goes_on = _type_of(after) == kind and after[0] in "IL"
+    return "" if goes_on else kind

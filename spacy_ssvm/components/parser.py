@@ -96,6 +96,8 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         self._has_warned_of_training = False
         self._uses_reference_boundaries = False
 
+    labels_spans = False
+
     # Labels
 
     @property

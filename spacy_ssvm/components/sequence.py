@@ -38,6 +38,8 @@ def read_batch_of(model: ChainModel, docs: Sequence[GoldDoc]) -> LabelledTokens:
 class SequencePipe(LinearPipe[ChainModel, LabelledTokens]):
     """A component whose model gives one label to each token, be it a tag or part of a span."""
 
+    labels_spans = False
+
     # Overridden by subclasses
 
     def legality(self) -> Floats | None:

@@ -61,6 +61,8 @@ class SpanPipe(SequencePipe):
     model is undecided: comparable within a model, not calibrated.
     """
 
+    labels_spans = True
+
     # Implemented by subclasses
 
     def gold_spans(self, example: Example) -> GoldSpans:

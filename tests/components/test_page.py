@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import spacy
 from corpora import make_doc
 from pipelines import PARSER, RECOGNIZER, TAGGER, Component
 from spacy.language import Language
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 
 from spacy_ssvm.components.page import Decision, Page, read_part, render_page
 
@@ -136,6 +138,21 @@ def test_a_page_of_a_doc_for_notebooks(component: Component, trained: Language) 
     identifiers = re.findall(r'id="([^"]+)"', html)
     assert {*links} <= {*identifiers}
     assert len(identifiers) == len({*identifiers})
+
+
+def test_tags_with_hyphens_are_no_spans() -> None:
+    nlp = spacy.blank("en")
+    tagger: Any = nlp.add_pipe("ssvm_tagger", name="my 'tagger'")
+    golds = [make_doc(nlp.vocab, ["Dogs", "bark"], tags=["N-PL", "I-V"])]
+    examples = [Example(make_doc(nlp.vocab, ["Dogs", "bark"]), gold) for gold in golds]
+    nlp.initialize(lambda: examples)
+    for _ in range(5):
+        nlp.update(examples)
+    part = read_part(tagger, [nlp(golds[0].copy())])
+    (shown,) = part.docs
+    assert [(word.label, word.colour) for word in shown.words] == [("N-PL", 0), ("I-V", 0)]
+    assert all(re.fullmatch(r"[\w-]+", why.link) for why in shown.reasons)
+    assert shown.reasons
 
 
 def test_texts_are_escaped() -> None:
