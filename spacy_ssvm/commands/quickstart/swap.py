@@ -12,6 +12,7 @@ from thinc.api import Config
 from spacy_ssvm.commands.jackknife import Predicted, annotate
 from spacy_ssvm.commands.quickstart.annotation import Annotation
 from spacy_ssvm.commands.quickstart.config import annotated_reader, check_components
+from spacy_ssvm.components.annotated_corpus import annotations_of
 
 #: Scores of the annotations of components, and how they are shown.
 _SCORES = {
@@ -93,15 +94,17 @@ def swapped_config(
 
 def annotate_by_others(
     nlp: Language, names: Sequence[str], train: Sequence[Doc], dev: Sequence[Doc]
-) -> Predicted:
-    """The words of examples, annotated by the components that come before the new ones."""
+) -> Predicted | None:
+    """The words of examples, annotated by the components that come before the new ones.
+
+    None where these annotate nothing that others read.
+    """
     order = pipeline_with(nlp, names)
     first = min(order.index(name) for name in names)
     before = [name for name in order[:first] if name in nlp.pipe_names]
     with nlp.select_pipes(enable=before):
-        return Predicted(
-            annotate(nlp, train, by_sentence=False), annotate(nlp, dev, by_sentence=False)
-        )
+        found, found_in_dev = (annotate(nlp, docs, by_sentence=False) for docs in (train, dev))
+    return Predicted(found, found_in_dev) if annotations_of(found) else None
 
 
 def compare(

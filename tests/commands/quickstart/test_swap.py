@@ -14,7 +14,11 @@ from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import ssvm
 from spacy_ssvm.commands.quickstart.annotation import Annotation
-from spacy_ssvm.commands.quickstart.swap import components_to_swap, pipeline_with
+from spacy_ssvm.commands.quickstart.swap import (
+    annotate_by_others,
+    components_to_swap,
+    pipeline_with,
+)
 
 EVERYTHING = Annotation(
     2, 9, 4, 2, True, {name: Counter(["A"]) for name in ("tagger", "parser", "ner")}
@@ -73,6 +77,12 @@ def test_what_cannot_be_swapped() -> None:
         components_to_swap(nlp, ["chunker"], EVERYTHING)
 
 
+def test_components_before_that_annotate_nothing() -> None:
+    nlp = pipeline_of("merge_entities", "tagger")
+    docs = [parsed_doc(Vocab(), "Birds:2:nsubj sing:0:ROOT") for _ in range(2)]
+    assert annotate_by_others(nlp, ["tagger"], docs, docs) is None
+
+
 def test_the_others_stay_as_they_are(tmp_path: Path) -> None:
     nlp = spacy.blank("en")
     tagger = nlp.add_pipe("ssvm_tagger", name="tagger")
@@ -82,6 +92,7 @@ def test_the_others_stay_as_they_are(tmp_path: Path) -> None:
     for _ in range(5):
         nlp.update(examples)
     source, output, data = tmp_path / "source", tmp_path / "out", tmp_path / "train.spacy"
+    nlp.tokenizer.add_special_case("gimme", [{"ORTH": "gim"}, {"ORTH": "me"}])  # type: ignore[attr-defined]
     nlp.to_disk(source)
     lines = ("Birds:2:nsubj sing:0:ROOT .:2:punct", "Dogs:2:nsubj bark:0:ROOT .:2:punct")
     DocBin(docs=[parsed_doc(Vocab(), *lines) for _ in range(6)]).to_disk(data)
@@ -91,6 +102,7 @@ def test_the_others_stay_as_they_are(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     swapped = spacy.load(output / "model-best")
     assert swapped.pipe_names == ["tagger", "dots", "parser"]
+    assert [token.text for token in swapped.make_doc("gimme")] == ["gim", "me"]
     same: Any = swapped.get_pipe("tagger")
     assert same.to_bytes(exclude=["vocab"]) == tagger.to_bytes(exclude=["vocab"])  # type: ignore[attr-defined]
     parser: Any = swapped.get_pipe("parser")
