@@ -24,7 +24,7 @@ def choose(nlp: Language, names: Sequence[str] | None) -> list[str]:
     able = [
         name for name, pipe in nlp.pipeline if isinstance(pipe, SequencePipe | DependencyParser)
     ]
-    chosen = able if names is None else list(names)
+    chosen = able if names is None else [name.strip() for name in names]
     unable = [name for name in chosen if name not in able]
     if unable or not chosen:
         what = f"component '{unable[0]}'" if unable else "component"

@@ -138,7 +138,12 @@ def read_part(
         if decision.label and (not only_errors or is_wrong[n][i])
     )
     chosen = {(n, i) for _, _, n, i in ranked[:explanations]}
-    finite = [score for _, score, _, _ in ranked if np.isfinite(score)]
+    finite = [
+        scores[n][i]
+        for n, own in enumerate(decided)
+        for i, decision in enumerate(own)
+        if decision.label and np.isfinite(scores[n][i])
+    ]
     limit = np.quantile(finite, _UNSURE) if finite else -np.inf
     types = _types_of(decided) if pipe.labels_spans else {}
     shown = []

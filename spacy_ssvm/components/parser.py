@@ -1,6 +1,7 @@
 """``ssvm_parser``: labelled dependency trees."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -390,24 +391,37 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
 
     def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision]:
         """The arc that each token of a Doc has, beside the gold one."""
-        found = [_arc(token.dep_, token.head, token) for token in doc]
+        names = _names(doc)
+        found = [_arc(token.dep_, token.head.i, token, names) for token in doc]
         if reference is None or not len(doc):
             return [Decision(arc, "") for arc in found]
         labels = [*dict.fromkeys(token.dep_ for token in reference)]
         numbers = {label: k for k, label in enumerate(labels)}
         heads, deps, _ = self._gold_tree(Example(doc, reference), numbers).T.tolist()
         gold = [
-            _arc(labels[dep], doc[head], token) if head >= 0 and dep >= 0 else ""
+            _arc(labels[dep], head, token, names) if head >= 0 and dep >= 0 else ""
             for token, head, dep in zip(doc, heads, deps, strict=True)
         ]
         return list(map(Decision, found, gold))
 
 
-def _arc(label: str, head: Token, token: Token) -> str:
-    """An arc as text; "" for whitespace."""
+def _names(doc: Doc) -> list[str]:
+    """The text of each token, numbered where the Doc has it several times."""
+    number = Counter(token.text for token in doc)
+    seen: Counter[str] = Counter()
+    names = []
+    for token in doc:
+        seen[token.text] += 1
+        several = f" ({seen[token.text]})" if number[token.text] > 1 else ""
+        names.append(f"{token.text}{several}")
+    return names
+
+
+def _arc(label: str, head: int, token: Token, names: Sequence[str]) -> str:
+    """An arc as text; "" for whitespace. names: of all tokens, as heads."""
     if token.is_space:
         return ""
-    return label if head.i == token.i else f"{label} of {head.text}"
+    return label if head == token.i else f"{label} of {names[head]}"
 
 
 def _has_boundaries(doc: Doc) -> bool:

@@ -125,6 +125,17 @@ def test_arcs_that_are_wrong() -> None:
     assert decisions[token.i] == expected
 
 
+def test_heads_of_the_same_text_are_told_apart() -> None:
+    nlp = PARSER.trained()
+    pipe: Any = nlp.get_pipe("ssvm_parser")
+    words, deps = ["said", "Ann", "said", "Bob"], ["ROOT", "nsubj", "conj", "nsubj"]
+    doc = make_doc(nlp.vocab, words, heads=[0, 0, 0, 2], deps=deps)
+    gold = make_doc(nlp.vocab, words, heads=[0, 2, 0, 2], deps=deps)
+    decisions = pipe.decisions(doc, gold)
+    assert decisions[1] == Decision("nsubj of said (1)", "nsubj of said (2)")
+    assert decisions[3] == Decision("nsubj of said (2)", "nsubj of said (2)")
+
+
 def test_a_page_of_a_doc_for_notebooks(component: Component, trained: Language) -> None:
     pipe, docs, _ = docs_of(component, trained)
     page = pipe.show(docs[0], top=2)
