@@ -712,7 +712,7 @@ def train(
         _check_language(lang)
         resources = _resources(gazetteer, clusters, lang)
         place = training.Workplace(output)
-        place.check(overwrite=overwrite)
+        place.check([*files, *(dev or [])], overwrite=overwrite)
         corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
         _show_left_out(corpus.converted)
         annotation = look_at(corpus.train)
@@ -801,7 +801,7 @@ def swap(
     with _show_errors("Cannot swap components"):
         files, overrides = _files_and_overrides(data)
         place = training.Workplace(output)
-        place.check(overwrite=overwrite)
+        place.check([*files, *(dev or []), Path(model)], overwrite=overwrite)
         nlp = load_pipeline(model, None)
         lang = str(nlp.lang)
         resources = _resources(gazetteer, clusters, lang)
@@ -908,6 +908,9 @@ def rank(
         "ranked.jsonl"
     ),
     number: Annotated[int, typer.Option(help="How many texts to write", min=1)] = 100,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the output if it exists")
+    ] = False,
     components: Annotated[
         str | None, typer.Option("--components", help="Comma-separated; by default all")
     ] = None,
@@ -929,6 +932,8 @@ def rank(
     with _show_errors("Cannot rank"):
         nlp = load_pipeline(model, None)
         names = choose(nlp, None if components is None else components.split(","))
+        if output.exists() and not overwrite:
+            raise ValueError(f"{output} exists: give --overwrite to replace it, or another file")
         texts = read_texts(file)
         ranked = rank_texts(nlp, names, texts)[:number]
         write_ranked(output, ranked)

@@ -101,8 +101,11 @@ def test_the_command(nlp: Language, tmp_path: Path) -> None:
     records = [json.loads(line) for line in output.read_text(encoding="utf8").splitlines()]
     assert len(records) == 2
     assert records[0]["text"] in result.output
-    texts.write_text("", encoding="utf8")
     again = CliRunner().invoke(ssvm, arguments)
+    assert again.exit_code == 1
+    assert "--overwrite" in again.output
+    texts.write_text("", encoding="utf8")
+    again = CliRunner().invoke(ssvm, [*arguments, "--overwrite"])
     assert again.exit_code == 1
     assert "has no text" in again.output
     assert len(output.read_text(encoding="utf8").splitlines()) == 2, "what was there is kept"

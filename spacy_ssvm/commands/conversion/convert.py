@@ -37,6 +37,10 @@ def write(
             if target in parts:
                 raise ValueError(f"two of the files would be written to {target}")
             parts[target] = found.docs
+    inputs = {file.resolve() for file in converted}
+    for target in parts:
+        if target.resolve() in inputs:
+            raise ValueError(f"{target} would replace the file that it is made of")
     for target, docs in parts.items():
         write_docs(target, docs)
     return parts

@@ -98,13 +98,24 @@ class Workplace(NamedTuple):
             return ()
         return annotations_of([filed.doc for filed in read_docs(self.annotated, Vocab())])
 
-    def check(self, *, overwrite: bool) -> None:
-        """Raise ValueError where there is a trained pipeline, unless it may be replaced."""
-        if not overwrite and (self.best.exists() or (self.folder / DIR_MODEL_LAST).exists()):
+    def check(self, inputs: Sequence[Path], *, overwrite: bool) -> None:
+        """Raise ValueError where something would be replaced.
+
+        inputs: what is read, which must not be in the folder.
+        overwrite: whether what an earlier training has written may be replaced.
+        """
+        within = [file for file in inputs if file.resolve().is_relative_to(self.folder.resolve())]
+        if within:
             raise ValueError(
-                f"{self.folder} has a trained pipeline: give --overwrite to replace it, or "
-                "another folder"
+                f"{within[0]} lies in the output folder, {self.folder}, and could be replaced: "
+                "choose another folder"
             )
+        last = self.folder / DIR_MODEL_LAST
+        for there in (self.best, last, self.config, self.train, self.dev):
+            if there.exists() and not overwrite:
+                raise ValueError(
+                    f"{there} exists: give --overwrite to replace it, or another folder"
+                )
 
     def write(self, corpus: Corpus) -> None:
         """Write the examples, without annotations of other models."""

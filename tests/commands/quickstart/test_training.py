@@ -92,6 +92,30 @@ def test_components_learn_from_annotations_of_models_that_have_not_seen_the_text
     assert not place.annotated.exists(), "annotations of another pipeline"
 
 
+def test_nothing_is_replaced_unasked(annotated: Path, tmp_path: Path) -> None:
+    place = Workplace(tmp_path / "out")
+    place.folder.mkdir()
+    place.config.write_text("mine", encoding="utf8")
+    result = train(annotated, "-o", place.folder, *EPOCHS)
+    assert result.exit_code == 1
+    assert "--overwrite" in result.output
+    assert place.config.read_text(encoding="utf8") == "mine"
+    assert not place.train.exists()
+
+
+def test_inputs_are_not_replaced(annotated: Path, tmp_path: Path) -> None:
+    place = Workplace(tmp_path / "out")
+    place.train.parent.mkdir(parents=True)
+    inside = place.train.with_suffix(".jsonl")
+    inside.write_bytes(annotated.read_bytes())
+    for arguments in ([inside], [annotated, "--dev", inside], [place.train.parent]):
+        result = train(*arguments, "-o", place.folder, "--overwrite", *EPOCHS)
+        assert result.exit_code == 1
+        assert "lies in the output folder" in " ".join(result.output.split())
+    assert inside.read_bytes() == annotated.read_bytes()
+    assert not place.train.exists()
+
+
 def test_files_and_shares(annotated: Path, tmp_path: Path) -> None:
     def read(data: Path, *dev: Path) -> Any:
         return read_corpus([data], dev, "en", Settings(), share=0.2, seed=1)
