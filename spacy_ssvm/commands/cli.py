@@ -3,8 +3,9 @@
 spaCy imports this file at each of its commands: heavy imports are inside the functions.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,8 @@ from thinc.config import Config, ConfigValidationError
 from wasabi import msg
 
 if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
     from spacy_ssvm.commands.conversion.files import Converted
     from spacy_ssvm.commands.jackknife import Predicted
     from spacy_ssvm.commands.quickstart.annotation import Annotation
@@ -251,11 +254,15 @@ def align(
 
 
 def _check_language(lang: str) -> None:
-    """Raise ValueError for a code that is not one of spaCy's languages."""
+    """Raise ValueError for a code of no language, and where what its tokenizer needs is missing."""
     try:
-        get_lang_class(lang)
+        language = get_lang_class(lang)
     except ImportError as error:
         raise ValueError(f"'{lang}' is not the code of a language that spaCy has") from error
+    try:
+        language()
+    except (ImportError, OSError) as error:
+        raise ValueError(f"the tokenizer of '{lang}' cannot be loaded: {error}") from error
 
 
 @ssvm.command("gazetteers")
@@ -499,6 +506,11 @@ def convert_templates(
     print(f"\n[components.ner]\ntemplates = {json.dumps(found.templates)}")
 
 
+def _split(names: str | None) -> list[str] | None:
+    """Comma-separated names."""
+    return None if names is None else [name.strip() for name in names.split(",")]
+
+
 _Gazetteers = Annotated[
     list[str] | None,
     typer.Option("--gazetteer", help="TYPE=FILE: a list of names for ner, one a line (repeatable)"),
@@ -506,6 +518,15 @@ _Gazetteers = Annotated[
 _Data = Annotated[
     list[str],
     typer.Argument(help="Annotated files, as for convert; or a folder with train.spacy"),
+]
+_Dev = Annotated[
+    list[Path] | None,
+    typer.Option("--dev", help="Files by which the best epoch is chosen (repeatable)", exists=True),
+]
+_Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")]
+_Seed = Annotated[int, typer.Option(help="Seed of the share")]
+_Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace a pipeline in the output folder")
 ]
 _Share = Annotated[
     float,
@@ -523,6 +544,32 @@ _Components = Annotated[
 ]
 
 
+def _check_new(file: str | Path, *, overwrite: bool) -> None:
+    """Raise ValueError for a file that is there already, unless it may be replaced."""
+    if Path(file).exists() and not overwrite:
+        raise ValueError(f"{file} exists: give --overwrite to replace it, or another file")
+
+
+def _check_there(file: str | Path) -> None:
+    """Raise ValueError for a file or folder that is not there."""
+    if not Path(file).exists():
+        raise ValueError(f"{file} does not exist")
+
+
+def _ask(question: str, default: str | None, check: Callable[[str], object]) -> str:
+    """An answer from the keyboard; asks again where the check raises ValueError."""
+
+    def checked(answer: str) -> str:
+        try:
+            check(answer)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+        return answer
+
+    answer: str = typer.prompt(question, default=default, value_proc=checked)
+    return answer
+
+
 def _files_and_overrides(data: list[str]) -> tuple[list[Path], dict[str, Any]]:
     """The files, and the settings of a config, among arguments: --training.max_epochs 5."""
     files: list[Path] = []
@@ -533,11 +580,13 @@ def _files_and_overrides(data: list[str]) -> tuple[list[Path], dict[str, Any]]:
             settings += [argument] if "=" in argument else [argument, next(arguments, "")]
         else:
             files.append(Path(argument))
-    missing = [file for file in files if not file.exists()]
-    if missing:
-        raise ValueError(f"{missing[0]} does not exist")
+    for file in files:
+        _check_there(file)
     if not files:
-        raise ValueError("name a file of annotated examples")
+        hint = (
+            f": {settings[1]} was read as the value of {settings[0]}" if len(settings) > 1 else ""
+        )
+        raise ValueError(f"name a file of annotated examples{hint}")
     return files, parse_config_overrides(settings)
 
 
@@ -560,32 +609,38 @@ def _resources(gazetteers: list[str] | None, clusters: str | None, lang: str) ->
 
 def _names_of(components: str | None, annotation: "Annotation | None") -> list[str]:
     """The components to learn, in the order of a pipeline."""
-    from spacy_ssvm.commands.quickstart.annotation import LEARNS
     from spacy_ssvm.commands.quickstart.config import check_components
 
-    if components is not None:
-        names = check_components([name.strip() for name in components.split(",")])
-        able = names if annotation is None else annotation.components
-        unable = [name for name in names if name not in able]
-        if unable:
-            raise ValueError(
-                f"the examples have nothing that '{unable[0]}' could learn from, "
-                f"{LEARNS[unable[0]]}; they have what {', '.join(able) or 'no component'} needs"
-            )
-        return names
+    chosen = _split(components)
     if annotation is None:
-        raise ValueError("name the components with --components, or give examples with --train")
-    if not annotation.components:
+        if chosen is None:
+            raise ValueError("name the components with --components, or give examples with --train")
+        return check_components(chosen)
+    if chosen is None and not annotation.components:
         raise ValueError(
             "the examples have no annotation to learn from: no tags, trees, entities or spans, and "
             "no Doc with several sentences"
         )
-    return annotation.components
+    names = annotation.components if chosen is None else check_components(chosen)
+    annotation.require(names)
+    return names
 
 
-def _show_annotation(annotation: "Annotation") -> None:
+def _show_annotation(annotation: "Annotation", names: Collection[str]) -> None:
+    """Show what components learn from."""
     header = ("component", "learns from", "examples")
-    msg.table(annotation.rows(), header=header, divider=True, max_col=70)
+    rows = [row for row in annotation.rows() if row[0] in names]
+    msg.table(rows, header=header, divider=True, max_col=70)
+
+
+def _show_corpus(corpus: "Corpus") -> None:
+    """Warn of what could not be used, and of what makes scores too good."""
+    _show_left_out(corpus.converted)
+    if corpus.repeated:
+        msg.warn(
+            f"{corpus.repeated} of the {len(corpus.dev)} texts that scores are measured on are "
+            "among those to learn from"
+        )
 
 
 @ssvm.command("init")
@@ -631,23 +686,28 @@ def init(
 
     is_asked = output is None
     with _show_errors("Cannot write a config"):
-        if output is None:
-            train = Path(typer.prompt("Examples to learn from, a .spacy file"))
-            dev = Path(typer.prompt("Examples by which the best epoch is chosen, a .spacy file"))
-            lang = typer.prompt("Language", default=lang)
+        if is_asked:
+            train = Path(_ask("Examples to learn from, a .spacy file", None, _check_there))
+            dev = Path(
+                _ask(
+                    "Examples by which the best epoch is chosen, a .spacy file", None, _check_there
+                )
+            )
+            lang = _ask("Language", lang, _check_language)
         _check_language(lang)
         annotation = None
         if train is not None:
             annotation = look_at(filed.doc for filed in read_docs(train, Vocab()))
-            _show_annotation(annotation)
+            _show_annotation(annotation, annotation.components)
         if is_asked:
             found = ",".join(_names_of(None, annotation))
-            components = typer.prompt("Components", default=found)
-            output = Path(typer.prompt("Config to write", default="config.cfg"))
+            components = _ask("Components", found, lambda text: _names_of(text, annotation))
+            output = Path(
+                _ask("Config to write", "config.cfg", partial(_check_new, overwrite=overwrite))
+            )
         assert output is not None
         names = _names_of(components, annotation)
-        if output.exists() and not overwrite:
-            raise ValueError(f"{output} exists: give --overwrite to replace it, or another file")
+        _check_new(output, overwrite=overwrite)
         config = make_config(
             lang,
             names,
@@ -665,27 +725,23 @@ def init(
 @ssvm.command("train", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def train(
     data: _Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")],
-    dev: Annotated[
-        list[Path] | None,
-        typer.Option(help="Files by which the best epoch is chosen (repeatable)", exists=True),
-    ] = None,
+    output: _Output,
+    dev: _Dev = None,
     share: _Share = 0.1,
     components: _Components = None,
     lang: _Languages = "en",
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
-    seed: Annotated[int, typer.Option(help="Seed of the share")] = 0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a pipeline in the output folder")
-    ] = False,
+    seed: _Seed = 0,
+    overwrite: _Overwrite = False,
 ) -> None:
     """Train a pipeline on annotated files in one go, and print its scores.
 
     Does what convert, init, jackknife, spacy train and report do one by one, and leaves what they
     write in the output folder: corpus/, config.cfg, model-best. Components that learn from others,
     such as a parser from tags, are trained on annotations of models that have not seen the same
-    texts. Settings of the config can be overridden as for spacy train: --training.max_epochs 5.
+    texts. A parser gets a senter before it, where the files have sentences. Settings of the config
+    can be overridden as for spacy train: --training.max_epochs 5.
 
     \b
     Examples:
@@ -699,9 +755,11 @@ def train(
     from spacy_ssvm.commands.quickstart import training
     from spacy_ssvm.commands.quickstart.annotation import look_at
     from spacy_ssvm.commands.quickstart.config import (
+        check_settings,
         describe,
         make_config,
         next_commands,
+        with_senter,
         write_config,
     )
     from spacy_ssvm.commands.report import measure
@@ -714,11 +772,10 @@ def train(
         place = training.Workplace(output)
         place.check([*files, *(dev or [])], overwrite=overwrite)
         corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
-        _show_left_out(corpus.converted)
+        _show_corpus(corpus)
         annotation = look_at(corpus.train)
-        names = _names_of(components, annotation)
-        _show_annotation(annotation)
-        place.write(corpus)
+        names = with_senter(_names_of(components, annotation), annotation)
+        _show_annotation(annotation, names)
         config = make_config(
             lang,
             names,
@@ -727,9 +784,11 @@ def train(
             train=place.train,
             dev=place.dev,
         )
+        check_settings(config, overrides)
+        place.write(corpus)
         commands = next_commands(place.config, names, has_paths=True)
         write_config(place.config, config, describe(names, commands))
-        _jackknife(place, names, corpus, overrides)
+        place.write_annotated(_jackknife(place, names, corpus, overrides))
         training.train(place, overrides)
         rows = measure(place.best, place.dev)
     msg.table(rows, divider=False)
@@ -742,18 +801,25 @@ def _jackknife(
     corpus: "Corpus",
     overrides: dict[str, Any],
     predicted: "Predicted | None" = None,
-) -> None:
-    """Annotate the examples for components that learn from others, where there are some."""
+) -> "Sequence[Doc] | None":
+    """The examples annotated for components that learn from others, where there are some.
+
+    predicted: annotations of other components, which the first models learn from.
+    """
     from tqdm import tqdm
 
     from spacy_ssvm.commands.quickstart import training
 
-    folds = training.number_of_folds(names, corpus)
+    knives = training.make_knives(place, names, corpus, overrides, predicted)
+    folds = sum(knife.folds for knife in knives)
     if folds:
         msg.info("Annotating the examples by models that have not seen them")
     with tqdm(total=folds, unit="model", disable=not folds) as progress:
-        for _ in training.jackknife(place, names, corpus, overrides, predicted):
-            progress.update()
+        for knife in knives:
+            for _ in knife.run():
+                progress.update()
+    last = knives[-1] if knives else predicted
+    return last.found if last else None
 
 
 @ssvm.command("swap", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -763,18 +829,13 @@ def swap(
     components: Annotated[
         str, typer.Option("--components", help="Comma-separated, such as parser,tagger")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")],
-    dev: Annotated[
-        list[Path] | None,
-        typer.Option(help="Files by which the best epoch is chosen (repeatable)", exists=True),
-    ] = None,
+    output: _Output,
+    dev: _Dev = None,
     share: _Share = 0.1,
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
-    seed: Annotated[int, typer.Option(help="Seed of the share")] = 0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a pipeline in the output folder")
-    ] = False,
+    seed: _Seed = 0,
+    overwrite: _Overwrite = False,
 ) -> None:
     """Replace components of a trained pipeline by those of this package, trained on your data.
 
@@ -795,36 +856,36 @@ def swap(
     from spacy_ssvm.commands.quickstart import swap as swapping
     from spacy_ssvm.commands.quickstart import training
     from spacy_ssvm.commands.quickstart.annotation import look_at
-    from spacy_ssvm.commands.quickstart.config import make_config, write_config
+    from spacy_ssvm.commands.quickstart.config import check_settings, write_config
 
     start = time.perf_counter()
     with _show_errors("Cannot swap components"):
         files, overrides = _files_and_overrides(data)
         place = training.Workplace(output)
-        place.check([*files, *(dev or []), Path(model)], overwrite=overwrite)
+        own = [Path(model)] if Path(model).exists() else []
+        place.check([*files, *(dev or []), *own], overwrite=overwrite)
         nlp = load_pipeline(model, None)
         lang = str(nlp.lang)
         resources = _resources(gazetteer, clusters, lang)
         corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
-        _show_left_out(corpus.converted)
+        _show_corpus(corpus)
         annotation = look_at(corpus.train)
-        chosen = [name.strip() for name in components.split(",")]
-        names = swapping.components_to_swap(nlp, chosen, annotation)
-        place.write(corpus)
-        config = make_config(
-            lang,
-            names,
-            others=[name for name in nlp.pipe_names if name not in names],
-            has_spaces=annotation.has_spaces,
-            resources=resources,
-            train=place.train,
-            dev=place.dev,
+        names = swapping.components_to_swap(nlp, _split(components) or [], annotation)
+        _show_annotation(annotation, names)
+        for rules in swapping.overwriting_rules(nlp, names):
+            msg.warn(f"The rules of '{rules}' may replace what pos_tagger finds")
+        config = swapping.config_of_new(
+            nlp, names, annotation, resources=resources, train=place.train, dev=place.dev
         )
+        check_settings(config, overrides)
+        place.write(corpus)
         title = f"The pipeline {model}, with new components: {', '.join(names)}"
         write_config(place.config, config, title)
-        predicted = swapping.annotate_by_others(nlp, names, corpus.train, corpus.dev)
-        _jackknife(place, names, corpus, overrides, predicted)
-        config = swapping.swapped_config(config, nlp, model, names, place.annotations())
+        before = swapping.annotate_before(nlp, names, corpus.train, corpus.dev)
+        found = _jackknife(place, names, corpus, overrides, before)
+        annotated, annotations = swapping.annotate_between(nlp, names, corpus.train, found)
+        place.write_annotated(annotated)
+        config = swapping.swapped_config(config, nlp, model, names, annotations)
         write_config(place.config, config, title)
         training.train(place, overrides)
         both = (nlp, load_pipeline(str(place.best), None))
@@ -862,7 +923,7 @@ def demo(
 
     with _show_errors("Cannot open a page"):
         nlp = load_pipeline(model, None)
-        names = choose(nlp, None if components is None else components.split(","))
+        names = choose(nlp, _split(components))
         app = make_app(nlp, model, names)
     msg.good(f"Open http://{host}:{port} in a browser; stop with Ctrl-C")
     uvicorn.run(app, host=host, port=port, log_level="warning")
@@ -890,7 +951,7 @@ def show(
 
     with _show_errors("Cannot show"):
         nlp = load_pipeline(model, None)
-        names = choose(nlp, None if components is None else components.split(","))
+        names = choose(nlp, _split(components))
         rows = rows_of(nlp, nlp(text), names)
         if not rows:
             raise ValueError("the text has no words")
@@ -931,9 +992,8 @@ def rank(
 
     with _show_errors("Cannot rank"):
         nlp = load_pipeline(model, None)
-        names = choose(nlp, None if components is None else components.split(","))
-        if output.exists() and not overwrite:
-            raise ValueError(f"{output} exists: give --overwrite to replace it, or another file")
+        names = choose(nlp, _split(components))
+        _check_new(output, overwrite=overwrite)
         texts = read_texts(file)
         ranked = rank_texts(nlp, names, texts)[:number]
         write_ranked(output, ranked)
@@ -979,8 +1039,9 @@ def render(
 
     with _show_errors("Cannot render"):
         nlp = load_pipeline(model, None)
-        names = None if components is None else [name.strip() for name in components.split(",")]
-        parts = read_parts(nlp, file, names, texts=texts, top=top, only_errors=errors)
+        if output.resolve() == file.resolve():
+            raise ValueError(f"the output, {output}, would replace the file to show")
+        parts = read_parts(nlp, file, _split(components), texts=texts, top=top, only_errors=errors)
         write_page(output, nlp, model, file, parts)
     rows = [
         (part.name, len(part.docs), f"{part.known:,}" if part.known else "-", part.wrong)
@@ -1038,8 +1099,7 @@ def jackknife(
     with _show_errors("Cannot jackknife"):
         if output.suffix != ".spacy" or output.is_dir():
             raise ValueError(f"the output, {output}, must be a file that ends in .spacy")
-        if output.exists() and not overwrite:
-            raise ValueError(f"{output} exists: give --overwrite to replace it, or another file")
+        _check_new(output, overwrite=overwrite)
         settings = _load_config(config, context, code)
         knives = make_rounds(settings, folds, [component or (), *([then] if then else [])])
         for path in (knives[0].path, knives[0].dev_path):
