@@ -963,7 +963,7 @@ def show(
 def rank(
     model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
     file: Annotated[
-        Path, typer.Argument(help='A text a line, or .jsonl of {"text": ...}', exists=True)
+        Path, typer.Argument(help='A text a line, or JSON records, {"text": ...}', exists=True)
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The .jsonl file to write")] = Path(
         "ranked.jsonl"
@@ -978,8 +978,8 @@ def rank(
 ) -> None:
     """Find the texts that it pays most to annotate next: those that a pipeline is least sure of.
 
-    Writes JSON lines with what the pipeline finds, to be corrected: "spans" is the key that Prodigy
-    reads, and that convert and train read again.
+    Writes JSON lines with the entities that the pipeline finds, to be corrected: "spans" is the key
+    that Prodigy reads, and that convert and train read again.
 
     \b
     Example:
