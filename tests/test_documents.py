@@ -24,6 +24,15 @@ def test_snippets(name: str) -> None:
     assert names["doc"].text
 
 
+def test_the_entry_of_the_spacy_universe(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = json.loads((ROOT / "assets" / "universe.json").read_text(encoding="utf8"))
+    assert entry["pip"] == entry["id"] == "spacy-ssvm"
+    names: dict[str, Any] = {}
+    exec(compile("\n".join(entry["code_example"]), "universe.json", "exec"), names)
+    assert [entity.text for entity in names["doc"].ents] == ["Ann", "Oslo"]
+    assert "Oslo" in capsys.readouterr().out
+
+
 def test_the_tour(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last line of a cell is what a notebook shows."""
     folder = ROOT / "examples"
