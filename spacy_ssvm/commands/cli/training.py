@@ -146,6 +146,8 @@ def train(
         rows = measure(place.best, place.dev)
     msg.table(rows, divider=False)
     msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(place.best))
+    msg.info("Next: see what it gets wrong, and why")
+    print(f"python -m spacy ssvm render {place.best} {place.dev} --errors")
 
 
 def init(

@@ -54,6 +54,9 @@ def test_entities_from_json_lines(annotated: Path, tmp_path: Path) -> None:
     assert parts[1] == max(1, round(0.1 * sum(parts)))
     assert load_config(place.config)["paths"]["train"] == place.train.as_posix()
     assert "entity F1" in result.output
+    (line,) = [line for line in result.output.splitlines() if "ssvm render" in line]
+    shown = CliRunner().invoke(ssvm, [*line.split()[4:], "-o", str(tmp_path / "errors.html")])
+    assert shown.exit_code == 0, shown.output
     again = train(annotated, "-o", place.folder)
     assert again.exit_code == 1
     assert "--overwrite" in again.output
