@@ -153,4 +153,5 @@ NEEDS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "docs/quickstart.md": with_recognizer,
     "docs/selection.md": with_tagger,
     "docs/sentences.md": with_labeler,
+    "docs/serving.md": with_recognizer,
 }

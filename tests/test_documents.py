@@ -4,7 +4,8 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -14,9 +15,11 @@ import pytest
 import spacy
 from pages import NEEDS, PAGES, ROOT, Page
 from processes import TESTS
+from servers import Client
 from spacy.util import registry
 from thinc.config import Config
 
+import spacy_ssvm
 from spacy_ssvm.components.page import Page as HtmlPage
 from spacy_ssvm.explanation import Explanation
 
@@ -25,6 +28,13 @@ EXCERPTS = {"docs/adding-a-structure.md": TESTS / "test_adding_a_structure.py"}
 
 WITH_CODE = [page for page in PAGES if page.blocks("python")]
 WITH_CONFIGS = [page for page in PAGES if page.blocks("ini")]
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Annotate in one thread afterwards, whatever pages set."""
+    yield
+    spacy_ssvm.set_threads(1)
 
 
 def run(page: Page, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
@@ -40,13 +50,65 @@ def run(page: Page, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
     return vars(module)
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
-def test_snippets(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippets(
+    page: Page,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     if page.name in EXCERPTS:
         source = EXCERPTS[page.name].read_text(encoding="utf8")
         assert [b.line for b in page.blocks("python") if b.content not in source] == []
-    else:
-        run(page, tmp_path, monkeypatch)
+        return
+    names = run(page, tmp_path, monkeypatch)
+    if page.name in PROMISES:
+        PROMISES[page.name](page, names, capsys.readouterr().out)
+
+
+def gaps_fall(page: Page, names: dict[str, Any], printed: str) -> None:
+    """As the page shows them."""
+    (shown,) = (block.content for block in page.blocks("text"))
+    found, expected = (list(map(float, re.findall(r"\d\.\d+", text))) for text in (printed, shown))
+    assert found == pytest.approx(expected, rel=0.1, abs=0.02)
+    assert names["gaps"][-1] < 0.2 < names["gaps"][0]
+
+
+def services_answer(page: Page, names: dict[str, Any], printed: str) -> None:
+    """The application, the load test, the handler, and the script for many files."""
+    texts = ["Mary Smith lives in London .", "", "We sang ."]
+    client = Client(names["app"])
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: client.ask("/entities", {"texts": texts}), range(32)))
+    names["measure"](f"{client.address}/entities", requests=16, clients=4)
+    too_many = client.ask("/entities", {"texts": [""] * 1001})
+    health = client.ask("/health")
+    client.stop()
+    assert len(set(answers)) == 1
+    status, answer = answers[0]
+    assert status == 200
+    found, *others = json.loads(answer)
+    assert [(ent["text"], ent["label"], ent["start"]) for ent in found] == [
+        ("Mary Smith", "PER", 0),
+        ("London", "LOC", 20),
+    ]
+    assert all(0 < ent["score"] < 1 for ent in found)
+    assert others == [[], []]
+    assert too_many[0] == 422
+    assert json.loads(health[1]) == {"pipeline": ["sentencizer", "ner"]}
+    handled = names["handler"]({"texts": texts}, None)
+    assert handled == [[["Mary Smith", "PER"], ["London", "LOC"]], [], []]
+    files = {file.stem: json.loads(file.read_text()) for file in names["target"].iterdir()}
+    assert files.keys() == {file.stem for file in names["source"].iterdir()}
+    assert any(files.values())
+
+
+#: By page: what holds after its code has run, besides that it runs.
+PROMISES: dict[str, Callable[[Page, dict[str, Any], str], None]] = {
+    "docs/serving.md": services_answer,
+    "docs/theory.md": gaps_fall,
+}
 
 
 def test_every_block_has_a_language() -> None:
@@ -59,8 +121,8 @@ def test_every_block_has_a_language() -> None:
     assert fences == 2 * len(blocks)
 
 
-def test_what_pages_need_is_needed() -> None:
-    assert NEEDS.keys() <= {page.name for page in WITH_CODE} - EXCERPTS.keys()
+def test_tables_name_pages_with_code() -> None:
+    assert NEEDS.keys() | PROMISES.keys() | EXCERPTS.keys() <= {page.name for page in WITH_CODE}
 
 
 @pytest.mark.parametrize("page", WITH_CONFIGS, ids=lambda page: page.name)
