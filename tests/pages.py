@@ -76,15 +76,17 @@ def save(nlp: Language, folder: Path) -> None:
 
 def with_recognizer(folder: Path) -> dict[str, Any]:
     """A recognizer of entities, as the first command of the quickstart leaves it, and texts."""
-    nlp = named(RECOGNIZER, "ner")
-    save(nlp, folder / "model")
+    save(named(RECOGNIZER, "ner"), folder / "model")
     (folder / "texts").mkdir()
-    texts = RECOGNIZER.texts()
-    for number, text in enumerate(texts[:3]):
+    for number, text in enumerate(RECOGNIZER.texts()[:3]):
         (folder / "texts" / f"{number}.txt").write_text(text, encoding="utf8")
-    records = [{"text": e.text, "label": [[0, 4, "PER"]]} for e in RECOGNIZER.examples(nlp.vocab)]
-    srsly.write_jsonl(folder / "annotated.jsonl", records)
-    return {"nlp": nlp, "texts": texts}
+    return {}
+
+
+def with_recognizer_and_tagger(folder: Path) -> dict[str, Any]:
+    """The same, and a tagger that has learned from a general corpus."""
+    save(named(TAGGER, "tagger"), folder / "general")
+    return with_recognizer(folder)
 
 
 def with_parser(folder: Path) -> dict[str, Any]:
@@ -149,8 +151,9 @@ def with_tagger(folder: Path) -> dict[str, Any]:
 NEEDS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "docs/aligner.md": with_aligner,
     "docs/deployment.md": with_trees,
+    "docs/faq.md": with_recognizer,
     "docs/parser.md": with_parser,
-    "docs/quickstart.md": with_recognizer,
+    "docs/quickstart.md": with_recognizer_and_tagger,
     "docs/selection.md": with_tagger,
     "docs/sentences.md": with_labeler,
     "docs/serving.md": with_recognizer,
