@@ -79,12 +79,14 @@ def services_answer(page: Page, names: dict[str, Any], printed: str) -> None:
     """The application, the load test, the handler, and the script for many files."""
     texts = ["Mary Smith lives in London .", "", "We sang ."]
     client = Client(names["app"])
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: client.ask("/entities", {"texts": texts}), range(32)))
-    names["measure"](f"{client.address}/entities", requests=16, clients=4)
-    too_many = client.ask("/entities", {"texts": [""] * 1001})
-    health = client.ask("/health")
-    client.stop()
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda _: client.ask("/entities", {"texts": texts}), range(32)))
+        names["measure"](f"{client.address}/entities", requests=16, clients=4)
+        too_many = client.ask("/entities", {"texts": [""] * 1001})
+        health = client.ask("/health")
+    finally:
+        client.stop()
     assert len(set(answers)) == 1
     status, answer = answers[0]
     assert status == 200
