@@ -12,6 +12,8 @@ from processes import TESTS
 from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import COMMANDS, ssvm
+from spacy_ssvm.commands.conversion.files import Settings, convert_file
+from spacy_ssvm.components.annotated_corpus import write_docs
 
 DOCS = TESTS.parent / "docs"
 PACKAGE = "en_core_web_sm"  # of the pages; a small pipeline stands in for it
@@ -48,6 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     columns = "\n".join("Ann NNP B-PER\nsleeps VBZ O\n" for _ in range(4))
     written = {
         "annotated.jsonl": "\n".join(map(json.dumps, records)),
+        "corrected.jsonl": "\n".join(map(json.dumps, records[:3])),
         "examples.json": json.dumps(records),
         "names.txt": "Mary Smith\n",
         "texts.txt": "\n".join(record["text"] for record in records),
@@ -55,10 +58,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "train.data": columns,
         "test.data": columns,
     }
-    for part in ("train", "dev"):
-        written[f"{part}.conllu"] = written[f"en_ewt-ud-{part}.conllu"] = 10 * TREES
+    for name in ("train", "dev", "en_ewt-ud-train", "en_ewt-ud-dev", "own", "own-dev"):
+        written[f"{name}.conllu"] = 10 * TREES
     for name, text in written.items():
         Path(name).write_text(text, encoding="utf8")
+    for name in ("own", "own-dev"):
+        docs = convert_file(Path(f"{name}.conllu"), spacy.blank("en"), Settings()).docs
+        write_docs(Path(f"{name}.spacy"), docs)
     nlp = spacy.blank("en")
     nlp.add_pipe("ssvm_tagger", name="tagger")
     examples = tagging_examples(nlp.vocab)
