@@ -12,11 +12,12 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import matplotlib.figure
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.ticker import MaxNLocator
 
 from spacy_ssvm.commands.provenance import made
+from spacy_ssvm.explanation import render
+from spacy_ssvm.storage import replacing
 
 #: Of lines: the colour on white, and the one on black. Colour-blind readers tell them apart,
 #: and the dashes do too.
@@ -171,17 +172,10 @@ def write_page(file: Path, template: str, *, facts: dict[str, str], **values: An
 
     facts: names and values shown at the top; when and by what it was made is added.
     """
-    environment = Environment(
-        loader=PackageLoader("spacy_ssvm", "commands"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    html = environment.get_template(template).render(
-        colours=_COLOURS, facts={**facts, "made": made()}, **values
-    )
-    file.write_text(html, encoding="utf8")
+    facts = {**facts, "made": made()}
+    html = render(f"commands/{template}", colours=_COLOURS, facts=facts, **values)
+    with replacing(file) as beside:
+        beside.write_text(html, encoding="utf8")
 
 
 def _svg(figure: matplotlib.figure.Figure) -> str:

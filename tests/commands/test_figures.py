@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 from spacy_ssvm.commands.compare_report import FIGURES
 from spacy_ssvm.commands.figures import FigureSpec, draw_order, layers
+from spacy_ssvm.components.page import render_page
 
 
 def test_figures_have_titles_and_descriptions(report: Path) -> None:
@@ -24,6 +25,15 @@ def test_figures_have_titles_and_descriptions(report: Path) -> None:
         assert svg.attrib["aria-labelledby"].split() == named
         assert "#000000" not in figure, "colours are those of the page, light or dark"
         assert "var(--line-1)" in figure
+
+
+def test_reports_and_pages_of_decisions_have_the_same_head_and_colours(report: Path) -> None:
+    pages = [report.read_text(encoding="utf8"), render_page("A title", {}, [])]
+    heads = {page[: page.index("<title>")] for page in pages}
+    assert len(heads) == 1
+    colours = [re.findall(r"--(?:ink|paper|quiet|rule): #\w+", page)[:8] for page in pages]
+    assert colours[0] == colours[1]
+    assert len(set(colours[0])) == 8, "light and dark ones"
 
 
 ORDER = [("a", "b"), ("b", "ab"), ("c", "ab"), ("ab", "abc"), ("c", "cd")]
