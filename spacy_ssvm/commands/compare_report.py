@@ -78,7 +78,7 @@ def write_report(file: Path, rows: Sequence[Row], facts: dict[str, str]) -> None
         "compare_report.html",
         facts=facts,
         header=HEADER,
-        table=table(rows),
+        table_rows=table(rows),
         conclusion=conclusion(rows),
         near=100 * SCORE_TOLERANCE,
         drawings=drawings,

@@ -89,12 +89,15 @@ def write_report(
         "search_report.html",
         facts=facts,
         header=HEADER,
-        table=table(points),
+        table_rows=table(points),
         chosen=name_of(choose(points)),
         near=100 * SCORE_TOLERANCE,
         drawings=drawings,
-        columns=[name_of(point) for point in selected],
-        survivors=sorted(rows, key=lambda row: -sum(row[1])),
+        columns=("template", *map(name_of, selected)),
+        survivors=[
+            (name, *("●" if is_kept else "" for is_kept in row))
+            for name, row in sorted(rows, key=lambda row: -sum(row[1]))
+        ],
     )
 
 

@@ -27,6 +27,21 @@ def test_figures_have_titles_and_descriptions(report: Path) -> None:
         assert "var(--line-1)" in figure
 
 
+def test_a_legend_names_the_lines_outside_of_the_figure(report: Path) -> None:
+    html = report.read_text(encoding="utf8")
+    assert [re.findall(r"</i>(\w+)</li>", own) for own in html.split("<figure>")[:-1]] == [
+        ["near", "far"],
+        ["near", "far"],
+        ["far"],
+        ["far"],
+    ]
+    assert "gradient(90deg, var(--line-0) 0px 2px)" in html
+    dashed = "var(--line-1) 0px 7.4px, transparent 7.4px 10.6px"
+    assert html.count(f"gradient(90deg, {dashed})") == len(FIGURES)
+    assert ">far</text>" not in html
+    assert "far ends at 93.5, where seconds of learning is 8.5." in html
+
+
 def test_reports_and_pages_of_decisions_have_the_same_head_and_colours(report: Path) -> None:
     pages = [report.read_text(encoding="utf8"), render_page("A title", {}, [])]
     heads = {page[: page.index("<title>")] for page in pages}
