@@ -140,7 +140,7 @@ def warmup() -> None:
 
 @ssvm.command("report")
 def report(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained pipeline", exists=True)],
+    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
     corpus: Annotated[
         Path, typer.Argument(help="A .spacy file, or a folder of them, to measure on", exists=True)
     ],
@@ -159,19 +159,32 @@ def report(
         list[str] | None,
         typer.Option(help="Score arcs again without this label, punct by default (repeatable)"),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page too, to this .html file, which is replaced if it exists"),
+    ] = None,
     code: _Code = None,
 ) -> None:
     """Report accuracy, speed and size of a pipeline, as a table on the screen.
 
+    With --html, also as a page that needs no other files: with the scores of each label, and
+    accuracy by confidence. That needs the extra "compare".
+
     \b
-    Example:
+    Examples:
       python -m spacy ssvm report training/model-best corpus/test.spacy
+      python -m spacy ssvm report training/model-best corpus/test.spacy --html report.html
     """
     from spacy_ssvm.commands.report import measure
 
+    if html is not None:
+        with _need_extra("Cannot report"):
+            from spacy_ssvm.commands.pipeline_report import write_report
     with _show_errors("Cannot report"):
+        if html is not None and (html.suffix != ".html" or html.is_dir()):
+            raise ValueError(f"the page, {html}, must be a file that ends in .html")
         import_code(code)
-        rows = measure(
+        measured = measure(
             model,
             corpus,
             gap=gap,
@@ -179,7 +192,11 @@ def report(
             gold_preproc=gold_preproc,
             without=without or ("punct",),
         )
-    msg.table(rows, divider=False)
+    msg.table(measured.rows, divider=False)
+    if html is not None:
+        with _show_errors("Cannot report"):
+            write_report(html, measured, model, corpus)
+        msg.good("Wrote the report", str(html))
 
 
 @ssvm.command("align")
@@ -223,10 +240,10 @@ def align(
     from spacy_ssvm.commands.align import (
         aligned_lines,
         check_evidence,
-        load_pipeline,
         opened,
         read_evidence,
     )
+    from spacy_ssvm.commands.pipelines import load_pipeline
 
     file = None if output == Path("-") else output
     screen = sys.stdout
@@ -731,8 +748,8 @@ def train(
         write_config(place.config, config, describe(names, commands))
         _jackknife(place, names, corpus, overrides)
         training.train(place, overrides)
-        rows = measure(place.best, place.dev)
-    msg.table(rows, divider=False)
+        measured = measure(str(place.best), place.dev)
+    msg.table(measured.rows, divider=False)
     msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(place.best))
 
 
@@ -790,8 +807,8 @@ def swap(
     """
     import time
 
-    from spacy_ssvm.commands.align import load_pipeline
     from spacy_ssvm.commands.conversion.files import Settings
+    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.quickstart import swap as swapping
     from spacy_ssvm.commands.quickstart import training
     from spacy_ssvm.commands.quickstart.annotation import look_at
@@ -802,7 +819,7 @@ def swap(
         files, overrides = _files_and_overrides(data)
         place = training.Workplace(output)
         place.check([*files, *(dev or []), Path(model)], overwrite=overwrite)
-        nlp = load_pipeline(model, None)
+        nlp = load_pipeline(model)
         lang = str(nlp.lang)
         resources = _resources(gazetteer, clusters, lang)
         corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
@@ -827,7 +844,7 @@ def swap(
         config = swapping.swapped_config(config, nlp, model, names, place.annotations())
         write_config(place.config, config, title)
         training.train(place, overrides)
-        both = (nlp, load_pipeline(str(place.best), None))
+        both = (nlp, load_pipeline(str(place.best)))
         rows = swapping.compare(both, names, corpus.dev)
     msg.table(rows, header=("", model, str(place.best)), aligns=("l", "r", "r"), divider=True)
     msg.good(f"Swapped {', '.join(names)} in {time.perf_counter() - start:.0f} s", str(place.best))
@@ -857,11 +874,11 @@ def demo(
         import uvicorn
 
         from spacy_ssvm.commands.demo import make_app
-    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.render import choose
 
     with _show_errors("Cannot open a page"):
-        nlp = load_pipeline(model, None)
+        nlp = load_pipeline(model)
         names = choose(nlp, None if components is None else components.split(","))
         app = make_app(nlp, model, names)
     msg.good(f"Open http://{host}:{port} in a browser; stop with Ctrl-C")
@@ -885,11 +902,11 @@ def show(
     Example:
       python -m spacy ssvm show model/model-best "She lives in New York."
     """
-    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.render import choose, rows_of
 
     with _show_errors("Cannot show"):
-        nlp = load_pipeline(model, None)
+        nlp = load_pipeline(model)
         names = choose(nlp, None if components is None else components.split(","))
         rows = rows_of(nlp, nlp(text), names)
         if not rows:
@@ -924,13 +941,13 @@ def rank(
     Example:
       python -m spacy ssvm rank model/model-best texts.txt --output next.jsonl --number 100
     """
-    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.rank import rank as rank_texts
     from spacy_ssvm.commands.rank import read_texts, rows, write_ranked
     from spacy_ssvm.commands.render import choose
 
     with _show_errors("Cannot rank"):
-        nlp = load_pipeline(model, None)
+        nlp = load_pipeline(model)
         names = choose(nlp, None if components is None else components.split(","))
         if output.exists() and not overwrite:
             raise ValueError(f"{output} exists: give --overwrite to replace it, or another file")
@@ -974,11 +991,11 @@ def render(
       python -m spacy ssvm render model/model-best letter.txt
       python -m spacy ssvm render model/model-best dev.jsonl --errors --output errors.html
     """
-    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.render import read_parts, write_page
 
     with _show_errors("Cannot render"):
-        nlp = load_pipeline(model, None)
+        nlp = load_pipeline(model)
         names = None if components is None else [name.strip() for name in components.split(",")]
         parts = read_parts(nlp, file, names, texts=texts, top=top, only_errors=errors)
         write_page(output, nlp, model, file, parts)
