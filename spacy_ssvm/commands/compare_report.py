@@ -65,6 +65,7 @@ def write_report(file: Path, rows: Sequence[Row], facts: dict[str, str]) -> None
     facts: names and values shown beside the table.
     """
     runs = runs_of(rows)
+    seeds = sorted({row.seed for row in rows})
     drawings = [
         draw(
             number,
@@ -76,13 +77,13 @@ def write_report(file: Path, rows: Sequence[Row], facts: dict[str, str]) -> None
     write_page(
         file,
         "compare_report.html",
-        facts=facts,
+        facts={**facts, "seeds": ", ".join(map(str, seeds))},
         header=HEADER,
         table_rows=table(rows),
         conclusion=conclusion(rows),
         near=100 * SCORE_TOLERANCE,
         drawings=drawings,
-        seeds=len({row.seed for row in rows}),
+        seeds=len(seeds),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from spacy_ssvm.commands.figures import FigureSpec, Points, draw, draw_order, write_page
-from spacy_ssvm.commands.search import ALL, HEADER, SCORE_TOLERANCE, Point, choose, name_of, table
+from spacy_ssvm.commands.search import ALL, HEADER, Point, conclusion, name_of, table
 
 _SCORE = "dev score"
 _BY_ORDER = "coarse-to-fine"  # the method that heeds it
@@ -90,8 +90,7 @@ def write_report(
         facts=facts,
         header=HEADER,
         table_rows=table(points),
-        chosen=name_of(choose(points)),
-        near=100 * SCORE_TOLERANCE,
+        conclusion=conclusion(points),
         drawings=drawings,
         columns=("template", *map(name_of, selected)),
         survivors=[

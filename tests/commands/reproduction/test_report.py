@@ -14,7 +14,7 @@ from spacy_ssvm.commands.reproduction.exhibits import (
     Plot,
     Table,
 )
-from spacy_ssvm.commands.reproduction.report import write_report
+from spacy_ssvm.commands.reproduction.report import conclusion, write_report
 
 EXHIBITS = [
     Exhibit(
@@ -42,7 +42,7 @@ def page(tmp_path: Path) -> Path:
 def test_the_page_shows_claims_tables_and_figures(page: Path) -> None:
     text = page.read_text(encoding="utf8")
     words = " ".join(text.split())
-    assert "Of 3 claims 1 hold, 1 do not, and 1 are unclear" in words
+    assert "<strong>Of 3 claims, 1 holds, 1 does not, and 1 is unclear.</strong>" in words
     assert "With &lt;gold&gt; tags." in text
     assert "&lt;a&gt;" in text
     assert "90.00 ± 0.10" in text
@@ -52,6 +52,11 @@ def test_the_page_shows_claims_tables_and_figures(page: Path) -> None:
     assert "Without such values: cpd." in text
     assert 'href="#exhibit-2"' in text
     assert 'id="exhibit-2"' in text
+
+
+def test_conclusions() -> None:
+    claims = [claim for exhibit in EXHIBITS for claim in exhibit.claims]
+    assert conclusion(claims[:1] * 2) == "Of 2 claims, 2 hold, 0 do not, and 0 are unclear."
 
 
 def test_the_same_exhibits_give_the_same_bytes(page: Path, tmp_path: Path) -> None:
