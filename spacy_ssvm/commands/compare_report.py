@@ -19,6 +19,7 @@ FIGURES: tuple[tuple[FigureSpec, str, Callable[[Row], float | None]], ...] = (
             (_SECONDS, "dev score"),
             "The score on the development corpus after each epoch. Higher and farther left is "
             "better.",
+            is_log=(True, False),
         ),
         "seconds",
         lambda row: 100 * row.score,
@@ -29,7 +30,7 @@ FIGURES: tuple[tuple[FigureSpec, str, Callable[[Row], float | None]], ...] = (
             (_SECONDS, "primal objective"),
             "The objective that training minimizes, measured after each epoch. Compare only "
             "solvers that minimize the same function.",
-            is_log=(False, True),
+            is_log=(True, True),
         ),
         "seconds",
         lambda row: row.primal,

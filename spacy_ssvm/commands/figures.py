@@ -120,9 +120,13 @@ def draw(number: int, spec: FigureSpec, lines: Mapping[str, Sequence[Points]]) -
             ends.append(f"{name} ends at {mean[-1][1]:,.4g}, where {across} is {mean[-1][0]:,.4g}")
         axes.set_xlabel(across)
         axes.set_ylabel(up)
-        if ends:
-            axes.set_xscale("log" if spec.is_log[0] else "linear")
-            axes.set_yscale("log" if spec.is_log[1] else "linear")
+        if ends and spec.is_log[0]:
+            axes.set_xscale("log")
+        if ends and spec.is_log[1]:
+            axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "linear":
+                axis.set_major_formatter("{x:,.10g}")
         if spec.counts:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         drawn = _svg(figure)
@@ -164,7 +168,7 @@ def draw_order(
             axes.scatter(x, y, s=30 if is_kept else 12, color=colour if is_kept else "#808080")
         if len(shown) <= _NAMED:
             for name in shown:
-                axes.annotate(name, places[name], (3, 3), textcoords="offset points", fontsize=6)
+                axes.annotate(name, places[name], (3, 3), textcoords="offset points", fontsize=8)
         axes.set_xticks([])
         axes.set_yticks([])
         axes.set_ylabel(spec.labels[1])

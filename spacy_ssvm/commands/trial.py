@@ -58,9 +58,7 @@ class Trial:
         self._score_weights = filled["training"]["score_weights"]
         self.facts["score"] = weighted(self._score_weights)
         self.facts["templates"] = ", ".join(block.get("templates", []))
-        self.facts["solver"] = ", ".join(
-            f"{name} = {value}" for name, value in block.get("solver", {}).items()
-        )
+        self.facts["solver"] = _show(block.get("solver", {}))
 
     def read(self) -> list[Example]:
         """Initialize the component and read the corpora; return the training examples.
@@ -119,6 +117,12 @@ def _choose(config: Config, name: str | None) -> str:
         found = ", ".join(ours) or "none"
         raise ValueError(f"name the component with --component; of this package there are: {found}")
     return str(ours[0])
+
+
+def _show(solver: dict[str, Any]) -> str:
+    """The name and the settings of a block of a config."""
+    settings = [f"{name} = {value}" for name, value in solver.items() if name != "@misc"]
+    return ", ".join([solver.get("@misc", ""), *settings])
 
 
 def _corpus(config: Config, key: str) -> str:

@@ -43,7 +43,7 @@ def test_what_results_depend_on_is_known_before_the_corpora_are_read(corpus: Pat
     facts = Comparison(config_of(corpus, **{"components.tagger.templates": templates})).facts
     assert facts["score"] == "tag_acc"
     assert facts["templates"] == "lower[0], shape[0]"
-    solver = "@misc = spacy_ssvm.DualCoordinateDescent.v1, C = 1.0, "
+    solver = "spacy_ssvm.DualCoordinateDescent.v1, C = 1.0, "
     assert facts["solver"].startswith(solver)
     assert ", seed = 0, " in facts["solver"], "defaults too"
     weights = {"tag_acc": 0.5, "pos_acc": 0.25}
