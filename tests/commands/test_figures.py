@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from spacy_ssvm.commands.compare_report import FIGURES
-from spacy_ssvm.commands.figures import FigureSpec, draw_order, layers
+from spacy_ssvm.commands.figures import FigureSpec, draw, draw_order, layers
 from spacy_ssvm.components.page import render_page
 
 
@@ -49,6 +49,17 @@ def test_reports_and_pages_of_decisions_have_the_same_head_and_colours(report: P
     colours = [re.findall(r"--(?:ink|paper|quiet|rule): #\w+", page)[:8] for page in pages]
     assert colours[0] == colours[1]
     assert len(set(colours[0])) == 8, "light and dark ones"
+
+
+def test_numbers_on_axes_are_written_out() -> None:
+    spec = FigureSpec("Speed", ("templates", "tokens/s"), "")
+    svg = str(draw(1, spec, {"all": [[(1, 1e6), (2000, 2e6)]]}).svg)
+    assert {"1,000,000", "2,000,000", "1,500"} <= {*re.findall(r">([\d,]+)</text>", svg)}
+    logarithmic = spec._replace(is_log=(True, False))
+    svg = str(draw(1, logarithmic, {"all": [[(1, 1e6), (2000, 2e6)]]}).svg)
+    shown = {*re.findall(r">([\d,]+)</text>", svg)}
+    assert "2,000,000" in shown
+    assert "1,500" not in shown
 
 
 ORDER = [("a", "b"), ("b", "ab"), ("c", "ab"), ("ab", "abc"), ("c", "cd")]

@@ -25,15 +25,20 @@ _PHONE = """
 <body><iframe width="420" height="900" srcdoc="{}"></iframe></body></html>
 """
 
-#: What does not fit, and is in nothing that scrolls.
-_TOO_WIDE = """
+#: What does not fit and is in nothing that scrolls, and names of rows that scroll out of sight.
+_UNSEEN = """
 addEventListener("load", () => {
   const {innerWidth, document: page} = frames[0];
   const scrolls = node => node && (getComputedStyle(node).overflowX === "auto" ||
     scrolls(node.parentElement));
   const wide = [...page.querySelectorAll("body *")].filter(node => !scrolls(node) &&
     node.getBoundingClientRect().right > page.documentElement.clientWidth + 1);
-  document.title = `${innerWidth}: ${wide.map(node => node.tagName).join(" ")}`;
+  const names = [...page.querySelectorAll(".wide th[scope=row]")].filter(name => {
+    const table = name.closest(".wide");
+    table.scrollLeft = 99;
+    return name.getBoundingClientRect().left < table.getBoundingClientRect().left - 1;
+  });
+  document.title = `${innerWidth}: ${[...wide, ...names].map(node => node.outerHTML).join(" ")}`;
 });
 """
 
@@ -82,6 +87,6 @@ def test_no_page_is_wider_than_a_phone(write: Callable[[Path], None], tmp_path: 
     page, phone = tmp_path / "page.html", tmp_path / "phone.html"
     write(page)
     phone.write_text(_PHONE.format(escape(page.read_text(encoding="utf8"))), encoding="utf8")
-    title, console = open_in_browser(phone, _TOO_WIDE, tmp_path)
+    title, console = open_in_browser(phone, _UNSEEN, tmp_path)
     assert title == "420: "
     assert not console

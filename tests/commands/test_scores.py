@@ -37,10 +37,15 @@ def tagged(tags: list[str], words: list[str] = WORDS) -> Doc:
 def test_tags_are_counted_as_spacy_counts_them() -> None:
     examples = [
         Example(tagged(["N", "N", "V", "V", "N"]), tagged(["N", "V", "V", "", "A"])),
-        # The last gold word is two predicted ones, and belongs to no tag of these
+        # Parts of a gold word count once where they are right
         Example(
             Doc(VOCAB, words=["a", "b", "c"], spaces=[True, False, False], tags=["N", "V", "V"]),
             Doc(VOCAB, words=["a", "bc"], tags=["N", "V"]),
+        ),
+        # A word that is two gold ones is neither of them
+        Example(
+            Doc(VOCAB, words=["bc", "\n", "d"], spaces=[False] * 3, tags=["V", "V", "N"]),
+            Doc(VOCAB, words=["b", "c", "\n", "d"], spaces=[False] * 4, tags=["V", "V", "", "N"]),
         ),
     ]
     scores = Scorer.score_token_attr(examples, "tag")
@@ -48,8 +53,8 @@ def test_tags_are_counted_as_spacy_counts_them() -> None:
     assert (labels.title, labels.note) == ("TAG", "In percent. All labels.")
     assert labels.header == ("label", "precision", "recall", "F1", "gold")
     assert labels.rows == [
-        ("V", "100.0", "66.7", "80.0", "3"),
-        ("N", "50.0", "100.0", "66.7", "2"),
+        ("V", "100.0", "40.0", "57.1", "5"),
+        ("N", "60.0", "100.0", "75.0", "3"),
         ("A", "0.0", "0.0", "0.0", "1"),
     ]
     assert confused.rows == [("V", "N", "1"), ("A", "N", "1")]
