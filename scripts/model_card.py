@@ -24,9 +24,9 @@ def main() -> None:
     parser.add_argument("output", type=Path, help="JSON file to write")
     parser.add_argument("--gold-preproc", action="store_true", help="use gold tokens and sentences")
     options = parser.parse_args()
-    rows = measure(options.model, options.corpus, gold_preproc=options.gold_preproc)
+    measured = measure(str(options.model), options.corpus, gold_preproc=options.gold_preproc)
     lines = ["### Measured", "", "| figure | value |", "| --- | --- |"]
-    lines += [f"| {name} | {value} |" for name, value in rows]
+    lines += [f"| {name} | {value} |" for name, value in measured.rows]
     lines += [
         "",
         "Speed is that of the machine that made the package. The accuracies above are those",

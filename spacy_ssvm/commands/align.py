@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -13,30 +12,6 @@ from spacy_ssvm.components.aligner import WordAligner
 from spacy_ssvm.components.parallel import read_links, sides
 from spacy_ssvm.components.parallel_corpus import NO_FILES, read_pairs
 from spacy_ssvm.storage import replacing, shorten
-
-
-def load_pipeline(model: str, component: str | None) -> Language:
-    """A trained pipeline.
-
-    model: its folder, or the name of its package. component: the one to run; None for all.
-
-    Raises ValueError where there is no such pipeline or component.
-    """
-    try:
-        nlp = util.load_model(model)
-    except OSError as error:
-        raise ValueError(str(error)) from error
-    if component is None:
-        return nlp
-    if component not in nlp.component_names:
-        raise ValueError(
-            f"there is no component '{component}' in {model}: choose one of "
-            f"{', '.join(nlp.component_names)}"
-        )
-    for name in nlp.pipe_names:
-        nlp.disable_pipe(name)
-    nlp.enable_pipe(component)
-    return nlp
 
 
 def read_evidence(options: Sequence[str]) -> dict[str, Path]:

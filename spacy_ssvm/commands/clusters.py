@@ -16,6 +16,7 @@ from spacy.util import minibatch
 from spacy.vectors import Mode
 from tqdm import tqdm
 
+from spacy_ssvm.commands.pipelines import load_pipeline
 from spacy_ssvm.storage import open_text, replacing
 
 _BATCH = 1000  # lines
@@ -81,10 +82,9 @@ def vectors_of_pipeline(name: str, words: Path | None = None) -> WordVectors:
 
     name: of a package or a folder. words: a file with a word a line; None for all that the table
     of vectors lists.
-    Raises OSError where there is no such pipeline, ValueError where it has no vectors, or lists no
-    words.
+    Raises ValueError where there is no such pipeline, it has no vectors, or lists no words.
     """
-    vocab = spacy.load(name).vocab
+    vocab = load_pipeline(name).vocab
     table = vocab.vectors
     if table.shape[0] == 0:
         raise ValueError(f"{name} has no vectors")

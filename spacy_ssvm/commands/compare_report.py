@@ -19,6 +19,7 @@ FIGURES: tuple[tuple[FigureSpec, str, Callable[[Row], float | None]], ...] = (
             (_SECONDS, "dev score"),
             "The score on the development corpus after each epoch. Higher and farther left is "
             "better.",
+            is_log=(True, False),
         ),
         "seconds",
         lambda row: 100 * row.score,
@@ -29,7 +30,7 @@ FIGURES: tuple[tuple[FigureSpec, str, Callable[[Row], float | None]], ...] = (
             (_SECONDS, "primal objective"),
             "The objective that training minimizes, measured after each epoch. Compare only "
             "solvers that minimize the same function.",
-            is_log=(False, True),
+            is_log=(True, True),
         ),
         "seconds",
         lambda row: row.primal,
@@ -65,6 +66,7 @@ def write_report(file: Path, rows: Sequence[Row], facts: dict[str, str]) -> None
     facts: names and values shown beside the table.
     """
     runs = runs_of(rows)
+    seeds = sorted({row.seed for row in rows})
     drawings = [
         draw(
             number,
@@ -76,13 +78,13 @@ def write_report(file: Path, rows: Sequence[Row], facts: dict[str, str]) -> None
     write_page(
         file,
         "compare_report.html",
-        facts=facts,
+        facts={**facts, "seeds": ", ".join(map(str, seeds))},
         header=HEADER,
-        table=table(rows),
+        table_rows=table(rows),
         conclusion=conclusion(rows),
         near=100 * SCORE_TOLERANCE,
         drawings=drawings,
-        seeds=len({row.seed for row in rows}),
+        seeds=len(seeds),
     )
 
 

@@ -12,11 +12,12 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import matplotlib.figure
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.ticker import MaxNLocator
 
 from spacy_ssvm.commands.provenance import made
+from spacy_ssvm.explanation import render
+from spacy_ssvm.storage import replacing
 
 #: Of lines: the colour on white, and the one on black. Colour-blind readers tell them apart,
 #: and the dashes do too.
@@ -32,9 +33,17 @@ _COLOURS = (
     ("#5c6b1a", "#bccf63"),
     ("#5f5f5f", "#bdbdbd"),
 )
-_DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
+_DASHES: tuple[tuple[float, ...], ...] = (
+    (),
+    (3.7, 1.6),
+    (6.4, 1.6, 1, 1.6),
+    (1, 1.65),
+    (6, 1, 1, 1, 1, 1),
+)  # lengths of dashes and of what parts them, in widths of the line
+_WIDTH = 2  # of a line
 _EDGE: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.5, "zorder": 0}
 _NAMED = 40  # names in a diagram of an order
+_SIZE = (6.5, 3.9)  # in inches of 72 points: small, so that letters are large on a phone
 _INK = "#000000"  # as matplotlib writes it, for text, axes and ticks
 
 _SETTINGS: dict[Any, Any] = {
@@ -62,13 +71,21 @@ class FigureSpec(NamedTuple):
     counts: bool = False  #: whether there are whole numbers at the bottom
 
 
+class Key(NamedTuple):
+    """How a line of a figure is drawn."""
+
+    name: str
+    pattern: str  #: the colours along it, as stops of a gradient
+
+
 class Figure(NamedTuple):
     """A figure of a report."""
 
     number: int
     spec: FigureSpec
     svg: Markup
-    without: list[str]  #: lines that have no such values
+    legend: list[Key]  #: the lines
+    without: list[str]  #: those that have no such values
 
 
 def draw(number: int, spec: FigureSpec, lines: Mapping[str, Sequence[Points]]) -> Figure:
@@ -76,9 +93,10 @@ def draw(number: int, spec: FigureSpec, lines: Mapping[str, Sequence[Points]]) -
 
     lines: the points of each run, by name; a run without points leaves its name out.
     """
-    without, ends = [], []
+    across, up = spec.labels
+    legend, without, ends = [], [], []
     with matplotlib.rc_context(_SETTINGS):
-        figure = matplotlib.figure.Figure(figsize=(9, 4.5), layout="constrained")
+        figure = matplotlib.figure.Figure(figsize=_SIZE, layout="constrained")
         axes = figure.subplots()
         for line, (name, runs) in enumerate(lines.items()):
             if not all(runs):
@@ -93,27 +111,39 @@ def draw(number: int, spec: FigureSpec, lines: Mapping[str, Sequence[Points]]) -
             axes.plot(
                 *zip(*mean, strict=True),
                 color=colour,
-                linestyle=dashes,
-                linewidth=2,
+                linestyle=(0, dashes),
+                linewidth=_WIDTH,
                 marker="o",
                 markersize=3,
-                label=name,
             )
-            ends.append(f"{name} ends at {mean[-1][1]:,.4g} after {mean[-1][0]:,.4g}")
-        axes.set_xlabel(spec.labels[0])
-        axes.set_ylabel(spec.labels[1])
-        if ends:
-            axes.set_xscale("log" if spec.is_log[0] else "linear")
-            axes.set_yscale("log" if spec.is_log[1] else "linear")
-            figure.legend(frameon=False, loc="outside right upper")
+            legend.append(Key(name, _pattern(line % len(_COLOURS), dashes)))
+            ends.append(f"{name} ends at {mean[-1][1]:,.4g}, where {across} is {mean[-1][0]:,.4g}")
+        axes.set_xlabel(across)
+        axes.set_ylabel(up)
+        if ends and spec.is_log[0]:
+            axes.set_xscale("log")
+        if ends and spec.is_log[1]:
+            axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "linear":
+                axis.set_major_formatter("{x:,.10g}")
         if spec.counts:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         drawn = _svg(figure)
-    across, up = spec.labels
     shown = "; ".join(ends) or "There are no such values"
     description = f"A line for each name: {up} against {across}. {shown}."
     svg = _inline(drawn, f"figure-{number}", spec.title, description)
-    return Figure(number, spec, svg, without)
+    return Figure(number, spec, svg, legend, without)
+
+
+def _pattern(colour: int, dashes: Sequence[float]) -> str:
+    """A line from left to right. colour: its number. dashes: as in ``_DASHES``."""
+    end, stops = 0.0, []
+    for number, length in enumerate(dashes or (1.0,)):
+        start, end = end, end + length * _WIDTH
+        shown = "transparent" if number % 2 else f"var(--line-{colour})"
+        stops.append(f"{shown} {start:g}px {end:g}px")
+    return ", ".join(stops)
 
 
 def draw_order(
@@ -138,7 +168,7 @@ def draw_order(
             axes.scatter(x, y, s=30 if is_kept else 12, color=colour if is_kept else "#808080")
         if len(shown) <= _NAMED:
             for name in shown:
-                axes.annotate(name, places[name], (3, 3), textcoords="offset points", fontsize=6)
+                axes.annotate(name, places[name], (3, 3), textcoords="offset points", fontsize=8)
         axes.set_xticks([])
         axes.set_yticks([])
         axes.set_ylabel(spec.labels[1])
@@ -146,7 +176,7 @@ def draw_order(
             spine.set_visible(False)
         svg = _svg(figure)
     text = f"{len(shown)} of {len(places)} are kept: {', '.join(shown) or 'none'}"
-    return Figure(number, spec, _inline(svg, f"figure-{number}", spec.title, text), [])
+    return Figure(number, spec, _inline(svg, f"figure-{number}", spec.title, text), [], [])
 
 
 def layers(order: Sequence[tuple[str, str]]) -> dict[str, tuple[float, int]]:
@@ -171,17 +201,10 @@ def write_page(file: Path, template: str, *, facts: dict[str, str], **values: An
 
     facts: names and values shown at the top; when and by what it was made is added.
     """
-    environment = Environment(
-        loader=PackageLoader("spacy_ssvm", "commands"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    html = environment.get_template(template).render(
-        colours=_COLOURS, facts={**facts, "made": made()}, **values
-    )
-    file.write_text(html, encoding="utf8")
+    facts = {**facts, "made": made()}
+    html = render(f"commands/{template}", colours=_COLOURS, facts=facts, **values)
+    with replacing(file) as beside:
+        beside.write_text(html, encoding="utf8")
 
 
 def _svg(figure: matplotlib.figure.Figure) -> str:

@@ -3,49 +3,50 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import spacy
 import srsly
 from spacy.language import Language
-from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
-from spacy.training.loop import DIR_MODEL_BEST
 from spacy.util import resolve_dot_names
 
+from spacy_ssvm.commands.pipelines import load_pipeline
+from spacy_ssvm.commands.scores import SCORES, arc_scores
 from spacy_ssvm.components.annotated_corpus import corpus_block, read_docs
 from spacy_ssvm.components.pipe import Pipe
 
 Row = tuple[str, str]
 
-#: Scores that are shown, as ``spacy evaluate`` names them.
-SCORES = {
-    "tag_acc": "TAG accuracy",
-    "pos_acc": "POS accuracy",
-    "sents_f": "sentence F1",
-    "ents_p": "entity precision",
-    "ents_r": "entity recall",
-    "ents_f": "entity F1",
-}
-
 _SPEED_ROUNDS = 5
 _RESAMPLES = 1000
 
 
+class Measured(NamedTuple):
+    """A pipeline, measured on a corpus."""
+
+    nlp: Language
+    examples: list[Example]  #: their predicted Docs as the pipeline has annotated them
+    gold_preproc: bool  #: whether these have the tokens and sentences of the gold
+    scores: dict[str, Any]  #: as ``spacy evaluate`` returns them
+    interval: tuple[float, float] | None  #: of entity F1, see ``interval_of_f1``
+    rows: list[Row]  #: name and value of each figure, for a table
+
+
 def measure(
-    model: Path,
+    model: str,
     corpus: Path,
     *,
     gap: bool = False,
     log: Path | None = None,
     gold_preproc: bool = False,
     without: Sequence[str] = ("punct",),
-) -> list[Row]:
-    """Name and value of each figure.
+) -> Measured:
+    """Accuracy, speed and size of a pipeline.
 
-    corpus: a .spacy file to score and time the pipeline on.
+    model: its folder, or the name of its package.
+    corpus: a .spacy file, or a folder of them, to score and time the pipeline on.
     gap: whether to measure the duality gap of its weights, on its training corpus.
     log: the file that ``TrainingLog`` wrote, for the training time.
     gold_preproc: whether the predicted Docs have the tokens and sentences of the gold.
@@ -54,7 +55,7 @@ def measure(
     """
     training = [] if log is None else [("training", _time_of_training(log))]
     start = time.perf_counter()
-    nlp = _load(model)
+    nlp = load_pipeline(model)
     load = time.perf_counter() - start
     reader = Corpus(corpus)
     make = reader.make_examples_gold_preproc if gold_preproc else reader.make_examples
@@ -73,25 +74,20 @@ def measure(
         example.predicted = doc
     if scores.get("dep_uas") is not None:
         rows += _of_arcs(examples, ()) + _of_arcs(examples, without)
+    interval = None
     if scores.get("ents_f") is not None:
-        low, high = interval_of_f1(examples)
+        low, high = interval = interval_of_f1(examples)
         rows.append(("95 % interval", f"{100 * low:.1f} to {100 * high:.1f} %, by bootstrap"))
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, Pipe):
             rows += _of_component(nlp, name, pipe, examples, learned)
-    rows += training
-    size = sum(file.stat().st_size for file in Path(model).rglob("*") if file.is_file())
-    return [*rows, ("load", f"{1000 * load:.0f} ms"), ("pipeline on disk", f"{size / 1e6:.1f} MB")]
-
-
-def _load(model: Path) -> Language:
-    try:
-        return spacy.load(model)
-    except Exception as error:  # a damaged folder can raise any
-        best = model / DIR_MODEL_BEST
-        hint = f" Did you mean {best}?" if best.is_dir() else ""
-        reason = str(error).rstrip(".")
-        raise ValueError(f"{model} cannot be loaded as a pipeline: {reason}.{hint}") from error
+    size = sum(file.stat().st_size for file in nlp.path.rglob("*") if file.is_file())
+    rows += [
+        *training,
+        ("load", f"{1000 * load:.0f} ms"),
+        ("pipeline on disk", f"{size / 1e6:.1f} MB"),
+    ]
+    return Measured(nlp, examples, gold_preproc, scores, interval, rows)
 
 
 def _time_of_training(log: Path) -> str:
@@ -105,9 +101,7 @@ def _time_of_training(log: Path) -> str:
 
 
 def _of_arcs(examples: list[Example], without: Sequence[str]) -> list[Row]:
-    scores = Scorer.score_deps(
-        examples, "dep", getter=lambda token, _: token.dep_, ignore_labels=without
-    )
+    scores = arc_scores(examples, without)
     which = f" without {', '.join(without)}" if without else ""
     return [
         (f"{name}{which}", f"{100 * scores[key]:.2f} %")

@@ -102,7 +102,7 @@ class Search(Trial):
         self._labels = self._pipe.labels
         self._selector = self._pipe.selector(self._examples)
         Selection(budget=self.budgets[0]).check_templates(len(self._selector.templates))
-        self.facts["templates"] = str(len(self._selector.templates))
+        self.facts["to choose from"] = str(len(self._selector.templates))
         self.order = self._selector.order()
         self._everything = (*self._selector.templates, *self._selector.others)
         self._learn(self._everything, epochs=_WARM_UP_EPOCHS)
@@ -201,6 +201,19 @@ def choose(points: Sequence[Point]) -> Point:
     return min(
         (point for point in points if point.score >= best - SCORE_TOLERANCE),
         key=lambda point: (point.features, -point.score),
+    )
+
+
+def conclusion(points: Sequence[Point]) -> str:
+    """Which point to choose, as a sentence."""
+    chosen, best = choose(points), max(points, key=lambda point: point.score)
+    size = f"{len(chosen.templates)} templates and {chosen.features:,} features"
+    if chosen.score == best.score:
+        return f"{name_of(chosen)} has the best score, {100 * best.score:.2f}, with {size}."
+    return (
+        f"{name_of(chosen)} scores {100 * chosen.score:.2f} with {size}: it is the smallest model "
+        f"within {100 * SCORE_TOLERANCE:.1f} of the best score, {100 * best.score:.2f} by "
+        f"{name_of(best)}."
     )
 
 

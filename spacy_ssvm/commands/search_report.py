@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from spacy_ssvm.commands.figures import FigureSpec, Points, draw, draw_order, write_page
-from spacy_ssvm.commands.search import ALL, HEADER, SCORE_TOLERANCE, Point, choose, name_of, table
+from spacy_ssvm.commands.search import ALL, HEADER, Point, conclusion, name_of, table
 
 _SCORE = "dev score"
 _BY_ORDER = "coarse-to-fine"  # the method that heeds it
@@ -89,12 +89,14 @@ def write_report(
         "search_report.html",
         facts=facts,
         header=HEADER,
-        table=table(points),
-        chosen=name_of(choose(points)),
-        near=100 * SCORE_TOLERANCE,
+        table_rows=table(points),
+        conclusion=conclusion(points),
         drawings=drawings,
-        columns=[name_of(point) for point in selected],
-        survivors=sorted(rows, key=lambda row: -sum(row[1])),
+        columns=("template", *map(name_of, selected)),
+        survivors=[
+            (name, *("●" if is_kept else "" for is_kept in row))
+            for name, row in sorted(rows, key=lambda row: -sum(row[1]))
+        ],
     )
 
 

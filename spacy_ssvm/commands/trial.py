@@ -7,10 +7,11 @@ from spacy.schemas import ConfigSchemaTraining
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
-from spacy.util import registry, resolve_dot_names
+from spacy.util import load_model_from_config, registry, resolve_dot_names
 from thinc.api import Config
 
 from spacy_ssvm.commands.jackknife import keep_components
+from spacy_ssvm.commands.scores import weighted
 from spacy_ssvm.components.annotated_corpus import corpus_block
 from spacy_ssvm.components.initialization import annotate
 from spacy_ssvm.components.pipe import Pipe
@@ -52,6 +53,12 @@ class Trial:
         self.left_out = [name for name in self.config["nlp"]["pipeline"] if name not in kept]
         keep_components(self.config, kept)
         self.config["training"]["score_weights"] = weights
+        filled = load_model_from_config(self.config, auto_fill=True).config.interpolate()
+        block = filled["components"][self.component]
+        self._score_weights = filled["training"]["score_weights"]
+        self.facts["score"] = weighted(self._score_weights)
+        self.facts["templates"] = ", ".join(block.get("templates", []))
+        self.facts["solver"] = _show(block.get("solver", {}))
 
     def read(self) -> list[Example]:
         """Initialize the component and read the corpora; return the training examples.
@@ -72,11 +79,6 @@ class Trial:
             if other in settings["annotating_components"]:
                 annotate(other_pipe, train)
             annotate(other_pipe, dev)
-        self._score_weights = filled["training"]["score_weights"]
-        judged = {name: weight for name, weight in self._score_weights.items() if weight}
-        self.facts["score"] = " + ".join(
-            name if len(judged) == 1 else f"{weight:g} {name}" for name, weight in judged.items()
-        )
         self._texts: list[Doc] = [example.predicted for example in dev]
         self._references = [example.reference for example in dev]
         self._score()
@@ -115,6 +117,12 @@ def _choose(config: Config, name: str | None) -> str:
         found = ", ".join(ours) or "none"
         raise ValueError(f"name the component with --component; of this package there are: {found}")
     return str(ours[0])
+
+
+def _show(solver: dict[str, Any]) -> str:
+    """The name and the settings of a block of a config."""
+    settings = [f"{name} = {value}" for name, value in solver.items() if name != "@misc"]
+    return ", ".join([solver.get("@misc", ""), *settings])
 
 
 def _corpus(config: Config, key: str) -> str:

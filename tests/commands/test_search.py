@@ -23,6 +23,7 @@ from spacy_ssvm.commands.search import (
     Point,
     Search,
     choose,
+    conclusion,
     name_of,
     read_order,
     table,
@@ -151,7 +152,7 @@ def test_the_command_leaves_points_configs_and_a_report(corpus: Path, tmp_path: 
     for row in table(points):
         assert all(cell in result.output for cell in row)
     html = (tmp_path / "out" / "report.html").read_text(encoding="utf8")
-    assert f"<strong>{name_of(choose(points))}</strong>" in html
+    assert f"<strong>{conclusion(points)}</strong>" in html
     for point in points:
         config = load_config(tmp_path / "out" / "configs" / f"{name_of(point)}.cfg")
         assert config["components"]["tagger"]["templates"] == point.templates
@@ -204,6 +205,13 @@ def test_what_cannot_be_searched(
 def test_the_smallest_model_that_is_near_the_best_is_chosen() -> None:
     assert choose(POINTS) is POINTS[1]
     assert choose([POINTS[0], POINTS[2]]) is POINTS[0]
+    assert conclusion(POINTS) == (
+        "lasso-2 scores 94.90 with 2 templates and 500 features: it is the smallest model within "
+        "0.2 of the best score, 95.00 by all."
+    )
+    assert conclusion([POINTS[0], POINTS[2]]) == (
+        "all has the best score, 95.00, with 3 templates and 3,000 features."
+    )
 
 
 @pytest.mark.parametrize("text", ["", "{", "3", '[["a"]]', "[1]", "[" * 100_000])

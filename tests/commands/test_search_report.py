@@ -7,6 +7,7 @@ import pytest
 from comparisons import BROWSER, DRAWN, open_in_browser
 from points import POINTS
 
+from spacy_ssvm.commands.search import conclusion
 from spacy_ssvm.commands.search_report import FIGURES, write_report
 
 
@@ -21,6 +22,7 @@ def test_the_report_shows_what_is_left(report: Path) -> None:
     html = report.read_text(encoding="utf8")
     assert "<tagger>" not in html
     assert "<c>" not in html
+    assert f"<strong>{conclusion(POINTS)}</strong>" in html
     rows = re.findall(r"<tr><th scope=\"row\">(\S+)</th>((?:<td>●?</td>)+)</tr>", html)
     kept = [(name, re.findall("<td>(.?)</td>", cells)) for name, cells in rows]
     assert kept == [("b[0]", ["●", "●"]), ("a[0]", ["●", ""])]

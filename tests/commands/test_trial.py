@@ -36,3 +36,18 @@ def test_a_component_or_a_corpus_that_cannot_be_used(corpus: Path, tmp_path: Pat
     config = config_of(corpus, **{"paths.dev": str(tmp_path / "plain.spacy")})
     with pytest.raises(ValueError, match="nothing by which 'tagger' could be scored"):
         Comparison(config).prepare()
+
+
+def test_what_results_depend_on_is_known_before_the_corpora_are_read(corpus: Path) -> None:
+    templates = ["lower[0]", "shape[0]"]
+    facts = Comparison(config_of(corpus, **{"components.tagger.templates": templates})).facts
+    assert facts["score"] == "tag_acc"
+    assert facts["templates"] == "lower[0], shape[0]"
+    solver = "spacy_ssvm.DualCoordinateDescent.v1, C = 1.0, "
+    assert facts["solver"].startswith(solver)
+    assert ", seed = 0, " in facts["solver"], "defaults too"
+    weights = {"tag_acc": 0.5, "pos_acc": 0.25}
+    overrides = {"training.score_weights": weights}
+    assert (
+        Comparison(config_of(corpus, **overrides)).facts["score"] == "0.67 tag_acc + 0.33 pos_acc"
+    )

@@ -196,6 +196,6 @@ def test_a_search_keeps_the_siblings(tmp_path: Path) -> None:
     points = [*search.run("group-lasso"), *search.run("information-gain"), *search.run(ALL)]
     counts = [len(point.templates) - SIBLINGS for point in points]
     assert counts[:4] == [6, 3, 6, 3]
-    assert counts[4] == len(search._selector.templates) == int(search.facts["templates"])
+    assert counts[4] == len(search._selector.templates) == int(search.facts["to choose from"])
     assert all(point.features > 0 and point.score > 0.5 for point in points)
     assert set(points[1].templates) <= set(points[4].templates)

@@ -89,13 +89,18 @@ def split_names(names: str | None) -> list[str] | None:
 
 
 def check_language(lang: str) -> None:
-    """Raise ValueError for a code of no language, and where what its tokenizer needs is missing."""
+    """Raise ValueError for a code that is not one of spaCy's languages."""
     try:
-        language = get_lang_class(lang)
+        get_lang_class(lang)
     except ImportError as error:
         raise ValueError(f"'{lang}' is not the code of a language that spaCy has") from error
+
+
+def check_tokenizer(lang: str) -> None:
+    """Raise ValueError for a code of no language, and where what its tokenizer needs is missing."""
+    check_language(lang)
     try:
-        language()
+        get_lang_class(lang)()
     except (ImportError, OSError) as error:
         raise ValueError(f"the tokenizer of '{lang}' cannot be loaded: {error}") from error
 

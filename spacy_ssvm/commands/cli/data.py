@@ -16,6 +16,7 @@ from spacy_ssvm.commands.cli.common import (
     Output,
     check_language,
     check_new,
+    check_tokenizer,
     need_extra,
     show_errors,
     split_names,
@@ -80,7 +81,7 @@ def convert(
     settings = Settings(word, span, tag, spans_key, sentences, encoding)
     shares = {name: share for name, share in (("dev", dev), ("test", test)) if share}
     with show_errors("Cannot convert"):
-        check_language(lang)
+        check_tokenizer(lang)
         converted = convert_files(files, lang, settings)
         parts = write(output, converted, shares, seed)
     show_left_out(converted.values())
@@ -235,7 +236,7 @@ def clusters(
         if output.suffix == ".gz":
             raise ValueError(f"{output}: the file is plain text; choose another ending than .gz")
         if text:
-            check_language(lang)
+            check_tokenizer(lang)
             found = vectors_of_text(
                 text, lang, dimensions=dimensions, epochs=epochs, min_count=min_count
             )
@@ -281,13 +282,13 @@ def rank(
     Example:
       python -m spacy ssvm rank model/model-best texts.txt --output next.jsonl --number 100
     """
-    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.rank import rank as rank_texts
     from spacy_ssvm.commands.rank import read_texts, rows, write_ranked
     from spacy_ssvm.commands.render import choose
 
     with show_errors("Cannot rank"):
-        nlp = load_pipeline(model, None)
+        nlp = load_pipeline(model)
         names = choose(nlp, split_names(components))
         check_new(output, overwrite=overwrite)
         texts = read_texts(file)

@@ -171,9 +171,8 @@ def select(
     )
     report = output / "report.html"
     write_report(report, points, search.facts, order)
-    chosen = searching.name_of(searching.choose(points))
-    msg.good(f"Searched {len(points)} sets of templates; a config with few features", chosen)
-    msg.info(f"See {report}, and the configs in {output / 'configs'}")
+    msg.good(f"Searched {len(points)} sets of templates", str(report))
+    msg.info(searching.conclusion(points), f"See the configs in {output / 'configs'}")
 
 
 def reproduce(

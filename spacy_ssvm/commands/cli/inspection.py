@@ -26,11 +26,11 @@ def show(
     Example:
       python -m spacy ssvm show model/model-best "She lives in New York."
     """
-    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.render import choose, rows_of
 
     with show_errors("Cannot show"):
-        nlp = load_pipeline(model, None)
+        nlp = load_pipeline(model)
         names = choose(nlp, split_names(components))
         rows = rows_of(nlp, nlp(text), names)
         if not rows:
@@ -70,11 +70,11 @@ def render(
       python -m spacy ssvm render model/model-best letter.txt
       python -m spacy ssvm render model/model-best dev.jsonl --errors --output errors.html
     """
-    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.render import read_parts, write_page
 
     with show_errors("Cannot render"):
-        nlp = load_pipeline(model, None)
+        nlp = load_pipeline(model)
         if output.resolve() == file.resolve():
             raise ValueError(f"the output, {output}, would replace the file to show")
         parts = read_parts(
@@ -117,11 +117,11 @@ def demo(
         import uvicorn
 
         from spacy_ssvm.commands.demo import make_app
-    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.render import choose
 
     with show_errors("Cannot open a page"):
-        nlp = load_pipeline(model, None)
+        nlp = load_pipeline(model)
         names = choose(nlp, split_names(components))
         app = make_app(nlp, model, names)
     msg.good(f"Open http://{host}:{port} in a browser; stop with Ctrl-C")
@@ -129,7 +129,7 @@ def demo(
 
 
 def report(
-    model: Annotated[Path, typer.Argument(help="Folder of a trained pipeline", exists=True)],
+    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
     corpus: Annotated[
         Path, typer.Argument(help="A .spacy file, or a folder of them, to measure on", exists=True)
     ],
@@ -148,19 +148,32 @@ def report(
         list[str] | None,
         typer.Option(help="Score arcs again without this label, punct by default (repeatable)"),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page too, to this .html file, which is replaced if it exists"),
+    ] = None,
     code: Code = None,
 ) -> None:
     """Report accuracy, speed and size of a pipeline, as a table on the screen.
 
+    With --html, also as a page that needs no other files: with the scores of each label, and
+    accuracy by confidence. That needs the extra "compare".
+
     \b
-    Example:
+    Examples:
       python -m spacy ssvm report training/model-best corpus/test.spacy
+      python -m spacy ssvm report training/model-best corpus/test.spacy --html report.html
     """
     from spacy_ssvm.commands.report import measure
 
+    if html is not None:
+        with need_extra("Cannot report"):
+            from spacy_ssvm.commands.pipeline_report import write_report
     with show_errors("Cannot report"):
+        if html is not None and (html.suffix != ".html" or html.is_dir()):
+            raise ValueError(f"the page, {html}, must be a file that ends in .html")
         import_code(code)
-        rows = measure(
+        measured = measure(
             model,
             corpus,
             gap=gap,
@@ -168,4 +181,8 @@ def report(
             gold_preproc=gold_preproc,
             without=without or ("punct",),
         )
-    msg.table(rows, divider=False)
+    msg.table(measured.rows, divider=False)
+    if html is not None:
+        with show_errors("Cannot report"):
+            write_report(html, measured, model, corpus)
+        msg.good("Wrote the report", str(html))

@@ -50,10 +50,10 @@ def align(
     from spacy_ssvm.commands.align import (
         aligned_lines,
         check_evidence,
-        load_pipeline,
         opened,
         read_evidence,
     )
+    from spacy_ssvm.commands.pipelines import load_pipeline
 
     file = None if output == Path("-") else output
     screen = sys.stdout

@@ -13,9 +13,9 @@ from spacy_ssvm.commands.cli.common import (
     Code,
     Languages,
     Output,
-    check_language,
     check_new,
     check_there,
+    check_tokenizer,
     load_config,
     show_errors,
     split_names,
@@ -120,7 +120,7 @@ def train(
     start = time.perf_counter()
     with show_errors("Cannot train"):
         files, overrides = _files_and_overrides(data)
-        check_language(lang)
+        check_tokenizer(lang)
         resources = _resources(gazetteer, clusters, lang)
         place = training.Workplace(output)
         place.check([*files, *(dev or [])], overwrite=overwrite)
@@ -143,8 +143,8 @@ def train(
         write_config(place.config, config, describe(names, commands))
         place.write_annotated(_jackknife(place, names, corpus, overrides))
         training.train(place, overrides)
-        rows = measure(place.best, place.dev)
-    msg.table(rows, divider=False)
+        measured = measure(str(place.best), place.dev)
+    msg.table(measured.rows, divider=False)
     msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(place.best))
     msg.info("Next: see what it gets wrong, and why")
     print(f"python -m spacy ssvm render {place.best} {place.dev} --errors")
@@ -197,8 +197,8 @@ def init(
             dev = Path(
                 _ask("Examples by which the best epoch is chosen, a .spacy file", None, check_there)
             )
-            lang = _ask("Language", lang, check_language)
-        check_language(lang)
+            lang = _ask("Language", lang, check_tokenizer)
+        check_tokenizer(lang)
         annotation = None
         if train is not None:
             annotation = look_at(filed.doc for filed in read_docs(train, Vocab()))
@@ -254,8 +254,8 @@ def swap(
     """
     import time
 
-    from spacy_ssvm.commands.align import load_pipeline
     from spacy_ssvm.commands.conversion.files import Settings
+    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.quickstart import swap as swapping
     from spacy_ssvm.commands.quickstart import training
     from spacy_ssvm.commands.quickstart.annotation import look_at
@@ -267,7 +267,7 @@ def swap(
         place = training.Workplace(output)
         own = [Path(model)] if Path(model).exists() else []
         place.check([*files, *(dev or []), *own], overwrite=overwrite)
-        nlp = load_pipeline(model, None)
+        nlp = load_pipeline(model)
         lang = str(nlp.lang)
         resources = _resources(gazetteer, clusters, lang)
         corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
@@ -291,7 +291,7 @@ def swap(
         config = swapping.swapped_config(config, nlp, model, names, annotations)
         write_config(place.config, config, title)
         training.train(place, overrides)
-        both = (nlp, load_pipeline(str(place.best), None))
+        both = (nlp, load_pipeline(str(place.best)))
         rows = swapping.compare(both, names, corpus.dev)
     msg.table(rows, header=("", model, str(place.best)), aligns=("l", "r", "r"), divider=True)
     msg.good(f"Swapped {', '.join(names)} in {time.perf_counter() - start:.0f} s", str(place.best))

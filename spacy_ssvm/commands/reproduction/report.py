@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spacy_ssvm.commands.figures import Figure, FigureSpec, draw, write_page
-from spacy_ssvm.commands.reproduction.exhibits import FAILS, HOLDS, UNCLEAR, Exhibit
+from spacy_ssvm.commands.reproduction.exhibits import FAILS, HOLDS, UNCLEAR, Claim, Exhibit
 
 
 class Section(NamedTuple):
@@ -32,12 +32,22 @@ def write_report(file: Path, exhibits: Sequence[Exhibit], facts: dict[str, str])
             lines = {name: [points] for name, points in plot.lines.items()}
             figures.append(draw(number, spec, lines))
         sections.append(Section(exhibit, figures))
-    verdicts = [claim.verdict for exhibit in exhibits for claim in exhibit.claims]
     write_page(
         file,
         "reproduction_report.html",
         facts=facts,
         sections=sections,
-        counts={name: verdicts.count(name) for name in (HOLDS, FAILS, UNCLEAR)},
+        conclusion=conclusion([claim for exhibit in exhibits for claim in exhibit.claims]),
         drawings=[],
+    )
+
+
+def conclusion(claims: Sequence[Claim]) -> str:
+    """How many claims hold, as a sentence."""
+    verdicts = [claim.verdict for claim in claims]
+    holds, fails, unclear = (verdicts.count(name) for name in (HOLDS, FAILS, UNCLEAR))
+    return (
+        f"Of {len(claims)} claims, {holds} {'holds' if holds == 1 else 'hold'}, {fails} "
+        f"{'does' if fails == 1 else 'do'} not, and {unclear} {'is' if unclear == 1 else 'are'} "
+        "unclear."
     )

@@ -152,8 +152,10 @@ class Reproduction:
         corpora = ", ".join(f"{c.name} ({c.kind})" for c in self.corpora)
         if self.most_corpora is not None:
             corpora += f"; {self.most_corpora} at most of each kind in an experiment"
+        kinds = dict.fromkeys(kind_of(task) for paper in papers for task in self._by_task(paper))
         return {
             "corpora": corpora,
+            "scores": "; ".join(f"{kind}: {KINDS[kind].score}" for kind in kinds),
             "training": "all" if self.sentences is None else f"{self.sentences:,} at most of each",
             "seeds": str(self.limits.seeds),
             "epochs": "as in the papers"

@@ -4,32 +4,9 @@ from pathlib import Path
 
 import pytest
 from comparisons import BROWSER, open_in_browser
+from exhibits import EXHIBITS
 
-from spacy_ssvm.commands.reproduction.exhibits import (
-    FAILS,
-    HOLDS,
-    UNCLEAR,
-    Claim,
-    Exhibit,
-    Plot,
-    Table,
-)
-from spacy_ssvm.commands.reproduction.report import write_report
-
-EXHIBITS = [
-    Exhibit(
-        "CY13, Table 1",
-        "With <gold> tags.",
-        [
-            Claim("It is best", "tags: a", "90.0", HOLDS),
-            Claim("It is best", "tags: b", "80.0", FAILS),
-            Claim("It is fastest", "tags: b", "3 s", UNCLEAR),
-        ],
-        [Table("Scores", ("task", "dcd"), [("tags: a", "90.00 ± 0.10")])],
-        [Plot("tags: a", ("seconds", "score"), {"dcd": [(1, 80.0), (2, 90.0)], "cpd": []})],
-    ),
-    Exhibit("TLJ05, Figure 2", "Links.", [], [], [Plot("links", ("x", "y"), {"a": [(1, 2.0)]})]),
-]
+from spacy_ssvm.commands.reproduction.report import conclusion, write_report
 
 
 @pytest.fixture
@@ -42,7 +19,7 @@ def page(tmp_path: Path) -> Path:
 def test_the_page_shows_claims_tables_and_figures(page: Path) -> None:
     text = page.read_text(encoding="utf8")
     words = " ".join(text.split())
-    assert "Of 3 claims 1 hold, 1 do not, and 1 are unclear" in words
+    assert "<strong>Of 3 claims, 1 holds, 1 does not, and 1 is unclear.</strong>" in words
     assert "With &lt;gold&gt; tags." in text
     assert "&lt;a&gt;" in text
     assert "90.00 ± 0.10" in text
@@ -52,6 +29,11 @@ def test_the_page_shows_claims_tables_and_figures(page: Path) -> None:
     assert "Without such values: cpd." in text
     assert 'href="#exhibit-2"' in text
     assert 'id="exhibit-2"' in text
+
+
+def test_conclusions() -> None:
+    claims = [claim for exhibit in EXHIBITS for claim in exhibit.claims]
+    assert conclusion(claims[:1] * 2) == "Of 2 claims, 2 hold, 0 do not, and 0 are unclear."
 
 
 def test_the_same_exhibits_give_the_same_bytes(page: Path, tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ def test_tasks_are_made_of_the_largest_corpora(data: Path, tmp_path: Path) -> No
     assert fewer.tasks(OnlineLearners()) == ["entities: most", "tags: trees", "arcs: trees"]
     assert "1 at most" in fewer.facts([])["corpora"]
     assert "at most" not in work.facts([])["corpora"]
+    assert "entities: ents_f; tags: tag_acc; " in work.facts(["CY13", "MSAF11"])["scores"]
     file = data / "conll2000-train.txt"
     file.write_text("He PRP B-NP\n", encoding="utf8")
     work = Reproduction(data, tmp_path / "out", limits=LIMITS)

@@ -1,0 +1,146 @@
+"""The scores of a pipeline: their names, which of them count, and those of each label."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from spacy.scorer import Scorer
+from spacy.training import Example
+
+#: Scores as ``spacy evaluate`` names them, and as tables do.
+SCORES = {
+    "tag_acc": "TAG accuracy",
+    "pos_acc": "POS accuracy",
+    "sents_f": "sentence F1",
+    "ents_p": "entity precision",
+    "ents_r": "entity recall",
+    "ents_f": "entity F1",
+}
+_ARC_SCORES = {"dep_uas": "UAS without punctuation", "dep_las": "LAS without punctuation"}
+_TAGS = {"tag_acc": "TAG", "pos_acc": "POS"}
+_SPANS, _PER_TYPE = "spans_", "_per_type"
+
+_MOST_LABELS = 20
+_MOST_CONFUSIONS = 10
+
+
+class LabelTable(NamedTuple):
+    """A table with a row for each label, or for each pair of labels that are confused."""
+
+    title: str
+    note: str
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+def name_of(score: str) -> str:
+    """What a score is called on a page."""
+    return {**SCORES, **_ARC_SCORES}.get(score, score)
+
+
+def weighted(weights: Mapping[str, float | None]) -> str:
+    """The sum of scores by which training chooses the best epoch, as text.
+
+    weights: those of ``[training.score_weights]``.
+    """
+    judged = {name: weight for name, weight in weights.items() if weight}
+    return " + ".join(
+        name if len(judged) == 1 else f"{weight:g} {name}" for name, weight in judged.items()
+    )
+
+
+def arc_scores(examples: Sequence[Example], without: Sequence[str] = ()) -> dict[str, Any]:
+    """The scores of arcs, as spaCy's scorer names them. without: labels to leave out."""
+    scores: dict[str, Any] = Scorer.score_deps(
+        examples, "dep", getter=lambda token, _: token.dep_, ignore_labels=without
+    )
+    return scores
+
+
+def label_tables(examples: Sequence[Example], scores: Mapping[str, Any]) -> list[LabelTable]:
+    """Precision, recall and F1 of tags, types of entities and spans, and labels of arcs.
+
+    examples: with annotated predicted Docs. scores: as ``spacy evaluate`` returns them; only what
+    has a score has a table.
+    """
+    tables: list[LabelTable] = []
+    for score, attribute in _TAGS.items():
+        if scores.get(score) is not None:
+            tables += _tables_of_tags(examples, attribute)
+    if scores.get("dep_las") is not None:
+        gold = (token.dep_ for example in examples for token in example.reference)
+        tables.append(_table("Arcs", arc_scores(examples)["dep_las_per_type"], gold))
+    if scores.get("ents_per_type"):
+        gold = (ent.label_ for example in examples for ent in example.reference.ents)
+        tables.append(_table("Entities", scores["ents_per_type"], gold))
+    for score, value in scores.items():
+        key = score.removeprefix(_SPANS).removesuffix(_PER_TYPE)
+        if score == f"{_SPANS}{key}{_PER_TYPE}" and value:
+            spans = chain.from_iterable(e.reference.spans.get(key, ()) for e in examples)
+            tables.append(_table(f"Spans: {key}", value, (span.label_ for span in spans)))
+    return tables
+
+
+def _tables_of_tags(examples: Sequence[Example], attribute: str) -> Iterator[LabelTable]:
+    """Scores of tags, counted as spaCy's scorer counts them, and which are confused."""
+    gold: Counter[str] = Counter()
+    pairs: Counter[tuple[str, str]] = Counter()
+    for example in examples:
+        aligned = example.alignment.x2y
+        tags = [getattr(token, f"{attribute.lower()}_") for token in example.reference]
+        gold.update(tags)
+        pairs.update(
+            (tags[i], found)
+            for i, found in {
+                (int(aligned[token.i][0]), getattr(token, f"{attribute.lower()}_"))
+                for token in example.predicted
+                if not token.is_space and aligned.lengths[token.i] == 1
+            }
+            if tags[i]
+        )
+    found = Counter[str]()
+    for (_, tag), number in pairs.items():
+        found[tag] += number
+    values = {}
+    for tag in (gold.keys() | found.keys()) - {""}:
+        right = pairs[tag, tag]
+        values[tag] = {
+            "p": right / (found[tag] or 1),
+            "r": right / (gold[tag] or 1),
+            "f": 2 * right / (found[tag] + gold[tag]),
+        }
+    yield _table(attribute, values, gold.elements())
+    wrong = Counter({pair: number for pair, number in pairs.items() if len({*pair}) > 1})
+    if wrong:
+        shown = wrong.most_common(_MOST_CONFUSIONS)
+        yield LabelTable(
+            f"{attribute}: what is confused",
+            _number_of(len(shown), len(wrong), "pairs of labels"),
+            ("gold", "predicted", "words"),
+            [(*pair, f"{number:,}") for pair, number in shown],
+        )
+
+
+def _table(
+    title: str, values: Mapping[str, Mapping[str, float]], gold: Iterable[str]
+) -> LabelTable:
+    """values: precision, recall and F1, "p", "r" and "f", of each label. gold: all gold labels."""
+    counts = Counter(gold)
+    labels = sorted(values, key=lambda label: (-counts[label], label))
+    shown = labels[:_MOST_LABELS]
+    rows = [
+        (
+            label,
+            *(f"{100 * values[label][score]:.1f}" for score in ("p", "r", "f")),
+            f"{counts[label]:,}",
+        )
+        for label in shown
+    ]
+    header = ("label", "precision", "recall", "F1", "gold")
+    note = f"In percent. {_number_of(len(shown), len(labels), 'labels')}"
+    return LabelTable(title, note, header, rows)
+
+
+def _number_of(shown: int, number: int, what: str) -> str:
+    return f"The {shown} most frequent {what} of {number}." if shown < number else f"All {what}."
