@@ -1,6 +1,7 @@
 """Why a token gets its label: the features that fired, with their weights."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -100,6 +101,16 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def numbered(texts: Sequence[str]) -> list[str]:
+    """Texts of words, each with its number behind it where it occurs several times."""
+    number, seen = Counter(texts), Counter[str]()
+    names = []
+    for text in texts:
+        seen[text] += 1
+        names.append(f"{text} ({seen[text]})" if number[text] > 1 else text)
+    return names
 
 
 def strongest(features: Iterable[Reason], top: int | None) -> list[Reason]:
