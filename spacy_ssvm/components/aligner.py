@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
@@ -278,6 +278,10 @@ class WordAligner(Pipe[MatchingModel, GoldPairs], Decider[Links]):
             for j, token in enumerate(source)
             if not token.is_space
         ]
+
+    def lines(self, doc: Doc) -> list[Span]:
+        """See ``Decider``. The source and the target."""
+        return list(sides(doc))
 
     def explain_against(
         self, doc: Doc, decision: Decision[Links], against: Links | None, *, top: int | None

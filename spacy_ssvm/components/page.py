@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import uuid4
 
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from spacy_ssvm.explanation import Explanation, render
 
@@ -58,6 +58,10 @@ class Decider(Generic[Label]):
         reference: a Doc with gold annotation.
         """
         raise NotImplementedError
+
+    def lines(self, doc: Doc) -> list[Span]:
+        """What is shown of a Doc, each run of tokens on a line of its own."""
+        return [doc[:]]
 
     def explain_against(
         self, doc: Doc, decision: Decision[Label], against: Label | None, *, top: int | None
@@ -118,7 +122,7 @@ class Reasons(NamedTuple):
 class ShownDoc(NamedTuple):
     """A Doc of a page."""
 
-    pieces: list[Piece]
+    lines: list[list[Piece]]
     reasons: list[Reasons]
     wrong: int
 
@@ -211,7 +215,10 @@ def read_part(
         pipe.units,
         [
             ShownDoc(
-                [*_pieces(pipe, n, doc, own, colours, unsure, reasons)],
+                [
+                    [*_pieces(pipe, (n, doc, own), line, colours, unsure, reasons)]
+                    for line in pipe.lines(doc)
+                ],
                 [
                     Reasons(_link(n, d.start), reasons[n, d.start], _gold(d))
                     for d in own
@@ -229,16 +236,22 @@ def read_part(
 
 def _pieces(
     pipe: Decider[Any],
-    n: int,
-    doc: Doc,
-    decisions: Sequence[Decision[Any]],
+    decided: tuple[int, Doc, Sequence[Decision[Any]]],
+    line: Span,
     colours: Mapping[str, int],
     unsure: Container[tuple[int, int]],
     explained: Container[tuple[int, int]],
 ) -> Iterator[Piece]:
-    """The whole text of Doc n of a page. unsure, explained: the Docs and first tokens of units."""
-    end = 0
-    for decision, after in zip(decisions, [*decisions[1:], None], strict=True):
+    """The text of a line, with what is decided about its units.
+
+    decided: the number of a Doc, the Doc, and all that is decided about it. The line may be of
+        another Doc.
+    unsure, explained: the numbers of Docs, and the first tokens of units.
+    """
+    n, doc, own = decided
+    decisions = [d for d in own if line.doc is doc and line.start <= d.start < line.end]
+    end = line.start
+    for decision, after in zip(decisions, [*decisions, None][1:], strict=True):
         yield from _outside(doc, end, decision.start)
         end = decision.end
         place = n, decision.start
@@ -251,7 +264,7 @@ def _pieces(
             place in unsure,
             _link(*place) if place in explained else "",
         )
-    yield from _outside(doc, end, len(doc))
+    yield from _outside(line.doc, end, line.end)
 
 
 def _outside(doc: Doc, start: int, end: int) -> Iterator[Piece]:

@@ -96,9 +96,9 @@ def test_what_is_shown_and_explained(
     assert part.confusions == ([("B", "A", len(wrong))] if wrong else [])
     numbers = [n for n in range(len(docs)) if not only_errors or any(m == n for m, _ in wrong)]
     numbers = numbers[:texts]
-    assert [len(shown.pieces) for shown in part.docs] == [len(scores[n]) for n in numbers]
+    assert [len(shown.lines[0]) for shown in part.docs] == [len(scores[n]) for n in numbers]
     shown = [place for place in places if place[0] in numbers]
-    pieces = dict(zip(shown, [p for own in part.docs for p in own.pieces], strict=True))
+    pieces = dict(zip(shown, [p for own in part.docs for p in own.lines[0]], strict=True))
     assert {place for place, piece in pieces.items() if piece.gold} == wrong & {*shown}
     dotted = [scores[n][i] for (n, i), piece in pieces.items() if piece.is_unsure]
     others = [scores[n][i] for (n, i), piece in pieces.items() if not piece.is_unsure]
@@ -111,7 +111,7 @@ def test_what_is_shown_and_explained(
     assert found == expected
     assert {place for place, piece in pieces.items() if piece.link} == {*pipe.explained}
     for own in part.docs:
-        links = {piece.link for piece in own.pieces} - {""}
+        links = {piece.link for piece in own.lines[0]} - {""}
         assert links == {why.link for why in own.reasons}
 
 
@@ -129,8 +129,8 @@ def test_gold_that_is_learned_by_heart_is_right(component: Component, trained: L
     assert (part.name, part.wrong, part.confusions) == (component.name, 0, [])
     assert part.known > 0
     for doc, shown in zip(docs, part.docs, strict=True):
-        assert "".join(piece.text + piece.space for piece in shown.pieces) == doc.text
-        assert not any(piece.gold for piece in shown.pieces)
+        assert "".join(piece.text + piece.space for piece in shown.lines[0]) == doc.text
+        assert not any(piece.gold for piece in shown.lines[0])
         assert not any(why.gold for why in shown.reasons)
     without = read_part(pipe, docs)
     assert (without.known, without.wrong) == (0, 0)
@@ -168,21 +168,21 @@ def test_errors_are_explained_against_gold() -> None:
     gold.set_ents([Span(gold, 1, 2, label="PER"), Span(gold, 4, 5, label="NEW")])
     part = read_part(pipe, [doc], [gold])
     (shown,) = part.docs
-    assert [piece.gold for piece in shown.pieces][:3] == ["O", "U-PER", ""]
-    assert shown.pieces[4].gold == "U-NEW", "a label that the model does not have"
+    assert [piece.gold for piece in shown.lines[0]][:3] == ["O", "U-PER", ""]
+    assert shown.lines[0][4].gold == "U-NEW", "a label that the model does not have"
     assert shown.wrong == part.wrong == 3
     assert part.known == 6
     assert part.units == "words"
     assert ("U-PER", "L-PER", 1) in part.confusions
     whys = {why.link: why for why in shown.reasons}
-    why = whys[shown.pieces[1].link]
+    why = whys[shown.lines[0][1].link]
     assert (why.gold, why.explanation.label, why.explanation.runner_up) == (
         "U-PER",
         "L-PER",
         "U-PER",
     )
-    assert whys[shown.pieces[4].link].explanation.runner_up != "U-NEW"
-    labels = [(piece.label, piece.colour) for piece in shown.pieces]
+    assert whys[shown.lines[0][4].link].explanation.runner_up != "U-NEW"
+    labels = [(piece.label, piece.colour) for piece in shown.lines[0]]
     assert labels[0] == ("", labels[1][1]), "a span has its type at its end"
     assert labels[1][0] == "PER"
     assert labels[1][1] > 0
@@ -281,7 +281,7 @@ def test_units_of_several_tokens() -> None:
     assert part.units == "lines"
     assert (part.known, part.wrong) == (len(spans) - 1, 2), "the last one has no gold label"
     (shown,) = part.docs
-    units = [piece for piece in shown.pieces if piece.label]
+    units = [piece for piece in shown.lines[0] if piece.label]
     assert [unit.label for unit in units] == right
     assert [unit.text for unit in units] == [span.text for span in spans]
     assert [unit.gold for unit in units] == [other, "new", *[""] * (len(spans) - 2)]
@@ -344,8 +344,13 @@ def test_wrong_links(aligner: Language) -> None:
     assert {*third.gold.targets} == found & {0, 1}, "possible links are right either way"
     part = read_part(pipe, [doc], [gold])
     assert (part.known, part.wrong) == (3, 2 + third.is_wrong)
-    html = str(pipe.show(doc))
-    assert all(f"<span>{word}</span>" in html for side in words for word in side if word.strip())
+    pair = doc[: len(words[0])].as_doc()
+    pair._.translation = doc[len(words[0]) :].as_doc()
+    for shown in (part.docs[0], read_part(pipe, [pair]).docs[0]):
+        lines = [[piece.text for piece in line] for line in shown.lines]
+        assert lines == [*words], "of one Doc or of two"
+        assert not any(piece.label for piece in shown.lines[1])
+    assert str(pipe.show(pair)).count('class="text words"') == 2
     lonely = aligner(make_pair(aligner.vocab, ["s1"], []))
     (decision,) = pipe.decisions(lonely)
     assert (decision.label, decision.score) == (Links((), "-"), np.inf)
@@ -395,7 +400,7 @@ def test_tags_with_hyphens_are_no_spans() -> None:
         nlp.update(examples)
     part = read_part(tagger, [nlp(golds[0].copy())])
     (shown,) = part.docs
-    assert [(piece.label, piece.colour) for piece in shown.pieces] == [("N-PL", 0), ("I-V", 0)]
+    assert [(piece.label, piece.colour) for piece in shown.lines[0]] == [("N-PL", 0), ("I-V", 0)]
     assert shown.reasons
 
 
