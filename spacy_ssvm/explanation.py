@@ -113,14 +113,19 @@ def numbered(texts: Sequence[str]) -> list[str]:
     return names
 
 
+def check_top(top: int | None) -> None:
+    """Raise ValueError for a number of features that is less than 1."""
+    if top is not None and top < 1:
+        raise ValueError(f"top is {top}: give the number of features to show, or None for all")
+
+
 def strongest(features: Iterable[Reason], top: int | None) -> list[Reason]:
     """The features with the largest absolute differences first, the others added up in one row.
 
     top: how many features to keep, None for all.
     Raises ValueError where top is less than 1.
     """
-    if top is not None and top < 1:
-        raise ValueError(f"top is {top}: give the number of features to show, or None for all")
+    check_top(top)
     ranked = sorted(features, key=lambda reason: -abs(reason.difference))
     shown, others = ranked[:top], ranked[len(ranked[:top]) :]
     if others:

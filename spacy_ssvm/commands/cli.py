@@ -847,8 +847,9 @@ def demo(
     """Open a page on which texts are annotated, with confidence and reasons.
 
     Programs post {"text": "..."} to /annotate and get the words with what they are, and spans of
-    labelled sentences, as JSON. Word aligners, which read pairs of texts, are not shown. Needs the
-    extra "demo-server": pip install "spacy-ssvm[demo-server]".
+    labelled sentences, as JSON. Sentences of more than 100 words are parsed in pieces. Word
+    aligners, which read pairs of texts, are not shown. Needs the extra "demo-server":
+    pip install "spacy-ssvm[demo-server]".
 
     \b
     Example:

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from spacy.tokens import Doc, Span
 
-from spacy_ssvm.explanation import Explanation, render
+from spacy_ssvm.explanation import Explanation, check_top, render
 
 WORDS = "words"
 
@@ -124,7 +124,6 @@ class ShownDoc(NamedTuple):
 
     lines: list[list[Piece]]
     reasons: list[Reasons]
-    wrong: int
 
 
 class Part(NamedTuple):
@@ -184,7 +183,9 @@ def read_part(
     explanations: the most units to explain: wrong ones first, then those of least confidence.
     seconds: after which no further unit is explained.
     only_errors: whether to show only Docs with errors, and to explain only these.
+    Raises ValueError where top is less than 1.
     """
+    check_top(top)
     golds: Sequence[Doc | None] = references or [None] * len(docs)
     decided = [pipe.decisions(*pair) for pair in zip(docs, golds, strict=True)]
     every = [decision for own in decided for decision in own]
@@ -224,7 +225,6 @@ def read_part(
                     for d in own
                     if (n, d.start) in reasons
                 ],
-                sum(decision.is_wrong for decision in own),
             )
             for n, (doc, own) in enumerate(shown)
         ],

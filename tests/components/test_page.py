@@ -170,7 +170,7 @@ def test_errors_are_explained_against_gold() -> None:
     (shown,) = part.docs
     assert [piece.gold for piece in shown.lines[0]][:3] == ["O", "U-PER", ""]
     assert shown.lines[0][4].gold == "U-NEW", "a label that the model does not have"
-    assert shown.wrong == part.wrong == 3
+    assert part.wrong == 3
     assert part.known == 6
     assert part.units == "words"
     assert ("U-PER", "L-PER", 1) in part.confusions
@@ -245,6 +245,17 @@ def test_wrong_heads_are_explained_against_gold() -> None:
     assert part.confusions == [(token.dep_, f"{token.dep_}, other head", 1)]
     (why,) = (why for why in part.docs[0].reasons if why.gold)
     assert why.gold == f"{token.dep_} of {other.text}"
+
+
+def test_heads_that_the_pruner_discards_are_not_explained() -> None:
+    nlp = PARSER.trained(pruning=0.0)
+    pipe, doc = parsed_example(nlp)
+    token = next(t for t in doc if t.head != t and not list(t.children))
+    other = next(t for t in doc if t not in (token, token.head))
+    gold = with_arcs(doc, [(other if t == token else t.head).i for t in doc], [t.dep_ for t in doc])
+    decision = pipe.decisions(doc, gold)[token.i]
+    assert decision.is_wrong
+    assert pipe.explain_decision(doc, decision, top=3) is None, "there is no other head at all"
 
 
 def test_heads_of_the_same_text_are_told_apart() -> None:
@@ -380,6 +391,8 @@ def test_a_page_of_a_doc_for_notebooks(component: Component, trained: Language) 
         assert token.is_space or token.text in html
     links = re.findall(r'href="#([^"]+)"', html)
     assert links
+    with pytest.raises(ValueError, match="top is 0: give the number of features"):
+        pipe.show(docs[0], top=0)
     assert {*links} <= {*identifiers(html)}
     assert len(identifiers(html)) == len({*identifiers(html)})
 
