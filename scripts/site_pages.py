@@ -6,13 +6,17 @@ The pages are made of the factories, the entry points, the commands and the docs
 package. They exist only while the site is built.
 """
 
+import contextlib
 import inspect
+import io
 import json
 import posixpath
 import re
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import spacy
@@ -21,6 +25,7 @@ from markdown.extensions.toc import slugify
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from spacy.cli import project_document
 from spacy.pipeline import TrainablePipe
 
 from spacy_ssvm.commands.cli import ssvm
@@ -309,4 +314,21 @@ def parameter_row(name: str, text: str) -> tuple[str, ...]:
     return f"`{shown}`", inline(facts.replace("default: ", "")), inline(text)
 
 
-PAGES = {"components": components, "solvers": solvers, "readers": readers, "commands": commands}
+def project() -> str:
+    """The workflows of ``project.yml``, as ``spacy project document`` describes them."""
+    root = Path(__file__).parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "project.md"
+        with contextlib.redirect_stdout(io.StringIO()):
+            project_document(root, file, no_emoji=True)
+        text = file.read_text(encoding="utf8")
+    return text.replace("](project.yml)", "](../../project.yml)")
+
+
+PAGES = {
+    "components": components,
+    "solvers": solvers,
+    "readers": readers,
+    "commands": commands,
+    "project": project,
+}

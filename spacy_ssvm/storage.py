@@ -365,11 +365,14 @@ def replacing(file: Path) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
-def open_text(path: Path) -> TextIO:
-    """A text in UTF-8, plain or gzip (``.gz``), to be read."""
+def open_text(path: Path, encoding: str = "utf8") -> TextIO:
+    """A text, plain or gzip (``.gz``), to be read; UTF-8 may begin with a byte order mark.
+
+    Raises LookupError for an encoding that does not exist.
+    """
     if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig")
-    return path.open(encoding="utf-8-sig")
+        return gzip.open(path, "rt", encoding=with_mark(encoding))
+    return path.open(encoding=with_mark(encoding))
 
 
 def with_mark(encoding: str) -> str:

@@ -5,7 +5,6 @@ score is a sum over segments, which see their first word, their last word and th
 a semi-Markov model without labels [Sarawagi & Cohen 2004].
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
@@ -57,8 +56,6 @@ from spacy_ssvm.solvers.training import ExampleTrainer
 from spacy_ssvm.structure import UNANNOTATED, Structure
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
-
-DOCS = Path(__file__).parents[1] / "docs"
 
 # --- The decoder ------------------------------------------------------------------------
 
@@ -774,14 +771,3 @@ def test_examples_whose_docs_change_are_replaced(nlp: Language) -> None:
             changed.append(Example(doc, example.reference))
         pipe.update(changed)
     assert pipe._trainer.problem.number_of_examples <= 2 * len(examples)
-
-
-# --- Tests: the documentation -----------------------------------------------------------
-
-
-def test_the_code_of_the_documentation_is_the_code_here() -> None:
-    page = (DOCS / "adding-a-structure.md").read_text(encoding="utf8")
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    source = Path(__file__).read_text(encoding="utf8")
-    assert len(blocks) >= 8
-    assert [block for block in blocks if block not in source] == []

@@ -14,6 +14,12 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 COVERED_ELSEWHERE = {
     "_locks.py": "test_storage.py",
     "chains/layout.py": "chains/test_problem.py",
+    "commands/cli/common.py": "commands/test_cli.py",
+    "commands/cli/data.py": "commands/conversion/test_convert.py",
+    "commands/cli/experiments.py": "commands/test_compare.py",
+    "commands/cli/inspection.py": "commands/test_render.py",
+    "commands/cli/production.py": "commands/test_align.py",
+    "commands/cli/training.py": "commands/quickstart/test_training.py",
     "cuts/layout.py": "cuts/test_problem.py",
     "chains/linear_model.py": "chains/test_model.py",
     "components/costs.py": "components/test_sequence.py",

@@ -8,6 +8,7 @@ from itertools import takewhile
 from types import SimpleNamespace
 
 import pytest
+import srsly
 import typer
 from processes import TESTS
 
@@ -97,6 +98,14 @@ def test_all_commands_have_a_section(site):
     for section, command in zip(sections, COMMANDS.values(), strict=True):
         names = {name.lower() for parameter in command.params for name in parameter.opts}
         assert not [name for name in names if name not in section.lower()]
+
+
+def test_all_workflows_have_a_row(site):
+    text = site.project()
+    project = srsly.read_yaml(ROOT / "project.yml")
+    for name in [*project["workflows"], *(command["name"] for command in project["commands"])]:
+        assert f"| `{name}` |" in text
+    assert "](project.yml)" not in text, "a link that leads nowhere from the site"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=[path.name for path in DOCUMENTS])

@@ -9,7 +9,7 @@ import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_ssvm.commands.conversion.records import read_records
+from spacy_ssvm.commands.conversion.records import ending_of, read_records
 from spacy_ssvm.storage import open_text, replacing, shorten
 
 
@@ -22,11 +22,11 @@ class Ranked(NamedTuple):
 
 
 def read_texts(file: Path) -> list[str]:
-    """The texts of a file, each once: lines, or records of JSON lines with the key "text".
+    """The texts of a file, each once: lines, or JSON records with the key "text".
 
     Raises ValueError, naming file and line, for a record without a text, and where there is none.
     """
-    if file.suffix.lower() == ".jsonl":
+    if ending_of(file) in (".json", ".jsonl"):
         texts = []
         for place, record in read_records(file):
             text = record.get("text") if isinstance(record, dict) else None
@@ -64,17 +64,23 @@ def _least_sure(pipe: Any, docs: Sequence[Doc]) -> Iterator[tuple[float, str]]:
 
 
 def write_ranked(file: Path, ranked: Sequence[Ranked]) -> None:
-    """Write JSON lines: text, confidence, and the entities as spans that can be corrected."""
+    """Write JSON lines: text, confidence, and the entities as spans that can be corrected.
+
+    A text of a pipeline that does not look for entities has no spans: it may have some.
+    """
     with replacing(file) as beside:
         srsly.write_jsonl(beside, map(_record, ranked))
 
 
 def _record(one: Ranked) -> dict[str, Any]:
-    spans = [
-        {"start": ent.start_char, "end": ent.end_char, "label": ent.label_} for ent in one.doc.ents
-    ]
     confidence = None if np.isinf(one.confidence) else round(one.confidence, 4)
-    return {"text": one.doc.text, "spans": spans, "meta": {"confidence": confidence}}
+    record: dict[str, Any] = {"text": one.doc.text, "meta": {"confidence": confidence}}
+    if one.doc.has_annotation("ENT_IOB"):
+        record["spans"] = [
+            {"start": ent.start_char, "end": ent.end_char, "label": ent.label_}
+            for ent in one.doc.ents
+        ]
+    return record
 
 
 def rows(ranked: Sequence[Ranked]) -> list[tuple[str, str, str]]:

@@ -73,14 +73,16 @@ def make_doc(
 ) -> Doc:
     """A sentence as a Doc.
 
-    word, span, tag: the columns, from 0 or from the end (-1).
+    word, span, tag: the columns, from 0 or from the end (-1). There are no spans where their column
+        is that of the tags, as in files of words and tags.
     spans_key: write the spans to ``doc.spans`` under this key; None writes ``doc.ents``.
     Raises ValueError naming file and line where a column is missing or a tag malformed.
     """
     words = [_column(path, token, word, "word") for token in sentence]
     tags = [_column(path, token, tag, "tag") for token in sentence] if tag is not None else None
     doc = Doc(vocab, words=words, tags=tags, sent_starts=[i == 0 for i in range(len(words))])
-    if span is not None:
+    width = len(sentence[0].columns) if sentence else 1
+    if span is not None and (tag is None or span % width != tag % width):
         spans = [
             Span(doc, start, end, label=label) for start, end, label in _spans(path, sentence, span)
         ]

@@ -14,7 +14,7 @@ from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
 
-import spacy_ssvm.commands.cli  # noqa: F401  # adds the commands, as spaCy does for installed packages
+from spacy_ssvm.commands.cli import COMMANDS  # importing it adds the commands, as spaCy does
 
 CONFIGS = TESTS.parent / "configs"
 
@@ -147,3 +147,12 @@ def test_the_example_of_a_help_text_can_be_run(
     result = CliRunner().invoke(app, arguments[3:])
     assert result.exit_code == 1, result.output
     assert f"Cannot {command}" in result.output
+
+
+def test_the_help_has_a_line_for_each_command() -> None:
+    """None of them is cut off, or broken in two."""
+    shown = CliRunner().invoke(app, ["ssvm", "--help"]).output
+    lines = [
+        line.split(maxsplit=1) for line in shown.partition("Commands:")[2].splitlines() if line
+    ]
+    assert lines == [[name, command.summary] for name, command in COMMANDS.items()]

@@ -2,15 +2,11 @@
 
 import json
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
 from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import urlencode
-from urllib.request import Request, urlopen
 
 import pytest
 import spacy
@@ -20,37 +16,15 @@ from typer.testing import CliRunner
 from spacy_ssvm.commands.cli import ssvm
 
 pytest.importorskip("fastapi", reason='needs pip install "spacy-ssvm[demo-server]"')
-uvicorn = pytest.importorskip("uvicorn", reason='needs pip install "spacy-ssvm[demo-server]"')
+pytest.importorskip("uvicorn", reason='needs pip install "spacy-ssvm[demo-server]"')
 
-from spacy_ssvm.commands.demo import LONGEST, LONGEST_SENTENCE, make_app  # noqa: E402
+from servers import Client
+
+from spacy_ssvm.commands.demo import LONGEST, LONGEST_SENTENCE, make_app
 
 
-class Client:
-    """Asks a server of an application on this machine."""
-
-    def __init__(self, app: Any) -> None:
-        self._server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
-        self._thread = Thread(target=self._server.run)
-        self._thread.start()
-        while not self._server.started:
-            time.sleep(0.01)
-        port = self._server.servers[0].sockets[0].getsockname()[1]
-        self._address = f"http://127.0.0.1:{port}"
-
-    def stop(self) -> None:
-        self._server.should_exit = True
-        self._thread.join()
-
-    def ask(self, path: str, body: Any = None) -> tuple[int, str]:
-        """The status and the text of an answer; body: what to post, as JSON."""
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json"}
-        try:
-            with urlopen(Request(self._address + path, data, headers), timeout=60) as answer:
-                return answer.status, answer.read().decode()
-        except HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
+class DemoClient(Client):
+    """Asks the server of a demo."""
 
     def get(self, text: str) -> tuple[int, str]:
         return self.ask(f"/?{urlencode({'text': text})}")
@@ -63,13 +37,13 @@ class Client:
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    own = Client(make_app(RECOGNIZER.trained(), "<model>", ["ssvm_ner"]))
+def client() -> Iterator[DemoClient]:
+    own = DemoClient(make_app(RECOGNIZER.trained(), "<model>", ["ssvm_ner"]))
     yield own
     own.stop()
 
 
-def test_the_page_has_a_form_and_what_is_found(client: Client) -> None:
+def test_the_page_has_a_form_and_what_is_found(client: DemoClient) -> None:
     status, empty = client.ask("/")
     assert status == 200
     assert "<textarea" in empty
@@ -82,7 +56,7 @@ def test_the_page_has_a_form_and_what_is_found(client: Client) -> None:
     assert client.get(" \n")[0] == 200
 
 
-def test_programs_get_words(client: Client) -> None:
+def test_programs_get_words(client: DemoClient) -> None:
     words = client.words("Mary Smith sings .")
     assert [(word["text"], word["start"]) for word in words] == [
         ("Mary", 0),
@@ -96,7 +70,7 @@ def test_programs_get_words(client: Client) -> None:
 
 
 def test_programs_get_spans_of_units_of_several_words() -> None:
-    client = Client(make_app(LABELER.trained(), "model", ["ssvm_sentence_labeler"]))
+    client = DemoClient(make_app(LABELER.trained(), "model", ["ssvm_sentence_labeler"]))
     status, answer = client.ask("/annotate", {"text": "We ask why .\n\nbirds sing ."})
     _, page = client.get("We ask why .\n\nbirds sing .")
     client.stop()
@@ -115,7 +89,7 @@ def test_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     nlp = PARSER.trained()
     parser: Any = nlp.get_pipe(PARSER.name)
     text = "dogs bark " * 150
-    client = Client(make_app(nlp, "model", [PARSER.name]))
+    client = DemoClient(make_app(nlp, "model", [PARSER.name]))
     assert parser.model.max_length == LONGEST_SENTENCE
     monkeypatch.setattr("spacy_ssvm.commands.demo.SECONDS", 0.0)
     _, page = client.get(text)
@@ -145,19 +119,19 @@ def labeler_of_sentences() -> Any:
 
 
 def test_certainty_is_null() -> None:
-    client = Client(make_app(SENTER.trained(), "model", ["ssvm_senter"]))
+    client = DemoClient(make_app(SENTER.trained(), "model", ["ssvm_senter"]))
     (word,) = client.words("Mary")
     client.stop()
     assert word["ssvm_senter"] == {"label": "start", "score": None}
 
 
 @pytest.mark.parametrize("body", [{}, {"text": 3}, {"text": "a" * (LONGEST + 1)}, []])
-def test_what_programs_may_not_send(client: Client, body: Any) -> None:
+def test_what_programs_may_not_send(client: DemoClient, body: Any) -> None:
     assert client.ask("/annotate", body)[0] == 422
     assert client.get("a" * (LONGEST + 1))[0] == 422
 
 
-def test_many_at_once_get_their_own_answers(client: Client) -> None:
+def test_many_at_once_get_their_own_answers(client: DemoClient) -> None:
     texts = [f"{'Mary ' * (i % 7)}sings" for i in range(64)]
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(client.words, texts))

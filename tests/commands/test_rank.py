@@ -1,5 +1,6 @@
 """Texts in the order in which it pays to annotate them."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -62,10 +63,9 @@ def test_certainty_comes_last(tmp_path: Path) -> None:
     ranked = rank(senter, ["ssvm_senter"], ["Mary", "Mary sings . John plays ."])
     assert np.isinf(ranked[-1].confidence)
     write_ranked(tmp_path / "a.jsonl", ranked)
-    assert [r["meta"]["confidence"] is None for r in srsly.read_jsonl(tmp_path / "a.jsonl")] == [
-        False,
-        True,
-    ]
+    records = list(srsly.read_jsonl(tmp_path / "a.jsonl"))
+    assert [record["meta"]["confidence"] is None for record in records] == [False, True]
+    assert not any("spans" in record for record in records), "it does not look for any"
 
 
 def test_texts_of_files(tmp_path: Path) -> None:
@@ -74,6 +74,10 @@ def test_texts_of_files(tmp_path: Path) -> None:
     records.write_text('{"text": "One two", "id": 3}\n\n{"text": " "}\n', encoding="utf8")
     assert read_texts(lines) == ["One two", "Three"]
     assert read_texts(records) == ["One two"]
+    packed, whole = tmp_path / "b.jsonl.gz", tmp_path / "c.JSON"
+    packed.write_bytes(gzip.compress(records.read_bytes()))
+    whole.write_text('\ufeff[{"text": "One two"}]', encoding="utf8")
+    assert read_texts(packed) == read_texts(whole) == ["One two"]
 
 
 @pytest.mark.parametrize(

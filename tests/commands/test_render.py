@@ -163,6 +163,15 @@ def test_links_of_words(aligned: Path) -> None:
     assert "there is no annotation that tells what is wrong" in " ".join(result.output.split())
 
 
+def test_no_text_is_replaced(aligned: Path) -> None:
+    target = aligned / "text.cs"
+    before = target.read_text(encoding="utf8")
+    result = render(aligned, "text.en", "--target", str(target), "-o", str(target))
+    assert result.exit_code == 1
+    assert "would replace a file to show" in " ".join(result.output.split())
+    assert target.read_text(encoding="utf8") == before
+
+
 @pytest.mark.parametrize(
     ("fixture", "arguments", "problem"),
     [

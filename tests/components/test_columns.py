@@ -56,6 +56,13 @@ def test_tags_and_spans_of_other_columns(tmp_path: Path) -> None:
     assert not doc.ents
 
 
+@pytest.mark.parametrize("tag", [1, -1])
+def test_files_of_words_and_tags(tmp_path: Path, tag: int) -> None:
+    (doc,) = docs_of(tmp_path / "file.txt", "We PRP\nsing VBP\n", tag=tag)
+    assert [token.tag_ for token in doc] == ["PRP", "VBP"]
+    assert not doc.has_annotation("ENT_IOB"), "it is not known whether there are entities"
+
+
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [

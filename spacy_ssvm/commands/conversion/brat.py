@@ -24,7 +24,8 @@ def read_brat(path: Path, encoding: str = "utf8") -> tuple[AnnotatedText, list[L
     spans: list[Offsets] = []
     unknown: list[tuple[int, int]] = []
     in_pieces: list[LeftOut] = []
-    for number, line in enumerate(_read(path, encoding).split("\n"), start=1):
+    lines = _read(path, encoding).removeprefix("\ufeff").split("\n")
+    for number, line in enumerate(lines, start=1):
         if not line.startswith("T"):
             continue
         place, columns = f"{path}, line {number}", line.rstrip("\r").split("\t")

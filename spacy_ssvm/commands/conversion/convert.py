@@ -7,15 +7,25 @@ from pathlib import Path
 import spacy
 from spacy.tokens import Doc, Span
 
-from spacy_ssvm.commands.conversion.files import Converted, Settings, convert_file, split
+from spacy_ssvm.commands.conversion.files import (
+    Converted,
+    Settings,
+    annotation_file,
+    convert_file,
+    split,
+)
 from spacy_ssvm.components.annotated_corpus import write_docs
 from spacy_ssvm.storage import shorten
 
 
 def convert_files(files: Sequence[Path], lang: str, settings: Settings) -> dict[Path, Converted]:
-    """What each file holds. Raises ValueError as ``convert_file`` does."""
+    """What each file holds, once where it is named twice, as a text of brat's and its annotation.
+
+    Raises ValueError as ``convert_file`` does.
+    """
     nlp = spacy.blank(lang)
-    return {file: convert_file(file, nlp, settings) for file in files}
+    different = dict.fromkeys(map(annotation_file, files))
+    return {file: convert_file(file, nlp, settings) for file in different}
 
 
 def write(

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy_ssvm.commands.conversion.brat import read_brat
 from spacy_ssvm.commands.conversion.conllu import read_conllu
 from spacy_ssvm.commands.conversion.offsets import LeftOut, make_docs
-from spacy_ssvm.commands.conversion.records import parse_record, read_records
+from spacy_ssvm.commands.conversion.records import ending_of, parse_record, read_records
 from spacy_ssvm.components.annotated_corpus import read_docs
 from spacy_ssvm.components.columns import make_doc, read_documents
 from spacy_ssvm.components.labeled_sentences import LabeledSentences
@@ -41,26 +41,32 @@ class Converted(NamedTuple):
     skipped: int  #: records that were rejected, or not annotated
 
 
+def annotation_file(path: Path) -> Path:
+    """The .ann file of a text of brat's; any other file itself."""
+    beside = path.with_suffix(".ann")
+    return beside if path.suffix.lower() == ".txt" and beside.exists() else path
+
+
 def convert_file(path: Path, nlp: Language, settings: Settings) -> Converted:
     """The Docs of a file, told by its ending, or of a folder of brat's files.
 
     Raises ValueError, naming file and line, where something is malformed, or there is no Doc.
     """
-    converted = _convert(path, nlp, settings)
+    converted = _convert(annotation_file(path), nlp, settings)
     if not converted.docs:
         raise ValueError(f"{path}: there are no sentences")
     return converted
 
 
 def _convert(path: Path, nlp: Language, settings: Settings) -> Converted:
-    key, encoding, ending = settings.spans_key, settings.encoding, path.suffix.lower()
+    key, encoding, ending = settings.spans_key, settings.encoding, ending_of(path)
     if path.is_dir():
         files = sorted(path.rglob("*.ann"))
         if not files:
             raise ValueError(f"{path}: there are no .ann files of brat in this folder")
         return _convert_brat(files, nlp, settings)
-    if ending == ".ann" or (ending == ".txt" and path.with_suffix(".ann").exists()):
-        return _convert_brat([path.with_suffix(".ann")], nlp, settings)
+    if ending == ".ann":
+        return _convert_brat([path], nlp, settings)
     if ending == ".spacy":
         return Converted([filed.doc for filed in read_docs(path, nlp.vocab)], [], 0)
     if ending in (".json", ".jsonl"):

@@ -1,6 +1,7 @@
 """JSON records with character offsets, as annotation tools export them.
 
-A file of JSON lines, or one JSON list. A record is one of
+A file of JSON lines, or one JSON list, also as {"rasa_nlu_data": {"common_examples": [...]}}. A
+record is one of
 
     {"text": "Ann sleeps", "entities": [[0, 3, "PER"]]}                          plain, doccano
     {"text": "Ann sleeps", "label": [[0, 3, "PER"]]}                             doccano
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from spacy_ssvm.commands.conversion.offsets import AnnotatedText, Offsets
-from spacy_ssvm.storage import shorten, with_mark
+from spacy_ssvm.storage import open_text, shorten
 
 _KEYS = ("entities", "spans", "label", "labels")
 _EXPECTED = (
@@ -28,16 +29,19 @@ _EXPECTED = (
 
 
 def read_records(path: Path, encoding: str = "utf8") -> Iterator[tuple[str, Any]]:
-    """The records of a file, each after the place where it stands.
+    """The records of a file, plain or gzip, each after the place where it stands.
 
     Raises ValueError naming file and line where the file is not JSON.
     """
     try:
-        text = path.read_text(encoding=with_mark(encoding))
+        with open_text(path, encoding) as opened:
+            text = opened.read()
     except (OSError, LookupError, UnicodeError) as error:
         raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
-    if path.suffix.lower() == ".json":
+    if ending_of(path) == ".json":
         records = _parse(text, str(path))
+        if isinstance(records, dict) and isinstance(records.get("rasa_nlu_data"), dict):
+            records = records["rasa_nlu_data"].get("common_examples")
         if not isinstance(records, list):
             raise ValueError(f"{path}: expected a list of records, found {_shown(records)}")
         for number, record in enumerate(records, start=1):
@@ -47,6 +51,11 @@ def read_records(path: Path, encoding: str = "utf8") -> Iterator[tuple[str, Any]
             if line.strip():
                 place = f"{path}, line {number}"
                 yield place, _parse(line, place)
+
+
+def ending_of(path: Path) -> str:
+    """The ending of a file in small letters, before ``.gz`` of one that is compressed."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def _parse(text: str, place: str) -> Any:

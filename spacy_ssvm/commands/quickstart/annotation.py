@@ -1,7 +1,7 @@
 """What a corpus annotates, and which components can learn from it."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from spacy.attrs import DEP, POS, TAG
@@ -37,6 +37,15 @@ class Annotation(NamedTuple):
         """The components that can learn from the corpus, in the order of a pipeline."""
         can_learn = {*self.labels, *(["senter"] if self.boundaries else [])}
         return [name for name in LEARNS if name in can_learn]
+
+    def require(self, names: Sequence[str]) -> None:
+        """Raise ValueError for a component that has nothing to learn from."""
+        for name in names:
+            if name not in self.components:
+                raise ValueError(
+                    f"the examples have nothing that '{name}' could learn from, {LEARNS[name]}; "
+                    f"they have what {', '.join(self.components) or 'no component'} needs"
+                )
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Component, what it learns from, and how much of it there is."""

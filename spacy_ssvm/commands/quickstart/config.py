@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import spacy
+from spacy import util
 from spacy.language import Language
+from spacy.schemas import ConfigSchemaTraining
 from spacy.util import CONFIG_SECTION_ORDER, registry
 from thinc.api import Config
 
-from spacy_ssvm.commands.quickstart.annotation import LEARNS
+from spacy_ssvm.commands.quickstart.annotation import LEARNS, Annotation
 from spacy_ssvm.storage import replacing
 
 #: The components that a config can have, and their factories.
@@ -32,6 +34,9 @@ _TRAINING = {
     },
     "logger": {"@loggers": "spacy_ssvm.TrainingLog.v1", "output_file": "${paths.log}"},
 }
+
+#: Of a jackknife: its folds, and the epochs of each model.
+FOLDS, FOLD_EPOCHS = 5, 8
 
 #: Comments before sections of a config.
 _COMMENTS = {
@@ -92,6 +97,15 @@ def check_components(names: Sequence[str], known: Collection[str] = FACTORIES) -
     return [name for name in FACTORIES if name in names]
 
 
+def with_senter(names: Sequence[str], annotation: Annotation) -> list[str]:
+    """The components, with a senter before a parser, which parses sentence by sentence.
+
+    Without one where the examples have nothing that it could learn from.
+    """
+    is_needed = "parser" in names and "senter" in annotation.components
+    return check_components([*names, *(["senter"] if is_needed else [])])
+
+
 def make_config(
     lang: str,
     components: Sequence[str],
@@ -108,8 +122,15 @@ def make_config(
     others: the other components of the pipeline that it will be part of.
     has_spaces: whether the examples tell where spaces are.
     train, dev: .spacy files.
+
+    Raises ValueError for lists of names that no component would read.
     """
     names = check_components(components)
+    if resources.gazetteers and "ner" not in names:
+        raise ValueError(
+            f"lists of names are read by 'ner', which is not among the components: "
+            f"{', '.join(names)}"
+        )
     nlp = spacy.blank(lang)
     for name in names:
         settings = _settings_of(name, [*others, *names], has_spaces)
@@ -133,6 +154,13 @@ def make_config(
                 config["components"][name][solver]["seed"] = "${system.seed}"
         config["initialize"]["components"][name] = _initialize_of(nlp, name, resources)
     return config
+
+
+def check_settings(config: Config, overrides: dict[str, Any]) -> None:
+    """Raise ConfigValidationError or ValueError for settings that training would refuse."""
+    whole = Config().from_str(config.to_str(), overrides=overrides)
+    registry.resolve(whole["training"], schema=ConfigSchemaTraining)
+    util.load_model_from_config(whole, validate=True)
 
 
 def annotated_reader(annotations: Sequence[str]) -> dict[str, Any]:
@@ -194,11 +222,12 @@ def annotations_read(names: Sequence[str]) -> list[str]:
     return [
         annotation
         for annotation, name in (("SENT_START", "senter"), ("TAG", "tagger"), ("POS", "pos_tagger"))
-        if name in names and {*names[names.index(name) + 1 :]} & _READERS[annotation]
+        if name in names and {*names[names.index(name) + 1 :]} & READERS[annotation]
     ]
 
 
-_READERS = {
+#: The components that read an annotation.
+READERS = {
     "SENT_START": {"parser", "ner", "chunker"},
     "TAG": {"senter", "parser", "chunker"},
     "POS": {"senter", "parser", "chunker"},
@@ -229,8 +258,8 @@ def next_commands(file: Path, names: Sequence[str], *, has_paths: bool) -> list[
         chosen = [f"--component {name}" for name in rounds[0]]
         chosen += [f"--then {name}" for own in rounds[1:] for name in own]
         commands.append(
-            f"python -m spacy ssvm jackknife {file} --output annotated.spacy --folds 5 "
-            f"{' '.join(chosen)}{paths}"
+            f"python -m spacy ssvm jackknife {file} --output annotated.spacy --folds {FOLDS} "
+            f"{' '.join(chosen)}{paths} --training.max_epochs {FOLD_EPOCHS}"
         )
     commands.append(f"python -m spacy train {file} --output training{paths}{annotated}")
     return commands

@@ -11,7 +11,13 @@ from thinc.api import Config
 
 from spacy_ssvm.commands.jackknife import Predicted, annotate
 from spacy_ssvm.commands.quickstart.annotation import Annotation
-from spacy_ssvm.commands.quickstart.config import annotated_reader, check_components
+from spacy_ssvm.commands.quickstart.config import (
+    READERS,
+    annotated_reader,
+    check_components,
+    make_config,
+    with_senter,
+)
 from spacy_ssvm.components.annotated_corpus import annotations_of
 
 #: Scores of the annotations of components, and how they are shown.
@@ -22,42 +28,116 @@ _SCORES = {
     "parser": {"dep_uas": "UAS without punct", "dep_las": "LAS without punct"},
     "ner": {"ents_f": "entity F1"},
 }
-_FIND_SENTENCES = {"senter", "ssvm_senter", "sentencizer", "parser"}  # factories
+#: The factories whose components do the work of each new one, and are replaced by it.
+_ALIKE = {
+    "tagger": {"tagger", "ssvm_tagger"},
+    "pos_tagger": {"ssvm_tagger"},
+    "senter": {"senter", "sentencizer", "ssvm_senter"},
+    "parser": {"parser", "beam_parser", "ssvm_parser"},
+    "ner": {"ner", "beam_ner", "ssvm_ner"},
+    "chunker": {"ssvm_chunker"},
+    "sentence_labeler": {"ssvm_sentence_labeler"},
+}
+_FIND_SENTENCES = _ALIKE["senter"] | _ALIKE["parser"] - {"ssvm_parser"}
 
 
 def components_to_swap(nlp: Language, names: Sequence[str], annotation: Annotation) -> list[str]:
     """The components to train: those that are named, and a senter before a parser.
 
     A parser of this package reads sentence boundaries; one of spaCy writes them. A senter is added
-    where nothing else of the pipeline finds them. Raises ValueError for names of no component that
-    can be trained, and where the examples have nothing to learn from.
+    where nothing else of the pipeline finds them, if it can learn from the examples. Raises
+    ValueError for names of no component that can be trained, where the examples have nothing to
+    learn from, and where another kind of component has the name of a new one.
     """
     own = check_components(names)
-    factories = {nlp.get_pipe_meta(name).factory for name in nlp.pipe_names if name not in own}
-    if "parser" in own and not factories & _FIND_SENTENCES:
-        own = check_components([*own, "senter"])
-    unable = [name for name in own if name not in annotation.components]
-    if unable:
-        able = ", ".join(annotation.components) or "no component"
-        raise ValueError(
-            f"the examples have nothing that '{unable[0]}' could learn from; they have what {able} "
-            "needs"
-        )
+    annotation.require(own)
+    replaced = _replaced(nlp, own).values()
+    factories = {_factory(nlp, name) for name in nlp.pipe_names if name not in replaced}
+    if not factories & _FIND_SENTENCES:
+        own = with_senter(own, annotation)
+    _replaced(nlp, own)
     return own
+
+
+def _factory(nlp: Language, name: str) -> str:
+    return nlp.get_pipe_meta(name).factory
+
+
+def _does(nlp: Language, name: str, role: str) -> bool:
+    """Whether a component of a pipeline does the work of a new one."""
+    factory = _factory(nlp, name)
+    if factory == "ssvm_tagger":
+        attribute = nlp.get_pipe_config(name)["attribute"]
+        return role == {"TAG": "tagger", "POS": "pos_tagger"}[attribute]
+    return factory in _ALIKE[role]
+
+
+def _replaced(nlp: Language, names: Sequence[str]) -> dict[str, str]:
+    """The component that each new one replaces, where there is one that is not disabled."""
+    replaced = {}
+    for role in names:
+        alike = [name for name in nlp.pipe_names if _does(nlp, name, role)]
+        if role in nlp.pipe_names and role not in alike:
+            raise ValueError(
+                f"the pipeline has a component '{role}' of another kind, {_factory(nlp, role)}: "
+                "rename it first, with nlp.rename_pipe"
+            )
+        if alike:
+            replaced[role] = role if role in alike else alike[0]
+    return replaced
 
 
 def pipeline_with(nlp: Language, names: Sequence[str]) -> list[str]:
     """The names of a pipeline's components, with the new ones in their places.
 
-    One that is replaced keeps its place. Others come before the first that reads them.
+    One that replaces another takes its place. Others come before the first new one that reads
+    them, parts of speech else after the rules that write some.
     """
-    order = [name for name in nlp.component_names if name not in nlp.disabled or name not in names]
-    for name in names:
-        if name not in order:
-            later = check_components(names)[check_components(names).index(name) + 1 :]
-            places = [order.index(other) for other in later if other in order]
-            order.insert(min(places, default=len(order)), name)
+    new_of = {old: new for new, old in _replaced(nlp, names).items()}
+    order = [
+        new_of.get(name, name)
+        for name in nlp.component_names
+        if name not in nlp.disabled or name not in names
+    ]
+    for name in check_components(names):
+        if name in order:
+            continue
+        later = check_components(names)[check_components(names).index(name) + 1 :]
+        places = [order.index(other) for other in later if other in order]
+        if not places and name == "pos_tagger":
+            places = [order.index(rules) + 1 for rules in _rules(nlp, order)]
+        order.insert(min(places, default=len(order)), name)
     return order
+
+
+def _rules(nlp: Language, order: Sequence[str]) -> list[str]:
+    """The components that may write parts of speech by rules."""
+    names = [name for name in order if name in nlp.pipe_names]
+    return [name for name in names if _factory(nlp, name) == "attribute_ruler"]
+
+
+def overwriting_rules(nlp: Language, names: Sequence[str]) -> list[str]:
+    """The components whose rules may replace the parts of speech of a new ``pos_tagger``."""
+    order = pipeline_with(nlp, names)
+    if "pos_tagger" not in names:
+        return []
+    return _rules(nlp, order[order.index("pos_tagger") :])
+
+
+def config_of_new(
+    nlp: Language, names: Sequence[str], annotation: Annotation, **settings: Any
+) -> Config:
+    """The config of the new components alone. settings: see ``make_config``.
+
+    Tags that other components have written are replaced.
+    """
+    others = [name for name in pipeline_with(nlp, names) if name not in names]
+    config = make_config(
+        str(nlp.lang), names, others=others, has_spaces=annotation.has_spaces, **settings
+    )
+    for name in {"tagger", "pos_tagger"} & {*names}:
+        config["components"][name]["overwrite"] = True
+    return config
 
 
 def swapped_config(
@@ -92,7 +172,7 @@ def swapped_config(
     return swapped
 
 
-def annotate_by_others(
+def annotate_before(
     nlp: Language, names: Sequence[str], train: Sequence[Doc], dev: Sequence[Doc]
 ) -> Predicted | None:
     """The words of examples, annotated by the components that come before the new ones.
@@ -100,11 +180,40 @@ def annotate_by_others(
     None where these annotate nothing that others read.
     """
     order = pipeline_with(nlp, names)
-    first = min(order.index(name) for name in names)
-    before = [name for name in order[:first] if name in nlp.pipe_names]
-    with nlp.select_pipes(enable=before):
+    with nlp.select_pipes(enable=_others(nlp, order[: min(map(order.index, names))], names)):
         found, found_in_dev = (annotate(nlp, docs, by_sentence=False) for docs in (train, dev))
     return Predicted(found, found_in_dev) if annotations_of(found) else None
+
+
+def annotate_between(
+    nlp: Language, names: Sequence[str], train: Sequence[Doc], found: Sequence[Doc] | None
+) -> tuple[Sequence[Doc], list[str]]:
+    """Examples annotated by the components between the new ones, too; and what may be read.
+
+    found: the examples with annotations of what comes before, and of new components; None for
+    none. What only components in between annotate is left out where a new one before them would
+    read it: it is not there in use.
+    """
+    order = pipeline_with(nlp, names)
+    places = [*map(order.index, names)]
+    between = _others(nlp, order[min(places) : max(places)], names)
+    early = annotations_of(found or ())
+    if not between:
+        return found or (), list(early)
+    with nlp.select_pipes(enable=_others(nlp, order[: max(places)], names)):
+        docs = annotate(nlp, train, by_sentence=False, sources=found)
+    before = {name for name in names if order.index(name) < order.index(between[0])}
+    late = [
+        annotation
+        for annotation in annotations_of(docs)
+        if annotation in early or not READERS.get(annotation, before) & before
+    ]
+    return docs, late
+
+
+def _others(nlp: Language, order: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The components that stay, and are not disabled."""
+    return [name for name in order if name in nlp.pipe_names and name not in names]
 
 
 def compare(
@@ -117,11 +226,11 @@ def compare(
     texts = [doc.text for doc in dev]
     columns: list[dict[str, str]] = []
     for nlp in pipelines:
+        shared = DocBin(docs=dev).get_docs(nlp.vocab)
+        scores = nlp.evaluate([Example(nlp.make_doc(doc.text), doc) for doc in shared])
         start = time.perf_counter()
         words = sum(len(doc) for doc in nlp.pipe(texts))
         speed = words / (time.perf_counter() - start)
-        shared = DocBin(docs=dev).get_docs(nlp.vocab)
-        scores = nlp.evaluate([Example(nlp.make_doc(doc.text), doc) for doc in shared])
         shown = {
             label: scores.get(key) for name in names for key, label in _SCORES.get(name, {}).items()
         }

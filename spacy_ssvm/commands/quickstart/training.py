@@ -1,6 +1,6 @@
 """Annotated files to a trained pipeline: convert, configure, jackknife, train."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,17 +8,13 @@ from spacy import util
 from spacy.cli.train import train as spacy_train
 from spacy.tokens import Doc
 from spacy.training.loop import DIR_MODEL_BEST, DIR_MODEL_LAST
-from spacy.vocab import Vocab
 
 from spacy_ssvm.commands.conversion.convert import convert_files
 from spacy_ssvm.commands.conversion.files import Converted, Settings, split
-from spacy_ssvm.commands.jackknife import Fold, Predicted, make_rounds
-from spacy_ssvm.commands.quickstart.config import jackknife_rounds
-from spacy_ssvm.components.annotated_corpus import annotations_of, read_docs, write_docs
+from spacy_ssvm.commands.jackknife import Jackknife, Predicted, make_rounds
+from spacy_ssvm.commands.quickstart.config import FOLD_EPOCHS, FOLDS, jackknife_rounds
+from spacy_ssvm.components.annotated_corpus import write_docs
 
-#: Folds of a jackknife, and epochs of each model.
-FOLDS = 5
-_EPOCHS = 8
 _PARTS = ("train.spacy", "dev.spacy")
 
 
@@ -28,6 +24,12 @@ class Corpus(NamedTuple):
     train: list[Doc]
     dev: list[Doc]
     converted: list[Converted]  #: as the files were read
+
+    @property
+    def repeated(self) -> int:
+        """The number of Docs in dev whose text is also in train."""
+        texts = {doc.text for doc in self.train}
+        return sum(doc.text in texts for doc in self.dev)
 
 
 def read_corpus(
@@ -92,12 +94,6 @@ class Workplace(NamedTuple):
         """The trained pipeline."""
         return self.folder / DIR_MODEL_BEST
 
-    def annotations(self) -> tuple[str, ...]:
-        """What the annotated examples have, as ``AnnotatedCorpus`` names it."""
-        if not self.annotated.exists():
-            return ()
-        return annotations_of([filed.doc for filed in read_docs(self.annotated, Vocab())])
-
     def check(self, inputs: Sequence[Path], *, overwrite: bool) -> None:
         """Raise ValueError where something would be replaced.
 
@@ -123,31 +119,27 @@ class Workplace(NamedTuple):
         write_docs(self.train, corpus.train)
         write_docs(self.dev, corpus.dev)
 
+    def write_annotated(self, docs: Sequence[Doc] | None) -> None:
+        """Write the examples with annotations of other models, where there are any."""
+        if docs:
+            write_docs(self.annotated, docs)
 
-def number_of_folds(components: Sequence[str], corpus: Corpus) -> int:
-    """The number of models that a jackknife trains; 0 where a pipeline needs none."""
-    return min(FOLDS, len(corpus.train)) * len(jackknife_rounds(components))
 
-
-def jackknife(
+def make_knives(
     place: Workplace,
     components: Sequence[str],
     corpus: Corpus,
     overrides: dict[str, Any],
     predicted: Predicted | None = None,
-) -> Iterator[Fold]:
-    """Annotate the examples by models that have not seen them; yields each fold.
+) -> list[Jackknife]:
+    """The jackknives that annotate the examples for components that learn from others.
 
     predicted: annotations of other components, which the first models learn from.
     """
-    config = util.load_config(place.config, overrides={"training.max_epochs": _EPOCHS, **overrides})
+    settings = {"training.max_epochs": FOLD_EPOCHS, **overrides}
+    config = util.load_config(place.config, overrides=settings)
     folds = min(FOLDS, len(corpus.train))
-    knives = make_rounds(config, folds, jackknife_rounds(components), predicted)
-    for knife in knives:
-        yield from knife.run()
-    last = knives[-1] if knives else predicted
-    if last is not None:
-        write_docs(place.annotated, last.found)
+    return make_rounds(config, folds, jackknife_rounds(components), predicted)
 
 
 def train(place: Workplace, overrides: dict[str, Any]) -> None:

@@ -23,6 +23,11 @@ def test_lines_that_are_no_spans(tmp_path: Path) -> None:
     assert (read.text, read.spans, left) == ("é Ann", (Offsets(2, 5, "ÉTÉ"),), [])
 
 
+def test_a_byte_order_mark(tmp_path: Path) -> None:
+    read, _ = read_brat(written(tmp_path, b"Ann Lee", b"\xef\xbb\xbfT1\tPER 0 3\tAnn\n"))
+    assert read.spans == (Offsets(0, 3, "PER"),)
+
+
 def test_a_line_end_of_two_characters(tmp_path: Path) -> None:
     lines = b"T1\tPER 0 3\tAnn\r\nT2\tPER 5 8\tLee\r\n"
     read, _ = read_brat(written(tmp_path, b"Ann\r\nLee\r\n", lines))

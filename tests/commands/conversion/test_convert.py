@@ -53,6 +53,15 @@ def test_what_is_written(tmp_path: Path, files: list[Path]) -> None:
     assert sorted(texts(parts.values())) == [["Ann", "Ann"], ["Lee"], ["z.B. Rom"]]
 
 
+def test_all_files_of_a_folder_of_brat(tmp_path: Path) -> None:
+    """A text and its annotation are one file, also where both are named."""
+    text, annotation = tmp_path / "a.txt", tmp_path / "a.ann"
+    text.write_text("Ann sleeps", encoding="utf8")
+    annotation.write_text("T1\tPER 0 3\tAnn\n", encoding="utf8")
+    converted = convert_files([annotation, text], "en", Settings())
+    assert texts(own.docs for own in converted.values()) == [["Ann sleeps"]]
+
+
 def test_files_that_would_be_written_to_one(tmp_path: Path, files: list[Path]) -> None:
     first, second = convert_files(files, "en", Settings()).values()
     converted = {files[0]: first, tmp_path / "other" / "one.conllu": second}

@@ -1,5 +1,6 @@
 """JSON records of annotation tools are understood, or refused by file and line."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,15 @@ def studio(*annotations: dict[str, Any], **data: Any) -> dict[str, Any]:
 ])  # fmt: skip
 def test_formats(record: Any) -> None:
     assert parse_record(record, "here") == AnnotatedText("here", TEXT, (Offsets(0, 3, "PER"),))
+
+
+def test_a_whole_file_of_rasa(tmp_path: Path) -> None:
+    path, example = tmp_path / "nlu.json", {"text": TEXT, "intent": "a", "entities": [RASA]}
+    path.write_text(json.dumps({"rasa_nlu_data": {"common_examples": [example]}}), encoding="utf8")
+    assert [*read_records(path)] == [(f"{path}, record 1", example)]
+    path.write_text('{"rasa_nlu_data": {}}', encoding="utf8")
+    with pytest.raises(ValueError, match="expected a list of records, found null"):
+        next(read_records(path))
 
 
 def test_texts_without_spans() -> None:

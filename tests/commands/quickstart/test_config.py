@@ -161,10 +161,24 @@ def test_the_command_asks(corpus: Path, tmp_path: Path) -> None:
     file = tmp_path / "config.cfg"
     result = init(input=f"{corpus}\n{corpus}\nde\ntagger\n{file}\n")
     assert result.exit_code == 0, result.output
+    assert "Error" not in result.output
     config = load_config(file)
     assert config["nlp"]["lang"] == "de"
     assert config["nlp"]["pipeline"] == ["tagger"]
     assert config["paths"]["dev"] == corpus.as_posix()
+
+
+def test_the_command_asks_again(corpus: Path, tmp_path: Path) -> None:
+    file, there = tmp_path / "config.cfg", tmp_path / "there.cfg"
+    there.touch()
+    answers = ["nosuch.spacy", corpus, corpus, "zz", "de", "ner", "tagger", there, file]
+    result = init(input="".join(f"{answer}\n" for answer in answers))
+    assert result.exit_code == 0, result.output
+    shown = " ".join(result.output.split())
+    for problem in ("does not exist", "no language", "'ner' could learn from", "--overwrite"):
+        assert problem in shown.replace("is not the code of a language", "no language")
+    assert load_config(file)["nlp"]["pipeline"] == ["tagger"]
+    assert not there.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -176,6 +190,10 @@ def test_the_command_asks(corpus: Path, tmp_path: Path) -> None:
         (["--components", "ner", "--gazetteer", "PER"], "expected TYPE=FILE"),
         (["--components", "ner", "--gazetteer", "PER=nosuch.txt"], "nosuch.txt does not exist"),
         (["--components", "ner", "--clusters", "nosuch.txt"], "nosuch.txt does not exist"),
+        (
+            ["--components", "tagger", "--gazetteer", f"PER={PIPELINE}"],
+            "lists of names are read by 'ner', which is not among the components: tagger",
+        ),
         (["--components", "ner", "--train", "CORPUS"], "nothing that 'ner' could learn from"),
     ],
 )

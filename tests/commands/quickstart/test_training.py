@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import ssvm
 from spacy_ssvm.commands.conversion.files import Settings
-from spacy_ssvm.commands.quickstart.training import Workplace, number_of_folds, read_corpus
-from spacy_ssvm.components.annotated_corpus import read_docs
+from spacy_ssvm.commands.quickstart.training import Workplace, make_knives, read_corpus
+from spacy_ssvm.components.annotated_corpus import annotations_of, read_docs
 
 EPOCHS = ("--training.max_epochs", "2", "--clusters", "none")
 
@@ -54,6 +54,9 @@ def test_entities_from_json_lines(annotated: Path, tmp_path: Path) -> None:
     assert parts[1] == max(1, round(0.1 * sum(parts)))
     assert load_config(place.config)["paths"]["train"] == place.train.as_posix()
     assert "entity F1" in result.output
+    (line,) = [line for line in result.output.splitlines() if "ssvm render" in line]
+    shown = CliRunner().invoke(ssvm, [*line.split()[4:], "-o", str(tmp_path / "errors.html")])
+    assert shown.exit_code == 0, shown.output
     again = train(annotated, "-o", place.folder)
     assert again.exit_code == 1
     assert "--overwrite" in again.output
@@ -76,14 +79,16 @@ def test_components_learn_from_annotations_of_models_that_have_not_seen_the_text
     DocBin(docs=docs[:2]).to_disk(folder / "dev.spacy")
     corpus = read_corpus([folder], [], "en", Settings(), share=0.5, seed=0)
     assert (len(corpus.train), len(corpus.dev)) == (12, 2)
-    assert number_of_folds(["tagger", "senter", "parser"], corpus) == 10
-    result = train(folder, "-o", place.folder, *EPOCHS)
+    result = train(folder, "-o", place.folder, "--components", "parser,tagger", *EPOCHS)
     assert result.exit_code == 0, result.output
+    assert "2 of the 2 texts that scores are measured on" in " ".join(result.output.split())
+    knives = make_knives(place, ["tagger", "senter", "parser"], corpus, {})
+    assert [knife.folds for knife in knives] == [5, 5]
     nlp = spacy.load(place.best)
     assert nlp.pipe_names == ["tagger", "senter", "parser"]
     found = [filed.doc for filed in read_docs(place.annotated, Vocab())]
     assert len(found) == 12
-    assert place.annotations() == ("TAG", "SENT_START")
+    assert annotations_of(found) == ("TAG", "SENT_START")
     used = nlp.config.interpolate()["corpora"]["train"]["annotated_path"]
     assert used == str(place.annotated)
     assert [token.dep_ for token in nlp("Birds sing Dogs bark")] == ["nsubj", "ROOT"] * 2
@@ -131,7 +136,12 @@ def test_files_and_shares(annotated: Path, tmp_path: Path) -> None:
         (["nosuch.jsonl"], "nosuch.jsonl does not exist"),
         (["DATA", "--components", "parser"], "nothing that 'parser' could learn from"),
         (["DATA", "--lang", "zz"], "'zz' is not the code of a language"),
+        (["DATA", "--lang", "vi"], "the tokenizer of 'vi' cannot be loaded"),
         (["DATA", "--nosuch.key", "3"], "nosuch"),
+        (["DATA", "--components.ner.solver.C", "-3"], "C"),
+        (["DATA", "--training.patience", "often"], "patience"),
+        (["--training.patience", "DATA"], "was read as the value of --training.patience"),
+        (["DATA", "--components", "ner,", "--clusters", "none"], "there is no component ''"),
         (["EMPTY"], "there are no sentences"),
         (["PLAIN"], "the examples have no annotation to learn from"),
     ],
@@ -149,4 +159,4 @@ def test_what_cannot_be_trained(
     assert isinstance(result.exception, SystemExit), "no traceback"
     assert "Cannot train" in result.output or "Config validation" in result.output
     assert problem in " ".join(result.output.split())
-    assert not Workplace(tmp_path / "out").best.exists()
+    assert not (tmp_path / "out").exists(), "nothing is written"

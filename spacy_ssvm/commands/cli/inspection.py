@@ -1,0 +1,197 @@
+"""Commands that show what a pipeline does: show, render, demo, report."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from spacy.cli._util import import_code
+from wasabi import msg
+
+from spacy_ssvm.commands.cli.common import Code, need_extra, show_errors, split_names
+
+
+def show(
+    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    text: Annotated[str, typer.Argument(help="What to annotate")],
+    components: Annotated[
+        str | None, typer.Option("--components", help="Comma-separated; by default all")
+    ] = None,
+) -> None:
+    """Annotate a text, and print each word with what it is, and the confidence in that.
+
+    Labels of sentences, or of other units, come in a table of their own.
+
+    Confidence is a margin, comparable within a component, or a probability where the solver has
+    any; "inf" where nothing else is possible.
+
+    \b
+    Example:
+      python -m spacy ssvm show model/model-best "She lives in New York."
+    """
+    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.render import choose, tables_of
+
+    with show_errors("Cannot show"):
+        nlp = load_pipeline(model, None)
+        names = choose(nlp, split_names(components))
+        tables = [table for table in tables_of(nlp, nlp(text), names) if table.rows]
+        if not tables:
+            raise ValueError("the text has no words")
+    for header, rows in tables:
+        aligns = ("l", *("l", "r") * (len(header) // 2))
+        msg.table(rows, header=header, aligns=aligns, divider=True, max_col=60)
+
+
+def render(
+    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Text, paragraphs parted by empty lines; or annotated, as for convert", exists=True
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write")] = Path(
+        "render.html"
+    ),
+    errors: Annotated[
+        bool, typer.Option("--errors", help="Show only what is wrong, by the file's annotation")
+    ] = False,
+    components: Annotated[
+        str | None, typer.Option("--components", help="Comma-separated; by default all")
+    ] = None,
+    target: Annotated[
+        Path | None,
+        typer.Option(help="The translation of FILE, line by line, to show links", exists=True),
+    ] = None,
+    alignment: Annotated[
+        Path | None,
+        typer.Option(help="With --target: gold links, such as 0-0 1-2, line by line", exists=True),
+    ] = None,
+    texts: Annotated[int, typer.Option(help="The most texts to show", min=1)] = 50,
+    top: Annotated[int, typer.Option(help="Features in an explanation", min=1)] = 8,
+) -> None:
+    """Show what a pipeline makes of texts, and why, as one HTML page.
+
+    Words have their tags, entities or arcs, and sentences their labels; the least sure ones are
+    dotted. Where the file is annotated, wrong ones are marked, and explained against what would be
+    right. With --errors, texts without errors are left out, and --texts counts those that are left.
+    With --target, words have those that they are linked with.
+
+    \b
+    Examples:
+      python -m spacy ssvm render model/model-best letter.txt
+      python -m spacy ssvm render model/model-best dev.jsonl --errors --output errors.html
+      python -m spacy ssvm render MODEL text.en --target text.cs --alignment text.align
+    """
+    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.render import choose, read_pairs, read_parts, read_texts, write_page
+
+    with show_errors("Cannot render"):
+        nlp = load_pipeline(model, None)
+        for given in (file, target, alignment):
+            if given is not None and output.resolve() == given.resolve():
+                raise ValueError(f"the output, {output}, would replace a file to show")
+        names = choose(nlp, split_names(components), pairs=target is not None)
+        if target is not None:
+            found = read_pairs(nlp, file, target, alignment)
+        elif alignment is not None:
+            raise ValueError("--alignment needs --target, the other text")
+        else:
+            found = read_texts(nlp, file)
+        parts = read_parts(nlp, found, names, texts=texts, top=top, only_errors=errors)
+        write_page(output, nlp, model, file, parts)
+    rows = [
+        (
+            part.name,
+            len(part.docs),
+            f"{part.known:,} {part.units}" if part.known else "-",
+            part.wrong,
+        )
+        for part in parts
+    ]
+    msg.table(
+        rows,
+        header=("component", "texts shown", "with gold", "wrong"),
+        aligns=("l", "r", "r", "r"),
+        divider=True,
+    )
+    msg.good("Rendered", str(output))
+
+
+def demo(
+    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    port: Annotated[int, typer.Option(help="Port to listen on", min=1, max=65535)] = 8000,
+    host: Annotated[str, typer.Option(help="Address; by default, of this machine alone")] = (
+        "127.0.0.1"
+    ),
+    components: Annotated[
+        str | None, typer.Option("--components", help="Comma-separated; by default all")
+    ] = None,
+) -> None:
+    """Open a page on which texts are annotated, with confidence and reasons.
+
+    Programs post {"text": "..."} to /annotate and get the words with what they are, and spans of
+    labelled sentences, as JSON. Sentences of more than 100 words are parsed in pieces. Word
+    aligners, which read pairs of texts, are not shown. Needs the extra "demo-server":
+    pip install "spacy-ssvm[demo-server]".
+
+    \b
+    Example:
+      python -m spacy ssvm demo model/model-best --port 8000
+    """
+    with need_extra("Cannot open a page", "demo-server"):
+        import uvicorn
+
+        from spacy_ssvm.commands.demo import make_app
+    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.render import choose
+
+    with show_errors("Cannot open a page"):
+        nlp = load_pipeline(model, None)
+        names = choose(nlp, split_names(components))
+        app = make_app(nlp, model, names)
+    msg.good(f"Open http://{host}:{port} in a browser; stop with Ctrl-C")
+    uvicorn.run(app, host=host, port=port, log_level="warning")
+
+
+def report(
+    model: Annotated[Path, typer.Argument(help="Folder of a trained pipeline", exists=True)],
+    corpus: Annotated[
+        Path, typer.Argument(help="A .spacy file, or a folder of them, to measure on", exists=True)
+    ],
+    gap: Annotated[
+        bool,
+        typer.Option("--gap", help="Measure the duality gap on the training corpus of its config"),
+    ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(help="File that the logger spacy_ssvm.TrainingLog.v1 wrote", exists=True),
+    ] = None,
+    gold_preproc: Annotated[
+        bool, typer.Option("--gold-preproc", "-G", help="Use gold tokens and sentences")
+    ] = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="Score arcs again without this label, punct by default (repeatable)"),
+    ] = None,
+    code: Code = None,
+) -> None:
+    """Report accuracy, speed and size of a pipeline, as a table on the screen.
+
+    \b
+    Example:
+      python -m spacy ssvm report training/model-best corpus/test.spacy
+    """
+    from spacy_ssvm.commands.report import measure
+
+    with show_errors("Cannot report"):
+        import_code(code)
+        rows = measure(
+            model,
+            corpus,
+            gap=gap,
+            log=log,
+            gold_preproc=gold_preproc,
+            without=without or ("punct",),
+        )
+    msg.table(rows, divider=False)

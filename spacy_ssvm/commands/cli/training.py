@@ -1,0 +1,473 @@
+"""Commands from examples to a pipeline: train, init, swap, jackknife."""
+
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from spacy.cli._util import parse_config_overrides
+from wasabi import msg
+
+from spacy_ssvm.commands.cli.common import (
+    Code,
+    Languages,
+    Output,
+    check_language,
+    check_new,
+    check_there,
+    load_config,
+    show_errors,
+    split_names,
+)
+from spacy_ssvm.commands.cli.data import show_left_out
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+    from spacy_ssvm.commands.jackknife import Predicted
+    from spacy_ssvm.commands.quickstart.annotation import Annotation
+    from spacy_ssvm.commands.quickstart.config import Resources
+    from spacy_ssvm.commands.quickstart.training import Corpus, Workplace
+
+_Gazetteers = Annotated[
+    list[str] | None,
+    typer.Option("--gazetteer", help="TYPE=FILE: a list of names for ner, one a line (repeatable)"),
+]
+
+
+_Data = Annotated[
+    list[str],
+    typer.Argument(help="Annotated files, as for convert; or a folder with train.spacy"),
+]
+
+
+_Dev = Annotated[
+    list[Path] | None,
+    typer.Option("--dev", help="Files by which the best epoch is chosen (repeatable)", exists=True),
+]
+
+
+_Seed = Annotated[int, typer.Option(help="Seed of the share")]
+
+
+_Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace a pipeline in the output folder")
+]
+
+
+_Share = Annotated[
+    float,
+    typer.Option(help="Without --dev: the share of the texts to take for it", min=0.0, max=0.9),
+]
+
+
+_Clusters = Annotated[
+    str | None,
+    typer.Option(help="Word clusters: a file, or none; by default those of spacy-lookups-data"),
+]
+
+
+_Components = Annotated[
+    str | None,
+    typer.Option(
+        "--components", help="Comma-separated, such as tagger,parser; by default all that can learn"
+    ),
+]
+
+
+def train(
+    data: _Data,
+    output: Output,
+    dev: _Dev = None,
+    share: _Share = 0.1,
+    components: _Components = None,
+    lang: Languages = "en",
+    gazetteer: _Gazetteers = None,
+    clusters: _Clusters = None,
+    seed: _Seed = 0,
+    overwrite: _Overwrite = False,
+) -> None:
+    """Train a pipeline on annotated files in one go, and print its scores.
+
+    Does what convert, init, jackknife, spacy train and report do one by one, and leaves what they
+    write in the output folder: corpus/, config.cfg, model-best. Components that learn from others,
+    such as a parser from tags, are trained on annotations of models that have not seen the same
+    texts. A parser gets a senter before it, where the files have sentences. Settings of the config
+    can be overridden as for spacy train: --training.max_epochs 5.
+
+    \b
+    Examples:
+      python -m spacy ssvm train annotated.jsonl --output model
+      python -m spacy ssvm train train.conllu --dev dev.conllu --output model --lang de
+      python -m spacy ssvm train corpus --components ner --gazetteer PER=people.txt -o model
+    """
+    import time
+
+    from spacy_ssvm.commands.conversion.files import Settings
+    from spacy_ssvm.commands.quickstart import training
+    from spacy_ssvm.commands.quickstart.annotation import look_at
+    from spacy_ssvm.commands.quickstart.config import (
+        check_settings,
+        describe,
+        make_config,
+        next_commands,
+        with_senter,
+        write_config,
+    )
+    from spacy_ssvm.commands.report import measure
+
+    start = time.perf_counter()
+    with show_errors("Cannot train"):
+        files, overrides = _files_and_overrides(data)
+        check_language(lang)
+        resources = _resources(gazetteer, clusters, lang)
+        place = training.Workplace(output)
+        place.check([*files, *(dev or [])], overwrite=overwrite)
+        corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
+        _show_corpus(corpus)
+        annotation = look_at(corpus.train)
+        names = with_senter(_names_of(components, annotation), annotation)
+        _show_annotation(annotation, names)
+        config = make_config(
+            lang,
+            names,
+            has_spaces=annotation.has_spaces,
+            resources=resources,
+            train=place.train,
+            dev=place.dev,
+        )
+        check_settings(config, overrides)
+        place.write(corpus)
+        commands = next_commands(place.config, names, has_paths=True)
+        write_config(place.config, config, describe(names, commands))
+        place.write_annotated(_jackknife(place, names, corpus, overrides))
+        training.train(place, overrides)
+        rows = measure(place.best, place.dev)
+    msg.table(rows, divider=False)
+    msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(place.best))
+    msg.info("Next: see what it gets wrong, and why")
+    print(f"python -m spacy ssvm render {place.best} {place.dev} --errors")
+
+
+def init(
+    output: Annotated[
+        Path | None, typer.Argument(help="Config file to write; without it, asks for all settings")
+    ] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="Examples, .spacy files, to look at", exists=True)
+    ] = None,
+    dev: Annotated[
+        Path | None, typer.Option(help="Examples by which the best epoch is chosen", exists=True)
+    ] = None,
+    components: _Components = None,
+    lang: Languages = "en",
+    gazetteer: _Gazetteers = None,
+    clusters: _Clusters = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the config if it exists")
+    ] = False,
+) -> None:
+    """Write a complete config for spacy train, with comments, for what your examples annotate.
+
+    Components: tagger (TAG), pos_tagger (POS), senter, parser, ner, chunker, sentence_labeler.
+    Prints the commands that come next.
+
+    \b
+    Examples:
+      python -m spacy ssvm init
+      python -m spacy ssvm init config.cfg --train corpus/train.spacy --dev corpus/dev.spacy
+      python -m spacy ssvm init ner.cfg --components ner --lang de --gazetteer PER=people.txt
+    """
+    from spacy.vocab import Vocab
+
+    from spacy_ssvm.commands.quickstart.annotation import look_at
+    from spacy_ssvm.commands.quickstart.config import (
+        describe,
+        make_config,
+        next_commands,
+        write_config,
+    )
+    from spacy_ssvm.components.annotated_corpus import read_docs
+
+    is_asked = output is None
+    with show_errors("Cannot write a config"):
+        if is_asked:
+            train = Path(_ask("Examples to learn from, a .spacy file", None, check_there))
+            dev = Path(
+                _ask("Examples by which the best epoch is chosen, a .spacy file", None, check_there)
+            )
+            lang = _ask("Language", lang, check_language)
+        check_language(lang)
+        annotation = None
+        if train is not None:
+            annotation = look_at(filed.doc for filed in read_docs(train, Vocab()))
+            _show_annotation(annotation, annotation.components)
+        if is_asked:
+            found = ",".join(_names_of(None, annotation))
+            components = _ask("Components", found, lambda text: _names_of(text, annotation))
+            output = Path(
+                _ask("Config to write", "config.cfg", partial(check_new, overwrite=overwrite))
+            )
+        assert output is not None
+        names = _names_of(components, annotation)
+        check_new(output, overwrite=overwrite)
+        config = make_config(
+            lang,
+            names,
+            has_spaces=annotation is None or annotation.has_spaces,
+            resources=_resources(gazetteer, clusters, lang),
+            train=train,
+            dev=dev,
+        )
+        commands = next_commands(output, names, has_paths=bool(train and dev))
+        write_config(output, config, describe(names, commands))
+    msg.good("Wrote a config", str(output))
+    print("\n".join(commands))
+
+
+def swap(
+    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    data: _Data,
+    components: Annotated[
+        str, typer.Option("--components", help="Comma-separated, such as parser,tagger")
+    ],
+    output: Output,
+    dev: _Dev = None,
+    share: _Share = 0.1,
+    gazetteer: _Gazetteers = None,
+    clusters: _Clusters = None,
+    seed: _Seed = 0,
+    overwrite: _Overwrite = False,
+) -> None:
+    """Replace components of a trained pipeline by those of this package, trained on your data.
+
+    The other components are taken over as they are. A parser gets a senter before it where nothing
+    else finds sentences. Prints scores and speed of both pipelines on the same texts; those of the
+    old one mean little where it was trained on other labels. Settings of the new components can be
+    overridden as for spacy train: --training.max_epochs 5.
+
+    \b
+    Example:
+      python -m spacy ssvm swap en_core_web_sm train.conllu --dev dev.conllu \\
+        --components parser --output model
+    """
+    import time
+
+    from spacy_ssvm.commands.align import load_pipeline
+    from spacy_ssvm.commands.conversion.files import Settings
+    from spacy_ssvm.commands.quickstart import swap as swapping
+    from spacy_ssvm.commands.quickstart import training
+    from spacy_ssvm.commands.quickstart.annotation import look_at
+    from spacy_ssvm.commands.quickstart.config import check_settings, write_config
+
+    start = time.perf_counter()
+    with show_errors("Cannot swap components"):
+        files, overrides = _files_and_overrides(data)
+        place = training.Workplace(output)
+        own = [Path(model)] if Path(model).exists() else []
+        place.check([*files, *(dev or []), *own], overwrite=overwrite)
+        nlp = load_pipeline(model, None)
+        lang = str(nlp.lang)
+        resources = _resources(gazetteer, clusters, lang)
+        corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
+        _show_corpus(corpus)
+        annotation = look_at(corpus.train)
+        names = swapping.components_to_swap(nlp, split_names(components) or [], annotation)
+        _show_annotation(annotation, names)
+        for rules in swapping.overwriting_rules(nlp, names):
+            msg.warn(f"The rules of '{rules}' may replace what pos_tagger finds")
+        config = swapping.config_of_new(
+            nlp, names, annotation, resources=resources, train=place.train, dev=place.dev
+        )
+        check_settings(config, overrides)
+        place.write(corpus)
+        title = f"The pipeline {model}, with new components: {', '.join(names)}"
+        write_config(place.config, config, title)
+        before = swapping.annotate_before(nlp, names, corpus.train, corpus.dev)
+        found = _jackknife(place, names, corpus, overrides, before)
+        annotated, annotations = swapping.annotate_between(nlp, names, corpus.train, found)
+        place.write_annotated(annotated)
+        config = swapping.swapped_config(config, nlp, model, names, annotations)
+        write_config(place.config, config, title)
+        training.train(place, overrides)
+        both = (nlp, load_pipeline(str(place.best), None))
+        rows = swapping.compare(both, names, corpus.dev)
+    msg.table(rows, header=("", model, str(place.best)), aligns=("l", "r", "r"), divider=True)
+    msg.good(f"Swapped {', '.join(names)} in {time.perf_counter() - start:.0f} s", str(place.best))
+
+
+def jackknife(
+    context: typer.Context,
+    config: Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The .spacy file to write")],
+    folds: Annotated[int, typer.Option(help="Number of folds, and of models to train")] = 10,
+    component: Annotated[
+        list[str] | None,
+        typer.Option(help="Train only this component, not the whole pipeline (repeatable)"),
+    ] = None,
+    then: Annotated[
+        list[str] | None,
+        typer.Option(help="Train this component next, on what those before predict (repeatable)"),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the output if it exists")
+    ] = False,
+    code: Code = None,
+) -> None:
+    """Annotate the training corpus by models that have not seen what they annotate.
+
+    Each model is trained on all folds but one, as spacy train does, and annotates that one. With
+    --then, a second round of models learns from the predictions of the first, and adds its own.
+    Writes the Docs of the training corpus in their order with predicted annotations, for the
+    reader spacy_ssvm.AnnotatedCorpus.v1, and prints the scores of each fold. Settings can be
+    overridden as for spacy train.
+
+    \b
+    Example:
+      python -m spacy ssvm jackknife tagger.cfg --output corpus/tagged.spacy \\
+        --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
+    """
+    from tqdm import tqdm
+
+    from spacy_ssvm.commands.jackknife import make_rounds
+    from spacy_ssvm.components.annotated_corpus import write_docs
+
+    tables = []
+    with show_errors("Cannot jackknife"):
+        if output.suffix != ".spacy" or output.is_dir():
+            raise ValueError(f"the output, {output}, must be a file that ends in .spacy")
+        check_new(output, overwrite=overwrite)
+        settings = load_config(config, context, code)
+        knives = make_rounds(settings, folds, [component or (), *([then] if then else [])])
+        for path in (knives[0].path, knives[0].dev_path):
+            if output.resolve().is_relative_to(path.resolve()):
+                raise ValueError(f"the output, {output}, would become part of the corpus {path}")
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tqdm(total=folds * len(knives), unit="fold") as progress:
+            for knife in knives:
+                rows = []
+                for fold in knife.run():
+                    scores = ("-" if x is None else f"{100 * x:.2f}" for x in fold.scores.values())
+                    tokens = sum(map(len, fold.docs))
+                    rows.append((fold.number + 1, len(fold.docs), tokens, *scores))
+                    progress.update()
+                tables.append((("fold", "Docs", "tokens", *fold.scores), rows))
+        write_docs(output, knives[-1].found)
+    for header, rows in tables:
+        msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
+    msg.good(f"Annotated {len(knives[-1].found)} Docs", str(output))
+
+
+def _ask(question: str, default: str | None, check: Callable[[str], object]) -> str:
+    """An answer from the keyboard; asks again where the check raises ValueError."""
+
+    def checked(answer: str) -> str:
+        try:
+            check(answer)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+        return answer
+
+    answer: str = typer.prompt(question, default=default, value_proc=checked)
+    return answer
+
+
+def _files_and_overrides(data: list[str]) -> tuple[list[Path], dict[str, Any]]:
+    """The files, and the settings of a config, among arguments: --training.max_epochs 5."""
+    files: list[Path] = []
+    settings: list[str] = []
+    arguments = iter(data)
+    for argument in arguments:
+        if argument.startswith("--"):
+            settings += [argument] if "=" in argument else [argument, next(arguments, "")]
+        else:
+            files.append(Path(argument))
+    for file in files:
+        check_there(file)
+    if not files:
+        hint = (
+            f": {settings[1]} was read as the value of {settings[0]}" if len(settings) > 1 else ""
+        )
+        raise ValueError(f"name a file of annotated examples{hint}")
+    return files, parse_config_overrides(settings)
+
+
+def _resources(gazetteers: list[str] | None, clusters: str | None, lang: str) -> "Resources":
+    """What components read besides examples. Raises ValueError for files that are not there."""
+    from spacy_ssvm.commands.quickstart.config import Resources, has_lookups
+
+    lists: dict[str, str] = {}
+    for given in gazetteers or []:
+        kind, is_named, file = given.partition("=")
+        if not kind or not is_named:
+            raise ValueError(f"--gazetteer {given}: expected TYPE=FILE, such as PER=people.txt")
+        lists[kind] = file
+    own_clusters = None if clusters in (None, "none") else clusters
+    for file in (*lists.values(), *([own_clusters] if own_clusters else [])):
+        if not Path(file).is_file():
+            raise ValueError(f"{file} does not exist, or is not a file")
+    return Resources(own_clusters, clusters is None and has_lookups(lang), lists or None)
+
+
+def _names_of(components: str | None, annotation: "Annotation | None") -> list[str]:
+    """The components to learn, in the order of a pipeline."""
+    from spacy_ssvm.commands.quickstart.config import check_components
+
+    chosen = split_names(components)
+    if annotation is None:
+        if chosen is None:
+            raise ValueError("name the components with --components, or give examples with --train")
+        return check_components(chosen)
+    if chosen is None and not annotation.components:
+        raise ValueError(
+            "the examples have no annotation to learn from: no tags, trees, entities or spans, and "
+            "no Doc with several sentences"
+        )
+    names = annotation.components if chosen is None else check_components(chosen)
+    annotation.require(names)
+    return names
+
+
+def _show_annotation(annotation: "Annotation", names: Collection[str]) -> None:
+    """Show what components learn from."""
+    header = ("component", "learns from", "examples")
+    rows = [row for row in annotation.rows() if row[0] in names]
+    msg.table(rows, header=header, divider=True, max_col=70)
+
+
+def _show_corpus(corpus: "Corpus") -> None:
+    """Warn of what could not be used, and of what makes scores too good."""
+    show_left_out(corpus.converted)
+    if corpus.repeated:
+        msg.warn(
+            f"{corpus.repeated} of the {len(corpus.dev)} texts that scores are measured on are "
+            "among those to learn from"
+        )
+
+
+def _jackknife(
+    place: "Workplace",
+    names: list[str],
+    corpus: "Corpus",
+    overrides: dict[str, Any],
+    predicted: "Predicted | None" = None,
+) -> "Sequence[Doc] | None":
+    """The examples annotated for components that learn from others, where there are some.
+
+    predicted: annotations of other components, which the first models learn from.
+    """
+    from tqdm import tqdm
+
+    from spacy_ssvm.commands.quickstart import training
+
+    knives = training.make_knives(place, names, corpus, overrides, predicted)
+    folds = sum(knife.folds for knife in knives)
+    if folds:
+        msg.info("Annotating the examples by models that have not seen them")
+    with tqdm(total=folds, unit="model", disable=not folds) as progress:
+        for knife in knives:
+            for _ in knife.run():
+                progress.update()
+    last = knives[-1] if knives else predicted
+    return last.found if last else None
