@@ -1,6 +1,7 @@
 """Why a token gets its label: the features that fired, with their weights."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -102,14 +103,29 @@ def _environment() -> "Environment":
     )
 
 
+def numbered(texts: Sequence[str]) -> list[str]:
+    """Texts of words, each with its number behind it where it occurs several times."""
+    number, seen = Counter(texts), Counter[str]()
+    names = []
+    for text in texts:
+        seen[text] += 1
+        names.append(f"{text} ({seen[text]})" if number[text] > 1 else text)
+    return names
+
+
+def check_top(top: int | None) -> None:
+    """Raise ValueError for a number of features that is less than 1."""
+    if top is not None and top < 1:
+        raise ValueError(f"top is {top}: give the number of features to show, or None for all")
+
+
 def strongest(features: Iterable[Reason], top: int | None) -> list[Reason]:
     """The features with the largest absolute differences first, the others added up in one row.
 
     top: how many features to keep, None for all.
     Raises ValueError where top is less than 1.
     """
-    if top is not None and top < 1:
-        raise ValueError(f"top is {top}: give the number of features to show, or None for all")
+    check_top(top)
     ranked = sorted(features, key=lambda reason: -abs(reason.difference))
     shown, others = ranked[:top], ranked[len(ranked[:top]) :]
     if others:

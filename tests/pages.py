@@ -100,6 +100,14 @@ def with_trees(folder: Path) -> dict[str, Any]:
     return {"nlp": named(PARSER, "parser"), "texts": PARSER.texts()}
 
 
+def with_all_that_displacy_shows(folder: Path) -> dict[str, Any]:
+    """A pipeline with a tagger, a parser and a recognizer, and a Doc that it has annotated."""
+    nlp = named(PARSER, "parser")
+    nlp.add_pipe("tagger", source=named(TAGGER, "tagger"), first=True)
+    nlp.add_pipe("ner", source=named(RECOGNIZER, "ner"))
+    return {"nlp": nlp, "doc": nlp("Mary Smith sings .")}
+
+
 def with_labeler(folder: Path) -> dict[str, Any]:
     """A labeler of sentences, and sentences with labels."""
     records = [
@@ -157,4 +165,5 @@ NEEDS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "docs/selection.md": with_tagger,
     "docs/sentences.md": with_labeler,
     "docs/serving.md": with_recognizer,
+    "docs/tuning.md": with_all_that_displacy_shows,
 }

@@ -147,9 +147,7 @@ def test_strongest_features_come_first_and_nothing_is_lost() -> None:
 def test_a_label_is_explained_against_any_other(component: Component, trained: Language) -> None:
     pipe, doc = pipe_and_doc(component, trained)
     if component.factory == "ssvm_parser":
-        with pytest.raises(TypeError):
-            pipe.explain(doc, 1, against="nsubj")
-        return
+        pytest.skip("explains heads too, see tests/trees/test_explanation.py")
     usual = pipe.explain(doc, 1)
     assert pipe.explain(doc, 1, against=usual.runner_up) == usual
     possible = []

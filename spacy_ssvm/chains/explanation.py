@@ -1,7 +1,8 @@
 """Explains why a token gets its label: the features that fired, with their weights."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -49,7 +50,11 @@ def explain_label(
     contrast = contrast_labels(
         emissions, transitions, t, model.labels, f"token {i}", against=against
     )
-    features = _fired_features(model, doc, tokens, s, t, contrast.labels)
+    texts = [
+        (str(template), partial(_value, model, doc, tokens, s, t, template))
+        for template in model.templates
+    ]
+    features = fired_features(model, tokens, s, t, contrast.labels, texts)
     return contrast.explain(doc[i].text, strongest(features, top), OTHER_TOKENS)
 
 
@@ -125,9 +130,9 @@ def contrast_labels(
     label = int(best[t])
     others = max_marginals(emissions, transitions)[t]
     others[label] = -np.inf
-    runner_up = int(others.argmax()) if against is None else _number(labels, against)
-    if against == labels[label]:
-        raise ValueError(f"{what} has the label '{against}': give another one to compare it with")
+    runner_up = int(others.argmax())
+    if against is not None:
+        runner_up = other_label(labels, label, against, what)
     if not np.isfinite(others[runner_up]):
         if against is not None:
             raise ValueError(f"{what} cannot have the label '{against}'")
@@ -147,26 +152,44 @@ def contrast_labels(
     return Contrast((label, runner_up), names, float(margin), around, (rest, other_rest))
 
 
+def other_label(labels: Sequence[str], best: int, against: str, what: str) -> int:
+    """The number of the label to compare the best one with.
+
+    Raises ValueError where it is the best one, or does not exist; what: is there, for the message.
+    """
+    number = _number(labels, against)
+    if number == best:
+        raise ValueError(f"{what} has the label '{against}': give another one to compare it with")
+    return number
+
+
 def _number(labels: Sequence[str], label: str) -> int:
     if label not in labels:
         raise ValueError(f"there is no label '{label}' among {shorten(', '.join(labels))}")
     return labels.index(label)
 
 
-def _fired_features(
-    model: ChainModel, doc: Doc, tokens: TokenTable, s: int, t: int, labels: tuple[int, int]
+def fired_features(
+    model: ChainModel,
+    tokens: TokenTable,
+    s: int,
+    t: int,
+    labels: tuple[int, int],
+    texts: Sequence[tuple[str, Callable[[], str]]],
 ) -> list[Reason]:
-    """The features of token t of a sentence, with their weights for two labels."""
+    """The features of token t of sequence s, with their weights for two labels.
+
+    texts: each template, and what its feature consists of.
+    """
     features = []
     real_values = model.real_values(tokens, model.scales)[int(tokens.sentence_starts[s]) + t]
-    for m, template in enumerate(model.templates):
+    for m, (template, (name, value)) in enumerate(zip(model.templates, texts, strict=True)):
         if template.is_real:
             features += _real_reason(model, real_values, m, labels)
             continue
         row = model.row_of(tokens, s, t, m)
         if row >= 0:
-            value = _value(model, doc, tokens, s, t, template)
-            features.append(Reason(str(template), value, *model.weights_of(row, labels)))
+            features.append(Reason(name, value(), *model.weights_of(row, labels)))
     return features
 
 

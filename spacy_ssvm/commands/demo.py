@@ -12,19 +12,31 @@ from fastapi.responses import HTMLResponse
 from spacy.language import Language
 
 from spacy_ssvm.commands.provenance import made
-from spacy_ssvm.components.page import read_part, render_demo
+from spacy_ssvm.components.page import WORDS, Decider, read_part, render_demo
+from spacy_ssvm.components.parser import DependencyParser
 
 #: The longest text, in characters.
 LONGEST = 5000
+#: Longer sentences are parsed in pieces: time grows with the cube of their length.
+LONGEST_SENTENCE = 100
+#: For how long decisions are explained, the least sure first, before the page is sent.
+SECONDS = 2.0
 
 
 def make_app(nlp: Language, model: str, names: Sequence[str]) -> FastAPI:
     """The application.
 
     model: how the pipeline is called on the page. names: of the components to show.
+    No text takes it more than seconds: its parsers get a ``max_length`` of at most
+    LONGEST_SENTENCE.
+    Raises ValueError for a pipeline that cannot annotate a text.
     """
+    for _, pipe in nlp.pipeline:
+        if isinstance(pipe, DependencyParser):
+            pipe.model.max_length = min(pipe.model.max_length, LONGEST_SENTENCE)
+    nlp("First. Second.")
     app = FastAPI(title=f"spacy_ssvm: {model}")
-    pipes: dict[str, Any] = {name: nlp.get_pipe(name) for name in names}
+    pipes: dict[str, Decider[Any]] = {name: nlp.get_pipe(name) for name in names}  # type: ignore[misc]
     facts = {"pipeline": f"{model}: {', '.join(nlp.pipe_names)}", "made": made()}
     one_at_a_time = Lock()  # spaCy's vocabulary is not made for several threads
 
@@ -32,21 +44,28 @@ def make_app(nlp: Language, model: str, names: Sequence[str]) -> FastAPI:
     def show(text: Annotated[str, Query(max_length=LONGEST)] = "") -> str:
         with one_at_a_time, nlp.memory_zone():
             doc = nlp(text)
-            parts = [read_part(pipe, [doc]) for pipe in pipes.values()] if text.strip() else []
+            shown = pipes.values() if text.strip() else []
+            parts = [read_part(pipe, [doc], seconds=SECONDS / len(pipes)) for pipe in shown]
             return render_demo(model, facts, parts, text=text, longest=LONGEST)
 
     @app.post("/annotate")
     def annotate(
         text: Annotated[str, Body(embed=True, max_length=LONGEST)],
-    ) -> dict[str, list[dict[str, Any]]]:
+    ) -> dict[str, Any]:
         with one_at_a_time, nlp.memory_zone():
             doc = nlp(text)
             tokens: list[dict[str, Any]] = [{"text": t.text, "start": t.idx} for t in doc]
+            spans: dict[str, list[dict[str, Any]]] = {}
             for name, pipe in pipes.items():
-                found = zip(pipe.decisions(doc), pipe.scores(doc).tolist(), strict=True)
-                for token, (decision, score) in zip(tokens, found, strict=True):
-                    token[name] = {"label": decision.label, "score": _finite(score)}
-            return {"tokens": tokens}
+                for d in pipe.decisions(doc):
+                    found = {"label": str(d.label), "score": _finite(d.score)}
+                    if pipe.units == WORDS:
+                        tokens[d.start][name] = found
+                        continue
+                    unit = doc[d.start : d.end]
+                    place = {"start": unit.start_char, "end": unit.end_char}
+                    spans.setdefault(name, []).append({**place, **found})
+            return {"tokens": tokens, "spans": spans}
 
     return app
 

@@ -17,15 +17,15 @@ from spacy_ssvm.commands.scores import SCORES, label_tables, name_of, weighted
 
 _BY_CONFIDENCE = FigureSpec(
     "Accuracy by confidence",
-    ("tenth of the words, from the least confidence to the most", "accuracy, %"),
-    "Words are divided into tenths by confidence. The steeper the line at its beginning, the "
+    ("tenth of the decisions, from the least confidence to the most", "accuracy, %"),
+    "Decisions are divided into tenths by confidence. The steeper the line at its beginning, the "
     "better confidence tells what is wrong.",
     counts=True,
 )
 _CALIBRATION = FigureSpec(
     "Calibration of probabilities",
-    ("mean probability of a tenth of the words, %", "accuracy, %"),
-    "Where probabilities are calibrated, as many words are right as their mean says.",
+    ("mean probability of a tenth of the decisions, %", "accuracy, %"),
+    "Where probabilities are calibrated, as many decisions are right as their mean says.",
 )
 
 
@@ -106,10 +106,10 @@ def _row(one: Reliability) -> tuple[str, ...]:
     first = one.bins[0]
     return (
         one.name,
-        f"{one.words:,}",
-        f"{100 * (1 - one.wrong / one.words):.2f}",
+        f"{one.decisions:,}",
+        f"{100 * (1 - one.wrong / one.decisions):.2f}",
         f"{one.wrong:,}",
-        f"{100 * (first.words - first.right) / one.wrong:.0f}" if one.wrong else "-",
+        f"{100 * (first.decisions - first.right) / one.wrong:.0f}" if one.wrong else "-",
     )
 
 
@@ -118,7 +118,7 @@ def _draw(found: Sequence[Reliability]) -> list[Figure]:
     by_tenth: dict[str, list[Points]] = {}
     by_probability: dict[str, list[Points]] = {}
     for one in found:
-        accuracies = [100 * bin.right / bin.words for bin in one.bins]
+        accuracies = [100 * bin.right / bin.decisions for bin in one.bins]
         by_tenth[one.name] = [list(enumerate(accuracies, start=1))]
         if one.has_probabilities:
             means = [100 * bin.confidence for bin in one.bins]

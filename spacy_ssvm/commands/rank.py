@@ -18,7 +18,7 @@ class Ranked(NamedTuple):
 
     doc: Doc
     confidence: float  #: in the least sure word; infinite where nothing else is possible
-    word: str  #: that one
+    word: str  #: that one; the text of another unit, such as a sentence, where it is that
 
 
 def read_texts(file: Path) -> list[str]:
@@ -57,15 +57,10 @@ def rank(nlp: Language, names: Sequence[str], texts: Sequence[str]) -> list[Rank
 
 
 def _least_sure(pipe: Any, docs: Sequence[Doc]) -> Iterator[tuple[float, str]]:
-    """The least confidence of a component in a word of each Doc, and the word."""
+    """The least confidence of a component in a word, or another unit, of each Doc, and its text."""
     for doc in docs:
-        scores = [np.inf if token.is_space else score for token, score in _scored(pipe, doc)]
-        i = int(np.argmin(scores))
-        yield float(scores[i]), doc[i].text
-
-
-def _scored(pipe: Any, doc: Doc) -> Iterator[tuple[Any, float]]:
-    return zip(doc, pipe.scores(doc).tolist(), strict=True)
+        pairs = [(d.score, doc[d.start : d.end].text) for d in pipe.decisions(doc)]
+        yield min(pairs, key=lambda pair: pair[0], default=(np.inf, ""))
 
 
 def write_ranked(file: Path, ranked: Sequence[Ranked]) -> None:
@@ -90,4 +85,4 @@ def _record(one: Ranked) -> dict[str, Any]:
 
 def rows(ranked: Sequence[Ranked]) -> list[tuple[str, str, str]]:
     """Confidence, word and text."""
-    return [(f"{one.confidence:.2f}", one.word, shorten(one.doc.text)) for one in ranked]
+    return [(f"{one.confidence:.2f}", shorten(one.word), shorten(one.doc.text)) for one in ranked]

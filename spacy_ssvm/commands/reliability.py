@@ -7,14 +7,16 @@ import numpy as np
 from spacy.language import Language
 from spacy.training import Example
 
+from spacy_ssvm.components.page import Decider
+
 _BINS = 10
 
 
 class Bin(NamedTuple):
-    """Words of similar confidence."""
+    """Decisions of similar confidence."""
 
     confidence: float  #: the mean, infinite where one is
-    words: int
+    decisions: int
     right: int
 
 
@@ -26,39 +28,39 @@ class Reliability(NamedTuple):
     bins: list[Bin]  #: ten of as many words each, from the least confidence to the most
 
     @property
-    def words(self) -> int:
-        """The number of words with gold labels."""
-        return sum(bin.words for bin in self.bins)
+    def decisions(self) -> int:
+        """The number of those with gold labels."""
+        return sum(bin.decisions for bin in self.bins)
 
     @property
     def wrong(self) -> int:
-        """How many of them are decided wrongly."""
-        return self.words - sum(bin.right for bin in self.bins)
+        """How many of them are wrong."""
+        return self.decisions - sum(bin.right for bin in self.bins)
 
 
 def reliabilities(nlp: Language, examples: Sequence[Example]) -> Iterator[Reliability]:
-    """Those of the components that decide word by word, where the examples have gold labels.
+    """Those of the components whose decisions have gold labels in the examples.
 
     examples: with predicted Docs that the pipeline has annotated.
     """
-    pipe: Any
     for name, pipe in nlp.pipeline:
-        if hasattr(pipe, "decisions"):
+        if isinstance(pipe, Decider):
             bins = _bins(pipe, examples)
+            component: Any = pipe
             if bins:
-                yield Reliability(name, pipe.model.beta is not None, bins)
+                yield Reliability(name, component.model.beta is not None, bins)
 
 
-def _bins(pipe: Any, examples: Sequence[Example]) -> list[Bin]:
-    """Nothing where no gold label is known; fewer than ten where there are fewer words."""
-    scores, is_right = [], []
-    for example in examples:
-        doc = example.predicted
-        decided = pipe.decisions(doc, example.reference)
-        for score, decision in zip(pipe.scores(doc).tolist(), decided, strict=True):
-            if decision.label and decision.gold:
-                scores.append(score)
-                is_right.append(decision.label == decision.gold)
+def _bins(pipe: Decider[Any], examples: Sequence[Example]) -> list[Bin]:
+    """Nothing where no gold label is known; fewer than ten where there are fewer decisions."""
+    known = [
+        decision
+        for example in examples
+        for decision in pipe.decisions(example.predicted, example.reference)
+        if decision.gold is not None
+    ]
+    scores = [decision.score for decision in known]
+    is_right = [not decision.is_wrong for decision in known]
     order = np.argsort(scores, kind="stable")
     bins = np.array_split(order, min(_BINS, len(order)) or 1)
     return [

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import spacy
 from spacy.language import Language
@@ -11,75 +11,116 @@ from spacy.tokens import Doc
 from spacy_ssvm.commands.conversion.files import Settings, convert_file
 from spacy_ssvm.commands.provenance import made
 from spacy_ssvm.components import page
-from spacy_ssvm.components.parser import DependencyParser
-from spacy_ssvm.components.sequence import SequencePipe
-from spacy_ssvm.storage import open_text, replacing
+from spacy_ssvm.components.aligner import WordAligner
+from spacy_ssvm.components.parallel_corpus import ParallelCorpus
+from spacy_ssvm.components.sentence_labeler import SentenceLabeler
+from spacy_ssvm.storage import open_text, replacing, shorten
 
 
-def choose(nlp: Language, names: Sequence[str] | None) -> list[str]:
+class Texts(NamedTuple):
+    """Docs for a pipeline to annotate."""
+
+    docs: list[Doc]
+    golds: list[Doc] | None  #: with gold annotation; None where there is none
+
+
+class Table(NamedTuple):
+    """What is decided about units of one kind."""
+
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+def choose(nlp: Language, names: Sequence[str] | None, *, pairs: bool = False) -> list[str]:
     """The components whose decisions can be shown, or those that are named.
 
+    pairs: whether pairs of texts are shown, about which word aligners alone decide.
     Raises ValueError for one that cannot be shown, and where there is none.
     """
     able = [
-        name for name, pipe in nlp.pipeline if isinstance(pipe, SequencePipe | DependencyParser)
+        name
+        for name, pipe in nlp.pipeline
+        if isinstance(pipe, page.Decider) and isinstance(pipe, WordAligner) == pairs
     ]
     chosen = able if names is None else [name.strip() for name in names]
     unable = [name for name in chosen if name not in able]
     if unable or not chosen:
         what = f"component '{unable[0]}'" if unable else "component"
+        which = (
+            "Of pairs of texts, word aligners of this package can"
+            if pairs
+            else "Taggers, senters, recognizers, chunkers, parsers and sentence labelers of this "
+            "package can; word aligners need pairs of texts: 'render --target', or show(doc) in a "
+            "notebook"
+        )
         raise ValueError(
             f"the pipeline has no {what} that can be shown; it has: {', '.join(able) or 'none'}. "
-            "Taggers, senters, recognizers, chunkers and parsers of this package can"
+            f"{which}"
         )
     return chosen
 
 
-def rows_of(nlp: Language, doc: Doc, names: Sequence[str]) -> list[tuple[str, ...]]:
-    """A row for each word of a Doc: the word, and the decision and confidence of each component.
+def tables_of(nlp: Language, doc: Doc, names: Sequence[str]) -> list[Table]:
+    """The decisions about a Doc, with confidence: first those about words, in one table.
 
     doc: as the pipeline has annotated it.
     """
-    columns = []
-    for name in names:
-        pipe: Any = nlp.get_pipe(name)
-        pairs = zip(pipe.decisions(doc), pipe.scores(doc).tolist(), strict=True)
-        columns += list(zip(*((d.label, f"{score:.2f}") for d, score in pairs), strict=True))
-    rows = zip([token.text for token in doc], *columns, strict=True)
-    return [row for row, token in zip(rows, doc, strict=True) if not token.is_space]
+    pipes: list[page.Decider[Any]] = [nlp.get_pipe(name) for name in names]  # type: ignore[misc]
+    of_words = [pipe for pipe in pipes if pipe.units == page.WORDS]
+    others = [[pipe] for pipe in pipes if pipe.units != page.WORDS]
+    return [_table(doc, own) for own in ([of_words, *others] if of_words else others)]
+
+
+def _table(doc: Doc, pipes: Sequence[page.Decider[Any]]) -> Table:
+    """A row for each unit: its text, and what each component has decided, with confidence."""
+    cells: dict[tuple[int, int], list[str]] = {}
+    for number, pipe in enumerate(pipes):
+        for d in pipe.decisions(doc):
+            row = cells.setdefault((d.start, d.end), [""] * 2 * len(pipes))
+            row[2 * number : 2 * number + 2] = str(d.label), f"{d.score:.2f}"
+    header = (pipes[0].units, *(title for pipe in pipes for title in (pipe.name, "conf.")))
+    return Table(header, [(shorten(doc[a:b].text), *row) for (a, b), row in sorted(cells.items())])
+
+
+def read_texts(nlp: Language, file: Path) -> Texts:
+    """The texts of a file, annotated or not.
+
+    Raises ValueError for a file that cannot be read, and one without a text.
+    """
+    golds = _read(nlp, file)
+    return Texts(_texts(nlp, file) if golds is None else _words(nlp, golds), golds)
+
+
+def read_pairs(nlp: Language, source: Path, target: Path, alignment: Path | None) -> Texts:
+    """The pairs of lines of two files, with the links of a third one where it is given.
+
+    Raises the errors of ``ParallelCorpus``.
+    """
+    examples = list(ParallelCorpus(source, target, alignment)(nlp))
+    golds = None if alignment is None else [example.reference for example in examples]
+    return Texts([example.predicted for example in examples], golds)
 
 
 def read_parts(
-    nlp: Language,
-    file: Path,
-    names: Sequence[str] | None,
-    *,
-    texts: int,
-    top: int,
-    only_errors: bool,
+    nlp: Language, found: Texts, names: Sequence[str], *, texts: int, top: int, only_errors: bool
 ) -> list[page.Part]:
-    """The decisions of components about the texts of a file.
+    """The decisions of components about texts.
 
-    names: of the components; None for all that can be shown.
+    names: of the components, see ``choose``.
     texts: the most texts to show. only_errors: whether to leave out those without errors.
-    Raises ValueError for components that cannot be shown, a file that cannot be read, and one that
-    has no annotation where only errors are asked for.
+    Raises ValueError where only errors are asked for and there is no gold annotation.
     """
-    chosen = choose(nlp, names)
-    references = _read(nlp, file)
-    if only_errors and references is None:
-        raise ValueError(f"{file} is plain text: only annotated files tell what is wrong")
-    golds = [] if references is None else references
-    docs = _texts(nlp, file) if references is None else _words(nlp, golds)
+    docs, golds = found
+    if only_errors and golds is None:
+        raise ValueError("there is no annotation that tells what is wrong")
     if not only_errors:
-        docs, golds = docs[:texts], golds[:texts]
+        docs, golds = docs[:texts], golds and golds[:texts]
     annotated = list(nlp.pipe(docs))
-    parts = []
-    for name in chosen:
-        pipe: Any = nlp.get_pipe(name)
-        part = page.read_part(pipe, annotated, golds or None, top=top, only_errors=only_errors)
-        parts.append(part._replace(docs=part.docs[:texts]))
-    return parts
+    pipes: list[Any] = list(map(nlp.get_pipe, names))
+    return [
+        page.read_part(pipe, annotated, golds, top=top, texts=texts, only_errors=only_errors)
+        for pipe in pipes
+    ]
 
 
 def _read(nlp: Language, file: Path) -> list[Doc] | None:
@@ -99,13 +140,37 @@ def _texts(nlp: Language, file: Path) -> list[Doc]:
 
 
 def _words(nlp: Language, golds: Sequence[Doc]) -> list[Doc]:
-    """The Docs of gold texts; with their tokens where it is not known where spaces are."""
+    """The Docs of gold texts; with their tokens where it is not known where spaces are.
+
+    With their sentences where those get labels and no component finds them.
+    """
+    if _needs_sentences(nlp):
+        return [
+            Doc(
+                nlp.vocab,
+                words=[token.text for token in gold],
+                spaces=[bool(token.whitespace_) for token in gold],
+                sent_starts=[bool(token.is_sent_start) for token in gold],
+            )
+            for gold in golds
+        ]
     return [
         Doc(nlp.vocab, words=[token.text for token in gold])
         if gold.has_unknown_spaces
         else nlp.make_doc(gold.text)
         for gold in golds
     ]
+
+
+def _needs_sentences(nlp: Language) -> bool:
+    written = {attribute for name in nlp.pipe_names for attribute in _assigned(nlp, name)}
+    return not written & {"doc.sents", "token.is_sent_start"} and any(
+        isinstance(pipe, SentenceLabeler) and pipe.labels_sentences for _, pipe in nlp.pipeline
+    )
+
+
+def _assigned(nlp: Language, name: str) -> list[str]:
+    return list(nlp.get_pipe_meta(name).assigns)
 
 
 def write_page(

@@ -113,7 +113,8 @@ def _tables_of_tags(examples: Sequence[Example], attribute: str) -> Iterator[Lab
     yield _table(attribute, values, gold.elements())
     wrong = Counter({pair: number for pair, number in pairs.items() if len({*pair}) > 1})
     if wrong:
-        shown = wrong.most_common(_MOST_CONFUSIONS)
+        ranked = sorted(wrong.items(), key=lambda item: (-item[1], item[0]))
+        shown = ranked[:_MOST_CONFUSIONS]
         yield LabelTable(
             f"{attribute}: what is confused",
             _number_of(len(shown), len(wrong), "pairs of labels"),

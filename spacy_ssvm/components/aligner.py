@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
@@ -14,6 +14,7 @@ from spacy_ssvm._jit import Flags, Floats, Ints
 from spacy_ssvm.components.bitext import read_association, read_lexical_table
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.initialization import ClusterSource
+from spacy_ssvm.components.page import Decider, Decision
 from spacy_ssvm.components.parallel import (
     ALIGNMENT,
     POSSIBLE,
@@ -30,7 +31,7 @@ from spacy_ssvm.components.settings import (
     config_error,
     read_link_templates,
 )
-from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.explanation import Explanation, numbered
 from spacy_ssvm.matchings.explanation import explain_link
 from spacy_ssvm.matchings.layout import POSSIBLE as IS_POSSIBLE
 from spacy_ssvm.matchings.layout import SURE as IS_SURE
@@ -45,7 +46,17 @@ from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.run import Solver
 
 
-class WordAligner(Pipe[MatchingModel, GoldPairs]):
+class Links(NamedTuple):
+    """The links of a word of the source."""
+
+    targets: tuple[int, ...]  #: tokens, as indices in the target
+    text: str  #: for readers
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class WordAligner(Pipe[MatchingModel, GoldPairs], Decider[Links]):
     """Writes ``doc._.alignment``, the links between the words of a pair; see ``parallel.py``.
 
     Without ``overwrite``, links that a Doc has already are kept, and the best others beside them
@@ -240,6 +251,56 @@ class WordAligner(Pipe[MatchingModel, GoldPairs]):
         self._require_labels()
         self._sync()
         return explain_link(self.model, doc, source, target, top=top)
+
+    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[Links]]:
+        """The best links of each word of the source of a pair, beside the gold ones.
+
+        The confidence is the margin: by how much the best matching is better than the best one
+        in which the word has other links. Links that the Doc already has are ignored. Possible
+        gold links are right whether they are found or not.
+        """
+        source, target = sides(doc)
+        names = numbered([token.text for token in target])
+        margins = self.scores(doc)
+        gold = np.full(margins.shape, IS_POSSIBLE)
+        if reference is not None:
+            gold = _gold_links(Example(doc, reference))
+        is_right = np.where(gold == IS_POSSIBLE, margins > 0, gold == IS_SURE)
+        is_known = np.any(gold != IS_POSSIBLE, axis=1)
+        return [
+            Decision(
+                token.i,
+                token.i + 1,
+                _links(margins[j] > 0, names),
+                _links(is_right[j], names) if is_known[j] else None,
+                float(np.abs(margins[j]).min(initial=np.inf)),
+            )
+            for j, token in enumerate(source)
+            if not token.is_space
+        ]
+
+    def lines(self, doc: Doc) -> list[Span]:
+        """See ``Decider``. The source and the target."""
+        return list(sides(doc))
+
+    def explain_against(
+        self, doc: Doc, decision: Decision[Links], against: Links | None, *, top: int | None
+    ) -> Explanation:
+        """See ``Decider``. Of several links that differ, the least sure one is explained."""
+        source = decision.start - sides(doc).source.start
+        margins = np.abs(self.scores(doc)[source])
+        if against is not None:
+            others = set(decision.label.targets) ^ set(against.targets)
+            margins[[k for k in range(len(margins)) if k not in others]] = np.inf
+        if not np.isfinite(margins).any():
+            raise ValueError(f"token {decision.start} has no words to be linked with")
+        return self.explain(doc, source, int(margins.argmin()), top=top)
+
+
+def _links(is_linked: Flags, names: Sequence[str]) -> Links:
+    """The links of a word. is_linked: bool [target tokens]; names: of these tokens."""
+    targets = np.flatnonzero(is_linked).tolist()
+    return Links(tuple(targets), ", ".join(names[k] for k in targets) or "-")
 
 
 def _gold_links(example: Example) -> Ints:

@@ -1,66 +1,118 @@
-"""Decisions of components as HTML: each word with its label, confidence and reasons."""
+"""Decisions of components as HTML: each word or sentence with its label, confidence and reasons."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, inf, isfinite
+from time import perf_counter
+from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import uuid4
 
-import numpy as np
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
-from spacy_ssvm._jit import Floats
-from spacy_ssvm.explanation import Explanation, render
+from spacy_ssvm.explanation import Explanation, check_top, render
 
-#: The share of the words that are shown as unsure: those with the least confidence.
-_UNSURE = 0.1
-_OUTSIDE = ("", "O", "inside")  # labels that are not shown
-_COLOURS = 6  # of types of spans
-_NO_WORD = re.compile(r"\W")
+WORDS = "words"
+
+_UNSURE = 0.1  # the share of units that are shown as unsure: those with the least confidence
+_OUTSIDE = ("O", "inside")  # labels that are not shown
+_COLOURS = 6  # of labels of spans
+_SPAN_LABEL = re.compile(r".-(.+)")  # of a scheme, such as B-PER
 _CONFUSIONS = 10  # pairs of labels that are shown
 
-
-class Decision(NamedTuple):
-    """What a component has decided about a word."""
-
-    label: str  #: "" for whitespace
-    gold: str  #: "" where it is not known
+#: What is decided; ``str()`` gives it as text.
+Label = TypeVar("Label", bound=Hashable)
 
 
-class Decider(Protocol):
+@dataclass(frozen=True)
+class Decision(Generic[Label]):
+    """What a component has decided about a unit: a word, or a run of tokens."""
+
+    start: int  #: its first token
+    end: int  #: after its last one
+    label: Label
+    gold: Label | None  #: None where it is not known
+    score: float  #: the confidence, infinite where nothing else is possible
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether gold is known, and another label."""
+        return self.gold is not None and self.gold != self.label
+
+
+class Decider(Generic[Label]):
     """A component whose decisions can be shown."""
 
     name: str
-    labels_spans: bool  #: whether labels are those of a scheme, such as B-PER
+    labels_spans = False  #: whether labels are those of a scheme, such as B-PER
 
-    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision]:
-        """What it decides about each token. reference: a Doc with gold annotation."""
-        ...
+    @property
+    def units(self) -> str:
+        """What it decides about, in the plural."""
+        return WORDS
 
-    def scores(self, doc: Doc) -> Floats:
-        """The confidence in each of them."""
-        ...
+    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[Label]]:
+        """What it decides about each unit that is not whitespace, in text order.
+
+        reference: a Doc with gold annotation.
+        """
+        raise NotImplementedError
+
+    def lines(self, doc: Doc) -> list[Span]:
+        """What is shown of a Doc, each run of tokens on a line of its own."""
+        return [doc[:]]
+
+    def explain_against(
+        self, doc: Doc, decision: Decision[Label], against: Label | None, *, top: int | None
+    ) -> Explanation:
+        """The reasons for a decision and against another one, None for the runner-up.
+
+        top: the number of features to show, None for all.
+        Raises ValueError where the other one is not possible.
+        """
+        raise NotImplementedError
 
     def explain_decision(
-        self, doc: Doc, i: int, decision: Decision, *, top: int | None
+        self, doc: Doc, decision: Decision[Label], *, top: int | None
     ) -> Explanation | None:
-        """The reasons, against the gold label where the decision is wrong; None for no choice."""
-        ...
+        """The reasons for a decision, against gold where it is wrong and gold is possible.
+
+        None where nothing else is possible.
+        """
+        for against in (decision.gold, None) if decision.is_wrong else (None,):
+            try:
+                return self.explain_against(doc, decision, against, top=top)
+            except ValueError:
+                continue
+        return None
+
+    def confusion(self, gold: Label, label: Label) -> tuple[str, str]:
+        """A gold label and another one that was decided, as texts by which errors are counted."""
+        return str(gold), str(label)
+
+    def show(self, doc: Doc, *, top: int | None = 8) -> "Page":
+        """The decisions about a Doc with confidence and reasons, for a notebook.
+
+        doc: as the pipeline has annotated it. top: as in ``explain``.
+        """
+        return Page([read_part(self, [doc], top=top)])
 
 
-class Word(NamedTuple):
-    """A token of a page."""
+class Piece(NamedTuple):
+    """A unit of a page, or a token outside of units."""
 
     text: str
     space: str  #: behind it
-    label: str  #: that is shown with it
-    colour: int  #: of the type of its span, from 1; 0 outside of spans
-    gold: str  #: where the label is wrong, else ""
-    is_unsure: bool
-    link: str  #: the identifier of its explanation; "" for none
+    label: str = ""  #: that is shown with it
+    colour: int = 0  #: of its label, from 1; 0 for none
+    gold: str = ""  #: where the label is wrong
+    is_unsure: bool = False
+    link: str = ""  #: the identifier of its explanation; "" for none
 
 
 class Reasons(NamedTuple):
-    """An explanation, or an error without one."""
+    """An explanation."""
 
     link: str
     explanation: Explanation
@@ -70,144 +122,178 @@ class Reasons(NamedTuple):
 class ShownDoc(NamedTuple):
     """A Doc of a page."""
 
-    words: list[Word]
+    lines: list[list[Piece]]
     reasons: list[Reasons]
-    wrong: int
 
 
 class Part(NamedTuple):
     """The decisions of a component."""
 
     name: str
+    units: str  #: what it decides about, in the plural
     docs: list[ShownDoc]
-    known: int  #: words with gold labels
+    known: int  #: units with gold labels
     wrong: int
     confusions: list[tuple[str, str, int]]  #: gold label, decision, number
 
 
-def render_page(title: str, facts: dict[str, str], parts: Sequence[Part]) -> str:
+def render_page(title: str, facts: Mapping[str, str], parts: Sequence[Part]) -> str:
     """A whole page in HTML. facts: names and values shown above the texts."""
-    return render("components/page.html", title=title, facts=facts, parts=parts)
+    return render("components/page.html", title=title, facts=facts, parts=parts, page="")
 
 
 def render_demo(
-    title: str, facts: dict[str, str], parts: Sequence[Part], *, text: str, longest: int
+    title: str, facts: Mapping[str, str], parts: Sequence[Part], *, text: str, longest: int
 ) -> str:
     """The same with a form for a text. longest: in characters."""
     values = {"title": title, "facts": facts, "parts": parts, "text": text, "longest": longest}
-    return render("components/demo.html", **values)
+    return render("components/demo.html", **values, page="")
 
 
 class Page:
-    """HTML that notebooks show. ``str()`` gives it as text."""
+    """HTML that notebooks show, beside others. ``str()`` gives it as text."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = parts
+        self._identifier = uuid4().hex[:12]
 
     def __str__(self) -> str:
-        return render("components/decisions.html", parts=self.parts)
+        return render("components/decisions.html", parts=self.parts, page=f"-{self._identifier}")
 
     def _repr_html_(self) -> str:
         return str(self)
 
 
 def read_part(
-    pipe: Decider,
+    pipe: Decider[Any],
     docs: Sequence[Doc],
     references: Sequence[Doc] | None = None,
     *,
     top: int | None = 8,
+    texts: int | None = None,
     explanations: int = 300,
+    seconds: float = inf,
     only_errors: bool = False,
 ) -> Part:
     """The decisions of a component about Docs that the pipeline has annotated.
 
     references: Docs with gold annotation.
     top: the number of features in an explanation, see ``explain``.
-    explanations: the most words to explain: wrong ones first, then those of least confidence.
-    only_errors: whether to leave out Docs without errors.
+    texts: the most Docs to show, None for all; errors are counted in all of them.
+    explanations: the most units to explain: wrong ones first, then those of least confidence.
+    seconds: after which no further unit is explained.
+    only_errors: whether to show only Docs with errors, and to explain only these.
+    Raises ValueError where top is less than 1.
     """
+    check_top(top)
     golds: Sequence[Doc | None] = references or [None] * len(docs)
     decided = [pipe.decisions(*pair) for pair in zip(docs, golds, strict=True)]
-    is_wrong = [[bool(d.label and d.gold) and d.gold != d.label for d in own] for own in decided]
-    scores = [pipe.scores(doc) for doc in docs]
-    ranked = sorted(
-        (not is_wrong[n][i], float(scores[n][i]), n, i)
-        for n, own in enumerate(decided)
-        for i, decision in enumerate(own)
-        if decision.label and (not only_errors or is_wrong[n][i])
-    )
-    chosen = {(n, i) for _, _, n, i in ranked[:explanations]}
-    finite = [
-        scores[n][i]
-        for n, own in enumerate(decided)
-        for i, decision in enumerate(own)
-        if decision.label and np.isfinite(scores[n][i])
-    ]
-    limit = np.quantile(finite, _UNSURE) if finite else -np.inf
-    types = _types_of(decided) if pipe.labels_spans else {}
-    shown = []
-    for n, doc in enumerate(docs):
-        if only_errors and not any(is_wrong[n]):
-            continue
-        words, reasons = [], []
-        for i, decision in enumerate(decided[n]):
-            gold = decision.gold if is_wrong[n][i] else ""
-            link = ""
-            explanation = (
-                pipe.explain_decision(doc, i, decision, top=top) if (n, i) in chosen else None
-            )
-            if explanation is not None:
-                link = f"{_NO_WORD.sub('_', pipe.name)}-{n}-{i}"
-                reasons.append(Reasons(link, explanation, gold))
-            after = decided[n][i + 1].label if i + 1 < len(doc) else ""
-            words.append(
-                Word(
-                    doc[i].text,
-                    doc[i].whitespace_,
-                    _shown_label(decision.label, after) if types else _shown(decision.label),
-                    types.get(_type_of(decision.label), 0),
-                    gold,
-                    bool(decision.label) and scores[n][i] <= limit,
-                    link,
-                )
-            )
-        shown.append(ShownDoc(words, reasons, sum(is_wrong[n])))
-    confusions = Counter(
-        (d.gold, d.label)
-        for own, flags in zip(decided, is_wrong, strict=True)
-        for d, wrong in zip(own, flags, strict=True)
-        if wrong
-    )
+    every = [decision for own in decided for decision in own]
+    wrong = [decision for decision in every if decision.is_wrong]
+    shown = [
+        (doc, own)
+        for doc, own in zip(docs, decided, strict=True)
+        if not only_errors or any(decision.is_wrong for decision in own)
+    ][:texts]
+    places = [(n, decision) for n, (_, own) in enumerate(shown) for decision in own]
+    places.sort(key=lambda place: place[1].score)
+    least = places[: ceil(_UNSURE * len(places))]
+    unsure = {(n, decision.start) for n, decision in least if isfinite(decision.score)}
+    places.sort(key=lambda place: not place[1].is_wrong)
+    reasons: dict[tuple[int, int], Explanation] = {}
+    end = perf_counter() + seconds
+    for n, decision in places[:explanations]:
+        if perf_counter() >= end or (only_errors and not decision.is_wrong):
+            break
+        explanation = pipe.explain_decision(shown[n][0], decision, top=top)
+        if explanation is not None:
+            reasons[n, decision.start] = explanation
+    kinds = sorted({_kind(pipe, decision.label) for decision in every} - {""})
+    colours = {kind: i % _COLOURS + 1 for i, kind in enumerate(kinds)}
+    confusions = Counter(pipe.confusion(decision.gold, decision.label) for decision in wrong)
     return Part(
         pipe.name,
-        shown,
-        sum(bool(d.label and d.gold) for own in decided for d in own),
-        sum(map(sum, is_wrong)),
+        pipe.units,
+        [
+            ShownDoc(
+                [
+                    [*_pieces(pipe, (n, doc, own), line, colours, unsure, reasons)]
+                    for line in pipe.lines(doc)
+                ],
+                [
+                    Reasons(_link(n, d.start), reasons[n, d.start], _gold(d))
+                    for d in own
+                    if (n, d.start) in reasons
+                ],
+            )
+            for n, (doc, own) in enumerate(shown)
+        ],
+        sum(decision.gold is not None for decision in every),
+        len(wrong),
         [(*pair, number) for pair, number in confusions.most_common(_CONFUSIONS)],
     )
 
 
-def _type_of(label: str) -> str:
-    """The type of a span to which a label belongs; "" for other labels."""
-    letter, is_span, kind = label.partition("-")
-    return kind if is_span and len(letter) == 1 else ""
+def _pieces(
+    pipe: Decider[Any],
+    decided: tuple[int, Doc, Sequence[Decision[Any]]],
+    line: Span,
+    colours: Mapping[str, int],
+    unsure: Container[tuple[int, int]],
+    explained: Container[tuple[int, int]],
+) -> Iterator[Piece]:
+    """The text of a line, with what is decided about its units.
+
+    decided: the number of a Doc, the Doc, and all that is decided about it. The line may be of
+        another Doc.
+    unsure, explained: the numbers of Docs, and the first tokens of units.
+    """
+    n, doc, own = decided
+    decisions = [d for d in own if line.doc is doc and line.start <= d.start < line.end]
+    end = line.start
+    for decision, after in zip(decisions, [*decisions, None][1:], strict=True):
+        yield from _outside(doc, end, decision.start)
+        end = decision.end
+        place = n, decision.start
+        yield Piece(
+            doc[decision.start : end].text,
+            doc[end - 1].whitespace_,
+            _shown_label(pipe, decision.label, after and after.label),
+            colours.get(_kind(pipe, decision.label), 0),
+            _gold(decision),
+            place in unsure,
+            _link(*place) if place in explained else "",
+        )
+    yield from _outside(line.doc, end, line.end)
 
 
-def _types_of(decided: Iterable[Sequence[Decision]]) -> dict[str, int]:
-    """A colour, from 1, for each type of spans."""
-    kinds = {_type_of(d.label) for own in decided for d in own} - {""}
-    return {kind: i % _COLOURS + 1 for i, kind in enumerate(sorted(kinds))}
+def _outside(doc: Doc, start: int, end: int) -> Iterator[Piece]:
+    """The tokens between units."""
+    return (Piece(token.text, token.whitespace_) for token in doc[start:end])
 
 
-def _shown(label: str) -> str:
-    return "" if label in _OUTSIDE else label
+def _gold(decision: Decision[Any]) -> str:
+    """The gold label of a wrong decision, as text, else ""."""
+    return str(decision.gold) if decision.is_wrong else ""
 
 
-def _shown_label(label: str, after: str) -> str:
-    """What is shown with a word: of a span, its type at its last word."""
-    kind = _type_of(label)
+def _link(n: int, start: int) -> str:
+    """The identifier of an explanation within a part: the Doc, and the first token of the unit."""
+    return f"{n}-{start}"
+
+
+def _kind(pipe: Decider[Any], label: object) -> str:
+    """What labels of one colour have in common; "" for no colour."""
+    if not pipe.labels_spans:
+        return "" if pipe.units == WORDS else str(label)
+    match = _SPAN_LABEL.fullmatch(str(label))
+    return match[1] if match else ""
+
+
+def _shown_label(pipe: Decider[Any], label: object, after: object) -> str:
+    """What is shown with a unit: of a span, its type at its last word."""
+    kind = _kind(pipe, label) if pipe.labels_spans else ""
     if not kind:
-        return _shown(label)
-    goes_on = _type_of(after) == kind and after[0] in "IL"
+        return "" if label in _OUTSIDE else str(label)
+    goes_on = str(after).startswith(("I", "L")) and _kind(pipe, after) == kind
     return "" if goes_on else kind

@@ -1,12 +1,11 @@
 """``ssvm_parser``: labelled dependency trees."""
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IS_SPACE, SENT_START
@@ -26,7 +25,7 @@ from spacy_ssvm.components.alignment import (
 )
 from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import GoldDoc
-from spacy_ssvm.components.page import Decision, Page, read_part
+from spacy_ssvm.components.page import Decider, Decision
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.components.settings import (
     check_rows,
@@ -34,7 +33,7 @@ from spacy_ssvm.components.settings import (
     config_error,
     read_arc_templates,
 )
-from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.explanation import Explanation, numbered
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByNode, ByToken
 from spacy_ssvm.features.text_hash import string_ids
@@ -43,7 +42,7 @@ from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.storage import shorten
-from spacy_ssvm.trees.explanation import explain_arc
+from spacy_ssvm.trees.explanation import explain_arc, explain_arc_label
 from spacy_ssvm.trees.labels import LABEL_ROLES
 from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
@@ -57,7 +56,18 @@ WHITESPACE = "dep"
 ROOT = "ROOT"
 
 
-class DependencyParser(Pipe[ParserModel, GoldTrees]):
+class Arc(NamedTuple):
+    """The arc to a word."""
+
+    head: int  #: a token, the word itself for a root
+    label: str
+    text: str  #: for readers
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class DependencyParser(Pipe[ParserModel, GoldTrees], Decider[Arc]):
     """Writes ``token.head`` and ``token.dep``.
 
     Each sentence gets one tree, with one root; the boundaries are those of the Doc, and stay
@@ -96,8 +106,6 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
         self._has_warned = False
         self._has_warned_of_training = False
         self._uses_reference_boundaries = False
-
-    labels_spans = False
 
     # Labels
 
@@ -356,72 +364,72 @@ class DependencyParser(Pipe[ParserModel, GoldTrees]):
             found[start + 1 : end - 1] = arcs[sentence_heads, np.arange(1, len(arcs))]
         return scatter_to_tokens(found[nodes.words], nodes.tokens, fill=0.0)
 
-    def explain(self, doc: Doc, token: int | Token, *, top: int | None = None) -> Explanation:
-        """Explain why a token gets its head and not the runner-up.
+    def explain(
+        self,
+        doc: Doc,
+        token: int | Token,
+        *,
+        top: int | None = None,
+        against: int | Token | str | None = None,
+    ) -> Explanation:
+        """Explain why a token gets its head and not another one, or its label.
 
         token: the token, or its index in the Doc; negative indices count from the end.
         top: the number of features to show, the others summed in one row; None for all.
+        against: another head, such as the gold one, as a token or its index, the token itself for
+            a root; or another label, as text, to explain the label of the best tree; None for the
+            second best head.
         Raises IndexError or ValueError for a token that is not in the Doc, and ValueError for
-        whitespace, and where no other head is possible.
+        whitespace, where no other head is possible, and where the token has the other head or
+        label, or cannot have it.
         """
         self._require_labels()
         self._sync()
-        return explain_arc(self.model, doc, token_index(doc, token), top=top)
+        i = token_index(doc, token)
+        if isinstance(against, str):
+            return explain_arc_label(self.model, doc, i, top=top, against=against)
+        head = None if against is None else token_index(doc, against)
+        return explain_arc(self.model, doc, i, top=top, against=head)
 
-    def show(self, doc: Doc, *, top: int | None = 8) -> Page:
-        """The arcs of a Doc that has them, with confidence and reasons, for a notebook.
+    def explain_against(
+        self, doc: Doc, decision: Decision[Arc], against: Arc | None, *, top: int | None
+    ) -> Explanation:
+        """See ``Decider``. Of arcs with the same head, the labels are explained."""
+        other: int | str | None = None
+        if against is not None:
+            other = against.label if against.head == decision.label.head else against.head
+        return self.explain(doc, decision.start, top=top, against=other)
 
-        top: as in ``explain``.
+    def confusion(self, gold: Arc, label: Arc) -> tuple[str, str]:
+        """The labels of both arcs, and whether it is the head that is wrong."""
+        return gold.label, label.label if label.head == gold.head else f"{label.label}, other head"
+
+    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[Arc]]:
+        """The arc to each word of a Doc that has them, beside the gold one.
+
+        The confidence is that in the best head: see ``scores``.
         """
-        return Page([read_part(self, [doc], top=top)])
-
-    def explain_decision(
-        self,
-        doc: Doc,
-        i: int,
-        decision: Decision,  # noqa: ARG002
-        *,
-        top: int | None,
-    ) -> Explanation | None:
-        """See ``Decider``. The runner-up is the second best head, right or not."""
-        try:
-            return self.explain(doc, i, top=top)
-        except ValueError:  # the only head that is possible
-            return None
-
-    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision]:
-        """The arc that each token of a Doc has, beside the gold one."""
-        names = _names(doc)
-        found = [_arc(token.dep_, token.head.i, token, names) for token in doc]
-        if reference is None or not len(doc):
-            return [Decision(arc, "") for arc in found]
-        labels = [*dict.fromkeys(token.dep_ for token in reference)]
-        numbers = {label: k for k, label in enumerate(labels)}
-        heads, deps, _ = self._gold_tree(Example(doc, reference), numbers).T.tolist()
-        gold = [
-            _arc(labels[dep], head, token, names) if head >= 0 and dep >= 0 else ""
-            for token, head, dep in zip(doc, heads, deps, strict=True)
+        names = numbered([token.text for token in doc])
+        gold: list[Arc | None] = [None] * len(doc)
+        if reference is not None and len(doc):
+            labels = [*dict.fromkeys(token.dep_ for token in reference)]
+            numbers = {label: k for k, label in enumerate(labels)}
+            tree = self._gold_tree(Example(doc, reference), numbers).tolist()
+            gold = [
+                _arc(i, head, labels[dep], names) if head >= 0 and dep >= 0 else None
+                for i, (head, dep, _) in enumerate(tree)
+            ]
+        scores = self.scores(doc).tolist()
+        return [
+            Decision(i, i + 1, _arc(i, token.head.i, token.dep_, names), gold[i], scores[i])
+            for i, token in enumerate(doc)
+            if token.dep and not token.is_space
         ]
-        return list(map(Decision, found, gold))
 
 
-def _names(doc: Doc) -> list[str]:
-    """The text of each token, numbered where the Doc has it several times."""
-    number = Counter(token.text for token in doc)
-    seen: Counter[str] = Counter()
-    names = []
-    for token in doc:
-        seen[token.text] += 1
-        several = f" ({seen[token.text]})" if number[token.text] > 1 else ""
-        names.append(f"{token.text}{several}")
-    return names
-
-
-def _arc(label: str, head: int, token: Token, names: Sequence[str]) -> str:
-    """An arc as text; "" for whitespace. names: of all tokens, as heads."""
-    if token.is_space:
-        return ""
-    return label if head == token.i else f"{label} of {names[head]}"
+def _arc(i: int, head: int, label: str, names: Sequence[str]) -> Arc:
+    """The arc to token i. names: of all tokens."""
+    return Arc(head, label, label if head == i else f"{label} of {names[head]}")
 
 
 def _has_boundaries(doc: Doc) -> bool:

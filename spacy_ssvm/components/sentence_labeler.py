@@ -24,6 +24,7 @@ from spacy_ssvm.components.alignment import (
 from spacy_ssvm.components.confidence import require_beta
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.linear import LinearPipe
+from spacy_ssvm.components.page import Decider, Decision
 from spacy_ssvm.components.settings import (
     check_rows,
     check_selection,
@@ -33,6 +34,7 @@ from spacy_ssvm.components.settings import (
 )
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.units import (
+    SENTENCES,
     SPANS,
     UNITS,
     MissingUnitsError,
@@ -86,7 +88,7 @@ class LabelledSpan(NamedTuple):
     score: float  #: in [0, 1]
 
 
-class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits]):
+class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits], Decider[str]):
     """Writes ``doc.spans[spans_key]``, a span for each unit, with the label of the unit.
 
     The labels of a Doc are found together. The confidence of each is in the attribute ``scores``
@@ -105,6 +107,11 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits]):
     def spans_key(self) -> str:
         """The key of ``doc.spans`` to learn from and to write."""
         return str(self.cfg["spans_key"])
+
+    @property
+    def labels_sentences(self) -> bool:
+        """Whether the units are sentences, so that Docs need their boundaries."""
+        return self.model.units.kind == SENTENCES
 
     # Labels
 
@@ -140,7 +147,7 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits]):
         gold, lost = [], 0
         for example in examples:
             spans = _labelled_spans(example, self.spans_key)
-            labels, others = self._labels_of(example.predicted, spans)
+            labels, others = self._labels_of(example.predicted, spans, self.labels)
             if np.any(labels == len(self.labels)):
                 self._raise_unknown_label(example, spans)
             gold.append(labels)
@@ -165,18 +172,18 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits]):
         )
 
     def _labels_of(
-        self, doc: Doc, spans: Sequence[LabelledSpan]
+        self, doc: Doc, spans: Sequence[LabelledSpan], names: Sequence[str]
     ) -> tuple[Ints, list[LabelledSpan]]:
         """The labels that spans give to the units of a Doc that have words, and the other spans.
 
-        int64 [units], -1 for none, and the number of labels for one that is not known. Whitespace
-        at the ends of spans and of units does not count.
+        int64 [units], places in names, -1 for none, and the number of names for one that is not
+        among them. Whitespace at the ends of spans and of units does not count.
         """
         words = np.flatnonzero(columns_of(doc, [IS_SPACE])[:, 0] == 0)
         ranges = np.searchsorted(words, find_units(doc, self.model.units))
         ranges = ranges[ranges[:, 0] < ranges[:, 1]]
         units = {(start, end): number for number, (start, end) in enumerate(ranges.tolist())}
-        numbers = {label: k for k, label in enumerate(self.labels)}
+        numbers = {label: k for k, label in enumerate(names)}
         labels = np.full(len(units), -1, dtype=np.int64)
         others: list[LabelledSpan] = []
         for span in spans:
@@ -314,7 +321,7 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits]):
             spans = [] if overwrite else _labelled(doc.spans.get(self.spans_key, []))
             present.append(spans)
             if spans:
-                fixed[starts[d] : starts[d + 1]] = self._labels_of(doc, spans)[0]
+                fixed[starts[d] : starts[d + 1]] = self._labels_of(doc, spans, self.labels)[0]
         fixed[fixed == len(self.labels)] = -1
         return fixed, present
 
@@ -363,28 +370,67 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits]):
         comparable within a model, not calibrated, infinite where there is only one label. Labels
         that the Doc already has are ignored.
         """
+        return self._best_labels(doc)[2]
+
+    def _best_labels(self, doc: Doc) -> tuple[UnitBatch, Ints, Floats]:
+        """The units with words, the best label of each, and the confidence: see ``scores``."""
         self._require_labels()
         self._sync()
         batch = self._read([doc])
         emissions = self.model.emissions(batch.table)
         y = self.model.label(batch.table, emissions)
         if self.model.beta is not None:
-            return self._confidence(batch, emissions, y)
-        return self.model.margins(batch.table, emissions, y)
+            return batch, y, self._confidence(batch, emissions, y)
+        return batch, y, self.model.margins(batch.table, emissions, y)
 
-    def explain(self, doc: Doc, unit: int | Span, *, top: int | None = None) -> Explanation:
-        """Explain why a unit gets its label and not the runner-up.
+    @property
+    def units(self) -> str:
+        """See ``Decider``."""
+        return self.model.units.kind
+
+    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[str]]:
+        """The best label of each unit with words, beside the gold one.
+
+        Labels that the Doc already has are ignored, as in ``scores`` and ``explain``.
+        """
+        batch, y, scores = self._best_labels(doc)
+        gold: list[str | None] = [None] * len(y)
+        if reference is not None:
+            spans = _labelled_spans(Example(doc, reference), self.spans_key)
+            names = [*dict.fromkeys([*self.labels, *(span.label for span in spans)])]
+            numbers = self._labels_of(doc, spans, names)[0].tolist()
+            gold = [names[k] if k >= 0 else None for k in numbers]
+        return [
+            Decision(start, end, self.labels[label], known, score)
+            for (start, end), label, known, score in zip(
+                batch.bounds.tolist(), y.tolist(), gold, scores.tolist(), strict=True
+            )
+        ]
+
+    def explain_against(
+        self, doc: Doc, decision: Decision[str], against: str | None, *, top: int | None
+    ) -> Explanation:
+        """See ``Decider``."""
+        unit = doc[decision.start : decision.end]
+        return self.explain(doc, unit, top=top, against=against)
+
+    def explain(
+        self, doc: Doc, unit: int | Span, *, top: int | None = None, against: str | None = None
+    ) -> Explanation:
+        """Explain why a unit gets its label and not another one.
 
         unit: the unit, such as a sentence, or its number among the units with words; negative
             numbers count from the end.
         top: the number of features to show, the others summed in one row; None for all.
+        against: the other label, such as the gold one; None for the runner-up.
         Raises IndexError or ValueError for what is not a unit of the Doc, and ValueError where
-        only one label is possible.
+        only one label is possible, and where the unit has the other label, or cannot have it.
         """
         self._require_labels()
         self._sync()
         batch = self._read([doc])
-        return explain_unit(self.model, doc, self._unit_number(batch, doc, unit), top=top)
+        number = self._unit_number(batch, doc, unit)
+        return explain_unit(self.model, doc, number, top=top, against=against)
 
     def _unit_number(self, batch: UnitBatch, doc: Doc, unit: int | Span) -> int:
         number = len(batch.bounds)

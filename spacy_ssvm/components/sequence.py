@@ -22,9 +22,10 @@ from spacy_ssvm.chains.training import (
 from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.linear import LinearPipe
-from spacy_ssvm.components.page import Decision, Page, read_part
+from spacy_ssvm.components.page import Decider, Decision
 from spacy_ssvm.explanation import Explanation, Feature
-from spacy_ssvm.features.attributes import scatter_to_tokens
+from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
+from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selector
@@ -35,10 +36,8 @@ def read_batch_of(model: ChainModel, docs: Sequence[GoldDoc]) -> LabelledTokens:
     return read_labelled(model, *map(list, zip(*docs, strict=True)))
 
 
-class SequencePipe(LinearPipe[ChainModel, LabelledTokens]):
+class SequencePipe(LinearPipe[ChainModel, LabelledTokens], Decider[str]):
     """A component whose model gives one label to each token, be it a tag or part of a span."""
-
-    labels_spans = False
 
     # Overridden by subclasses
 
@@ -127,16 +126,20 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens]):
         Annotation that the Doc already has is ignored; a sentence always starts at its first
         token.
         """
+        _, tokens, scores = self._best_labels(doc)
+        return scatter_to_tokens(scores, tokens, fill=0.0)
+
+    def _best_labels(self, doc: Doc) -> tuple[ByWord, TokenTable, Floats]:
+        """The best label of each word, the words, and the confidence: see ``scores``."""
         self._require_labels()
         self._sync()
         constraints = self.label_constraints([doc], overwrite=True)
         labels, tokens = self.model.predict([doc], constraints)
         if self.model.beta is not None:
             found = label_probabilities(self.model, tokens, self.model.beta, constraints)
-            return scatter_to_tokens(found[np.arange(len(labels)), labels], tokens, fill=0.0)
+            return labels, tokens, found[np.arange(len(labels)), labels]
         sentences = np.arange(len(tokens.sentence_starts) - 1)
-        margins = self.model.margins(tokens, labels, sentences, constraints)
-        return scatter_to_tokens(margins, tokens, fill=0.0)
+        return labels, tokens, self.model.margins(tokens, labels, sentences, constraints)
 
     def explain(
         self, doc: Doc, token: int | Token, *, top: int | None = None, against: str | None = None
@@ -169,40 +172,27 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens]):
         self._sync()
         return strongest_features(self.model, list(docs), label, top)
 
-    def show(self, doc: Doc, *, top: int | None = 8) -> Page:
-        """The labels of a Doc with confidence and reasons, for a notebook.
-
-        top: as in ``explain``.
-        """
-        return Page([read_part(self, [doc], top=top)])
-
-    def explain_decision(
-        self, doc: Doc, i: int, decision: Decision, *, top: int | None
-    ) -> Explanation | None:
+    def explain_against(
+        self, doc: Doc, decision: Decision[str], against: str | None, *, top: int | None
+    ) -> Explanation:
         """See ``Decider``."""
-        is_wrong = decision.gold not in ("", decision.label)
-        for against in (decision.gold, None) if is_wrong else (None,):
-            try:
-                return self.explain(doc, i, top=top, against=against)
-            except ValueError:  # the only label that is possible, or gold is not
-                continue
-        return None
+        return self.explain(doc, decision.start, top=top, against=against)
 
-    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision]:
-        """The best label of each token, one of ``self.model.labels``, beside the gold one.
+    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[str]]:
+        """The best label of each word, one of ``self.model.labels``, beside the gold one.
 
         Annotation that the Doc already has is ignored, as in ``scores`` and ``explain``.
         """
-        self._require_labels()
-        self._sync()
-        constraints = self.label_constraints([doc], overwrite=True)
-        labels, tokens = self.model.predict([doc], constraints)
-        found = [""] * len(doc)
-        for position, label in zip(tokens.positions.tolist(), labels.tolist(), strict=True):
-            found[position] = self.model.labels[label]
-        if reference is None or not len(doc):
-            return [Decision(label, "") for label in found]
-        return list(map(Decision, found, self.gold_names(Example(doc, reference))))
+        labels, tokens, scores = self._best_labels(doc)
+        gold = [""] * len(doc)
+        if reference is not None and len(doc):
+            gold = self.gold_names(Example(doc, reference))
+        return [
+            Decision(i, i + 1, self.model.labels[label], gold[i] or None, score)
+            for i, label, score in zip(
+                tokens.positions.tolist(), labels.tolist(), scores.tolist(), strict=True
+            )
+        ]
 
     def gold_names(self, example: Example) -> list[str]:
         """The gold label of each predicted token, also where the model has no such label.

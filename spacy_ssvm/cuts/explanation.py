@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints
-from spacy_ssvm.chains.explanation import Contrast
+from spacy_ssvm.chains.explanation import Contrast, other_label
 from spacy_ssvm.decoders.cut import best_labels, labeling_score
 from spacy_ssvm.explanation import Reason
 
@@ -19,15 +19,19 @@ def contrast_labels(
     labels: Sequence[str],
     names: Sequence[str],
     what: str,
+    *,
+    against: str | None = None,
 ) -> Contrast:
-    """Contrast the label of node t of a graph with the runner-up.
+    """Contrast the label of node t of a graph with another one, the runner-up by default.
 
     scores: float64 [n, K]. edges: int64 [edges, 2].
     features: float64 [edges, E]. weights: float64 [E], the penalties of edge features.
     labels: the names of the labels. names: those of the edge features.
     For more than two labels, both labelings are what alpha-expansion finds; the second one can
     then have the higher score, and the margin is negative.
-    Raises ValueError where only one label is possible; what: is there, for the message.
+    what: is there, for messages. against: the other label.
+    Raises ValueError where only one label is possible, and where the other one is the best, or
+    impossible.
     """
     parts = features * weights
     penalties = parts.sum(axis=1)
@@ -36,6 +40,10 @@ def contrast_labels(
     label = int(best[t])
     forced = scores.copy()
     forced[t, label] = -np.inf
+    if against is not None:
+        forced[t, np.arange(len(labels)) != other_label(labels, label, against, what)] = -np.inf
+        if np.isneginf(forced[t]).all():
+            raise ValueError(f"{what} cannot have the label '{against}'")
     if np.isneginf(forced[t]).all():
         raise ValueError(f"{what} can only have the label '{labels[label]}'")
     best_labels(forced, edges, penalties, other)

@@ -18,18 +18,25 @@ OTHER_UNITS = "labels of other units"
 
 
 def explain_unit(
-    model: SentenceModel, doc: Doc, unit: int, *, top: int | None = None
+    model: SentenceModel,
+    doc: Doc,
+    unit: int,
+    *,
+    top: int | None = None,
+    against: str | None = None,
 ) -> Explanation:
     """Explain the label of a unit of a Doc, by its number.
 
     top: the number of features to show, see ``strongest``.
-    Raises ValueError where the model has only one label.
+    against: the label to compare it with; None for the runner-up.
+    Raises ValueError where the model has only one label, and where the unit has the other label,
+    or cannot have it.
     """
     batch = model.reader.read([doc])
     emissions = model.emissions(batch.table)
     start, end = batch.bounds[unit].tolist()
     text = shorten(doc[start:end].text)
-    contrast = model.contrast(batch.table, emissions, unit, f"'{text}'")
+    contrast = model.contrast(batch.table, emissions, unit, f"'{text}'", against)
     features = _fired_features(model, doc, batch, unit, contrast.labels)
     return contrast.explain(text, strongest(features, top), OTHER_UNITS)
 

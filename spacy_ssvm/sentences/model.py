@@ -116,12 +116,20 @@ class SentenceModel(LinearModel):
         measure_probabilities(emissions, self.joint, table.doc_units, beta, found)
         return found
 
-    def contrast(self, table: UnitTable, emissions: Floats, unit: int, what: str) -> Contrast:  # noqa: ARG002
-        """Contrast the label of a unit of one Doc with the runner-up.
+    def contrast(
+        self,
+        table: UnitTable,  # noqa: ARG002
+        emissions: Floats,
+        unit: int,
+        what: str,
+        against: str | None,
+    ) -> Contrast:
+        """Contrast the label of a unit of one Doc with another one.
 
-        Raises ValueError where only one label is possible; what: the unit, for the message.
+        what: the unit, for messages. against: the other label; None for the runner-up.
+        Raises the errors of ``chains.explanation.contrast_labels``.
         """
-        return contrast_labels(emissions, self.joint, unit, self.labels, what)
+        return contrast_labels(emissions, self.joint, unit, self.labels, what, against=against)
 
     # Saving and loading
 
@@ -214,12 +222,14 @@ class CutSentenceModel(SentenceModel):
         measure_graph_margins(emissions, self.graphs(table), y, margins)
         return margins
 
-    def contrast(self, table: UnitTable, emissions: Floats, unit: int, what: str) -> Contrast:
+    def contrast(
+        self, table: UnitTable, emissions: Floats, unit: int, what: str, against: str | None
+    ) -> Contrast:
         """See ``SentenceModel``."""
         _, edges, features = self.find_edges(table)
         names = [str(edge) for edge in self.edges]
         graph = edges, features, self.joint
-        return contrast_nodes(emissions, *graph, unit, self.labels, names, what)
+        return contrast_nodes(emissions, *graph, unit, self.labels, names, what, against=against)
 
     # Saving and loading
 

@@ -105,12 +105,12 @@ def fill_arc_table(
 
 
 @kernel
-def arc_margins(scorer: Scorer, nodes: Keys, heads: Ints, margins: Floats) -> None:
-    """Write the margin of each word (float64 [n + 1]): the score lost with another head.
+def arc_margins(scorer: Scorer, nodes: Keys, margins: Floats) -> None:
+    """Write the margin of each word (float64 [n + 1]): how much less trees with another head score.
 
-    heads: the best tree. Infinite where every tree has the arc.
+    Infinite where every tree has the arc.
     """
-    N = len(heads)
+    N = len(margins)
     nothing_fixed = np.full(N, -1, dtype=np.int64)
     _, scores = score_arcs(scorer, nodes, 0, N + 1, nothing_fixed)
     endpoints = hash_pairs(scorer.features, nodes, 0, N + 1)
@@ -118,11 +118,11 @@ def arc_margins(scorer: Scorer, nodes: Keys, heads: Ints, margins: Floats) -> No
         best_with = np.empty((N, N))
         best = best_with_each_arc(scorer.features, endpoints, scorer.weights, scores, best_with)
         for m in range(1, N):
-            best_with[heads[m], m] = -np.inf
+            best_with[best_with[:, m].argmax(), m] = -np.inf
             margins[m] = best - best_with[:, m].max()
         return
-    other = np.empty(N, dtype=np.int64)
-    best = decode(False, scorer.features, endpoints, scorer.weights, scores, other)
+    heads, other = np.empty(N, dtype=np.int64), np.empty(N, dtype=np.int64)
+    best = decode(False, scorer.features, endpoints, scorer.weights, scores, heads)
     for m in range(1, N):
         score = scores[heads[m], m]
         scores[heads[m], m] = -np.inf
@@ -132,17 +132,20 @@ def arc_margins(scorer: Scorer, nodes: Keys, heads: Ints, margins: Floats) -> No
 
 
 @kernel
-def runner_up(
-    scorer: Scorer, nodes: Keys, m: int, heads: Ints, others: Ints
+def best_with_other_head(
+    scorer: Scorer, nodes: Keys, m: int, h: int, heads: Ints, others: Ints
 ) -> tuple[float, float]:
-    """Fill others (int64 [n + 1]) with the best tree that has another head of word m than heads.
+    """Fill others (int64 [n + 1]) with the best tree in which word m has not the head of heads.
 
-    Returns the scores of both trees.
+    h: its head in others; -1 for whichever is best. Returns the scores of both trees, minus
+    infinity where there is no other one.
     """
     features, weights, N = scorer.features, scorer.weights, len(heads)
-    nothing_fixed = np.full(N, -1, dtype=np.int64)
-    _, scores = score_arcs(scorer, nodes, 0, N + 1, nothing_fixed)
+    fixed_heads = np.full(N, -1, dtype=np.int64)
+    _, scores = score_arcs(scorer, nodes, 0, N + 1, fixed_heads)
     endpoints = hash_pairs(features, nodes, 0, N + 1)
     score = tree_score(score_parts(features, endpoints, weights, scores), heads)
     scores[heads[m], m] = -np.inf
+    fixed_heads[m] = h
+    fix_heads(fixed_heads, scores)
     return score, decode(features.projective, features, endpoints, weights, scores, others)

@@ -30,8 +30,10 @@ from spacy_ssvm.trees.templates import (
     ArcTemplate,
 )
 
-#: The roles of templates of labels, in the order of ``_role_nodes``.
-LABEL_ROLES = (*ARC_ROLES, "leftmost", "rightmost")
+LEFTMOST, RIGHTMOST = "leftmost", "rightmost"
+
+#: The roles of templates of labels, in the order of ``fill_arc_columns``.
+LABEL_ROLES = (*ARC_ROLES, LEFTMOST, RIGHTMOST)
 
 _DIRECTION_COLUMN, _DISTANCE_COLUMN = len(LABEL_ROLES), len(LABEL_ROLES) + 1
 _OUTSIDE = np.uint64(0xE7037ED1A0B428DB)  # the value of a token outside the sentence

@@ -339,12 +339,11 @@ class ParserModel(storage.StoredModel):
         Returns float64 [words]. Sentences longer than max_length are measured in ``pieces``.
         """
         pieces = self.pieces(nodes)
-        heads = self._parse_pieces(pieces)
-        margins = np.zeros(len(heads))
+        margins = np.zeros(len(pieces.attributes))
         scorer = self.scorer_of(pieces.tokens.attributes)
         for start, end in pairwise(pieces.starts.tolist()):
             piece, inner = pieces.attributes[start:end], slice(start, end - 1)
-            arc_margins(scorer, piece, heads[inner], margins[inner])
+            arc_margins(scorer, piece, margins[inner])
         return margins[pieces.words]
 
     def arc_probabilities(

@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from pipelines import RECOGNIZER, SENTER
+import spacy
+from pipelines import LABELER, PARSER, RECOGNIZER, SENTER
 from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import ssvm
@@ -19,7 +20,7 @@ pytest.importorskip("uvicorn", reason='needs pip install "spacy-ssvm[demo-server
 
 from servers import Client
 
-from spacy_ssvm.commands.demo import LONGEST, make_app
+from spacy_ssvm.commands.demo import LONGEST, LONGEST_SENTENCE, make_app
 
 
 class DemoClient(Client):
@@ -46,10 +47,10 @@ def test_the_page_has_a_form_and_what_is_found(client: DemoClient) -> None:
     status, empty = client.ask("/")
     assert status == 200
     assert "<textarea" in empty
-    assert 'class="text"' not in empty
+    assert 'class="text words"' not in empty
     assert "&lt;model&gt;" in empty
     _, page = client.get("Mary Smith sings <b>.")
-    assert page.count('class="text"') == 1
+    assert page.count('class="text words"') == 1
     assert "PER</small>" in page
     assert "Mary Smith sings &lt;b&gt;.</textarea>" in page
     assert client.get(" \n")[0] == 200
@@ -66,6 +67,55 @@ def test_programs_get_words(client: DemoClient) -> None:
     assert [word["ssvm_ner"]["label"] for word in words] == ["B-PER", "L-PER", "O", "O"]
     assert all(word["ssvm_ner"]["score"] > 0 for word in words)
     assert client.words("") == []
+
+
+def test_programs_get_spans_of_units_of_several_words() -> None:
+    client = DemoClient(make_app(LABELER.trained(), "model", ["ssvm_sentence_labeler"]))
+    status, answer = client.ask("/annotate", {"text": "We ask why .\n\nbirds sing ."})
+    _, page = client.get("We ask why .\n\nbirds sing .")
+    client.stop()
+    assert status == 200
+    found = json.loads(answer)
+    assert all(set(token) == {"text", "start"} for token in found["tokens"])
+    first, second = found["spans"]["ssvm_sentence_labeler"]
+    assert (first["start"], first["end"], second["start"], second["end"]) == (0, 12, 14, 26)
+    assert {first["label"], second["label"]} <= {*LABELER.trained().pipe_labels[LABELER.name]}
+    assert page.count('class="unit') == 2
+
+
+@pytest.mark.filterwarnings("ignore:.* has no sentence boundaries")
+def test_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long sentences are parsed in pieces, and what there is no time for is not explained."""
+    nlp = PARSER.trained()
+    parser: Any = nlp.get_pipe(PARSER.name)
+    text = "dogs bark " * 150
+    client = DemoClient(make_app(nlp, "model", [PARSER.name]))
+    assert parser.model.max_length == LONGEST_SENTENCE
+    monkeypatch.setattr("spacy_ssvm.commands.demo.SECONDS", 0.0)
+    _, page = client.get(text)
+    client.stop()
+    assert page.count('class="unit') == 300
+    assert 'class="why"' not in page
+
+
+def test_pipelines_that_cannot_annotate_texts() -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ssvm_sentence_labeler", source=labeler_of_sentences())
+    with pytest.raises(ValueError, match="Put a component that finds sentences before it"):
+        make_app(nlp, "model", ["ssvm_sentence_labeler"])
+
+
+def labeler_of_sentences() -> Any:
+    """A pipeline with a labeler of sentences."""
+    nlp = LABELER.pipeline(units="sentences")
+    examples = LABELER.examples(nlp.vocab)
+    for example in examples:
+        for doc in (example.predicted, example.reference):
+            doc[0].is_sent_start = True
+            for token in doc[1:]:
+                token.is_sent_start = doc[token.i - 1].is_space
+    nlp.initialize(lambda: examples)
+    return nlp
 
 
 def test_certainty_is_null() -> None:

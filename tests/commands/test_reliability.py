@@ -3,27 +3,27 @@
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_ssvm.commands.reliability import Bin, Reliability, reliabilities
-from spacy_ssvm.components.page import Decision
+from spacy_ssvm.components.page import Decider, Decision
 
 
-class Pipe:
-    """A component whose confidence is the text of a word; gold is another one for "wrong"."""
+class Tagger(Decider[str]):
+    """A component whose confidence is the text of a word."""
 
     def __init__(self, beta: float | None = None) -> None:
         self.model = SimpleNamespace(beta=beta)
 
-    def scores(self, doc: Doc) -> Any:
-        return np.array([float(token.text) for token in doc])
-
-    def decisions(self, doc: Doc, reference: Doc) -> list[Decision]:
-        return [Decision(token.lemma_, token.tag_) for token in reference]
+    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[str]]:
+        assert reference is not None
+        return [
+            Decision(token.i, token.i + 1, token.lemma_, token.tag_ or None, float(token.text))
+            for token in reference
+        ]
 
 
 def example(words: list[str], labels: list[str], golds: list[str]) -> Example:
@@ -41,7 +41,7 @@ def test_words_in_ten_bins(beta: float | None) -> None:
     words = [str(i) for i in range(20)]
     golds = ["B" if i in (0, 1, 2) else "A" for i in range(20)]
     (found,) = of(
-        Pipe(beta),
+        Tagger(beta),
         example(words[::2], ["A"] * 10, golds[::2]),
         example(words[1::2], ["A"] * 10, golds[1::2]),
     )
@@ -49,15 +49,15 @@ def test_words_in_ten_bins(beta: float | None) -> None:
     assert found.bins == [
         Bin(2 * i + 0.5, 2, 0 if i == 0 else 1 if i == 1 else 2) for i in range(10)
     ]
-    assert (found.words, found.wrong) == (20, 3)
+    assert (found.decisions, found.wrong) == (20, 3)
 
 
-def test_fewer_words_than_bins_and_words_without_labels() -> None:
+def test_fewer_words_than_bins_and_words_without_gold() -> None:
     words = ["inf", "1", "2", "3"]
-    (found,) = of(Pipe(), example(words, ["A", "", "A", "A"], ["A", "A", "", "B"]))
+    (found,) = of(Tagger(), example(words, ["A"] * 4, ["A", "", "", "B"]))
     assert found.bins == [Bin(3.0, 1, 0), Bin(float("inf"), 1, 1)]
 
 
 def test_nothing_without_gold_labels() -> None:
-    assert not of(Pipe(), example(["1"], ["A"], [""]))
-    assert not of(Pipe())
+    assert not of(Tagger(), example(["1"], ["A"], [""]))
+    assert not of(Tagger())

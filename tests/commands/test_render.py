@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pipelines import RECOGNIZER
+import spacy
+from pipelines import LABELER, RECOGNIZER
+from planted_pairs import EAGER, planted_examples, planted_words
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.components.labeled_sentences import LabeledSentences
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +39,9 @@ def render(folder: Path, file: str, *arguments: str) -> Any:
 
 
 def row(output: str) -> list[str]:
-    return next(line for line in output.splitlines() if line.startswith("ssvm_ner")).split()[1:]
+    """The row of the table that is printed, without the unit."""
+    line = next(line for line in output.splitlines() if line.startswith("ssvm_"))
+    return [cell for cell in line.split()[1:] if cell not in ("words", "lines", "sentences")]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +61,7 @@ def test_pages(file: str, arguments: list[str], counts: list[str], saved: Path) 
     assert result.exit_code == 0, result.output
     assert row(result.output) == counts
     page = (saved / "page.html").read_text(encoding="utf8")
-    assert page.count('class="text"') == int(counts[0])
+    assert page.count('class="text words"') == int(counts[0])
     assert ("are wrong" in page) == (counts[1] != "-")
     assert ('class="gold"' in page) == (counts[2] != "0")
 
@@ -67,6 +72,123 @@ def test_tokens_of_gold_stay_where_spaces_are_not_known(saved: Path) -> None:
     assert row(result.output)[2] == "0"
 
 
+@pytest.fixture(scope="module")
+def labeled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a labeler of sentences, and Docs, the second of which has a wrong label."""
+    folder = tmp_path_factory.mktemp("labeled")
+    lines = [
+        {"sentences": ["We ask why.", "Birds sing."], "labels": ["aim", "result"]},
+        {"sentences": ["We ask why.", "Birds sing.", "So."], "labels": ["result", "result", None]},
+    ]
+    file = folder / "gold.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf8")
+    nlp = LABELER.pipeline(units="sentences")
+    examples = list(LabeledSentences(file)(nlp))[:1]
+    nlp.initialize(lambda: examples)
+    LABELER.train(nlp, examples, 10)
+    nlp.to_disk(folder / "pipeline")
+    (folder / "letter.txt").write_text("We ask why. Birds sing.", encoding="utf8")
+    return folder
+
+
+def test_labels_of_sentences(labeled: Path) -> None:
+    """The sentences are those of the file where the pipeline finds none."""
+    result = render(labeled, "gold.jsonl", "--errors")
+    assert result.exit_code == 0, result.output
+    assert row(result.output) == ["1", "4", "1"]
+    page = (labeled / "page.html").read_text(encoding="utf8")
+    assert "1 of 4 sentences is wrong" in page
+    assert '<small class="gold">result</small>' in page
+    assert "<strong>aim</strong>, not result" in page
+    assert page.count('class="unit') == 3
+    assert page.count('class="why"') == 1, "what is wrong is explained"
+    result = render(labeled, "letter.txt")
+    assert result.exit_code == 1
+    assert "Put a component that finds sentences before it" in " ".join(result.output.split())
+
+
+def test_a_table_of_sentences_on_the_screen(labeled: Path) -> None:
+    nlp = spacy.load(labeled / "pipeline")
+    nlp.add_pipe("sentencizer", first=True)
+    nlp.add_pipe("ssvm_ner", source=RECOGNIZER.trained())
+    (labeled / "both").mkdir()
+    nlp.to_disk(labeled / "both" / "pipeline")
+    result = show(labeled / "both", "We ask Mary Smith. Birds sing.")
+    assert result.exit_code == 0, result.output
+    words, sentences = result.output.split("sentences")
+    assert [line.split()[0] for line in words.splitlines() if "PER" in line] == ["Mary", "Smith"]
+    found = [line.split() for line in sentences.splitlines() if "." in line and "conf" not in line]
+    assert [row[:4] for row in found] == [
+        ["We", "ask", "Mary", "Smith."],
+        ["Birds", "sing.", "result", found[1][3]],
+    ]
+    page = render(labeled / "both", "../letter.txt")
+    assert page.exit_code == 0, page.output
+
+
+@pytest.fixture(scope="module")
+def aligned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an aligner, and pairs of lines; the links of the second one are others."""
+    folder = tmp_path_factory.mktemp("aligned")
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("ssvm_aligner", config={"solver": EAGER, "min_count": 1})
+    examples = planted_examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    for _ in range(10):
+        nlp.update(examples)
+    nlp.to_disk(folder / "pipeline")
+    pairs = [planted_words(seed) for seed in range(2)]
+    links = [" ".join(f"{j}-{k}" for j, k in gold) for _, _, gold in pairs]
+    for name, lines in {
+        "text.en": [" ".join(source) for source, _, _ in pairs],
+        "text.cs": [" ".join(target) for _, target, _ in pairs],
+        "gold.align": [links[0], ""],
+    }.items():
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf8")
+    return folder
+
+
+def test_links_of_words(aligned: Path) -> None:
+    target = ["--target", str(aligned / "text.cs")]
+    result = render(aligned, "text.en", *target)
+    assert result.exit_code == 0, result.output
+    assert row(result.output) == ["2", "-", "0"]
+    result = render(aligned, "text.en", *target, "--alignment", str(aligned / "gold.align"))
+    sizes = [len(planted_words(seed)[0]) for seed in range(2)]
+    assert row(result.output) == ["2", str(sum(sizes)), str(sizes[1])]
+    page = (aligned / "page.html").read_text(encoding="utf8")
+    assert "<strong>linked</strong>, not apart" in page
+    result = render(aligned, "text.en", *target, "--errors")
+    assert result.exit_code == 1
+    assert "there is no annotation that tells what is wrong" in " ".join(result.output.split())
+
+
+def test_no_text_is_replaced(aligned: Path) -> None:
+    target = aligned / "text.cs"
+    before = target.read_text(encoding="utf8")
+    result = render(aligned, "text.en", "--target", str(target), "-o", str(target))
+    assert result.exit_code == 1
+    assert "would replace a file to show" in " ".join(result.output.split())
+    assert target.read_text(encoding="utf8") == before
+
+
+@pytest.mark.parametrize(
+    ("fixture", "arguments", "problem"),
+    [
+        ("aligned", [], "word aligners need pairs of texts: 'render --target', or show(doc)"),
+        ("saved", ["--target", __file__], "Of pairs of texts, word aligners of this package can"),
+    ],
+)
+def test_pairs_and_texts_are_for_different_components(
+    fixture: str, arguments: list[str], problem: str, request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue(fixture)
+    (folder / "some.txt").write_text("Words.", encoding="utf8")
+    result = render(folder, "some.txt", *arguments)
+    assert result.exit_code == 1
+    assert problem in " ".join(result.output.split())
+
+
 def show(folder: Path, *arguments: str) -> Any:
     return CliRunner().invoke(ssvm, ["show", str(folder / "pipeline"), *arguments])
 
@@ -75,7 +197,7 @@ def test_a_text_on_the_screen(saved: Path) -> None:
     result = show(saved, "Mary Smith\n sings .")
     assert result.exit_code == 0, result.output
     rows = [line.split() for line in result.output.splitlines() if line.strip()]
-    assert rows[0] == ["word", "ssvm_ner", "conf."]
+    assert rows[0] == ["words", "ssvm_ner", "conf."]
     assert [row[:2] for row in rows[2:]] == [
         ["Mary", "B-PER"],
         ["Smith", "L-PER"],
@@ -98,7 +220,8 @@ def test_what_cannot_be_shown(arguments: list[str], problem: str, saved: Path) -
 @pytest.mark.parametrize(
     ("file", "arguments", "problem"),
     [
-        ("letter.txt", ["--errors"], "letter.txt is plain text"),
+        ("letter.txt", ["--errors"], "there is no annotation that tells what is wrong"),
+        ("letter.txt", ["--alignment", __file__], "--alignment needs --target"),
         ("empty.txt", [], "empty.txt has no text"),
         ("gold.jsonl", ["--components", "nosuch"], "no component 'nosuch' that can be shown"),
         ("broken.jsonl", [], "broken.jsonl, line 1: this is not JSON"),

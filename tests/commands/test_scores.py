@@ -57,7 +57,7 @@ def test_tags_are_counted_as_spacy_counts_them() -> None:
         ("N", "60.0", "100.0", "75.0", "3"),
         ("A", "0.0", "0.0", "0.0", "1"),
     ]
-    assert confused.rows == [("V", "N", "1"), ("A", "N", "1")]
+    assert confused.rows == [("A", "N", "1"), ("V", "N", "1")]
     assert confused.note == "All pairs of labels."
 
 

@@ -34,6 +34,9 @@ def test_the_margin_is_the_sum_of_the_differences(seed: int, t: int, K: int) -> 
     rest = found.elsewhere[0] - found.elsewhere[1]
     around = sum(reason.difference for reason in found.around)
     assert own + around + rest == pytest.approx(found.margin)
+    for k in {*range(K)} - {a}:
+        arrays = scores, EDGES, FEATURES, weights, t, labels, NAMES, "it"
+        assert contrast_labels(*arrays, against=f"label {k}").labels == (a, k)
     if K == 2:
         penalties = FEATURES @ weights
         every = [np.array(y) for y in product(range(K), repeat=4)]
@@ -72,3 +75,7 @@ def test_a_single_label_has_no_runner_up() -> None:
     scores = np.array([[0.0, 0], [-np.inf, 0], [0, 0], [0, 0]])
     with pytest.raises(ValueError, match="it can only have the label 'b'"):
         contrast_labels(scores, *arrays, ["a", "b"], NAMES, "it")
+    with pytest.raises(ValueError, match="it cannot have the label 'a'"):
+        contrast_labels(scores, *arrays, ["a", "b"], NAMES, "it", against="a")
+    with pytest.raises(ValueError, match="it has the label 'b': give another one"):
+        contrast_labels(scores, *arrays, ["a", "b"], NAMES, "it", against="b")

@@ -39,6 +39,26 @@ def test_the_differences_add_up_to_the_margin(nlp: Language) -> None:
         assert sum(r.difference for r in short.reasons) == pytest.approx(found.margin)
 
 
+def test_a_label_is_explained_against_any_other(nlp: Language) -> None:
+    labeler: Any = nlp.get_pipe("ssvm_sentence_labeler")
+    doc = lines_of(nlp, ["We ask why trees fall .", "birds sing .", "we count trees trees"])
+    sequences, scores = sequence_scores(labeler, doc)
+    best = sequences[scores.argmax()]
+    for unit in range(3):
+        for k, label in enumerate(labeler.labels):
+            if k == best[unit]:
+                with pytest.raises(ValueError, match=f"has the label '{label}': give another one"):
+                    labeler.explain(doc, unit, against=label)
+                continue
+            found = labeler.explain(doc, unit, against=label)
+            assert (found.label, found.runner_up) == (labeler.labels[best[unit]], label)
+            expected = scores.max() - scores[sequences[:, unit] == k].max()
+            assert found.margin == pytest.approx(expected)
+            assert sum(r.difference for r in found.reasons) == pytest.approx(found.margin)
+    with pytest.raises(ValueError, match="there is no label 'nosuch'"):
+        labeler.explain(doc, 0, against="nosuch")
+
+
 def test_values_of_features_are_readable(nlp: Language) -> None:
     labeler: Any = nlp.get_pipe("ssvm_sentence_labeler")
     if labeler.hash_bits:

@@ -18,7 +18,7 @@ from written_trees import (
     whole_weights,
 )
 
-from spacy_ssvm.trees.inference import arc_margins, parse_sentence
+from spacy_ssvm.trees.inference import arc_margins, best_with_other_head, parse_sentence
 
 pytestmark = pytest.mark.uncompiled
 
@@ -44,7 +44,7 @@ def test_weights_that_are_no_numbers_leave_heads_in_range(kind, sentence, seed, 
         parse_sentence(scorer, trees.nodes[0], given_heads, heads)
         assert heads[0] == -1
         assert all(0 <= h < len(heads) for h in heads[1:])
-        arc_margins(scorer, trees.nodes[0], heads, np.empty(len(heads)))
+        arc_margins(scorer, trees.nodes[0], np.empty(len(heads)))
 
 
 def parse(trees, w, given=None):
@@ -87,9 +87,26 @@ def test_margins_are_the_distance_to_the_best_tree_with_another_head(kind, sente
     trees, w = Trees(kind, [sentence]), whole_weights(seed)
     best, heads = parse(trees, w)
     margins = np.zeros(len(heads))
-    arc_margins(trees.scorer(w), trees.nodes[0], heads, margins)
+    arc_margins(trees.scorer(w), trees.nodes[0], margins)
     scored = [(y, trees.score(0, y, w)) for y in trees.trees(0).tolist()]
     assert best == max(score for _, score in scored)
     for m in range(1, len(heads)):
         others = [score for y, score in scored if y[m] != heads[m]]
         assert margins[m] == best - max(others, default=-np.inf)
+
+
+@checked
+@given(kinds, sentences(shortest=2), seeds)
+def test_the_best_tree_in_which_a_word_has_another_head(kind, sentence, seed):
+    """Any other one (-1), or a certain one."""
+    trees, w = Trees(kind, [sentence]), whole_weights(seed)
+    best, heads = parse(trees, w)
+    scored = [(y, trees.score(0, y, w)) for y in trees.trees(0).tolist()]
+    for m in range(1, len(heads)):
+        for h in {-1, *range(len(heads))} - {m, int(heads[m])}:
+            others = np.empty(len(heads), dtype=np.int64)
+            found = best_with_other_head(trees.scorer(w), trees.nodes[0], m, h, heads, others)
+            fits = [(y, x) for y, x in scored if y[m] != heads[m] and h in (-1, y[m])]
+            assert found == (best, max((score for _, score in fits), default=-np.inf))
+            if fits:
+                assert (others.tolist(), found[1]) in fits

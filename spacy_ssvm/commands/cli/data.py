@@ -294,6 +294,6 @@ def rank(
         texts = read_texts(file)
         ranked = rank_texts(nlp, names, texts)[:number]
         write_ranked(output, ranked)
-    header = ("confidence", "word", "text")
+    header = ("confidence", "least sure", "text")
     msg.table(rows(ranked[:MANY]), header=header, aligns=("r", "l", "l"), divider=True, max_col=70)
     msg.good(f"Wrote {len(ranked)} of {len(texts)} texts", str(output))

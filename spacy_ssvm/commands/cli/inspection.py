@@ -19,6 +19,8 @@ def show(
 ) -> None:
     """Annotate a text, and print each word with what it is, and the confidence in that.
 
+    Labels of sentences, or of other units, come in a table of their own.
+
     Confidence is a margin, comparable within a component, or a probability where the solver has
     any; "inf" where nothing else is possible.
 
@@ -27,16 +29,17 @@ def show(
       python -m spacy ssvm show model/model-best "She lives in New York."
     """
     from spacy_ssvm.commands.pipelines import load_pipeline
-    from spacy_ssvm.commands.render import choose, rows_of
+    from spacy_ssvm.commands.render import choose, tables_of
 
     with show_errors("Cannot show"):
         nlp = load_pipeline(model)
         names = choose(nlp, split_names(components))
-        rows = rows_of(nlp, nlp(text), names)
-        if not rows:
+        tables = [table for table in tables_of(nlp, nlp(text), names) if table.rows]
+        if not tables:
             raise ValueError("the text has no words")
-    header = ("word", *(title for name in names for title in (name, "conf.")))
-    msg.table(rows, header=header, aligns=("l", *("l", "r") * len(names)), divider=True)
+    for header, rows in tables:
+        aligns = ("l", *("l", "r") * (len(header) // 2))
+        msg.table(rows, header=header, aligns=aligns, divider=True, max_col=60)
 
 
 def render(
@@ -56,38 +59,59 @@ def render(
     components: Annotated[
         str | None, typer.Option("--components", help="Comma-separated; by default all")
     ] = None,
+    target: Annotated[
+        Path | None,
+        typer.Option(help="The translation of FILE, line by line, to show links", exists=True),
+    ] = None,
+    alignment: Annotated[
+        Path | None,
+        typer.Option(help="With --target: gold links, such as 0-0 1-2, line by line", exists=True),
+    ] = None,
     texts: Annotated[int, typer.Option(help="The most texts to show", min=1)] = 50,
     top: Annotated[int, typer.Option(help="Features in an explanation", min=1)] = 8,
 ) -> None:
     """Show what a pipeline makes of texts, and why, as one HTML page.
 
-    Words have their tags, entities or arcs; the least sure ones are dotted. Where the file is
-    annotated, wrong ones are marked, and explained against what would be right. With --errors,
-    texts without errors are left out, and --texts counts those that are left.
+    Words have their tags, entities or arcs, and sentences their labels; the least sure ones are
+    dotted. Where the file is annotated, wrong ones are marked, and explained against what would be
+    right. With --errors, texts without errors are left out, and --texts counts those that are left.
+    With --target, words have those that they are linked with.
 
     \b
     Examples:
       python -m spacy ssvm render model/model-best letter.txt
       python -m spacy ssvm render model/model-best dev.jsonl --errors --output errors.html
+      python -m spacy ssvm render MODEL text.en --target text.cs --alignment text.align
     """
     from spacy_ssvm.commands.pipelines import load_pipeline
-    from spacy_ssvm.commands.render import read_parts, write_page
+    from spacy_ssvm.commands.render import choose, read_pairs, read_parts, read_texts, write_page
 
     with show_errors("Cannot render"):
         nlp = load_pipeline(model)
-        if output.resolve() == file.resolve():
-            raise ValueError(f"the output, {output}, would replace the file to show")
-        parts = read_parts(
-            nlp, file, split_names(components), texts=texts, top=top, only_errors=errors
-        )
+        for given in (file, target, alignment):
+            if given is not None and output.resolve() == given.resolve():
+                raise ValueError(f"the output, {output}, would replace a file to show")
+        names = choose(nlp, split_names(components), pairs=target is not None)
+        if target is not None:
+            found = read_pairs(nlp, file, target, alignment)
+        elif alignment is not None:
+            raise ValueError("--alignment needs --target, the other text")
+        else:
+            found = read_texts(nlp, file)
+        parts = read_parts(nlp, found, names, texts=texts, top=top, only_errors=errors)
         write_page(output, nlp, model, file, parts)
     rows = [
-        (part.name, len(part.docs), f"{part.known:,}" if part.known else "-", part.wrong)
+        (
+            part.name,
+            len(part.docs),
+            f"{part.known:,} {part.units}" if part.known else "-",
+            part.wrong,
+        )
         for part in parts
     ]
     msg.table(
         rows,
-        header=("component", "texts shown", "words with gold", "wrong"),
+        header=("component", "texts shown", "with gold", "wrong"),
         aligns=("l", "r", "r", "r"),
         divider=True,
     )
@@ -106,8 +130,10 @@ def demo(
 ) -> None:
     """Open a page on which texts are annotated, with confidence and reasons.
 
-    Programs post {"text": "..."} to /annotate and get the words with what they are, as JSON. Needs
-    the extra "demo-server": pip install "spacy-ssvm[demo-server]".
+    Programs post {"text": "..."} to /annotate and get the words with what they are, and spans of
+    labelled sentences, as JSON. Sentences of more than 100 words are parsed in pieces. Word
+    aligners, which read pairs of texts, are not shown. Needs the extra "demo-server":
+    pip install "spacy-ssvm[demo-server]".
 
     \b
     Example:
