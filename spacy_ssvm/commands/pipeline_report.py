@@ -13,7 +13,7 @@ from spacy.training import Example
 from spacy_ssvm.commands.figures import Figure, FigureSpec, Points, draw, write_page
 from spacy_ssvm.commands.reliability import Reliability, reliabilities
 from spacy_ssvm.commands.report import Measured
-from spacy_ssvm.commands.scores import SCORES, label_tables, name_of, weighted
+from spacy_ssvm.commands.scores import label_tables, name_of, shown_scores, weighted
 
 _BY_CONFIDENCE = FigureSpec(
     "Accuracy by confidence",
@@ -60,7 +60,7 @@ def conclusion(measured: Measured, corpus: str) -> str:
     weights = measured.nlp.config["training"]["score_weights"]
     judged = [name for name, weight in weights.items() if weight and name in values]
     scores = []
-    for name in judged or [name for name in SCORES if name in values]:
+    for name in judged or shown_scores(values):
         interval = ""
         if name == "ents_f" and measured.interval is not None:
             low, high = measured.interval

@@ -13,7 +13,7 @@ from spacy.training import Corpus, Example
 from spacy.util import resolve_dot_names
 
 from spacy_ssvm.commands.pipelines import load_pipeline
-from spacy_ssvm.commands.scores import SCORES, arc_scores
+from spacy_ssvm.commands.scores import arc_scores, name_of, shown_scores
 from spacy_ssvm.components.annotated_corpus import corpus_block, read_docs
 from spacy_ssvm.components.pipe import Pipe
 
@@ -65,11 +65,7 @@ def measure(
     learned = training_examples(nlp) if gap else []
     rows = [("corpus", f"{corpus}: {len(examples)} Docs")]
     scores = nlp.evaluate(examples)
-    rows += [
-        (label, f"{100 * scores[name]:.2f} %")
-        for name, label in SCORES.items()
-        if scores.get(name) is not None
-    ]
+    rows += [(name_of(score), f"{100 * scores[score]:.2f} %") for score in shown_scores(scores)]
     for example, doc in zip(examples, nlp.pipe(e.predicted.copy() for e in examples), strict=True):
         example.predicted = doc
     if scores.get("dep_uas") is not None:

@@ -1,5 +1,6 @@
 """The scores of a pipeline: their names, which of them count, and those of each label."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -9,13 +10,25 @@ from spacy.scorer import Scorer
 from spacy.training import Example
 
 #: Scores as ``spacy evaluate`` names them, and as tables do.
-SCORES = {
+_SCORES = {
     "tag_acc": "TAG accuracy",
     "pos_acc": "POS accuracy",
     "sents_f": "sentence F1",
     "ents_p": "entity precision",
     "ents_r": "entity recall",
     "ents_f": "entity F1",
+    "align_p": "link precision",
+    "align_r": "link recall",
+    "align_f": "link F1",
+    "align_aer": "alignment error rate",
+}
+#: The same, of spans by their key and of other attributes of words.
+_OTHER_SCORES = {
+    r"spans_(.+)_p": "{}: precision",
+    r"spans_(.+)_r": "{}: recall",
+    r"spans_(.+)_f": "{}: F1",
+    r"(.+)_macro_f": "{}: mean F1 of labels",
+    r"(?!token)(.+)_acc": "{}: accuracy",
 }
 _ARC_SCORES = {"dep_uas": "UAS without punctuation", "dep_las": "LAS without punctuation"}
 _TAGS = {"tag_acc": "TAG", "pos_acc": "POS"}
@@ -36,7 +49,22 @@ class LabelTable(NamedTuple):
 
 def name_of(score: str) -> str:
     """What a score is called on a page."""
-    return {**SCORES, **_ARC_SCORES}.get(score, score)
+    return {**_SCORES, **_ARC_SCORES}.get(score) or _name_of_other(score) or score
+
+
+def _name_of_other(score: str) -> str:
+    """The same for one of ``_OTHER_SCORES``; "" for others."""
+    for pattern, name in _OTHER_SCORES.items():
+        found = re.fullmatch(pattern, score)
+        if found:
+            return name.format(found[1].replace("_", " "))
+    return ""
+
+
+def shown_scores(scores: Mapping[str, Any]) -> list[str]:
+    """The scores of a table that have a value; those of arcs have rows of their own."""
+    others = [score for score in scores if score not in _SCORES and _name_of_other(score)]
+    return [score for score in [*_SCORES, *others] if scores.get(score) is not None]
 
 
 def weighted(weights: Mapping[str, float | None]) -> str:

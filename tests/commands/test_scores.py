@@ -6,7 +6,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm.commands.scores import arc_scores, label_tables, name_of, weighted
+from spacy_ssvm.commands.scores import arc_scores, label_tables, name_of, shown_scores, weighted
 
 VOCAB = Vocab()
 WORDS = ["a", "b", "c", "d", "e"]
@@ -15,7 +15,23 @@ WORDS = ["a", "b", "c", "d", "e"]
 def test_names() -> None:
     assert name_of("tag_acc") == "TAG accuracy"
     assert name_of("dep_las") == "LAS without punctuation"
+    assert name_of("spans_my_key_f") == "my key: F1"
+    assert name_of("sentence_labels_acc") == "sentence labels: accuracy"
     assert name_of("other") == "other"
+
+
+def test_which_scores_are_shown() -> None:
+    scores = {
+        "token_acc": 1.0,
+        "sentence_labels_acc": 0.5,
+        "spans_chunks_per_type": {},
+        "spans_chunks_f": 0.5,
+        "dep_uas": 0.5,
+        "ents_f": None,
+        "tag_acc": 0.0,
+        "speed": 3.0,
+    }
+    assert shown_scores(scores) == ["tag_acc", "sentence_labels_acc", "spans_chunks_f"]
 
 
 @pytest.mark.parametrize(
