@@ -30,11 +30,12 @@ def main() -> None:
     lines += [
         "",
         "Speed is that of the machine that made the package. The accuracies above are those",
+        "on the corpus by which the best epoch was chosen.",
     ]
-    lines += ["on the corpus by which the best epoch was chosen."]
     meta = {**srsly.read_json(options.model / "meta.json"), **srsly.read_json(options.known)}
-    scores = meta["performance"].items()
-    meta["performance"] = {key: value for key, value in scores if not key.endswith("_loss")}
+    nlp = measured.nlp
+    own = {key for name in nlp.pipe_names for key in nlp.get_pipe_meta(name).default_score_weights}
+    meta["performance"] = {key: value for key, value in meta["performance"].items() if key in own}
     meta["notes"] = "\n".join(lines)
     srsly.write_json(options.output, {key: value for key, value in meta.items() if value != ""})
     wasabi.msg.good(f"Wrote {options.output}")
