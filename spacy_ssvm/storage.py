@@ -375,6 +375,15 @@ def open_text(path: Path, encoding: str = "utf8") -> TextIO:
     return path.open(encoding=with_mark(encoding))
 
 
+def read_text(path: Path, encoding: str = "utf8") -> str:
+    """A whole text, see ``open_text``. Raises ValueError naming a file that cannot be read."""
+    try:
+        with open_text(path, encoding) as opened:
+            return opened.read()
+    except (OSError, LookupError, UnicodeError) as error:
+        raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
+
+
 def with_mark(encoding: str) -> str:
     """An encoding, with which UTF-8 may begin with a byte order mark.
 

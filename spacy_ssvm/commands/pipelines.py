@@ -1,10 +1,40 @@
 """Trained pipelines, as commands load them."""
 
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from spacy import util
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training.loop import DIR_MODEL_BEST
+
+
+def annotate_in_stages(
+    nlp: Language, docs: Iterable[Doc], names: Collection[str]
+) -> Iterator[tuple[Any, list[Doc]]]:
+    """Annotate Docs, component by component, and stop after each that is named.
+
+    Yields it with the Docs as it leaves them: one that is asked for its decisions decides again,
+    and must not see what later ones write.
+    """
+    annotated = list(docs)
+    for name in nlp.pipe_names:
+        with nlp.select_pipes(enable=name):
+            annotated = list(nlp.pipe(annotated))
+        if name in names:
+            yield nlp.get_pipe(name), annotated
+
+
+def without_annotation(doc: Doc) -> Doc:
+    """The words of a Doc, and the spaces between them where they are known."""
+    spaces = None if doc.has_unknown_spaces else [bool(token.whitespace_) for token in doc]
+    return Doc(doc.vocab, words=[token.text for token in doc], spaces=spaces)
+
+
+def finds_sentences(nlp: Language, name: str) -> bool:
+    """Whether a component writes sentence boundaries, by its meta data."""
+    return "token.is_sent_start" in nlp.get_pipe_meta(name).assigns
 
 
 def load_pipeline(model: str, component: str | None = None) -> Language:

@@ -10,7 +10,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_ssvm.commands.conversion.records import ending_of, read_records
-from spacy_ssvm.storage import open_text, replacing, shorten
+from spacy_ssvm.commands.pipelines import annotate_in_stages
+from spacy_ssvm.storage import read_text, replacing, shorten
 
 
 class Ranked(NamedTuple):
@@ -34,8 +35,7 @@ def read_texts(file: Path) -> list[str]:
                 raise ValueError(f'{place}: expected a record such as {{"text": "Ann sleeps"}}')
             texts.append(text)
     else:
-        with open_text(file) as lines:
-            texts = [line.strip() for line in lines]
+        texts = [line.strip() for line in read_text(file).split("\n")]
     found = [*dict.fromkeys(text for text in texts if text.strip())]
     if not found:
         raise ValueError(f"{file} has no text")
@@ -48,12 +48,21 @@ def rank(nlp: Language, names: Sequence[str], texts: Sequence[str]) -> list[Rank
     names: of components, see ``choose``. With several, each counts by the rank of its confidence,
     since that of one cannot be compared with that of another.
     """
-    docs = list(nlp.pipe(texts))
-    columns = [list(_least_sure(nlp.get_pipe(name), docs)) for name in names]
-    ranks = [np.argsort(np.argsort([own[0] for own in column])) for column in columns]
+    docs = list(map(nlp.make_doc, texts))
+    stages = annotate_in_stages(nlp, docs, names)
+    columns = [list(_least_sure(pipe, found)) for pipe, found in stages]
+    ranks = [_ranks([score for score, _ in column]) for column in columns]
     order = np.argsort(np.min(ranks, axis=0), kind="stable").tolist()
     worst = np.argmin(ranks, axis=0).tolist()
     return [Ranked(docs[i], *columns[worst[i]][i]) for i in order]
+
+
+def _ranks(scores: Sequence[float]) -> list[float]:
+    """The place of each score among all, the same for equal ones; infinite for infinite ones."""
+    _, places = np.unique(scores, return_inverse=True)
+    return [
+        np.inf if np.isinf(s) else float(place) for s, place in zip(scores, places, strict=True)
+    ]
 
 
 def _least_sure(pipe: Any, docs: Sequence[Doc]) -> Iterator[tuple[float, str]]:

@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_ssvm.commands.pipelines import annotate_in_stages, without_annotation
 from spacy_ssvm.components.page import Decider
 
 _BINS = 10
@@ -25,7 +27,7 @@ class Reliability(NamedTuple):
 
     name: str
     has_probabilities: bool  #: whether confidence is a probability, not a margin
-    bins: list[Bin]  #: ten of as many words each, from the least confidence to the most
+    bins: list[Bin]  #: ten of about the same size, from the least confidence to the most
 
     @property
     def decisions(self) -> int:
@@ -41,22 +43,23 @@ class Reliability(NamedTuple):
 def reliabilities(nlp: Language, examples: Sequence[Example]) -> Iterator[Reliability]:
     """Those of the components whose decisions have gold labels in the examples.
 
-    examples: with predicted Docs that the pipeline has annotated.
+    examples: the words of their predicted Docs are annotated again.
     """
-    for name, pipe in nlp.pipeline:
-        if isinstance(pipe, Decider):
-            bins = _bins(pipe, examples)
-            component: Any = pipe
-            if bins:
-                yield Reliability(name, component.model.beta is not None, bins)
+    golds = [example.reference for example in examples]
+    docs = [without_annotation(example.predicted) for example in examples]
+    names = [name for name, pipe in nlp.pipeline if isinstance(pipe, Decider)]
+    for pipe, found in annotate_in_stages(nlp, docs, names):
+        bins = _bins(pipe, found, golds)
+        if bins:
+            yield Reliability(pipe.name, pipe.model.beta is not None, bins)
 
 
-def _bins(pipe: Decider[Any], examples: Sequence[Example]) -> list[Bin]:
+def _bins(pipe: Decider[Any], docs: Sequence[Doc], golds: Sequence[Doc]) -> list[Bin]:
     """Nothing where no gold label is known; fewer than ten where there are fewer decisions."""
     known = [
         decision
-        for example in examples
-        for decision in pipe.decisions(example.predicted, example.reference)
+        for pair in zip(docs, golds, strict=True)
+        for decision in pipe.decisions(*pair)
         if decision.gold is not None
     ]
     scores = [decision.score for decision in known]

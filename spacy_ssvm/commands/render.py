@@ -8,13 +8,19 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_ssvm.commands.conversion.files import Settings, convert_file
+from spacy_ssvm.commands.conversion.files import (
+    Converted,
+    Settings,
+    annotation_file,
+    convert_file,
+)
+from spacy_ssvm.commands.pipelines import annotate_in_stages, finds_sentences
 from spacy_ssvm.commands.provenance import made
 from spacy_ssvm.components import page
 from spacy_ssvm.components.aligner import WordAligner
 from spacy_ssvm.components.parallel_corpus import ParallelCorpus
 from spacy_ssvm.components.sentence_labeler import SentenceLabeler
-from spacy_ssvm.storage import open_text, replacing, shorten
+from spacy_ssvm.storage import read_text, replacing, shorten
 
 
 class Texts(NamedTuple):
@@ -22,6 +28,7 @@ class Texts(NamedTuple):
 
     docs: list[Doc]
     golds: list[Doc] | None  #: with gold annotation; None where there is none
+    converted: Sequence[Converted] = ()  #: as an annotated file was read
 
 
 class Table(NamedTuple):
@@ -60,25 +67,36 @@ def choose(nlp: Language, names: Sequence[str] | None, *, pairs: bool = False) -
     return chosen
 
 
-def tables_of(nlp: Language, doc: Doc, names: Sequence[str]) -> list[Table]:
-    """The decisions about a Doc, with confidence: first those about words, in one table.
+def tables_of(nlp: Language, text: str, names: Sequence[str]) -> list[Table]:
+    """The decisions about a text, with confidence: first those about words, in one table."""
+    of_words: list[_Column] = []
+    others: list[list[_Column]] = []
+    docs = [nlp.make_doc(text)]
+    for pipe, (doc,) in annotate_in_stages(nlp, docs, names):
+        column = _Column(pipe.name, pipe.units, pipe.decisions(doc))
+        if pipe.units == page.WORDS:
+            of_words.append(column)
+        else:
+            others.append([column])
+    return [_table(docs[0], own) for own in ([of_words, *others] if of_words else others)]
 
-    doc: as the pipeline has annotated it.
-    """
-    pipes: list[page.Decider[Any]] = [nlp.get_pipe(name) for name in names]  # type: ignore[misc]
-    of_words = [pipe for pipe in pipes if pipe.units == page.WORDS]
-    others = [[pipe] for pipe in pipes if pipe.units != page.WORDS]
-    return [_table(doc, own) for own in ([of_words, *others] if of_words else others)]
+
+class _Column(NamedTuple):
+    """What a component has decided."""
+
+    name: str
+    units: str
+    decisions: list[page.Decision[Any]]
 
 
-def _table(doc: Doc, pipes: Sequence[page.Decider[Any]]) -> Table:
+def _table(doc: Doc, columns: Sequence[_Column]) -> Table:
     """A row for each unit: its text, and what each component has decided, with confidence."""
     cells: dict[tuple[int, int], list[str]] = {}
-    for number, pipe in enumerate(pipes):
-        for d in pipe.decisions(doc):
-            row = cells.setdefault((d.start, d.end), [""] * 2 * len(pipes))
+    for number, column in enumerate(columns):
+        for d in column.decisions:
+            row = cells.setdefault((d.start, d.end), [""] * 2 * len(columns))
             row[2 * number : 2 * number + 2] = str(d.label), f"{d.score:.2f}"
-    header = (pipes[0].units, *(title for pipe in pipes for title in (pipe.name, "conf.")))
+    header = (columns[0].units, *(title for column in columns for title in (column.name, "conf.")))
     return Table(header, [(shorten(doc[a:b].text), *row) for (a, b), row in sorted(cells.items())])
 
 
@@ -87,8 +105,10 @@ def read_texts(nlp: Language, file: Path) -> Texts:
 
     Raises ValueError for a file that cannot be read, and one without a text.
     """
-    golds = _read(nlp, file)
-    return Texts(_texts(nlp, file) if golds is None else _words(nlp, golds), golds)
+    if annotation_file(file).suffix in (".txt", ".md"):
+        return Texts(_texts(nlp, file), None)
+    converted = convert_file(file, spacy.blank(nlp.lang or "xx"), Settings())
+    return Texts(_words(nlp, converted.docs), converted.docs, [converted])
 
 
 def read_pairs(nlp: Language, source: Path, target: Path, alignment: Path | None) -> Texts:
@@ -108,31 +128,24 @@ def read_parts(
 
     names: of the components, see ``choose``.
     texts: the most texts to show. only_errors: whether to leave out those without errors.
-    Raises ValueError where only errors are asked for and there is no gold annotation.
+    Raises ValueError where only errors are asked for and nothing tells what is wrong.
     """
-    docs, golds = found
+    docs, golds = found.docs, found.golds
     if only_errors and golds is None:
         raise ValueError("there is no annotation that tells what is wrong")
     if not only_errors:
         docs, golds = docs[:texts], golds and golds[:texts]
-    annotated = list(nlp.pipe(docs))
-    pipes: list[Any] = list(map(nlp.get_pipe, names))
-    return [
-        page.read_part(pipe, annotated, golds, top=top, texts=texts, only_errors=only_errors)
-        for pipe in pipes
+    parts = [
+        page.read_part(pipe, found, golds, top=top, texts=texts, only_errors=only_errors)
+        for pipe, found in annotate_in_stages(nlp, docs, names)
     ]
-
-
-def _read(nlp: Language, file: Path) -> list[Doc] | None:
-    """The gold Docs of a file; None for plain text."""
-    if file.suffix in (".txt", ".md") and not file.with_suffix(".ann").exists():
-        return None
-    return convert_file(file, spacy.blank(nlp.lang or "xx"), Settings()).docs
+    if only_errors and not any(part.known for part in parts):
+        raise ValueError(f"there is no annotation of what {', '.join(names)} decide")
+    return parts
 
 
 def _texts(nlp: Language, file: Path) -> list[Doc]:
-    with open_text(file) as opened:
-        paragraphs = [text.strip() for text in opened.read().split("\n\n")]
+    paragraphs = [text.strip() for text in read_text(file).split("\n\n")]
     docs = [nlp.make_doc(text) for text in paragraphs if text]
     if not docs:
         raise ValueError(f"{file} has no text")
@@ -163,23 +176,20 @@ def _words(nlp: Language, golds: Sequence[Doc]) -> list[Doc]:
 
 
 def _needs_sentences(nlp: Language) -> bool:
-    written = {attribute for name in nlp.pipe_names for attribute in _assigned(nlp, name)}
-    return not written & {"doc.sents", "token.is_sent_start"} and any(
+    return not any(finds_sentences(nlp, name) for name in nlp.pipe_names) and any(
         isinstance(pipe, SentenceLabeler) and pipe.labels_sentences for _, pipe in nlp.pipeline
     )
 
 
-def _assigned(nlp: Language, name: str) -> list[str]:
-    return list(nlp.get_pipe_meta(name).assigns)
-
-
 def write_page(
-    file: Path, nlp: Language, model: str, source: Path, parts: Sequence[page.Part]
+    file: Path, nlp: Language, model: str, source: Path, found: Texts, parts: Sequence[page.Part]
 ) -> None:
     """Write the page."""
+    left_out = sum(len(own.left_out) for own in found.converted)
     facts = {
         "pipeline": f"{model}: {', '.join(nlp.pipe_names)}",
         "texts": str(source),
+        **({"left out": f"{left_out} spans that do not match the words"} if left_out else {}),
         "made": made(),
     }
     html = page.render_page(f"{source.name}, as {model} reads it", facts, parts)

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.util import resolve_dot_names
 
-from spacy_ssvm.commands.pipelines import load_pipeline
+from spacy_ssvm.commands.pipelines import load_pipeline, without_annotation
 from spacy_ssvm.commands.scores import arc_scores, name_of, shown_scores
 from spacy_ssvm.components.annotated_corpus import corpus_block, read_docs
 from spacy_ssvm.components.pipe import Pipe
@@ -70,6 +70,8 @@ def measure(
         example.predicted = doc
     if scores.get("dep_uas") is not None:
         rows += _of_arcs(examples, ()) + _of_arcs(examples, without)
+    if not shown_scores(scores) and scores.get("dep_uas") is None:
+        rows.append(("scores", "none: the corpus annotates nothing that the pipeline predicts"))
     interval = None
     if scores.get("ents_f") is not None:
         low, high = interval = interval_of_f1(examples)
@@ -179,12 +181,8 @@ def speed(nlp: Language, name: str, docs: list[Doc]) -> float:
     pipe: Any = nlp.get_pipe(name)
     rates = []
     for _ in range(_SPEED_ROUNDS):
-        blank = (
-            Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
-            for doc in docs
-        )
         with nlp.select_pipes(enable=before):
-            annotated = list(nlp.pipe(blank))
+            annotated = list(nlp.pipe(map(without_annotation, docs)))
         start = time.perf_counter()
         tokens = sum(len(doc) for doc in pipe.pipe(annotated, batch_size=1000))
         rates.append(tokens / (time.perf_counter() - start))

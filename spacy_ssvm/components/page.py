@@ -60,8 +60,8 @@ class Decider(Generic[Label]):
         raise NotImplementedError
 
     def lines(self, doc: Doc) -> list[Span]:
-        """What is shown of a Doc, each run of tokens on a line of its own."""
-        return [doc[:]]
+        """What is shown of a Doc, each run of tokens on a line of its own: its sentences."""
+        return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
 
     def explain_against(
         self, doc: Doc, decision: Decision[Label], against: Label | None, *, top: int | None

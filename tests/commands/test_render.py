@@ -6,13 +6,22 @@ from typing import Any
 
 import pytest
 import spacy
-from pipelines import LABELER, RECOGNIZER
+from pipelines import LABELER, RECOGNIZER, TAGGER
 from planted_pairs import EAGER, planted_examples, planted_words
-from spacy.tokens import DocBin
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import ssvm
 from spacy_ssvm.components.labeled_sentences import LabeledSentences
+
+
+@Language.component("dots", assigns=["token.is_sent_start"])
+def dots(doc: Doc) -> Doc:
+    """Finds a sentence at every other word."""
+    for token in doc:
+        token.is_sent_start = token.i % 2 == 0
+    return doc
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +126,7 @@ def test_a_table_of_sentences_on_the_screen(labeled: Path) -> None:
     assert result.exit_code == 0, result.output
     words, sentences = result.output.split("sentences")
     assert [line.split()[0] for line in words.splitlines() if "PER" in line] == ["Mary", "Smith"]
-    found = [line.split() for line in sentences.splitlines() if "." in line and "conf" not in line]
+    found = [line.split() for line in sentences.splitlines() if "." in line and "conf." not in line]
     assert [row[:4] for row in found] == [
         ["We", "ask", "Mary", "Smith."],
         ["Birds", "sing.", "result", found[1][3]],
@@ -168,8 +177,15 @@ def test_no_text_is_replaced(aligned: Path) -> None:
     before = target.read_text(encoding="utf8")
     result = render(aligned, "text.en", "--target", str(target), "-o", str(target))
     assert result.exit_code == 1
-    assert "would replace a file to show" in " ".join(result.output.split())
+    assert "must be a file that ends in .html" in " ".join(result.output.split())
     assert target.read_text(encoding="utf8") == before
+    page = target.with_suffix(".html")
+    page.write_text(before, encoding="utf8")
+    for given in (["--target", str(page)], ["--target", str(target), "--alignment", str(page)]):
+        result = render(aligned, "text.en", *given, "-o", str(page))
+        assert result.exit_code == 1
+        assert "would replace a file to show" in " ".join(result.output.split())
+    assert page.read_text(encoding="utf8") == before
 
 
 @pytest.mark.parametrize(
@@ -189,6 +205,43 @@ def test_pairs_and_texts_are_for_different_components(
     assert problem in " ".join(result.output.split())
 
 
+def test_spans_that_are_left_out_are_shown(saved: Path) -> None:
+    """They are not silently taken for right."""
+    record = {"text": "Mary Smith sings .", "entities": [[1, 3, "PER"]]}
+    (saved / "shifted.jsonl").write_text(json.dumps(record), encoding="utf8")
+    result = render(saved, "shifted.jsonl")
+    assert result.exit_code == 0, result.output
+    assert "Left out 1 span" in result.output
+    page = (saved / "page.html").read_text(encoding="utf8")
+    assert "1 spans that do not match the words" in page
+
+
+def test_no_annotation_of_what_is_decided(saved: Path) -> None:
+    gold = Doc(spacy.blank("en").vocab, words=["Mary", "sings"], tags=["NNP", "VBZ"])
+    DocBin(docs=[gold]).to_disk(saved / "tags.spacy")
+    result = render(saved, "tags.spacy", "--errors")
+    assert result.exit_code == 1
+    assert "there is no annotation of what ssvm_ner decide" in " ".join(result.output.split())
+
+
+def test_later_components_do_not_change_what_is_shown(tmp_path: Path) -> None:
+    """The tagger has decided without the sentences that come after it."""
+    nlp = TAGGER.trained()
+    nlp.add_pipe("dots")
+    nlp.to_disk(tmp_path / "pipeline")
+    words = [token.text for example in TAGGER.examples(nlp.vocab) for token in example.reference]
+    golds = list(nlp.pipe(Doc(nlp.vocab, words=words[::step]) for step in (1, -1, 2, -2, 3)))
+    again = (nlp(Doc(nlp.vocab, words=[token.text for token in gold])) for gold in golds)
+    pipe: Any = nlp.get_pipe("ssvm_tagger")
+    decided = [[d.label for d in pipe.decisions(doc)] for doc in again]
+    assert decided != [[token.tag_ for token in gold] for gold in golds], "this test can fail"
+    DocBin(docs=golds).to_disk(tmp_path / "gold.spacy")
+    result = render(tmp_path, "gold.spacy", "--components", "ssvm_tagger")
+    assert result.exit_code == 0, result.output
+    (found,) = [line for line in result.output.splitlines() if line.startswith("ssvm_tagger")]
+    assert found.split()[-1] == "0"
+
+
 def show(folder: Path, *arguments: str) -> Any:
     return CliRunner().invoke(ssvm, ["show", str(folder / "pipeline"), *arguments])
 
@@ -196,7 +249,8 @@ def show(folder: Path, *arguments: str) -> Any:
 def test_a_text_on_the_screen(saved: Path) -> None:
     result = show(saved, "Mary Smith\n sings .")
     assert result.exit_code == 0, result.output
-    rows = [line.split() for line in result.output.splitlines() if line.strip()]
+    *rows, legend = [line.split() for line in result.output.splitlines() if line.strip()]
+    assert legend[0] == "conf.:"
     assert rows[0] == ["words", "ssvm_ner", "conf."]
     assert [row[:2] for row in rows[2:]] == [
         ["Mary", "B-PER"],

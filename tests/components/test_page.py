@@ -129,7 +129,8 @@ def test_gold_that_is_learned_by_heart_is_right(component: Component, trained: L
     assert (part.name, part.wrong, part.confusions) == (component.name, 0, [])
     assert part.known > 0
     for doc, shown in zip(docs, part.docs, strict=True):
-        assert "".join(piece.text + piece.space for piece in shown.lines[0]) == doc.text
+        pieces = [piece for line in shown.lines for piece in line]
+        assert "".join(piece.text + piece.space for piece in pieces) == doc.text
         assert not any(piece.gold for piece in shown.lines[0])
         assert not any(why.gold for why in shown.reasons)
     without = read_part(pipe, docs)

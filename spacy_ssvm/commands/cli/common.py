@@ -106,7 +106,9 @@ def check_tokenizer(lang: str) -> None:
 
 
 def check_new(file: str | Path, *, overwrite: bool) -> None:
-    """Raise ValueError for a file that is there already, unless it may be replaced."""
+    """Raise ValueError for a folder, and a file that is there already unless it may be replaced."""
+    if Path(file).is_dir():
+        raise ValueError(f"{file} is a folder: name a file")
     if Path(file).exists() and not overwrite:
         raise ValueError(f"{file} exists: give --overwrite to replace it, or another file")
 

@@ -1,6 +1,6 @@
 """Commands on examples and what is read beside them: convert, lists of names, clusters, rank."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -84,7 +84,7 @@ def convert(
         check_tokenizer(lang)
         converted = convert_files(files, lang, settings)
         parts = write(output, converted, shares, seed)
-    show_left_out(converted.values())
+    show_left_out([*converted.values()])
     msg.table(
         table(parts), header=("file", "Docs", "tokens", "spans"), aligns=("l", *"rrr"), divider=True
     )
@@ -99,14 +99,14 @@ def _count(things: Collection[str], name: str) -> str:
     return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
 
 
-def show_left_out(converted: "Collection[Converted]") -> None:
+def show_left_out(converted: "Sequence[Converted]") -> None:
     """Warn of spans that could not be used, and of records that were not."""
     left_out = [str(one) for own in converted for one in own.left_out]
     skipped = sum(own.skipped for own in converted)
     if left_out:
         more = len(left_out) - MANY
-        shown = [*left_out[:MANY], *([f"... and {more} more"] if more > 0 else [])]
-        msg.warn(f"Left out {_count(left_out, 'span')}", "\n".join(shown))
+        msg.warn(f"Left out {_count(left_out, 'span')}")
+        print("\n".join([*left_out[:MANY], *([f"... and {more} more"] if more > 0 else [])]))
     if skipped:
         msg.info(f"Skipped what was rejected or not annotated: {skipped}")
 
@@ -129,12 +129,10 @@ def convert_templates(
     import json
 
     from spacy_ssvm.commands.conversion import crf_templates
+    from spacy_ssvm.storage import read_text
 
     with show_errors("Cannot convert templates"):
-        try:
-            lines = file.read_text(encoding="utf8").split("\n")
-        except UnicodeError as error:
-            raise ValueError(f"{file}: cannot be read as utf8: {error}") from error
+        lines = read_text(file).split("\n")
         names = [name.strip() for name in columns.split(",")]
         found = crf_templates.convert_templates(lines, names)
         if not found.templates:
@@ -272,6 +270,10 @@ def rank(
     components: Annotated[
         str | None, typer.Option("--components", help="Comma-separated; by default all")
     ] = None,
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(help="File whose texts are left out, as annotated already (repeatable)"),
+    ] = None,
 ) -> None:
     """Find the texts that it pays most to annotate next: those that a pipeline is least sure of.
 
@@ -291,7 +293,10 @@ def rank(
         nlp = load_pipeline(model)
         names = choose(nlp, split_names(components))
         check_new(output, overwrite=overwrite)
-        texts = read_texts(file)
+        done = {text for other in exclude or [] for text in read_texts(other)}
+        texts = [text for text in read_texts(file) if text not in done]
+        if not texts:
+            raise ValueError(f"{file} has no texts but those to leave out")
         ranked = rank_texts(nlp, names, texts)[:number]
         write_ranked(output, ranked)
     header = ("confidence", "least sure", "text")

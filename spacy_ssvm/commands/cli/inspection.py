@@ -34,12 +34,13 @@ def show(
     with show_errors("Cannot show"):
         nlp = load_pipeline(model)
         names = choose(nlp, split_names(components))
-        tables = [table for table in tables_of(nlp, nlp(text), names) if table.rows]
+        tables = [table for table in tables_of(nlp, text, names) if table.rows]
         if not tables:
             raise ValueError("the text has no words")
     for header, rows in tables:
         aligns = ("l", *("l", "r") * (len(header) // 2))
         msg.table(rows, header=header, aligns=aligns, divider=True, max_col=60)
+    print("conf.: the lead over the next best choice, or the probability where the solver has any")
 
 
 def render(
@@ -83,10 +84,13 @@ def render(
       python -m spacy ssvm render model/model-best dev.jsonl --errors --output errors.html
       python -m spacy ssvm render MODEL text.en --target text.cs --alignment text.align
     """
+    from spacy_ssvm.commands.cli.data import show_left_out
     from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.render import choose, read_pairs, read_parts, read_texts, write_page
 
     with show_errors("Cannot render"):
+        if output.suffix != ".html" or output.is_dir():
+            raise ValueError(f"the page, {output}, must be a file that ends in .html")
         nlp = load_pipeline(model)
         for given in (file, target, alignment):
             if given is not None and output.resolve() == given.resolve():
@@ -98,8 +102,9 @@ def render(
             raise ValueError("--alignment needs --target, the other text")
         else:
             found = read_texts(nlp, file)
+        show_left_out(found.converted)
         parts = read_parts(nlp, found, names, texts=texts, top=top, only_errors=errors)
-        write_page(output, nlp, model, file, parts)
+        write_page(output, nlp, model, file, found, parts)
     rows = [
         (
             part.name,
@@ -130,8 +135,8 @@ def demo(
 ) -> None:
     """Open a page on which texts are annotated, with confidence and reasons.
 
-    Programs post {"text": "..."} to /annotate and get the words with what they are, and spans of
-    labelled sentences, as JSON. Sentences of more than 100 words are parsed in pieces. Word
+    Programs post {"text": "..."} to /annotate and get words with what they are, entities, and spans
+    of labelled sentences, as JSON. Sentences of more than 100 words are parsed in pieces. Word
     aligners, which read pairs of texts, are not shown. Needs the extra "demo-server":
     pip install "spacy-ssvm[demo-server]".
 
@@ -142,7 +147,7 @@ def demo(
     with need_extra("Cannot open a page", "demo-server"):
         import uvicorn
 
-        from spacy_ssvm.commands.demo import make_app
+        from spacy_ssvm.commands.demo import listen, make_app
     from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.render import choose
 
@@ -150,8 +155,9 @@ def demo(
         nlp = load_pipeline(model)
         names = choose(nlp, split_names(components))
         app = make_app(nlp, model, names)
+        place = listen(host, port)
     msg.good(f"Open http://{host}:{port} in a browser; stop with Ctrl-C")
-    uvicorn.run(app, host=host, port=port, log_level="warning")
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[place])
 
 
 def report(

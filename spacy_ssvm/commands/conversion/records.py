@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from spacy_ssvm.commands.conversion.offsets import AnnotatedText, Offsets
-from spacy_ssvm.storage import open_text, shorten
+from spacy_ssvm.storage import read_text, shorten
 
 _KEYS = ("entities", "spans", "label", "labels")
 _EXPECTED = (
@@ -33,11 +33,7 @@ def read_records(path: Path, encoding: str = "utf8") -> Iterator[tuple[str, Any]
 
     Raises ValueError naming file and line where the file is not JSON.
     """
-    try:
-        with open_text(path, encoding) as opened:
-            text = opened.read()
-    except (OSError, LookupError, UnicodeError) as error:
-        raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
+    text = read_text(path, encoding)
     if ending_of(path) == ".json":
         records = _parse(text, str(path))
         if isinstance(records, dict) and isinstance(records.get("rasa_nlu_data"), dict):
