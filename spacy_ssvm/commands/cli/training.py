@@ -58,7 +58,7 @@ _Overwrite = Annotated[
 
 _Share = Annotated[
     float,
-    typer.Option(help="Without --dev: the share of the texts to take for it", min=0.0, max=0.9),
+    typer.Option(help="Without --dev: the share of the texts to take for it", min=0.01, max=0.9),
 ]
 
 
@@ -138,11 +138,13 @@ def train(
             dev=place.dev,
         )
         check_settings(config, overrides)
-        place.write(corpus)
-        commands = next_commands(place.config, names, has_paths=True)
-        write_config(place.config, config, describe(names, commands))
-        place.write_annotated(_jackknife(place, names, corpus, overrides))
-        training.train(place, overrides)
+        training.check_corpus(names, corpus)
+        with place.cleared_on_error():
+            place.write(corpus)
+            commands = next_commands(place.config, names)
+            write_config(place.config, config, describe(names, commands))
+            place.write_annotated(_jackknife(place, names, corpus, overrides))
+            training.train(place, overrides)
         measured = measure(str(place.best), place.dev)
     msg.table(measured.rows, divider=False)
     msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(place.best))
@@ -220,7 +222,9 @@ def init(
             train=train,
             dev=dev,
         )
-        commands = next_commands(output, names, has_paths=bool(train and dev))
+        given = {"train": train, "dev": dev}
+        missing = [name for name, path in given.items() if path is None]
+        commands = next_commands(output, names, missing=missing)
         write_config(output, config, describe(names, commands))
     msg.good("Wrote a config", str(output))
     print("\n".join(commands))
@@ -275,24 +279,28 @@ def swap(
         annotation = look_at(corpus.train)
         names = swapping.components_to_swap(nlp, split_names(components) or [], annotation)
         _show_annotation(annotation, names)
-        for rules in swapping.overwriting_rules(nlp, names):
-            msg.warn(f"The rules of '{rules}' may replace what pos_tagger finds")
+        for other in swapping.overwriting_components(nlp, names):
+            msg.warn(f"'{other}' may replace what pos_tagger finds")
         config = swapping.config_of_new(
             nlp, names, annotation, resources=resources, train=place.train, dev=place.dev
         )
         check_settings(config, overrides)
-        place.write(corpus)
+        training.check_corpus(names, corpus)
+        judged = [score for score, weight in config["training"]["score_weights"].items() if weight]
         title = f"The pipeline {model}, with new components: {', '.join(names)}"
-        write_config(place.config, config, title)
-        before = swapping.annotate_before(nlp, names, corpus.train, corpus.dev)
-        found = _jackknife(place, names, corpus, overrides, before)
-        annotated, annotations = swapping.annotate_between(nlp, names, corpus.train, found)
-        place.write_annotated(annotated)
-        config = swapping.swapped_config(config, nlp, model, names, annotations)
-        write_config(place.config, config, title)
-        training.train(place, overrides)
-        both = (nlp, load_pipeline(str(place.best)))
-        rows = swapping.compare(both, names, corpus.dev)
+        with place.cleared_on_error():
+            place.write(corpus)
+            write_config(place.config, config, title)
+            before = swapping.annotate_before(nlp, names, corpus.train, corpus.dev)
+            found = _jackknife(place, names, corpus, overrides, before)
+            annotated, annotations = swapping.annotate_between(nlp, names, corpus.train, found)
+            place.write_annotated(annotated)
+            config = swapping.swapped_config(config, nlp, model, names, annotations)
+            write_config(place.config, config, title)
+            training.train(place, overrides)
+        for saved in (place.best, place.last):
+            swapping.keep_meta(saved, nlp)
+        rows = swapping.compare((nlp, load_pipeline(str(place.best))), judged, place.dev)
     msg.table(rows, header=("", model, str(place.best)), aligns=("l", "r", "r"), divider=True)
     msg.good(f"Swapped {', '.join(names)} in {time.perf_counter() - start:.0f} s", str(place.best))
 
@@ -385,12 +393,16 @@ def _files_and_overrides(data: list[str]) -> tuple[list[Path], dict[str, Any]]:
             files.append(Path(argument))
     for file in files:
         check_there(file)
+    overrides = parse_config_overrides([*settings])
+    for key in ("paths.train", "paths.dev", "paths.annotated"):
+        if key in overrides:
+            raise ValueError(f"--{key}: name the files as arguments, and those of dev with --dev")
     if not files:
         hint = (
             f": {settings[1]} was read as the value of {settings[0]}" if len(settings) > 1 else ""
         )
         raise ValueError(f"name a file of annotated examples{hint}")
-    return files, parse_config_overrides(settings)
+    return files, overrides
 
 
 def _resources(gazetteers: list[str] | None, clusters: str | None, lang: str) -> "Resources":

@@ -35,6 +35,9 @@ _TRAINING = {
     "logger": {"@loggers": "spacy_ssvm.TrainingLog.v1", "output_file": "${paths.log}"},
 }
 
+#: The components that cannot do without sentence boundaries.
+READ_SENTENCES = {"parser", "sentence_labeler"}
+
 #: Of a jackknife: its folds, and the epochs of each model.
 FOLDS, FOLD_EPOCHS = 5, 8
 
@@ -98,11 +101,11 @@ def check_components(names: Sequence[str], known: Collection[str] = FACTORIES) -
 
 
 def with_senter(names: Sequence[str], annotation: Annotation) -> list[str]:
-    """The components, with a senter before a parser, which parses sentence by sentence.
+    """The components, with a senter before those that work sentence by sentence.
 
     Without one where the examples have nothing that it could learn from.
     """
-    is_needed = "parser" in names and "senter" in annotation.components
+    is_needed = READ_SENTENCES & {*names} and "senter" in annotation.components
     return check_components([*names, *(["senter"] if is_needed else [])])
 
 
@@ -157,7 +160,18 @@ def make_config(
 
 
 def check_settings(config: Config, overrides: dict[str, Any]) -> None:
-    """Raise ConfigValidationError or ValueError for settings that training would refuse."""
+    """Raise ConfigValidationError or ValueError for settings that training would refuse.
+
+    Also for those that a config, which has all settings, does not have: misspelled ones.
+    """
+    for key in overrides:
+        section: Any = config
+        *parents, name = key.split(".")
+        for parent in parents:
+            section = section.get(parent, {}) if isinstance(section, dict) else {}
+        if isinstance(section, dict) and section and name not in section:
+            known = ", ".join(section)
+            raise ValueError(f"--{key}: [{'.'.join(parents)}] has no such setting, but {known}")
     whole = Config().from_str(config.to_str(), overrides=overrides)
     registry.resolve(whole["training"], schema=ConfigSchemaTraining)
     util.load_model_from_config(whole, validate=True)
@@ -245,12 +259,12 @@ def jackknife_rounds(names: Sequence[str]) -> list[list[str]]:
     return [own for own in (tags, ["senter"] if "SENT_START" in read else []) if own]
 
 
-def next_commands(file: Path, names: Sequence[str], *, has_paths: bool) -> list[str]:
+def next_commands(file: Path, names: Sequence[str], *, missing: Sequence[str] = ()) -> list[str]:
     """The commands that train by a config.
 
-    has_paths: whether the config names the corpora.
+    missing: the corpora that the config does not name, of "train" and "dev".
     """
-    paths = "" if has_paths else " --paths.train train.spacy --paths.dev dev.spacy"
+    paths = "".join(f" --paths.{name} {name}.spacy" for name in missing)
     rounds = jackknife_rounds(names)
     commands, annotated = [], ""
     if rounds:

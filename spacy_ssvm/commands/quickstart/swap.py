@@ -2,32 +2,30 @@
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import srsly
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
-from spacy.training import Example
+from spacy.tokens import Doc
+from spacy.training import Corpus
 from thinc.api import Config
 
 from spacy_ssvm.commands.jackknife import Predicted, annotate
+from spacy_ssvm.commands.pipelines import finds_sentences
 from spacy_ssvm.commands.quickstart.annotation import Annotation
 from spacy_ssvm.commands.quickstart.config import (
+    READ_SENTENCES,
     READERS,
     annotated_reader,
     check_components,
     make_config,
     with_senter,
 )
+from spacy_ssvm.commands.scores import name_of
 from spacy_ssvm.components.annotated_corpus import annotations_of
+from spacy_ssvm.storage import replacing
 
-#: Scores of the annotations of components, and how they are shown.
-_SCORES = {
-    "tagger": {"tag_acc": "TAG accuracy"},
-    "pos_tagger": {"pos_acc": "POS accuracy"},
-    "senter": {"sents_f": "sentence F1"},
-    "parser": {"dep_uas": "UAS without punct", "dep_las": "LAS without punct"},
-    "ner": {"ents_f": "entity F1"},
-}
 #: The factories whose components do the work of each new one, and are replaced by it.
 _ALIKE = {
     "tagger": {"tagger", "ssvm_tagger"},
@@ -38,24 +36,27 @@ _ALIKE = {
     "chunker": {"ssvm_chunker"},
     "sentence_labeler": {"ssvm_sentence_labeler"},
 }
-_FIND_SENTENCES = _ALIKE["senter"] | _ALIKE["parser"] - {"ssvm_parser"}
+#: What stays the same in the meta data of a pipeline.
+_META = ("name", "description", "author", "email", "url", "license", "sources")
 
 
 def components_to_swap(nlp: Language, names: Sequence[str], annotation: Annotation) -> list[str]:
-    """The components to train: those that are named, and a senter before a parser.
+    """The components to train: those that are named, and a senter where one is needed.
 
     A parser of this package reads sentence boundaries; one of spaCy writes them. A senter is added
-    where nothing else of the pipeline finds them, if it can learn from the examples. Raises
-    ValueError for names of no component that can be trained, where the examples have nothing to
-    learn from, and where another kind of component has the name of a new one.
+    where nothing before the parser, or the labeler of sentences, finds them, if it can learn from
+    the examples. Raises ValueError for names of no component that can be trained, where the
+    examples have nothing to learn from, and where another kind of component has the name of a new
+    one.
     """
     own = check_components(names)
     annotation.require(own)
-    replaced = _replaced(nlp, own).values()
-    factories = {_factory(nlp, name) for name in nlp.pipe_names if name not in replaced}
-    if not factories & _FIND_SENTENCES:
+    order = pipeline_with(nlp, own)
+    readers = [order.index(name) for name in own if name in READ_SENTENCES]
+    before = _others(nlp, order[: min(readers, default=0)], own)
+    if readers and not any(finds_sentences(nlp, name) for name in before):
         own = with_senter(own, annotation)
-    _replaced(nlp, own)
+    pipeline_with(nlp, own)
     return own
 
 
@@ -77,7 +78,7 @@ def _replaced(nlp: Language, names: Sequence[str]) -> dict[str, str]:
     replaced = {}
     for role in names:
         alike = [name for name in nlp.pipe_names if _does(nlp, name, role)]
-        if role in nlp.pipe_names and role not in alike:
+        if role in nlp.component_names and not _does(nlp, role, role):
             raise ValueError(
                 f"the pipeline has a component '{role}' of another kind, {_factory(nlp, role)}: "
                 "rename it first, with nlp.rename_pipe"
@@ -90,12 +91,14 @@ def _replaced(nlp: Language, names: Sequence[str]) -> dict[str, str]:
 def pipeline_with(nlp: Language, names: Sequence[str]) -> list[str]:
     """The names of a pipeline's components, with the new ones in their places.
 
-    One that replaces another takes its place. Others come before the first new one that reads
-    them, parts of speech else after the rules that write some.
+    They take the places of those that they replace, in the order in which they read each other.
+    Others come before the first new one that reads them, parts of speech else after what may
+    replace them.
     """
     new_of = {old: new for new, old in _replaced(nlp, names).items()}
+    new = iter(check_components([*new_of.values()]))
     order = [
-        new_of.get(name, name)
+        next(new) if name in new_of else name
         for name in nlp.component_names
         if name not in nlp.disabled or name not in names
     ]
@@ -105,23 +108,28 @@ def pipeline_with(nlp: Language, names: Sequence[str]) -> list[str]:
         later = check_components(names)[check_components(names).index(name) + 1 :]
         places = [order.index(other) for other in later if other in order]
         if not places and name == "pos_tagger":
-            places = [order.index(rules) + 1 for rules in _rules(nlp, order)]
+            places = [order.index(other) + 1 for other in _write_pos(nlp, order)[-1:]]
         order.insert(min(places, default=len(order)), name)
     return order
 
 
-def _rules(nlp: Language, order: Sequence[str]) -> list[str]:
-    """The components that may write parts of speech by rules."""
-    names = [name for name in order if name in nlp.pipe_names]
-    return [name for name in names if _factory(nlp, name) == "attribute_ruler"]
+def _write_pos(nlp: Language, order: Sequence[str]) -> list[str]:
+    """The components that may write parts of speech, by rules or otherwise."""
+    return [
+        name
+        for name in order
+        if name in nlp.pipe_names
+        if _factory(nlp, name) == "attribute_ruler"
+        or "token.pos" in nlp.get_pipe_meta(name).assigns
+    ]
 
 
-def overwriting_rules(nlp: Language, names: Sequence[str]) -> list[str]:
-    """The components whose rules may replace the parts of speech of a new ``pos_tagger``."""
+def overwriting_components(nlp: Language, names: Sequence[str]) -> list[str]:
+    """The components that may replace the parts of speech of a new ``pos_tagger``."""
     order = pipeline_with(nlp, names)
     if "pos_tagger" not in names:
         return []
-    return _rules(nlp, order[order.index("pos_tagger") :])
+    return _others(nlp, _write_pos(nlp, order[order.index("pos_tagger") :]), names)
 
 
 def config_of_new(
@@ -131,9 +139,16 @@ def config_of_new(
 
     Tags that other components have written are replaced.
     """
-    others = [name for name in pipeline_with(nlp, names) if name not in names]
+    order = pipeline_with(nlp, names)
+    finders = [name for name in _others(nlp, order, names) if finds_sentences(nlp, name)]
+    before = _others(nlp, order[: order.index("senter")] if "senter" in names else [], names)
+    tagged = [name for name in before if "token.tag" in nlp.get_pipe_meta(name).assigns]
     config = make_config(
-        str(nlp.lang), names, others=others, has_spaces=annotation.has_spaces, **settings
+        str(nlp.lang),
+        names,
+        others=[*(["sentencizer"] if finders else []), *(["tagger"] if tagged else [])],
+        has_spaces=annotation.has_spaces,
+        **settings,
     )
     for name in {"tagger", "pos_tagger"} & {*names}:
         config["components"][name]["overwrite"] = True
@@ -216,31 +231,31 @@ def _others(nlp: Language, order: Sequence[str], names: Sequence[str]) -> list[s
     return [name for name in order if name in nlp.pipe_names and name not in names]
 
 
+def keep_meta(folder: Path, nlp: Language) -> None:
+    """Give a saved pipeline the name, licence and authors of the one that it was made of."""
+    file = folder / "meta.json"
+    meta = srsly.read_json(file)
+    meta.update({key: nlp.meta[key] for key in _META if nlp.meta.get(key)})
+    with replacing(file) as beside:
+        srsly.write_json(beside, meta)
+
+
 def compare(
-    pipelines: Sequence[Language], names: Sequence[str], dev: Sequence[Doc]
+    pipelines: Sequence[Language], scores: Sequence[str], dev: Path
 ) -> list[tuple[str, ...]]:
     """Scores of the new components' annotations, and words per second, of each pipeline.
 
-    dev: gold Docs.
+    scores: as ``spacy evaluate`` names them. dev: a .spacy file.
     """
-    texts = [doc.text for doc in dev]
     columns: list[dict[str, str]] = []
     for nlp in pipelines:
-        shared = DocBin(docs=dev).get_docs(nlp.vocab)
-        scores = nlp.evaluate([Example(nlp.make_doc(doc.text), doc) for doc in shared])
+        examples = list(Corpus(dev)(nlp))
+        found = nlp.evaluate(examples)
+        texts = [example.predicted.text for example in examples]
         start = time.perf_counter()
         words = sum(len(doc) for doc in nlp.pipe(texts))
         speed = words / (time.perf_counter() - start)
-        shown = {
-            label: scores.get(key) for name in names for key, label in _SCORES.get(name, {}).items()
-        }
-        columns.append(
-            {
-                **{
-                    label: "-" if value is None else f"{100 * value:.2f} %"
-                    for label, value in shown.items()
-                },
-                "words/s": f"{speed:,.0f}",
-            }
-        )
+        values = {name_of(score): found.get(score) for score in scores}
+        shown = {name: "-" if x is None else f"{100 * x:.2f} %" for name, x in values.items()}
+        columns.append({**shown, "words/s": f"{speed:,.0f}"})
     return [(label, *(column[label] for column in columns)) for label in columns[0]]

@@ -1,6 +1,8 @@
 """Annotated files to a trained pipeline: convert, configure, jackknife, train."""
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +54,8 @@ def read_corpus(
     own_dev = list(dev)
     for path in data:
         parts = [path / part for part in _PARTS if (path / part).is_file()]
+        if parts and parts[0].name != _PARTS[0]:
+            raise ValueError(f"{path} has no {_PARTS[0]}")
         files.append(parts[0] if parts else path)
         own_dev += [] if dev else parts[1:]
     learned = convert_files(files, lang, settings)
@@ -90,6 +94,11 @@ class Workplace(NamedTuple):
         return self.folder / "config.cfg"
 
     @property
+    def last(self) -> Path:
+        """The pipeline of the last epoch."""
+        return self.folder / DIR_MODEL_LAST
+
+    @property
     def best(self) -> Path:
         """The trained pipeline."""
         return self.folder / DIR_MODEL_BEST
@@ -106,12 +115,26 @@ class Workplace(NamedTuple):
                 f"{within[0]} lies in the output folder, {self.folder}, and could be replaced: "
                 "choose another folder"
             )
-        last = self.folder / DIR_MODEL_LAST
-        for there in (self.best, last, self.config, self.train, self.dev):
+        for there in (self.best, self.last, self.config, self.train, self.dev):
             if there.exists() and not overwrite:
                 raise ValueError(
                     f"{there} exists: give --overwrite to replace it, or another folder"
                 )
+
+    @contextmanager
+    def cleared_on_error(self) -> Iterator[None]:
+        """Remove what was written where there is no trained pipeline in the end."""
+        try:
+            yield
+        except (Exception, SystemExit):
+            if not self.best.exists():
+                for file in (self.config, self.train, self.dev, self.annotated):
+                    file.unlink(missing_ok=True)
+                shutil.rmtree(self.last, ignore_errors=True)
+                for folder in (self.train.parent, self.folder):
+                    with suppress(OSError):  # not empty
+                        folder.rmdir()
+            raise
 
     def write(self, corpus: Corpus) -> None:
         """Write the examples, without annotations of other models."""
@@ -123,6 +146,15 @@ class Workplace(NamedTuple):
         """Write the examples with annotations of other models, where there are any."""
         if docs:
             write_docs(self.annotated, docs)
+
+
+def check_corpus(components: Sequence[str], corpus: Corpus) -> None:
+    """Raise ValueError for a corpus that cannot be divided where components learn from others."""
+    if len(corpus.train) < 2 and jackknife_rounds(components):
+        raise ValueError(
+            f"{', '.join(components)} learn from each other, which takes several texts: there is "
+            "one to learn from"
+        )
 
 
 def make_knives(

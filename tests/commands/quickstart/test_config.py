@@ -94,7 +94,7 @@ def test_who_learns_from_whom(names: list[str], read: list[str], rounds: list[li
     assert jackknife_rounds(names) == rounds
     reader = make_config("en", names)["corpora"]["train"]
     assert reader.get("annotations", []) == read
-    commands = next_commands(Path("c.cfg"), names, has_paths=False)
+    commands = next_commands(Path("c.cfg"), names, missing=["train", "dev"])
     assert len(commands) == 1 + bool(rounds)
     assert all("--paths.train train.spacy" in command for command in commands)
     for own, option in zip(rounds, ("--component", "--then"), strict=False):
@@ -137,6 +137,12 @@ def test_components_that_do_not_exist() -> None:
     with pytest.raises(ValueError, match="no component 'lemmatizer' to learn: choose from tagger"):
         check_components(["ner", "lemmatizer"])
     assert check_components(["ner", "tagger"]) == ["tagger", "ner"]
+
+
+def test_commands_name_the_corpora_that_a_config_lacks() -> None:
+    (command,) = next_commands(Path("c.cfg"), ["ner"], missing=["dev"])
+    assert command == "python -m spacy train c.cfg --output training --paths.dev dev.spacy"
+    assert next_commands(Path("c.cfg"), ["ner"]) == [command.partition(" --paths")[0]]
 
 
 def init(*arguments: Any, **named: Any) -> Any:

@@ -17,23 +17,34 @@ from spacy_ssvm.commands.quickstart.annotation import Annotation
 from spacy_ssvm.commands.quickstart.swap import (
     annotate_before,
     annotate_between,
+    compare,
     components_to_swap,
     config_of_new,
-    overwriting_rules,
+    keep_meta,
+    overwriting_components,
     pipeline_with,
     swapped_config,
 )
 
-LABELS = {name: Counter(["A"]) for name in ("tagger", "pos_tagger", "parser", "ner")}
+LEARNED = ("tagger", "pos_tagger", "parser", "ner", "sentence_labeler")
+LABELS = {name: Counter(["A"]) for name in LEARNED}
 EVERYTHING = Annotation(2, 9, 4, 2, True, LABELS)
 
 
-@Language.component("nouns")
+@Language.component("nouns", assigns=["token.tag", "token.pos"])
 def nouns(doc: Doc) -> Doc:
     """Calls each word a noun, as fine-grained as coarse."""
     for token in doc:
         token.pos_ = "NOUN"
         token.tag_ = token.tag_ or "NN"
+    return doc
+
+
+@Language.component("pairs", assigns=["token.is_sent_start"])
+def pairs(doc: Doc) -> Doc:
+    """Finds a sentence at every other word."""
+    for token in doc:
+        token.is_sent_start = token.i % 2 == 0
     return doc
 
 
@@ -98,14 +109,46 @@ def pipeline_of(*names: str, disabled: str = "") -> Language:
             ["sentencizer", "pos_tagger", "parser", "attribute_ruler"],
         ),
         (["ssvm_tagger"], "", ["pos_tagger"], ["pos_tagger"], ["ssvm_tagger", "pos_tagger"]),
+        (
+            ["attribute_ruler", "morphologizer", "lemmatizer"],
+            "",
+            ["pos_tagger"],
+            ["pos_tagger"],
+            ["attribute_ruler", "morphologizer", "pos_tagger", "lemmatizer"],
+        ),
+        # In the order in which they read each other
+        (
+            ["sentencizer", "parser", "tagger"],
+            "",
+            ["parser", "tagger"],
+            ["tagger", "parser"],
+            ["sentencizer", "tagger", "parser"],
+        ),
+        (
+            ["my_parser=ssvm_parser", "ner", "my_senter=ssvm_senter"],
+            "",
+            ["parser", "senter"],
+            ["senter", "parser"],
+            ["senter", "ner", "parser"],
+        ),
+        # Sentences that are found after the parser are no help to it
+        (
+            ["ssvm_parser", "ssvm_senter"],
+            "",
+            ["parser"],
+            ["senter", "parser"],
+            ["senter", "parser"],
+        ),
+        (["pairs", "parser"], "", ["parser"], ["parser"], ["pairs", "parser"]),
+        (["ner"], "", ["sentence_labeler"], ["senter", "sentence_labeler"], None),
     ],
 )
 def test_the_places_of_new_components(
-    there: list[str], disabled: str, asked: list[str], new: list[str], order: list[str]
+    there: list[str], disabled: str, asked: list[str], new: list[str], order: list[str] | None
 ) -> None:
     nlp = pipeline_of(*there, disabled=disabled)
     assert components_to_swap(nlp, asked, EVERYTHING) == new
-    assert pipeline_with(nlp, new) == order
+    assert pipeline_with(nlp, new) == (order or [*there, *new])
 
 
 def test_what_cannot_be_swapped() -> None:
@@ -116,6 +159,8 @@ def test_what_cannot_be_swapped() -> None:
         components_to_swap(nlp, ["chunker"], EVERYTHING)
     with pytest.raises(ValueError, match="a component 'ner' of another kind, nouns: rename it"):
         components_to_swap(pipeline_of("ner=nouns"), ["ner"], EVERYTHING)
+    with pytest.raises(ValueError, match="a component 'ner' of another kind, nouns: rename it"):
+        components_to_swap(pipeline_of("ner=nouns", disabled="ner"), ["ner"], EVERYTHING)
 
 
 def test_a_parser_without_a_senter() -> None:
@@ -124,13 +169,47 @@ def test_a_parser_without_a_senter() -> None:
     assert components_to_swap(pipeline_of("parser"), ["parser"], one_each) == ["parser"]
 
 
-def test_rules_that_write_parts_of_speech() -> None:
-    nlp = pipeline_of("attribute_ruler", "parser", "later=attribute_ruler")
-    assert overwriting_rules(nlp, ["pos_tagger", "parser"]) == ["later"]
-    assert overwriting_rules(nlp, ["parser"]) == []
+def test_others_that_write_parts_of_speech() -> None:
+    nlp = pipeline_of("attribute_ruler", "parser", "later=attribute_ruler", "morphologizer")
+    found = overwriting_components(nlp, ["pos_tagger", "parser"])
+    assert found == ["later", "morphologizer"]
+    assert overwriting_components(nlp, ["parser"]) == []
     config = config_of_new(nlp, ["pos_tagger", "parser"], EVERYTHING)
     assert config["components"]["pos_tagger"]["overwrite"], "the rules' parts of speech"
     assert not config["components"]["parser"]["overwrite"]
+
+
+def test_settings_follow_what_the_others_do() -> None:
+    """Whatever their names, and where they are."""
+    nlp = pipeline_of("my_tagger=tagger", "dots=sentencizer", "ner")
+    senter = config_of_new(nlp, ["senter"], EVERYTHING)["components"]["senter"]
+    assert senter["templates"] == ["senter", "senter_tags"]
+    tagger = config_of_new(nlp, ["tagger"], EVERYTHING)["components"]["tagger"]
+    assert tagger["whole_docs"]
+    assert tagger["overwrite"]
+    nlp = pipeline_of("sentencizer", "tagger")
+    senter = config_of_new(nlp, ["senter"], EVERYTHING)["components"]["senter"]
+    assert senter["templates"] == ["senter"], "tags come after it"
+
+
+def test_meta_data_stay(tmp_path: Path) -> None:
+    source = spacy.blank("en", meta={"name": "own", "license": "CC0", "author": "Ann"})
+    spacy.blank("en").to_disk(tmp_path)
+    keep_meta(tmp_path, source)
+    meta = spacy.load(tmp_path).meta
+    assert (meta["name"], meta["license"], meta["author"]) == ("own", "CC0", "Ann")
+
+
+def test_scores_are_those_of_gold_tokens_where_spaces_are_not_known(tmp_path: Path) -> None:
+    nlp = pipeline_of("entity_ruler")
+    ruler: Any = nlp.get_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "X", "pattern": [{"ORTH": "cannot"}]}])
+    assert not nlp("cannot go").ents, "the tokenizer makes two words of it"
+    gold = Doc(nlp.vocab, words=["cannot", "go"], ents=["B-X", "O"])
+    DocBin(docs=[gold]).to_disk(tmp_path / "dev.spacy")
+    rows = compare([nlp], ["ents_f", "tag_acc"], tmp_path / "dev.spacy")
+    assert [row[0] for row in rows] == ["entity F1", "TAG accuracy", "words/s"]
+    assert [row[1] for row in rows[:2]] == ["100.00 %", "-"]
 
 
 def docs_of_two_sentences() -> list[Doc]:
@@ -160,7 +239,6 @@ def test_components_before_annotate() -> None:
     [
         (["tagger", "ner"], ["TAG", "POS", "SENT_START"]),
         (["parser", "ner"], ["SENT_START"]),
-        (["parser", "tagger", "ner"], ["SENT_START"]),
     ],
 )
 def test_components_between_annotate_what_later_ones_read(

@@ -130,6 +130,24 @@ def test_files_and_shares(annotated: Path, tmp_path: Path) -> None:
     assert [len(own.left_out) for own in given.converted] == [1, 1]
 
 
+def test_what_fails_in_training_leaves_nothing(annotated: Path, tmp_path: Path) -> None:
+    """It can be tried again without --overwrite."""
+    names, place = tmp_path / "names.txt", Workplace(tmp_path / "out")
+    names.write_bytes("Zoë\n".encode("latin-1"))
+    place.folder.mkdir()
+    (place.folder / "mine.txt").touch()
+    arguments = (annotated, "-o", place.folder, "--gazetteer", f"PER={names}", *EPOCHS)
+    result = train(*arguments)
+    assert result.exit_code == 1
+    assert "names.txt: cannot be read as a list of entries" in " ".join(result.output.split())
+    assert [file.name for file in place.folder.iterdir()] == ["mine.txt"]
+    names.write_text("Zoë\n", encoding="utf8")
+    assert train(*arguments).exit_code == 0
+    names.write_bytes("Zoë\n".encode("latin-1"))
+    assert train(*arguments, "--overwrite").exit_code == 1
+    assert place.best.exists(), "a pipeline that was there stays"
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -140,20 +158,37 @@ def test_files_and_shares(annotated: Path, tmp_path: Path) -> None:
         (["DATA", "--nosuch.key", "3"], "nosuch"),
         (["DATA", "--components.ner.solver.C", "-3"], "C"),
         (["DATA", "--training.patience", "often"], "patience"),
+        (["DATA", "--training.foo", "3"], "[training] has no such setting, but "),
+        (["DATA", "--components.ner.solver.c", "3"], "[components.ner.solver] has no such setting"),
+        (["DATA", "--paths.train", "a.spacy"], "--paths.train: name the files as arguments"),
+        (["ONE", "--dev", "ONE"], "tagger, senter, parser learn from each other"),
         (["--training.patience", "DATA"], "was read as the value of --training.patience"),
         (["DATA", "--components", "ner,", "--clusters", "none"], "there is no component ''"),
         (["EMPTY"], "there are no sentences"),
+        (["FOLDER"], "has no train.spacy"),
         (["PLAIN"], "the examples have no annotation to learn from"),
     ],
 )
 def test_what_cannot_be_trained(
-    arguments: list[str], problem: str, annotated: Path, tmp_path: Path
+    arguments: list[str],
+    problem: str,
+    annotated: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     empty, plain = tmp_path / "empty.jsonl", tmp_path / "plain.jsonl"
     empty.touch()
     lines = [json.dumps({"text": text, "entities": []}) for text in ("One", "Two")]
     plain.write_text("\n".join(lines), encoding="utf8")
-    files = {"DATA": annotated, "EMPTY": empty, "PLAIN": plain}
+    doc = parsed_doc(Vocab(), "Birds:2:nsubj sing:0:ROOT", "Dogs:2:nsubj bark:0:ROOT")
+    for token in doc:
+        token.tag_ = "X"
+    DocBin(docs=[doc]).to_disk(tmp_path / "one.spacy")
+    monkeypatch.chdir(tmp_path)
+    files = {"DATA": annotated, "EMPTY": empty, "PLAIN": plain, "ONE": tmp_path / "one.spacy"}
+    files["FOLDER"] = tmp_path / "folder"
+    files["FOLDER"].mkdir()
+    DocBin(docs=[doc]).to_disk(files["FOLDER"] / "dev.spacy")
     result = train(*(files.get(text, text) for text in arguments), "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert isinstance(result.exception, SystemExit), "no traceback"
