@@ -322,7 +322,10 @@ def project() -> str:
         with contextlib.redirect_stdout(io.StringIO()):
             project_document(root, file, no_emoji=True)
         text = file.read_text(encoding="utf8")
-    return text.replace("](project.yml)", "](../../project.yml)")
+    text = re.sub("^# .*", "# Workflows", text, flags=re.MULTILINE)
+    return text.replace("](project.yml)", "](../../project.yml)").replace(
+        "`weasel ", "`spacy project "
+    )
 
 
 PAGES = {

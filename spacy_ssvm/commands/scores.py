@@ -27,7 +27,7 @@ _OTHER_SCORES = {
     r"spans_(.+)_p": "{}: precision",
     r"spans_(.+)_r": "{}: recall",
     r"spans_(.+)_f": "{}: F1",
-    r"(.+)_macro_f": "{}: mean F1 of labels",
+    r"(.+)_macro_f": "{}: macro F1",
     r"(?!token)(.+)_acc": "{}: accuracy",
 }
 _ARC_SCORES = {"dep_uas": "UAS without punctuation", "dep_las": "LAS without punctuation"}

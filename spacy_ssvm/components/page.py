@@ -131,6 +131,7 @@ class Part(NamedTuple):
 
     name: str
     units: str  #: what it decides about, in the plural
+    labels_spans: bool  #: whether labels are those of a scheme, such as B-PER
     docs: list[ShownDoc]
     known: int  #: units with gold labels
     wrong: int
@@ -214,6 +215,7 @@ def read_part(
     return Part(
         pipe.name,
         pipe.units,
+        pipe.labels_spans,
         [
             ShownDoc(
                 [

@@ -20,7 +20,7 @@ pytest.importorskip("uvicorn", reason='needs pip install "spacy-ssvm[demo-server
 
 from servers import Client
 
-from spacy_ssvm.commands.demo import LONGEST, LONGEST_SENTENCE, make_app
+from spacy_ssvm.commands.demo import LONGEST, LONGEST_SENTENCE, listen, make_app
 
 
 class DemoClient(Client):
@@ -67,6 +67,37 @@ def test_programs_get_words(client: DemoClient) -> None:
     assert [word["ssvm_ner"]["label"] for word in words] == ["B-PER", "L-PER", "O", "O"]
     assert all(word["ssvm_ner"]["score"] > 0 for word in words)
     assert client.words("") == []
+
+
+@pytest.mark.filterwarnings("ignore:.* has no sentence boundaries")
+def test_programs_get_entities_and_heads() -> None:
+    nlp = RECOGNIZER.trained()
+    nlp.add_pipe("ssvm_parser", source=PARSER.trained())
+    client = DemoClient(make_app(nlp, "model", ["ssvm_parser"]))
+    _, answer = client.ask("/annotate", {"text": "Mary Smith sings ."})
+    client.stop()
+    found = json.loads(answer)
+    (entity,) = found["entities"]
+    assert (entity["start"], entity["end"], entity["label"]) == (0, 10, "PER")
+    assert 0 < entity["score"] < 1
+    heads = [token["ssvm_parser"]["head"] for token in found["tokens"]]
+    doc = nlp("Mary Smith sings .")
+    assert heads == [token.head.i for token in doc]
+    assert found["tokens"][0]["ssvm_parser"]["label"] == doc[0].dep_
+
+
+def test_a_port_that_is_in_use() -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ValueError, match=f"127.0.0.1, port {port}: .* another --port"):
+            listen("127.0.0.1", port)
+
+
+def test_names_that_tokens_have_already() -> None:
+    nlp = RECOGNIZER.trained()
+    nlp.rename_pipe("ssvm_ner", "text")
+    with pytest.raises(ValueError, match="rename it"):
+        make_app(nlp, "model", ["text"])
 
 
 def test_programs_get_spans_of_units_of_several_words() -> None:

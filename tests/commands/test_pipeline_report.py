@@ -63,7 +63,7 @@ def test_the_page_says_what_was_measured_and_what_it_is(folder: Path, tmp_path: 
     for name, value in rows:
         assert f"{name} {value}" in text
     assert "Entities In percent. All labels. label precision recall F1 gold LOC" in text
-    assert "Confidence How many percent" in text
+    assert "Confidence Of the decisions about words" in text
     assert "ssvm_ner 10 " in text
     assert re.findall(r"<h2>(.*?)</h2>", source)[-1] == "Accuracy by confidence", "no probabilities"
     assert not re.search(r'(src|href)="(?!#|data:)', source.replace("xlink:href", "href"))

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import spacy
 import srsly
 from pipelines import RECOGNIZER, SENTER, TAGGER
 from spacy.language import Language
+from spacy.tokens import Doc
 from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import ssvm
 from spacy_ssvm.commands.rank import rank, read_texts, write_ranked
+from spacy_ssvm.components.page import Decider, Decision
 
 TEXTS = ["Mary Smith sings .", "Zzz qqq", "The cat", "Mary \n Smith"]
 
@@ -48,6 +51,60 @@ def test_each_of_several_components_counts(nlp: Language) -> None:
     both = [one.doc.text for one in rank(nlp, ["ssvm_ner", "ssvm_tagger"], TEXTS)]
     first = {rank(nlp, [name], TEXTS)[0].doc.text for name in ("ssvm_ner", "ssvm_tagger")}
     assert {*both[: len(first)]} == first
+
+
+class Sure(Decider[str]):
+    """A component that is as sure of each word as its text says in one of its letters."""
+
+    def __init__(self, name: str, letter: int) -> None:
+        self.name, self.letter = name, letter
+
+    def __call__(self, doc: Doc) -> Doc:
+        return doc
+
+    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[str]]:
+        letters = (token.text[self.letter] for token in doc)
+        scores = [np.inf if letter == "x" else float(letter) for letter in letters]
+        return [Decision(i, i + 1, "A", None, score) for i, score in enumerate(scores)]
+
+
+@Language.factory("sure", default_config={"letter": 0})
+def make_sure(nlp: Language, name: str, letter: int) -> Sure:
+    return Sure(name, letter)
+
+
+def test_the_least_sure_of_any_component_counts() -> None:
+    """By its rank; equal ones have the same, and certainty is last, wherever it is."""
+    nlp = spacy.blank("en")
+    for letter, name in enumerate(["first", "second"]):
+        nlp.add_pipe("sure", name=name, config={"letter": letter})
+    texts = ["xx", "x3", "88 77", "19", "8x", "75"]
+    ranked = rank(nlp, ["first", "second"], texts)
+    found = [(one.doc.text, one.confidence, one.word) for one in ranked]
+    assert found == [
+        ("x3", 3.0, "x3"),
+        ("19", 1.0, "19"),
+        ("88 77", 7.0, "77"),
+        ("75", 7.0, "75"),
+        ("8x", 8.0, "8x"),
+        ("xx", np.inf, "xx"),
+    ]
+
+
+def test_texts_that_are_annotated_already(nlp: Language, tmp_path: Path) -> None:
+    nlp.to_disk(tmp_path / "model")
+    texts, done = tmp_path / "texts.txt", tmp_path / "done.jsonl"
+    texts.write_text("\n".join(TEXTS[:3]), encoding="utf8")
+    srsly.write_jsonl(done, [{"text": text, "spans": []} for text in TEXTS[:2]])
+    arguments = ["rank", *map(str, (tmp_path / "model", texts)), "--exclude", str(done), "-o"]
+    result = CliRunner().invoke(ssvm, [*arguments, str(tmp_path / "next.jsonl")])
+    assert result.exit_code == 0, result.output
+    assert [r["text"] for r in srsly.read_jsonl(tmp_path / "next.jsonl")] == TEXTS[2:3]
+    done.write_text("", encoding="utf8")
+    srsly.write_jsonl(done, [{"text": text} for text in TEXTS])
+    result = CliRunner().invoke(ssvm, [*arguments, str(tmp_path / "none.jsonl")])
+    assert result.exit_code == 1
+    assert "has no texts but those to leave out" in " ".join(result.output.split())
 
 
 def test_records_can_be_corrected(nlp: Language, tmp_path: Path) -> None:

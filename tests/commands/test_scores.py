@@ -1,19 +1,20 @@
 """Tests of ``spacy_ssvm/commands/scores.py``."""
 
 import pytest
+import spacy
 from spacy.scorer import Scorer
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from spacy.vocab import Vocab
 
 from spacy_ssvm.commands.scores import arc_scores, label_tables, name_of, shown_scores, weighted
 
-VOCAB = Vocab()
+VOCAB = spacy.blank("en").vocab
 WORDS = ["a", "b", "c", "d", "e"]
 
 
 def test_names() -> None:
     assert name_of("tag_acc") == "TAG accuracy"
+    assert name_of("ents_r") == "entity recall"
     assert name_of("dep_las") == "LAS without punctuation"
     assert name_of("spans_my_key_f") == "my key: F1"
     assert name_of("sentence_labels_acc") == "sentence labels: accuracy"
@@ -61,7 +62,9 @@ def test_tags_are_counted_as_spacy_counts_them() -> None:
         # A word that is two gold ones is neither of them
         Example(
             Doc(VOCAB, words=["bc", "\n", "d"], spaces=[False] * 3, tags=["V", "V", "N"]),
-            Doc(VOCAB, words=["b", "c", "\n", "d"], spaces=[False] * 4, tags=["V", "V", "", "N"]),
+            Doc(
+                VOCAB, words=["b", "c", "\n", "d"], spaces=[False] * 4, tags=["V", "V", "_SP", "N"]
+            ),
         ),
     ]
     scores = Scorer.score_token_attr(examples, "tag")
@@ -72,6 +75,7 @@ def test_tags_are_counted_as_spacy_counts_them() -> None:
         ("V", "100.0", "40.0", "57.1", "5"),
         ("N", "60.0", "100.0", "75.0", "3"),
         ("A", "0.0", "0.0", "0.0", "1"),
+        ("_SP", "0.0", "0.0", "0.0", "1"),
     ]
     assert confused.rows == [("A", "N", "1"), ("V", "N", "1")]
     assert confused.note == "All pairs of labels."

@@ -172,8 +172,8 @@ def init(
 ) -> None:
     """Write a complete config for spacy train, with comments, for what your examples annotate.
 
-    Components: tagger (TAG), pos_tagger (POS), senter, parser, ner, chunker, sentence_labeler.
-    Prints the commands that come next.
+    There are these components: tagger (TAG), pos_tagger (POS), senter, parser, ner, chunker and
+    sentence_labeler. Prints the commands that come next.
 
     \b
     Examples:

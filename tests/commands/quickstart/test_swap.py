@@ -92,6 +92,7 @@ def pipeline_of(*names: str, disabled: str = "") -> Language:
             ["tagger", "senter", "parser", "ner"],
         ),
         (["a=ner", "ner"], "", ["ner"], ["ner"], ["a", "ner"]),
+        (["a=ner", "b=beam_ner"], "", ["ner"], ["ner"], ["ner", "b"]),
         (["trees=parser", "ner"], "trees", ["ner"], ["ner"], ["trees", "ner"]),
         (["dots=sentencizer"], "", ["senter"], ["senter"], ["senter"]),
         (
@@ -290,5 +291,11 @@ def test_the_others_stay_as_they_are(tmp_path: Path) -> None:
     rows = {line.split()[0]: line.split()[-2:] for line in result.output.splitlines() if line}
     assert rows["LAS"] == ["100.00", "%"]
     assert all(float(speed.replace(",", "")) > 0 for speed in rows["words/s"])
+    judged = {name: w for name, w in swapped.config["training"]["score_weights"].items() if w}
+    assert judged == {"dep_uas": 0.5, "dep_las": 0.5}, "others have no say in the best epoch"
+    within: list[Any] = ["swap", output / "model-best", *arguments[2:], "--overwrite"]
+    again = CliRunner().invoke(ssvm, list(map(str, within)))
+    assert again.exit_code == 1
+    assert "lies in the output folder" in " ".join(again.output.split())
     reader = swapped.config["corpora"]["train"]
     assert {"TAG", "SENT_START"} <= {*reader["annotations"]}
