@@ -1,5 +1,6 @@
 """Texts with the decisions of a pipeline, and the reasons for them, as one HTML page."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from spacy_ssvm.commands.conversion.files import (
     annotation_file,
     convert_file,
 )
+from spacy_ssvm.commands.conversion.records import ending_of
 from spacy_ssvm.commands.pipelines import annotate_in_stages, finds_sentences
 from spacy_ssvm.commands.provenance import made
 from spacy_ssvm.components import page
@@ -49,7 +51,7 @@ def choose(nlp: Language, names: Sequence[str] | None, *, pairs: bool = False) -
         for name, pipe in nlp.pipeline
         if isinstance(pipe, page.Decider) and isinstance(pipe, WordAligner) == pairs
     ]
-    chosen = able if names is None else [name.strip() for name in names]
+    chosen = able if names is None else list(names)
     unable = [name for name in chosen if name not in able]
     if unable or not chosen:
         what = f"component '{unable[0]}'" if unable else "component"
@@ -105,7 +107,7 @@ def read_texts(nlp: Language, file: Path) -> Texts:
 
     Raises ValueError for a file that cannot be read, and one without a text.
     """
-    if annotation_file(file).suffix in (".txt", ".md"):
+    if ending_of(annotation_file(file)) in (".txt", ".md"):
         return Texts(_texts(nlp, file), None)
     converted = convert_file(file, spacy.blank(nlp.lang or "xx"), Settings())
     return Texts(_words(nlp, converted.docs), converted.docs, [converted])
@@ -145,7 +147,7 @@ def read_parts(
 
 
 def _texts(nlp: Language, file: Path) -> list[Doc]:
-    paragraphs = [text.strip() for text in read_text(file).split("\n\n")]
+    paragraphs = [text.strip() for text in re.split(r"\n[^\S\n]*\n", read_text(file))]
     docs = [nlp.make_doc(text) for text in paragraphs if text]
     if not docs:
         raise ValueError(f"{file} has no text")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import srsly
 from spacy.language import Language
+from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.util import resolve_dot_names
@@ -64,10 +65,10 @@ def measure(
         raise ValueError(f"{corpus} has no Docs to measure on")
     learned = training_examples(nlp) if gap else []
     rows = [("corpus", f"{corpus}: {len(examples)} Docs")]
-    scores = nlp.evaluate(examples)
-    rows += [(name_of(score), f"{100 * scores[score]:.2f} %") for score in shown_scores(scores)]
-    for example, doc in zip(examples, nlp.pipe(e.predicted.copy() for e in examples), strict=True):
+    for example, doc in zip(examples, nlp.pipe(e.predicted for e in examples), strict=True):
         example.predicted = doc
+    scores = Scorer(nlp=nlp).score(examples)
+    rows += [(name_of(score), f"{100 * scores[score]:.2f} %") for score in shown_scores(scores)]
     if scores.get("dep_uas") is not None:
         rows += _of_arcs(examples, ()) + _of_arcs(examples, without)
     if not shown_scores(scores) and scores.get("dep_uas") is None:

@@ -1,5 +1,6 @@
 """Texts with the decisions of a pipeline, as one page."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     nlp = RECOGNIZER.trained()
     nlp.to_disk(folder / "pipeline")
     (folder / "letter.txt").write_text("Mary Smith sings .\n\n\nThe end .\n", encoding="utf8")
+    packed = gzip.compress(b"Mary Smith sings .\n \t\nThe end .\n")
+    (folder / "letter.TXT.gz").write_bytes(packed)
     records = [
         {"text": "Mary Smith sings .", "entities": [[0, 10, "PER"]]},
         {"text": "Mary Smith sings .", "entities": [[0, 4, "PER"]]},
@@ -58,6 +61,7 @@ def row(output: str) -> list[str]:
     [
         ("letter.txt", [], ["2", "-", "0"]),
         ("letter.txt", ["--texts", "1"], ["1", "-", "0"]),
+        ("letter.TXT.gz", ["--components", "ssvm_ner,ssvm_ner"], ["2", "-", "0"]),
         ("gold.jsonl", [], ["2", "8", "2"]),
         ("gold.jsonl", ["--errors"], ["1", "8", "2"]),
         ("gold.jsonl", ["--texts", "1"], ["1", "4", "0"]),

@@ -17,6 +17,8 @@ Code = Annotated[
 ]
 
 
+Model = Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")]
+Shown = Annotated[str | None, typer.Option("--components", help="Comma-separated; by default all")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")]
 Languages = Annotated[str, typer.Option(help="Language by whose rules texts are tokenized")]
 
@@ -84,8 +86,8 @@ def read_names(what: str, text: str | None, known: list[str]) -> list[str]:
 
 
 def split_names(names: str | None) -> list[str] | None:
-    """Comma-separated names."""
-    return None if names is None else [name.strip() for name in names.split(",")]
+    """Comma-separated names, each once."""
+    return None if names is None else [*dict.fromkeys(map(str.strip, names.split(",")))]
 
 
 def check_language(lang: str) -> None:

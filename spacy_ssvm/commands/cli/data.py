@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 from spacy_ssvm.commands.cli.common import (
     MANY,
     Languages,
+    Model,
     Output,
+    Shown,
     check_language,
     check_new,
     check_tokenizer,
@@ -256,7 +258,7 @@ def clusters(
 
 
 def rank(
-    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    model: Model,
     file: Annotated[
         Path, typer.Argument(help='A text a line, or JSON records, {"text": ...}', exists=True)
     ],
@@ -267,9 +269,7 @@ def rank(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the output if it exists")
     ] = False,
-    components: Annotated[
-        str | None, typer.Option("--components", help="Comma-separated; by default all")
-    ] = None,
+    components: Shown = None,
     exclude: Annotated[
         list[Path] | None,
         typer.Option(help="File whose texts are left out, as annotated already (repeatable)"),

@@ -7,15 +7,13 @@ import typer
 from spacy.cli._util import import_code
 from wasabi import msg
 
-from spacy_ssvm.commands.cli.common import Code, need_extra, show_errors, split_names
+from spacy_ssvm.commands.cli.common import Code, Model, Shown, need_extra, show_errors, split_names
 
 
 def show(
-    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    model: Model,
     text: Annotated[str, typer.Argument(help="What to annotate")],
-    components: Annotated[
-        str | None, typer.Option("--components", help="Comma-separated; by default all")
-    ] = None,
+    components: Shown = None,
 ) -> None:
     """Annotate a text, and print each word with what it is, and the confidence in that.
 
@@ -44,7 +42,7 @@ def show(
 
 
 def render(
-    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    model: Model,
     file: Annotated[
         Path,
         typer.Argument(
@@ -57,9 +55,7 @@ def render(
     errors: Annotated[
         bool, typer.Option("--errors", help="Show only what is wrong, by the file's annotation")
     ] = False,
-    components: Annotated[
-        str | None, typer.Option("--components", help="Comma-separated; by default all")
-    ] = None,
+    components: Shown = None,
     target: Annotated[
         Path | None,
         typer.Option(help="The translation of FILE, line by line, to show links", exists=True),
@@ -124,14 +120,12 @@ def render(
 
 
 def demo(
-    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    model: Model,
     port: Annotated[int, typer.Option(help="Port to listen on", min=1, max=65535)] = 8000,
     host: Annotated[str, typer.Option(help="Address; by default, of this machine alone")] = (
         "127.0.0.1"
     ),
-    components: Annotated[
-        str | None, typer.Option("--components", help="Comma-separated; by default all")
-    ] = None,
+    components: Shown = None,
 ) -> None:
     """Open a page on which texts are annotated, with confidence and reasons.
 
@@ -161,7 +155,7 @@ def demo(
 
 
 def report(
-    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    model: Model,
     corpus: Annotated[
         Path, typer.Argument(help="A .spacy file, or a folder of them, to measure on", exists=True)
     ],

@@ -7,11 +7,11 @@ import typer
 from spacy.cli._util import import_code
 from wasabi import msg
 
-from spacy_ssvm.commands.cli.common import Code, show_errors
+from spacy_ssvm.commands.cli.common import Code, Model, show_errors
 
 
 def align(
-    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    model: Model,
     source: Annotated[Path, typer.Argument(help="Text, a sentence a line", exists=True)],
     target: Annotated[Path, typer.Argument(help="Its translation, line by line", exists=True)],
     output: Annotated[

@@ -12,6 +12,7 @@ from wasabi import msg
 from spacy_ssvm.commands.cli.common import (
     Code,
     Languages,
+    Model,
     Output,
     check_new,
     check_there,
@@ -231,7 +232,7 @@ def init(
 
 
 def swap(
-    model: Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")],
+    model: Model,
     data: _Data,
     components: Annotated[
         str, typer.Option("--components", help="Comma-separated, such as parser,tagger")
