@@ -194,6 +194,6 @@ def write_page(
         **({"left out": f"{left_out} spans that do not match the words"} if left_out else {}),
         "made": made(),
     }
-    html = page.render_page(f"{source.name}, as {model} reads it", facts, parts)
+    html = page.render_page(f"{model} on {source.name}", facts, parts)
     with replacing(file) as beside:
         beside.write_text(html, encoding="utf8")

@@ -19,7 +19,7 @@ Code = Annotated[
 
 Model = Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")]
 Shown = Annotated[str | None, typer.Option("--components", help="Comma-separated; by default all")]
-Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to write to")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to write to", file_okay=False)]
 Languages = Annotated[str, typer.Option(help="Language by whose rules texts are tokenized")]
 
 

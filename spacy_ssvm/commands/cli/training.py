@@ -196,9 +196,13 @@ def init(
     is_asked = output is None
     with show_errors("Cannot write a config"):
         if is_asked:
-            train = Path(_ask("Examples to learn from, a .spacy file", None, check_there))
+            train = Path(_ask("Examples to learn from, a .spacy file", None, _check_examples))
             dev = Path(
-                _ask("Examples by which the best epoch is chosen, a .spacy file", None, check_there)
+                _ask(
+                    "Examples by which the best epoch is chosen, a .spacy file",
+                    None,
+                    _check_examples,
+                )
             )
             lang = _ask("Language", lang, check_tokenizer)
         check_tokenizer(lang)
@@ -210,11 +214,11 @@ def init(
             found = ",".join(_names_of(None, annotation))
             components = _ask("Components", found, lambda text: _names_of(text, annotation))
             output = Path(
-                _ask("Config to write", "config.cfg", partial(check_new, overwrite=overwrite))
+                _ask("Config to write", "config.cfg", partial(_check_config, overwrite=overwrite))
             )
         assert output is not None
         names = _names_of(components, annotation)
-        check_new(output, overwrite=overwrite)
+        _check_config(output, overwrite=overwrite)
         config = make_config(
             lang,
             names,
@@ -366,6 +370,22 @@ def jackknife(
     for header, rows in tables:
         msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
     msg.good(f"Annotated {len(knives[-1].found)} Docs", str(output))
+
+
+def _check_examples(file: str) -> None:
+    """Raise ValueError for what is no .spacy file, nor a folder."""
+    check_there(file)
+    if Path(file).is_file() and Path(file).suffix != ".spacy":
+        raise ValueError(
+            f"{file} is no .spacy file: 'python -m spacy ssvm convert' makes one of it"
+        )
+
+
+def _check_config(file: str | Path, *, overwrite: bool) -> None:
+    """Raise ValueError where a config cannot be written to a file."""
+    if Path(file).suffix != ".cfg":
+        raise ValueError(f"the config, {file}, must be a file that ends in .cfg")
+    check_new(file, overwrite=overwrite)
 
 
 def _ask(question: str, default: str | None, check: Callable[[str], object]) -> str:

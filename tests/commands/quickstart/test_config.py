@@ -177,12 +177,21 @@ def test_the_command_asks(corpus: Path, tmp_path: Path) -> None:
 def test_the_command_asks_again(corpus: Path, tmp_path: Path) -> None:
     file, there = tmp_path / "config.cfg", tmp_path / "there.cfg"
     there.touch()
-    answers = ["nosuch.spacy", corpus, corpus, "zz", "de", "ner", "tagger", there, file]
+    answers = ["nosuch.spacy", __file__, corpus, corpus, "zz", "de", "ner", "tagger", "c.txt"]
+    answers += [there, file]
     result = init(input="".join(f"{answer}\n" for answer in answers))
     assert result.exit_code == 0, result.output
     shown = " ".join(result.output.split())
-    for problem in ("does not exist", "no language", "'ner' could learn from", "--overwrite"):
-        assert problem in shown.replace("is not the code of a language", "no language")
+    shown = shown.replace("is not the code of a language", "no language")
+    for problem in (
+        "does not exist",
+        "convert",
+        "ends in .cfg",
+        "no language",
+        "'ner' could learn from",
+        "--overwrite",
+    ):
+        assert problem in shown
     assert load_config(file)["nlp"]["pipeline"] == ["tagger"]
     assert not there.read_bytes()
 
