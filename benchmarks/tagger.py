@@ -15,6 +15,10 @@ With --strong:
     tensor      the same, which also reads the tensor of the tok2vec of spaCy's small English
                 pipeline; "tokens/s" includes the tok2vec
 
+With --in-turn: only the speed of ssvm_tagger, trained for ten epochs, and of spaCy's tagger from
+`init config`, from tokenized Docs to tags, in turn in one process, and the ratios. The weights of
+spaCy's are random: its speed does not depend on them.
+
 With --calibration: solvers with probabilities, with accuracy, mean probability and expected
 calibration error on dev, in %.
 
@@ -26,6 +30,7 @@ import argparse
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 import peers
 import spacy
@@ -43,6 +48,7 @@ from spacy_ssvm.components.pipe import Pipe
 
 CONFIG = Path(__file__).parent.parent / "configs" / "tagger.cfg"
 EPOCHS = 15
+ROUNDS = 9
 STRENGTHS = (0.01, 0.03, 0.1, 0.3)
 
 
@@ -170,6 +176,31 @@ def run_train(data: Path, tags: str) -> dict:
     return {**spent, "initialize": initialize, "corpus and loop": rest, "total": total}
 
 
+def time_in_turn(data: Path, tags: str) -> None:
+    """Show the speed of both taggers, and their ratio in each round."""
+    train, test = read(data, "train", tags), read(data, "test", tags)
+    ours = spacy.blank("en")
+    ours.add_pipe("ssvm_tagger")
+    examples = examples_of(ours, train)
+    ours.initialize(lambda: examples)
+    for _ in range(10):
+        ours.update(examples)
+    theirs, _ = peers.train_spacy(["tagger"], examples, 0.0)
+    rounds = [
+        [peers.tagging_speed(nlp, nlp, test) for nlp in (ours, theirs)] for _ in range(ROUNDS + 1)
+    ]
+    ratios = sorted(own / other for own, other in rounds[1:])
+    rates = [f"{median(rates):,.0f}" for rates in zip(*rounds[1:], strict=True)]
+    msg.table(
+        [("ssvm_tagger", rates[0]), ("spaCy's tagger", rates[1])],
+        header=("tagger", "tokens/s"),
+        aligns=("l", "r"),
+        divider=True,
+    )
+    spread = f"{ratios[0]:.1f} to {ratios[-1]:.1f} in {ROUNDS} rounds"
+    msg.info(f"{median(ratios):.1f} times as fast ({spread})")
+
+
 SYSTEMS = {
     **{f"ssvm-{C}": lambda data, tags, _, C=C: run_ssvm(data, tags, C=C) for C in STRENGTHS},
     "crfsuite-ap": lambda data, tags, _: run_crfsuite(data, tags, "crfsuite-ap"),
@@ -225,11 +256,15 @@ def main() -> None:
     parser.add_argument("--skip", nargs="*", default=[], choices=[*SYSTEMS], metavar="SYSTEM")
     parser.add_argument("--strong", action="store_true", help="add ssvm_tagger with clusters")
     parser.add_argument("--calibration", action="store_true", help="add solvers with probabilities")
+    parser.add_argument("--in-turn", action="store_true", help="only time ours and spaCy's in turn")
     parser.add_argument("--output", type=Path, help="folder for the results, as JSON")
     parser.add_argument("--only", choices=[*EVERYTHING], help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     compile_kernels()
+    if options.in_turn:
+        time_in_turn(options.data, options.tags[0])
+        return
     if options.only:
         system = EVERYTHING[options.only]
         peers.print_result(system(options.data, options.tags[0], options.budget))
