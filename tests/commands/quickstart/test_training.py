@@ -145,7 +145,8 @@ def test_what_fails_in_training_leaves_nothing(annotated: Path, tmp_path: Path) 
     assert train(*arguments).exit_code == 0
     names.write_bytes("Zoë\n".encode("latin-1"))
     assert train(*arguments, "--overwrite").exit_code == 1
-    assert place.best.exists(), "a pipeline that was there stays"
+    there = (place.best, place.config, place.train, place.dev)
+    assert all(path.exists() for path in there), "a pipeline that was there stays"
 
 
 @pytest.mark.parametrize(
