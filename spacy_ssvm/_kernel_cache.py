@@ -17,6 +17,7 @@ are compiled in each process.
 import contextlib
 import functools
 import hashlib
+import importlib
 import logging
 import os
 import re
@@ -29,6 +30,7 @@ from typing import Any, NamedTuple
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime.nrt import rtsys
 
 from spacy_ssvm._locks import locked
@@ -39,6 +41,9 @@ PACKAGE = Path(__file__).parent
 
 #: By symbol: defines a function that kernels call by address, unless it has been.
 OUTLINED: dict[str, Callable[[], Any]] = {}
+
+#: A module of numba that defines functions of numpy alone, and imports scipy, which takes 0.1 s.
+_NO_SYMBOLS = {"numba.np.arraymath"}
 
 _IMPORT = re.compile(rf"^(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.M)
 _UNUSED = 30 * 24 * 3600  # seconds after which old kernels in a shared folder are removed
@@ -72,22 +77,52 @@ class _CompiledKernel(CompileResultCacheImpl):
 
     _locator_classes: Any = (_Locator,)
 
-    def reduce(self, cres: Any) -> tuple[list[str], Any]:
+    def reduce(self, cres: Any) -> tuple[Any, ...]:
         """What is saved."""
         functions = cres.library._final_module.functions
         symbols = [f.name for f in functions if f.is_declaration and f.name in OUTLINED]
-        return symbols, super().reduce(cres)
+        library, description, environment, *others, referenced = super().reduce(cres)
+        environments = [_saved(each) for each in (environment, *referenced)]
+        return symbols, environments, (library, description, others)
 
-    def rebuild(self, target_context: Any, payload: tuple[list[str], Any]) -> Any:
+    def rebuild(self, target_context: Any, payload: tuple[Any, ...]) -> Any:
         """The kernel, whose symbols are defined before it is linked."""
-        symbols, reduced = payload
+        symbols, environments, (library, description, others) = payload
         for symbol in symbols:
             OUTLINED[symbol]()
+        own, *referenced = (_environment(*saved) for saved in environments)
+        reduced = library, description, own, *others, tuple(referenced)
         return super().rebuild(target_context, reduced)
 
     def check_cachable(self, cres: Any) -> bool:
         """Whether it is whole: without optimization, it has addresses of this process."""
         return not cres.library.has_dynamic_globals
+
+
+class _SavedEnvironment(NamedTuple):
+    """What numba keeps for a function: constants, and where it was defined."""
+
+    module: str
+    constants: list[Any]
+    name: str
+
+
+def _saved(environment: Any) -> _SavedEnvironment:
+    module = environment.globals.get("__name__")
+    return _SavedEnvironment(module, environment.consts, environment.env_name)
+
+
+def _environment(module: str, constants: list[Any], name: str) -> Any:
+    """A saved environment. Compiled code needs no globals, but symbols that modules define."""
+    found = lookup_environment(name)
+    if found is None:
+        if module not in _NO_SYMBOLS:
+            importlib.import_module(module)
+        found = Environment({"__name__": module})
+        found.consts[:] = constants
+        found.env_name = name
+        Environment._memo[name] = found
+    return found
 
 
 class KernelCache(FunctionCache):

@@ -158,6 +158,23 @@ def test_kernels_that_call_numbas_library_are_found_again(folder: Path, value: s
 
 
 @compiled_only
+def test_kernels_that_call_functions_of_numpy_load_without_scipy(folder: Path) -> None:
+    source = KERNELS.replace("a + b", "a + b + 0 * int(np.ones(2).max())")
+    (folder / "kernels.py").write_text(f"import numpy as np\n{source}", encoding="utf8")
+    assert call(folder)[0] == [3, 0, 1]
+    report = f"{CALL}\nimport sys\nprint('scipy.linalg' in sys.modules)"
+    process = subprocess.run(
+        [sys.executable, "-c", report],
+        env=environment(NUMBA_CACHE_DIR=str(folder / "cache")),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert process.stdout.splitlines() == ["[3, 1, 0]", "False"]
+
+
+@compiled_only
 def test_kernels_are_loaded_without_the_library_of_numba(
     trained_tagger: Language, tmp_path: Path, run_script: ScriptRunner
 ) -> None:
