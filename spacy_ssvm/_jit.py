@@ -2,11 +2,11 @@
 
 Compiled kernels are kept on disk: see ``_kernel_cache.py``.
 
-``kernel`` compiles on the first call, by the argument types it meets. ``outlined_kernel`` does so
-once for all kernels that call it. ``oracle_kernel`` compiles on the first call for a kind of
-structure, by an explicit signature. A kernel that takes an oracle as a function pointer needs one:
-only then does a second process find it in the cache. ``dispatch`` chooses among kernels by where
-weights are stored.
+``kernel`` compiles on the first call, by the argument types it meets; ``inner_kernel`` and
+``sum_kernel`` are for what others call in loops. ``outlined_kernel`` compiles once for all kernels
+that call it. ``oracle_kernel`` compiles on the first call for a kind of structure, by an explicit
+signature. A kernel that takes an oracle as a function pointer needs one: only then does a second
+process find it in the cache. ``dispatch`` chooses among kernels by where weights are stored.
 """
 
 import contextlib
@@ -22,6 +22,7 @@ from numba import types
 from numba.core import cgutils
 from numba.core.typing import templates
 from numba.extending import lower_builtin, overload
+from numba.np.numpy_support import as_dtype
 
 from spacy_ssvm._kernel_cache import OUTLINED, KernelCache
 
@@ -56,6 +57,7 @@ Void = types.void
 Bool = types.boolean
 Weights1 = types.Array(types.float32, 1, "C")
 Weights2 = types.Array(types.float32, 2, "C")
+Steps1 = types.Array(types.int8, 1, "C")
 Flags1 = types.Array(types.boolean, 1, "C")
 Flags2 = types.Array(types.boolean, 2, "C")
 FunctionType = types.FunctionType
@@ -82,11 +84,22 @@ def kernel(function: F) -> F:
     return _compile(function, None)
 
 
-def sum_kernel(function: F) -> F:
-    """The same for a function whose sums may be added up in any order, by vector instructions."""
+def inner_kernel(function: F) -> F:
+    """The same for a function that neither makes arrays nor calls kernels that do.
+
+    References to its arrays are not counted. Elsewhere numba counts those to each array that is
+    passed, or taken from a tuple, by atomic instructions: some inner loops take less time.
+    """
     if _config.DISABLE_JIT:
         return _wrapping(function)
-    return _compile(function, None, fastmath={"reassoc"})
+    return _compile(function, None, _nrt=False)
+
+
+def sum_kernel(function: F) -> F:
+    """An inner kernel whose sums may be added up in any order, by vector instructions."""
+    if _config.DISABLE_JIT:
+        return _wrapping(function)
+    return _compile(function, None, _nrt=False, fastmath={"reassoc"})
 
 
 def outlined_kernel(*signatures: Signature) -> Callable[[F], F]:
@@ -191,21 +204,42 @@ def dispatch(implementations: Mapping[type, Callable[..., Any]]) -> Callable[...
     implementations: kernels by ``NamedTuple`` class. The function can be called from Python and
     from kernels, which are compiled for each class.
     """
+    functions = {kind: getattr(f, "py_func", None) for kind, f in implementations.items()}
+    return _overloaded(implementations, functions)
+
+
+def by_type(implementations: Mapping[type, Callable[..., Any]]) -> Callable[..., Any]:
+    """The same of plain functions, by the type of an array, a number or a ``NamedTuple``."""
+    return _overloaded(implementations, implementations)
+
+
+def _overloaded(
+    implementations: Mapping[type, Callable[..., Any]], functions: Mapping[type, Any]
+) -> Callable[..., Any]:
+    """A function that calls one of ``implementations``; kernels compile one of ``functions``."""
 
     def call(first: Any, *others: Any) -> Any:
         return implementations[type(first)](first, *others)
 
     def choose(first: Any, *others: Any) -> Any:  # noqa: ARG001
-        implementation = implementations.get(getattr(first, "instance_class", object))
-        return getattr(implementation, "py_func", None)
+        return functions.get(_class_of(first))
 
     if not _config.DISABLE_JIT:
         overload(call, strict=False, jit_options=_WITHOUT_WRAPPERS)(choose)
     return call
 
 
-def _compile(function: F, signature: Signature | None, owner: str = "", fastmath: Any = False) -> F:
-    dispatcher = _dispatcher(function, owner, fastmath=fastmath)
+def _class_of(kind: Type) -> type:
+    """The class of Python or numpy whose values have a type of numba."""
+    if isinstance(kind, types.Array):
+        return np.ndarray
+    if isinstance(kind, types.Number):
+        return as_dtype(kind).type
+    return getattr(kind, "instance_class", object)
+
+
+def _compile(function: F, signature: Signature | None, owner: str = "", **options: Any) -> F:
+    dispatcher = _dispatcher(function, owner, **options)
     if signature is not None:
         dispatcher.compile(signature)
         dispatcher.disable_compile()
@@ -213,7 +247,7 @@ def _compile(function: F, signature: Signature | None, owner: str = "", fastmath
 
     # Unless it has been called from Python, kernels link another version, which lacks what
     # unpacks Python's arguments: compiling that takes longer than many a kernel.
-    linked = functools.cache(lambda: _linked(function, fastmath=fastmath))
+    linked = functools.cache(lambda: _linked(function, **options))
     own = dispatcher.get_call_template, dispatcher.get_overload
 
     def methods(args: Any) -> Any:

@@ -25,7 +25,7 @@ import srsly
 from spacy_ssvm._locks import locked
 
 _MAX_QUOTED = 60  # characters of what messages quote from files and configs
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _HEADER = "model.json"
 _WRITING = ".writing"
 _MAGIC = b"spacy_ssvm component\n"

@@ -111,11 +111,11 @@ def test_scores_are_probabilities_where_the_model_has_them(component: Component)
 
 def test_explanations_show_the_strongest_features(component: Component, trained: Language) -> None:
     pipe, doc = pipe_and_doc(component, trained)
-    full = pipe.explain(doc, 1)
+    full = pipe.explain(doc, 6)
     rest = 1 if component.factory == "ssvm_parser" else 2  # rows for all but the features
     features, sums = full.reasons[:-rest], full.reasons[-rest:]
     assert len(features) > 2
-    short = pipe.explain(doc, 1, top=2)
+    short = pipe.explain(doc, 6, top=2)
     assert short.reasons[:2] == features[:2]
     assert short.reasons[2].template == OTHER_FEATURES
     assert f"{len(features) - 2} more" in str(short)
@@ -127,9 +127,9 @@ def test_explanations_show_the_strongest_features(component: Component, trained:
     )
     differences = [r.difference for r in short.reasons]
     assert sum(differences) == pytest.approx(short.margin, abs=1e-5)
-    assert pipe.explain(doc, 1, top=len(features)) == full
+    assert pipe.explain(doc, 6, top=len(features)) == full
     with pytest.raises(ValueError, match="top is 0: give the number of features to show, or None"):
-        pipe.explain(doc, 1, top=0)
+        pipe.explain(doc, 6, top=0)
 
 
 def test_strongest_features_come_first_and_nothing_is_lost() -> None:

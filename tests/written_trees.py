@@ -15,6 +15,7 @@ from spacy_ssvm.trees.oracle import loss_augmented_decode
 from spacy_ssvm.trees.problem import TreeProblem
 from spacy_ssvm.trees.pruner import likely_arcs
 from spacy_ssvm.trees.templates import GRANDPARENT, ArcTemplate
+from spacy_ssvm.weights.rounded import RoundedWeights
 
 checked = settings(
     deadline=None,
@@ -102,10 +103,10 @@ class Trees:
         return Pruner(arcs, SIZE, self.pruner_weights, float(self.threshold), self.projective)
 
     def scorer(self, w):
-        """As in prediction, all weights are float32."""
+        """As in prediction, all weights have eight bits. w: of ``whole_weights``."""
         pruner = self.pruner()
-        pruner = pruner._replace(weights=pruner.weights.astype(np.float32))
-        return Scorer(self.features(), pruner, w.astype(np.float32))
+        pruner = pruner._replace(weights=_in_steps(pruner.weights))
+        return Scorer(self.features(), pruner, _in_steps(w))
 
     def arrays(self, numbers=None):
         """attributes, node_starts and heads, as ``TreeProblem.append`` wants them."""
@@ -176,10 +177,14 @@ def sentences(draw, shortest=1, longest=4, projective=True, partial=False):
 
 
 def whole_weights(seed):
-    """Weights that add up exactly, with many ties; 0 for what does not fire."""
-    w = np.random.default_rng(seed).integers(-3, 4, size=SIZE + 1) / 2
-    w[SIZE] = 0.0
-    return w
+    """Weights that add up exactly, in eight bits too, with many ties; 0 for what does not fire."""
+    steps = np.random.default_rng(seed).integers(-2, 3, size=SIZE + 1)
+    steps[SIZE] = 0
+    return steps * np.abs(steps) / 2
+
+
+def _in_steps(w):
+    return RoundedWeights(np.rint(np.sign(w) * np.sqrt(2 * np.abs(w))).astype(np.int8), 0.5)
 
 
 seeds = st.integers(0, 999)

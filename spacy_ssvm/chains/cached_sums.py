@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Keys, kernel
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys, inner_kernel, kernel
 from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys, select_templates
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.feature_index import Table, find_token_rows
@@ -45,7 +45,7 @@ class KeptSums(NamedTuple):
 NOTHING_KEPT = KeptSums(np.empty(0, dtype=np.int64), 0, np.empty((0, 0, 0)))
 
 
-@kernel
+@inner_kernel
 def add_features(
     features: Features,
     attributes: Keys,
@@ -65,14 +65,14 @@ def add_features(
     add_rows(features.weights, rows, size, scores)
 
 
-@kernel
+@inner_kernel
 def outside_slot(farthest: int, group: int, position: int, start: int, end: int) -> int:
     """The slot of a position before or after the sentence [start, end)."""
     first = 2 * farthest * group
     return first + (start - position - 1 if position < start else farthest + position - end)
 
 
-@kernel
+@inner_kernel
 def add_kept(kept: KeptSums, slots: Ints, start: int, end: int, t: int, scores: Floats) -> None:
     """Add the sums that are kept for word t in the sentence [start, end) to scores [K].
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Keys, Weights, kernel
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys, Weights, inner_kernel, kernel
 from spacy_ssvm.chains.cached_sums import Features, KeptSums, add_features, add_kept
 from spacy_ssvm.decoders.chain import max_marginals, viterbi_of_some
 from spacy_ssvm.features.coordinates import ByToken, ByWord
@@ -40,7 +40,7 @@ def fix_labels(labels: ByToken, number_of_labels: int) -> LabelConstraints:
     return LabelConstraints(labels, np.eye(number_of_labels, dtype=bool))
 
 
-@kernel
+@inner_kernel
 def apply_constraints(
     constraints: WordConstraints, start: int, end: int, emissions: Floats
 ) -> None:

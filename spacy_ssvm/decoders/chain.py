@@ -12,13 +12,13 @@ Where every sequence is forbidden, the score is minus infinity and the sequence 
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, kernel
+from spacy_ssvm._jit import Floats, Ints, inner_kernel, kernel
 
 _MANY = 256  # labels, above which no gains are computed
 _SLACK = 1e-9  # relative, of scores that are compared to bounds: above all rounding
 
 
-@kernel
+@inner_kernel
 def _forward(emissions: Floats, transitions: Floats, best: Floats) -> None:
     """best[t, k]: the best score of a prefix that ends at t with label k."""
     n, K = emissions.shape
@@ -91,7 +91,7 @@ def _forward_of_some(emissions: Floats, transitions: Floats, gains: Floats, best
         row += emissions[t]
 
 
-@kernel
+@inner_kernel
 def _backward(emissions: Floats, transitions: Floats, best: Floats) -> None:
     """best[t, k]: the best score of a suffix after t, given label k at t."""
     n, K = emissions.shape
@@ -133,7 +133,7 @@ def viterbi_of_some(emissions: Floats, transitions: Floats, gains: Floats, y: In
     return _trace_back(best, transitions, y)
 
 
-@kernel
+@inner_kernel
 def _trace_back(best: Floats, transitions: Floats, y: Ints) -> float:
     """Fill y with the best sequence, given the best scores of prefixes; return its score."""
     n, K = best.shape
@@ -215,7 +215,7 @@ def k_best(emissions: Floats, transitions: Floats, k: int) -> tuple[Ints, Floats
     return sequences, scores[:found].copy()
 
 
-@kernel
+@inner_kernel
 def _insert(scores: Floats, states: Ints, score: float, state: int) -> None:
     """Insert a score into a list sorted in descending order, after its equals; drop the last."""
     rank = len(scores) - 1

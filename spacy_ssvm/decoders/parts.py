@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Floats1, Floats2, Ints, Ints2, kernel, named_tuple
+from spacy_ssvm._jit import Floats, Floats1, Floats2, Ints, Ints2, inner_kernel, kernel, named_tuple
 
 
 class PartTable(NamedTuple):
@@ -37,7 +37,7 @@ class PartTable(NamedTuple):
 PartTableType = named_tuple(PartTable, Floats2, Floats1, Ints2, Ints2, Floats1, Ints2, Ints2)
 
 
-@kernel
+@inner_kernel
 def number_pairs(scores: Floats, starts: Ints) -> int:
     """Write where the pairs of each arc start (int64 [n + 1, n + 1]); return their number."""
     N = len(scores)
@@ -84,7 +84,7 @@ def rank_heads(scores: Floats) -> Ints:
     return ranks
 
 
-@kernel
+@inner_kernel
 def number_triples(scores: Floats, head_ranks: Ints, starts: Ints) -> int:
     """Write where the grandparents of each arc start: see ``number_pairs``."""
     N = len(scores)
@@ -130,25 +130,25 @@ def scaled_parts(parts: PartTable, scale: float) -> PartTable:
     )
 
 
-@kernel
+@inner_kernel
 def pair_number(parts: PartTable, h: int, s: int, m: int) -> int:
     """The number of the pair of the arcs (h, s) and (h, m); s = n + 1 for no sibling."""
     return parts.starts[h, m] + parts.ranks[h, s]  # type: ignore[no-any-return]
 
 
-@kernel
+@inner_kernel
 def triple_number(parts: PartTable, g: int, h: int, m: int) -> int:
     """The number of the grandparent g of the arc (h, m)."""
     return parts.triple_starts[h, m] + parts.head_ranks[g, h]  # type: ignore[no-any-return]
 
 
-@kernel
+@inner_kernel
 def is_grandparent(parts: PartTable, g: int, h: int) -> bool:
     """Whether the arc (g, h) is allowed, so that g is a grandparent of the dependents of h."""
     return bool(parts.head_ranks[g, h] < parts.head_ranks[g + 1, h])
 
 
-@kernel
+@inner_kernel
 def inner_sibling(heads: Ints, h: int, m: int) -> int:
     """The dependent of h next to m on the way to h; n + 1 where there is none."""
     step = 1 if m > h else -1
@@ -158,7 +158,7 @@ def inner_sibling(heads: Ints, h: int, m: int) -> int:
     return s if s != h else len(heads)
 
 
-@kernel
+@inner_kernel
 def tree_score(parts: PartTable, heads: Ints) -> float:
     """The score of a tree; minus infinity where one of its arcs is forbidden."""
     total = 0.0
@@ -176,7 +176,7 @@ def tree_score(parts: PartTable, heads: Ints) -> float:
     return total
 
 
-@kernel
+@inner_kernel
 def subtract_tree(parts: PartTable, heads: Ints) -> None:
     """Subtract 1 at each part of a tree, all of whose arcs have scores."""
     for m in range(1, len(heads)):

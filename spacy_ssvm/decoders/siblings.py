@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, kernel
+from spacy_ssvm._jit import Floats, Ints, inner_kernel, kernel
 from spacy_ssvm.decoders.tree import chain_heads
 
 
-@kernel
+@inner_kernel
 def _best_sibling(
     scores: Floats, pairs: Floats, start: int, incomplete: Floats, joint: Floats, h: int, m: int
 ) -> tuple[float, int]:
@@ -43,15 +43,23 @@ class Spans(NamedTuple):
 
 
 @kernel
-def _inside(scores: Floats, starts: Ints, pairs: Floats) -> Spans:
-    """All spans, from the narrowest to the widest."""
+def _no_spans(N: int) -> Spans:
+    """Spans of a sentence of N - 1 words, none of which is possible yet."""
+    return Spans(
+        np.full((N, N), -np.inf),
+        np.full((N, N), -np.inf),
+        np.full((N, N), -np.inf),
+        np.zeros((N, N), dtype=np.int64),
+        np.zeros((N, N), dtype=np.int64),
+        np.zeros((N, N), dtype=np.int64),
+    )
+
+
+@inner_kernel
+def _inside(scores: Floats, starts: Ints, pairs: Floats, spans: Spans) -> None:
+    """Fill all spans, from the narrowest to the widest."""
     N = len(scores)
-    complete = np.full((N, N), -np.inf)
-    incomplete = np.full((N, N), -np.inf)
-    joint = np.full((N, N), -np.inf)
-    inner = np.zeros((N, N), dtype=np.int64)
-    split = np.zeros((N, N), dtype=np.int64)
-    outer = np.zeros((N, N), dtype=np.int64)
+    complete, incomplete, joint, inner, split, outer = spans
     for i in range(1, N):
         complete[i, i] = 0.0
     for width in range(1, N - 1):
@@ -86,7 +94,6 @@ def _inside(scores: Floats, starts: Ints, pairs: Floats) -> Spans:
                         best = total
                         outer[h, m] = d
                 complete[h, m] = best
-    return Spans(complete, incomplete, joint, inner, split, outer)
 
 
 @kernel
@@ -96,7 +103,8 @@ def eisner_siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) ->
     chain_heads(heads)
     if N == 1:
         return 0.0
-    spans = _inside(scores, starts, pairs)
+    spans = _no_spans(N)
+    _inside(scores, starts, pairs, spans)
     best, root = -np.inf, 0
     for r in range(1, N):
         if scores[0, r] > -np.inf:

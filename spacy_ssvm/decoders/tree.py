@@ -15,17 +15,26 @@ does NaN. Where no tree is allowed, the score is minus infinity and the heads ar
 
 import numpy as np
 
-from spacy_ssvm._jit import Float, Floats, Floats2, Ints, Ints1, kernel, outlined_kernel
+from spacy_ssvm._jit import (
+    Float,
+    Floats,
+    Floats2,
+    Ints,
+    Ints1,
+    inner_kernel,
+    kernel,
+    outlined_kernel,
+)
 
 
-@kernel
+@inner_kernel
 def chain_heads(heads: Ints) -> None:
     """The tree in which each word depends on the one before it."""
     for m in range(len(heads)):
         heads[m] = m - 1
 
 
-@kernel
+@inner_kernel
 def _best_split(left: Floats, right: Floats) -> float:
     """The greatest sum left[k] + right[k]."""
     best = -np.inf
@@ -35,7 +44,7 @@ def _best_split(left: Floats, right: Floats) -> float:
     return best
 
 
-@kernel
+@inner_kernel
 def _find_split(left: Floats, right: Floats, best: float) -> int:
     """The first k with left[k] + right[k] == best."""
     for k in range(len(left)):
@@ -125,7 +134,7 @@ def _find_cycle(best: Ints, active: Ints, cycle: Ints) -> int:
     return 0
 
 
-@kernel
+@inner_kernel
 def _contract(
     table: Floats, entered: Ints, left: Ints, best: Ints, active: Ints, cycle: Ints, c: int
 ) -> None:

@@ -7,30 +7,51 @@
 Tables are those of ``decoders.tree``; every tree has exactly one word whose head is the root.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from spacy_ssvm._jit import Float, Floats, Floats2, kernel, outlined_kernel
+from spacy_ssvm._jit import Float, Floats, Floats2, inner_kernel, kernel, outlined_kernel
 from spacy_ssvm.decoders.chain_marginals import log_sum
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX, add, add_splits
 
 _TINY = 1e-280  # a smaller number above 0 may lose digits, and its inverse may overflow
 
 
+class _Spans(NamedTuple):
+    """Scores of spans, as in ``eisner``: float64 [n + 1, n + 1] each."""
+
+    complete: Floats  #: by head and other end
+    by_end: Floats  #: the same by other end and head
+    incomplete: Floats
+    outside: Floats  #: of complete spans that another one completes
+    outside_by_end: Floats  #: of those that end an arc, by other end and head
+    outside_arc: Floats  #: of incomplete spans
+
+
 @kernel
 def _inside_outside(semiring: int, scores: Floats, arcs: Floats) -> float:
-    """Write the sum of the scores of all trees with each arc; return the sum over all trees.
-
-    Spans are those of ``eisner``. Outside scores are summed from the widest span to the narrowest.
-    """
+    """Write the sum of the scores of all trees with each arc; return the sum over all trees."""
     N = len(scores)
     arcs[:] = -np.inf
     if N == 1:
         return 0.0
-    complete = np.full((N, N), -np.inf)
-    by_end = np.full((N, N), -np.inf)
-    incomplete = np.full((N, N), -np.inf)
-    outside = np.full((N, N), -np.inf)  # of complete spans
-    outside_arc = np.full((N, N), -np.inf)  # of incomplete spans
+    spans = _Spans(
+        np.full((N, N), -np.inf),
+        np.full((N, N), -np.inf),
+        np.full((N, N), -np.inf),
+        np.full((N, N), -np.inf),
+        np.full((N, N), -np.inf),
+        np.full((N, N), -np.inf),
+    )
+    return _fill_spans(semiring, scores, spans, arcs)
+
+
+@inner_kernel
+def _fill_spans(semiring: int, scores: Floats, spans: _Spans, arcs: Floats) -> float:
+    """See ``_inside_outside``. Outside scores are summed from the widest span to the narrowest."""
+    N = len(scores)
+    complete, by_end, incomplete, outside, outside_by_end, outside_arc = spans
     for i in range(1, N):
         complete[i, i] = 0.0
         by_end[i, i] = 0.0
@@ -56,23 +77,33 @@ def _inside_outside(semiring: int, scores: Floats, arcs: Floats) -> float:
         for i in range(1, N - width):
             j = i + width
             for h, e in ((i, j), (j, i)):
-                rest = outside[h, e]
+                rest = add(semiring, outside[h, e], outside_by_end[e, h])
                 if rest == -np.inf:
                     continue
                 low, high = (h + 1, e + 1) if h < e else (e, h)
-                for m in range(low, high):
-                    outside_arc[h, m] = add(semiring, outside_arc[h, m], rest + by_end[e, m])
-                    outside[m, e] = add(semiring, outside[m, e], rest + incomplete[h, m])
+                _add_to_all(semiring, outside_arc[h, low:high], rest, by_end[e, low:high])
+                _add_to_all(semiring, outside_by_end[e, low:high], rest, incomplete[h, low:high])
             arcs[i, j] = incomplete[i, j] + outside_arc[i, j]
             arcs[j, i] = incomplete[j, i] + outside_arc[j, i]
             right, left = outside_arc[i, j] + scores[i, j], outside_arc[j, i] + scores[j, i]
             rest = add(semiring, right, left)
             if rest == -np.inf:
                 continue
-            for k in range(i, j):
-                outside[i, k] = add(semiring, outside[i, k], rest + complete[j, k + 1])
-                outside[j, k + 1] = add(semiring, outside[j, k + 1], rest + complete[i, k])
+            _add_to_all(semiring, outside[i, i:j], rest, complete[j, i + 1 : j + 1])
+            _add_to_all(semiring, outside[j, i + 1 : j + 1], rest, complete[i, i:j])
     return total
+
+
+@inner_kernel
+def _add_to_all(semiring: int, sums: Floats, rest: float, others: Floats) -> None:
+    """Add rest + others to sums in a semiring."""
+    if semiring == MAX:
+        for k in range(len(sums)):
+            score = rest + others[k]
+            sums[k] = score if score > sums[k] else sums[k]
+    else:
+        for k in range(len(sums)):
+            sums[k] = add(semiring, sums[k], rest + others[k])
 
 
 @outlined_kernel(Float(Floats2, Floats2))

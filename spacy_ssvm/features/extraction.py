@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Ints1, Keys, Keys1, kernel, named_tuple
+from spacy_ssvm._jit import Ints, Ints1, Keys, Keys1, inner_kernel, named_tuple
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.features.text_hash import hash_text
 
@@ -60,14 +60,14 @@ def select_templates(templates: CompiledTemplates, wanted: Sequence[int]) -> Com
     )
 
 
-@kernel
+@inner_kernel
 def mix(key: int, value: int) -> int:
     """The hash of a key with one more value (uint64)."""
     key = (key ^ value) * _MULTIPLIER
     return key ^ (key >> np.uint64(32))  # type: ignore[no-any-return]
 
 
-@kernel
+@inner_kernel
 def fill_group_keys(columns: Ints, starts: Ints, attributes: Keys, keys: Keys) -> None:
     """Write the key of what groups of columns hold at each word: uint64 [words, G], not 0.
 
@@ -81,7 +81,7 @@ def fill_group_keys(columns: Ints, starts: Ints, attributes: Keys, keys: Keys) -
             keys[t, g] = max(key, np.uint64(1))
 
 
-@kernel
+@inner_kernel
 def fill_keys(
     templates: CompiledTemplates, attributes: Keys, start: int, end: int, t: int, keys: Keys
 ) -> None:
@@ -103,7 +103,7 @@ def fill_keys(
         keys[m] = key
 
 
-@kernel
+@inner_kernel
 def extract_keys(
     templates: CompiledTemplates, attributes: Keys, sentence_starts: Ints, keys: Keys
 ) -> None:

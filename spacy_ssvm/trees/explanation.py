@@ -22,6 +22,7 @@ from spacy_ssvm.trees.templates import (
     ArcTemplate,
     compile_arc_templates,
 )
+from spacy_ssvm.weights.rounded import RoundedWeights, exact
 
 OTHER_ARCS = "pairs of arcs, and other arcs"
 OTHER_DEPENDENTS = "labels of other dependents of the head"
@@ -144,7 +145,8 @@ def _weight(model: ParserModel, template: ArcTemplate, nodes: Keys, h: int, m: i
     rows = np.empty(1 + len(nodes), dtype=np.int32)
     endpoints = hash_endpoints(compiled, nodes, 0, len(nodes))
     count = fill_arc_rows(compiled, endpoints, model.features.size, h, m, rows)
-    return float(model.weights[rows[:count]].sum(dtype=np.float64))
+    steps, scale = model.scorer.weights
+    return float(exact(RoundedWeights(steps[rows[:count]], scale)).sum())
 
 
 def _label_roles(heads: Ints, m: int) -> dict[str, int]:

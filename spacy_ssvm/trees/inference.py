@@ -5,7 +5,7 @@ Nodes are laid out as in ``trees/layout.py``: the root of each sentence, its wor
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, kernel
+from spacy_ssvm._jit import Floats, Ints, Keys, inner_kernel, kernel
 from spacy_ssvm.decoders.parts import tree_score
 from spacy_ssvm.trees.keys import hash_pairs
 from spacy_ssvm.trees.labels import Columns, fill_arc_columns, order_dependents
@@ -14,7 +14,7 @@ from spacy_ssvm.trees.pruner import score_arcs
 from spacy_ssvm.trees.scores import best_with_each_arc, decode, score_parts
 
 
-@kernel
+@inner_kernel
 def fix_heads(fixed_heads: Ints, scores: Floats) -> bool:
     """Forbid all other heads of words whose head is fixed; return whether there are any."""
     N = len(scores)

@@ -21,11 +21,12 @@ from spacy_ssvm._jit import (
     Keys,
     Keys2,
     Rows,
+    inner_kernel,
     kernel,
     named_tuple,
     outlined_kernel,
 )
-from spacy_ssvm.features.extraction import fill_keys
+from spacy_ssvm.features.extraction import fill_keys, mix
 from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.trees.layout import ArcFeatures
 from spacy_ssvm.trees.templates import (
@@ -34,6 +35,7 @@ from spacy_ssvm.trees.templates import (
     ArcTemplate,
     CompiledArcTemplates,
     CompiledArcTemplatesType,
+    Sides,
     compile_arc_templates,
     in_order,
 )
@@ -42,7 +44,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _DEPENDENT = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
-@kernel
+@inner_kernel
 def distance_class(h: int, m: int) -> int:
     """The class of the distance from head to dependent, the direction included."""
     if h == 0:
@@ -67,6 +69,20 @@ class EndpointHashes(NamedTuple):
 EndpointHashesType = named_tuple(EndpointHashes, Keys2, Keys2, Keys2, Keys2, Ints2)
 
 
+@inner_kernel
+def _hash_side(
+    sides: Sides, attributes: Keys, start: int, end: int, node: int, of_parts: Keys, keys: Keys
+) -> None:
+    """Write what a node has in one role: uint64 [T], 0 where a part is missing.
+
+    of_parts: uint64, scratch.
+    """
+    fill_keys(sides.parts, attributes, start, end, node, of_parts)
+    for t in range(len(keys)):
+        key = of_parts[sides.numbers[t]]
+        keys[t] = mix(sides.seeds[t], key) if key != np.uint64(0) else np.uint64(0)
+
+
 @outlined_kernel(EndpointHashesType(CompiledArcTemplatesType, Keys2, Int, Int))
 def hash_endpoints(
     templates: CompiledArcTemplates, attributes: Keys, start: int, end: int
@@ -78,11 +94,14 @@ def hash_endpoints(
     third = np.empty((nodes, T), dtype=np.uint64)
     values = np.empty((B, nodes), dtype=np.uint64)
     previous = np.zeros((B, nodes), dtype=np.int64)
+    of_parts = np.empty(T, dtype=np.uint64)
     for node in range(nodes):
-        fill_keys(templates.head, attributes, start, end, start + node, head[node])
-        fill_keys(templates.dependent, attributes, start, end, start + node, dependent[node])
-        if len(templates.third.columns):
-            fill_keys(templates.third, attributes, start, end, start + node, third[node])
+        _hash_side(templates.head, attributes, start, end, start + node, of_parts, head[node])
+        _hash_side(
+            templates.dependent, attributes, start, end, start + node, of_parts, dependent[node]
+        )
+        if len(templates.third.parts.columns):
+            _hash_side(templates.third, attributes, start, end, start + node, of_parts, third[node])
         for b in range(B):
             value = attributes[start + node, templates.between[b]]
             if value != np.uint64(0):
@@ -115,7 +134,7 @@ def hash_pairs(features: ArcFeatures, attributes: Keys, start: int, end: int) ->
     )
 
 
-@kernel
+@inner_kernel
 def fill_arc_rows(
     templates: CompiledArcTemplates,
     endpoints: EndpointHashes,
@@ -151,7 +170,7 @@ def fill_arc_rows(
     return count
 
 
-@kernel
+@inner_kernel
 def fill_pair_rows(
     templates: CompiledArcTemplates,
     endpoints: EndpointHashes,
@@ -165,13 +184,13 @@ def fill_pair_rows(
     return _fill_rows(templates, endpoints, size, (h, m, s), distance_class(h, m), rows)
 
 
-@kernel
+@inner_kernel
 def grandparent_class(g: int, h: int, m: int) -> int:
     """The row of ``CompiledArcTemplates.codes`` for the grandparent g of the arc (h, m)."""
     return distance_class(h, m) + (DISTANCE_CLASSES if g > h else 0)
 
 
-@kernel
+@inner_kernel
 def fill_grandparent_rows(
     templates: CompiledArcTemplates,
     endpoints: EndpointHashes,
@@ -185,7 +204,7 @@ def fill_grandparent_rows(
     return _fill_rows(templates, endpoints, size, (h, m, g), grandparent_class(g, h, m), rows)
 
 
-@kernel
+@inner_kernel
 def _fill_rows(
     templates: CompiledArcTemplates,
     endpoints: EndpointHashes,
@@ -215,21 +234,21 @@ def compile_arc_keys(
     return compiled._replace(codes=(geometry_codes ^ seeds) * _MULTIPLIER)
 
 
-@kernel
+@inner_kernel
 def _mixed(head: int, dependent: int, value: int, code: int) -> int:
     key = (head ^ (dependent * _DEPENDENT) ^ value ^ code) * _MULTIPLIER
     key ^= key >> np.uint64(32)
     return key if key != np.uint64(0) else np.uint64(1)  # type: ignore[no-any-return]
 
 
-@kernel
+@inner_kernel
 def max_keys(templates: CompiledArcTemplates, h: int, m: int) -> int:
     """The maximum number of features of the arc (h, m)."""
     T, B = len(templates.head.seeds), len(templates.between)
     return T - B + B * max(abs(h - m) - 1, 0)
 
 
-@kernel
+@inner_kernel
 def fill_arc_keys(
     templates: CompiledArcTemplates,
     endpoints: EndpointHashes,

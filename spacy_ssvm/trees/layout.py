@@ -9,7 +9,6 @@ to store their weights.
 from typing import NamedTuple
 
 from spacy_ssvm._jit import (
-    AnyWeights,
     Bool,
     Float,
     Floats1,
@@ -20,11 +19,11 @@ from spacy_ssvm._jit import (
     Keys2,
     Rows,
     Rows1,
-    Weights1,
     named_tuple,
 )
 from spacy_ssvm.trees.templates import CompiledArcTemplates, CompiledArcTemplatesType
 from spacy_ssvm.weights.lazy import LazyTable, LazyTableType
+from spacy_ssvm.weights.rounded import RoundedWeightsType, TableWeights
 
 
 class ArcFeatures(NamedTuple):
@@ -46,14 +45,14 @@ class Pruner(NamedTuple):
 
     arcs: CompiledArcTemplates
     size: int
-    weights: AnyWeights  #: [size + 1]; float64 during training
+    weights: TableWeights  #: [size + 1]; rounded, or float64 during training
     threshold: float  #: how far the best tree with an arc may score below the best; inf for all
     projective: bool  #: whether trees must be projective
 
 
 PrunerType, SavedPrunerType = (
     named_tuple(Pruner, CompiledArcTemplatesType, Int, weights, Float, Bool)
-    for weights in (Floats1, Weights1)
+    for weights in (Floats1, RoundedWeightsType)
 )
 
 
@@ -62,11 +61,11 @@ class Scorer(NamedTuple):
 
     features: ArcFeatures
     pruner: Pruner
-    weights: AnyWeights  #: [size + 1]; float64 during training
+    weights: TableWeights  #: [size + 1]; rounded, or float64 during training
 
 
 ScorerType = named_tuple(Scorer, ArcFeaturesType, PrunerType, Floats1)
-SavedScorerType = named_tuple(Scorer, ArcFeaturesType, SavedPrunerType, Weights1)
+SavedScorerType = named_tuple(Scorer, ArcFeaturesType, SavedPrunerType, RoundedWeightsType)
 
 
 class HashedArcs(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Keys, Weights
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys, Weights
 from spacy_ssvm.chains.inference import fix_labels
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.saved_model import MAX_LABELS
@@ -44,6 +44,7 @@ from spacy_ssvm.trees.templates import (
     compile_arc_templates,
     that_fire,
 )
+from spacy_ssvm.weights.rounded import RoundedWeights, TableWeights, rounded
 
 
 class LabelModel(ChainModel):
@@ -159,6 +160,7 @@ class ParserModel(storage.StoredModel):
         self.weights = arcs
         self.pruner_weights = pruner
         self.summary = summary
+        self._rounded: tuple[RoundedWeights, RoundedWeights] | None = None
         self._reduced: tuple[tuple[float | None, bytes], Scorer] | None = None
 
     @property
@@ -166,7 +168,7 @@ class ParserModel(storage.StoredModel):
         """The inverse temperature of p(tree) ~ exp(beta score); None without probabilities."""
         return None if self.summary is None else self.summary.beta
 
-    def pruner(self, weights: AnyWeights, *, is_training: bool) -> Pruner:
+    def pruner(self, weights: TableWeights, *, is_training: bool) -> Pruner:
         """The pruner with these weights.
 
         is_training: whether arcs are learned. The costs of loss-augmented decoding raise a wrong
@@ -177,9 +179,11 @@ class ParserModel(storage.StoredModel):
 
     @property
     def scorer(self) -> Scorer:
-        """The features, pruner and weights, for kernels that score arcs."""
-        pruner = self.pruner(self.pruner_weights, is_training=False)
-        return Scorer(self.features, pruner, self.weights)
+        """The features, pruner and rounded weights, for kernels that score arcs."""
+        if self._rounded is None:
+            self._rounded = rounded(self.weights), rounded(self.pruner_weights)
+        weights, of_pruner = self._rounded
+        return Scorer(self.features, self.pruner(of_pruner, is_training=False), weights)
 
     def scorer_of(self, words: Keys) -> Scorer:
         """The scorer, without templates that cannot fire at any of these words.
@@ -413,8 +417,7 @@ class ParserModel(storage.StoredModel):
         self.label_templates = saved.label_templates
         self.define(saved.templates, saved.labels, saved.label_model.resources)
         self.label_model.become(saved.label_model)
-        # Weights are accessed at random: a copy is allocated in large pages of memory.
-        self.set_weights(saved.arc_weights.copy(), saved.pruner_weights.copy(), saved.summary)
+        self.set_weights(saved.arc_weights, saved.pruner_weights, saved.summary)
 
 
 def _from_bytes(

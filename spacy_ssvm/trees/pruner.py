@@ -16,6 +16,7 @@ from spacy_ssvm._jit import (
     Ints1,
     Keys,
     Keys2,
+    inner_kernel,
     kernel,
     outlined_kernel,
     tuple_of,
@@ -31,7 +32,7 @@ from spacy_ssvm.trees.scores import arc_scores, has_grandparents, is_second_orde
 MAX_HEADS = 20
 
 
-@kernel
+@inner_kernel
 def all_arcs(candidates: Flags) -> None:
     """Make every arc a candidate."""
     N = len(candidates)

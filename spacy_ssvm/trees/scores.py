@@ -1,9 +1,10 @@
 """Scores and costs of trees: score tables, decoding, gold annotation."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from spacy_ssvm._jit import (
-    AnyWeights,
     Bool,
     Flags,
     Floats,
@@ -13,7 +14,7 @@ from spacy_ssvm._jit import (
     Ints1,
     Keys,
     ShortKeys,
-    Weights1,
+    inner_kernel,
     kernel,
     outlined_kernel,
     sum_kernel,
@@ -48,31 +49,40 @@ from spacy_ssvm.trees.keys import (
 )
 from spacy_ssvm.trees.layout import ArcFeatures, ArcFeaturesType, TreeExamples
 from spacy_ssvm.trees.templates import CompiledArcTemplates
+from spacy_ssvm.weights.rounded import (
+    RoundedWeightsType,
+    TableWeights,
+    Values,
+    in_sum,
+    scale_of,
+    values_of,
+)
 
 # Bits above all rows: which side of a feature is missing.
 _NO_HEAD, _NO_DEPENDENT, _NO_THIRD = 1 << 31, 1 << 30, 1 << 29
+_LANES = 16  # numbers of 32 bits that a vector instruction handles at once
 _PRUNED = -1e6  # the score of an arc that the pruner has discarded
 
 
-@kernel
+@inner_kernel
 def is_second_order(features: ArcFeatures) -> bool:
     """Whether trees are scored by pairs of arcs, too."""
     return has_grandparents(features) or len(features.pairs.head.seeds) > 0
 
 
-@kernel
+@inner_kernel
 def has_grandparents(features: ArcFeatures) -> bool:
     """Whether trees are scored by grandparents, too."""
     return len(features.grandparents.head.seeds) > 0
 
 
-@kernel
+@inner_kernel
 def max_rows(templates: CompiledArcTemplates, nodes: int) -> int:
     """The maximum number of rows of an arc."""
     return len(templates.head.seeds) + len(templates.between) * nodes
 
 
-@kernel
+@inner_kernel
 def max_word_rows(features: ArcFeatures, nodes: int) -> int:
     """The maximum number of rows of the parts of one word."""
     rows = max_rows(features.arcs, nodes)
@@ -81,47 +91,71 @@ def max_word_rows(features: ArcFeatures, nodes: int) -> int:
 
 @kernel
 def short_sides(sides: Keys, templates: int, size: int, missing: int) -> ShortKeys:
-    """The hashes of one side as far as rows need them: uint32 [nodes, templates].
+    """The hashes of one side as far as rows need them: uint32 [nodes, ``padded`` templates].
 
     Rows are the exclusive or of sides and codes, below ``size``. Where a side is missing, the bit
     ``missing`` is set, another one for each side: all such rows are above ``size``.
     """
-    short = np.empty((len(sides), templates), dtype=np.uint32)
+    short = np.full((len(sides), padded(templates)), missing, dtype=np.uint32)
     mask = np.uint64(size - 1)
     for node in range(len(sides)):
         for t in range(templates):
             side = sides[node, t]
-            short[node, t] = np.uint32(side & mask) if side != np.uint64(0) else np.uint32(missing)
+            if side != np.uint64(0):
+                short[node, t] = np.uint32(side & mask)
     return short
+
+
+@kernel
+def short_codes(codes: Keys, templates: int) -> ShortKeys:
+    """The codes of distances for ``short_sides``: uint32 [classes, ``padded`` templates]."""
+    short = np.zeros((len(codes), padded(templates)), dtype=np.uint32)
+    short[:, :templates] = codes[:, :templates]
+    return short
+
+
+@inner_kernel
+def padded(templates: int) -> int:
+    """The number of templates with those that never fire, which fill up vector instructions."""
+    return -(-templates // _LANES) * _LANES
 
 
 @sum_kernel
 def _sum_arc(
-    weights: AnyWeights, head: ShortKeys, dependent: ShortKeys, codes: ShortKeys, size: int
+    values: Values, head: ShortKeys, dependent: ShortKeys, codes: ShortKeys, size: int
 ) -> float:
-    """The sum of the weights of the templates at one arc."""
-    total = 0.0
+    """The sum of the weights of the templates at one arc, to be scaled by ``scale_of``."""
+    total = in_sum(values[size])  # 0
     last = np.uint32(size)
     for t in range(len(head)):
-        total += weights[min(head[t] ^ dependent[t] ^ codes[t], last)]
-    return total
+        total += in_sum(values[min(head[t] ^ dependent[t] ^ codes[t], last)])
+    return total  # type: ignore[no-any-return]
 
 
 @sum_kernel
 def _sum_pair(
-    weights: AnyWeights,
+    values: Values,
     head: ShortKeys,
     dependent: ShortKeys,
     third: ShortKeys,
     codes: ShortKeys,
     size: int,
 ) -> float:
-    """The sum of the weights of the templates at one pair of arcs."""
-    total = 0.0
+    """The sum of the weights of the templates at one pair of arcs, to be scaled."""
+    total = in_sum(values[size])  # 0
     last = np.uint32(size)
     for t in range(len(head)):
-        total += weights[min(head[t] ^ dependent[t] ^ third[t] ^ codes[t], last)]
-    return total
+        total += in_sum(values[min(head[t] ^ dependent[t] ^ third[t] ^ codes[t], last)])
+    return total  # type: ignore[no-any-return]
+
+
+class _ShortHashes(NamedTuple):
+    """The ``short_sides`` of head, dependent and third, and the ``short_codes``."""
+
+    heads: ShortKeys
+    dependents: ShortKeys
+    thirds: ShortKeys
+    codes: ShortKeys
 
 
 @kernel
@@ -129,7 +163,7 @@ def arc_scores(
     templates: CompiledArcTemplates,
     endpoints: EndpointHashes,
     size: int,
-    weights: AnyWeights,
+    weights: TableWeights,
     candidates: Flags,
     scores: Floats,
 ) -> None:
@@ -138,16 +172,44 @@ def arc_scores(
     candidates: bool [n + 1, n + 1], by head and dependent; scores: float64, the same shape.
     Sums the weights of the rows of ``fill_arc_rows`` without storing the rows.
     """
-    N = len(scores)
-    B = len(templates.between)
+    N, B = len(scores), len(templates.between)
     plain = len(templates.head.seeds) - B
-    heads = short_sides(endpoints.head, plain, size, _NO_HEAD)
-    dependents = short_sides(endpoints.dependent, plain, size, _NO_DEPENDENT)
-    short_codes = templates.codes[:, :plain].astype(np.uint32)
+    short = _ShortHashes(
+        short_sides(endpoints.head, plain, size, _NO_HEAD),
+        short_sides(endpoints.dependent, plain, size, _NO_DEPENDENT),
+        np.empty((0, 0), dtype=np.uint32),
+        short_codes(templates.codes, plain),
+    )
+    between = np.empty((B, N), dtype=np.uint64)
+    found = np.empty(B, dtype=np.int64)
+    values, scale = values_of(weights), scale_of(weights)
+    _fill_arc_scores(
+        templates, endpoints, short, size, values, scale, between, found, candidates, scores
+    )
+
+
+@inner_kernel
+def _fill_arc_scores(
+    templates: CompiledArcTemplates,
+    endpoints: EndpointHashes,
+    short: _ShortHashes,
+    size: int,
+    values: Values,
+    scale: float,
+    between: Keys,
+    found: Ints,
+    candidates: Flags,
+    scores: Floats,
+) -> None:
+    """See ``arc_scores``.
+
+    between, found: uint64 [B, n + 1] and int64 [B], scratch for the distinct values between two
+    nodes and their numbers.
+    """
+    N, B = len(scores), len(templates.between)
+    plain = len(templates.head.seeds) - B
     zero = np.uint64(0)
     mask = np.uint64(size - 1)
-    between = np.empty((B, N), dtype=np.uint64)  # the distinct values between two nodes
-    found = np.empty(B, dtype=np.int64)
     scores[:] = -np.inf
     for low in range(N):
         found[:] = 0
@@ -161,7 +223,9 @@ def arc_scores(
                 if not candidates[h, m]:
                     continue
                 distance = distance_class(h, m)
-                total = _sum_arc(weights, heads[h], dependents[m], short_codes[distance], size)
+                total = _sum_arc(
+                    values, short.heads[h], short.dependents[m], short.codes[distance], size
+                )
                 for b in range(B):
                     t = plain + b
                     head, dependent = endpoints.head[h, t], endpoints.dependent[m, t]
@@ -169,43 +233,40 @@ def arc_scores(
                         continue
                     side, code = head ^ dependent, templates.codes[distance, t]
                     for i in range(found[b]):
-                        total += weights[np.int64(((side ^ between[b, i]) & mask) ^ code)]
-                scores[h, m] = total
+                        row = np.int64(((side ^ between[b, i]) & mask) ^ code)
+                        total += in_sum(values[row])
+                scores[h, m] = scale * total
 
 
 @kernel
 def _short_pairs(
     templates: CompiledArcTemplates, endpoints: EndpointHashes, size: int
-) -> tuple[ShortKeys, ShortKeys, ShortKeys, ShortKeys]:
-    """The ``short_sides`` of head, dependent and third of pairs of arcs, and the codes."""
+) -> _ShortHashes:
+    """The short hashes of pairs of arcs."""
     T = len(templates.head.seeds)
-    return (
+    return _ShortHashes(
         short_sides(endpoints.head, T, size, _NO_HEAD),
         short_sides(endpoints.dependent, T, size, _NO_DEPENDENT),
         short_sides(endpoints.third, T, size, _NO_THIRD),
-        templates.codes.astype(np.uint32),
+        short_codes(templates.codes, T),
     )
 
 
-@kernel
-def _score_pairs(
-    templates: CompiledArcTemplates,
-    endpoints: EndpointHashes,
-    size: int,
-    weights: AnyWeights,
-    parts: PartTable,
+@inner_kernel
+def _fill_pairs(
+    short: _ShortHashes, size: int, values: Values, scale: float, parts: PartTable
 ) -> None:
     """Write the scores of pairs of siblings."""
     scores, N = parts.arcs, len(parts.arcs)
-    heads, dependents, siblings, all_codes = _short_pairs(templates, endpoints, size)
     for h in range(N):
         for m in range(1, N):
             if h == m or not scores[h, m] > -np.inf:
                 continue
             slot = parts.starts[h, m]
-            head, dependent = heads[h], dependents[m]
-            codes = all_codes[distance_class(h, m)]
-            parts.pairs[slot] = _sum_pair(weights, head, dependent, siblings[N], codes, size)
+            head, dependent = short.heads[h], short.dependents[m]
+            codes = short.codes[distance_class(h, m)]
+            total = _sum_pair(values, head, dependent, short.thirds[N], codes, size)
+            parts.pairs[slot] = scale * total
             if h == 0:
                 continue
             step = 1 if m > h else -1
@@ -213,50 +274,47 @@ def _score_pairs(
             while s != m:
                 if scores[h, s] > -np.inf:
                     slot += 1
-                    found = _sum_pair(weights, head, dependent, siblings[s], codes, size)
-                    parts.pairs[slot] = found
+                    total = _sum_pair(values, head, dependent, short.thirds[s], codes, size)
+                    parts.pairs[slot] = scale * total
                 s += step
 
 
-@kernel
-def _score_grandparents(
-    templates: CompiledArcTemplates,
-    endpoints: EndpointHashes,
-    size: int,
-    weights: AnyWeights,
-    parts: PartTable,
+@inner_kernel
+def _fill_grandparents(
+    short: _ShortHashes, size: int, values: Values, scale: float, parts: PartTable
 ) -> None:
     """Write the scores of grandparents."""
     scores, N = parts.arcs, len(parts.arcs)
-    heads, dependents, grandparents, all_codes = _short_pairs(templates, endpoints, size)
     for h in range(1, N):
         for m in range(1, N):
             if h == m or not scores[h, m] > -np.inf:
                 continue
-            slot, head, dependent = parts.triple_starts[h, m], heads[h], dependents[m]
+            slot, head, dependent = parts.triple_starts[h, m], short.heads[h], short.dependents[m]
             for g in range(N):
                 if g != h and scores[g, h] > -np.inf:
-                    codes = all_codes[grandparent_class(g, h, m)]
-                    found = _sum_pair(weights, head, dependent, grandparents[g], codes, size)
-                    parts.grandparents[slot] = found
+                    codes = short.codes[grandparent_class(g, h, m)]
+                    total = _sum_pair(values, head, dependent, short.thirds[g], codes, size)
+                    parts.grandparents[slot] = scale * total
                     slot += 1
 
 
 @outlined_kernel(
     PartTableType(ArcFeaturesType, PairHashesType, Floats1, Floats2),
-    PartTableType(ArcFeaturesType, PairHashesType, Weights1, Floats2),
+    PartTableType(ArcFeaturesType, PairHashesType, RoundedWeightsType, Floats2),
 )
 def score_parts(
-    features: ArcFeatures, endpoints: PairHashes, weights: AnyWeights, scores: Floats
+    features: ArcFeatures, endpoints: PairHashes, weights: TableWeights, scores: Floats
 ) -> PartTable:
     """A table of the scores of arcs, and of those of their pairs and grandparents."""
     has_pairs = is_second_order(features)
     parts = number_parts(scores, has_pairs, has_grandparents(features))
-    size = features.size
+    size, values, scale = features.size, values_of(weights), scale_of(weights)
     if has_pairs:
-        _score_pairs(features.pairs, endpoints.siblings, size, weights, parts)
+        short = _short_pairs(features.pairs, endpoints.siblings, size)
+        _fill_pairs(short, size, values, scale, parts)
     if has_grandparents(features):
-        _score_grandparents(features.grandparents, endpoints.grandparents, size, weights, parts)
+        short = _short_pairs(features.grandparents, endpoints.grandparents, size)
+        _fill_grandparents(short, size, values, scale, parts)
     return parts
 
 
@@ -265,7 +323,7 @@ def decode(
     projective: bool,
     features: ArcFeatures,
     endpoints: PairHashes,
-    weights: AnyWeights,
+    weights: TableWeights,
     scores: Floats,
     heads: Ints,
 ) -> float:
@@ -283,7 +341,7 @@ def decode(
 def best_with_each_arc(
     features: ArcFeatures,
     endpoints: PairHashes,
-    weights: AnyWeights,
+    weights: TableWeights,
     scores: Floats,
     best: Floats,
 ) -> float:
@@ -374,7 +432,7 @@ def complete_one(examples: TreeExamples, i: int, complete: bool, scores: Floats)
     return False
 
 
-@kernel
+@inner_kernel
 def add_head_costs(heads: Ints, gamma: float, scores: Floats) -> None:
     """Augment scores with gamma for each wrong head."""
     for m in range(1, len(heads)):
@@ -384,7 +442,7 @@ def add_head_costs(heads: Ints, gamma: float, scores: Floats) -> None:
                     scores[h, m] += gamma
 
 
-@kernel
+@inner_kernel
 def expected_wrong_heads(heads: Ints, probabilities: Floats) -> float:
     """E[Delta_i(Y)]: the expected number of words whose head is not the gold one.
 
@@ -397,7 +455,7 @@ def expected_wrong_heads(heads: Ints, probabilities: Floats) -> float:
     return total
 
 
-@kernel
+@inner_kernel
 def count_wrong_heads(gold: Ints, heads: Ints) -> float:
     """Delta: the number of words with another head than the gold one (-1 for none)."""
     wrong = 0.0

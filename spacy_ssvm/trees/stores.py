@@ -5,7 +5,17 @@ Each function takes ``TreeExamples.store`` first, and has an implementation for 
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Floats, Ints, Keys, Rows, Weights, dispatch, kernel
+from spacy_ssvm._jit import (
+    AnyWeights,
+    Floats,
+    Ints,
+    Keys,
+    Rows,
+    Weights,
+    dispatch,
+    inner_kernel,
+    kernel,
+)
 from spacy_ssvm.decoders.parts import (
     PartTable,
     inner_sibling,
@@ -84,7 +94,7 @@ def _lazy_scores(
     return endpoints, scores
 
 
-@kernel
+@inner_kernel
 def _add_rows(
     indices: Rows,
     values: AnyWeights,
@@ -153,7 +163,7 @@ def _hashed_difference(
     return drop_zeros(indices, values, size)
 
 
-@kernel
+@inner_kernel
 def _count_arc_rows(
     features: ArcFeatures, endpoints: EndpointHashes, coefficients: Floats, rows: Rows
 ) -> int:

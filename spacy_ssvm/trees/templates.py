@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Ints, Ints1, Keys, Keys2, named_tuple
+from spacy_ssvm._jit import Flags, Ints, Ints1, Keys, Keys1, Keys2, named_tuple
 from spacy_ssvm.features.extraction import (
     CompiledTemplates,
     CompiledTemplatesType,
@@ -194,12 +194,23 @@ def _finer_names(role: str, attribute: str) -> set[str]:
     return {DIRECTION, DISTANCE} if attribute == DIRECTION else {attribute}
 
 
+class Sides(NamedTuple):
+    """What templates read of one role. Many read the same parts, which are hashed once."""
+
+    parts: CompiledTemplates  #: the different sets of parts, as templates
+    numbers: Ints  #: int64 [T]: the set of each template
+    seeds: Keys  #: uint64 [T]
+
+
+SidesType = named_tuple(Sides, CompiledTemplatesType, Ints1, Keys1)
+
+
 class CompiledArcTemplates(NamedTuple):
     """Templates as arrays; those with a part ``between`` come last."""
 
-    head: CompiledTemplates
-    dependent: CompiledTemplates
-    third: CompiledTemplates  #: of the sibling or the grandparent
+    head: Sides
+    dependent: Sides
+    third: Sides  #: of the sibling or the grandparent
     #: uint64 [classes of distance, T]: they change the last bits of a row. Further rows, as many,
     #: are for a grandparent behind the head.
     codes: Keys
@@ -208,7 +219,7 @@ class CompiledArcTemplates(NamedTuple):
 
 CompiledArcTemplatesType = named_tuple(
     CompiledArcTemplates,
-    *(CompiledTemplatesType, CompiledTemplatesType, CompiledTemplatesType),
+    *(SidesType, SidesType, SidesType),
     *(Keys2, Ints1),
 )
 
@@ -248,9 +259,9 @@ def select_arc_templates(
     first_between = templates.codes.shape[1] - len(templates.between)
     of_between = [t - first_between for t in wanted if t >= first_between]
     return CompiledArcTemplates(
-        select_templates(templates.head, wanted),
-        select_templates(templates.dependent, wanted),
-        select_templates(templates.third, wanted),
+        _select_sides(templates.head, wanted),
+        _select_sides(templates.dependent, wanted),
+        _select_sides(templates.third, wanted),
         np.ascontiguousarray(templates.codes[:, list(wanted)]),
         templates.between[of_between],
     )
@@ -262,21 +273,34 @@ def that_fire(templates: CompiledArcTemplates, is_absent: Flags) -> CompiledArcT
     is_absent: bool [columns]. Nodes that are no words have all attributes: what reads those of the
     head, or of neighbours, may fire.
     """
-    starts = templates.dependent.part_starts.tolist()
-    reads_absent = is_absent[templates.dependent.columns] & (templates.dependent.offsets == 0)
-    first_between = len(starts) - 1 - len(templates.between)
+    parts, numbers = templates.dependent.parts, templates.dependent.numbers.tolist()
+    starts = parts.part_starts.tolist()
+    reads_absent = is_absent[parts.columns] & (parts.offsets == 0)
+    cannot_fire = [reads_absent[first:end].any() for first, end in pairwise(starts)]
+    first_between = len(numbers) - len(templates.between)
     wanted = [
         t
-        for t, (first, end) in enumerate(pairwise(starts))
-        if not reads_absent[first:end].any()
+        for t, number in enumerate(numbers)
+        if not cannot_fire[number]
         and not (t >= first_between and is_absent[templates.between[t - first_between]])
     ]
     return select_arc_templates(templates, wanted) if wanted else templates
 
 
-def _compile_side(
-    templates: Sequence[ArcTemplate], role: str, attributes: Sequence[str]
-) -> CompiledTemplates:
-    seeds = [hash_text(template.seed(role)) | 1 for template in templates]
-    side = compile_templates([Template(t.side(role)) for t in templates], attributes)
-    return side._replace(seeds=np.array(seeds, dtype=np.uint64))
+def _compile_side(templates: Sequence[ArcTemplate], role: str, attributes: Sequence[str]) -> Sides:
+    sets = [Template(template.side(role)) for template in templates]
+    different = tuple(dict.fromkeys(sets))
+    compiled = compile_templates(different, attributes)
+    return Sides(
+        compiled._replace(seeds=compiled.seeds | np.uint64(1)),
+        np.array([different.index(parts) for parts in sets], dtype=np.int64),
+        np.array([hash_text(template.seed(role)) for template in templates], dtype=np.uint64),
+    )
+
+
+def _select_sides(sides: Sides, wanted: Sequence[int]) -> Sides:
+    """Those of some of the templates, by their numbers."""
+    sets = sides.numbers[list(wanted)].tolist()
+    needed = list(dict.fromkeys(sets))
+    numbers = np.array([needed.index(number) for number in sets], dtype=np.int64)
+    return Sides(select_templates(sides.parts, needed), numbers, sides.seeds[list(wanted)])

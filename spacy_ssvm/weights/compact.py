@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Labels, Weights, kernel
+from spacy_ssvm._jit import Floats, Ints, Labels, Weights, inner_kernel
 
 
 class CompactWeights(NamedTuple):
@@ -19,7 +19,7 @@ class CompactWeights(NamedTuple):
     weights: Weights  #: float32 [entries]
 
 
-@kernel
+@inner_kernel
 def row_sizes(emissions: Floats, sizes: Ints) -> None:
     """The size of each row [rows, K] in compact form; 0 for an empty one."""
     rows, K = emissions.shape
@@ -31,7 +31,7 @@ def row_sizes(emissions: Floats, sizes: Ints) -> None:
         sizes[row] = K if 4 * size > K else size
 
 
-@kernel
+@inner_kernel
 def fill_rows(
     emissions: Floats, rows: Ints, row_starts: Ints, labels: Labels, weights: Weights
 ) -> None:
@@ -48,7 +48,7 @@ def fill_rows(
                 entry += 1
 
 
-@kernel
+@inner_kernel
 def add_rows(weights: CompactWeights, rows: Ints, size: int, emissions: Floats) -> None:
     """Add the first ``size`` rows of compact weights to the emissions [K] of one token."""
     K = len(emissions)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys, Rows, kernel
+from spacy_ssvm._jit import Ints, Keys, Rows, inner_kernel, kernel
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,
@@ -27,7 +27,7 @@ class Table(NamedTuple):
     rows_per_template: int  #: rows of each template in a hashed space, 0 for an exact one
 
 
-@kernel
+@inner_kernel
 def find_token_rows(table: Table, keys: Keys, rows: Ints) -> int:
     """Write the rows of the keys of one token, skipping keys without one; return their number.
 
@@ -62,7 +62,7 @@ def find_token_rows(table: Table, keys: Keys, rows: Ints) -> int:
     return size
 
 
-@kernel
+@inner_kernel
 def _count_key(
     slots: Keys, key: int, m: int, row_keys: Keys, row_templates: Rows, state: Ints
 ) -> None:
@@ -82,7 +82,7 @@ def _count_key(
         slots[slot, 1] = np.uint64(payload)
 
 
-@kernel
+@inner_kernel
 def _count(slots: Keys, keys: Keys, row_keys: Keys, row_templates: Rows, state: Ints) -> None:
     """Count keys [tokens, T]; a key whose count reaches the minimum gets the next row.
 
@@ -97,7 +97,7 @@ def _count(slots: Keys, keys: Keys, row_keys: Keys, row_templates: Rows, state: 
                 _count_key(slots, keys[t, m], m, row_keys, row_templates, state)
 
 
-@kernel
+@inner_kernel
 def _count_sparse(
     slots: Keys, keys: Keys, templates: Rows, row_keys: Keys, row_templates: Rows, state: Ints
 ) -> None:
@@ -180,7 +180,7 @@ class FeatureIndex:
         self._state[:2] = len(keys)
 
 
-@kernel
+@inner_kernel
 def find_sparse_rows(table: Table, keys: Keys, templates: Rows, size: int, rows: Ints) -> int:
     """Write the rows of the first ``size`` keys, skipping keys without one; return their number.
 

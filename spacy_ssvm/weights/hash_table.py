@@ -7,7 +7,7 @@ high bits decide, which hashing mixes best.
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys, kernel
+from spacy_ssvm._jit import Ints, Keys, inner_kernel
 
 _MIN_CAPACITY = 16
 MAX_LOAD = 2 / 3  # the load above which a table grows
@@ -64,14 +64,14 @@ def grow_slots(slots: Keys, size: int) -> None:
     rehash_in_place(slots)
 
 
-@kernel
+@inner_kernel
 def scaled_key(key: int, size: int) -> int:
     """The high half of a key, scaled to 0..size - 1."""
     scaled = ((key >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32)
     return np.int64(scaled)  # type: ignore[no-any-return]
 
 
-@kernel
+@inner_kernel
 def find_slot(slots: Keys, key: int) -> int:
     """The slot that holds the key, or the empty one where it belongs."""
     slot = scaled_key(key, len(slots))
@@ -82,7 +82,7 @@ def find_slot(slots: Keys, key: int) -> int:
     return slot
 
 
-@kernel
+@inner_kernel
 def find_payloads(slots: Keys, keys: Keys, payloads: Ints) -> int:
     """Write each key's payload, -1 where the table lacks it; return the number missing."""
     missing = 0
@@ -96,7 +96,7 @@ def find_payloads(slots: Keys, keys: Keys, payloads: Ints) -> int:
     return missing
 
 
-@kernel
+@inner_kernel
 def insert_all(slots: Keys, keys: Keys, payloads: Keys) -> None:
     """Insert keys with their payloads; a key that is there already gets the new one."""
     for i in range(len(keys)):
@@ -105,7 +105,7 @@ def insert_all(slots: Keys, keys: Keys, payloads: Keys) -> None:
         slots[slot, 1] = payloads[i]
 
 
-@kernel
+@inner_kernel
 def _reinsert(slots: Keys, slot: int) -> None:
     """Remove the key of a slot, if any, and insert it again."""
     key, payload = slots[slot, 0], slots[slot, 1]
@@ -116,7 +116,7 @@ def _reinsert(slots: Keys, slot: int) -> None:
         slots[slot, 1] = payload
 
 
-@kernel
+@inner_kernel
 def _spread(slots: Keys, before: int) -> None:
     """Move the keys of the first ``before`` slots to their approximate new slots, last key first.
 
@@ -126,7 +126,7 @@ def _spread(slots: Keys, before: int) -> None:
         _reinsert(slots, slot)
 
 
-@kernel
+@inner_kernel
 def rehash_in_place(slots: Keys) -> None:
     """Move each key to its slot, after a resize or the removal of other keys.
 

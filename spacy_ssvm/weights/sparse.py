@@ -6,7 +6,7 @@ table (``scratch_table``) finds the entry of an index.
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Floats, Rows, kernel
+from spacy_ssvm._jit import AnyWeights, Floats, Rows, inner_kernel, kernel
 
 
 @kernel
@@ -15,7 +15,7 @@ def scratch_table(entries: int) -> Rows:
     return np.full(2 ** int(np.ceil(np.log2(2 * entries))), -1, dtype=np.int32)
 
 
-@kernel
+@inner_kernel
 def find_index(indices: Rows, scratch: Rows, index: int) -> int:
     """The slot of the scratch table that holds the index, or the empty slot where it belongs."""
     mask = len(scratch) - 1
@@ -25,7 +25,7 @@ def find_index(indices: Rows, scratch: Rows, index: int) -> int:
     return int(slot)
 
 
-@kernel
+@inner_kernel
 def add_entry(
     indices: Rows, values: AnyWeights, scratch: Rows, size: int, index: int, value: float
 ) -> int:
@@ -40,7 +40,7 @@ def add_entry(
     return size + 1
 
 
-@kernel
+@inner_kernel
 def dot(w: Floats, indices: Rows, values: AnyWeights, start: int, end: int) -> float:
     """w . v of the sparse vector v in entries start to end."""
     total = 0.0
@@ -49,7 +49,7 @@ def dot(w: Floats, indices: Rows, values: AnyWeights, start: int, end: int) -> f
     return total
 
 
-@kernel
+@inner_kernel
 def violation_of(
     cost: float, w: Floats, indices: Rows, values: AnyWeights, start: int, end: int
 ) -> float:
@@ -60,7 +60,7 @@ def violation_of(
     return total
 
 
-@kernel
+@inner_kernel
 def add_scaled(
     w: Floats, indices: Rows, values: AnyWeights, start: int, end: int, scale: float
 ) -> None:
@@ -69,7 +69,7 @@ def add_scaled(
         w[indices[entry]] += scale * np.float64(values[entry])
 
 
-@kernel
+@inner_kernel
 def squared_norm(values: AnyWeights, size: int) -> float:
     """The sum of the squares of the first values, in four parallel sums."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -84,7 +84,7 @@ def squared_norm(values: AnyWeights, size: int) -> float:
     return (a + b) + (c + d)
 
 
-@kernel
+@inner_kernel
 def drop_zeros(indices: Rows, values: AnyWeights, size: int) -> int:
     """Drop entries whose values cancelled out; return the number left."""
     zeros = 0

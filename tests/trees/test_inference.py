@@ -19,6 +19,7 @@ from written_trees import (
 )
 
 from spacy_ssvm.trees.inference import arc_margins, best_with_other_head, parse_sentence
+from spacy_ssvm.weights.rounded import rounded
 
 pytestmark = pytest.mark.uncompiled
 
@@ -32,6 +33,7 @@ pytestmark = pytest.mark.uncompiled
 )
 def test_weights_that_are_no_numbers_leave_heads_in_range(kind, sentence, seed, flaw):
     trees, w = Trees(kind, [sentence]), whole_weights(seed)
+    scorer = trees.scorer(w)
     w[np.random.default_rng(seed).random(SIZE + 1) < 0.1] = flaw
     w[SIZE] = 0.0
     problem = trees.problem()
@@ -40,7 +42,7 @@ def test_weights_that_are_no_numbers_leave_heads_in_range(kind, sentence, seed, 
         assert all(0 <= row < SIZE for row in phi)
         assert 0 <= delta <= len(sentence[1]) - 1
         heads, given_heads = (np.full(len(sentence[1]), -1, dtype=np.int64) for _ in range(2))
-        scorer = trees.scorer(w)
+        scorer = scorer._replace(weights=rounded(w.astype(np.float32)))
         parse_sentence(scorer, trees.nodes[0], given_heads, heads)
         assert heads[0] == -1
         assert all(0 <= h < len(heads) for h in heads[1:])

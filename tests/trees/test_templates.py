@@ -194,7 +194,7 @@ def test_templates_that_cannot_fire_are_left_out(texts, expected):
 
 def arrays_of(templates):
     """All numbers of compiled templates."""
-    sides = (array.tolist() for side in templates[:3] for array in side)
+    sides = (array.tolist() for side in templates[:3] for array in (*side.parts, *side[1:]))
     return [*sides, templates.codes.tolist(), templates.between.tolist()]
 
 
