@@ -1,12 +1,14 @@
 """Sums of weights that are computed once and kept.
 
 Many templates see one word alone, by attributes that its text decides: what they add to the scores
-of labels, at the word or at a neighbour, is the same wherever the type occurs. In the same way, the
-templates of an arc that read its dependent alone add the same wherever its word and tags occur. A
-cache holds these sums for what was met, in a bounded amount of memory.
+of labels, at the word or at a neighbour, is the same wherever the type occurs. So is what the
+templates add that see the shapes of three neighbouring words, or the tags of two: these have few
+values. In the same way, the templates of an arc that read its dependent alone add the same wherever
+its word and tags occur. A cache holds these sums for what was met, in a bounded amount of memory.
 
-A group is a set of columns. It is seen by the templates all of whose parts read its columns, at one
-offset; what the columns hold at a word is identified by a key.
+A group is a set of columns and a width. It is seen by the templates all of whose parts read its
+columns within a window of so many words; what the columns hold there is identified by a key. The
+offset of a template is that of the first word of its window, which may lie outside of the sentence.
 """
 
 import threading
@@ -16,13 +18,23 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys, inner_kernel, kernel
-from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys, select_templates
+from spacy_ssvm.features.extraction import (
+    AFTER,
+    BEFORE,
+    CompiledTemplates,
+    Window,
+    fill_group_keys,
+    fill_keys,
+    mix,
+    select_templates,
+)
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.feature_index import Table, find_token_rows
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
 
 _MAX_BYTES = 2**25  # of the sums of a model
 _MIN_KEYS = 2**10  # a cache with room for fewer is not worth it
+_BYTES = 8  # of a number
 
 
 class Features(NamedTuple):
@@ -34,15 +46,25 @@ class Features(NamedTuple):
 
 
 class KeptSums(NamedTuple):
-    """What each key adds to the scores of labels of the word at each distance from it."""
+    """What keys add to the scores of labels of the words around them."""
 
-    offsets: Ints  #: int64 [O], of templates: the key is that of the word at t + offset
-    farthest: int  #: the largest absolute offset
-    sums: Floats  #: float64 [2 farthest G + keys, O, K]; first, of positions outside the sentence
+    offsets: Ints  #: int64, of templates: those of each group, one group after another
+    group_starts: Ints  #: int64 [G + 1]: the first offset of each group
+    sums: Floats  #: float64: of each key [offsets of its group, K]
 
 
-#: Without groups.
-NOTHING_KEPT = KeptSums(np.empty(0, dtype=np.int64), 0, np.empty((0, 0, 0)))
+class Places(NamedTuple):
+    """Where the sums of the windows of a table are kept, which start at words and around them."""
+
+    slots: Ints  #: int64 [rows, G]: the first number of ``KeptSums.sums``
+    rows: Ints  #: int64 [words]: the row of the windows that start at each word
+
+
+def nothing_kept(words: int) -> tuple[KeptSums, Places]:
+    """Sums and places of words without groups."""
+    none = np.empty(0, dtype=np.int64)
+    kept = KeptSums(none, np.zeros(1, dtype=np.int64), np.empty(0))
+    return kept, Places(np.empty((words, 0), dtype=np.int64), np.arange(words))
 
 
 @inner_kernel
@@ -66,75 +88,80 @@ def add_features(
 
 
 @inner_kernel
-def outside_slot(farthest: int, group: int, position: int, start: int, end: int) -> int:
-    """The slot of a position before or after the sentence [start, end)."""
-    first = 2 * farthest * group
-    return first + (start - position - 1 if position < start else farthest + position - end)
-
-
-@inner_kernel
-def add_kept(kept: KeptSums, slots: Ints, start: int, end: int, t: int, scores: Floats) -> None:
-    """Add the sums that are kept for word t in the sentence [start, end) to scores [K].
-
-    slots: int64 [words, G].
-    """
-    for o in range(len(kept.offsets)):
-        position = t + kept.offsets[o]
-        for group in range(slots.shape[1]):
-            if start <= position < end:
-                total = kept.sums[slots[position, group], o]
-            else:
-                total = kept.sums[outside_slot(kept.farthest, group, position, start, end), o]
-            for k in range(len(scores)):
+def add_kept(kept: KeptSums, places: Places, t: int, scores: Floats) -> None:
+    """Add the sums that are kept for word t to scores [K]."""
+    K, row = len(scores), places.rows[t]
+    for group in range(len(kept.group_starts) - 1):
+        first_offset = kept.group_starts[group]
+        for i in range(first_offset, kept.group_starts[group + 1]):
+            start = places.slots[row + kept.offsets[i], group] + K * (i - first_offset)
+            total = kept.sums[start : start + K]
+            for k in range(K):
                 scores[k] += total[k]
 
 
 @kernel
-def _sum_features(
-    features: Features, attributes: Keys, start: int, end: int, t: int, total: Floats
+def _fill_sums(
+    features: Features,
+    attributes: Keys,
+    words: Ints,
+    starts: Ints,
+    ends: Ints,
+    slots: Ints,
+    K: int,
+    sums: Floats,
 ) -> None:
-    """Write the sum of the weights of the features of word t in the sentence [start, end)."""
+    """Write the sums of the weights of the features of words [n], from ``slots`` [n] on.
+
+    starts, ends: int64 [n], of the sentences. Words may lie outside of them.
+    """
     keys = np.empty(len(features.templates.seeds), dtype=np.uint64)
     rows = np.empty(len(keys), dtype=np.int64)
-    total[:] = 0.0
-    add_features(features, attributes, start, end, t, keys, rows, total)
+    for i in range(len(words)):
+        total = sums[slots[i] : slots[i] + K]
+        total[:] = 0.0
+        add_features(features, attributes, starts[i], ends[i], words[i], keys, rows, total)
 
 
-@kernel
-def fill_outside(features: Features, attributes: Keys, group: int, o: int, kept: KeptSums) -> None:
-    """Write the sums of positions outside sentences, for the templates of a group and offset o.
-
-    features: of these templates. attributes: of any words, not read.
-    """
-    for distance in range(kept.farthest):
-        for position in (-1 - distance, distance):  # of an empty sentence
-            total = kept.sums[outside_slot(kept.farthest, group, position, 0, 0), o]
-            _sum_features(features, attributes, 0, 0, position - kept.offsets[o], total)
-
-
-@kernel
-def fill_keys_met(
-    features: Features, attributes: Keys, o: int, examples: Ints, first: int, kept: KeptSums
+@inner_kernel
+def _fill_window_keys(
+    word_keys: Keys, widths: Ints, sentence_starts: Ints, margin: int, keys: Keys, rows: Ints
 ) -> None:
-    """Write the sums of keys from slot ``first``, for the templates of a group and offset o.
+    """Write the keys of all windows and the rows of words: see ``Places``.
 
-    features: of these templates. examples: int64 [keys], a word with each key.
+    word_keys: uint64 [words, G]. keys: uint64 [words + 2 margin sentences, G], none of them 0.
     """
-    for i in range(len(examples)):
-        t, total = examples[i], kept.sums[first + i, o]  # a sentence of this word alone
-        _sum_features(features, attributes, t, t + 1, t - kept.offsets[o], total)
+    row = 0
+    for s in range(len(sentence_starts) - 1):
+        start, end = sentence_starts[s], sentence_starts[s + 1]
+        for position in range(start - margin, end + margin):
+            if start <= position < end:
+                rows[position] = row
+            for group in range(len(widths)):
+                key = mix(np.uint64(group), np.uint64(1))
+                for word in range(position, position + widths[group]):
+                    if word < start:
+                        value = BEFORE + np.uint64(start - word)
+                    elif word >= end:
+                        value = AFTER + np.uint64(word - end)
+                    else:
+                        value = word_keys[word, group]
+                    key = mix(key, value)
+                keys[row, group] = max(key, np.uint64(1))
+            row += 1
 
 
-def _places(
-    templates: CompiledTemplates, groups: Sequence[Collection[int]]
+def _find_places(
+    templates: CompiledTemplates, groups: Sequence[Window]
 ) -> list[tuple[int, int] | None]:
     """The first group that sees each template, and the offset; None for templates of the rest."""
     found: list[tuple[int, int] | None] = []
     for first, end in zip(templates.part_starts[:-1], templates.part_starts[1:], strict=True):
-        offsets = set(templates.offsets[first:end].tolist())
+        offsets = templates.offsets[first:end].tolist()
         columns = set(templates.columns[first:end].tolist())
-        seeing = [g for g, group in enumerate(groups) if columns <= set(group)]
-        found.append((seeing[0], offsets.pop()) if seeing and len(offsets) == 1 else None)
+        width = max(offsets) - min(offsets) + 1
+        seeing = [g for g, w in enumerate(groups) if columns <= {*w.columns} and width <= w.width]
+        found.append((seeing[0], min(offsets)) if seeing else None)
     return found
 
 
@@ -142,24 +169,44 @@ class CachedSums:
     """The cache of a model, whose weights do not change. Safe to use from several threads.
 
     features: the model's, with a row for each feature. K: the number of labels.
-    groups: the columns of each group.
+    groups: columns, of one word each, whose keys are given to ``find``.
+    windows: further groups.
     """
 
-    def __init__(self, features: Features, K: int, groups: Sequence[Collection[int]]) -> None:
-        places = _places(features.templates, groups)
+    def __init__(
+        self,
+        features: Features,
+        K: int,
+        groups: Sequence[Collection[int]],
+        windows: Sequence[Window] = (),
+    ) -> None:
+        everything = [*(Window(columns, 1) for columns in groups), *windows]
+        found = _find_places(features.templates, everything)
+        used = sorted({place[0] for place in found if place is not None})
 
-        def features_at(place: tuple[int, int] | None) -> Features:
-            wanted = [m for m, found in enumerate(places) if found == place]
-            return features._replace(templates=select_templates(features.templates, wanted))
+        def templates_at(place: tuple[int, int] | None) -> list[int]:
+            return [m for m, of_template in enumerate(found) if of_template == place]
 
-        offsets = sorted({place[1] for place in places if place is not None})
-        self._offsets = np.array(offsets, dtype=np.int64)
-        self._features = [[features_at((g, o)) for o in offsets] for g in range(len(groups))]
-        self.rest = features_at(None)  #: of the templates that no group sees
-        self._farthest = max(map(abs, offsets), default=0)
-        self._first = 2 * self._farthest * len(groups)
+        def features_of(numbers: list[int]) -> Features:
+            return features._replace(templates=select_templates(features.templates, numbers))
+
+        self.rest = features_of(templates_at(None))  #: of the templates that no group sees
+        self._given = [g for g in used if g < len(groups)]
+        self._offsets = [sorted({p[1] for p in found if p is not None and p[0] == g}) for g in used]
+        numbers = [[templates_at((g, o)) for o in self._offsets[i]] for i, g in enumerate(used)]
+        self._features = [list(map(features_of, of_group)) for of_group in numbers]
+        self._widths = np.array([everything[g].width for g in used], dtype=np.int64)
+        # Of windows, the keys are those of the columns that are read.
+        read = [
+            np.unique(np.concatenate([f.templates.columns for f in of_group]))
+            for of_group in self._features[len(self._given) :]
+        ]
+        self._columns = np.concatenate([np.empty(0, dtype=np.int64), *read])
+        self._column_starts = np.cumsum([0, *map(len, read)])
+        self._margin = max((abs(o) for of_group in self._offsets for o in of_group), default=0)
+        self._sizes = np.array([K * len(of_group) for of_group in self._offsets], dtype=np.int64)
         self._K = K
-        self._room = _MAX_BYTES // max(8 * len(offsets) * K, 1)
+        self._room = _MAX_BYTES // _BYTES  # in numbers
         self._lock = threading.Lock()
         self._size = 0
         self._table = empty_slots(0)
@@ -168,63 +215,76 @@ class CachedSums:
     @property
     def is_useful(self) -> bool:
         """Whether enough keys fit."""
-        return len(self._offsets) > 0 and self._room >= _MIN_KEYS
+        return len(self._sizes) > 0 and self._room >= _MIN_KEYS * int(self._sizes.sum())
 
-    def slots(self, keys: Keys, attributes: Keys) -> tuple[KeptSums, Ints] | None:
-        """The sums, and the slots of each word: int64 [words, G]; None where the keys do not fit.
+    def find(
+        self, group_keys: Keys, attributes: Keys, sentence_starts: Ints
+    ) -> tuple[KeptSums, Places] | None:
+        """The sums, and where those of each word are; None where the keys do not fit.
 
-        keys: uint64 [words, G]. attributes: uint64 [words, columns].
+        group_keys: uint64 [words, groups]. attributes: uint64 [words, columns].
         """
-        slots = np.empty(keys.shape, dtype=np.int64)
+        words, G = len(attributes), len(self._sizes)
+        word_keys = np.empty((words, G), dtype=np.uint64)
+        word_keys[:, : len(self._given)] = group_keys[:, self._given]
+        if len(self._given) < G:
+            of_windows = np.empty((words, G - len(self._given)), dtype=np.uint64)
+            fill_group_keys(self._columns, self._column_starts, attributes, of_windows)
+            word_keys[:, len(self._given) :] = of_windows
+        keys = np.empty((words + 2 * self._margin * (len(sentence_starts) - 1), G), dtype=np.uint64)
+        places = Places(np.empty(keys.shape, dtype=np.int64), np.empty(words, dtype=np.int64))
+        _fill_window_keys(word_keys, self._widths, sentence_starts, self._margin, keys, places.rows)
         with self._lock:
             is_missing = self._kept is None or find_payloads(
-                self._table, keys.ravel(), slots.ravel()
+                self._table, keys.ravel(), places.slots.ravel()
             )
-            if is_missing and not self._learn(keys, attributes, slots):
+            if is_missing and not self._learn(keys, attributes, sentence_starts, places.slots):
                 return None
             assert self._kept is not None
-            return self._kept, slots
+            return self._kept, places
 
-    def _learn(self, keys: Keys, attributes: Keys, slots: Ints) -> bool:
+    def _learn(self, keys: Keys, attributes: Keys, sentence_starts: Ints, slots: Ints) -> bool:
         """Add the keys that are missing; return whether there was room."""
-        is_new = slots < 0 if self._kept is not None else np.ones(slots.shape, dtype=bool)
-        new = _first_words(keys, is_new)
-        if self._kept is None or self._size + _count(new) > self._room:
-            new = _first_words(keys, np.ones(slots.shape, dtype=bool))
-            if _count(new) > self._room:
+        everything = np.ones(keys.shape, dtype=bool)
+        new, rows, groups = _different(keys, everything if self._kept is None else slots < 0)
+        if self._kept is None or self._size + self._sizes[groups].sum() > self._room:
+            new, rows, groups = _different(keys, everything)
+            if self._sizes[groups].sum() > self._room:
                 return False
-            self._forget(attributes)
+            self._forget()
         assert self._kept is not None
-        for by_offset, (of_group, examples) in zip(self._features, new, strict=True):
-            start = self._first + self._size
-            for o, features in enumerate(by_offset):
-                fill_keys_met(features, attributes, o, examples, start, self._kept)
-            numbers = np.arange(start, start + len(of_group), dtype=np.uint64)
-            insert_all(self._table, of_group, numbers)
-            self._size += len(of_group)
+        sizes = self._sizes[groups]
+        firsts = self._size + np.cumsum(sizes) - sizes
+        # The windows with the new keys: where they start, and their sentences.
+        extended = sentence_starts + 2 * self._margin * np.arange(len(sentence_starts))
+        sentences = np.searchsorted(extended, rows, side="right") - 1
+        positions = rows - self._margin * (2 * sentences + 1)
+        for group, by_offset in enumerate(self._features):
+            own = groups == group
+            of_sentences = sentence_starts[sentences[own]], sentence_starts[sentences[own] + 1]
+            for i, features in enumerate(by_offset):
+                words, first = positions[own] - self._offsets[group][i], firsts[own] + self._K * i
+                _fill_sums(
+                    features, attributes, words, *of_sentences, first, self._K, self._kept.sums
+                )
+        insert_all(self._table, new, firsts.astype(np.uint64))
+        self._size += int(sizes.sum())
         find_payloads(self._table, keys.ravel(), slots.ravel())
         return True
 
-    def _forget(self, attributes: Keys) -> None:
+    def _forget(self) -> None:
         """Start with no keys. Sums that others have been given stay as they are."""
-        sums = np.empty((self._first + self._room, len(self._offsets), self._K))
-        self._kept = KeptSums(self._offsets, self._farthest, sums)
-        self._table, self._size = empty_slots(self._room), 0
-        for group, by_offset in enumerate(self._features):
-            for o, features in enumerate(by_offset):
-                fill_outside(features, attributes, group, o, self._kept)
+        self._kept = KeptSums(
+            np.array([o for of_group in self._offsets for o in of_group], dtype=np.int64),
+            np.cumsum([0, *map(len, self._offsets)]),
+            np.empty(self._room),
+        )
+        self._table, self._size = empty_slots(self._room // int(self._sizes.min())), 0
 
 
-def _first_words(keys: Keys, is_new: Flags) -> list[tuple[Keys, Ints]]:
-    """The distinct keys of each group that are new, and the first word with each."""
-    found = []
-    for group in range(keys.shape[1]):
-        words = np.flatnonzero(is_new[:, group])
-        distinct, first = np.unique(keys[words, group], return_index=True)
-        found.append((distinct, words[first]))
-    return found
-
-
-def _count(found: list[tuple[Keys, Ints]]) -> int:
-    """The number of keys."""
-    return sum(len(keys) for keys, _ in found)
+def _different(keys: Keys, is_wanted: Flags) -> tuple[Keys, Ints, Ints]:
+    """The different keys among those wanted, and the row and the group of the first of each."""
+    wanted = np.flatnonzero(is_wanted)
+    different, first = np.unique(keys.ravel()[wanted], return_index=True)
+    rows, groups = np.divmod(wanted[first], keys.shape[1])
+    return different, rows, groups

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys, Weights, inner_kernel, kernel
-from spacy_ssvm.chains.cached_sums import Features, KeptSums, add_features, add_kept
+from spacy_ssvm.chains.cached_sums import Features, KeptSums, Places, add_features, add_kept
 from spacy_ssvm.decoders.chain import max_marginals, viterbi_of_some
 from spacy_ssvm.features.coordinates import ByToken, ByWord
 
@@ -15,7 +15,7 @@ class Scorer(NamedTuple):
 
     rest: Features  #: of the templates whose sums are not kept
     kept: KeptSums
-    slots: Ints  #: int64 [words, G]: where the sums of each word are kept
+    places: Places
     reals: Weights  #: float32 [words, F]: the values of real-valued features
     real_weights: Floats  #: float64 [F, K]: their weights
     transitions: Floats  #: float64 [K + 2, K], laid out as in decoders.chain, with legality
@@ -63,7 +63,7 @@ def score_sentence(
     rows = np.empty(len(keys), dtype=np.int64)
     for t in range(start, end):
         scores = emissions[t - start]
-        add_kept(scorer.kept, scorer.slots, start, end, t, scores)
+        add_kept(scorer.kept, scorer.places, t, scores)
         add_features(scorer.rest, attributes, start, end, t, keys, rows, scores)
         for d in range(len(scorer.real_weights)):
             value, weights = np.float64(scorer.reals[t, d]), scorer.real_weights[d]

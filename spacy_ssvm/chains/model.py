@@ -10,7 +10,7 @@ import numpy as np
 
 from spacy_ssvm import storage
 from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights, kernel
-from spacy_ssvm.chains.cached_sums import NOTHING_KEPT, CachedSums, Features
+from spacy_ssvm.chains.cached_sums import CachedSums, Features, nothing_kept
 from spacy_ssvm.chains.inference import (
     LabelConstraints,
     Scorer,
@@ -102,10 +102,10 @@ class ChainModel(LinearModel):
         prepared = self._for_labels()
         cache = prepared.cache
         reals = self.real_values(tokens, self.scales), prepared.real_weights
-        kept = None if cache is None else cache.slots(tokens.group_keys, tokens.attributes)
+        words = tokens.group_keys, tokens.attributes, tokens.sentence_starts
+        kept = None if cache is None else cache.find(*words)
         if cache is None or kept is None:
-            no_slots = np.empty((len(tokens.attributes), 0), dtype=np.int64)
-            return Scorer(self._features, NOTHING_KEPT, no_slots, *reals, self.joint)
+            return Scorer(self._features, *nothing_kept(len(tokens.attributes)), *reals, self.joint)
         return Scorer(cache.rest, *kept, *reals, self.joint)
 
     def real_values(self, tokens: TokenTable, scales: Scales) -> Weights:
@@ -166,7 +166,8 @@ class ChainModel(LinearModel):
         if self._prepared is None:
             cache = None
             if not self.table.rows_per_template:
-                cache = CachedSums(self._features, len(self.labels), self.reader.column_groups)
+                groups = self.reader.column_groups, self.reader.windows
+                cache = CachedSums(self._features, len(self.labels), *groups)
             is_useful = cache is not None and cache.is_useful
             keys, templates = self.real_keys(self.scales)
             real_weights = np.zeros((len(keys), len(self.labels)))

@@ -38,6 +38,7 @@ from spacy_ssvm.features.documents import (
     is_document_attribute,
     majority_elsewhere,
 )
+from spacy_ssvm.features.extraction import Window
 from spacy_ssvm.features.gazetteers import GAZETTEER, TAGS, is_gazetteer_attribute
 from spacy_ssvm.features.reals import fingerprint, read_all_reals, read_extension
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
@@ -124,6 +125,11 @@ ATTRIBUTES = (
     f"{DOC_MAJORITY}ent_type",
 )
 
+#: Attributes that have few values together in windows of so many words.
+_FORMS = {"shape", "case", "case_class", "punctuation", "digits", "digit_class", SPACE_BEFORE}
+_TAGS = {"tag", "pos"}
+_WINDOWS = ((_FORMS, 3), (_TAGS | {"case"}, 2), (_TAGS, 3))
+
 #: The morphology of a token without features.
 NO_FEATURES = np.uint64(SYMBOLS["_"])
 
@@ -193,7 +199,7 @@ class AttributeReader:
     ``names`` gives the order of the columns: attributes of word types, of tokens, extensions,
     gazetteers, and those of other occurrences in the Doc; real-valued attributes have none.
     ``column_groups`` has one group, of the attributes of word types, whose key is a hash of the
-    text.
+    text; ``windows`` are groups of other attributes with few values, see ``chains/cached_sums.py``.
     whole_docs: whether a Doc is read as one sentence; its boundaries are then ignored.
     """
 
@@ -221,6 +227,10 @@ class AttributeReader:
         self._read = self._arrange(needed)
         self.names = (*(n for n in self._read if n in others), *self._document_names)
         self.column_groups = [range(sum(n in self._type_names for n in self.names))]
+        self.windows = [
+            Window([j for j, name in enumerate(self.names) if name in names], width)
+            for names, width in _WINDOWS
+        ]
         self._lock = threading.Lock()
         self._forget_types()
 

@@ -5,7 +5,7 @@ the same in every process and on every machine, and depends on the template's te
 on its index in a list. Key 0 means that the template does not fire.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,13 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 BEFORE = np.uint64(0xD6E8FEB86659FD93)
 #: The value of a token after it.
 AFTER = np.uint64(0xA0761D6478BD642F)
+
+
+class Window(NamedTuple):
+    """Columns of the table of attributes that have few values together at neighbouring words."""
+
+    columns: Collection[int]
+    width: int  #: in words
 
 
 class CompiledTemplates(NamedTuple):

@@ -21,7 +21,7 @@ from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.saved_model import MAX_LABELS
 from spacy_ssvm.features.attributes import AttributeReader, Doc, TokenTable
 from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByToken, ByWord
-from spacy_ssvm.features.extraction import fill_group_keys
+from spacy_ssvm.features.extraction import Window, fill_group_keys
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.trees.inference import arc_margins, fill_arc_table, parse_sentences
@@ -62,6 +62,7 @@ class LabelModel(ChainModel):
 class _TableOfArcs(NamedTuple):
     names: tuple[str, ...]
     column_groups: list[list[int]]
+    windows: tuple[Window, ...] = ()  # all parts are columns of the arc
 
 
 class ParserModel(storage.StoredModel):

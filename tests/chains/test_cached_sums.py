@@ -12,19 +12,28 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_ssvm.chains import cached_sums
-from spacy_ssvm.chains.cached_sums import NOTHING_KEPT, CachedSums
+from spacy_ssvm.chains.cached_sums import CachedSums, nothing_kept
 from spacy_ssvm.chains.inference import Scorer, predict_sentences, score_sentence
 from spacy_ssvm.decoders.chain import swap_gains
-from spacy_ssvm.features.extraction import fill_group_keys
+from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
+from spacy_ssvm.features.extraction import compile_templates, fill_group_keys
+from spacy_ssvm.features.templates import parse_templates
 
 pytestmark = pytest.mark.uncompiled
 
-#: Templates that see one word, at several offsets; an attribute that many words lack; a spaCy
-#: attribute, which is none of the type; and words together.
-TEMPLATES = [
-    *("lower[0]", "suffix2[-1]", "digits[-2]", "lower[2]", "case[1]", "shape[0]+lower[0]"),
-    *("pos[0]", "lower[-1]+lower[0]", "length_class[0]+lower[1]"),
+#: Templates that see one word, at several offsets; an attribute that many words lack; windows of
+#: shapes and of tags; and words together.
+OF_TYPES = ["lower[0]", "suffix2[-1]", "digits[-2]", "lower[2]", "case[1]", "shape[0]+lower[0]"]
+OF_WINDOWS = [
+    *("shape[-1]+shape[0]", "shape[0]+shape[1]+shape[2]", "shape[-3]+space_before[-1]"),
+    *("pos[0]", "pos[3]", "pos[-1]+pos[0]", "pos[1]+case[1]", "pos[-2]+pos[-1]+pos[0]"),
 ]
+OF_THE_REST = [
+    *("lower[-1]+lower[0]", "length_class[0]+lower[1]", "pos[-1]+pos[2]", "pos[0]+shape[1]"),
+    "pos[0]+pos[1]+case[2]",
+]
+TEMPLATES = [*OF_TYPES, *OF_WINDOWS, *OF_THE_REST]
+ANY = {"is_attribute": is_attribute, "attributes": ATTRIBUTES}
 WORDS = ["a", "An", "ant", "42", "eats", ".", "new", "NEWER", " "]
 LABELS = ["X", "Y", "Z"]
 
@@ -63,8 +72,8 @@ def nlp() -> Any:
 
 def plain_scorer(model: Any, tokens: Any) -> Scorer:
     """The scorer without a cache."""
-    no_slots = np.empty((len(tokens.attributes), 0), dtype=np.int64)
-    return Scorer(model._features, NOTHING_KEPT, no_slots, *no_reals(model, tokens), model.joint)
+    kept = nothing_kept(len(tokens.attributes))
+    return Scorer(model._features, *kept, *no_reals(model, tokens), model.joint)
 
 
 def no_reals(model: Any, tokens: Any) -> tuple[Any, Any]:
@@ -87,9 +96,24 @@ def plain_labels(model: Any, tokens: Any) -> list[int]:
     return y.tolist()
 
 
+def find(cache: CachedSums, tokens: Any) -> Any:
+    return cache.find(tokens.group_keys, tokens.attributes, tokens.sentence_starts)
+
+
+def cache_of(model: Any) -> CachedSums:
+    """A new cache of the model."""
+    groups = model.reader.column_groups, model.reader.windows
+    return CachedSums(model._features, len(model.labels), *groups)
+
+
+def size_of_keys(cache: CachedSums) -> int:
+    """The numbers that a key of each group takes."""
+    return int(cache._sizes.sum())
+
+
 def same_scores(model: Any, cache: CachedSums, tokens: Any) -> None:
     """Compare the scores of all words; the types of the words must fit."""
-    found = cache.slots(tokens.group_keys, tokens.attributes)
+    found = find(cache, tokens)
     assert found is not None
     constraints = model.constrain_words(tokens, None)
     for start, end in zip(tokens.sentence_starts[:-1], tokens.sentence_starts[1:], strict=True):
@@ -109,32 +133,39 @@ def test_scores_and_labels_are_those_without_a_cache(nlp: Any, sentences: Any) -
     assert model.label(tokens).tolist() == plain_labels(model, tokens)
 
 
-def test_templates_that_see_one_type_are_summed(nlp: Any) -> None:
+def test_templates_that_see_a_type_or_a_window_are_summed(nlp: Any) -> None:
     model = nlp.get_pipe("ssvm_tagger").model
-    assert len(model._for_labels().cache.rest.templates.seeds) == 3
+    cache = model._for_labels().cache
+    rest = {parse_templates([text], **ANY)[0] for text in OF_THE_REST}
+    seeds = compile_templates(sorted(rest, key=str), model.reader.names).seeds
+    assert sorted(cache.rest.templates.seeds) == sorted(seeds)
+    assert cache._widths.tolist() == [1, 3, 2, 3]
+    assert cache._offsets == [[-2, -1, 0, 1, 2], [-3, -1, 0], [-1, 0, 1, 3], [-2]]
 
 
-@pytest.mark.parametrize("room", [8, 9])
+@pytest.mark.parametrize("room", [14, 17])
 def test_a_cache_that_is_full_starts_again(
     nlp: Any, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     """Also while others still use what they were given."""
     model = nlp.get_pipe("ssvm_tagger").model
-    size = 8 * len(model._for_labels().cache._offsets) * len(model.labels)
-    monkeypatch.setattr(cached_sums, "_MAX_BYTES", room * size)
-    cache = CachedSums(model._features, len(model.labels), model.reader.column_groups)
+    size = size_of_keys(cache_of(model))
+    monkeypatch.setattr(cached_sums, "_MAX_BYTES", 8 * room * size)
+    cache = cache_of(model)
     batches = [
         model.reader.read(docs_of(nlp, [[f"{word}{i}" for word in WORDS[:5]]])) for i in range(5)
     ]
-    first = cache.slots(batches[0].group_keys, batches[0].attributes)
-    assert first is not None
-    before = first[0].sums[first[1]].copy()
-    for tokens in [*batches, batches[0]]:
+    kept, _ = find(cache, batches[0])
+    used = cache._size
+    before, has_started_again = kept.sums[:used].copy(), False
+    for tokens in [*batches, batches[0]] * 3:
         same_scores(model, cache, tokens)
-        assert cache._size <= room
-    np.testing.assert_array_equal(first[0].sums[first[1]], before)
-    many = model.reader.read(docs_of(nlp, [[f"w{i}" for i in range(room + 1)]]))
-    assert cache.slots(many.group_keys, many.attributes) is None
+        assert cache._size <= room * size
+        has_started_again |= cache._kept.sums is not kept.sums
+    assert has_started_again
+    np.testing.assert_array_equal(kept.sums[:used], before)
+    many = model.reader.read(docs_of(nlp, [[f"w{i}" for i in range(10 * room)]]))
+    assert find(cache, many) is None
     same_scores(model, cache, batches[1])
 
 
@@ -143,6 +174,7 @@ def test_types_that_do_not_fit_are_labelled_without_the_cache(
 ) -> None:
     model = nlp.get_pipe("ssvm_tagger").model
     monkeypatch.setattr(model._for_labels().cache, "_room", 2)
+    monkeypatch.setattr(model._for_labels().cache, "_kept", None)
     tokens = model.reader.read(docs_of(nlp, [[f"ant{i}" for i in range(9)]]))
     assert model.label(tokens).tolist() == plain_labels(model, tokens)
 
@@ -150,8 +182,9 @@ def test_types_that_do_not_fit_are_labelled_without_the_cache(
 def test_a_cache_with_little_room_is_not_used(nlp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model = nlp.get_pipe("ssvm_tagger").model
     monkeypatch.setattr(cached_sums, "_MAX_BYTES", 1000)
-    assert not CachedSums(model._features, len(model.labels), model.reader.column_groups).is_useful
+    assert not cache_of(model).is_useful
     monkeypatch.undo()
+    assert cache_of(model).is_useful
     assert not CachedSums(model._features, len(model.labels), []).is_useful
 
 
@@ -189,9 +222,8 @@ def test_new_weights_and_labels_have_a_new_cache() -> None:
 def test_threads_share_a_cache(nlp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small one, which starts again and again."""
     model = nlp.get_pipe("ssvm_tagger").model
-    size = 8 * len(model._for_labels().cache._offsets) * len(model.labels)
-    monkeypatch.setattr(cached_sums, "_MAX_BYTES", 12 * size)
-    cache = CachedSums(model._features, len(model.labels), model.reader.column_groups)
+    monkeypatch.setattr(cached_sums, "_MAX_BYTES", 8 * 60 * size_of_keys(cache_of(model)))
+    cache = cache_of(model)
     batches = [
         model.reader.read(docs_of(nlp, [[f"{word}{i % 7}" for word in WORDS[:5]]]))
         for i in range(200)
@@ -214,7 +246,10 @@ def test_groups_share_a_cache(nlp: Any, sentences: Any) -> None:
     assert len(cache.rest.templates.seeds) < len(TEMPLATES) - 4
     for _ in range(2):
         same_scores(model, cache, tokens._replace(group_keys=keys))
-    assert cache._size == len(np.unique(keys))
+    used = keys[:, cache._given]
+    assert cache._size >= sum(
+        size * len(np.unique(used[:, g])) for g, size in enumerate(cache._sizes.tolist())
+    )
 
 
 @given(st.lists(st.lists(st.integers(0, 2), min_size=4, max_size=4), min_size=1, max_size=12))
