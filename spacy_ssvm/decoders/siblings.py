@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, inner_kernel, kernel
-from spacy_ssvm.decoders.tree import chain_heads
+from spacy_ssvm.decoders.tree import best_split, chain_heads, find_split
 
 
 @inner_kernel
@@ -32,14 +32,13 @@ def _best_sibling(
 
 
 class Spans(NamedTuple):
-    """The best scores of parts of trees, with back pointers: [n + 1, n + 1] each."""
+    """The best scores of parts of trees: [n + 1, n + 1] each. Sums run along rows."""
 
     complete: Floats  #: by head and other end
+    complete_by_end: Floats  #: the same by other end and head
     incomplete: Floats  #: by head and outermost dependent
     joint: Floats  #: of two neighbouring dependents of one head, both ways
     inner: Ints  #: the best sibling of an arc; the head for none
-    split: Ints  #: where the words of two siblings meet, by the first and the second
-    outer: Ints  #: the outermost dependent of a complete span
 
 
 @kernel
@@ -49,8 +48,7 @@ def _no_spans(N: int) -> Spans:
         np.full((N, N), -np.inf),
         np.full((N, N), -np.inf),
         np.full((N, N), -np.inf),
-        np.zeros((N, N), dtype=np.int64),
-        np.zeros((N, N), dtype=np.int64),
+        np.full((N, N), -np.inf),
         np.zeros((N, N), dtype=np.int64),
     )
 
@@ -59,20 +57,16 @@ def _no_spans(N: int) -> Spans:
 def _inside(scores: Floats, starts: Ints, pairs: Floats, spans: Spans) -> None:
     """Fill all spans, from the narrowest to the widest."""
     N = len(scores)
-    complete, incomplete, joint, inner, split, outer = spans
+    complete, by_end, incomplete, joint, inner = spans
     for i in range(1, N):
         complete[i, i] = 0.0
+        by_end[i, i] = 0.0
     for width in range(1, N - 1):
         for i in range(1, N - width):
             j = i + width
-            best = -np.inf
-            for k in range(i, j):
-                total = complete[i, k] + complete[j, k + 1]
-                if total > best:
-                    best = total
-                    split[i, j] = k
-            joint[i, j] = best
-            joint[j, i] = best
+            between = best_split(complete[i, i:j], complete[j, i + 1 : j + 1])
+            joint[i, j] = between
+            joint[j, i] = between
             for h, m in ((i, j), (j, i)):
                 if scores[h, m] > -np.inf:
                     start = starts[h, m]
@@ -84,16 +78,10 @@ def _inside(scores: Floats, starts: Ints, pairs: Floats, spans: Spans) -> None:
                         total = sibling
                         inner[h, m] = s
                     incomplete[h, m] = total + scores[h, m]
-                best = -np.inf
-                step = 1 if m > h else -1
-                d = h
-                while d != m:
-                    d += step
-                    total = incomplete[h, d] + complete[d, m]
-                    if total > best:
-                        best = total
-                        outer[h, m] = d
+                low, high = (h + 1, m + 1) if h < m else (m, h)
+                best = best_split(incomplete[h, low:high], by_end[m, low:high])
                 complete[h, m] = best
+                by_end[m, h] = best
 
 
 @kernel
@@ -125,7 +113,9 @@ def eisner_siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) ->
         if h == e:
             continue
         step = 1 if e > h else -1
-        m = spans.outer[h, e]
+        low, high = (h + 1, e + 1) if h < e else (e, h)
+        ends = spans.incomplete[h, low:high], spans.complete_by_end[e, low:high]
+        m = low + find_split(*ends, spans.complete[h, e])
         stack[size] = m, e
         size += 1
         while True:
@@ -135,9 +125,11 @@ def eisner_siblings(scores: Floats, starts: Ints, pairs: Floats, heads: Ints) ->
                 stack[size] = m, h + step
                 size += 1
                 break
-            k = spans.split[min(s, m), max(s, m)]
-            stack[size] = min(s, m), k
-            stack[size + 1] = max(s, m), k + 1
+            i, j = min(s, m), max(s, m)
+            halves = spans.complete[i, i:j], spans.complete[j, i + 1 : j + 1]
+            k = i + find_split(*halves, spans.joint[i, j])
+            stack[size] = i, k
+            stack[size + 1] = j, k + 1
             size += 2
             m = s
     return best

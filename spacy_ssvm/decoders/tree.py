@@ -35,7 +35,7 @@ def chain_heads(heads: Ints) -> None:
 
 
 @inner_kernel
-def _best_split(left: Floats, right: Floats) -> float:
+def best_split(left: Floats, right: Floats) -> float:
     """The greatest sum left[k] + right[k]."""
     best = -np.inf
     for k in range(len(left)):
@@ -45,7 +45,7 @@ def _best_split(left: Floats, right: Floats) -> float:
 
 
 @inner_kernel
-def _find_split(left: Floats, right: Floats, best: float) -> int:
+def find_split(left: Floats, right: Floats, best: float) -> int:
     """The first k with left[k] + right[k] == best."""
     for k in range(len(left)):
         if left[k] + right[k] == best:
@@ -74,13 +74,13 @@ def eisner(scores: Floats, heads: Ints) -> float:
     for width in range(1, N - 1):
         for i in range(1, N - width):
             j = i + width
-            between = _best_split(complete[i, i:j], complete[j, i + 1 : j + 1])
+            between = best_split(complete[i, i:j], complete[j, i + 1 : j + 1])
             incomplete[i, j] = between + scores[i, j]
             incomplete[j, i] = between + scores[j, i]
-            right = _best_split(incomplete[i, i + 1 : j + 1], complete_by_end[j, i + 1 : j + 1])
+            right = best_split(incomplete[i, i + 1 : j + 1], complete_by_end[j, i + 1 : j + 1])
             complete[i, j] = right
             complete_by_end[j, i] = right
-            left = _best_split(incomplete[j, i:j], complete_by_end[i, i:j])
+            left = best_split(incomplete[j, i:j], complete_by_end[i, i:j])
             complete[j, i] = left
             complete_by_end[i, j] = left
     best, root = -np.inf, 0
@@ -102,11 +102,11 @@ def eisner(scores: Floats, heads: Ints) -> float:
         if h == e:
             continue
         low, high = (h + 1, e + 1) if h < e else (e, h)
-        m = low + _find_split(incomplete[h, low:high], complete_by_end[e, low:high], complete[h, e])
+        m = low + find_split(incomplete[h, low:high], complete_by_end[e, low:high], complete[h, e])
         heads[m] = h
         i, j = min(h, m), max(h, m)
-        between = _best_split(complete[i, i:j], complete[j, i + 1 : j + 1])
-        k = i + _find_split(complete[i, i:j], complete[j, i + 1 : j + 1], between)
+        between = best_split(complete[i, i:j], complete[j, i + 1 : j + 1])
+        k = i + find_split(complete[i, i:j], complete[j, i + 1 : j + 1], between)
         stack[size] = m, e
         stack[size + 1] = i, k
         stack[size + 2] = j, k + 1

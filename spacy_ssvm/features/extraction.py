@@ -89,25 +89,32 @@ def fill_group_keys(columns: Ints, starts: Ints, attributes: Keys, keys: Keys) -
 
 
 @inner_kernel
+def template_key(
+    templates: CompiledTemplates, m: int, attributes: Keys, start: int, end: int, t: int
+) -> int:
+    """The key of template m for token t in the sentence [start, end) of attributes; 0 for none."""
+    key = templates.seeds[m]
+    for part in range(templates.part_starts[m], templates.part_starts[m + 1]):
+        position = t + templates.offsets[part]
+        if position < start:
+            value = BEFORE + np.uint64(start - position)
+        elif position >= end:
+            value = AFTER + np.uint64(position - end)
+        else:
+            value = attributes[position, templates.columns[part]]
+            if value == np.uint64(0):
+                return np.uint64(0)  # type: ignore[no-any-return]
+        key = mix(key, value)
+    return key  # type: ignore[no-any-return]
+
+
+@inner_kernel
 def fill_keys(
     templates: CompiledTemplates, attributes: Keys, start: int, end: int, t: int, keys: Keys
 ) -> None:
     """Write the keys (uint64 [T]) of token t in the sentence [start, end) of attributes."""
     for m in range(len(templates.seeds)):
-        key = templates.seeds[m]
-        for part in range(templates.part_starts[m], templates.part_starts[m + 1]):
-            position = t + templates.offsets[part]
-            if position < start:
-                value = BEFORE + np.uint64(start - position)
-            elif position >= end:
-                value = AFTER + np.uint64(position - end)
-            else:
-                value = attributes[position, templates.columns[part]]
-                if value == np.uint64(0):
-                    key = np.uint64(0)
-                    break
-            key = mix(key, value)
-        keys[m] = key
+        keys[m] = template_key(templates, m, attributes, start, end, t)
 
 
 @inner_kernel

@@ -26,7 +26,7 @@ from spacy_ssvm._jit import (
     named_tuple,
     outlined_kernel,
 )
-from spacy_ssvm.features.extraction import fill_keys, mix
+from spacy_ssvm.features.extraction import mix, template_key
 from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.trees.layout import ArcFeatures
 from spacy_ssvm.trees.templates import (
@@ -35,7 +35,6 @@ from spacy_ssvm.trees.templates import (
     ArcTemplate,
     CompiledArcTemplates,
     CompiledArcTemplatesType,
-    Sides,
     compile_arc_templates,
     in_order,
 )
@@ -70,17 +69,29 @@ EndpointHashesType = named_tuple(EndpointHashes, Keys2, Keys2, Keys2, Keys2, Int
 
 
 @inner_kernel
-def _hash_side(
-    sides: Sides, attributes: Keys, start: int, end: int, node: int, of_parts: Keys, keys: Keys
+def _hash_nodes(
+    templates: CompiledArcTemplates,
+    attributes: Keys,
+    start: int,
+    end: int,
+    of_parts: Keys,
+    keys: tuple[Keys, Keys, Keys],
 ) -> None:
-    """Write what a node has in one role: uint64 [T], 0 where a part is missing.
+    """Write what nodes have in each role: uint64 [nodes, T], 0 where a part is missing.
 
-    of_parts: uint64, scratch.
+    of_parts: uint64, scratch for all sets of parts.
     """
-    fill_keys(sides.parts, attributes, start, end, node, of_parts)
-    for t in range(len(keys)):
-        key = of_parts[sides.numbers[t]]
-        keys[t] = mix(sides.seeds[t], key) if key != np.uint64(0) else np.uint64(0)
+    for node in range(end - start):
+        for number in range(len(of_parts)):
+            of_parts[number] = template_key(
+                templates.parts, number, attributes, start, end, start + node
+            )
+        for role in range(3 if templates.has_third else 2):
+            numbers, seeds = templates.numbers[role], templates.seeds[role]
+            of_role = keys[role][node]
+            for t in range(len(numbers)):
+                key = of_parts[numbers[t]]
+                of_role[t] = mix(seeds[t], key) if key != np.uint64(0) else np.uint64(0)
 
 
 @outlined_kernel(EndpointHashesType(CompiledArcTemplatesType, Keys2, Int, Int))
@@ -88,20 +99,15 @@ def hash_endpoints(
     templates: CompiledArcTemplates, attributes: Keys, start: int, end: int
 ) -> EndpointHashes:
     """Hash the endpoints of the sentence whose nodes are rows start to end of attributes."""
-    nodes, T, B = end - start, len(templates.head.seeds), len(templates.between)
+    nodes, T, B = end - start, templates.codes.shape[1], len(templates.between)
     head = np.empty((nodes, T), dtype=np.uint64)
     dependent = np.empty((nodes, T), dtype=np.uint64)
     third = np.empty((nodes, T), dtype=np.uint64)
     values = np.empty((B, nodes), dtype=np.uint64)
     previous = np.zeros((B, nodes), dtype=np.int64)
-    of_parts = np.empty(T, dtype=np.uint64)
+    of_parts = np.empty(len(templates.parts.seeds), dtype=np.uint64)
+    _hash_nodes(templates, attributes, start, end, of_parts, (head, dependent, third))
     for node in range(nodes):
-        _hash_side(templates.head, attributes, start, end, start + node, of_parts, head[node])
-        _hash_side(
-            templates.dependent, attributes, start, end, start + node, of_parts, dependent[node]
-        )
-        if len(templates.third.parts.columns):
-            _hash_side(templates.third, attributes, start, end, start + node, of_parts, third[node])
         for b in range(B):
             value = attributes[start + node, templates.between[b]]
             if value != np.uint64(0):
@@ -147,7 +153,7 @@ def fill_arc_rows(
 
     size: the number of rows, a power of two; the row ``size`` means no feature.
     """
-    T, B = len(templates.head.seeds), len(templates.between)
+    T, B = templates.codes.shape[1], len(templates.between)
     zero = np.uint64(0)
     mask = np.uint64(size - 1)
     head, dependent = endpoints.head[h], endpoints.dependent[m]
@@ -167,7 +173,7 @@ def fill_arc_rows(
                 row = ((head[t] ^ dependent[t] ^ endpoints.values[b, node]) & mask) ^ codes[t]
                 rows[count] = np.int32(row)
                 count += 1
-    return count
+    return count  # type: ignore[no-any-return]
 
 
 @inner_kernel
@@ -244,8 +250,8 @@ def _mixed(head: int, dependent: int, value: int, code: int) -> int:
 @inner_kernel
 def max_keys(templates: CompiledArcTemplates, h: int, m: int) -> int:
     """The maximum number of features of the arc (h, m)."""
-    T, B = len(templates.head.seeds), len(templates.between)
-    return T - B + B * max(abs(h - m) - 1, 0)
+    T, B = templates.codes.shape[1], len(templates.between)
+    return T - B + B * max(abs(h - m) - 1, 0)  # type: ignore[no-any-return]
 
 
 @inner_kernel
@@ -263,7 +269,7 @@ def fill_arc_keys(
     wanted: int64: the templates whose keys are written.
     owners: int64, gets the template of each key.
     """
-    plain = len(templates.head.seeds) - len(templates.between)
+    plain = templates.codes.shape[1] - len(templates.between)
     zero = np.uint64(0)
     head, dependent = endpoints.head[h], endpoints.dependent[m]
     codes = templates.codes[distance_class(h, m)]

@@ -141,7 +141,7 @@ class LazyTreeProblem(TreeProblem):
 
     def reset_weights(self) -> None:
         """Reset the weights."""
-        self._lazy = LazyWeights(len(self.features.arcs.head.seeds), first=0, labels=1)
+        self._lazy = LazyWeights(self.features.arcs.codes.shape[1], first=0, labels=1)
         self.store: GroupedStore = self._lazy
 
     def prune(self, pruner: Pruner) -> None:
@@ -163,7 +163,7 @@ class LazyTreeProblem(TreeProblem):
     def max_expected_entries(self) -> int:
         """See ``Problem``."""
         templates, arcs = self.features.arcs, self.arcs
-        T, B = len(templates.head.seeds), len(templates.between)
+        T, B = templates.codes.shape[1], len(templates.between)
         between = np.maximum(np.abs(arcs.heads - arcs.dependents) - 1, 0).astype(np.int64)
         sums = np.concatenate([[0], np.cumsum(T - B + B * between)])
         arc_entries = int(np.diff(sums[arcs.starts]).max(initial=0))

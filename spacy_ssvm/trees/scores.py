@@ -67,19 +67,19 @@ _PRUNED = -1e6  # the score of an arc that the pruner has discarded
 @inner_kernel
 def is_second_order(features: ArcFeatures) -> bool:
     """Whether trees are scored by pairs of arcs, too."""
-    return has_grandparents(features) or len(features.pairs.head.seeds) > 0
+    return has_grandparents(features) or features.pairs.codes.shape[1] > 0
 
 
 @inner_kernel
 def has_grandparents(features: ArcFeatures) -> bool:
     """Whether trees are scored by grandparents, too."""
-    return len(features.grandparents.head.seeds) > 0
+    return features.grandparents.codes.shape[1] > 0  # type: ignore[no-any-return]
 
 
 @inner_kernel
 def max_rows(templates: CompiledArcTemplates, nodes: int) -> int:
     """The maximum number of rows of an arc."""
-    return len(templates.head.seeds) + len(templates.between) * nodes
+    return templates.codes.shape[1] + len(templates.between) * nodes  # type: ignore[no-any-return]
 
 
 @inner_kernel
@@ -173,7 +173,7 @@ def arc_scores(
     Sums the weights of the rows of ``fill_arc_rows`` without storing the rows.
     """
     N, B = len(scores), len(templates.between)
-    plain = len(templates.head.seeds) - B
+    plain = templates.codes.shape[1] - B
     short = _ShortHashes(
         short_sides(endpoints.head, plain, size, _NO_HEAD),
         short_sides(endpoints.dependent, plain, size, _NO_DEPENDENT),
@@ -207,7 +207,7 @@ def _fill_arc_scores(
     nodes and their numbers.
     """
     N, B = len(scores), len(templates.between)
-    plain = len(templates.head.seeds) - B
+    plain = templates.codes.shape[1] - B
     zero = np.uint64(0)
     mask = np.uint64(size - 1)
     scores[:] = -np.inf
@@ -243,7 +243,7 @@ def _short_pairs(
     templates: CompiledArcTemplates, endpoints: EndpointHashes, size: int
 ) -> _ShortHashes:
     """The short hashes of pairs of arcs."""
-    T = len(templates.head.seeds)
+    T = templates.codes.shape[1]
     return _ShortHashes(
         short_sides(endpoints.head, T, size, _NO_HEAD),
         short_sides(endpoints.dependent, T, size, _NO_DEPENDENT),

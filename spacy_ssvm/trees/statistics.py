@@ -72,7 +72,7 @@ def measure_arc_templates(
     """
     heads = gold[np.repeat(node_starts[:-1], np.diff(arcs.starts)) + arcs.dependents]
     priors = np.bincount((heads == arcs.heads)[heads >= 0], minlength=2).astype(np.float64)
-    T, B = len(templates.head.seeds), len(templates.between)
+    T, B = templates.codes.shape[1], len(templates.between)
     features, gains = np.zeros(T, dtype=np.int64), np.zeros(T)
     slots = empty_slots(len(heads))
     for t in range(T):

@@ -298,7 +298,7 @@ def _lazy_combination(
         return NEEDS_CAPACITY
     keys = np.empty(max_rows(templates, N), dtype=np.uint64)
     owners = np.empty(len(keys), dtype=np.int64)
-    all_templates = np.arange(len(templates.head.seeds))
+    all_templates = np.arange(templates.codes.shape[1])
     scratch = scratch_table(max_entries + 1)
     label, row = np.zeros(1, dtype=np.int64), np.empty(1, dtype=np.int64)
     size = 0

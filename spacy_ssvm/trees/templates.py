@@ -18,12 +18,12 @@ Keys and rows of features are computed in ``trees/keys.py``.
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Ints, Ints1, Keys, Keys1, Keys2, named_tuple
+from spacy_ssvm._jit import Bool, Flags, Ints, Ints1, Ints2, Keys, Keys2, named_tuple
 from spacy_ssvm.features.extraction import (
     CompiledTemplates,
     CompiledTemplatesType,
@@ -194,23 +194,16 @@ def _finer_names(role: str, attribute: str) -> set[str]:
     return {DIRECTION, DISTANCE} if attribute == DIRECTION else {attribute}
 
 
-class Sides(NamedTuple):
-    """What templates read of one role. Many read the same parts, which are hashed once."""
-
-    parts: CompiledTemplates  #: the different sets of parts, as templates
-    numbers: Ints  #: int64 [T]: the set of each template
-    seeds: Keys  #: uint64 [T]
-
-
-SidesType = named_tuple(Sides, CompiledTemplatesType, Ints1, Keys1)
-
-
 class CompiledArcTemplates(NamedTuple):
-    """Templates as arrays; those with a part ``between`` come last."""
+    """Templates as arrays; those with a part ``between`` come last.
 
-    head: Sides
-    dependent: Sides
-    third: Sides  #: of the sibling or the grandparent
+    Templates read few different sets of parts of a node: these are hashed once, for all roles.
+    """
+
+    parts: CompiledTemplates  #: the sets of parts, as templates
+    numbers: Ints  #: int64 [3, T]: the set of head, dependent and third of each template
+    seeds: Keys  #: uint64 [3, T]
+    has_third: bool  #: whether there are parts of a third, the sibling or the grandparent
     #: uint64 [classes of distance, T]: they change the last bits of a row. Further rows, as many,
     #: are for a grandparent behind the head.
     codes: Keys
@@ -218,9 +211,7 @@ class CompiledArcTemplates(NamedTuple):
 
 
 CompiledArcTemplatesType = named_tuple(
-    CompiledArcTemplates,
-    *(SidesType, SidesType, SidesType),
-    *(Keys2, Ints1),
+    CompiledArcTemplates, CompiledTemplatesType, Ints2, Keys2, Bool, Keys2, Ints1
 )
 
 
@@ -237,9 +228,12 @@ def compile_arc_templates(
     third: the role, besides head and dependent, that they can have.
     """
     templates = in_order(templates)
-    head, dependent, other = (
-        _compile_side(templates, role, attributes) for role in (HEAD, DEPENDENT, third)
-    )
+    roles = HEAD, DEPENDENT, third
+    sets = [[Template(t.side(role)) for t in templates] for role in roles]
+    different = list(dict.fromkeys(chain.from_iterable(sets)))
+    parts = compile_templates(different, attributes)
+    numbers = [[different.index(each) for each in of_role] for of_role in sets]
+    seeds = [[hash_text(t.seed(role)) for t in templates] for role in roles]
     codes = np.zeros((DISTANCE_CLASSES, len(templates)), dtype=np.uint64)
     for t, template in enumerate(templates):
         if template.geometry == DIRECTION:
@@ -249,7 +243,14 @@ def compile_arc_templates(
     if third == GRANDPARENT:
         codes = np.vstack([codes, np.where(codes > 0, codes ^ _GRANDPARENT_BEHIND, codes)])
     columns = [attributes.index(t.between) for t in templates if t.between is not None]
-    return CompiledArcTemplates(head, dependent, other, codes, np.array(columns, dtype=np.int64))
+    return CompiledArcTemplates(
+        parts._replace(seeds=parts.seeds | np.uint64(1)),  # 0 is for what is missing
+        np.array(numbers, dtype=np.int64),
+        np.array(seeds, dtype=np.uint64),
+        any(template.side(third) for template in templates),
+        codes,
+        np.array(columns, dtype=np.int64),
+    )
 
 
 def select_arc_templates(
@@ -258,10 +259,16 @@ def select_arc_templates(
     """Some of the templates, by their numbers, which must rise."""
     first_between = templates.codes.shape[1] - len(templates.between)
     of_between = [t - first_between for t in wanted if t >= first_between]
+    sets = templates.numbers[:, list(wanted)]
+    needed = list(dict.fromkeys(sets.ravel().tolist()))
+    numbers = np.array([[needed.index(each) for each in of_role] for of_role in sets.tolist()])
+    parts = select_templates(templates.parts, needed)
+    third_parts = np.diff(parts.part_starts)[numbers[2].astype(np.int64)]
     return CompiledArcTemplates(
-        _select_sides(templates.head, wanted),
-        _select_sides(templates.dependent, wanted),
-        _select_sides(templates.third, wanted),
+        parts,
+        numbers.reshape(sets.shape).astype(np.int64),
+        np.ascontiguousarray(templates.seeds[:, list(wanted)]),
+        bool(third_parts.any()),
         np.ascontiguousarray(templates.codes[:, list(wanted)]),
         templates.between[of_between],
     )
@@ -273,7 +280,7 @@ def that_fire(templates: CompiledArcTemplates, is_absent: Flags) -> CompiledArcT
     is_absent: bool [columns]. Nodes that are no words have all attributes: what reads those of the
     head, or of neighbours, may fire.
     """
-    parts, numbers = templates.dependent.parts, templates.dependent.numbers.tolist()
+    parts, numbers = templates.parts, templates.numbers[1].tolist()  # of the dependent
     starts = parts.part_starts.tolist()
     reads_absent = is_absent[parts.columns] & (parts.offsets == 0)
     cannot_fire = [reads_absent[first:end].any() for first, end in pairwise(starts)]
@@ -285,22 +292,3 @@ def that_fire(templates: CompiledArcTemplates, is_absent: Flags) -> CompiledArcT
         and not (t >= first_between and is_absent[templates.between[t - first_between]])
     ]
     return select_arc_templates(templates, wanted) if wanted else templates
-
-
-def _compile_side(templates: Sequence[ArcTemplate], role: str, attributes: Sequence[str]) -> Sides:
-    sets = [Template(template.side(role)) for template in templates]
-    different = tuple(dict.fromkeys(sets))
-    compiled = compile_templates(different, attributes)
-    return Sides(
-        compiled._replace(seeds=compiled.seeds | np.uint64(1)),
-        np.array([different.index(parts) for parts in sets], dtype=np.int64),
-        np.array([hash_text(template.seed(role)) for template in templates], dtype=np.uint64),
-    )
-
-
-def _select_sides(sides: Sides, wanted: Sequence[int]) -> Sides:
-    """Those of some of the templates, by their numbers."""
-    sets = sides.numbers[list(wanted)].tolist()
-    needed = list(dict.fromkeys(sets))
-    numbers = np.array([needed.index(number) for number in sets], dtype=np.int64)
-    return Sides(select_templates(sides.parts, needed), numbers, sides.seeds[list(wanted)])

@@ -135,7 +135,7 @@ SIZE = 2**12
 def rows_of(templates, nodes, *, of_pairs):
     """The rows of the features that fire, for each arc or pair of arcs, sorted."""
     endpoints = hash_endpoints(templates, nodes, 0, len(nodes))
-    rows = np.empty(len(templates.head.seeds) * (len(nodes) + 1) + 1, dtype=np.int32)
+    rows = np.empty(templates.codes.shape[1] * (len(nodes) + 1) + 1, dtype=np.int32)
     found = []
     for h, m in arcs_of(nodes):
         for s in range(1, len(nodes)) if of_pairs else [0]:
@@ -194,8 +194,8 @@ def test_templates_that_cannot_fire_are_left_out(texts, expected):
 
 def arrays_of(templates):
     """All numbers of compiled templates."""
-    sides = (array.tolist() for side in templates[:3] for array in (*side.parts, *side[1:]))
-    return [*sides, templates.codes.tolist(), templates.between.tolist()]
+    sides = [array.tolist() for array in (*templates.parts, *templates[1:3])]
+    return [*sides, templates.has_third, templates.codes.tolist(), templates.between.tolist()]
 
 
 @pytest.mark.uncompiled
