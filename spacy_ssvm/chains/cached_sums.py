@@ -19,13 +19,12 @@ import numpy as np
 
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys, inner_kernel, kernel
 from spacy_ssvm.features.extraction import (
-    AFTER,
-    BEFORE,
     CompiledTemplates,
     Window,
     fill_group_keys,
     fill_keys,
     mix,
+    outside_value,
     select_templates,
 )
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
@@ -140,13 +139,10 @@ def _fill_window_keys(
             for group in range(len(widths)):
                 key = mix(np.uint64(group), np.uint64(1))
                 for word in range(position, position + widths[group]):
-                    if word < start:
-                        value = BEFORE + np.uint64(start - word)
-                    elif word >= end:
-                        value = AFTER + np.uint64(word - end)
+                    if start <= word < end:
+                        key = mix(key, word_keys[word, group])
                     else:
-                        value = word_keys[word, group]
-                    key = mix(key, value)
+                        key = mix(key, outside_value(word, start, end))
                 keys[row, group] = max(key, np.uint64(1))
             row += 1
 
@@ -224,14 +220,12 @@ class CachedSums:
 
         group_keys: uint64 [words, groups]. attributes: uint64 [words, columns].
         """
-        words, G = len(attributes), len(self._sizes)
-        word_keys = np.empty((words, G), dtype=np.uint64)
-        word_keys[:, : len(self._given)] = group_keys[:, self._given]
-        if len(self._given) < G:
-            of_windows = np.empty((words, G - len(self._given)), dtype=np.uint64)
-            fill_group_keys(self._columns, self._column_starts, attributes, of_windows)
-            word_keys[:, len(self._given) :] = of_windows
-        keys = np.empty((words + 2 * self._margin * (len(sentence_starts) - 1), G), dtype=np.uint64)
+        words = len(attributes)
+        of_windows = np.empty((words, len(self._column_starts) - 1), dtype=np.uint64)
+        fill_group_keys(self._columns, self._column_starts, attributes, of_windows)
+        word_keys = np.hstack((group_keys[:, self._given], of_windows))
+        rows = words + 2 * self._margin * (len(sentence_starts) - 1)
+        keys = np.empty((rows, len(self._sizes)), dtype=np.uint64)
         places = Places(np.empty(keys.shape, dtype=np.int64), np.empty(words, dtype=np.int64))
         _fill_window_keys(word_keys, self._widths, sentence_starts, self._margin, keys, places.rows)
         with self._lock:

@@ -89,6 +89,14 @@ def fill_group_keys(columns: Ints, starts: Ints, attributes: Keys, keys: Keys) -
 
 
 @inner_kernel
+def outside_value(position: int, start: int, end: int) -> int:
+    """The value of a position before or after the sentence [start, end)."""
+    if position < start:
+        return BEFORE + np.uint64(start - position)  # type: ignore[no-any-return]
+    return AFTER + np.uint64(position - end)  # type: ignore[no-any-return]
+
+
+@inner_kernel
 def template_key(
     templates: CompiledTemplates, m: int, attributes: Keys, start: int, end: int, t: int
 ) -> int:
@@ -96,14 +104,12 @@ def template_key(
     key = templates.seeds[m]
     for part in range(templates.part_starts[m], templates.part_starts[m + 1]):
         position = t + templates.offsets[part]
-        if position < start:
-            value = BEFORE + np.uint64(start - position)
-        elif position >= end:
-            value = AFTER + np.uint64(position - end)
-        else:
+        if start <= position < end:
             value = attributes[position, templates.columns[part]]
             if value == np.uint64(0):
                 return np.uint64(0)  # type: ignore[no-any-return]
+        else:
+            value = outside_value(position, start, end)
         key = mix(key, value)
     return key  # type: ignore[no-any-return]
 

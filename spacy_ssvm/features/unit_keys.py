@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm._jit import Ints, Keys, Rows, kernel
-from spacy_ssvm.features.extraction import AFTER, BEFORE, mix
+from spacy_ssvm.features.extraction import mix, outside_value
 from spacy_ssvm.features.sentence_templates import BAG, FIRST, LAST, UNIT, SentenceTemplate
 from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.features.units import UnitTable
@@ -78,10 +78,8 @@ def _single_value(
 ) -> int:
     """The value of a part that is not a bag within the Doc, at unit u of the Doc [first, last)."""
     unit = u + templates.offsets[part]
-    if unit < first:
-        return BEFORE + np.uint64(first - unit)  # type: ignore[no-any-return]
-    if unit >= last:
-        return AFTER + np.uint64(unit - last)  # type: ignore[no-any-return]
+    if not first <= unit < last:
+        return outside_value(unit, first, last)
     kind, column, run = templates.kinds[part], templates.columns[part], templates.runs[part]
     if kind == _UNIT:
         return units.attributes[unit, column]  # type: ignore[no-any-return]

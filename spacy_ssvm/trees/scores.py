@@ -159,6 +159,19 @@ class _ShortHashes(NamedTuple):
 
 
 @kernel
+def _shorten(
+    templates: CompiledArcTemplates, endpoints: EndpointHashes, T: int, size: int
+) -> _ShortHashes:
+    """The short hashes of the first T templates."""
+    return _ShortHashes(
+        short_sides(endpoints.head, T, size, _NO_HEAD),
+        short_sides(endpoints.dependent, T, size, _NO_DEPENDENT),
+        short_sides(endpoints.third, T if templates.has_third else 0, size, _NO_THIRD),
+        short_codes(templates.codes, T),
+    )
+
+
+@kernel
 def arc_scores(
     templates: CompiledArcTemplates,
     endpoints: EndpointHashes,
@@ -174,12 +187,7 @@ def arc_scores(
     """
     N, B = len(scores), len(templates.between)
     plain = templates.codes.shape[1] - B
-    short = _ShortHashes(
-        short_sides(endpoints.head, plain, size, _NO_HEAD),
-        short_sides(endpoints.dependent, plain, size, _NO_DEPENDENT),
-        np.empty((0, 0), dtype=np.uint32),
-        short_codes(templates.codes, plain),
-    )
+    short = _shorten(templates, endpoints, plain, size)
     between = np.empty((B, N), dtype=np.uint64)
     found = np.empty(B, dtype=np.int64)
     values, scale = values_of(weights), scale_of(weights)
@@ -236,20 +244,6 @@ def _fill_arc_scores(
                         row = np.int64(((side ^ between[b, i]) & mask) ^ code)
                         total += in_sum(values[row])
                 scores[h, m] = scale * total
-
-
-@kernel
-def _short_pairs(
-    templates: CompiledArcTemplates, endpoints: EndpointHashes, size: int
-) -> _ShortHashes:
-    """The short hashes of pairs of arcs."""
-    T = templates.codes.shape[1]
-    return _ShortHashes(
-        short_sides(endpoints.head, T, size, _NO_HEAD),
-        short_sides(endpoints.dependent, T, size, _NO_DEPENDENT),
-        short_sides(endpoints.third, T, size, _NO_THIRD),
-        short_codes(templates.codes, T),
-    )
 
 
 @inner_kernel
@@ -310,10 +304,12 @@ def score_parts(
     parts = number_parts(scores, has_pairs, has_grandparents(features))
     size, values, scale = features.size, values_of(weights), scale_of(weights)
     if has_pairs:
-        short = _short_pairs(features.pairs, endpoints.siblings, size)
+        templates = features.pairs
+        short = _shorten(templates, endpoints.siblings, templates.codes.shape[1], size)
         _fill_pairs(short, size, values, scale, parts)
     if has_grandparents(features):
-        short = _short_pairs(features.grandparents, endpoints.grandparents, size)
+        templates = features.grandparents
+        short = _shorten(templates, endpoints.grandparents, templates.codes.shape[1], size)
         _fill_grandparents(short, size, values, scale, parts)
     return parts
 

@@ -30,6 +30,9 @@ from spacy.training import Example
 from thinc.config import ConfigValidationError
 
 from spacy_ssvm.storage import ModelFileError
+from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
+from spacy_ssvm.trees.templates import compile_arc_templates
+from spacy_ssvm.weights.rounded import exact, rounded
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* has no sentence boundaries")
 
@@ -752,6 +755,35 @@ def test_absent_attributes_change_no_tree() -> None:
     pipe.model.scorer_of = lambda words: pipe.model.scorer
     assert parse("") == without
     assert parse("Case=Nom") == with_morph
+
+
+def test_arcs_are_scored_and_explained_with_rounded_weights() -> None:
+    """In first order, an explanation names all that arcs of templates without pairs add up."""
+    nlp, examples = initialized(
+        *LINES, order=1, templates=["head.lower+dependent.lower", "dependent.lower+distance"]
+    )
+    nlp.update(examples)
+    pipe: Any = nlp.get_pipe(NAME)
+    doc = next(pipe.pipe([examples[0].predicted.copy()]))
+    model = pipe.model
+    for _ in range(2):
+        for found, weights in (
+            (model.scorer.weights, model.weights),
+            (model.scorer.pruner.weights, model.pruner_weights),
+        ):
+            assert found.steps.tolist() == rounded(weights).steps.tolist()
+            assert found.scale == rounded(weights).scale > 0
+        rows = compile_arc_templates(model.templates, model.reader.names)
+        nodes = model.nodes([doc])
+        endpoints = hash_endpoints(rows, nodes.attributes, 0, len(nodes.attributes))
+        of_arc = np.empty(len(model.templates), dtype=np.int32)
+        explanation = pipe.explain(doc, 1)
+        m, size = int(nodes.words[1]), model.features.size
+        h = int(model.parse(nodes)[0][m])
+        fill_arc_rows(rows, endpoints, size, h, m, of_arc)
+        total = exact(model.scorer.weights)[of_arc].sum()
+        assert sum(r.weight for r in explanation.reasons[:-1]) == pytest.approx(total, rel=1e-9)
+        model.set_weights(3 * model.weights, model.pruner_weights / 2, model.summary)
 
 
 def test_labels_from_cached_sums_are_those_without(trained: Language) -> None:
