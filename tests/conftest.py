@@ -12,11 +12,15 @@ from pipelines import COMPONENTS, TAGGER, Component
 from processes import ScriptRunner
 from spacy.language import Language
 from tiny_taggers import TINY, train
+from unwritten import fill_unwritten
 
 hypothesis.settings.register_profile(  # no change may fail by a draw that it is not to blame for
     "tests", deadline=None, max_examples=15 if PLAIN else 50, derandomize="CI" in os.environ
 )
 hypothesis.settings.load_profile("tests")
+
+if PLAIN:
+    fill_unwritten()
 
 
 def _parameter(component: Component) -> Any:

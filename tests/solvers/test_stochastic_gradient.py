@@ -40,7 +40,7 @@ def naive_epochs(run, epochs, prior):
                 size, cost, _ = problem.structure.loss_augmented_decode(
                     problem.examples(), i, w, loss.gamma, True, indices, values
                 )
-                values *= -1
+                values[:size] *= -1
                 met = loss.gamma * cost + w[indices[:size]] @ values[:size]
             else:
                 values = np.empty(len(indices))
