@@ -22,7 +22,7 @@ checked = settings(
 regularization = st.sampled_from([0.05, 0.5, 2.0])
 
 
-EPOCHS = 10_000 if PLAIN else 40_000  # most problems need tens, few more than a thousand
+EPOCHS = 40_000  # most problems need tens, few more than a thousand
 
 
 class Referee:
