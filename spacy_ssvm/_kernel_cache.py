@@ -28,8 +28,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import llvmlite.binding as llvm
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import compile_result
 from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime.nrt import rtsys
 
@@ -41,9 +44,6 @@ PACKAGE = Path(__file__).parent
 
 #: By symbol: defines a function that kernels call by address, unless it has been.
 OUTLINED: dict[str, Callable[[], Any]] = {}
-
-#: A module of numba that defines functions of numpy alone, and imports scipy, which takes 0.1 s.
-_NO_SYMBOLS = {"numba.np.arraymath"}
 
 _IMPORT = re.compile(rf"^(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.M)
 _UNUSED = 30 * 24 * 3600  # seconds after which old kernels in a shared folder are removed
@@ -63,7 +63,7 @@ class _Locator:
         return cls(function, file)
 
     def get_cache_path(self) -> str:
-        return str(_roots()[0] / self.folder)
+        return self.folder  # of a file that is not used: see ``KernelCache``
 
     def get_source_stamp(self) -> str:
         return self.digest
@@ -72,31 +72,47 @@ class _Locator:
         return str(self._line)
 
 
-class _CompiledKernel(CompileResultCacheImpl):
-    """How a compiled kernel becomes bytes: as numba does it, with the symbols that it calls."""
+class _SavedLibrary(NamedTuple):
+    """The machine code of a kernel, and the code that other kernels link."""
 
-    _locator_classes: Any = (_Locator,)
+    name: str
+    object_code: bytes
+    bitcode: bytes
+    defined: list[str]  #: symbols
+    called: list[str]  #: symbols that it does not define itself
 
-    def reduce(self, cres: Any) -> tuple[Any, ...]:
-        """What is saved."""
-        functions = cres.library._final_module.functions
-        symbols = [f.name for f in functions if f.is_declaration and f.name in OUTLINED]
-        library, description, environment, *others, referenced = super().reduce(cres)
-        environments = [_saved(each) for each in (environment, *referenced)]
-        return symbols, environments, (library, description, others)
 
-    def rebuild(self, target_context: Any, payload: tuple[Any, ...]) -> Any:
-        """The kernel, whose symbols are defined before it is linked."""
-        symbols, environments, (library, description, others) = payload
-        for symbol in symbols:
-            OUTLINED[symbol]()
-        own, *referenced = (_environment(*saved) for saved in environments)
-        reduced = library, description, own, *others, tuple(referenced)
-        return super().rebuild(target_context, reduced)
+class _LoadedLibrary(JITCodeLibrary):
+    """A saved library, whose bitcode is parsed when another kernel is compiled that links it.
 
-    def check_cachable(self, cres: Any) -> bool:
-        """Whether it is whole: without optimization, it has addresses of this process."""
-        return not cres.library.has_dynamic_globals
+    Numba parses it always, and asks it for the symbols one by one: most of the time in which a
+    kernel is loaded.
+    """
+
+    def __init__(self, codegen: Any, saved: _SavedLibrary) -> None:
+        super().__init__(codegen, saved.name)
+        self._bitcode = saved.bitcode
+        self.enable_object_caching()
+        self._set_compiled_object(saved.object_code)
+        self._finalize_final_module()
+        codegen._engine._defined_symbols.update(saved.defined)
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = llvm.parse_bitcode(self._bitcode)
+        return self._shared_module
+
+
+def _saved_library(library: Any) -> _SavedLibrary:
+    name, _, (object_code, bitcode) = library.serialize_using_object_code()
+    module = llvm.parse_bitcode(bitcode)
+    defined, called = [], []
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration:
+            defined.append(value.name)
+        elif not value.name.startswith("llvm."):  # instructions, as functions
+            called.append(value.name)
+    return _SavedLibrary(name, object_code, bitcode, defined, called)
 
 
 class _SavedEnvironment(NamedTuple):
@@ -107,22 +123,76 @@ class _SavedEnvironment(NamedTuple):
     name: str
 
 
-def _saved(environment: Any) -> _SavedEnvironment:
+def _saved_environment(environment: Any) -> _SavedEnvironment:
     module = environment.globals.get("__name__")
     return _SavedEnvironment(module, environment.consts, environment.env_name)
 
 
-def _environment(module: str, constants: list[Any], name: str) -> Any:
-    """A saved environment. Compiled code needs no globals, but symbols that modules define."""
-    found = lookup_environment(name)
+def _loaded_environment(saved: _SavedEnvironment) -> Any:
+    """The environment of a function of the same name, or a new one: code needs no globals."""
+    found = lookup_environment(saved.name)
     if found is None:
-        if module not in _NO_SYMBOLS:
-            importlib.import_module(module)
-        found = Environment({"__name__": module})
-        found.consts[:] = constants
-        found.env_name = name
-        Environment._memo[name] = found
+        found = Environment({"__name__": saved.module})
+        found.consts[:] = saved.constants
+        found.env_name = saved.name
+        Environment._memo[saved.name] = found
     return found
+
+
+def _define(symbols: list[str], environments: list[_SavedEnvironment]) -> None:
+    """Define the symbols that a library calls, before it is linked.
+
+    Some are defined by the modules of the functions whose code it holds: numba imports all of
+    them, which takes longer than all else, and few define any.
+    """
+    for symbol in symbols:
+        if symbol in OUTLINED:
+            OUTLINED[symbol]()
+    if not all(map(llvm.address_of_symbol, symbols)):
+        for environment in environments:
+            importlib.import_module(environment.module)
+
+
+class _CompiledKernel(CompileResultCacheImpl):
+    """How a compiled kernel becomes bytes."""
+
+    _locator_classes: Any = (_Locator,)
+
+    def reduce(self, cres: Any) -> tuple[Any, ...]:
+        """What is saved."""
+        _, description, own, signature, _, _, _, initializers, referenced = super().reduce(cres)
+        environments = [_saved_environment(each) for each in (own, *referenced)]
+        library = _saved_library(cres.library)
+        return library, environments, (description, signature, initializers)
+
+    def rebuild(self, target_context: Any, payload: tuple[Any, ...]) -> Any:
+        """The kernel from what was saved."""
+        library, saved_environments, (description, signature, initializers) = payload
+        for initialize in initializers:
+            initialize()
+        _define(library.called, saved_environments)
+        own, *referenced = map(_loaded_environment, saved_environments)
+        loaded = _LoadedLibrary(target_context.codegen(), library)
+        entry_point = target_context.get_executable(loaded, description, own)
+        for environment in referenced:
+            loaded.codegen.set_env(environment.env_name, environment)
+        return compile_result(
+            target_context=target_context,
+            typing_context=target_context.typing_context,
+            library=loaded,
+            environment=own,
+            entry_point=entry_point,
+            fndesc=description,
+            signature=signature,
+            objectmode=False,
+            lifted=(),
+            reload_init=initializers,
+            referenced_envs=referenced,
+        )
+
+    def check_cachable(self, cres: Any) -> bool:
+        """Whether it is whole: without optimization, it has addresses of this process."""
+        return not cres.library.has_dynamic_globals
 
 
 class KernelCache(FunctionCache):
@@ -137,12 +207,16 @@ class KernelCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any], version: str = "") -> None:
         super().__init__(function)
-        locator = _Locator(function, function.__code__.co_filename)
-        self._folders = [root / locator.folder for root in _roots()]
-        base = f"{self._impl.filename_base}{version and '-'}{version}"
-        self._files = [
-            IndexDataCacheFile(str(folder), base, locator.digest) for folder in self._folders
-        ]
+        self._base = f"{self._impl.filename_base}{version and '-'}{version}"
+
+    @functools.cached_property
+    def _folders(self) -> list[Path]:
+        return [root / self._impl.locator.folder for root in _roots()]
+
+    @functools.cached_property
+    def _files(self) -> list[Any]:
+        digest = self._impl.locator.digest
+        return [IndexDataCacheFile(str(folder), self._base, digest) for folder in self._folders]
 
     def load_overload(self, sig: object, target_context: Any) -> Any:
         """The kernel compiled for these argument types; None where no folder holds it."""
