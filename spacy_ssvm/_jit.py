@@ -24,7 +24,7 @@ from numba.core.typing import templates
 from numba.extending import lower_builtin, overload
 from numba.np.numpy_support import as_dtype
 
-from spacy_ssvm._kernel_cache import OUTLINED, KernelCache
+from spacy_ssvm._kernel_cache import OUTLINED, KernelCache, sources_digest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,9 +79,7 @@ def named_tuple(cls: type, *fields: Type) -> Type:
 
 def kernel(function: F) -> F:
     """Compile a function of arrays and scalars, without the GIL, cached on disk."""
-    if _config.DISABLE_JIT:
-        return _wrapping(function)
-    return _compile(function, None)
+    return _kernel(function)
 
 
 def inner_kernel(function: F) -> F:
@@ -90,16 +88,12 @@ def inner_kernel(function: F) -> F:
     References to its arrays are not counted. Elsewhere numba counts those to each array that is
     passed, or taken from a tuple, by atomic instructions: some inner loops take less time.
     """
-    if _config.DISABLE_JIT:
-        return _wrapping(function)
-    return _compile(function, None, _nrt=False)
+    return _kernel(function, _nrt=False)
 
 
 def sum_kernel(function: F) -> F:
     """An inner kernel whose sums may be added up in any order, by vector instructions."""
-    if _config.DISABLE_JIT:
-        return _wrapping(function)
-    return _compile(function, None, _nrt=False, fastmath={"reassoc"})
+    return _kernel(function, _nrt=False, fastmath={"reassoc"})
 
 
 def outlined_kernel(*signatures: Signature) -> Callable[[F], F]:
@@ -114,7 +108,7 @@ def outlined_kernel(*signatures: Signature) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         if _config.DISABLE_JIT:
             return _wrapping(function)
-        for_python = _compile(function, None)
+        for_python = _Kernel(function, {})
 
         @functools.wraps(function)
         def call(*arguments: Any) -> Any:
@@ -186,12 +180,16 @@ def oracle_kernel(
             if _config.DISABLE_JIT:
                 return _wrapping(function)
             owner = getattr(examples, "instance_class", object).__module__
-            return _compile(function, signature(oracle_type, examples), owner)
+            dispatcher = _dispatcher(function, owner)
+            dispatcher.compile(signature(oracle_type, examples))
+            dispatcher.disable_compile()
+            return dispatcher  # type: ignore[no-any-return]
 
         @functools.wraps(function)
         def call(structure: Any, *arguments: Any) -> Any:
             for_structure = compiled(structure.oracle_type(oracle), structure.examples_type)
-            return for_structure(getattr(structure, oracle), *arguments)
+            called = getattr(structure, oracle)
+            return for_structure(getattr(called, "dispatcher", called), *arguments)
 
         return call
 
@@ -238,26 +236,49 @@ def _class_of(kind: Type) -> type:
     return getattr(kind, "instance_class", object)
 
 
-def _compile(function: F, signature: Signature | None, owner: str = "", **options: Any) -> F:
-    dispatcher = _dispatcher(function, owner, **options)
-    if signature is not None:
-        dispatcher.compile(signature)
-        dispatcher.disable_compile()
-        return dispatcher  # type: ignore[no-any-return]
+def _kernel(function: F, **options: Any) -> F:
+    if _config.DISABLE_JIT:
+        return _wrapping(function)
+    return _Kernel(function, options)  # type: ignore[return-value]
 
-    # Unless it has been called from Python, kernels link another version, which lacks what
-    # unpacks Python's arguments: compiling that takes longer than many a kernel.
-    linked = functools.cache(lambda: _linked(function, **options))
-    own = dispatcher.get_call_template, dispatcher.get_overload
 
-    def methods(args: Any) -> Any:
-        if tuple(args) in dispatcher.overloads:
-            return own
-        return linked().get_call_template, linked().get_overload
+class _Kernel:
+    """A function whose dispatcher is made for the first call: a process needs few of them."""
 
-    dispatcher.get_call_template = lambda args, kws: methods(args)[0](args, kws)
-    dispatcher.get_overload = lambda args: methods(args)[1](args)
-    return dispatcher  # type: ignore[no-any-return]
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        with contextlib.suppress(OSError):  # see ``_dispatcher``
+            sources_digest(function.__code__.co_filename)  # now: files may change before a call
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._options = options
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.dispatcher(*arguments)
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """What numba calls and compiles.
+
+        Unless it has been called from Python, kernels link another version, which lacks what
+        unpacks Python's arguments: compiling that takes longer than many a kernel.
+        """
+        dispatcher = _dispatcher(self.py_func, "", **self._options)
+        linked = functools.cache(lambda: _linked(self.py_func, **self._options))
+        own = dispatcher.get_call_template, dispatcher.get_overload
+
+        def methods(args: Any) -> Any:
+            if tuple(args) in dispatcher.overloads:
+                return own
+            return linked().get_call_template, linked().get_overload
+
+        dispatcher.get_call_template = lambda args, kws: methods(args)[0](args, kws)
+        dispatcher.get_overload = lambda args: methods(args)[1](args)
+        return dispatcher
+
+    @property
+    def _numba_type_(self) -> Type:
+        """How numba sees it in the kernels that call it."""
+        return self.dispatcher._numba_type_  # type: ignore[no-any-return]
 
 
 def _linked(function: Callable[..., Any], **options: Any) -> Any:

@@ -54,7 +54,7 @@ class _Locator:
     """Names the folder of a function's module; numba asks the rest."""
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
-        self.digest = _sources_digest(file)
+        self.digest = sources_digest(file)
         self.folder = f"{function.__module__}-{self.digest[:16]}"
         self._line = function.__code__.co_firstlineno
 
@@ -63,7 +63,7 @@ class _Locator:
         return cls(function, file)
 
     def get_cache_path(self) -> str:
-        return self.folder  # of a file that is not used: see ``KernelCache``
+        return str(_roots()[0] / self.folder)
 
     def get_source_stamp(self) -> str:
         return self.digest
@@ -207,16 +207,12 @@ class KernelCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any], version: str = "") -> None:
         super().__init__(function)
-        self._base = f"{self._impl.filename_base}{version and '-'}{version}"
-
-    @functools.cached_property
-    def _folders(self) -> list[Path]:
-        return [root / self._impl.locator.folder for root in _roots()]
-
-    @functools.cached_property
-    def _files(self) -> list[Any]:
-        digest = self._impl.locator.digest
-        return [IndexDataCacheFile(str(folder), self._base, digest) for folder in self._folders]
+        locator = _Locator(function, function.__code__.co_filename)
+        self._folders = [root / locator.folder for root in _roots()]
+        base = f"{self._impl.filename_base}{version and '-'}{version}"
+        self._files = [
+            IndexDataCacheFile(str(folder), base, locator.digest) for folder in self._folders
+        ]
 
     def load_overload(self, sig: object, target_context: Any) -> Any:
         """The kernel compiled for these argument types; None where no folder holds it."""
@@ -311,7 +307,7 @@ def _announce_compilation() -> None:
 
 
 @functools.cache
-def _sources_digest(file: str) -> str:
+def sources_digest(file: str) -> str:
     """Of the sources that the kernels of a file are compiled from, and of numba's settings."""
     settings = (_config.BOUNDSCHECK, _config.OPT, _config.DEBUGINFO_DEFAULT)
     digest = hashlib.sha256(repr(list(map(str, settings))).encode())

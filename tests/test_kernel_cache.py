@@ -66,7 +66,7 @@ def add(a, b):
 CALL = """
 import json, kernels
 result = kernels.add(1, 2)
-stats = kernels.add.stats
+stats = kernels.add.dispatcher.stats
 print(json.dumps([result, sum(stats.cache_hits.values()), sum(stats.cache_misses.values())]))
 """
 
@@ -91,12 +91,12 @@ def own_cache(folder: Path) -> Path:
 
 
 def call(
-    folder: Path, *, command: Iterable[str] = (), **changes: str | None
-) -> tuple[list[int], str]:
+    folder: Path, source: str = CALL, *, command: Iterable[str] = (), **changes: str | None
+) -> tuple[Any, str]:
     """Call the kernel in a process; its result, hits and misses, and what it logged."""
     changes = {"NUMBA_CACHE_DIR": str(folder / "cache"), **changes}
     process = subprocess.run(
-        [*command, sys.executable, "-c", CALL],
+        [*command, sys.executable, "-c", source],
         env=environment(**changes),
         cwd=folder,
         capture_output=True,
@@ -157,21 +157,76 @@ def test_kernels_that_call_numbas_library_are_found_again(folder: Path, value: s
         assert call(folder)[0] == [3, hits, 1 - hits]
 
 
+IMPORTED = """
+import json, sys, kernels
+kernels.add(1, 2)
+print(json.dumps([name in sys.modules for name in ("numba.np.arrayobj", "scipy.linalg")]))
+"""
+
+
 @compiled_only
-def test_kernels_that_call_functions_of_numpy_load_without_scipy(folder: Path) -> None:
+def test_kernels_that_call_functions_of_numpy_load_without_their_modules(folder: Path) -> None:
     source = KERNELS.replace("a + b", "a + b + 0 * int(np.ones(2).max())")
     (folder / "kernels.py").write_text(f"import numpy as np\n{source}", encoding="utf8")
-    assert call(folder)[0] == [3, 0, 1]
-    report = f"{CALL}\nimport sys\nprint('scipy.linalg' in sys.modules)"
-    process = subprocess.run(
-        [sys.executable, "-c", report],
-        env=environment(NUMBA_CACHE_DIR=str(folder / "cache")),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
+    assert call(folder, IMPORTED)[0] == [True, True]
+    assert call(folder, IMPORTED)[0] == [False, False]
+
+
+CALLING = (
+    KERNELS
+    + """
+@kernel
+def add_twice(a, b):
+    return add(add(a, b), b)
+"""
+)
+
+
+@compiled_only
+@pytest.mark.parametrize("calls", [["add"], ["add", "add_twice"]])
+def test_kernels_link_what_was_loaded(folder: Path, calls: list[str]) -> None:
+    """The second process has not compiled what the last kernel calls."""
+    (folder / "kernels.py").write_text(CALLING, encoding="utf8")
+    source = "import json, kernels\nprint(json.dumps([{}]))"
+    for called in (calls, ["add", "add_twice"]):
+        results = ", ".join(f"kernels.{name}(1, 2)" for name in called)
+        assert call(folder, source.format(results))[0] == [3, 5][: len(called)]
+
+
+@compiled_only
+def test_errors_of_what_a_kernel_calls_keep_their_arguments(folder: Path) -> None:
+    raising = KERNELS.replace("def add", "def plain").replace(
+        "return a + b", "raise ValueError(a, b)"
     )
-    assert process.stdout.splitlines() == ["[3, 1, 0]", "False"]
+    raising += "\n@kernel\ndef add(a, b):\n    return plain(a, b)\n"
+    (folder / "kernels.py").write_text(raising, encoding="utf8")
+    source = """
+import json, kernels
+try:
+    kernels.add(1, 2)
+except ValueError as error:
+    print(json.dumps(error.args))
+"""
+    for _ in range(2):
+        assert call(folder, source)[0] == [1, 2]
+
+
+@compiled_only
+def test_sources_that_change_before_the_first_call_spoil_no_kernel(folder: Path) -> None:
+    """As where a newer version is installed while a server runs."""
+    called = folder / PACKAGE.name / "called.py"
+    called.write_text(KERNELS.replace("def add", "def plain"), encoding="utf8")
+    source = KERNELS.replace("a + b", "plain(a, b)")
+    imports = "from spacy_ssvm.called import plain"
+    (folder / "kernels.py").write_text(f"{imports}\n{source}", encoding="utf8")
+    edit = """
+import json, pathlib, kernels, spacy_ssvm.called
+file = pathlib.Path(spacy_ssvm.called.__file__)
+file.write_text(file.read_text().replace("a + b", "a - b  # edited"))
+print(json.dumps(kernels.add(1, 2)))
+"""
+    assert call(folder, edit)[0] == 3
+    assert call(folder)[0] == [-1, 0, 1]
 
 
 @compiled_only
@@ -213,7 +268,7 @@ kernels.add(1, 2)
 time.sleep(max(float(sys.argv[1]) - time.time(), 0))
 for value in sys.argv[2:]:
     kernels.add(eval(value), eval(value))
-print(json.dumps(sum(kernels.add.stats.cache_misses.values())))
+print(json.dumps(sum(kernels.add.dispatcher.stats.cache_misses.values())))
 """
     environ = environment(NUMBA_CACHE_DIR=str(folder / "cache"))
 
@@ -354,13 +409,13 @@ def digest(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         monkeypatch.setattr(_kernel_cache, "PACKAGE", copy)
 
         def of_module(module: str) -> str:
-            _kernel_cache._sources_digest.cache_clear()
+            _kernel_cache.sources_digest.cache_clear()
             _kernel_cache._source.cache_clear()
-            return _kernel_cache._sources_digest(str(copy / module))
+            return _kernel_cache.sources_digest(str(copy / module))
 
         of_module.folder = copy  # type: ignore[attr-defined]
         yield of_module
-    _kernel_cache._sources_digest.cache_clear()
+    _kernel_cache.sources_digest.cache_clear()
     _kernel_cache._source.cache_clear()
 
 
