@@ -30,6 +30,7 @@ from spacy_ssvm.features.extraction import (
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.feature_index import Table, find_token_rows
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
+from spacy_ssvm.weights.known_keys import KnownKeys, keep_known
 
 _MAX_BYTES = 2**25  # of the sums of a model
 _MIN_KEYS = 2**10  # a cache with room for fewer is not worth it
@@ -40,6 +41,7 @@ class Features(NamedTuple):
     """Templates, and the weights of their features."""
 
     templates: CompiledTemplates
+    known: KnownKeys  #: of the table
     table: Table
     weights: CompactWeights
 
@@ -82,7 +84,8 @@ def add_features(
     keys, rows: uint64 and int64 [T], scratch.
     """
     fill_keys(features.templates, attributes, start, end, t, keys)
-    size = find_token_rows(features.table, keys, rows)
+    known = keep_known(features.known, keys)
+    size = find_token_rows(features.table, keys[:known], rows)
     add_rows(features.weights, rows, size, scores)
 
 

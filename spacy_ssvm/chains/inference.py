@@ -74,6 +74,18 @@ def score_sentence(
 
 
 @kernel
+def _fill_margins(emissions: Floats, transitions: Floats, y: Ints, margins: Floats) -> None:
+    """Write max_marginals[t, y_t] - max over the other labels, for the words of a sentence."""
+    best = max_marginals(emissions, transitions)
+    for t in range(len(y)):
+        other = -np.inf
+        for k in range(best.shape[1]):
+            if k != y[t]:
+                other = max(other, best[t, k])
+        margins[t] = best[t, y[t]] - other
+
+
+@kernel
 def predict_sentences(
     scorer: Scorer,
     gains: Floats,
@@ -81,15 +93,20 @@ def predict_sentences(
     sentence_starts: Ints,
     constraints: WordConstraints,
     y: ByWord,
+    margins: Floats,
 ) -> None:
     """Fill y with the best labels of all sentences that satisfy the constraints on words.
 
     gains: of ``swap_gains``.
+    margins: float64 [words], of which those in sentences are filled where any label is not 0;
+        or [0].
     """
     for s in range(len(sentence_starts) - 1):
         start, end = sentence_starts[s], sentence_starts[s + 1]
         emissions = score_sentence(scorer, attributes, constraints, start, end)
         viterbi_of_some(emissions, scorer.transitions, gains, y[start:end])
+        if len(margins) > 0 and np.any(y[start:end] != 0):
+            _fill_margins(emissions, scorer.transitions, y[start:end], margins[start:end])
 
 
 @kernel
@@ -102,14 +119,8 @@ def measure_margins(
     y: ByWord,
     margins: Floats,
 ) -> None:
-    """Write max_marginals[t, y_t] - max over the other labels, for some sentences."""
+    """Fill the margins of y in some sentences."""
     for s in sentences:
         start, end = sentence_starts[s], sentence_starts[s + 1]
         emissions = score_sentence(scorer, attributes, constraints, start, end)
-        best = max_marginals(emissions, scorer.transitions)
-        for t in range(start, end):
-            other = -np.inf
-            for k in range(best.shape[1]):
-                if k != y[t]:
-                    other = max(other, best[t - start, k])
-            margins[t] = best[t - start, y[t]] - other
+        _fill_margins(emissions, scorer.transitions, y[start:end], margins[start:end])

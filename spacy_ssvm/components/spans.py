@@ -31,7 +31,6 @@ from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error, initialize_error
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
-from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
 
 
@@ -226,12 +225,20 @@ class SpanPipe(SequencePipe):
 
         constraints: see ``ChainModel.predict``. Also returns the spans by word, and the words.
         """
-        labels, words = self.model.predict(docs, constraints)
+        words, beta = self.model.reader.read(docs), self.model.beta
+        if beta is None:
+            labels, margins = self.model.label_with_margins(words, constraints)
+        else:
+            labels = self.model.label(words, constraints)
         starts = np.zeros(len(labels), dtype=bool)
         starts[words.sentence_starts[:-1]] = True
         tokens = self.scheme.decode(labels, starts)
         spans = spans_of(tokens)
-        confidence = self._confidence(words, spans, labels, constraints)
+        if beta is None:
+            confidence = -np.expm1(-_least(margins, spans))
+        else:
+            arrays = words, beta, self.scheme, spans, labels, constraints
+            confidence = span_probabilities(self.model, *arrays)
         scores = np.minimum(confidence, np.nextafter(1, 0))
         sure = scores >= self.cfg["threshold"]
         for a, b in zip(spans.starts[~sure], spans.ends[~sure], strict=True):
@@ -242,26 +249,6 @@ class SpanPipe(SequencePipe):
         offset = words.doc_starts[doc]
         found = ScoredSpans(doc, first - offset, last + 1 - offset, spans.types[sure], scores[sure])
         return found, tokens, words
-
-    def _confidence(
-        self,
-        words: TokenTable,
-        spans: SpanTable,
-        labels: ByWord,
-        constraints: LabelConstraints | None,
-    ) -> Floats:
-        """The confidence in spans: float64 [spans], in [0, 1].
-
-        Their probabilities, where the model has any, else 1 - exp(-margin) of the least sure
-        word.
-        """
-        if self.model.beta is not None:
-            arrays = words, self.model.beta, self.scheme, spans, labels, constraints
-            return span_probabilities(self.model, *arrays)
-        sentence = np.searchsorted(words.sentence_starts, spans.starts, side="right") - 1
-        margins = self.model.margins(words, labels, np.unique(sentence), constraints)
-        span_margins = [margins[a:b].min() for a, b in zip(spans.starts, spans.ends, strict=True)]
-        return np.asarray(-np.expm1(-np.array(span_margins)))
 
     @overload
     def explain(
@@ -294,6 +281,12 @@ class SpanPipe(SequencePipe):
         if token is None:
             raise ValueError("give the token to explain, or a Span instead of the Doc")
         return super().explain(doc, token, top=top, against=against)
+
+
+def _least(values: Floats, spans: SpanTable) -> Floats:
+    """The least value of the words of each span: float64 [spans]."""
+    ends = np.column_stack([spans.starts, spans.ends]).ravel()
+    return np.minimum.reduceat(np.append(values, 0.0), ends)[::2] if len(ends) else np.zeros(0)
 
 
 def _iob_of_words(iob: Ints, kept: Ints) -> Ints:

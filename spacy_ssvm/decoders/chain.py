@@ -92,18 +92,23 @@ def _forward_of_some(emissions: Floats, transitions: Floats, gains: Floats, best
 
 
 @inner_kernel
-def _backward(emissions: Floats, transitions: Floats, best: Floats) -> None:
-    """best[t, k]: the best score of a suffix after t, given label k at t."""
+def _backward(emissions: Floats, steps: Floats, end: Floats, best: Floats) -> None:
+    """best[t, k]: the best score of a suffix after t, given label k at t.
+
+    steps: float64 [K, K], the transitions by the label that they lead to. end: [K], end scores.
+    """
     n, K = emissions.shape
     for k in range(K):
-        best[n - 1, k] = transitions[K + 1, k]
+        best[n - 1, k] = end[k]
     for t in range(n - 2, -1, -1):
-        for k in range(K):
-            score = -np.inf
-            for j in range(K):
-                step = transitions[k, j] + emissions[t + 1, j] + best[t + 1, j]
-                score = step if step > score else score
-            best[t, k] = score
+        row = best[t]
+        row[:] = -np.inf
+        for j in range(K):
+            suffix = emissions[t + 1, j] + best[t + 1, j]
+            step = steps[j]
+            for k in range(K):
+                score = suffix + step[k]
+                row[k] = score if score > row[k] else row[k]
 
 
 @kernel
@@ -163,7 +168,8 @@ def max_marginals(emissions: Floats, transitions: Floats) -> Floats:
         return scores
     rest = np.empty((n, K))
     _forward(emissions, transitions, scores)
-    _backward(emissions, transitions, rest)
+    steps = np.ascontiguousarray(transitions[:K].T)
+    _backward(emissions, steps, transitions[K + 1], rest)
     for t in range(n):
         for k in range(K):
             scores[t, k] += rest[t, k]

@@ -92,6 +92,7 @@ def plain_labels(model: Any, tokens: Any) -> list[int]:
         tokens.sentence_starts,
         constraints,
         y,
+        np.empty(0),
     )
     return y.tolist()
 

@@ -1,7 +1,7 @@
 """Tests of ``spacy_ssvm/chains/inference.py``."""
 
 import math
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from pipelines import TAGGER
 from spacy.language import Language
 from spacy.tokens import Doc
 from tiny_taggers import TINY, example_of, tags, train
+
+from spacy_ssvm.chains.inference import fix_labels
+from spacy_ssvm.features.coordinates import ByToken
 
 TINY_WORDS = sorted({word for words, _ in tagged_sentences(TINY) for word in words})
 
@@ -83,6 +86,25 @@ def test_the_best_sequence_is_found(tiny: Language, words: list[str]) -> None:
     sequences, scores = sequence_scores(tagger, doc)
     found = [tagger.labels.index(token.tag_) for token in tiny(doc) if not token.is_space]
     assert scores[(sequences == found).all(axis=1)].item() == pytest.approx(scores.max())
+
+
+@given(st.lists(word_lists, min_size=1, max_size=3), st.booleans())
+def test_labels_with_margins_are_those_without(
+    tiny: Language, sentences: list[list[str]], fixed: bool
+) -> None:
+    """Sentences whose words all have the first label are left out."""
+    model: Any = tiny.get_pipe("ssvm_tagger").model
+    tokens = model.reader.read([Doc(tiny.vocab, words=words) for words in sentences])
+    only_first = np.where(np.arange(sum(map(len, sentences))) < len(sentences[0]), 0, -1)
+    constraints = fix_labels(ByToken(only_first), len(model.labels)) if fixed else None
+    y, margins = model.label_with_margins(tokens, constraints)
+    assert y.tolist() == model.label(tokens, constraints).tolist()
+    numbers = np.arange(len(tokens.sentence_starts) - 1)
+    expected = model.margins(tokens, y, numbers, constraints)
+    for start, end in pairwise(tokens.sentence_starts.tolist()):
+        if not y[start:end].any():
+            expected[start:end] = 0.0
+    assert margins == pytest.approx(expected)
 
 
 def test_margins_ignore_preset_tags(tiny: Language) -> None:
