@@ -319,7 +319,7 @@ def make_aligner(
         "templates": ["parser"],
         "label_templates": ["labels"],
         "pruner_templates": ["pruner"],
-        "pruning": 3.0,
+        "pruning": 3.5,
         "hash_bits": 23,
         "min_count": 2,
         "max_length": 500,
