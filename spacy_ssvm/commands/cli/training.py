@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spacy_ssvm.commands.jackknife import Predicted
     from spacy_ssvm.commands.quickstart.annotation import Annotation
     from spacy_ssvm.commands.quickstart.config import Resources
-    from spacy_ssvm.commands.quickstart.training import Corpus, Workplace
+    from spacy_ssvm.commands.quickstart.training import Corpus, TrainingFolder
 
 _Gazetteers = Annotated[
     list[str] | None,
@@ -107,7 +107,7 @@ def train(
 
     from spacy_ssvm.commands.conversion.files import Settings
     from spacy_ssvm.commands.quickstart import training
-    from spacy_ssvm.commands.quickstart.annotation import look_at
+    from spacy_ssvm.commands.quickstart.annotation import find_annotation
     from spacy_ssvm.commands.quickstart.config import (
         check_settings,
         describe,
@@ -123,11 +123,11 @@ def train(
         files, overrides = _files_and_overrides(data)
         check_tokenizer(lang)
         resources = _resources(gazetteer, clusters, lang)
-        place = training.Workplace(output)
-        place.check([*files, *(dev or [])], overwrite=overwrite)
+        folder = training.TrainingFolder(output)
+        folder.check([*files, *(dev or [])], overwrite=overwrite)
         corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
         _show_corpus(corpus)
-        annotation = look_at(corpus.train)
+        annotation = find_annotation(corpus.train)
         names = with_senter(_names_of(components, annotation), annotation)
         _show_annotation(annotation, names)
         config = make_config(
@@ -135,22 +135,22 @@ def train(
             names,
             has_spaces=annotation.has_spaces,
             resources=resources,
-            train=place.train,
-            dev=place.dev,
+            train=folder.train,
+            dev=folder.dev,
         )
         check_settings(config, overrides)
         training.check_corpus(names, corpus)
-        with place.cleared_on_error():
-            place.write(corpus)
-            commands = next_commands(place.config, names)
-            write_config(place.config, config, describe(names, commands))
-            place.write_annotated(_jackknife(place, names, corpus, overrides))
-            training.train(place, overrides)
-        measured = measure(str(place.best), place.dev)
+        with folder.cleared_on_error():
+            folder.write(corpus)
+            commands = next_commands(folder.config, names)
+            write_config(folder.config, config, describe(names, commands))
+            folder.write_annotated(_jackknife(folder, names, corpus, overrides))
+            training.train(folder, overrides)
+        measured = measure(str(folder.best), folder.dev)
     msg.table(measured.rows, divider=False)
-    msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(place.best))
+    msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(folder.best))
     msg.info("Next: see what it gets wrong, and why")
-    print(f"python -m spacy ssvm render {place.best} {place.dev} --errors")
+    print(f"python -m spacy ssvm render {folder.best} {folder.dev} --errors")
 
 
 def init(
@@ -184,7 +184,7 @@ def init(
     """
     from spacy.vocab import Vocab
 
-    from spacy_ssvm.commands.quickstart.annotation import look_at
+    from spacy_ssvm.commands.quickstart.annotation import find_annotation
     from spacy_ssvm.commands.quickstart.config import (
         describe,
         make_config,
@@ -208,7 +208,7 @@ def init(
         check_tokenizer(lang)
         annotation = None
         if train is not None:
-            annotation = look_at(filed.doc for filed in read_docs(train, Vocab()))
+            annotation = find_annotation(filed.doc for filed in read_docs(train, Vocab()))
             _show_annotation(annotation, annotation.components)
         if is_asked:
             found = ",".join(_names_of(None, annotation))
@@ -267,47 +267,47 @@ def swap(
     from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.quickstart import swap as swapping
     from spacy_ssvm.commands.quickstart import training
-    from spacy_ssvm.commands.quickstart.annotation import look_at
+    from spacy_ssvm.commands.quickstart.annotation import find_annotation
     from spacy_ssvm.commands.quickstart.config import check_settings, write_config
 
     start = time.perf_counter()
     with show_errors("Cannot swap components"):
         files, overrides = _files_and_overrides(data)
-        place = training.Workplace(output)
+        folder = training.TrainingFolder(output)
         own = [Path(model)] if Path(model).exists() else []
-        place.check([*files, *(dev or []), *own], overwrite=overwrite)
+        folder.check([*files, *(dev or []), *own], overwrite=overwrite)
         nlp = load_pipeline(model)
         lang = str(nlp.lang)
         resources = _resources(gazetteer, clusters, lang)
         corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
         _show_corpus(corpus)
-        annotation = look_at(corpus.train)
+        annotation = find_annotation(corpus.train)
         names = swapping.components_to_swap(nlp, split_names(components) or [], annotation)
         _show_annotation(annotation, names)
         for other in swapping.overwriting_components(nlp, names):
             msg.warn(f"'{other}' may replace what pos_tagger finds")
         config = swapping.config_of_new(
-            nlp, names, annotation, resources=resources, train=place.train, dev=place.dev
+            nlp, names, annotation, resources=resources, train=folder.train, dev=folder.dev
         )
         check_settings(config, overrides)
         training.check_corpus(names, corpus)
         judged = [score for score, weight in config["training"]["score_weights"].items() if weight]
         title = f"The pipeline {model}, with new components: {', '.join(names)}"
-        with place.cleared_on_error():
-            place.write(corpus)
-            write_config(place.config, config, title)
+        with folder.cleared_on_error():
+            folder.write(corpus)
+            write_config(folder.config, config, title)
             before = swapping.annotate_before(nlp, names, corpus.train, corpus.dev)
-            found = _jackknife(place, names, corpus, overrides, before)
+            found = _jackknife(folder, names, corpus, overrides, before)
             annotated, annotations = swapping.annotate_between(nlp, names, corpus.train, found)
-            place.write_annotated(annotated)
+            folder.write_annotated(annotated)
             config = swapping.swapped_config(config, nlp, model, names, annotations)
-            write_config(place.config, config, title)
-            training.train(place, overrides)
-        for saved in (place.best, place.last):
+            write_config(folder.config, config, title)
+            training.train(folder, overrides)
+        for saved in (folder.best, folder.last):
             swapping.keep_meta(saved, nlp)
-        rows = swapping.compare((nlp, load_pipeline(str(place.best))), judged, place.dev)
-    msg.table(rows, header=("", model, str(place.best)), aligns=("l", "r", "r"), divider=True)
-    msg.good(f"Swapped {', '.join(names)} in {time.perf_counter() - start:.0f} s", str(place.best))
+        rows = swapping.compare((nlp, load_pipeline(str(folder.best))), judged, folder.dev)
+    msg.table(rows, header=("", model, str(folder.best)), aligns=("l", "r", "r"), divider=True)
+    msg.good(f"Swapped {', '.join(names)} in {time.perf_counter() - start:.0f} s", str(folder.best))
 
 
 def jackknife(
@@ -352,24 +352,24 @@ def jackknife(
             raise ValueError(f"the output, {output}, must be a file that ends in .spacy")
         check_new(output, overwrite=overwrite)
         settings = load_config(config, context, code)
-        knives = make_rounds(settings, folds, [component or (), *([then] if then else [])])
-        for path in (knives[0].path, knives[0].dev_path):
+        jackknives = make_rounds(settings, folds, [component or (), *([then] if then else [])])
+        for path in (jackknives[0].path, jackknives[0].dev_path):
             if output.resolve().is_relative_to(path.resolve()):
                 raise ValueError(f"the output, {output}, would become part of the corpus {path}")
         output.parent.mkdir(parents=True, exist_ok=True)
-        with tqdm(total=folds * len(knives), unit="fold") as progress:
-            for knife in knives:
+        with tqdm(total=folds * len(jackknives), unit="fold") as progress:
+            for jackknife in jackknives:
                 rows = []
-                for fold in knife.run():
+                for fold in jackknife.run():
                     scores = ("-" if x is None else f"{100 * x:.2f}" for x in fold.scores.values())
                     tokens = sum(map(len, fold.docs))
                     rows.append((fold.number + 1, len(fold.docs), tokens, *scores))
                     progress.update()
                 tables.append((("fold", "Docs", "tokens", *fold.scores), rows))
-        write_docs(output, knives[-1].found)
+        write_docs(output, jackknives[-1].found)
     for header, rows in tables:
         msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
-    msg.good(f"Annotated {len(knives[-1].found)} Docs", str(output))
+    msg.good(f"Annotated {len(jackknives[-1].found)} Docs", str(output))
 
 
 def _check_examples(file: str) -> None:
@@ -480,7 +480,7 @@ def _show_corpus(corpus: "Corpus") -> None:
 
 
 def _jackknife(
-    place: "Workplace",
+    folder: "TrainingFolder",
     names: list[str],
     corpus: "Corpus",
     overrides: dict[str, Any],
@@ -494,13 +494,13 @@ def _jackknife(
 
     from spacy_ssvm.commands.quickstart import training
 
-    knives = training.make_knives(place, names, corpus, overrides, predicted)
-    folds = sum(knife.folds for knife in knives)
+    jackknives = training.make_jackknives(folder, names, corpus, overrides, predicted)
+    folds = sum(jackknife.folds for jackknife in jackknives)
     if folds:
         msg.info("Annotating the examples by models that have not seen them")
     with tqdm(total=folds, unit="model", disable=not folds) as progress:
-        for knife in knives:
-            for _ in knife.run():
+        for jackknife in jackknives:
+            for _ in jackknife.run():
                 progress.update()
-    last = knives[-1] if knives else predicted
+    last = jackknives[-1] if jackknives else predicted
     return last.found if last else None

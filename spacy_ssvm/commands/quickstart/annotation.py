@@ -60,7 +60,7 @@ class Annotation(NamedTuple):
         return rows
 
 
-def look_at(docs: Iterable[Doc]) -> Annotation:
+def find_annotation(docs: Iterable[Doc]) -> Annotation:
     """What Docs annotate. Tags that are the parts of speech again do not count."""
     number = tokens = sentences = boundaries = 0
     has_spaces, same_tags = False, True

@@ -113,7 +113,8 @@ def make_config(
     lang: str,
     components: Sequence[str],
     *,
-    others: Sequence[str] = (),
+    has_sentences: bool = False,
+    has_tags: bool = False,
     has_spaces: bool = True,
     resources: Resources = NO_RESOURCES,
     train: Path | None = None,
@@ -122,7 +123,8 @@ def make_config(
     """The config of a pipeline, with all settings.
 
     components: names of FACTORIES.
-    others: the other components of the pipeline that it will be part of.
+    has_sentences: whether other components of the pipeline find sentences.
+    has_tags: whether others, before a senter, write tags.
     has_spaces: whether the examples tell where spaces are.
     train, dev: .spacy files.
 
@@ -135,8 +137,10 @@ def make_config(
             f"{', '.join(names)}"
         )
     nlp = spacy.blank(lang)
+    has_sentences = has_sentences or not {"senter", "parser"}.isdisjoint(names)
+    has_tags = has_tags or not {"tagger", "pos_tagger"}.isdisjoint(names)
     for name in names:
-        settings = _settings_of(name, [*others, *names], has_spaces)
+        settings = _settings_of(name, has_sentences, has_tags, has_spaces)
         nlp.add_pipe(FACTORIES[name], name=name, config=settings)
     config = Config(nlp.config).copy()
     config["paths"] = {
@@ -186,16 +190,18 @@ def annotated_reader(annotations: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _settings_of(name: str, names: Sequence[str], has_spaces: bool) -> dict[str, Any]:
-    """The settings of a component, in a pipeline of these names, that are not defaults."""
+def _settings_of(
+    name: str, has_sentences: bool, has_tags: bool, has_spaces: bool
+) -> dict[str, Any]:
+    """The settings of a component, in such a pipeline, that are not defaults."""
     spaces = ["spaces"] if has_spaces else []
     if name in ("tagger", "pos_tagger"):
         return {
             "attribute": "TAG" if name == "tagger" else "POS",
-            "whole_docs": bool({"senter", "sentencizer", "parser"} & {*names}),
+            "whole_docs": has_sentences,
             "templates": ["tagger", *spaces],
         }
-    if name == "senter" and {"tagger", "pos_tagger"} & {*names}:
+    if name == "senter" and has_tags:
         return {
             "templates": ["senter", "senter_tags"],
             "costs": {"start": {"inside": 2.0}},

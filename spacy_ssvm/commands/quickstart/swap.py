@@ -64,7 +64,7 @@ def _factory(nlp: Language, name: str) -> str:
     return nlp.get_pipe_meta(name).factory
 
 
-def _does(nlp: Language, name: str, role: str) -> bool:
+def _has_role(nlp: Language, name: str, role: str) -> bool:
     """Whether a component of a pipeline does the work of a new one."""
     factory = _factory(nlp, name)
     if factory == "ssvm_tagger":
@@ -77,8 +77,8 @@ def _replaced(nlp: Language, names: Sequence[str]) -> dict[str, str]:
     """The component that each new one replaces, where there is one that is not disabled."""
     replaced = {}
     for role in names:
-        alike = [name for name in nlp.pipe_names if _does(nlp, name, role)]
-        if role in nlp.component_names and not _does(nlp, role, role):
+        alike = [name for name in nlp.pipe_names if _has_role(nlp, name, role)]
+        if role in nlp.component_names and not _has_role(nlp, role, role):
             raise ValueError(
                 f"the pipeline has a component '{role}' of another kind, {_factory(nlp, role)}: "
                 "rename it first, with nlp.rename_pipe"
@@ -140,13 +140,13 @@ def config_of_new(
     Tags that other components have written are replaced.
     """
     order = pipeline_with(nlp, names)
-    finders = [name for name in _others(nlp, order, names) if finds_sentences(nlp, name)]
+    others = _others(nlp, order, names)
     before = _others(nlp, order[: order.index("senter")] if "senter" in names else [], names)
-    tagged = [name for name in before if "token.tag" in nlp.get_pipe_meta(name).assigns]
     config = make_config(
         str(nlp.lang),
         names,
-        others=[*(["sentencizer"] if finders else []), *(["tagger"] if tagged else [])],
+        has_sentences=any(finds_sentences(nlp, name) for name in others),
+        has_tags=any("token.tag" in nlp.get_pipe_meta(name).assigns for name in before),
         has_spaces=annotation.has_spaces,
         **settings,
     )

@@ -68,40 +68,40 @@ def read_corpus(
     return Corpus(parts_of["train"], parts_of["dev"], converted)
 
 
-class Workplace(NamedTuple):
+class TrainingFolder(NamedTuple):
     """The files of a training in one folder."""
 
-    folder: Path
+    path: Path
 
     @property
     def train(self) -> Path:
         """The examples."""
-        return self.folder / "corpus" / _PARTS[0]
+        return self.path / "corpus" / _PARTS[0]
 
     @property
     def dev(self) -> Path:
         """The examples by which the best epoch is chosen."""
-        return self.folder / "corpus" / _PARTS[1]
+        return self.path / "corpus" / _PARTS[1]
 
     @property
     def annotated(self) -> Path:
         """The examples with annotations of other models."""
-        return self.folder / "corpus" / "annotated.spacy"
+        return self.path / "corpus" / "annotated.spacy"
 
     @property
     def config(self) -> Path:
         """The config."""
-        return self.folder / "config.cfg"
+        return self.path / "config.cfg"
 
     @property
     def last(self) -> Path:
         """The pipeline of the last epoch."""
-        return self.folder / DIR_MODEL_LAST
+        return self.path / DIR_MODEL_LAST
 
     @property
     def best(self) -> Path:
         """The trained pipeline."""
-        return self.folder / DIR_MODEL_BEST
+        return self.path / DIR_MODEL_BEST
 
     def check(self, inputs: Sequence[Path], *, overwrite: bool) -> None:
         """Raise ValueError where something would be replaced.
@@ -109,10 +109,10 @@ class Workplace(NamedTuple):
         inputs: what is read, which must not be in the folder.
         overwrite: whether what an earlier training has written may be replaced.
         """
-        within = [file for file in inputs if file.resolve().is_relative_to(self.folder.resolve())]
+        within = [file for file in inputs if file.resolve().is_relative_to(self.path.resolve())]
         if within:
             raise ValueError(
-                f"{within[0]} lies in the output folder, {self.folder}, and could be replaced: "
+                f"{within[0]} lies in the output folder, {self.path}, and could be replaced: "
                 "choose another folder"
             )
         for there in (self.best, self.last, self.config, self.train, self.dev):
@@ -131,7 +131,7 @@ class Workplace(NamedTuple):
                 for file in (self.config, self.train, self.dev, self.annotated):
                     file.unlink(missing_ok=True)
                 shutil.rmtree(self.last, ignore_errors=True)
-                for folder in (self.train.parent, self.folder):
+                for folder in (self.train.parent, self.path):
                     with suppress(OSError):  # not empty
                         folder.rmdir()
             raise
@@ -157,8 +157,8 @@ def check_corpus(components: Sequence[str], corpus: Corpus) -> None:
         )
 
 
-def make_knives(
-    place: Workplace,
+def make_jackknives(
+    folder: TrainingFolder,
     components: Sequence[str],
     corpus: Corpus,
     overrides: dict[str, Any],
@@ -169,13 +169,13 @@ def make_knives(
     predicted: annotations of other components, which the first models learn from.
     """
     settings = {"training.max_epochs": FOLD_EPOCHS, **overrides}
-    config = util.load_config(place.config, overrides=settings)
+    config = util.load_config(folder.config, overrides=settings)
     folds = min(FOLDS, len(corpus.train))
     return make_rounds(config, folds, jackknife_rounds(components), predicted)
 
 
-def train(place: Workplace, overrides: dict[str, Any]) -> None:
+def train(folder: TrainingFolder, overrides: dict[str, Any]) -> None:
     """Train the pipeline, as ``spacy train`` does."""
-    if place.annotated.exists():
-        overrides = {"paths.annotated": str(place.annotated), **overrides}
-    spacy_train(place.config, place.folder, overrides=overrides)
+    if folder.annotated.exists():
+        overrides = {"paths.annotated": str(folder.annotated), **overrides}
+    spacy_train(folder.config, folder.path, overrides=overrides)

@@ -7,7 +7,7 @@ from corpora import make_doc
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from spacy_ssvm.commands.quickstart.annotation import LEARNS, look_at
+from spacy_ssvm.commands.quickstart.annotation import LEARNS, find_annotation
 
 
 def doc(**annotations: Any) -> Doc:
@@ -40,7 +40,7 @@ def with_spans(key: str) -> Doc:
     ],
 )
 def test_the_components_that_can_learn(made: Doc, components: list[str]) -> None:
-    found = look_at([made, doc()])
+    found = find_annotation([made, doc()])
     assert found.components == components
     assert [row[0] for row in found.rows()] == components
     assert (found.docs, found.tokens) == (2, 8)
@@ -56,7 +56,7 @@ def test_components_come_in_the_order_of_a_pipeline() -> None:
     )
     for key in ("chunks", "sentence_labels"):
         made.spans[key] = [Span(made, 0, 2, label="NP")]
-    found = look_at([made])
+    found = find_annotation([made])
     assert found.components == [*LEARNS]
     rows = {name: amount for name, _, amount in found.rows()}
     assert rows["tagger"] == "4 of NNP, VBZ"
@@ -67,5 +67,5 @@ def test_components_come_in_the_order_of_a_pipeline() -> None:
 def test_whether_spaces_are_known() -> None:
     unknown = Doc(Vocab(), words=["a", "b"])
     known = Doc(Vocab(), words=["a", "b"], spaces=[True, False])
-    assert not look_at([unknown]).has_spaces
-    assert look_at([unknown, known]).has_spaces
+    assert not find_annotation([unknown]).has_spaces
+    assert find_annotation([unknown, known]).has_spaces

@@ -109,7 +109,7 @@ def test_settings_follow_the_examples_and_the_other_components() -> None:
     assert components["tagger"]["whole_docs"]
     assert components["senter"]["templates"] == ["senter", "senter_tags"]
     assert make_config("en", ["senter"])["components"]["senter"]["templates"] == ["senter"]
-    components = make_config("en", ["senter"], others=["tagger"])["components"]
+    components = make_config("en", ["senter"], has_tags=True)["components"]
     assert components["senter"]["templates"] == ["senter", "senter_tags"]
 
 

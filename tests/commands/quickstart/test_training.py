@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import ssvm
 from spacy_ssvm.commands.conversion.files import Settings
-from spacy_ssvm.commands.quickstart.training import Workplace, make_knives, read_corpus
+from spacy_ssvm.commands.quickstart.training import TrainingFolder, make_jackknives, read_corpus
 from spacy_ssvm.components.annotated_corpus import annotations_of, read_docs
 
 EPOCHS = ("--training.max_epochs", "2", "--clusters", "none")
@@ -39,25 +39,25 @@ def annotated(tmp_path: Path) -> Path:
 
 
 def test_entities_from_json_lines(annotated: Path, tmp_path: Path) -> None:
-    names, place = tmp_path / "names.txt", Workplace(tmp_path / "out")
+    names, folder = tmp_path / "names.txt", TrainingFolder(tmp_path / "out")
     names.write_text("Mary Smith\n", encoding="utf8")
-    result = train(annotated, "-o", place.folder, "--gazetteer", f"PER={names}", *EPOCHS)
+    result = train(annotated, "-o", folder.path, "--gazetteer", f"PER={names}", *EPOCHS)
     assert result.exit_code == 0, result.output
     assert "annotated.jsonl, line 1: PER" in " ".join(result.output.split())
-    nlp = spacy.load(place.best)
+    nlp = spacy.load(folder.best)
     assert nlp.pipe_names == ["ner"]
     recognizer: Any = nlp.get_pipe("ner")
     assert recognizer.model.resources.gazetteers.types == ("PER",)
     assert recognizer.model.summary.epochs <= 2
-    parts = [len(list(read_docs(file, Vocab()))) for file in (place.train, place.dev)]
+    parts = [len(list(read_docs(file, Vocab()))) for file in (folder.train, folder.dev)]
     assert sum(parts) == len(ENTITIES.strip().splitlines())
     assert parts[1] == max(1, round(0.1 * sum(parts)))
-    assert load_config(place.config)["paths"]["train"] == place.train.as_posix()
+    assert load_config(folder.config)["paths"]["train"] == folder.train.as_posix()
     assert "entity F1" in result.output
     (line,) = [line for line in result.output.splitlines() if "ssvm render" in line]
     shown = CliRunner().invoke(ssvm, [*line.split()[4:], "-o", str(tmp_path / "errors.html")])
     assert shown.exit_code == 0, shown.output
-    again = train(annotated, "-o", place.folder)
+    again = train(annotated, "-o", folder.path)
     assert again.exit_code == 1
     assert "--overwrite" in again.output
 
@@ -65,7 +65,7 @@ def test_entities_from_json_lines(annotated: Path, tmp_path: Path) -> None:
 def test_components_learn_from_annotations_of_models_that_have_not_seen_the_texts(
     tmp_path: Path,
 ) -> None:
-    place = Workplace(tmp_path / "out")
+    folder = TrainingFolder(tmp_path / "out")
     docs = []
     for i in range(12):
         lines = ("Birds:2:nsubj sing:0:ROOT", "Dogs:2:nsubj bark:0:ROOT")
@@ -73,52 +73,52 @@ def test_components_learn_from_annotations_of_models_that_have_not_seen_the_text
         for token in doc:
             token.tag_ = "NNS" if token.dep_ == "nsubj" else "VBP"
         docs.append(doc)
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    DocBin(docs=docs).to_disk(folder / "train.spacy")
-    DocBin(docs=docs[:2]).to_disk(folder / "dev.spacy")
-    corpus = read_corpus([folder], [], "en", Settings(), share=0.5, seed=0)
+    data = tmp_path / "corpus"
+    data.mkdir()
+    DocBin(docs=docs).to_disk(data / "train.spacy")
+    DocBin(docs=docs[:2]).to_disk(data / "dev.spacy")
+    corpus = read_corpus([data], [], "en", Settings(), share=0.5, seed=0)
     assert (len(corpus.train), len(corpus.dev)) == (12, 2)
-    result = train(folder, "-o", place.folder, "--components", "parser,tagger", *EPOCHS)
+    result = train(data, "-o", folder.path, "--components", "parser,tagger", *EPOCHS)
     assert result.exit_code == 0, result.output
     assert "2 of the 2 texts that scores are measured on" in " ".join(result.output.split())
-    knives = make_knives(place, ["tagger", "senter", "parser"], corpus, {})
-    assert [knife.folds for knife in knives] == [5, 5]
-    nlp = spacy.load(place.best)
+    jackknives = make_jackknives(folder, ["tagger", "senter", "parser"], corpus, {})
+    assert [jackknife.folds for jackknife in jackknives] == [5, 5]
+    nlp = spacy.load(folder.best)
     assert nlp.pipe_names == ["tagger", "senter", "parser"]
-    found = [filed.doc for filed in read_docs(place.annotated, Vocab())]
+    found = [filed.doc for filed in read_docs(folder.annotated, Vocab())]
     assert len(found) == 12
     assert annotations_of(found) == ("TAG", "SENT_START")
     used = nlp.config.interpolate()["corpora"]["train"]["annotated_path"]
-    assert used == str(place.annotated)
+    assert used == str(folder.annotated)
     assert [token.dep_ for token in nlp("Birds sing Dogs bark")] == ["nsubj", "ROOT"] * 2
-    only = train(folder, "-o", place.folder, "--components", "tagger", "--overwrite", *EPOCHS)
+    only = train(data, "-o", folder.path, "--components", "tagger", "--overwrite", *EPOCHS)
     assert only.exit_code == 0, only.output
-    assert not place.annotated.exists(), "annotations of another pipeline"
+    assert not folder.annotated.exists(), "annotations of another pipeline"
 
 
 def test_nothing_is_replaced_unasked(annotated: Path, tmp_path: Path) -> None:
-    place = Workplace(tmp_path / "out")
-    place.folder.mkdir()
-    place.config.write_text("mine", encoding="utf8")
-    result = train(annotated, "-o", place.folder, *EPOCHS)
+    folder = TrainingFolder(tmp_path / "out")
+    folder.path.mkdir()
+    folder.config.write_text("mine", encoding="utf8")
+    result = train(annotated, "-o", folder.path, *EPOCHS)
     assert result.exit_code == 1
     assert "--overwrite" in result.output
-    assert place.config.read_text(encoding="utf8") == "mine"
-    assert not place.train.exists()
+    assert folder.config.read_text(encoding="utf8") == "mine"
+    assert not folder.train.exists()
 
 
 def test_inputs_are_not_replaced(annotated: Path, tmp_path: Path) -> None:
-    place = Workplace(tmp_path / "out")
-    place.train.parent.mkdir(parents=True)
-    inside = place.train.with_suffix(".jsonl")
+    folder = TrainingFolder(tmp_path / "out")
+    folder.train.parent.mkdir(parents=True)
+    inside = folder.train.with_suffix(".jsonl")
     inside.write_bytes(annotated.read_bytes())
-    for arguments in ([inside], [annotated, "--dev", inside], [place.train.parent]):
-        result = train(*arguments, "-o", place.folder, "--overwrite", *EPOCHS)
+    for arguments in ([inside], [annotated, "--dev", inside], [folder.train.parent]):
+        result = train(*arguments, "-o", folder.path, "--overwrite", *EPOCHS)
         assert result.exit_code == 1
         assert "lies in the output folder" in " ".join(result.output.split())
     assert inside.read_bytes() == annotated.read_bytes()
-    assert not place.train.exists()
+    assert not folder.train.exists()
 
 
 def test_files_and_shares(annotated: Path, tmp_path: Path) -> None:
@@ -132,20 +132,20 @@ def test_files_and_shares(annotated: Path, tmp_path: Path) -> None:
 
 def test_what_fails_in_training_leaves_nothing(annotated: Path, tmp_path: Path) -> None:
     """It can be tried again without --overwrite."""
-    names, place = tmp_path / "names.txt", Workplace(tmp_path / "out")
+    names, folder = tmp_path / "names.txt", TrainingFolder(tmp_path / "out")
     names.write_bytes("Zoë\n".encode("latin-1"))
-    place.folder.mkdir()
-    (place.folder / "mine.txt").touch()
-    arguments = (annotated, "-o", place.folder, "--gazetteer", f"PER={names}", *EPOCHS)
+    folder.path.mkdir()
+    (folder.path / "mine.txt").touch()
+    arguments = (annotated, "-o", folder.path, "--gazetteer", f"PER={names}", *EPOCHS)
     result = train(*arguments)
     assert result.exit_code == 1
     assert "names.txt: cannot be read as a list of entries" in " ".join(result.output.split())
-    assert [file.name for file in place.folder.iterdir()] == ["mine.txt"]
+    assert [file.name for file in folder.path.iterdir()] == ["mine.txt"]
     names.write_text("Zoë\n", encoding="utf8")
     assert train(*arguments).exit_code == 0
     names.write_bytes("Zoë\n".encode("latin-1"))
     assert train(*arguments, "--overwrite").exit_code == 1
-    there = (place.best, place.config, place.train, place.dev)
+    there = (folder.best, folder.config, folder.train, folder.dev)
     assert all(path.exists() for path in there), "a pipeline that was there stays"
 
 
