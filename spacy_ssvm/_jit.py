@@ -2,11 +2,12 @@
 
 Compiled kernels are kept on disk: see ``_kernel_cache.py``.
 
-``kernel`` compiles on the first call, by the argument types it meets; ``inner_kernel`` and
-``sum_kernel`` are for what others call in loops. ``outlined_kernel`` compiles once for all kernels
-that call it. ``oracle_kernel`` compiles on the first call for a kind of structure, by an explicit
-signature. A kernel that takes an oracle as a function pointer needs one: only then does a second
-process find it in the cache. ``dispatch`` chooses among kernels by where weights are stored.
+``kernel`` compiles on the first call, by the argument types it meets; ``inner_kernel``,
+``inlined_kernel`` and ``sum_kernel`` are for what others call in loops. ``outlined_kernel`` is
+compiled once for all kernels that call it. ``oracle_kernel`` compiles on the first call for a kind
+of structure, by an explicit signature. A kernel that takes an oracle as a function pointer needs
+one: only then does a second process find it in the cache. ``dispatch`` chooses among kernels by
+where weights are stored.
 """
 
 import contextlib
@@ -91,9 +92,18 @@ def inner_kernel(function: F) -> F:
     return _kernel(function, _nrt=False)
 
 
+def inlined_kernel(function: F) -> F:
+    """An inner kernel that is made a part of those that call it, for what they do for each word.
+
+    A call passes all fields of all its tuples one by one, and keeps the compiler from reading them
+    ahead of a loop: for a small function, that takes longer than what it does.
+    """
+    return _kernel(function, _nrt=False, forceinline=True)
+
+
 def sum_kernel(function: F) -> F:
     """An inner kernel whose sums may be added up in any order, by vector instructions."""
-    return _kernel(function, _nrt=False, fastmath={"reassoc"})
+    return _kernel(function, _nrt=False, fastmath={"reassoc"}, forceinline=True)
 
 
 def outlined_kernel(*signatures: Signature) -> Callable[[F], F]:

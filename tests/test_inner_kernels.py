@@ -8,7 +8,7 @@ import pytest
 import spacy_ssvm
 
 PACKAGE = Path(spacy_ssvm.__file__).parent
-INNER = {"inner_kernel", "sum_kernel"}
+INNER = {"inlined_kernel", "inner_kernel", "sum_kernel"}
 KERNELS = {*INNER, "kernel", "outlined_kernel", "oracle_kernel"}
 #: What returns no array.
 SCALARS = {"abs", "bool", "float", "int", "len", "max", "min", "range"}

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Keys, inner_kernel, kernel
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys, inlined_kernel, inner_kernel, kernel
 from spacy_ssvm.features.extraction import (
     CompiledTemplates,
     Window,
@@ -68,7 +68,7 @@ def nothing_kept(words: int) -> tuple[KeptSums, Places]:
     return kept, Places(np.empty((words, 0), dtype=np.int64), np.arange(words))
 
 
-@inner_kernel
+@inlined_kernel
 def add_features(
     features: Features,
     attributes: Keys,
@@ -89,7 +89,7 @@ def add_features(
     add_rows(features.weights, rows, size, scores)
 
 
-@inner_kernel
+@inlined_kernel
 def add_kept(kept: KeptSums, places: Places, t: int, scores: Floats) -> None:
     """Add the sums that are kept for word t to scores [K]."""
     K, row = len(scores), places.rows[t]

@@ -8,13 +8,13 @@ Minus infinity is the score of what is impossible; adding it changes nothing.
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, inner_kernel
+from spacy_ssvm._jit import Floats, inlined_kernel
 
 MAX = 0
 LOG_SUM = 1
 
 
-@inner_kernel
+@inlined_kernel
 def add(semiring: int, a: float, b: float) -> float:
     """The sum of two scores in a semiring."""
     high, low = max(a, b), min(a, b)
@@ -23,7 +23,7 @@ def add(semiring: int, a: float, b: float) -> float:
     return float(high + np.log1p(np.exp(low - high)))
 
 
-@inner_kernel
+@inlined_kernel
 def add_splits(semiring: int, left: Floats, right: Floats) -> float:
     """The sum of all left + right in a semiring."""
     high = -np.inf

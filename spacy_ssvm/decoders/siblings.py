@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, inner_kernel, kernel
+from spacy_ssvm._jit import Floats, Ints, inlined_kernel, inner_kernel, kernel
 from spacy_ssvm.decoders.tree import best_split, chain_heads, find_split
 
 
-@inner_kernel
+@inlined_kernel
 def _best_sibling(
     scores: Floats, pairs: Floats, start: int, incomplete: Floats, joint: Floats, h: int, m: int
 ) -> tuple[float, int]:

@@ -21,6 +21,7 @@ from spacy_ssvm._jit import (
     Floats2,
     Ints,
     Ints1,
+    inlined_kernel,
     inner_kernel,
     kernel,
     outlined_kernel,
@@ -34,7 +35,7 @@ def chain_heads(heads: Ints) -> None:
         heads[m] = m - 1
 
 
-@inner_kernel
+@inlined_kernel
 def best_split(left: Floats, right: Floats) -> float:
     """The greatest sum left[k] + right[k]."""
     best = -np.inf
@@ -44,7 +45,7 @@ def best_split(left: Floats, right: Floats) -> float:
     return best
 
 
-@inner_kernel
+@inlined_kernel
 def find_split(left: Floats, right: Floats, best: float) -> int:
     """The first k with left[k] + right[k] == best."""
     for k in range(len(left)):

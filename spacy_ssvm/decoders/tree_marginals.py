@@ -11,7 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Float, Floats, Floats2, inner_kernel, kernel, outlined_kernel
+from spacy_ssvm._jit import (
+    Float,
+    Floats,
+    Floats2,
+    inlined_kernel,
+    inner_kernel,
+    kernel,
+    outlined_kernel,
+)
 from spacy_ssvm.decoders.chain_marginals import log_sum
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX, add, add_splits
 
@@ -94,7 +102,7 @@ def _fill_spans(semiring: int, scores: Floats, spans: _Spans, arcs: Floats) -> f
     return total
 
 
-@inner_kernel
+@inlined_kernel
 def _add_to_all(semiring: int, sums: Floats, rest: float, others: Floats) -> None:
     """Add rest + others to sums in a semiring."""
     if semiring == MAX:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Ints1, Keys, Keys1, inner_kernel, named_tuple
+from spacy_ssvm._jit import Ints, Ints1, Keys, Keys1, inlined_kernel, inner_kernel, named_tuple
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.features.text_hash import hash_text
 
@@ -67,7 +67,7 @@ def select_templates(templates: CompiledTemplates, wanted: Sequence[int]) -> Com
     )
 
 
-@inner_kernel
+@inlined_kernel
 def mix(key: int, value: int) -> int:
     """The hash of a key with one more value (uint64)."""
     key = (key ^ value) * _MULTIPLIER
@@ -88,7 +88,7 @@ def fill_group_keys(columns: Ints, starts: Ints, attributes: Keys, keys: Keys) -
             keys[t, g] = max(key, np.uint64(1))
 
 
-@inner_kernel
+@inlined_kernel
 def outside_value(position: int, start: int, end: int) -> int:
     """The value of a position before or after the sentence [start, end)."""
     if position < start:
@@ -96,7 +96,7 @@ def outside_value(position: int, start: int, end: int) -> int:
     return AFTER + np.uint64(position - end)  # type: ignore[no-any-return]
 
 
-@inner_kernel
+@inlined_kernel
 def template_key(
     templates: CompiledTemplates, m: int, attributes: Keys, start: int, end: int, t: int
 ) -> int:
@@ -114,7 +114,7 @@ def template_key(
     return key  # type: ignore[no-any-return]
 
 
-@inner_kernel
+@inlined_kernel
 def fill_keys(
     templates: CompiledTemplates, attributes: Keys, start: int, end: int, t: int, keys: Keys
 ) -> None:

@@ -21,6 +21,7 @@ from spacy_ssvm._jit import (
     Keys,
     Keys2,
     Rows,
+    inlined_kernel,
     inner_kernel,
     kernel,
     named_tuple,
@@ -43,7 +44,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _DEPENDENT = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
-@inner_kernel
+@inlined_kernel
 def distance_class(h: int, m: int) -> int:
     """The class of the distance from head to dependent, the direction included."""
     if h == 0:

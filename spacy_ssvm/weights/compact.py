@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Labels, Weights, inner_kernel
+from spacy_ssvm._jit import Floats, Ints, Labels, Weights, inlined_kernel, inner_kernel
 
 
 class CompactWeights(NamedTuple):
@@ -48,7 +48,7 @@ def fill_rows(
                 entry += 1
 
 
-@inner_kernel
+@inlined_kernel
 def add_rows(weights: CompactWeights, rows: Ints, size: int, emissions: Floats) -> None:
     """Add the first ``size`` rows of compact weights to the emissions [K] of one token."""
     K = len(emissions)

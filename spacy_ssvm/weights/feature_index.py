@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys, Rows, inner_kernel, kernel
+from spacy_ssvm._jit import Ints, Keys, Rows, inlined_kernel, inner_kernel, kernel
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,
@@ -27,7 +27,7 @@ class Table(NamedTuple):
     rows_per_template: int  #: rows of each template in a hashed space, 0 for an exact one
 
 
-@inner_kernel
+@inlined_kernel
 def find_token_rows(table: Table, keys: Keys, rows: Ints) -> int:
     """Write the rows of the keys of one token, skipping keys without one; return their number.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Keys, inner_kernel
+from spacy_ssvm._jit import Keys, inlined_kernel, inner_kernel
 from spacy_ssvm.weights.feature_index import Table
 
 _BITS = 8  # at least, for each key of a table
@@ -43,7 +43,7 @@ def _set_bits(known: KnownKeys, slots: Keys) -> None:
             known.bits[number >> np.uint64(6)] |= np.uint64(1) << (number & np.uint64(63))
 
 
-@inner_kernel
+@inlined_kernel
 def keep_known(known: KnownKeys, keys: Keys) -> int:
     """Move the keys that may have a row to the front, in their order; return their number.
 
