@@ -59,6 +59,11 @@ def set_threads(number: int) -> None:
     _threads.set(number)
 
 
+def number_of_threads() -> int:
+    """The number of threads that annotate Docs."""
+    return _threads.number
+
+
 def map_in_threads(function: Callable[[T], S], values: Iterable[T]) -> Iterator[S]:
     """The results of a function for each value, in order.
 

@@ -111,6 +111,20 @@ def test_training_goes_on_between_docs_that_threads_annotate() -> None:
     assert [TAGGER.annotations(doc) for doc in docs] == TAGGER.gold() * 20
 
 
+@pytest.mark.parametrize(("number", "sizes"), [(1, [7, 3]), (2, [4, 4, 2]), (20, [1] * 10)])
+def test_threads_divide_a_batch(
+    number: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_threads(number)
+    nlp = TAGGER.trained()
+    pipe: Any = nlp.get_pipe("ssvm_tagger")
+    found = []
+    predict = pipe.predict
+    monkeypatch.setattr(pipe, "predict", lambda docs: found.append(len(docs)) or predict(docs))
+    list(nlp.pipe(["The dog barks."] * 10, batch_size=7))
+    assert sorted(found) == sorted(sizes)
+
+
 def test_nothing_is_begun_after_an_error() -> None:
     set_threads(2)
     gate, begun = threading.Event(), []

@@ -41,7 +41,7 @@ from spacy_ssvm.solvers.prox_gradient import Step
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.storage import shorten
 from spacy_ssvm.structure import Trainer
-from spacy_ssvm.threads import map_in_threads
+from spacy_ssvm.threads import map_in_threads, number_of_threads
 
 Batch = TypeVar("Batch")
 
@@ -433,11 +433,12 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate a stream of Docs, batch by batch, in the threads of ``set_threads``.
 
-        batch_size: in Docs. A batch that raises an error goes to the error handler, and its Docs
-        are left out, as in all components of spaCy.
+        batch_size: in Docs, divided among the threads. A batch that raises an error goes to the
+            error handler, and its Docs are left out, as in all components of spaCy.
         """
         handle_error = self.get_error_handler()
-        for docs, error in map_in_threads(self._annotate, minibatch(stream, batch_size)):  # type: ignore[no-untyped-call]
+        batches = minibatch(stream, -(-batch_size // number_of_threads()))  # type: ignore[no-untyped-call]
+        for docs, error in map_in_threads(self._annotate, batches):
             if error is None:
                 yield from docs
             else:
