@@ -43,6 +43,8 @@ from spacy_ssvm.storage import shorten
 from spacy_ssvm.structure import Trainer
 from spacy_ssvm.threads import map_in_threads, number_of_threads
 
+_PARTS = 2  # of a batch for each of several threads: one that is early takes another
+
 Batch = TypeVar("Batch")
 
 
@@ -437,7 +439,9 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             error handler, and its Docs are left out, as in all components of spaCy.
         """
         handle_error = self.get_error_handler()
-        batches = minibatch(stream, -(-batch_size // number_of_threads()))  # type: ignore[no-untyped-call]
+        threads = number_of_threads()
+        parts = 1 if threads == 1 else _PARTS * threads
+        batches = minibatch(stream, -(-batch_size // parts))  # type: ignore[no-untyped-call]
         for docs, error in map_in_threads(self._annotate, batches):
             if error is None:
                 yield from docs
