@@ -330,7 +330,7 @@ def memory(system: str, data: Path, models: Path, number: int) -> dict[str, floa
     sizes = []
     for done in range(0, number, ZONE):
         with without(nlp), nlp.memory_zone():
-            for _ in nlp.pipe(itertools.islice(texts, ZONE), batch_size=256):
+            for _ in nlp.pipe(itertools.islice(texts, ZONE)):
                 pass
         if done + ZONE in (number // 10, number):
             sizes.append(memory_now()["resident"])
