@@ -84,8 +84,8 @@ def add_features(
     keys, rows: uint64 and int64 [T], scratch.
     """
     fill_keys(features.templates, attributes, start, end, t, keys)
-    known = keep_known(features.known, keys)
-    size = find_token_rows(features.table, keys[:known], rows)
+    size = keep_known(features.known, keys)
+    size = find_token_rows(features.table, keys[:size], rows)
     add_rows(features.weights, rows, size, scores)
 
 

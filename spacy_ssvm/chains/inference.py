@@ -7,6 +7,7 @@ import numpy as np
 from spacy_ssvm._jit import Flags, Floats, Ints, Keys, Weights, inner_kernel, kernel
 from spacy_ssvm.chains.cached_sums import Features, KeptSums, Places, add_features, add_kept
 from spacy_ssvm.decoders.chain import max_marginals, viterbi_of_some
+from spacy_ssvm.decoders.margins import fill_margins
 from spacy_ssvm.features.coordinates import ByToken, ByWord
 
 
@@ -74,18 +75,6 @@ def score_sentence(
 
 
 @kernel
-def _fill_margins(emissions: Floats, transitions: Floats, y: Ints, margins: Floats) -> None:
-    """Write max_marginals[t, y_t] - max over the other labels, for the words of a sentence."""
-    best = max_marginals(emissions, transitions)
-    for t in range(len(y)):
-        other = -np.inf
-        for k in range(best.shape[1]):
-            if k != y[t]:
-                other = max(other, best[t, k])
-        margins[t] = best[t, y[t]] - other
-
-
-@kernel
 def predict_sentences(
     scorer: Scorer,
     gains: Floats,
@@ -106,7 +95,8 @@ def predict_sentences(
         emissions = score_sentence(scorer, attributes, constraints, start, end)
         viterbi_of_some(emissions, scorer.transitions, gains, y[start:end])
         if len(margins) > 0 and np.any(y[start:end] != 0):
-            _fill_margins(emissions, scorer.transitions, y[start:end], margins[start:end])
+            best = max_marginals(emissions, scorer.transitions)
+            fill_margins(best, y[start:end], margins[start:end])
 
 
 @kernel
@@ -123,4 +113,5 @@ def measure_margins(
     for s in sentences:
         start, end = sentence_starts[s], sentence_starts[s + 1]
         emissions = score_sentence(scorer, attributes, constraints, start, end)
-        _fill_margins(emissions, scorer.transitions, y[start:end], margins[start:end])
+        best = max_marginals(emissions, scorer.transitions)
+        fill_margins(best, y[start:end], margins[start:end])

@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from spacy_ssvm._jit import Floats, Ints, kernel
 from spacy_ssvm.decoders.cut import best_labels, cut_margins
+from spacy_ssvm.decoders.margins import fill_margins
 
 #: The most nodes of a graph whose margins are exact: their time grows with the square.
 MAX_EXACT = 1000
@@ -52,15 +51,4 @@ def measure_margins(scores: Floats, graphs: Graphs, y: Ints, margins: Floats) ->
                 a, b = edges[e, 0], edges[e, 1]
                 table[a, found[b]] += penalties[e]
                 table[b, found[a]] += penalties[e]
-            _compare(table, found, written)
-
-
-@kernel
-def _compare(scores: Floats, y: Ints, margins: Floats) -> None:
-    """Write the difference of the score of y and the best other one at each node."""
-    for t in range(len(y)):
-        other = -np.inf
-        for k in range(scores.shape[1]):
-            if k != y[t]:
-                other = max(other, scores[t, k])
-        margins[t] = scores[t, y[t]] - other
+            fill_margins(table, found, written)

@@ -7,6 +7,7 @@ import numpy as np
 from spacy_ssvm._jit import Floats, Ints, kernel
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
+from spacy_ssvm.decoders.margins import fill_margins
 from spacy_ssvm.features.unit_keys import (
     CompiledUnitTemplates,
     fill_unit_keys,
@@ -64,12 +65,7 @@ def measure_margins(
         if end == start:
             continue
         best = max_marginals(emissions[start:end], transitions)
-        for u in range(start, end):
-            other = -np.inf
-            for k in range(best.shape[1]):
-                if k != y[u]:
-                    other = max(other, best[u - start, k])
-            margins[u] = best[u - start, y[u]] - other
+        fill_margins(best, y[start:end], margins[start:end])
 
 
 @kernel
