@@ -1,7 +1,7 @@
 """A table of the accuracy, speed and size of a trained pipeline."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ Row = tuple[str, str]
 
 _SPEED_ROUNDS = 5
 _RESAMPLES = 1000
+_NOTABLE = 0.01  # a difference of scores
 
 
 class Measured(NamedTuple):
@@ -64,13 +65,15 @@ def measure(
     if not examples:
         raise ValueError(f"{corpus} has no Docs to measure on")
     learned = training_examples(nlp) if gap else []
-    rows = [("corpus", f"{corpus}: {len(examples)} Docs")]
-    for example, doc in zip(examples, nlp.pipe(e.predicted for e in examples), strict=True):
-        example.predicted = doc
-    scores = Scorer(nlp=nlp).score(examples)
+    has_gold_tokens = all(map(_has_gold_tokens, examples))
+    tokens = "gold tokens" if has_gold_tokens else "tokens of the pipeline"
+    rows = [("corpus", f"{corpus}: {len(examples)} Docs, {tokens}")]
+    scores = _annotate_and_score(nlp, examples)
     rows += [(name_of(score), f"{100 * scores[score]:.2f} %") for score in shown_scores(scores)]
     if scores.get("dep_uas") is not None:
         rows += _of_arcs(examples, ()) + _of_arcs(examples, without)
+    if not has_gold_tokens:
+        rows += _on_gold_tokens(nlp, examples, scores)
     if not shown_scores(scores) and scores.get("dep_uas") is None:
         rows.append(("scores", "none: the corpus annotates nothing that the pipeline predicts"))
     interval = None
@@ -97,6 +100,32 @@ def _time_of_training(log: Path) -> str:
         raise ValueError(
             f"{log} was not written by the logger spacy_ssvm.TrainingLog.v1"
         ) from error
+
+
+def _has_gold_tokens(example: Example) -> bool:
+    return [t.text for t in example.predicted] == [t.text for t in example.reference]
+
+
+def _annotate_and_score(nlp: Language, examples: Sequence[Example]) -> dict[str, Any]:
+    """Annotate the predicted Docs. Returns their scores, as ``spacy evaluate`` does."""
+    for example, doc in zip(examples, nlp.pipe(e.predicted for e in examples), strict=True):
+        example.predicted = doc
+    scores: dict[str, Any] = Scorer(nlp=nlp).score(examples)
+    return scores
+
+
+def _on_gold_tokens(
+    nlp: Language, examples: Sequence[Example], scores: Mapping[str, Any]
+) -> list[Row]:
+    """The scores on the tokens of the corpus that differ by more than a point from ``scores``."""
+    golds = [Example(without_annotation(e.reference), e.reference) for e in examples]
+    on_gold = _annotate_and_score(nlp, golds)
+    return [
+        (f"{name_of(score)}, gold tokens", f"{100 * on_gold[score]:.2f} %")
+        for score in [*shown_scores(on_gold), "dep_uas", "dep_las"]
+        if on_gold.get(score) is not None and scores.get(score) is not None
+        if abs(on_gold[score] - scores[score]) > _NOTABLE
+    ]
 
 
 def _of_arcs(examples: list[Example], without: Sequence[str]) -> list[Row]:

@@ -21,6 +21,12 @@ Model = Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a pac
 Shown = Annotated[str | None, typer.Option("--components", help="Comma-separated; by default all")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to write to", file_okay=False)]
 Languages = Annotated[str, typer.Option(help="Language by whose rules texts are tokenized")]
+AsWords = Annotated[
+    bool,
+    typer.Option(
+        "--words", help="Take the syntactic words of CoNLL-U as tokens, for pre-tokenized texts"
+    ),
+]
 
 
 MANY = 10  #: things that are shown one by one

@@ -1,5 +1,6 @@
 """Commands on examples and what is read beside them: convert, lists of names, clusters, rank."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 from spacy_ssvm.commands.cli.common import (
     MANY,
+    AsWords,
     Languages,
     Model,
     Output,
@@ -51,6 +53,7 @@ def convert(
     spans_key: Annotated[
         str | None, typer.Option(help="Write doc.spans under this key, not doc.ents")
     ] = None,
+    words: AsWords = False,
     encoding: Annotated[
         str, typer.Option(help="Encoding of the files: utf8, latin-1, ...")
     ] = "utf8",
@@ -71,6 +74,10 @@ def convert(
     are divided at random into train.spacy, dev.spacy and test.spacy. Spans that do not match the
     tokens are left out and shown.
 
+    Docs of CoNLL-U have the text that was written. Words written as one, such as "das" (de + as),
+    stay one token, unless the tokenizer of the language divides them as well ("don't"); with
+    --words, each word is a token, and components learn from such tokens alone.
+
     \b
     Examples:
       python -m spacy ssvm convert annotated.jsonl --output corpus --dev 0.2
@@ -80,13 +87,14 @@ def convert(
     from spacy_ssvm.commands.conversion.convert import convert_files, labels_of, table, write
     from spacy_ssvm.commands.conversion.files import Settings
 
-    settings = Settings(word, span, tag, spans_key, sentences, encoding)
+    settings = Settings(word, span, tag, spans_key, sentences, encoding, words)
     shares = {name: share for name, share in (("dev", dev), ("test", test)) if share}
     with show_errors("Cannot convert"):
         check_tokenizer(lang)
         converted = convert_files(files, lang, settings)
         parts = write(output, converted, shares, seed)
     show_left_out([*converted.values()])
+    show_treebanks([*converted.values()])
     msg.table(
         table(parts), header=("file", "Docs", "tokens", "spans"), aligns=("l", *"rrr"), divider=True
     )
@@ -106,11 +114,36 @@ def show_left_out(converted: "Sequence[Converted]") -> None:
     left_out = [str(one) for own in converted for one in own.left_out]
     skipped = sum(own.skipped for own in converted)
     if left_out:
-        more = len(left_out) - MANY
         msg.warn(f"Left out {_count(left_out, 'span')}")
-        print("\n".join([*left_out[:MANY], *([f"... and {more} more"] if more > 0 else [])]))
+        print("\n".join(_first(left_out)))
     if skipped:
         msg.info(f"Skipped what was rejected or not annotated: {skipped}")
+
+
+def show_treebanks(converted: "Sequence[Converted]") -> None:
+    """Tell what became of words that are written as one, and warn of other texts."""
+    treebanks = [own.treebank for own in converted if own.treebank]
+    divided = sum(treebank.divided for treebank in treebanks)
+    whole = sum((treebank.whole for treebank in treebanks), Counter[str]())
+    different = [place for treebank in treebanks for place in treebank.different]
+    if divided or whole:
+        shown = ", ".join(token for token, _ in whole.most_common(3))
+        msg.info(
+            f"Tokens of several words: {divided:,} divided, {whole.total():,} kept whole"
+            + (f", such as {shown}" if shown else "")
+        )
+    if different:
+        msg.warn(
+            f"In {_count(different, 'sentence')} the tokens are not those of '# text': the text is "
+            "made from the tokens"
+        )
+        print("\n".join(_first(different)))
+
+
+def _first(lines: "Sequence[str]") -> list[str]:
+    """The first lines, and how many more there are."""
+    more = len(lines) - MANY
+    return [*lines[:MANY], *([f"... and {more} more"] if more > 0 else [])]
 
 
 def convert_templates(

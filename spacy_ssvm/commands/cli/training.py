@@ -10,6 +10,7 @@ from spacy.cli._util import parse_config_overrides
 from wasabi import msg
 
 from spacy_ssvm.commands.cli.common import (
+    AsWords,
     Code,
     Languages,
     Model,
@@ -21,7 +22,7 @@ from spacy_ssvm.commands.cli.common import (
     show_errors,
     split_names,
 )
-from spacy_ssvm.commands.cli.data import show_left_out
+from spacy_ssvm.commands.cli.data import show_left_out, show_treebanks
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -87,6 +88,7 @@ def train(
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
     seed: _Seed = 0,
+    words: AsWords = False,
     overwrite: _Overwrite = False,
 ) -> None:
     """Train a pipeline on annotated files in one go, and print its scores.
@@ -125,7 +127,8 @@ def train(
         resources = _resources(gazetteer, clusters, lang)
         folder = training.TrainingFolder(output)
         folder.check([*files, *(dev or [])], overwrite=overwrite)
-        corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
+        settings = Settings(as_words=words)
+        corpus = training.read_corpus(files, dev or [], lang, settings, share=share, seed=seed)
         _show_corpus(corpus)
         annotation = find_annotation(corpus.train)
         names = with_senter(_names_of(components, annotation), annotation)
@@ -247,6 +250,7 @@ def swap(
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
     seed: _Seed = 0,
+    words: AsWords = False,
     overwrite: _Overwrite = False,
 ) -> None:
     """Replace components of a trained pipeline by those of this package, trained on your data.
@@ -279,7 +283,8 @@ def swap(
         nlp = load_pipeline(model)
         lang = str(nlp.lang)
         resources = _resources(gazetteer, clusters, lang)
-        corpus = training.read_corpus(files, dev or [], lang, Settings(), share=share, seed=seed)
+        settings = Settings(as_words=words)
+        corpus = training.read_corpus(files, dev or [], lang, settings, share=share, seed=seed)
         _show_corpus(corpus)
         annotation = find_annotation(corpus.train)
         names = swapping.components_to_swap(nlp, split_names(components) or [], annotation)
@@ -472,6 +477,9 @@ def _show_annotation(annotation: "Annotation", names: Collection[str]) -> None:
 def _show_corpus(corpus: "Corpus") -> None:
     """Warn of what could not be used, and of what makes scores too good."""
     show_left_out(corpus.converted)
+    show_treebanks(corpus.converted)
+    if any(doc.has_unknown_spaces for doc in corpus.dev):
+        msg.info("Scores are measured on gold tokens: it is not known where spaces are")
     if corpus.repeated:
         msg.warn(
             f"{corpus.repeated} of the {len(corpus.dev)} texts that scores are measured on are "

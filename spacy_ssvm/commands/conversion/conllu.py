@@ -1,73 +1,159 @@
-"""Treebanks in CoNLL-U, checked line by line before spaCy's converter reads them."""
+"""Treebanks in CoNLL-U, checked line by line."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from spacy.parts_of_speech import IDS
-from spacy.tokens import Doc, Span
-from spacy.training.converters.conllu_to_docs import conllu_to_docs
 
 from spacy_ssvm.storage import shorten, with_mark
 
 _COLUMNS = 10
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,6}")
-_RANGE = re.compile(r"[0-9]+[-.][0-9]+")
+_RANGE = re.compile(r"([0-9]{1,7})([-.])([0-9]{1,7})")
+_TEXT = re.compile(r"#\s*text\s*=(.*)")
+_ENTITY = re.compile(r"(?:(?:name|NE)=)?([BILU])-([A-Z_]+)")
 
 
-def read_conllu(path: Path, encoding: str = "utf8") -> list[tuple[bool, Doc]]:
-    """The sentences of a treebank, each as a Doc, and whether a document begins with it.
+class Word(NamedTuple):
+    """A syntactic word."""
 
-    Documents are marked by ``# newdoc`` comments. Raises ValueError naming file and line where a
-    line is malformed.
+    form: str
+    lemma: str
+    pos: str
+    tag: str
+    features: str
+    head: int  #: number in the sentence, from 0; its own for a root, -1 where there is no tree
+    label: str  #: "" where there is no tree
+    entity: str  #: B-, I-, L- or U- with a type; "" for none
+
+
+class Token(NamedTuple):
+    """A piece of the text without spaces around it: a word, or several written as one."""
+
+    text: str
+    first: int  #: number of its first word
+    end: int  #: after that of its last word
+    misc: str  #: the last column
+
+    @property
+    def has_several(self) -> bool:
+        """Whether it stands for several words."""
+        return self.end > self.first + 1
+
+
+class Sentence(NamedTuple):
+    """A sentence as its lines have it."""
+
+    place: str  #: file and line where it begins
+    is_first: bool  #: whether a document begins with it
+    begins_paragraph: bool
+    text: str | None  #: of its comment "# text"
+    words: list[Word]
+    tokens: list[Token]
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether its words have heads; either all or none have."""
+        return self.words[0].head >= 0
+
+
+def read_conllu(path: Path, encoding: str = "utf8") -> Iterator[Sentence]:
+    """The sentences of a treebank; "_" stands for "" in their columns.
+
+    Words that are not in the text (8.1) are left out. Documents and paragraphs are marked by
+    comments ``# newdoc`` and ``# newpar``. Raises ValueError naming file and line where a line is
+    malformed.
     """
-    blocks = list(_blocks(path, encoding))
-    if not blocks:
-        return []
-    text = "\n\n".join("\n".join(lines) for _, lines in blocks)
-    docs: Iterator[Doc] = conllu_to_docs(  # type: ignore[no-untyped-call]
-        text, n_sents=1, no_print=True
+    for number, comments, lines in _blocks(path, encoding):
+        place = f"{path}, line {number}"
+        rows = [line.split("\t") for line in lines]
+        _check(path, number, rows)
+        marks = {comment.split()[1] for comment in comments if comment.split()[1:]}
+        texts = [match[1].strip() for match in map(_TEXT.match, comments) if match]
+        words = [_word(i, row) for i, row in enumerate(_words(rows))]
+        yield Sentence(
+            place,
+            "newdoc" in marks,
+            "newpar" in marks,
+            texts[-1] if texts else None,
+            words,
+            list(_tokens(rows)),
+        )
+
+
+def _words(rows: Sequence[Sequence[str]]) -> Iterator[Sequence[str]]:
+    return (row for row in rows if _NUMBER.fullmatch(row[0]))
+
+
+def _word(number: int, row: Sequence[str]) -> Word:
+    form, lemma, pos, tag, features, head, label = (
+        "" if column == "_" else column for column in row[1:8]
     )
-    return [
-        (is_first, doc if _has_tree(lines) else _without_tree(doc))
-        for (is_first, lines), doc in zip(blocks, docs, strict=True)
-    ]
+    form, lemma = form or "_", lemma or ("_" if row[1] == "_" else "")
+    at = -1 if not head else number if head == "0" else int(head) - 1
+    label = {"root": "ROOT", "": "dep"}.get(label, label) if head else ""
+    entity = "" if row[9] == "_" else _entity(row[9])
+    return Word(form, lemma, pos, tag or pos, features, at, label, entity)
 
 
-def _blocks(path: Path, encoding: str) -> Iterator[tuple[bool, list[str]]]:
-    """Whether a document begins with it, and the lines without comments, of each sentence."""
-    is_first, lines, first_number = False, list[str](), 1
+def _entity(misc: str) -> str:
+    found = map(_ENTITY.match, misc.split("|"))
+    return next((f"{match[1]}-{match[2]}" for match in found if match), "")
+
+
+def _tokens(rows: Sequence[Sequence[str]]) -> Iterator[Token]:
+    end = 0
+    for row in rows:
+        span = _RANGE.fullmatch(row[0])
+        if span is None and int(row[0]) > end:
+            yield Token(row[1], end, end + 1, row[9])
+            end += 1
+        elif span is not None and span[2] == "-":
+            yield Token(row[1], end, int(span[3]), row[9])
+            end = int(span[3])
+
+
+def _blocks(path: Path, encoding: str) -> Iterator[tuple[int, list[str], list[str]]]:
+    """The number of the first line, the comments and the other lines of each sentence.
+
+    Comments without a sentence are those of the next one.
+    """
+    comments, lines, first_number = list[str](), list[str](), 1
     try:
         with path.open(encoding=with_mark(encoding)) as file:
             for number, line in enumerate(file, start=1):
+                line = line.rstrip("\n")
                 if line.startswith("#"):
-                    is_first |= line.split()[1:2] == ["newdoc"]
+                    comments.append(line)
                 elif line.strip():
                     first_number = first_number if lines else number
-                    line = line.rstrip("\n")
                     lines.append(f"{line}_" if line.endswith("\t") else line)
                 elif lines:
-                    _check(path, first_number, lines)
-                    yield is_first, lines
-                    is_first, lines = False, []
+                    yield first_number, comments, lines
+                    comments, lines = [], []
     except (OSError, LookupError, UnicodeError) as error:
         if isinstance(error, UnicodeError) or not isinstance(error, ValueError):
             raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
         raise
     if lines:
-        _check(path, first_number, lines)
-        yield is_first, lines
+        yield first_number, comments, lines
 
 
-def _check(path: Path, first_number: int, lines: list[str]) -> None:
+def _check(path: Path, first_number: int, rows: Sequence[Sequence[str]]) -> None:
     """Raise ValueError for a sentence that is not valid."""
     heads: list[int] = []
-    rows = [line.split("\t") for line in lines]
-    words = sum(_NUMBER.fullmatch(columns[0]) is not None for columns in rows)
+    words = sum(1 for _ in _words(rows))
+    end = 0  # of the last token of several words
     for number, columns in enumerate(rows, start=first_number):
         place = f"{path}, line {number}"
         _check_columns(columns, place)
-        if not _NUMBER.fullmatch(columns[0]):  # several tokens, or one that is not in the text
+        span = _RANGE.fullmatch(columns[0])
+        if span is not None:
+            if span[2] == "-":
+                _check_range(int(span[1]), int(span[3]), max(end, len(heads)), words, place)
+                end = int(span[3])
             continue
         if int(columns[0]) != len(heads) + 1:
             raise ValueError(
@@ -83,7 +169,16 @@ def _check(path: Path, first_number: int, lines: list[str]) -> None:
         raise ValueError(f"{place}: the heads of the sentence form a cycle")
 
 
-def _check_columns(columns: list[str], place: str) -> None:
+def _check_range(first: int, last: int, before: int, words: int, place: str) -> None:
+    """Raise ValueError for numbers that are not those of the next words."""
+    if first != before + 1 or not first < last <= words:
+        raise ValueError(
+            f"{place}: {first}-{last} are not the numbers of the next words: expected "
+            f"{before + 1}-N, with N from {before + 2} to {words}"
+        )
+
+
+def _check_columns(columns: Sequence[str], place: str) -> None:
     """Raise ValueError for a line that is not valid by itself."""
     if len(columns) != _COLUMNS:
         raise ValueError(
@@ -121,33 +216,11 @@ def _has_cycle(heads: list[int]) -> bool:
     """
     leads_to_root = {0}
     for word in range(1, len(heads) + 1):
-        path: list[int] = []
+        path: set[int] = set()
         while word not in leads_to_root:
             if word in path:
                 return True
-            path.append(word)
+            path.add(word)
             word = heads[word - 1]
         leads_to_root.update(path)
     return False
-
-
-def _has_tree(lines: list[str]) -> bool:
-    rows = [line.split("\t") for line in lines]
-    return any(columns[6] != "_" for columns in rows if _NUMBER.fullmatch(columns[0]))
-
-
-def _without_tree(doc: Doc) -> Doc:
-    """The sentence without the heads that spaCy's converter gives each word."""
-    tags = Doc(
-        doc.vocab,
-        words=[token.text for token in doc],
-        spaces=[bool(token.whitespace_) for token in doc],
-        tags=[token.tag_ for token in doc],
-        pos=[token.pos_ for token in doc],
-        morphs=[str(token.morph) for token in doc],
-        lemmas=[token.lemma_ for token in doc],
-        sent_starts=[token.i == 0 for token in doc],
-    )
-    if doc.has_annotation("ENT_IOB"):
-        tags.set_ents([Span(tags, ent.start, ent.end, label=ent.label) for ent in doc.ents])
-    return tags

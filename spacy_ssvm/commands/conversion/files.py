@@ -13,6 +13,8 @@ from spacy_ssvm.commands.conversion.brat import read_brat
 from spacy_ssvm.commands.conversion.conllu import read_conllu
 from spacy_ssvm.commands.conversion.offsets import LeftOut, make_docs
 from spacy_ssvm.commands.conversion.records import ending_of, parse_record, read_records
+from spacy_ssvm.commands.conversion.treebank import Treebank
+from spacy_ssvm.commands.conversion.treebank import make_docs as make_treebank_docs
 from spacy_ssvm.components.annotated_corpus import read_docs
 from spacy_ssvm.components.columns import make_doc, read_documents
 from spacy_ssvm.components.labeled_sentences import LabeledSentences
@@ -31,6 +33,7 @@ class Settings(NamedTuple):
     #: In a Doc; 0 for those of a document; None for one in column files, ten in treebanks.
     sentences: int | None = None
     encoding: str = "utf8"
+    as_words: bool = False  #: whether the tokens of treebanks are words, not pieces of the text
 
 
 class Converted(NamedTuple):
@@ -39,6 +42,7 @@ class Converted(NamedTuple):
     docs: list[Doc]
     left_out: list[LeftOut]
     skipped: int  #: records that were rejected, or not annotated
+    treebank: Treebank | None = None
 
 
 def annotation_file(path: Path) -> Path:
@@ -78,18 +82,27 @@ def _convert(path: Path, nlp: Language, settings: Settings) -> Converted:
         kept = [text for text in texts if text is not None]
         return Converted(*make_docs(nlp, kept, key), len(texts) - len(kept))
     if ending == ".conllu":
-        sentences = read_conllu(path, encoding)
         number = SENTENCES if settings.sentences is None else settings.sentences
-    else:
-        make = partial(
-            make_doc, word=settings.word, span=settings.span, tag=settings.tag, spans_key=key
-        )
-        sentences = [
-            (is_first, make(nlp.vocab, path, tokens))
-            for is_first, tokens in read_documents(path, encoding=encoding)
-        ]
-        number = 1 if settings.sentences is None else settings.sentences
-    return Converted(_join(path, sentences, number), [], 0)
+        sentences = [(one.is_first, one) for one in read_conllu(path, encoding)]
+        groups = _groups(path, sentences, number)
+        docs, treebank = make_treebank_docs(nlp, groups, as_words=settings.as_words)
+        return Converted(docs, [], 0, treebank)
+    make = partial(
+        make_doc, word=settings.word, span=settings.span, tag=settings.tag, spans_key=key
+    )
+    made = [
+        (is_first, make(nlp.vocab, path, tokens))
+        for is_first, tokens in read_documents(path, encoding=encoding)
+    ]
+    groups = _groups(path, made, 1 if settings.sentences is None else settings.sentences)
+    return Converted([_join(group) for group in groups], [], 0)
+
+
+def _join(docs: Sequence[Doc]) -> Doc:
+    """The Docs as one."""
+    joined = docs[0] if len(docs) == 1 else Doc.from_docs([*docs], ensure_whitespace=False)
+    assert joined is not None
+    return joined
 
 
 def _has_labelled_sentences(record: Any) -> bool:
@@ -102,22 +115,22 @@ def _convert_brat(files: Sequence[Path], nlp: Language, settings: Settings) -> C
     return Converted(docs, [*(one for _, pieces in read for one in pieces), *left_out], 0)
 
 
-def _join(path: Path, sentences: Sequence[tuple[bool, Doc]], number: int) -> list[Doc]:
-    """Docs of so many sentences, 0 for those of a document."""
-    if number == 1 or not sentences:
-        return [doc for _, doc in sentences]
-    if not number and not any(is_first for is_first, _ in sentences):
+def _groups(path: Path, sentences: Sequence[tuple[bool, Any]], number: int) -> list[list[Any]]:
+    """The sentences of each Doc: so many, 0 for all of a document, and never of two documents.
+
+    sentences: each after whether a document begins with it.
+    """
+    if not number and sentences and not any(is_first for is_first, _ in sentences):
         raise ValueError(
             f"{path}: no line -DOCSTART- or '# newdoc' tells where a document begins; give the "
             "number of sentences in a Doc with --sentences"
         )
-    groups: list[list[Doc]] = []
-    for i, (is_first, doc) in enumerate(sentences):
-        if not groups or (i % number == 0 if number else is_first):
+    groups: list[list[Any]] = []
+    for is_first, sentence in sentences:
+        if not groups or is_first or len(groups[-1]) == number:
             groups.append([])
-        groups[-1].append(doc)
-    joined = [Doc.from_docs(group, ensure_whitespace=False) for group in groups]
-    return [doc for doc in joined if doc is not None]
+        groups[-1].append(sentence)
+    return groups
 
 
 def split(docs: Sequence[Doc], shares: dict[str, float], seed: int) -> dict[str, list[Doc]]:

@@ -4,9 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+import spacy
 from spacy.tokens import Doc
 
 from spacy_ssvm.commands.conversion.conllu import read_conllu
+from spacy_ssvm.commands.conversion.treebank import make_docs
 
 SENTENCE = """\
 # sent_id = 1
@@ -28,7 +30,9 @@ B = line(1, "b")
 
 def read(folder: Path, text: str, encoding: str = "utf8") -> list[tuple[bool, Doc]]:
     (folder / "a.conllu").write_bytes(text.encode(encoding))
-    return read_conllu(folder / "a.conllu", encoding)
+    sentences = list(read_conllu(folder / "a.conllu", encoding))
+    docs, _ = make_docs(spacy.blank("en"), [[sentence] for sentence in sentences])
+    return [(one.is_first, doc) for one, doc in zip(sentences, docs, strict=True)]
 
 
 def words(folder: Path, text: str) -> list[tuple[bool, list[str]]]:
@@ -96,6 +100,10 @@ def test_heads_of_words_that_are_not_in_the_text(tmp_path: Path) -> None:
     (line(1, "a", 1), "3"), (line(1, "a", 2) + line(2, "b", 1), "[34]"),
     (A + line(2, "b", 3) + line(3, "c", 2), "[345]"),
     (line("1-2", "a", "_"), "3"), (line("0.1", "a", "_"), "3"),
+    *((line(span, "ab") + A + line(2, "b", 1), "3") for span in ("1-3", "2-2", "2-1", "1-1")),
+    *((A + line(span, "bc") + line(2, "b", 1) + line(3, "c", 1), "4") for span in ("1-2", "3-4")),
+    (line("1-2", "ab") + A + line("2-3", "bc") + line(2, "b", 1) + line(3, "c", 1), "5"),
+    (line("1-2", "ab") + line("1-2", "ab") + A + line(2, "b", 1), "4"),
     *((A + line(2, "b", head), "4") for head in ("00", "\u0661", "9" * 5000)),
     (line("9" * 5000, "a"), "3"), (A.replace("TAG\t_", "TAG\tfoo"), "3"),
 ])  # fmt: skip

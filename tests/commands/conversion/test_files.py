@@ -38,7 +38,7 @@ def treebank(*words: str) -> str:
     ("a", "1 B-PER Ann\n2 O sleeps\n", {"word": 2, "span": 1}),
 ])  # fmt: skip
 def test_formats_by_ending(tmp_path: Path, name: str, text: str, settings: dict) -> None:
-    docs, left_out, skipped = converted(tmp_path / name, text, **settings)
+    docs, left_out, skipped, _ = converted(tmp_path / name, text, **settings)
     assert (entities(docs), list(left_out), skipped) == (ANN, [], 0)
     DocBin(docs=docs).to_disk(tmp_path / "a.spacy")
     assert entities(convert_file(tmp_path / "a.spacy", NLP, Settings()).docs) == ANN
@@ -52,7 +52,7 @@ def test_brat(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match=re.escape(str(tmp_path))):
         convert_file(tmp_path, NLP, Settings())
     (folder / "a.ann").write_bytes(b"T1\tPER 0 3\t\nT2\tX 0 1;4 5\t\nT3\tY 4 6\tsl\n")
-    docs, left_out, _ = convert_file(tmp_path / name, NLP, Settings())
+    docs, left_out, *_ = convert_file(tmp_path / name, NLP, Settings())
     assert entities(docs) == ANN
     assert sorted(span.label for span in left_out) == ["X", "Y"]
 
@@ -68,14 +68,14 @@ def test_labelled_sentences(tmp_path: Path, encoding: str) -> None:
 def test_what_is_skipped_or_left_out(tmp_path: Path) -> None:
     lines = ['{"answer": "reject"}', '{"data": {"text": "a"}, "annotations": []}',
              RECORD.replace("[[", '[[5, 6, "BAD"], ['), '{"text": "", "label": []}']  # fmt: skip
-    docs, (left_out,), skipped = converted(tmp_path / "a.jsonl", "\n".join(lines))
+    docs, (left_out,), skipped, _ = converted(tmp_path / "a.jsonl", "\n".join(lines))
     assert (entities(docs), skipped) == (ANN, 2)
     assert left_out[:3] == (f"{tmp_path / 'a.jsonl'}, line 3", "l", "BAD")
     assert str(left_out).startswith(left_out.place)
 
 
 def test_sentences_of_columns(tmp_path: Path) -> None:
-    lengths = {None: [2, 1, 1], 1: [2, 1, 1], 2: [3, 1], 5: [4], 0: [3, 1]}
+    lengths = {None: [2, 1, 1], 1: [2, 1, 1], 2: [3, 1], 5: [3, 1], 0: [3, 1]}
     for sentences, expected in lengths.items():
         docs = converted(tmp_path / "a.conll", COLUMNS, sentences=sentences).docs
         assert [len(doc) for doc in docs] == expected
@@ -83,7 +83,8 @@ def test_sentences_of_columns(tmp_path: Path) -> None:
 
 
 def test_spans_of_columns_keep_their_places(tmp_path: Path) -> None:
-    (doc,) = converted(tmp_path / "a.conll", COLUMNS, sentences=3, spans_key="key").docs
+    text = COLUMNS.replace("\n-DOCSTART- O\n\nLee", "\nLee")
+    (doc,) = converted(tmp_path / "a.conll", text, sentences=3, spans_key="key").docs
     assert [(span.start, span.end) for span in doc.spans["key"]] == [(0, 2), (3, 4)]
     assert [len(sentence) for sentence in doc.sents] == [2, 1, 1]
     assert not doc.ents
@@ -91,7 +92,7 @@ def test_spans_of_columns_keep_their_places(tmp_path: Path) -> None:
 
 def test_sentences_of_treebanks(tmp_path: Path) -> None:
     text = treebank("# newdoc\n", *"abcd", "# newdoc id = 2\n", *"efghijkl")
-    for sentences, expected in {None: [10, 2], 1: [1] * 12, 5: [5, 5, 2], 0: [4, 8]}.items():
+    for sentences, expected in {None: [4, 8], 1: [1] * 12, 3: [3, 1, 3, 3, 2], 0: [4, 8]}.items():
         docs = converted(tmp_path / "a.conllu", text, sentences=sentences).docs
         assert [len(list(doc.sents)) for doc in docs] == expected
         assert "".join(token.text for doc in docs for token in doc) == "abcdefghijkl"
