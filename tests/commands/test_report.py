@@ -12,7 +12,7 @@ from corpora import tagging_examples
 from marks import compiled_only
 from pipelines import TAGGER
 from spacy.language import Language
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 from typer.testing import CliRunner
 
@@ -69,12 +69,35 @@ def test_a_report(saved: Path) -> None:
     result = report(saved / "pipeline", saved / "train.spacy", "--gap", "--log", log)
     assert result.exit_code == 0, result.output
     rows = dict(re.findall(r"(?m)^(\S.*?)  +(\S.*?) *$", result.output))
-    assert rows["corpus"].endswith(f"{len(TAGGER.gold())} Docs")
+    assert rows["corpus"].endswith(f"{len(TAGGER.gold())} Docs, gold tokens")
+    assert not any("gold tokens" in name for name in rows)
     assert rows["TAG accuracy"] == "100.00 %"
     assert rows["training"] == "2.5 s, 2 evaluations"
     assert re.fullmatch(
         r"\d+\.\d\d % \(primal \d+\.\d, dual \d+\.\d\)", rows[f"{TAGGER.name}: duality gap"]
     )
+
+
+@compiled_only
+def test_scores_on_gold_tokens_where_others_are_lower(
+    saved: Path, trained_tagger: Language
+) -> None:
+    golds = [example.reference for example in tagging_examples(trained_tagger.vocab)]
+    words = [[token.text for token in gold] for gold in golds]
+    joined = [  # the first two words are written as one
+        Doc(
+            gold.vocab, words=own, tags=[token.tag_ for token in gold],
+            spaces=[i > 0 for i in range(len(own))],
+        )
+        for own, gold in zip(words, golds, strict=True)
+    ]  # fmt: skip
+    DocBin(docs=joined).to_disk(saved / "joined.spacy")
+    result = report(saved / "pipeline", saved / "joined.spacy")
+    assert result.exit_code == 0, result.output
+    rows = dict(re.findall(r"(?m)^(\S.*?)  +(\S.*?) *$", result.output))
+    assert rows["corpus"].endswith(f"{len(golds)} Docs, tokens of the pipeline")
+    assert float(rows["TAG accuracy"].split()[0]) < 95
+    assert rows["TAG accuracy, gold tokens"] == "100.00 %"
 
 
 def test_a_folder_that_is_no_pipeline(folder: Path) -> None:
