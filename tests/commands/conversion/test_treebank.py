@@ -12,7 +12,9 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
+from typer.testing import CliRunner
 
+from spacy_ssvm.commands.cli import ssvm
 from spacy_ssvm.commands.conversion.conllu import Sentence, Token, Word, read_conllu
 from spacy_ssvm.commands.conversion.files import Settings, convert_file
 from spacy_ssvm.commands.conversion.treebank import Treebank, make_docs
@@ -179,6 +181,27 @@ def test_sentences_with_and_without_trees(tmp_path: Path) -> None:
     assert [doc.text for doc in docs] == ["a dá a dá", "d e d e", "a dá"]
     assert [doc.has_annotation("DEP") for doc in docs] == [False, True, False]
     assert [len([*doc.sents]) for doc in docs] == [2, 2, 1]
+
+
+def test_the_command_tells_what_became_of_several_words(tmp_path: Path) -> None:
+    file = tmp_path / "a.conllu"
+    file.write_text(DAS.replace("não.\n", "nao.\n", 1), encoding="utf8")
+
+    def run(*options: str) -> str:
+        arguments = ["convert", file, "--output", tmp_path / "out", "--lang", "pt", *options]
+        result = CliRunner().invoke(ssvm, [*map(str, arguments)])
+        assert result.exit_code == 0, result.output
+        return " ".join(result.output.split())
+
+    output = run()
+    assert "0 divided, 2 kept whole, such as das (de + as), dela (de + ela)" in output
+    assert "In 1 sentence the tokens are not those of '# text'" in output
+    assert "line 2" in output
+    output = run("--words")
+    assert "kept whole" not in output
+    assert "# text" not in output
+    (doc,) = DocBin().from_disk(tmp_path / "out" / "a.spacy").get_docs(NLP["pt"].vocab)
+    assert doc.has_unknown_spaces
 
 
 @given(st.integers(1, 12), st.randoms(use_true_random=False))
