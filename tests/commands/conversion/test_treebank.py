@@ -102,11 +102,12 @@ def test_words_that_the_tokenizer_divides(tmp_path: Path) -> None:
     text = (
         line("1-2", "don't", "_", "_", "SpaceAfter=No") + line(1, "do") + line(2, "n't", 1, "x")
         + line("3-4", "its", "_", "_") + line(3, "it", 1) + line(4, "s", 3) + line(5, ".", 1)
+        + line("6-7", "Don't", "_", "_") + line(6, "Do", 1) + line(7, "not", 6)
     )  # fmt: skip
     (doc,), treebank = convert(tmp_path, text)
-    assert texts([doc]) == [["do", "n't", "its ", "."]]
-    assert [token.head.i for token in doc] == [0, 0, 0, 0]
-    assert treebank == Treebank(1, Counter({"its (it + s)": 1}), [])
+    assert texts([doc]) == [["do", "n't", "its ", ". ", "Don't"]]
+    assert [token.head.i for token in doc] == [0, 0, 0, 0, 0]
+    assert treebank == Treebank(1, Counter({"its (it + s)": 1, "Don't (Do + not)": 1}), [])
 
 
 @pytest.mark.parametrize(("misc", "tokens"), [
@@ -125,6 +126,13 @@ def test_spaces_after_tokens(tmp_path: Path, misc: str, tokens: list[str]) -> No
     assert [token.head.i for token in doc if not token.is_space] == [0, 0]
 
 
+def test_heads_beside_white_space_and_arcs_without_labels(tmp_path: Path) -> None:
+    text = line(1, "a", 2, misc=r"SpacesAfter=\n") + line(2, "b") + line(3, "c", 2, "_")
+    (doc,), _ = convert(tmp_path, text)
+    assert [token.head.text for token in doc] == ["b", "\n", "b", "b"]
+    assert [token.dep_ for token in doc] == ["ROOT", "", "ROOT", "dep"]
+
+
 def test_the_text_of_the_comment_comes_before_spaces_after_tokens(tmp_path: Path) -> None:
     own = line(1, "a", misc="SpaceAfter=No") + line(2, "b", 1, "x") + line(3, "c", 1, "x")
     for comment, expected, places in [
@@ -138,7 +146,14 @@ def test_the_text_of_the_comment_comes_before_spaces_after_tokens(tmp_path: Path
 
 
 def test_paragraphs_and_documents(tmp_path: Path) -> None:
-    sentences = ["", "# newpar\n", "# newpar id = 3\n", "", "# newdoc id = 2\n# newpar\n", ""]
+    sentences = [
+        "",
+        "# newpar\n",
+        "# newpar id = 3\n",
+        "# newpar\n",
+        "# newdoc id = 2\n# newpar\n",
+        "",
+    ]
     misc = ["_", "_", r"SpacesAfter=\n", "SpaceAfter=No", "SpaceAfter=No", "_"]
     text = "".join(
         f"{mark}{line(1, word, misc=own)}\n"
