@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Mapping
 from threading import Thread
 from typing import Any
 from urllib.error import HTTPError
@@ -28,11 +29,17 @@ class Client:
 
     def ask(self, path: str, body: Any = None) -> tuple[int, str]:
         """The status and the text of an answer; body: what to post, as JSON."""
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json"}
+        status, _, text = self.send(path, None if body is None else json.dumps(body).encode())
+        return status, text
+
+    def send(
+        self, path: str, data: Any = None, **headers: str
+    ) -> tuple[int, Mapping[str, str], str]:
+        """The status, the headers and the text of an answer; data: bytes, or parts of them."""
+        sent = {"Content-Type": "application/json", **headers}
         try:
-            with urlopen(Request(self.address + path, data, headers), timeout=60) as answer:
-                return answer.status, answer.read().decode()
+            with urlopen(Request(self.address + path, data, sent), timeout=60) as answer:
+                return answer.status, answer.headers, answer.read().decode()
         except HTTPError as error:
             with error:
-                return error.code, error.read().decode()
+                return error.code, error.headers, error.read().decode()

@@ -85,6 +85,12 @@ def services_answer(page: Page, names: dict[str, Any], printed: str) -> None:
         names["measure"](f"{client.address}/entities", requests=16, clients=4)
         too_many = client.ask("/entities", {"texts": [""] * 1001})
         health = client.ask("/health")
+        refused = [
+            client.send("/entities", b" " * 300_001),
+            client.ask("/entities", {"texts": ["(" * 201]}),
+            client.send("/health", Host="evil.example"),
+            client.ask("/docs"),
+        ]
     finally:
         client.stop()
     assert len(set(answers)) == 1
@@ -98,6 +104,7 @@ def services_answer(page: Page, names: dict[str, Any], printed: str) -> None:
     assert all(0 < ent["score"] < 1 for ent in found)
     assert others == [[], []]
     assert too_many[0] == 422
+    assert [answer[0] for answer in refused] == [413, 422, 400, 404]
     assert json.loads(health[1]) == {"pipeline": ["sentencizer", "ner"]}
     handled = names["handler"]({"texts": texts}, None)
     assert handled == [[["Mary Smith", "PER"], ["London", "LOC"]], [], []]

@@ -5,7 +5,7 @@ Needs the extra ``demo-server``, and is imported only where a page is opened.
 
 import socket
 from collections.abc import Sequence
-from threading import Lock
+from importlib import import_module
 from typing import Annotated, Any
 
 from fastapi import Body, FastAPI, Query
@@ -15,24 +15,32 @@ from spacy.tokens import Span
 
 from spacy_ssvm.commands.pipelines import annotate_in_stages
 from spacy_ssvm.commands.provenance import made
+from spacy_ssvm.commands.service import LOCAL_HOSTS, SharedZone, guard
 from spacy_ssvm.components.ner import SCORE
 from spacy_ssvm.components.page import WORDS, read_part, render_demo
 from spacy_ssvm.components.parser import Arc, DependencyParser
 
 #: The longest text, in characters.
 LONGEST = 5000
+#: In bytes, of what programs post: JSON may take 12 for a character.
+LARGEST_BODY = 12 * LONGEST + 5536
+#: At the same time; others are told to come later.
+MOST_REQUESTS = 100
 #: Longer sentences are parsed in pieces: time grows with the cube of their length.
 LONGEST_SENTENCE = 100
 #: For how long decisions are explained, the least sure first, before the page is sent.
 SECONDS = 2.0
 
 
-def make_app(nlp: Language, model: str, names: Sequence[str]) -> FastAPI:
+def make_app(
+    nlp: Language, model: str, names: Sequence[str], hosts: Sequence[str] = LOCAL_HOSTS
+) -> FastAPI:
     """The application.
 
     model: how the pipeline is called on the page. names: of the components to show.
+    hosts: the names by which it is called, see ``guard``.
     No text takes it more than seconds: its parsers get a ``max_length`` of at most
-    LONGEST_SENTENCE.
+    LONGEST_SENTENCE. Texts are tokenized one by one, and annotated at the same time.
     Raises ValueError for a pipeline that cannot annotate a text.
     """
     for _, pipe in nlp.pipeline:
@@ -41,14 +49,14 @@ def make_app(nlp: Language, model: str, names: Sequence[str]) -> FastAPI:
     nlp("First. Second.")
     if "text" in names or "start" in names:
         raise ValueError("a component has the name 'text' or 'start', which tokens have: rename it")
-    app = FastAPI(title=f"spacy_ssvm: {model}")
+    app = FastAPI(openapi_url=None)  # its pages of documentation take scripts from a network
+    guard(app, hosts=hosts, largest_body=LARGEST_BODY)
     facts = {"pipeline": f"{model}: {', '.join(nlp.pipe_names)}", "made": made()}
-    one_at_a_time = Lock()  # spaCy's vocabulary is not made for several threads
+    zone, example = SharedZone(nlp), example_of(nlp.lang or "xx")
 
     @app.get("/", response_class=HTMLResponse)
-    def show(text: Annotated[str, Query(max_length=LONGEST)] = "") -> str:
-        with one_at_a_time, nlp.memory_zone():
-            docs = [nlp.make_doc(text)] if text.strip() else []
+    def show(text: Annotated[str, Query(max_length=LONGEST)] = example) -> str:
+        with zone(*filter(str.strip, [text])) as docs:
             parts = [
                 read_part(pipe, found, seconds=SECONDS / len(names))
                 for pipe, found in annotate_in_stages(nlp, docs, names)
@@ -60,8 +68,7 @@ def make_app(nlp: Language, model: str, names: Sequence[str]) -> FastAPI:
     def annotate(
         text: Annotated[str, Body(embed=True, max_length=LONGEST)],
     ) -> dict[str, Any]:
-        with one_at_a_time, nlp.memory_zone():
-            doc = nlp.make_doc(text)
+        with zone(text) as (doc,):
             tokens: list[dict[str, Any]] = [{"text": t.text, "start": t.idx} for t in doc]
             spans: dict[str, list[dict[str, Any]]] = {}
             for pipe, _ in annotate_in_stages(nlp, [doc], names):
@@ -78,6 +85,24 @@ def make_app(nlp: Language, model: str, names: Sequence[str]) -> FastAPI:
             return {"tokens": tokens, "entities": list(map(_entity, doc.ents)), "spans": spans}
 
     return app
+
+
+def example_of(language: str) -> str:
+    """Two of the sentences that spaCy has as examples of a language; "" where it has none."""
+    try:
+        found: list[str] = import_module(f"spacy.lang.{language}.examples").sentences
+    except ModuleNotFoundError:
+        return ""
+    return "\n".join(found[:2])
+
+
+def hosts_of(host: str) -> list[str]:
+    """The names of a machine that listens at an address."""
+    try:
+        named = socket.gethostbyname_ex(socket.gethostname())
+    except OSError:  # it does not know its own name
+        return [*LOCAL_HOSTS, host]
+    return [*LOCAL_HOSTS, host, named[0], *named[1], *named[2]]
 
 
 def listen(host: str, port: int) -> socket.socket:

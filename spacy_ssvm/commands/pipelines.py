@@ -16,14 +16,17 @@ def annotate_in_stages(
     """Annotate Docs, component by component, and stop after each that is named.
 
     Yields it with the Docs as it leaves them: one that is asked for its decisions decides again,
-    and must not see what later ones write.
+    and must not see what later ones write. Threads can share the pipeline.
     """
     annotated = list(docs)
-    for name in nlp.pipe_names:
-        with nlp.select_pipes(enable=name):
-            annotated = list(nlp.pipe(annotated))
+    for name, pipe in nlp.pipeline:
+        own: Any = pipe
+        if hasattr(own, "pipe"):
+            annotated = list(own.pipe(annotated, batch_size=nlp.batch_size))
+        else:
+            annotated = list(map(own, annotated))
         if name in names:
-            yield nlp.get_pipe(name), annotated
+            yield own, annotated
 
 
 def without_annotation(doc: Doc) -> Doc:

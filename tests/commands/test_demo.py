@@ -1,16 +1,22 @@
 """A page on which texts are annotated."""
 
 import json
+import re
+import socket
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from pathlib import Path
+from threading import Event
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 import spacy
+from corpora import make_doc
 from pipelines import LABELER, PARSER, RECOGNIZER, SENTER
+from spacy.tokens import Doc
 from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import ssvm
@@ -20,7 +26,16 @@ pytest.importorskip("uvicorn", reason='needs pip install "spacy-ssvm[demo-server
 
 from servers import Client
 
-from spacy_ssvm.commands.demo import LONGEST, LONGEST_SENTENCE, listen, make_app
+from spacy_ssvm.commands.demo import (
+    LARGEST_BODY,
+    LONGEST,
+    LONGEST_SENTENCE,
+    example_of,
+    hosts_of,
+    listen,
+    make_app,
+)
+from spacy_ssvm.commands.service import LONGEST_WORD, SharedZone
 
 
 class DemoClient(Client):
@@ -44,7 +59,11 @@ def client() -> Iterator[DemoClient]:
 
 
 def test_the_page_has_a_form_and_what_is_found(client: DemoClient) -> None:
-    status, empty = client.ask("/")
+    status, first = client.ask("/")
+    assert status == 200
+    assert "Apple is looking at buying" in first, "an example of the language"
+    assert 'class="text words"' in first
+    status, empty = client.get("")
     assert status == 200
     assert "<textarea" in empty
     assert 'class="text words"' not in empty
@@ -167,6 +186,139 @@ def test_many_at_once_get_their_own_answers(client: DemoClient) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(client.words, texts))
     assert [[word["text"] for word in words] for words in answers] == [t.split() for t in texts]
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b'{"text": NaN}', "valid string"),
+        (b'{"text": "a\\ud800b"}', "valid string"),
+        (b'{"text": "so ' + b"(" * (LONGEST_WORD + 1) + b'"}', "the word at character 3 is longer"),
+        (b'{"text": "secret', "JSON"),
+        (b'{"text": {"secret": 1}}', "valid string"),
+        (b'{"text": "secret' + b"." * LONGEST + b'"}', "at most 5000 characters"),
+        (b'{"text": ' + b"[" * 60_000, ""),
+        (b'{"text": ' + b"1" * 60_000 + b"}", ""),
+        (b"\xff\xfe", ""),
+    ],
+)
+def test_what_is_no_text_is_refused_and_not_quoted(
+    client: DemoClient, data: bytes, problem: str
+) -> None:
+    status, _, answer = client.send("/annotate", data)
+    assert 400 <= status < 500
+    assert problem in answer
+    assert "secret" not in answer
+    assert len(answer) < 1000
+
+
+def test_a_long_word_is_refused_on_the_page_and_a_text_without_spaces_is_not() -> None:
+    nlp = RECOGNIZER.trained()
+    client = DemoClient(make_app(nlp, "model", ["ssvm_ner"]))
+    assert client.get("a" * LONGEST_WORD)[0] == 200
+    assert client.get("a" * (LONGEST_WORD + 1))[0] == 422
+    nlp.tokenizer = lambda text: make_doc(nlp.vocab, [*text])  # as of languages without spaces
+    assert client.get("a" * (LONGEST_WORD + 1))[0] == 200
+    client.stop()
+
+
+def test_bodies_that_are_too_large_are_not_read(client: DemoClient) -> None:
+    connection = HTTPConnection(client.address.removeprefix("http://"), timeout=60)
+    connection.putrequest("POST", "/annotate")
+    connection.putheader("Content-Length", str(LARGEST_BODY + 1))
+    connection.endheaders()  # and nothing of the body
+    answer = connection.getresponse()
+    assert (answer.status, answer.read()) == (413, b'{"detail":"a body has at most 65,536 bytes"}')
+    connection.close()
+    assert client.send("/annotate", iter([b"{}"]))[0] == 411, "of unknown length"
+    longest = "\N{GRINNING FACE}" * 100 + " "
+    longest *= LONGEST // len(longest)
+    assert client.ask("/annotate", {"text": longest})[0] == 200, "twelve bytes a character"
+
+
+def test_only_pages_of_its_own_name_reach_it(client: DemoClient) -> None:
+    assert client.send("/", Host="evil.example:8000")[0] == 400
+    assert client.send("/", Host="localhost:8000")[0] == 200
+    nlp = RECOGNIZER.trained()
+    other = DemoClient(make_app(nlp, "model", ["ssvm_ner"], ["*.example"]))
+    assert other.send("/", Host="evil.example:8000")[0] == 200
+    assert other.ask("/")[0] == 400
+    other.stop()
+    with pytest.raises(ValueError, match=r"the host 'a\*': a wildcard is \* alone"):
+        make_app(nlp, "model", ["ssvm_ner"], ["a*"])
+
+
+def test_names_of_this_machine() -> None:
+    assert {"localhost", "127.0.0.1", "0.0.0.0", "::1"} <= {*hosts_of("0.0.0.0")}
+    assert socket.gethostname() in hosts_of("127.0.0.1")
+
+
+def test_languages_without_examples() -> None:
+    assert example_of("nosuch") == ""
+
+
+def test_pages_load_nothing_and_are_what_they_say(client: DemoClient) -> None:
+    for path in ("/?text=Mary", "/nothing"):
+        _, headers, page = client.send(path)
+        policy = headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none';")
+        assert "script" not in policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert not re.search(r"<script|(src|href)=.(?!#|data:)", page)
+    for path in ("/docs", "/redoc", "/openapi.json"):
+        assert client.ask(path)[0] == 404
+
+
+@pytest.mark.filterwarnings("ignore:.* has no sentence boundaries")
+def test_a_slow_text_does_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even with components of which only one call at a time could be switched on."""
+    nlp = RECOGNIZER.trained()
+    waiting, go_on = Event(), Event()
+
+    @nlp.component("slow")
+    def slow(doc: Doc) -> Doc:
+        if doc.text.startswith("slow"):
+            waiting.set()
+            assert go_on.wait(60)
+        return doc
+
+    client = DemoClient(make_app(nlp, "model", ["ssvm_ner"]))
+    nlp.add_pipe("slow", first=True)
+    with ThreadPoolExecutor(1) as pool:
+        words = pool.submit(client.words, "slow Mary Smith")
+        try:
+            assert waiting.wait(60)
+            for i in range(20):  # in the same zone
+                assert client.words(f"Mary{i}")[0]["text"] == f"Mary{i}"
+            assert nlp.vocab.in_memory_zone
+        finally:
+            go_on.set()
+        labels = [word["ssvm_ner"]["label"] for word in words.result()]
+    assert labels == ["O", "B-PER", "L-PER"]
+    assert not nlp.vocab.in_memory_zone
+    assert "Mary7" not in nlp.vocab.strings
+    client.stop()
+
+
+def test_zones_end_although_they_are_never_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spacy_ssvm.commands.service.LARGEST_ZONE", 10)
+    nlp = spacy.blank("en")
+    zone = SharedZone(nlp)
+    entered = Event()
+
+    def annotate() -> None:
+        with zone("later") as (doc,):
+            assert "Mary" not in nlp.vocab.strings, "a new zone"
+            assert doc.text == "later"
+            entered.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        with zone("Mary", "sings!") as docs:
+            assert [doc.text for doc in docs] == ["Mary", "sings!"]
+            later = pool.submit(annotate)
+            assert not entered.wait(0.2), "the zone is full"
+        later.result(60)
+    assert not nlp.vocab.in_memory_zone
 
 
 def test_errors_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,14 +125,20 @@ def demo(
     host: Annotated[str, typer.Option(help="Address; by default, of this machine alone")] = (
         "127.0.0.1"
     ),
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Answer to this name too, * for any; else to those of this machine (repeatable)"
+        ),
+    ] = None,
     components: Shown = None,
 ) -> None:
     """Open a page on which texts are annotated, with confidence and reasons.
 
     Programs post {"text": "..."} to /annotate and get words with what they are, entities, and spans
-    of labelled sentences, as JSON. Sentences of more than 100 words are parsed in pieces. Word
-    aligners, which read pairs of texts, are not shown. Needs the extra "demo-server":
-    pip install "spacy-ssvm[demo-server]".
+    of labelled sentences, as JSON. Texts have up to 5,000 characters. Sentences of more than 100
+    words are parsed in pieces. Word aligners, which read pairs of texts, are not shown. Needs the
+    extra "demo-server": pip install "spacy-ssvm[demo-server]".
 
     \b
     Example:
@@ -141,17 +147,18 @@ def demo(
     with need_extra("Cannot open a page", "demo-server"):
         import uvicorn
 
-        from spacy_ssvm.commands.demo import listen, make_app
+        from spacy_ssvm.commands.demo import MOST_REQUESTS, hosts_of, listen, make_app
     from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.render import choose
 
     with show_errors("Cannot open a page"):
         nlp = load_pipeline(model)
         names = choose(nlp, split_names(components))
-        app = make_app(nlp, model, names)
+        app = make_app(nlp, model, names, [*hosts_of(host), *(allow_host or ())])
         place = listen(host, port)
     msg.good(f"Open http://{host}:{port} in a browser; stop with Ctrl-C")
-    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[place])
+    config = uvicorn.Config(app, log_level="warning", limit_concurrency=MOST_REQUESTS)
+    uvicorn.Server(config).run(sockets=[place])
 
 
 def report(
