@@ -35,7 +35,7 @@ from spacy_ssvm.commands.demo import (
     listen,
     make_app,
 )
-from spacy_ssvm.commands.service import LONGEST_WORD, SharedZone
+from spacy_ssvm.commands.service import LONGEST_WORD
 
 
 class DemoClient(Client):
@@ -298,27 +298,6 @@ def test_a_slow_text_does_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatc
     assert not nlp.vocab.in_memory_zone
     assert "Mary7" not in nlp.vocab.strings
     client.stop()
-
-
-def test_zones_end_although_they_are_never_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacy_ssvm.commands.service.LARGEST_ZONE", 10)
-    nlp = spacy.blank("en")
-    zone = SharedZone(nlp)
-    entered = Event()
-
-    def annotate() -> None:
-        with zone("later") as (doc,):
-            assert "Mary" not in nlp.vocab.strings, "a new zone"
-            assert doc.text == "later"
-            entered.set()
-
-    with ThreadPoolExecutor(1) as pool:
-        with zone("Mary", "sings!") as docs:
-            assert [doc.text for doc in docs] == ["Mary", "sings!"]
-            later = pool.submit(annotate)
-            assert not entered.wait(0.2), "the zone is full"
-        later.result(60)
-    assert not nlp.vocab.in_memory_zone
 
 
 def test_errors_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
