@@ -1,10 +1,11 @@
 """Why a token gets its label: the features that fired, with their weights."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from wasabi.tables import table as format_table
 
@@ -12,6 +13,48 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 OTHER_FEATURES = "other features"
+
+_PART = re.compile(r"([\w.]+)\[(-?\d+)\]")  # of a template: attribute[offset]
+_PLACES = {0: "the word", -1: "the previous word", 1: "the next word"}
+#: What an attribute says of a word: for any value, "{}", or for some values.
+_SAID: dict[str, str | dict[str, str]] = {
+    "orth": "is written '{}'",
+    "lower": "is '{}'",
+    "prefix": "begins with '{}'",
+    "suffix": "ends with '{}'",
+    "stem": "begins with '{}'",
+    "shape": "has the shape {}",
+    "shape_full": "has the shape {}",
+    "case": {
+        "lower": "is in small letters",
+        "upper": "is in capitals",
+        "title": "begins with a capital",
+        "mixed": "mixes small letters and capitals",
+        "uncased": "has letters without case",
+        "none": "has no letters",
+    },
+    "digits": {"all": "is all digits", "some": "has digits", "none": "has no digits"},
+    "hyphen": {"yes": "has a hyphen"},
+    "punctuation": {"yes": "is punctuation", "no": "is no punctuation"},
+    "length_class": "has {} characters",
+    "cluster": "is in the word cluster {} {kind}",
+    "space_before": {
+        "none": "follows without a space",
+        "space": "follows a space",
+        "spaces": "follows several spaces",
+        "line": "begins a line",
+        "paragraph": "begins a paragraph",
+    },
+    "gazetteer": {
+        "B": "is the first word of a name in the list {kind}",
+        "I": "is an inner word of a name in the list {kind}",
+        "E": "is the last word of a name in the list {kind}",
+        "S": "is a name in the list {kind}",
+    },
+}
+_SAME = {"case_class": "case", "digit_class": "digits"}
+_NUMBERED = re.compile(r"(prefix|suffix|stem|cluster)\d*")
+_ELSEWHERE = "doc_majority"  # of other occurrences of a word
 
 
 @dataclass(frozen=True)
@@ -28,6 +71,11 @@ class Reason:
         """By how much the feature prefers the chosen label."""
         return self.weight - self.runner_up_weight
 
+    @property
+    def said(self) -> str:
+        """What it says of the text, in words where there are any."""
+        return in_words(self.template, self.value) or self.value
+
 
 class Feature(NamedTuple):
     """A feature of a model, as it occurs in texts."""
@@ -38,7 +86,24 @@ class Feature(NamedTuple):
     words: int  #: of the texts that have it
 
 
-@dataclass(frozen=True)
+class Features(list[Feature]):
+    """Features of a label. ``str()`` gives a table."""
+
+    def __init__(self, label: str, features: Iterable[Feature]) -> None:
+        super().__init__(features)
+        self._label = label
+
+    def __repr__(self) -> str:
+        first = ", ".join(f"{f.template} {f.value} {f.weight:+.3f}" for f in self[:3])
+        return f"<{len(self)} features of {self._label}: {first}{', ...' if self[3:] else ''}>"
+
+    def __str__(self) -> str:
+        rows = [(f.template, f.value, f"{f.weight:+.3f}", f"{f.words}") for f in self]
+        header = ("template", "value", self._label, "words")
+        return _table(rows, header, aligns=("l", "l", "r", "r"))
+
+
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The best label sequence against the best one with another label at the token.
 
@@ -52,24 +117,23 @@ class Explanation:
     margin: float
     reasons: tuple[Reason, ...]
 
+    def __repr__(self) -> str:
+        what = f"'{self.token}': {self.label}, not {self.runner_up}, by {self.margin:.3f}"
+        return f"<{what}; {len(self.reasons)} reasons>"
+
     def __str__(self) -> str:
         rows = [
             (
                 r.template,
-                r.value,
+                r.value if "+" in r.template else r.said,  # which would be long
                 *(f"{x:+.3f}" for x in (r.weight, r.runner_up_weight)),
                 f"{r.difference:+.3f}",
             )
             for r in self.reasons
         ]
-        header = ("template", "value", self.label, self.runner_up, "difference")
-        table: str = format_table(
-            [*rows, ("", "", "", "margin", f"{self.margin:+.3f}")],
-            header=header,
-            aligns=("l", "l", "r", "r", "r"),
-            divider=True,
-            max_col=max(len(cell) for row in (header, *rows) for cell in row),
-        )
+        rows.append(("", "", "", "margin", f"{self.margin:+.3f}"))
+        header = ("template", "feature", self.label, self.runner_up, "difference")
+        table = _table(rows, header, aligns=("l", "l", "r", "r", "r"))
         return f"'{self.token}': {self.label}, not {self.runner_up}\n{table}"
 
     def to_html(self, *, with_style: bool = True) -> str:
@@ -83,6 +147,61 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         return self.to_html()
+
+
+class Explanations(tuple[Explanation, ...]):
+    """Those of the words of a span. ``str()`` gives tables, and notebooks show bars."""
+
+    def __repr__(self) -> str:
+        return f"({', '.join(map(repr, self))}{',' * (len(self) == 1)})"
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        return "".join(explanation.to_html() for explanation in self)
+
+
+def in_words(template: str, value: str) -> str:
+    """What a feature says of the words of a text; "" for one of a template without words for it."""
+    parts, values = template.split("+"), value.split(" + ")
+    if len(parts) != len(values):  # a value with a plus, or none
+        return ""
+    said = [_said(part, own) for part, own in zip(parts, values, strict=True)]
+    return " and ".join(said) if all(said) else ""
+
+
+def _said(part: str, value: str) -> str:
+    """The same for one attribute of a word."""
+    match = _PART.fullmatch(part)
+    if match is None:
+        return ""
+    attribute, offset = match[1], int(match[2])
+    where = "before" if offset < 0 else "after"
+    place = _PLACES.get(offset) or f"the word {abs(offset)} {where}"
+    if value in ("<start>", "<end>"):
+        return f"there is no {place.removeprefix('the ')}"
+    first, _, kind = attribute.partition(".")
+    if first == _ELSEWHERE:
+        said = _said(f"{kind}[{offset}]", value)
+        return f"elsewhere in the text, {said}" if said else ""
+    name = _SAME.get(first, first)
+    numbered = _NUMBERED.fullmatch(name)
+    phrases = _SAID.get(numbered[1] if numbered else name)
+    if phrases is None:
+        is_tag = attribute in ("tag", "pos", "dep", "lemma", "norm", "ent_type")
+        return f"{place} has the {attribute} {value}" if is_tag else ""
+    if isinstance(phrases, dict):
+        phrases = phrases.get(value, "")
+    return f"{place} {phrases.format(value, kind=kind)}".rstrip() if phrases else ""
+
+
+def _table(
+    rows: Sequence[tuple[str, ...]], header: tuple[str, ...], aligns: Sequence[Literal["l", "r"]]
+) -> str:
+    most = max(len(cell) for row in (header, *rows) for cell in row)
+    table: str = format_table(rows, header=header, aligns=aligns, divider=True, max_col=most)
+    return table
 
 
 def render(template: str, **values: Any) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from pipelines import TAGGER, Component
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_ssvm.explanation import OTHER_FEATURES, Explanation, Reason, strongest
+from spacy_ssvm.explanation import OTHER_FEATURES, Explanation, Reason, in_words, strongest
 
 SPANS = ("ssvm_ner", "ssvm_chunker")
 
@@ -227,6 +228,79 @@ def test_explanations_have_bars_in_notebooks() -> None:
     assert "<style>" in html
     assert "<style>" not in shown.to_html(with_style=False)
     assert Explanation("a", "A", "B", 0.0, ()).to_html()
+
+
+@pytest.mark.parametrize(
+    ("template", "value", "words"),
+    [
+        ("lower[-1]", "in", "the previous word is 'in'"),
+        ("gazetteer.LOC[0]", "B", "the word is the first word of a name in the list LOC"),
+        ("lower[-2]", "<start>", "there is no word 2 before"),
+        ("suffix3[1]", "ing", "the next word ends with 'ing'"),
+        ("case_class[2]", "none", "the word 2 after has no letters"),
+        ("cluster6.news[0]", "0110", "the word is in the word cluster 0110 news"),
+        ("cluster[0]", "0110", "the word is in the word cluster 0110"),
+        ("tag[-1]", "NN", "the previous word has the tag NN"),
+        ("doc_majority.ent_type[0]", "PER", "elsewhere in the text, the word has the ent_type PER"),
+        (
+            "lower[-1]+case[0]",
+            "in + title",
+            "the previous word is 'in' and the word begins with a capital",
+        ),
+        ("shape[0]", "{}", "the word has the shape {}"),
+        ("lower[-1]+lower[0]", "+ + a", "the previous word is '+' and the word is 'a'"),
+        ("lower[-1]+lower[0]", "a", ""),
+        ("gazetteer[0]", "B-LOC", ""),
+        ("_.is_bold[0]", "True", ""),
+        ("vector[0]", "300 numbers of norm 1.00", ""),
+        ("head.tag+dependent.tag", "NN + DT", ""),
+        (OTHER_FEATURES, "3 more", ""),
+    ],
+)
+def test_features_in_words(template: str, value: str, words: str) -> None:
+    assert in_words(template, value) == words
+    assert Reason(template, value, 0.0, 0.0).said == (words or value)
+
+
+def test_a_few_lines_where_python_shows_values(component: Component, trained: Language) -> None:
+    pipe, doc = pipe_and_doc(component, trained)
+    explanation = pipe.explain(doc, 6)
+    assert repr(explanation).startswith(f"<'a': {explanation.label}, not ")
+    assert repr(explanation).endswith(f"; {len(explanation.reasons)} reasons>")
+    assert len(repr(explanation)) < 100
+    if component.factory != "ssvm_parser":
+        features = pipe.top_features(explanation.label, [doc])
+        assert len(repr(features)) < 200
+        assert repr(features).startswith(f"<20 features of {explanation.label}: ")
+        assert len(str(features).strip().splitlines()) == 22
+    if component.factory in SPANS:
+        spans = pipe.explain(doc[5:7], top=3)
+        assert len(repr(spans)) < 200
+        assert spans._repr_html_().count("<table>") == 2
+        assert all(str(one) in str(spans) for one in spans)
+
+
+def test_a_word_is_explained_against_a_type_of_spans(
+    component: Component, trained: Language
+) -> None:
+    if component.factory not in SPANS:
+        pytest.skip("has no types of spans")
+    pipe, doc = pipe_and_doc(component, trained)
+    labels = [pipe.explain(doc, i).label for i in words_of(doc)]
+    place = labels.index("O")
+    i = words_of(doc)[place]
+    for kind in pipe.labels:
+        against = []
+        for label in pipe.model.labels:
+            if label[2:] == kind:
+                with suppress(ValueError):
+                    against.append(pipe.explain(doc, i, against=label))
+        found = pipe.explain(doc, i, against=kind)
+        assert found in against
+        assert found.margin == min(other.margin for other in against)
+    i, label = next((i, x) for i, x in zip(words_of(doc), labels, strict=True) if x != "O")
+    with pytest.raises(ValueError, match=f"token {i} has the type '{label[2:]}': give another"):
+        pipe.explain(doc, i, against=label[2:])
 
 
 def test_explaining_tokens_that_are_not_in_the_doc(component: Component, trained: Language) -> None:

@@ -13,7 +13,7 @@ from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.saved_model import TRANSITIONS
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
-from spacy_ssvm.explanation import Explanation, Feature, Reason, strongest
+from spacy_ssvm.explanation import Explanation, Feature, Features, Reason, strongest
 from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.extraction import fill_keys
 from spacy_ssvm.features.templates import Template
@@ -58,9 +58,7 @@ def explain_label(
     return contrast.explain(doc[i].text, strongest(features, top), OTHER_TOKENS)
 
 
-def strongest_features(
-    model: ChainModel, docs: Sequence[Doc], label: str, top: int
-) -> list[Feature]:
+def strongest_features(model: ChainModel, docs: Sequence[Doc], label: str, top: int) -> Features:
     """The features of Docs with the largest weights for a label, in size, the largest first.
 
     Real-valued ones are left out. Raises ValueError for a label that the model does not have.
@@ -88,7 +86,7 @@ def strongest_features(
         n, s, t, m = places[key]
         value = _value(model, docs[n], tables[n], s, t, model.templates[m])
         found.append(Feature(str(model.templates[m]), value, weights[key], counts[key]))
-    return found
+    return Features(label, found)
 
 
 class Contrast(NamedTuple):

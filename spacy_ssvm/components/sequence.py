@@ -23,7 +23,7 @@ from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.linear import LinearPipe
 from spacy_ssvm.components.page import Decider, Decision
-from spacy_ssvm.explanation import Explanation, Feature
+from spacy_ssvm.explanation import Explanation, Features
 from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
@@ -159,7 +159,7 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens], Decider[str]):
         constraints = self.label_constraints([doc], overwrite=True)
         return explain_label(self.model, doc, i, constraints, top=top, against=against)
 
-    def top_features(self, label: str, docs: Iterable[Doc], *, top: int = 20) -> list[Feature]:
+    def top_features(self, label: str, docs: Iterable[Doc], *, top: int = 20) -> Features:
         """The features that speak most for or against a label, of those that Docs have.
 
         label: one of ``self.model.labels``.

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -26,10 +27,11 @@ from spacy_ssvm.chains.schemes import (
     spans_of,
 )
 from spacy_ssvm.components.alignment import columns_of
+from spacy_ssvm.components.confidence import token_index
 from spacy_ssvm.components.costs import WILDCARD
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error, initialize_error
-from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.explanation import Explanation, Explanations
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
 from spacy_ssvm.features.resources import Resources
 
@@ -256,7 +258,7 @@ class SpanPipe(SequencePipe):
     ) -> Explanation: ...
 
     @overload
-    def explain(self, doc: Span, *, top: int | None = None) -> tuple[Explanation, ...]: ...
+    def explain(self, doc: Span, *, top: int | None = None) -> Explanations: ...
 
     def explain(
         self,
@@ -265,22 +267,36 @@ class SpanPipe(SequencePipe):
         *,
         top: int | None = None,
         against: str | None = None,
-    ) -> Explanation | tuple[Explanation, ...]:
+    ) -> Explanation | Explanations:
         """Explain the label of a token, as ``SequencePipe.explain``, or those of a whole span.
 
         ``explain(span)`` takes any span, predicted or not, and returns one explanation for each
         of its tokens that is not whitespace, against the runner-up. Labels are those of the
         scheme, such as B-PER.
+        against: a type of spans too, such as PER; its best label is then the other one.
         """
         if isinstance(doc, Span):
             if token is not None or against is not None:
                 raise ValueError("give a Doc with a token, or a Span alone")
-            return tuple(
+            return Explanations(
                 super(SpanPipe, self).explain(doc.doc, t.i, top=top) for t in doc if not t.is_space
             )
         if token is None:
             raise ValueError("give the token to explain, or a Span instead of the Doc")
-        return super().explain(doc, token, top=top, against=against)
+        if against not in self.labels or against in self.model.labels:
+            return super().explain(doc, token, top=top, against=against)
+        found: list[Explanation] = []
+        for label in self.model.labels:
+            if label[2:] == against:
+                with suppress(ValueError):  # the label that it has, or cannot have
+                    found.append(super().explain(doc, token, top=top, against=label))
+        i = token_index(doc, token)
+        if not found:
+            raise ValueError(f"token {i} cannot be part of a span of the type '{against}'")
+        if found[0].label[2:] == against:
+            hint = f"give another type, or a label such as {found[0].runner_up}"
+            raise ValueError(f"token {i} has the type '{against}': {hint}")
+        return min(found, key=lambda explanation: explanation.margin)
 
 
 def _least(values: Floats, spans: SpanTable) -> Floats:
