@@ -68,7 +68,7 @@ def _tokenized(path: Path, nlp: Language) -> Iterator[list[str]]:
     tokenizer: Any = nlp.tokenizer
     try:
         with open_text(path) as file:
-            lines = tqdm(file, path.name, unit=" lines")
+            lines = tqdm(file, path.name, unit=" lines", disable=None)
             for batch in minibatch(lines, _BATCH):  # type: ignore[no-untyped-call]
                 with nlp.memory_zone():
                     docs = tokenizer.pipe(batch)

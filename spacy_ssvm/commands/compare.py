@@ -264,6 +264,14 @@ def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     ]
 
 
+def without_empty(
+    header: Sequence[str], rows: Sequence[tuple[str, ...]]
+) -> tuple[list[str], list[tuple[str, ...]]]:
+    """A table without the columns in which no row has a value."""
+    kept = [i for i in range(len(header)) if any(row[i] != "-" for row in rows)]
+    return [header[i] for i in kept], [tuple(row[i] for i in kept) for row in rows]
+
+
 def conclusion(rows: Sequence[Row]) -> str:
     """Which solver is best, and which gets near it first, as a sentence."""
     summaries = summarize(rows)

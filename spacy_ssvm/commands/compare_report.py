@@ -6,7 +6,15 @@ Needs the extra ``compare``, and is imported only where a report is written.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from spacy_ssvm.commands.compare import HEADER, SCORE_TOLERANCE, Row, conclusion, runs_of, table
+from spacy_ssvm.commands.compare import (
+    HEADER,
+    SCORE_TOLERANCE,
+    Row,
+    conclusion,
+    runs_of,
+    table,
+    without_empty,
+)
 from spacy_ssvm.commands.figures import FigureSpec, Points, draw, write_page
 
 _SECONDS, _EPOCHS = "seconds of learning", "epochs"
@@ -66,6 +74,7 @@ def write_report(file: Path, rows: Sequence[Row], facts: dict[str, str]) -> None
     facts: names and values shown beside the table.
     """
     runs = runs_of(rows)
+    header, table_rows = without_empty(HEADER, table(rows))
     seeds = sorted({row.seed for row in rows})
     drawings = [
         draw(
@@ -79,8 +88,8 @@ def write_report(file: Path, rows: Sequence[Row], facts: dict[str, str]) -> None
         file,
         "compare_report.html",
         facts={**facts, "seeds": ", ".join(map(str, seeds))},
-        header=HEADER,
-        table_rows=table(rows),
+        header=header,
+        table_rows=table_rows,
         conclusion=conclusion(rows),
         near=100 * SCORE_TOLERANCE,
         drawings=drawings,

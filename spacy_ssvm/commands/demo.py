@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse
 from spacy.language import Language
 from spacy.tokens import Span
 
-from spacy_ssvm.commands.pipelines import annotate_in_stages
+from spacy_ssvm.commands.pipelines import annotate_in_stages, title_of
 from spacy_ssvm.commands.provenance import made
 from spacy_ssvm.commands.service import LOCAL_HOSTS, SharedZone, guard
 from spacy_ssvm.components.ner import SCORE
@@ -62,7 +62,7 @@ def make_app(
                 for pipe, found in annotate_in_stages(nlp, docs, names)
                 if found
             ]
-            return render_demo(model, facts, parts, text=text, longest=LONGEST)
+            return render_demo(title_of(model), facts, parts, text=text, longest=LONGEST)
 
     @app.post("/annotate")
     def annotate(

@@ -7,7 +7,7 @@ from typing import Any
 from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training.loop import DIR_MODEL_BEST
+from spacy.training.loop import DIR_MODEL_BEST, DIR_MODEL_LAST
 
 
 def annotate_in_stages(
@@ -38,6 +38,12 @@ def without_annotation(doc: Doc) -> Doc:
 def finds_sentences(nlp: Language, name: str) -> bool:
     """Whether a component writes sentence boundaries, by its meta data."""
     return "token.is_sent_start" in nlp.get_pipe_meta(name).assigns
+
+
+def title_of(model: str) -> str:
+    """A short name of a pipeline: of its package, or of the folder that training wrote it to."""
+    folder = Path(model).resolve()
+    return folder.parent.name if folder.name in (DIR_MODEL_BEST, DIR_MODEL_LAST) else folder.name
 
 
 def load_pipeline(model: str, component: str | None = None) -> Language:

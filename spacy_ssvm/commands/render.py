@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Example
 
 from spacy_ssvm.commands.conversion.files import (
     Converted,
@@ -16,8 +17,9 @@ from spacy_ssvm.commands.conversion.files import (
     convert_file,
 )
 from spacy_ssvm.commands.conversion.records import ending_of
-from spacy_ssvm.commands.pipelines import annotate_in_stages, finds_sentences
+from spacy_ssvm.commands.pipelines import annotate_in_stages, finds_sentences, title_of
 from spacy_ssvm.commands.provenance import made
+from spacy_ssvm.commands.scores import ARC_SCORES, name_of, shown_scores
 from spacy_ssvm.components import page
 from spacy_ssvm.components.aligner import WordAligner
 from spacy_ssvm.components.parallel_corpus import ParallelCorpus
@@ -138,12 +140,23 @@ def read_parts(
     if not only_errors:
         docs, golds = docs[:texts], golds and golds[:texts]
     parts = [
-        page.read_part(pipe, found, golds, top=top, texts=texts, only_errors=only_errors)
+        page.read_part(pipe, found, golds, top=top, texts=texts, only_errors=only_errors)._replace(
+            scores=_scores(pipe, found, golds)
+        )
         for pipe, found in annotate_in_stages(nlp, docs, names)
     ]
     if only_errors and not any(part.known for part in parts):
         raise ValueError(f"there is no annotation of what {', '.join(names)} decide")
     return parts
+
+
+def _scores(pipe: Any, docs: Sequence[Doc], golds: Sequence[Doc] | None) -> str:
+    """The scores of what a component has annotated, as text; "" where none are known."""
+    if golds is None:
+        return ""
+    found = pipe.score([Example(*pair) for pair in zip(docs, golds, strict=True)])
+    names = [*shown_scores(found), *(name for name in ARC_SCORES if found.get(name) is not None)]
+    return ", ".join(f"{name_of(name)} {100 * found[name]:.1f} %" for name in names)
 
 
 def _texts(nlp: Language, file: Path) -> list[Doc]:
@@ -194,6 +207,6 @@ def write_page(
         **({"left out": f"{left_out} spans that do not match the words"} if left_out else {}),
         "made": made(),
     }
-    html = page.render_page(f"{model} on {source.name}", facts, parts)
+    html = page.render_page(f"{title_of(model)} on {source.name}", facts, parts)
     with replacing(file) as beside:
         beside.write_text(html, encoding="utf8")

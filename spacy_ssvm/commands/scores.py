@@ -30,7 +30,7 @@ _OTHER_SCORES = {
     r"(.+)_macro_f": "{}: macro F1",
     r"(?!token)(.+)_acc": "{}: accuracy",
 }
-_ARC_SCORES = {"dep_uas": "UAS without punctuation", "dep_las": "LAS without punctuation"}
+ARC_SCORES = {"dep_uas": "UAS without punctuation", "dep_las": "LAS without punctuation"}
 _TAGS = {"tag_acc": "TAG", "pos_acc": "POS"}
 _SPANS, _PER_TYPE = "spans_", "_per_type"
 
@@ -49,7 +49,7 @@ class LabelTable(NamedTuple):
 
 def name_of(score: str) -> str:
     """What a score is called on a page."""
-    return {**_SCORES, **_ARC_SCORES}.get(score) or _name_of_other(score) or score
+    return {**_SCORES, **ARC_SCORES}.get(score) or _name_of_other(score) or score
 
 
 def _name_of_other(score: str) -> str:

@@ -61,6 +61,11 @@ class EntityRecognizer(SpanPipe):
     _found_types = FoundTypes()
     _has_warned_of_docs = False
 
+    @property
+    def marked(self) -> str:
+        """See ``Decider``."""
+        return "entities"
+
     def annotation(self) -> str:
         """See ``Pipe``."""
         return "entity"

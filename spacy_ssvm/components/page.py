@@ -1,13 +1,13 @@
 """Decisions of components as HTML: each word or sentence with its label, confidence and reasons."""
 
-import re
 from collections import Counter
-from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isfinite
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import uuid4
+from zlib import crc32
 
 from spacy.tokens import Doc, Span
 
@@ -16,9 +16,9 @@ from spacy_ssvm.explanation import Explanation, check_top, render
 WORDS = "words"
 
 _UNSURE = 0.1  # the share of units that are shown as unsure: those with the least confidence
-_OUTSIDE = ("O", "inside")  # labels that are not shown
-_COLOURS = 6  # of labels of spans
-_SPAN_LABEL = re.compile(r".-(.+)")  # of a scheme, such as B-PER
+_OUTSIDE = ("O", "inside", "none")  # labels that are not shown
+_COLOURS = 12  # of labels of spans
+_SEED = 83  # with which PER, LOC, ORG, MISC, GPE, DATE and other frequent types have different ones
 _CONFUSIONS = 10  # pairs of labels that are shown
 
 #: What is decided; ``str()`` gives it as text.
@@ -48,6 +48,11 @@ class Decider(Generic[Label]):
     labels_spans = False  #: whether labels are those of a scheme, such as B-PER
 
     @property
+    def marked(self) -> str:
+        """What is marked on pages, in the plural: by default, its units."""
+        return self.units
+
+    @property
     def units(self) -> str:
         """What it decides about, in the plural."""
         return WORDS
@@ -58,6 +63,22 @@ class Decider(Generic[Label]):
         reference: a Doc with gold annotation.
         """
         raise NotImplementedError
+
+    def marks(self, doc: Doc, reference: Doc | None = None) -> list[Decision[Any]]:
+        """What pages show as one, and count where it is wrong: by default, each decision."""
+        return list(self.decisions(doc, reference))
+
+    def is_counted(self, decision: Decision[Any]) -> bool:
+        """Whether a mark counts among those with gold labels."""
+        return decision.gold is not None
+
+    def kind_of_error(self, gold: Any, label: Any) -> str:  # noqa: ARG002
+        """In what way a mark is wrong, in words; "" where there is one way alone."""
+        return ""
+
+    def kind_of_label(self, label: Any) -> str:
+        """What labels of one colour have in common; "" for no colour."""
+        return "" if self.units == WORDS else str(label)
 
     def lines(self, doc: Doc) -> list[Span]:
         """What is shown of a Doc, each run of tokens on a line of its own: its sentences."""
@@ -117,6 +138,7 @@ class Reasons(NamedTuple):
     link: str
     explanation: Explanation
     gold: str  #: where the label is wrong, else ""
+    kind: str  #: of the error, where there are several, else ""
 
 
 class ShownDoc(NamedTuple):
@@ -130,12 +152,14 @@ class Part(NamedTuple):
     """The decisions of a component."""
 
     name: str
-    units: str  #: what it decides about, in the plural
+    units: str  #: what is marked, in the plural
     labels_spans: bool  #: whether labels are those of a scheme, such as B-PER
     docs: list[ShownDoc]
     known: int  #: units with gold labels
     wrong: int
+    kinds: list[tuple[str, int]]  #: of errors, where there are several, with their numbers
     confusions: list[tuple[str, str, int]]  #: gold label, decision, number
+    scores: str = ""  #: by which the component is judged
 
 
 def render_page(title: str, facts: Mapping[str, str], parts: Sequence[Part]) -> str:
@@ -188,7 +212,7 @@ def read_part(
     """
     check_top(top)
     golds: Sequence[Doc | None] = references or [None] * len(docs)
-    decided = [pipe.decisions(*pair) for pair in zip(docs, golds, strict=True)]
+    decided = [pipe.marks(*pair) for pair in zip(docs, golds, strict=True)]
     every = [decision for own in decided for decision in own]
     wrong = [decision for decision in every if decision.is_wrong]
     shown = [
@@ -209,12 +233,13 @@ def read_part(
         explanation = pipe.explain_decision(shown[n][0], decision, top=top)
         if explanation is not None:
             reasons[n, decision.start] = explanation
-    kinds = sorted({_kind(pipe, decision.label) for decision in every} - {""})
-    colours = {kind: i % _COLOURS + 1 for i, kind in enumerate(kinds)}
+    kinds = {pipe.kind_of_label(decision.label) for decision in every} - {""}
+    colours = _colours(kinds.union(getattr(pipe, "labels", ())))
+    errors = Counter(_kind_of_error(pipe, decision) for decision in wrong)
     confusions = Counter(pipe.confusion(decision.gold, decision.label) for decision in wrong)
     return Part(
         pipe.name,
-        pipe.units,
+        pipe.marked,
         pipe.labels_spans,
         [
             ShownDoc(
@@ -223,15 +248,18 @@ def read_part(
                     for line in pipe.lines(doc)
                 ],
                 [
-                    Reasons(_link(n, d.start), reasons[n, d.start], _gold(d))
+                    Reasons(
+                        _link(n, d.start), reasons[n, d.start], _gold(d), _kind_of_error(pipe, d)
+                    )
                     for d in own
                     if (n, d.start) in reasons
                 ],
             )
             for n, (doc, own) in enumerate(shown)
         ],
-        sum(decision.gold is not None for decision in every),
+        sum(map(pipe.is_counted, every)),
         len(wrong),
+        [(kind, number) for kind, number in errors.most_common() if kind],
         [(*pair, number) for pair, number in confusions.most_common(_CONFUSIONS)],
     )
 
@@ -253,15 +281,15 @@ def _pieces(
     n, doc, own = decided
     decisions = [d for d in own if line.doc is doc and line.start <= d.start < line.end]
     end = line.start
-    for decision, after in zip(decisions, [*decisions, None][1:], strict=True):
+    for decision in decisions:
         yield from _outside(doc, end, decision.start)
         end = decision.end
         place = n, decision.start
         yield Piece(
             doc[decision.start : end].text,
             doc[end - 1].whitespace_,
-            _shown_label(pipe, decision.label, after and after.label),
-            colours.get(_kind(pipe, decision.label), 0),
+            "" if str(decision.label) in _OUTSIDE else str(decision.label),
+            colours.get(pipe.kind_of_label(decision.label), 0),
             _gold(decision),
             place in unsure,
             _link(*place) if place in explained else "",
@@ -284,18 +312,16 @@ def _link(n: int, start: int) -> str:
     return f"{n}-{start}"
 
 
-def _kind(pipe: Decider[Any], label: object) -> str:
-    """What labels of one colour have in common; "" for no colour."""
-    if not pipe.labels_spans:
-        return "" if pipe.units == WORDS else str(label)
-    match = _SPAN_LABEL.fullmatch(str(label))
-    return match[1] if match else ""
+def _kind_of_error(pipe: Decider[Any], decision: Decision[Any]) -> str:
+    """In what way a decision is wrong; "" where it is not, or where there is one way alone."""
+    return pipe.kind_of_error(decision.gold, decision.label) if decision.is_wrong else ""
 
 
-def _shown_label(pipe: Decider[Any], label: object, after: object) -> str:
-    """What is shown with a unit: of a span, its type at its last word."""
-    kind = _kind(pipe, label) if pipe.labels_spans else ""
-    if not kind:
-        return "" if label in _OUTSIDE else str(label)
-    goes_on = str(after).startswith(("I", "L")) and _kind(pipe, after) == kind
-    return "" if goes_on else kind
+def _colours(kinds: Iterable[str]) -> dict[str, int]:
+    """The colour of each kind of label, from 1: by its name, the next one where it is taken."""
+    found: dict[str, int] = {}
+    for kind in sorted(kinds):
+        first = crc32(kind.encode(), _SEED)
+        numbers = [(first + i) % _COLOURS + 1 for i in range(_COLOURS)]
+        found[kind] = next((n for n in numbers if n not in found.values()), numbers[0])
+    return found

@@ -3,6 +3,8 @@
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -29,11 +31,15 @@ from spacy_ssvm.chains.schemes import (
 from spacy_ssvm.components.alignment import columns_of
 from spacy_ssvm.components.confidence import token_index
 from spacy_ssvm.components.costs import WILDCARD
+from spacy_ssvm.components.page import Decision
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error, initialize_error
 from spacy_ssvm.explanation import Explanation, Explanations
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
 from spacy_ssvm.features.resources import Resources
+
+#: What is said where there is no span.
+NO_SPAN = "none"
 
 
 class GoldSpans(NamedTuple):
@@ -52,6 +58,27 @@ class ScoredSpans(NamedTuple):
     ends: Ints  #: int64 [spans]
     types: Ints  #: int64 [spans]: number of the label
     scores: Floats  #: float64 [spans]: in [0, 1), see ``SpanPipe``
+
+
+@dataclass(frozen=True)
+class Marked:
+    """The spans of a part of a Doc, as they were decided or as gold has them."""
+
+    spans: tuple[tuple[int, int, str], ...]  #: first token, after the last one, type
+    text: str = field(compare=False)  #: the type alone where it is one span, and the whole part
+    #: Each word, with its label and the confidence in the label that was decided.
+    words: tuple[tuple[int, str, float], ...] = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def types(self) -> str:
+        """The types of the spans, as text."""
+        return ", ".join(kind for _, _, kind in self.spans) or NO_SPAN
+
+    def bounds(self) -> list[tuple[int, int]]:
+        """The first token of each span, and the one after its last."""
+        return [(start, end) for start, end, _ in self.spans]
 
 
 class SpanPipe(SequencePipe):
@@ -252,6 +279,86 @@ class SpanPipe(SequencePipe):
         found = ScoredSpans(doc, first - offset, last + 1 - offset, spans.types[sure], scores[sure])
         return found, tokens, words
 
+    # Pages
+
+    @property
+    def marked(self) -> str:
+        """See ``Decider``."""
+        return "spans"
+
+    def marks(self, doc: Doc, reference: Doc | None = None) -> list[Decision[Marked]]:
+        """See ``Decider``: spans, together where decided and gold ones overlap, and other words."""
+        words = self.decisions(doc, reference)
+        if self.cfg["threshold"] > 0:
+            constraints = self.label_constraints([doc], overwrite=True)
+            _, tokens, table = self.find_spans([doc], constraints)
+            kept = {*table.positions[tokens.iob != OUT].tolist()}
+            words = [word if word.start in kept else replace(word, label="O") for word in words]
+        inside = [
+            any(pair)
+            for pair in zip(
+                _goes_on(doc, words, [word.label for word in words]),
+                _goes_on(doc, words, [word.gold for word in words]),
+                strict=True,
+            )
+        ]
+        firsts = [i for i, goes_on in enumerate(inside[: len(words)]) if not goes_on]
+        marks = []
+        for first, end in pairwise([*firsts, len(words)]):
+            own = words[first:end]
+            golds = [word.gold for word in own if word.gold is not None]
+            marks.append(
+                Decision(
+                    own[0].start,
+                    own[-1].end,
+                    _marked(doc, own, [word.label for word in own]),
+                    _marked(doc, own, golds) if len(golds) == len(own) else None,
+                    min(word.score for word in own),
+                )
+            )
+        return marks
+
+    def is_counted(self, decision: Decision[Marked]) -> bool:
+        """See ``Decider``. Words outside of spans are not."""
+        return decision.gold is not None and bool(decision.gold.spans or decision.label.spans)
+
+    def kind_of_error(self, gold: Marked, label: Marked) -> str:
+        """See ``Decider``."""
+        if not label.spans:
+            return "missed"
+        if not gold.spans:
+            return "spurious"
+        if gold.bounds() == label.bounds():
+            return "wrong type"
+        return "wrong boundaries" + (" and type" if gold.types() != label.types() else "")
+
+    def kind_of_label(self, label: Marked) -> str:
+        """See ``Decider``. The type of the first span."""
+        return label.spans[0][2] if label.spans else ""
+
+    def confusion(self, gold: Any, label: Any) -> tuple[str, str]:
+        """See ``Decider``. Types, without what is in the spans."""
+        has_others = bool(label.spans and gold.spans) and label.bounds() != gold.bounds()
+        return gold.types(), label.types() + (", other boundaries" if has_others else "")
+
+    def explain_against(
+        self, doc: Doc, decision: Decision[Any], against: Any, *, top: int | None
+    ) -> Explanation:
+        """See ``Decider``. Of a mark, the least sure word is explained, of those that differ."""
+        if not isinstance(decision.label, Marked):
+            return super().explain_against(doc, decision, against, top=top)
+        words = decision.label.words
+        others: list[str | None] = [None] * len(words)
+        if against is not None:
+            others = [label for _, label, _ in against.words]
+        differing = [
+            (score, i, other)
+            for (i, label, score), other in zip(words, others, strict=True)
+            if label != other
+        ]
+        _, i, other = min(differing, key=lambda place: place[0])
+        return self.explain(doc, i, top=top, against=other)
+
     @overload
     def explain(
         self, doc: Doc, token: int | Token, *, top: int | None = None, against: str | None = None
@@ -313,6 +420,33 @@ def _iob_of_words(iob: Ints, kept: Ints) -> Ints:
     first = np.diff(np.maximum.accumulate(number), prepend=0) > 0
     iob[(number > 0) & (iob == INSIDE) & first] = BEGIN
     return iob
+
+
+def _goes_on(doc: Doc, words: Sequence[Decision[str]], labels: Sequence[str | None]) -> list[bool]:
+    """Whether each word continues the span of the one before, by labels of the words."""
+    found = [False]
+    for (one, other), (before, label) in zip(pairwise(words), pairwise(labels), strict=True):
+        starts = any(token.is_sent_start for token in doc[one.end : other.end])
+        is_same = label and before and label[0] in "IL" and label[2:] == before[2:]
+        found.append(bool(is_same) and not starts)
+    return found
+
+
+def _marked(doc: Doc, words: Sequence[Decision[str]], labels: Sequence[str]) -> Marked:
+    """The spans of some words, by their labels."""
+    spans: list[tuple[int, int, str]] = []
+    for word, label, goes_on in zip(words, labels, _goes_on(doc, words, labels), strict=True):
+        if goes_on:
+            spans[-1] = spans[-1][0], word.end, label[2:]
+        elif label != "O":
+            spans.append((word.start, word.end, label[2:]))
+    texts = [f"{kind} “{doc[a:b].text}”" for a, b, kind in spans]
+    if [span[:2] for span in spans] == [(words[0].start, words[-1].end)]:
+        texts = [spans[0][2]]
+    of_words = tuple(
+        (word.start, label, word.score) for word, label in zip(words, labels, strict=True)
+    )
+    return Marked(tuple(spans), ", ".join(texts) or NO_SPAN, of_words)
 
 
 Component = TypeVar("Component", bound=SpanPipe)

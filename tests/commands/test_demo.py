@@ -62,14 +62,14 @@ def test_the_page_has_a_form_and_what_is_found(client: DemoClient) -> None:
     status, first = client.ask("/")
     assert status == 200
     assert "Apple is looking at buying" in first, "an example of the language"
-    assert 'class="text words"' in first
+    assert 'class="text entities"' in first
     status, empty = client.get("")
     assert status == 200
     assert "<textarea" in empty
-    assert 'class="text words"' not in empty
+    assert 'class="text entities"' not in empty
     assert "&lt;model&gt;" in empty
     _, page = client.get("Mary Smith sings <b>.")
-    assert page.count('class="text words"') == 1
+    assert page.count('class="text entities"') == 1
     assert "PER</small>" in page
     assert "Mary Smith sings &lt;b&gt;.</textarea>" in page
     assert client.get(" \n")[0] == 200

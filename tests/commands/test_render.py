@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,9 @@ def render(folder: Path, file: str, *arguments: str) -> Any:
 def row(output: str) -> list[str]:
     """The row of the table that is printed, without the unit."""
     line = next(line for line in output.splitlines() if line.startswith("ssvm_"))
-    return [cell for cell in line.split()[1:] if cell not in ("words", "lines", "sentences")]
+    return [
+        cell for cell in line.split()[1:] if cell not in ("words", "lines", "sentences", "entities")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -62,11 +65,11 @@ def row(output: str) -> list[str]:
         ("letter.txt", [], ["2", "-", "0"]),
         ("letter.txt", ["--texts", "1"], ["1", "-", "0"]),
         ("letter.TXT.gz", ["--components", "ssvm_ner,ssvm_ner"], ["2", "-", "0"]),
-        ("gold.jsonl", [], ["2", "8", "2"]),
-        ("gold.jsonl", ["--errors"], ["1", "8", "2"]),
-        ("gold.jsonl", ["--texts", "1"], ["1", "4", "0"]),
-        ("gold.jsonl", ["--texts", "1", "--errors"], ["1", "8", "2"]),
-        ("gold.jsonl", ["--components", "ssvm_ner"], ["2", "8", "2"]),
+        ("gold.jsonl", [], ["2", "2", "1"]),
+        ("gold.jsonl", ["--errors"], ["1", "2", "1"]),
+        ("gold.jsonl", ["--texts", "1"], ["1", "1", "0"]),
+        ("gold.jsonl", ["--texts", "1", "--errors"], ["1", "2", "1"]),
+        ("gold.jsonl", ["--components", "ssvm_ner"], ["2", "2", "1"]),
     ],
 )
 def test_pages(file: str, arguments: list[str], counts: list[str], saved: Path) -> None:
@@ -74,8 +77,10 @@ def test_pages(file: str, arguments: list[str], counts: list[str], saved: Path) 
     assert result.exit_code == 0, result.output
     assert row(result.output) == counts
     page = (saved / "page.html").read_text(encoding="utf8")
-    assert page.count('class="text words"') == int(counts[0])
-    assert ("are wrong" in page) == (counts[1] != "-")
+    assert page.count('class="text entities"') == int(counts[0])
+    assert ("entities are wrong" in page or "entities is wrong" in page) == (counts[1] != "-")
+    assert ("Entity precision" in page) == (counts[1] != "-")
+    assert re.search(r"<h1>pipeline on \w+", page), "not the whole path"
     assert ('class="gold"' in page) == (counts[2] != "0")
 
 
@@ -171,6 +176,7 @@ def test_links_of_words(aligned: Path) -> None:
     assert row(result.output) == ["2", str(sum(sizes)), str(sizes[1])]
     page = (aligned / "page.html").read_text(encoding="utf8")
     assert "<strong>linked</strong>, not apart" in page
+    assert re.search(r"Link precision [\d.]+ %, link recall 100.0 %, .*alignment error rate", page)
     result = render(aligned, "text.en", *target, "--errors")
     assert result.exit_code == 1
     assert "there is no annotation that tells what is wrong" in " ".join(result.output.split())

@@ -17,7 +17,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_ssvm.components.aligner import Links
-from spacy_ssvm.components.page import Decider, Decision, Page, read_part, render_page
+from spacy_ssvm.components.page import Decider, Decision, Page, _colours, read_part, render_page
 from spacy_ssvm.components.parallel import make_pair
 from spacy_ssvm.components.parser import Arc
 from spacy_ssvm.explanation import Explanation
@@ -164,30 +164,105 @@ def test_errors_are_explained_against_gold() -> None:
     pipe: Any = nlp.get_pipe("ssvm_ner")
     doc = nlp("Mary Smith sings in Paris .")
     found = [(entity.text, entity.label_) for entity in doc.ents]
-    assert ("Mary Smith", "PER") in found
+    assert found == [("Mary Smith", "PER"), ("Paris", "LOC")]
     gold = make_doc(nlp.vocab, [token.text for token in doc])
     gold.set_ents([Span(gold, 1, 2, label="PER"), Span(gold, 4, 5, label="NEW")])
     part = read_part(pipe, [doc], [gold])
     (shown,) = part.docs
-    assert [piece.gold for piece in shown.lines[0]][:3] == ["O", "U-PER", ""]
-    assert shown.lines[0][4].gold == "U-NEW", "a label that the model does not have"
-    assert part.wrong == 3
-    assert part.known == 6
-    assert part.units == "words"
-    assert ("U-PER", "L-PER", 1) in part.confusions
+    pieces = shown.lines[0]
+    assert [piece.text for piece in pieces] == ["Mary Smith", "sings", "in", "Paris", "."]
+    assert [piece.label for piece in pieces] == ["PER", "", "", "LOC", ""]
+    assert [piece.gold for piece in pieces] == ["PER “Smith”", "", "", "NEW", ""]
+    assert (part.wrong, part.known, part.units) == (2, 2, "entities"), "not words"
+    assert sorted(part.kinds) == [("wrong boundaries", 1), ("wrong type", 1)]
+    assert sorted(part.confusions) == [("NEW", "LOC", 1), ("PER", "PER, other boundaries", 1)]
     whys = {why.link: why for why in shown.reasons}
-    why = whys[shown.lines[0][1].link]
-    assert (why.gold, why.explanation.label, why.explanation.runner_up) == (
-        "U-PER",
-        "L-PER",
-        "U-PER",
+    why = whys[pieces[0].link]
+    assert (why.gold, why.kind) == ("PER “Smith”", "wrong boundaries")
+    compared = why.explanation.token, why.explanation.label, why.explanation.runner_up
+    assert compared in {("Mary", "B-PER", "O"), ("Smith", "L-PER", "U-PER")}
+    assert whys[pieces[3].link].explanation.runner_up != "U-NEW", "which the model does not have"
+    assert pieces[0].colour not in (0, pieces[3].colour)
+    assert pieces[1].colour == 0
+    html = render_page("", {}, [part])
+    assert "2 of 2 entities are wrong (100.0 %): 1 wrong" in html
+    assert "Wrong boundaries: gold is PER “Smith”." in html
+
+
+@pytest.mark.parametrize(
+    ("labels", "golds", "marks"),
+    [
+        ("O O", "O O", [("none", "none", ""), ("none", "none", "")]),
+        ("U-A O", "O O", [("A", "none", "spurious"), ("none", "none", "")]),
+        ("O O", "O U-A", [("none", "none", ""), ("none", "A", "missed")]),
+        ("B-A L-A", "B-B L-B", [("A", "B", "wrong type")]),
+        ("B-A L-A", "O U-A", [("A", "A “b”", "wrong boundaries")]),
+        ("B-A L-A", "U-B O", [("A", "B “a”", "wrong boundaries and type")]),
+        ("U-A U-A", "B-A L-A", [("A “a”, A “b”", "A", "wrong boundaries and type")]),
+        ("U-A U-B", "U-A U-B", [("A", "A", ""), ("B", "B", "")]),
+        ("B-A L-A O", "O B-A L-A", [("A “a b”", "A “b c”", "wrong boundaries")]),
+        ("B-A I-A L-A", "U-A O ?", [("A", None, "")]),
+        ("I-A I-A I-B", "B-A I-A I-A", [("A “a b”, B “c”", "A", "wrong boundaries and type")]),
+    ],
+)
+def test_a_wrong_span_is_one_mark(
+    labels: str, golds: str, marks: list[tuple[str, str | None, str]]
+) -> None:
+    nlp = spacy.blank("en")
+    pipe: Any = nlp.add_pipe("ssvm_ner")
+    words = ["a", "b", "c"][: len(labels.split())]
+    doc = Doc(nlp.vocab, words=words)
+    pipe.decisions = lambda *_: [
+        decided(label, None if gold == "?" else gold, start=i, score=float(i + 1))
+        for i, (label, gold) in enumerate(zip(labels.split(), golds.split(), strict=True))
+    ]
+    found = pipe.marks(doc)
+    texts = [(str(d.label), d.gold and str(d.gold)) for d in found]
+    assert texts == [mark[:2] for mark in marks]
+    kinds = [pipe.kind_of_error(d.gold, d.label) if d.is_wrong else "" for d in found]
+    assert kinds == [kind for _, _, kind in marks]
+    counted = [gold is not None and (label, gold) != ("none", "none") for label, gold, _ in marks]
+    assert [pipe.is_counted(d) for d in found] == counted
+    assert [(d.start, d.score) for d in found] == [(d.start, d.start + 1.0) for d in found]
+    assert [d.end for d in found] == [*(d.start for d in found[1:]), len(doc)]
+
+
+def test_spans_end_where_sentences_do() -> None:
+    nlp = spacy.blank("en")
+    pipe: Any = nlp.add_pipe("ssvm_ner")
+    pipe.decisions = lambda *_: [decided("I-PER", start=i) for i in (0, 2, 3)]
+    doc = make_doc(nlp.vocab, ["Ann", "\n", "Bob", "Lee"], sent_starts=[True, True, False, False])
+    assert [(d.start, d.end, str(d.label)) for d in pipe.marks(doc)] == [
+        (0, 1, "PER"),
+        (2, 4, "PER"),
+    ]
+
+
+def test_what_is_under_the_threshold_is_not_marked() -> None:
+    nlp = RECOGNIZER.trained()
+    pipe: Any = nlp.get_pipe("ssvm_ner")
+    pipe.cfg["threshold"] = 1.0
+    doc = nlp("Mary Smith sings .")
+    assert not doc.ents
+    assert [str(mark.label) for mark in pipe.marks(doc)] == ["none"] * 4
+    assert len(read_part(pipe, [doc]).docs[0].reasons) == 4
+
+
+def test_colours_depend_on_names_alone() -> None:
+    """Whatever else a page shows."""
+    nlp = RECOGNIZER.trained()
+    pipe: Any = nlp.get_pipe("ssvm_ner")
+    both, one = (
+        {piece.label: piece.colour for piece in read_part(pipe, [nlp(text)]).docs[0].lines[0]}
+        for text in ("Mary Smith sings in Paris .", "We sing in Paris .")
     )
-    assert whys[shown.lines[0][4].link].explanation.runner_up != "U-NEW"
-    labels = [(piece.label, piece.colour) for piece in shown.lines[0]]
-    assert labels[0] == ("", labels[1][1]), "a span has its type at its end"
-    assert labels[1][0] == "PER"
-    assert labels[1][1] > 0
-    assert labels[2] == ("", 0)
+    assert both["LOC"] == one["LOC"] != both["PER"]
+    frequent = ["PER", "LOC", "ORG", "MISC", "GPE", "DATE", "PRODUCT", "PERSON", "EVENT"]
+    alone = [_colours([kind])[kind] for kind in frequent]
+    assert len({*alone}) == len(alone)
+    assert [_colours(frequent)[kind] for kind in frequent] == alone
+    many = _colours(map(str, range(40)))
+    assert {*many.values()} == {*range(1, 13)}
 
 
 def parsed_example(nlp: Language) -> tuple[Any, Doc]:

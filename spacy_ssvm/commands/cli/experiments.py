@@ -60,6 +60,7 @@ def compare(
         conclusion,
         open_record,
         table,
+        without_empty,
     )
 
     with need_extra("Cannot compare"):
@@ -84,14 +85,15 @@ def compare(
         if unable:
             msg.warn(f"Left out, because they cannot learn these structures: {', '.join(unable)}")
             missing = [run for run in missing if run[0] not in unable]
-        with tqdm(total=len(missing) * comparison.epochs, unit="epoch") as progress:
+        with tqdm(total=len(missing) * comparison.epochs, unit="epoch", disable=None) as progress:
             for name, seed in missing:
                 progress.set_description(f"{name}, seed {seed}")
                 for row in comparison.run(name, seed):
                     record.add(row)
                     progress.update()
     rows = record.rows
-    msg.table(table(rows), header=HEADER, aligns=("l", *"rrrrr"), divider=True)
+    header, shown = without_empty(HEADER, table(rows))
+    msg.table(shown, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
     report = output / "report.html"
     write_report(report, rows, comparison.facts)
     msg.good(f"Compared {len({row.solver for row in rows})} solvers", str(report))
@@ -155,7 +157,7 @@ def select(
             search.prepare()
             searching.write_order(output, search)
         runs = sum(1 if name == searching.ALL else len(search.budgets) for name in missing)
-        with tqdm(total=runs, unit="model") as progress:
+        with tqdm(total=runs, unit="model", disable=None) as progress:
             for name in missing:
                 progress.set_description(name)
                 for point in search.run(name):
@@ -226,7 +228,7 @@ def reproduce(
         )
         found = [(corpus.name, corpus.kind, str(corpus.train)) for corpus in work.corpora]
         msg.table(found, header=("corpus", "kind", "training file"), divider=True)
-        with tqdm(total=work.plan(names), unit="run") as progress:
+        with tqdm(total=work.plan(names), unit="run", disable=None) as progress:
             for name in names:
                 for run in work.missing(name):
                     progress.set_description(f"{name}, {run.task}, {run.learner}")

@@ -70,7 +70,7 @@ def align(
             start, pairs = time.perf_counter(), 0
             with opened(file, screen) as lines:
                 found = aligned_lines(nlp, source, target, batch_size, others)
-                for line in tqdm(found, unit="pair"):
+                for line in tqdm(found, unit="pair", disable=None):
                     print(line, file=lines)
                     pairs += 1
             speed = pairs / (time.perf_counter() - start)
@@ -97,7 +97,8 @@ def warmup() -> None:
     logging.getLogger("spacy_ssvm").setLevel(logging.ERROR)  # there is a progress bar
     start = time.perf_counter()
     msg.info("Compiling kernels: one to two minutes where none are in the cache")
-    with tqdm(total=len(USES), bar_format="{l_bar}{bar}| {n}/{total} [{elapsed}]") as progress:
+    shown = "{l_bar}{bar}| {n}/{total} [{elapsed}]"
+    with tqdm(total=len(USES), bar_format=shown, disable=None) as progress:
         for use in USES:
             progress.set_description(use.name)
             compile_for(use)

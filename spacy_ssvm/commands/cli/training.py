@@ -362,7 +362,7 @@ def jackknife(
             if output.resolve().is_relative_to(path.resolve()):
                 raise ValueError(f"the output, {output}, would become part of the corpus {path}")
         output.parent.mkdir(parents=True, exist_ok=True)
-        with tqdm(total=folds * len(jackknives), unit="fold") as progress:
+        with tqdm(total=folds * len(jackknives), unit="fold", disable=None) as progress:
             for jackknife in jackknives:
                 rows = []
                 for fold in jackknife.run():
@@ -506,7 +506,7 @@ def _jackknife(
     folds = sum(jackknife.folds for jackknife in jackknives)
     if folds:
         msg.info("Annotating the examples by models that have not seen them")
-    with tqdm(total=folds, unit="model", disable=not folds) as progress:
+    with tqdm(total=folds, unit="model", disable=None if folds else True) as progress:
         for jackknife in jackknives:
             for _ in jackknife.run():
                 progress.update()
