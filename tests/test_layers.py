@@ -150,6 +150,14 @@ def test_every_module_has_a_docstring(module):
     assert ast.get_docstring(tree(module))
 
 
+@pytest.mark.parametrize("module", MODULES)
+def test_progress_bars_are_for_terminals(module):
+    """Not for files and pipes, where each of their lines stays."""
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "tqdm":
+            assert "disable=None" in ast.unparse(node), f"{module}, line {node.lineno}"
+
+
 def room(module: str) -> str:
     """The room of a path inside the package."""
     return module.split("/")[0]

@@ -27,6 +27,7 @@ from spacy_ssvm.commands.compare import (
     open_record,
     summarize,
     table,
+    without_empty,
 )
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 
@@ -262,3 +263,10 @@ def test_the_table() -> None:
         ("far", "95.00", "4.00", "4.00", "8.0", "25.00"),
     ]
     assert table(ROWS)[1][1:3] == ("94.00 ± 1.41", "6.50 ± 3.54")
+
+
+def test_columns_without_values_are_not_shown() -> None:
+    rows = [("near", "90.00", "-", "-"), ("far", "95.00", "-", "4.00")]
+    header, shown = without_empty(["solver", "score", "gap", "time"], rows)
+    assert header == ["solver", "score", "time"]
+    assert shown == [("near", "90.00", "-"), ("far", "95.00", "4.00")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import spacy
 
-from spacy_ssvm.commands.pipelines import load_pipeline
+from spacy_ssvm.commands.pipelines import load_pipeline, title_of
 
 
 @pytest.fixture
@@ -26,6 +26,19 @@ def test_all_components_or_one(folder: Path) -> None:
     assert load_pipeline(str(folder), "merge_entities").pipe_names == ["merge_entities"]
     with pytest.raises(ValueError, match="choose one of sentencizer, merge_entities"):
         load_pipeline(str(folder), "ner")
+
+
+@pytest.mark.parametrize(
+    ("model", "title"),
+    [
+        ("en_core_web_sm", "en_core_web_sm"),
+        ("/somewhere/entities/model-best", "entities"),
+        ("/somewhere/entities/model-last/", "entities"),
+        ("/somewhere/entities", "entities"),
+    ],
+)
+def test_short_names(model: str, title: str) -> None:
+    assert title_of(model) == title
 
 
 def test_what_is_no_pipeline() -> None:
