@@ -37,6 +37,7 @@ METHODS = ("initialize", "scores", "marginals", "explain", "show", "objective", 
 _ENTRY = re.compile(r"(\w+(?:, \w+)*): (.*)")  # of a docstring: "name, other: text"
 _OTHERS = re.compile(r"Settings not named here are those of ``(\w+)``\.")
 _SEE = re.compile(r"see ``(\w+)``\.?")
+ROOT = Path(__file__).parents[1]
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)#:]+)[^)]*\)")
 
 # Hooks
@@ -50,16 +51,26 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_kwargs: object) -> str:
-    """Replace links to files outside of ``docs/``, which are not on the site, by their paths."""
+    """Make links of this site of those of the repository.
+
+    Files outside of ``docs/`` are not on the site: their paths stand there instead. Names of pages
+    as texts of links become their titles.
+    """
 
     def replace(link: re.Match[str]) -> str:
         text = link[1]
         path = posixpath.normpath(posixpath.join("docs", page.file.src_uri, "..", link[2]))
         if path.startswith("docs/"):
-            return link[0]
+            is_name = text == posixpath.basename(path) and (ROOT / path).is_file()
+            return link[0].replace(f"[{text}]", f"[{title_of(path)}]", 1) if is_name else link[0]
         return f"`{path}`" if text.strip("`/") == path else f"{text} (`{path}`)"
 
     return _LINK.sub(replace, markdown)
+
+
+def title_of(path: str) -> str:
+    """The title of a page, from the root of the repository: its first line."""
+    return (ROOT / path).read_text(encoding="utf8").partition("\n")[0].lstrip("# ")
 
 
 # Docstrings
@@ -316,11 +327,10 @@ def parameter_row(name: str, text: str) -> tuple[str, ...]:
 
 def project() -> str:
     """The workflows of ``project.yml``, as ``spacy project document`` describes them."""
-    root = Path(__file__).parents[1]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "project.md"
         with contextlib.redirect_stdout(io.StringIO()):
-            project_document(root, file, no_emoji=True)
+            project_document(ROOT, file, no_emoji=True)
         text = file.read_text(encoding="utf8")
     text = re.sub("^# .*", "# Workflows", text, flags=re.MULTILINE)
     return text.replace("](project.yml)", "](../../project.yml)").replace(

@@ -75,7 +75,8 @@ def test_tables_have_all_settings(site):
     [
         ("[configs/ner.cfg](../configs/ner.cfg#x)", "`configs/ner.cfg`"),
         ("see [the config](../configs/ner.cfg).", "see the config (`configs/ner.cfg`)."),
-        ("[tuning.md](tuning.md#costs)", "[tuning.md](tuning.md#costs)"),
+        ("[tuning.md](tuning.md#costs)", "[Tuning](tuning.md#costs)"),
+        ("[costs](tuning.md#costs)",) * 2,
         ("![curve](curve.svg) [spaCy](https://spacy.io/x)",) * 2,
     ],
 )
