@@ -176,9 +176,10 @@ def main() -> None:
 
 def row_of(clients: Clients, first: int, memory: float) -> tuple[str, ...]:
     """The answers since the first of them: their number, times and the memory."""
-    times = sorted(clients.times[first:]) or [float("nan")]
+    answers = len(clients.times[first:])
+    times = sorted(clients.times[first : first + answers]) or [float("nan")]
     shown = (times[int(share * (len(times) - 1))] for share in (0.5, 0.99, 1.0))
-    return (str(len(times)), *(f"{1000 * seconds:.1f}" for seconds in shown), f"{memory:.0f}")
+    return (str(answers), *(f"{1000 * seconds:.1f}" for seconds in shown), f"{memory:.0f}")
 
 
 if __name__ == "__main__":
