@@ -3,11 +3,14 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from spacy.scorer import Scorer
+from spacy.tokens import Doc
 from spacy.training import Example
+
+from spacy_ssvm.components.spans import Place, kind_of_error
 
 #: Scores as ``spacy evaluate`` names them, and as tables do.
 _SCORES = {
@@ -102,6 +105,7 @@ def label_tables(examples: Sequence[Example], scores: Mapping[str, Any]) -> list
     if scores.get("ents_per_type"):
         gold = (ent.label_ for example in examples for ent in example.reference.ents)
         tables.append(_table("Entities", scores["ents_per_type"], gold))
+        tables += _table_of_errors(examples)
     for score, value in scores.items():
         key = score.removeprefix(_SPANS).removesuffix(_PER_TYPE)
         if score == f"{_SPANS}{key}{_PER_TYPE}" and value:
@@ -149,6 +153,32 @@ def _tables_of_tags(examples: Sequence[Example], attribute: str) -> Iterator[Lab
             ("gold", "predicted", "words"),
             [(*pair, f"{number:,}") for pair, number in shown],
         )
+
+
+def _table_of_errors(examples: Sequence[Example]) -> Iterator[LabelTable]:
+    """In what way entities are wrong; those that overlap with each other count once."""
+    kinds: Counter[str] = Counter()
+    for example in examples:
+        ents = [(place, 0) for place in _places(example.reference)]
+        ents += [(place, 1) for place in _places(example.predicted)]
+        end = -1
+        groups: list[tuple[list[Place], list[Place]]] = []  # of gold and found ones
+        for place, side in sorted(ents):
+            if place[0] >= end:
+                groups.append(([], []))
+            groups[-1][side].append(place)
+            end = max(end, place[1])
+        kinds.update(kind_of_error(gold, found) for gold, found in groups if gold != found)
+    if kinds:
+        rows: list[tuple[str, ...]] = [(kind, f"{n:,}") for kind, n in kinds.most_common()]
+        note = "Those that overlap with each other count once."
+        yield LabelTable("Entities: what is wrong", note, ("error", "entities"), rows)
+
+
+def _places(doc: Doc) -> list[Place]:
+    """The entities of a Doc, in characters that are not whitespace, which all its forms share."""
+    before = list(accumulate((not character.isspace() for character in doc.text), initial=0))
+    return [(before[ent.start_char], before[ent.end_char], ent.label_) for ent in doc.ents]
 
 
 def _table(

@@ -81,6 +81,22 @@ class Marked:
         return [(start, end) for start, end, _ in self.spans]
 
 
+#: A span: start, end, type.
+Place = tuple[int, int, str]
+
+
+def kind_of_error(gold: Sequence[Place], found: Sequence[Place]) -> str:
+    """In what way spans differ from the gold ones that they overlap with, in words."""
+    if not found:
+        return "missed"
+    if not gold:
+        return "spurious"
+    if [span[:2] for span in gold] == [span[:2] for span in found]:
+        return "wrong type"
+    is_same = [span[2] for span in gold] == [span[2] for span in found]
+    return "wrong boundaries" if is_same else "wrong boundaries and type"
+
+
 class SpanPipe(SequencePipe):
     """Finds spans that do not overlap, by a scheme of label sequences.
 
@@ -324,13 +340,7 @@ class SpanPipe(SequencePipe):
 
     def kind_of_error(self, gold: Marked, label: Marked) -> str:
         """See ``Decider``."""
-        if not label.spans:
-            return "missed"
-        if not gold.spans:
-            return "spurious"
-        if gold.bounds() == label.bounds():
-            return "wrong type"
-        return "wrong boundaries" + (" and type" if gold.types() != label.types() else "")
+        return kind_of_error(gold.spans, label.spans)
 
     def kind_of_label(self, label: Marked) -> str:
         """See ``Decider``. The type of the first span."""

@@ -128,6 +128,7 @@ def test_arcs_entities_and_spans() -> None:
             ("det", "100.0", "100.0", "100.0", "1"),
             ("punct", "100.0", "100.0", "100.0", "1"),
         ],
+        "Entities: what is wrong": [("missed", "1")],
         "Entities": [
             ("LOC", "0.0", "0.0", "0.0", "1"),
             ("PER", "100.0", "100.0", "100.0", "1"),
@@ -135,3 +136,25 @@ def test_arcs_entities_and_spans() -> None:
         "Spans: chunks": [("NP", "100.0", "50.0", "66.7", "2")],
     }
     assert arc_scores(examples, ["obj"])["dep_las"] == 1.0
+
+
+def test_errors_of_entities_are_told_apart() -> None:
+    def with_entities(spaces: bool, *ents: tuple[int, int, str]) -> Doc:
+        doc = Doc(VOCAB, words=[*"abcdefgh"], spaces=[spaces] * 8)
+        doc.set_ents([Span(doc, *ent) for ent in ents])
+        return doc
+
+    found = with_entities(True, (0, 2, "PER"), (2, 3, "LOC"), (4, 6, "ORG"), (7, 8, "PER"))
+    gold = with_entities(False, (0, 2, "PER"), (2, 3, "ORG"), (3, 4, "LOC"), (5, 6, "ORG"))
+    examples = [Example(found, gold)]
+    scores = Scorer.score_spans(examples, "ents")
+    _, errors = label_tables(examples, scores)
+    assert (errors.title, errors.header) == ("Entities: what is wrong", ("error", "entities"))
+    assert sorted(errors.rows) == [
+        ("missed", "1"),
+        ("spurious", "1"),
+        ("wrong boundaries", "1"),
+        ("wrong type", "1"),
+    ]
+    right = [Example(found, found.copy())]
+    assert [t.title for t in label_tables(right, Scorer.score_spans(right, "ents"))] == ["Entities"]

@@ -261,6 +261,7 @@ def test_colours_depend_on_names_alone() -> None:
     alone = [_colours([kind])[kind] for kind in frequent]
     assert len({*alone}) == len(alone)
     assert [_colours(frequent)[kind] for kind in frequent] == alone
+    assert len({*_colours(map(str, range(12))).values()}) == 12, "as long as there are any"
     many = _colours(map(str, range(40)))
     assert {*many.values()} == {*range(1, 13)}
 
