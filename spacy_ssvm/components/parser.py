@@ -180,12 +180,8 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], Decider[Arc]):
             if label and label in numbers:
                 tree[i, 1] = numbers[label]
             elif label:
-                raise ValueError(
-                    f"{self.name}: the label '{label}' of token {i} "
-                    f"('{shorten(example.predicted[i].text)}') was not among the labels at "
-                    "initialize. Initialize on the whole corpus, or list all labels in "
-                    f"[initialize.components.{self.name}.labels]"
-                )
+                text = shorten(example.predicted[i].text)
+                raise self.unknown_label_error(label, f" of token {i} ('{text}')")
         if not _has_boundaries(example.predicted) and np.any(tree[:, 0] >= 0):
             tree[:, 2] = self._reference_starts(example)
         return tree

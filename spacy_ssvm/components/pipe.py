@@ -215,6 +215,22 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """Whether labels can be added to a trained component."""
         return False
 
+    def unknown_label_error(self, label: str, where: str = "") -> ValueError:
+        """An error for a gold label that the component does not have.
+
+        where: whose label it is, such as " of token 3 ('fish') in 'We fish'".
+        """
+        further = (
+            f"train further with it after nlp.get_pipe('{self.name}').add_label('{shorten(label)}')"
+            if self.is_resizable
+            else "train anew: a trained component of this kind takes no new labels"
+        )
+        return ValueError(
+            f"{self.name}: the label '{shorten(label)}'{where} was not among the labels at "
+            "initialize. Initialize on the whole corpus, list all labels in "
+            f"[initialize.components.{self.name}.labels], or {further}"
+        )
+
     def _define(
         self, labels: Sequence[str], resources: Resources, templates: Sequence[Any] | None = None
     ) -> None:

@@ -149,7 +149,7 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits], Decider[str]):
             spans = _labelled_spans(example, self.spans_key)
             labels, others = self._labels_of(example.predicted, spans, self.labels)
             if np.any(labels == len(self.labels)):
-                self._raise_unknown_label(example, spans)
+                raise self._unknown_label(example, spans)
             gold.append(labels)
             lost += len(others)
         if lost and not self._has_warned:
@@ -162,14 +162,10 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits], Decider[str]):
             )
         return gold
 
-    def _raise_unknown_label(self, example: Example, spans: Sequence[LabelledSpan]) -> None:
+    def _unknown_label(self, example: Example, spans: Sequence[LabelledSpan]) -> ValueError:
         span = next(span for span in spans if span.label not in self.labels)
         text = example.predicted[span.start : span.end].text
-        raise ValueError(
-            f"{self.name}: the label '{span.label}' of '{shorten(text)}' was not among the labels "
-            "at initialize. Initialize on the whole corpus, or list all labels in "
-            f"[initialize.components.{self.name}.labels]"
-        )
+        return self.unknown_label_error(span.label, f" of '{shorten(text)}'")
 
     def _labels_of(
         self, doc: Doc, spans: Sequence[LabelledSpan], names: Sequence[str]

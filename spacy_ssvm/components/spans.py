@@ -241,11 +241,7 @@ class SpanPipe(SequencePipe):
         types = np.full(len(distinct), -1, dtype=np.int64)
         for j, value in enumerate(distinct.tolist()):
             if value and value not in numbers:
-                raise ValueError(
-                    f"{self.name}: the label '{examples[0].reference.vocab.strings[value]}' was "
-                    "not among the labels at initialize. Initialize on the whole corpus, or list "
-                    f"all labels in [initialize.components.{self.name}.labels]"
-                )
+                raise self.unknown_label_error(examples[0].reference.vocab.strings[value])
             types[j] = numbers.get(value, -1)
         return types[indices]
 

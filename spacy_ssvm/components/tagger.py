@@ -96,7 +96,7 @@ class Tagger(SequencePipe):
             elif value not in missing:
                 token = int(np.flatnonzero(indices == j)[0])
                 number = int(np.searchsorted(ends, token, side="right")) - 1
-                self._raise_unknown_label(examples[number], token - int(ends[number]), value)
+                raise self._unknown_label(examples[number], token - int(ends[number]), value)
         return np.split(labels[indices], ends[1:-1])
 
     def gold_names(self, example: Example) -> list[str]:
@@ -106,14 +106,10 @@ class Tagger(SequencePipe):
         names = [strings[value] if value else "" for value in values]
         return ["" if name == WHITESPACE[self.cfg["attribute"]] else name for name in names]
 
-    def _raise_unknown_label(self, example: Example, i: int, value: int) -> None:
-        token = example.predicted[i]
-        raise ValueError(
-            f"{self.name}: the label '{example.reference.vocab.strings[value]}' of token {i} "
-            f"('{shorten(token.text)}') in '{shorten(example.predicted.text)}' was not "
-            "among the labels at initialize. Initialize on the whole corpus, or list all labels "
-            f"in [initialize.components.{self.name}.labels]"
-        )
+    def _unknown_label(self, example: Example, i: int, value: int) -> ValueError:
+        where = f"('{shorten(example.predicted[i].text)}') in '{shorten(example.predicted.text)}'"
+        label = example.reference.vocab.strings[value]
+        return self.unknown_label_error(label, f" of token {i} {where}")
 
     def _add_strings(self, labels: Iterable[str]) -> None:
         super()._add_strings((*labels, WHITESPACE[self.cfg["attribute"]]))

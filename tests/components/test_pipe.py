@@ -1,8 +1,10 @@
 """Bad input ends in an error that says what is wrong, where, and what to do."""
 
 import json
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from random import Random
@@ -13,7 +15,7 @@ import pytest
 import spacy
 from corpora import make_doc, tagging_examples
 from marks import compiled_only
-from pipelines import PARSER, TAGGER, Component, copy_of
+from pipelines import PARSER, SENTER, TAGGER, Component, copy_of
 from processes import ScriptRunner, contents
 from refusals import NAME, initialize, refusal, refused_config
 from roundtrips import roundtrips, save_component
@@ -70,6 +72,27 @@ def test_a_label_that_initialize_has_not_seen_deep_in_a_batch() -> None:
     examples = tagging_examples(nlp.vocab, "The/DT old/JJ\nthe/DT cat/NN")
     message = refusal(lambda: nlp.update(examples))
     assert "the label 'NN' of token 1 ('cat') in 'the cat'" in message
+
+
+def test_the_error_for_an_unknown_label_says_what_to_do(component: Component) -> None:
+    nlp = component.pipeline()
+    pipe: Any = nlp.get_pipe(component.name)
+    if component is SENTER:
+        pytest.skip("its labels are always the same")
+    pipe.initialize(list, labels=["NEW"])
+    update = partial(nlp.update, component.examples(nlp.vocab))
+    for _ in range(20):
+        message = refusal(update)
+        assert f"[initialize.components.{component.name}.labels]" in message
+        advice = re.search(r"nlp\.get_pipe\('(.*)'\)\.add_label\('(.*)'\)", message)
+        assert (advice is not None) == pipe.is_resizable
+        if advice is None:
+            assert "train anew" in message
+            return
+        nlp.get_pipe(advice[1]).add_label(advice[2])  # type: ignore[attr-defined]
+        if {*pipe.labels} >= {*pipe.collect_labels(component.examples(nlp.vocab))}:
+            break
+    update()
 
 
 @pytest.mark.parametrize("not_an_example", ["text", None, 3])
