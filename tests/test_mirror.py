@@ -17,6 +17,7 @@ COVERED_ELSEWHERE = {
     "commands/cli/common.py": "commands/test_cli.py",
     "commands/cli/data.py": "commands/conversion/test_convert.py",
     "commands/cli/experiments.py": "commands/test_compare.py",
+    "commands/cli/further.py": "commands/quickstart/test_continuing.py",
     "commands/cli/inspection.py": "commands/test_render.py",
     "commands/cli/production.py": "commands/test_align.py",
     "commands/cli/training.py": "commands/quickstart/test_training.py",

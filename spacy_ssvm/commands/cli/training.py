@@ -89,6 +89,12 @@ def train(
     clusters: _Clusters = None,
     seed: _Seed = 0,
     words: AsWords = False,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from", help="Trained pipeline of this package to train further: a folder, or a name"
+        ),
+    ] = None,
     overwrite: _Overwrite = False,
 ) -> None:
     """Train a pipeline on annotated files in one go, and print its scores.
@@ -99,11 +105,15 @@ def train(
     texts. A parser gets a senter before it, where the files have sentences. Settings of the config
     can be overridden as for spacy train: --training.max_epochs 5.
 
+    With --from, the components of a trained pipeline that can learn from the files learn on, new
+    labels included; the others, and that pipeline itself, stay as they are.
+
     \b
     Examples:
       python -m spacy ssvm train annotated.jsonl --output model
       python -m spacy ssvm train train.conllu --dev dev.conllu --output model --lang de
       python -m spacy ssvm train corpus --components ner --gazetteer PER=people.txt -o model
+      python -m spacy ssvm train new.jsonl --from model/model-best --output further
     """
     import time
 
@@ -123,6 +133,23 @@ def train(
     start = time.perf_counter()
     with show_errors("Cannot train"):
         files, overrides = _files_and_overrides(data)
+        if source is not None:
+            from spacy_ssvm.commands.cli.further import train_further
+
+            train_further(
+                source,
+                files,
+                overrides,
+                Settings(as_words=words),
+                output=output,
+                dev=dev or [],
+                share=share,
+                seed=seed,
+                components=components,
+                has_resources=bool(gazetteer) or clusters not in (None, "none"),
+                overwrite=overwrite,
+            )
+            return
         check_tokenizer(lang)
         resources = _resources(gazetteer, clusters, lang)
         folder = training.TrainingFolder(output)

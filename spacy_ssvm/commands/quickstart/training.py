@@ -94,6 +94,11 @@ class TrainingFolder(NamedTuple):
         return self.path / "config.cfg"
 
     @property
+    def start(self) -> Path:
+        """The pipeline that is trained further, with new labels."""
+        return self.path / "model-start"
+
+    @property
     def last(self) -> Path:
         """The pipeline of the last epoch."""
         return self.path / DIR_MODEL_LAST
@@ -130,7 +135,8 @@ class TrainingFolder(NamedTuple):
             if not self.best.exists():
                 for file in (self.config, self.train, self.dev, self.annotated):
                     file.unlink(missing_ok=True)
-                shutil.rmtree(self.last, ignore_errors=True)
+                for made in (self.start, self.last):
+                    shutil.rmtree(made, ignore_errors=True)
                 for folder in (self.train.parent, self.path):
                     with suppress(OSError):  # not empty
                         folder.rmdir()
@@ -139,6 +145,7 @@ class TrainingFolder(NamedTuple):
     def write(self, corpus: Corpus) -> None:
         """Write the examples, without annotations of other models."""
         self.annotated.unlink(missing_ok=True)
+        shutil.rmtree(self.start, ignore_errors=True)
         write_docs(self.train, corpus.train)
         write_docs(self.dev, corpus.dev)
 
