@@ -1,6 +1,7 @@
 """Pairs of a made-up language and its translation: which words translate which is known."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from spacy_ssvm.matchings.training import GoldPairs
 
 VOCAB = Vocab()
 EAGER = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 1.0}
+#: Of the files of a bitext: source, target, links.
+BITEXT_ENDINGS = ("en", "cs", "align")
 WORDS = 9  #: of the language; the word "s3" is "t3"
 
 
@@ -35,6 +38,24 @@ def planted_words(
     translations = [translations[i] for i in random.permutation(len(translations))]
     links = sorted((j, k) for k, (j, _) in enumerate(translations))
     return [f"s{number}" for number in numbers], [word for _, word in translations], links
+
+
+def write_bitext(
+    folder: Path, name: str, seeds: Sequence[int], *, possible: bool = False
+) -> list[Path]:
+    """A source, a target and links of planted pairs. possible: whether the first of each is."""
+    lines: list[list[str]] = [[], [], []]
+    for seed in seeds:
+        source, target, gold = planted_words(seed)
+        links = [f"{j}-{k}" for j, k in gold]
+        if possible:
+            links[0] = links[0].replace("-", "?")
+        for own, words in zip(lines, (source, target, links), strict=True):
+            own.append(" ".join(words))
+    files = [folder / f"{name}.{ending}" for ending in BITEXT_ENDINGS]
+    for file, own in zip(files, lines, strict=True):
+        file.write_text("".join(f"{line}\n" for line in own), encoding="utf8")
+    return files
 
 
 def planted_doc(vocab: Vocab, seed: int, *, links: bool = True, doubled: bool = False) -> Doc:

@@ -65,6 +65,15 @@ def read_pharaoh(path: str | Path) -> list[Ints]:
     return sentences
 
 
+def begins_with_links(path: str | Path) -> bool:
+    """Whether the first line of a file that is not blank holds links as of ``read_pharaoh``."""
+    try:
+        first = next(filter(None, _sentences(Path(path))), [])
+    except ValueError:  # not text
+        return False
+    return bool(first) and all(map(_LINK.fullmatch, first))
+
+
 def read_naacl(path: str | Path) -> dict[int, Ints]:
     """The links of a file in the format of the NAACL 2003 shared task, by sentence from 0.
 

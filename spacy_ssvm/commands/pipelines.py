@@ -9,6 +9,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training.loop import DIR_MODEL_BEST, DIR_MODEL_LAST
 
+from spacy_ssvm.components.parallel import SOURCE, TARGET
+
 
 def annotate_in_stages(
     nlp: Language, docs: Iterable[Doc], names: Collection[str]
@@ -30,9 +32,15 @@ def annotate_in_stages(
 
 
 def without_annotation(doc: Doc) -> Doc:
-    """The words of a Doc, and the spaces between them where they are known."""
+    """The words of a Doc, and the spaces between them where they are known.
+
+    Also which of them are the source and the target, in a pair of texts.
+    """
     spaces = None if doc.has_unknown_spaces else [bool(token.whitespace_) for token in doc]
-    return Doc(doc.vocab, words=[token.text for token in doc], spaces=spaces)
+    words = Doc(doc.vocab, words=[token.text for token in doc], spaces=spaces)
+    for key in {SOURCE, TARGET} & set(doc.spans):
+        words.spans[key] = [words[span.start : span.end] for span in doc.spans[key]]
+    return words
 
 
 def finds_sentences(nlp: Language, name: str) -> bool:

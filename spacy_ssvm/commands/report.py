@@ -15,7 +15,9 @@ from spacy.util import resolve_dot_names
 
 from spacy_ssvm.commands.pipelines import load_pipeline, without_annotation
 from spacy_ssvm.commands.scores import arc_scores, name_of, shown_scores
+from spacy_ssvm.components.aligner import WordAligner
 from spacy_ssvm.components.annotated_corpus import corpus_block, read_docs
+from spacy_ssvm.components.parallel_corpus import ParallelCorpus
 from spacy_ssvm.components.pipe import Pipe
 
 Row = tuple[str, str]
@@ -44,11 +46,15 @@ def measure(
     log: Path | None = None,
     gold_preproc: bool = False,
     without: Sequence[str] = ("punct",),
+    target: Path | None = None,
+    alignment: Path | None = None,
 ) -> Measured:
     """Accuracy, speed and size of a pipeline.
 
     model: its folder, or the name of its package.
-    corpus: a .spacy file, or a folder of them, to score and time the pipeline on.
+    corpus: a .spacy file, or a folder of them, to score and time the pipeline on; with target, a
+        text whose translation is there, line by line.
+    alignment: the gold links of the lines, as of ``ParallelCorpus``.
     gap: whether to measure the duality gap of its weights, on its training corpus.
     log: the file that ``TrainingLog`` wrote, for the training time.
     gold_preproc: whether the predicted Docs have the tokens and sentences of the gold.
@@ -59,15 +65,20 @@ def measure(
     start = time.perf_counter()
     nlp = load_pipeline(model)
     load = time.perf_counter() - start
-    reader = Corpus(corpus)
-    make = reader.make_examples_gold_preproc if gold_preproc else reader.make_examples
-    examples = list(make(nlp, (filed.doc for filed in read_docs(corpus, nlp.vocab))))
+    if target is not None:
+        examples = list(ParallelCorpus(corpus, target, alignment)(nlp))
+    else:
+        _refuse_aligners(nlp)
+        reader = Corpus(corpus)
+        make = reader.make_examples_gold_preproc if gold_preproc else reader.make_examples
+        examples = list(make(nlp, (filed.doc for filed in read_docs(corpus, nlp.vocab))))
     if not examples:
         raise ValueError(f"{corpus} has no Docs to measure on")
     learned = training_examples(nlp) if gap else []
     has_gold_tokens = all(map(_has_gold_tokens, examples))
     tokens = "gold tokens" if has_gold_tokens else "tokens of the pipeline"
-    rows = [("corpus", f"{corpus}: {len(examples)} Docs, {tokens}")]
+    unit = "Docs" if target is None else "pairs"
+    rows = [("corpus", f"{corpus}: {len(examples)} {unit}, {tokens}")]
     scores = _annotate_and_score(nlp, examples)
     rows += [(name_of(score), f"{100 * scores[score]:.2f} %") for score in shown_scores(scores)]
     if scores.get("dep_uas") is not None:
@@ -90,6 +101,16 @@ def measure(
         ("pipeline on disk", f"{size / 1e6:.1f} MB"),
     ]
     return Measured(nlp, examples, gold_preproc, scores, interval, rows)
+
+
+def _refuse_aligners(nlp: Language) -> None:
+    """Raise ValueError for a word aligner, which reads pairs of texts."""
+    for name, pipe in nlp.pipeline:
+        if isinstance(pipe, WordAligner):
+            raise ValueError(
+                f"'{name}' aligns pairs of texts: give a text, a sentence a line, with --target "
+                "TARGET, its translation, and --alignment LINKS"
+            )
 
 
 def _time_of_training(log: Path) -> str:
@@ -171,9 +192,11 @@ def _of_component(
     nlp: Language, name: str, pipe: Pipe[Any, Any], examples: list[Example], learned: list[Example]
 ) -> list[Row]:
     model = pipe.model
-    rate = speed(nlp, name, [example.reference for example in examples])
+    rate, unit = speed(nlp, name, [example.reference for example in examples]), "tokens"
+    if isinstance(pipe, WordAligner):
+        rate, unit = rate * len(examples) / sum(len(e.reference) for e in examples), "pairs"
     rows = [
-        (f"{name}: speed", f"{rate:,.0f} tokens/s, one thread"),
+        (f"{name}: speed", f"{rate:,.0f} {unit}/s, one thread"),
         (f"{name}: features", f"{model.number_of_rows:,} of {len(model.templates)} templates"),
     ]
     if model.summary is not None:

@@ -4,7 +4,7 @@ The files hold a sentence a line, its words separated by spaces, and those that 
 compressed. A file of alignments gives the links between the words of each pair.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -17,15 +17,18 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Ints
-from spacy_ssvm.bitext.reading import read_bitext, read_naacl, read_pharaoh
+from spacy_ssvm.bitext.reading import begins_with_links, read_bitext, read_naacl, read_pharaoh
 from spacy_ssvm.components.parallel import (
     ALIGNMENT,
     POSSIBLE,
     TRANSLATION,
     Pair,
     make_pair,
+    read_links,
+    sides,
     write_links,
 )
+from spacy_ssvm.storage import replacing
 
 #: No links of other aligners.
 NO_FILES: Mapping[str, Path] = {}
@@ -67,6 +70,39 @@ def read_pairs(
     if number < 0:
         raise ValueError(f"{source} and {target} are empty")
     others.check_end(number + 1)
+
+
+def are_parallel(files: Sequence[Path]) -> bool:
+    """Whether files are a source, its translation and the links of each pair, in this order.
+
+    The last one tells: its first line that is not blank holds links, as of Pharaoh.
+    Raises ValueError for links in another place.
+    """
+    linked = [file for file in files if file.is_file() and begins_with_links(file)]
+    if linked and (len(files) != 3 or linked != [files[2]]):
+        raise ValueError(
+            f"{linked[0]} holds links between words: to learn from them, give three files, SOURCE "
+            "TARGET LINKS, in this order"
+        )
+    return bool(linked)
+
+
+def write_pairs(files: Sequence[Path], docs: Iterable[Doc]) -> None:
+    """Write pairs of one Doc each as a source, its translation and links, a line for each."""
+    lines: list[list[str]] = [[], [], []]
+    for doc in docs:
+        for own, side in zip(lines, sides(doc), strict=False):
+            own.append(" ".join(token.text for token in side))
+        links = [
+            f"{first}{sign}{second}"
+            for found, sign in ((read_links(doc), "-"), (read_links(doc, POSSIBLE), "?"))
+            if found is not None
+            for first, second in found.tolist()
+        ]
+        lines[2].append(" ".join(links))
+    for file, own in zip(files, lines, strict=True):
+        with replacing(file) as beside:
+            beside.write_text("".join(f"{line}\n" for line in own), encoding="utf8", newline="\n")
 
 
 class _Alignment:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_ssvm.bitext.reading import read_bitext, read_naacl, read_pharaoh
+from spacy_ssvm.bitext.reading import begins_with_links, read_bitext, read_naacl, read_pharaoh
 
 
 def written(path, text):
@@ -84,6 +84,23 @@ def test_written_links_are_read_again(tmp_path_factory, links):
     line = " ".join(f"{j}{'-' if sure else '?'}{k}" for j, k, sure in rows)
     path = written(tmp_path_factory.getbasetemp() / "links", f"{line}\n")
     assert [each.tolist() for each in read_pharaoh(path)] == [rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0-0 1?2\n", True),
+        ("\n \n3p4\nthe house\n", True),
+        ("the 0-0\n", False),
+        ("1-2\tO\n", False),
+        ("\n", False),
+        (b"\xff0-0\n", False),
+    ],
+)
+def test_the_first_line_tells_whether_a_file_holds_links(tmp_path, text, expected):
+    path = tmp_path / "file"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert begins_with_links(path) == expected
 
 
 def test_naacl_links_are_read_by_sentence(tmp_path):

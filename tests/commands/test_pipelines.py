@@ -4,10 +4,13 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import spacy
+from spacy.vocab import Vocab
 
-from spacy_ssvm.commands.pipelines import load_pipeline, title_of
+from spacy_ssvm.commands.pipelines import load_pipeline, title_of, without_annotation
+from spacy_ssvm.components.parallel import make_pair, sides
 
 
 @pytest.fixture
@@ -63,3 +66,12 @@ def test_a_damaged_pipeline(folder: Path) -> None:
     (folder / "tokenizer").write_bytes(b"\xc1")
     with pytest.raises(ValueError, match=f"{folder} cannot be loaded as a pipeline"):
         load_pipeline(str(folder))
+
+
+def test_the_words_of_a_pair_without_its_links() -> None:
+    doc = make_pair(Vocab(), ["a", "b"], ["x"], np.array([[1, 0]]))
+    doc[0].tag_ = "X"
+    bare = without_annotation(doc)
+    assert [[token.text for token in side] for side in sides(bare)] == [["a", "b"], ["x"]]
+    assert bare._.alignment is None
+    assert not bare[0].tag_

@@ -11,6 +11,7 @@ import srsly
 from corpora import tagging_examples
 from marks import compiled_only
 from pipelines import TAGGER
+from planted_pairs import planted_examples, write_bitext
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
@@ -149,6 +150,46 @@ def test_a_gap_without_the_training_corpus(folder: Path, path: str | None) -> No
     set_config(folder / "pipeline", "corpora.train.path", path)
     message = refused(folder / "pipeline", folder / "train.spacy", "--gap")
     assert f"cannot be read: [corpora.train] has path = {path}. Run the command in" in message
+
+
+@pytest.fixture(scope="module")
+def aligner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An aligner that knows planted words."""
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("ssvm_aligner", name="aligner", config={"min_count": 1})
+    examples = planted_examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    for _ in range(3):
+        nlp.update(examples)
+    folder = tmp_path_factory.mktemp("aligner") / "pipeline"
+    nlp.to_disk(folder)
+    return folder
+
+
+def test_a_report_of_an_aligner(aligner: Path, tmp_path: Path) -> None:
+    source, target, links = write_bitext(tmp_path, "test", range(40, 50), possible=True)
+    page = tmp_path / "report.html"
+    result = report(aligner, source, "--target", target, "--alignment", links, "--html", page)
+    assert result.exit_code == 0, result.output
+    rows = dict(re.findall(r"(?m)^(\S.*?)  +(\S.*?) *$", result.output))
+    assert rows["corpus"].endswith("10 pairs, gold tokens")
+    assert rows["link precision"] == rows["link recall"] == "100.00 %"
+    assert rows["alignment error rate"] == "0.00 %"
+    assert rows["link F1"] != "100.00 %"
+    assert re.fullmatch(r"[\d,]+ pairs/s, one thread", rows["aligner: speed"])
+    text = page.read_text(encoding="utf8")
+    assert "alignment error rate" in text
+    assert "Accuracy by confidence" in text
+
+
+def test_an_aligner_needs_pairs_of_texts(aligner: Path, saved: Path, tmp_path: Path) -> None:
+    source, target, links = write_bitext(tmp_path, "test", range(3))
+    message = refused(aligner, saved / "train.spacy")
+    assert "'aligner' aligns pairs of texts: give a text, a sentence a line, with" in message
+    for options in (["--target", target], ["--alignment", links]):
+        assert "--target and --alignment, the gold links, go together" in refused(
+            aligner, source, *options
+        )
 
 
 def test_a_gap_on_a_corpus_of_something_else(folder: Path) -> None:

@@ -19,8 +19,20 @@ from spacy.util import load_model, load_model_from_config, registry
 from thinc.api import Config
 
 from spacy_ssvm.components.aligner_scorer import aligner_score
-from spacy_ssvm.components.parallel import POSSIBLE, aligned_links, read_links, sides, write_links
-from spacy_ssvm.components.parallel_corpus import ParallelCorpus, read_pairs
+from spacy_ssvm.components.parallel import (
+    POSSIBLE,
+    aligned_links,
+    make_pair,
+    read_links,
+    sides,
+    write_links,
+)
+from spacy_ssvm.components.parallel_corpus import (
+    ParallelCorpus,
+    are_parallel,
+    read_pairs,
+    write_pairs,
+)
 
 SOURCE = "the house\n\nI go home\nempty target\nyes\n"
 TARGET = "das Haus\nleer\nich gehe nach Hause\n\nja\n"
@@ -92,6 +104,28 @@ def test_without_alignments(nlp: Language, tmp_path: Path) -> None:
     references = [example.reference for example in corpus_in(tmp_path, alignment=None)(nlp)]
     assert [words(doc) for doc in references] == WORDS
     assert links(references) == links(references, POSSIBLE) == [None] * 3
+
+
+def test_pairs_are_written_as_they_are_read(nlp: Language, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("source", "target", "links")]
+    docs = [
+        make_pair(nlp.vocab, ["a", "b"], ["x"], np.array([[1, 0]]), np.array([[0, 0]])),
+        make_pair(nlp.vocab, ["č"], ["z", "y"]),
+    ]
+    write_pairs(files, docs)
+    assert [file.read_text(encoding="utf8") for file in files] == [
+        "a b\nč\n",
+        "x\nz y\n",
+        "1-0 0?0\n\n",
+    ]
+    found = [example.reference for example in ParallelCorpus(*files)(nlp)]
+    assert [words(doc) for doc in found] == [words(doc) for doc in docs]
+    assert links(found) == [[[1, 0]], []]
+    assert links(found, POSSIBLE) == [[[0, 0]], []]
+    assert are_parallel(files)
+    assert not are_parallel(files[:2])
+    with pytest.raises(ValueError, match=r"links holds links between words: .* in this order"):
+        are_parallel(files[::-1])
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(0, 3), (1, 1), (2, 2), (9, 3)])

@@ -1,4 +1,4 @@
-"""What ``train`` does with ``--from``: pipelines that are trained further."""
+"""What else ``train`` does: pipelines that are trained further, and word aligners."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,11 @@ from spacy_ssvm.commands.cli.common import show_errors, split_names
 from spacy_ssvm.commands.cli.training import _show_annotation, _show_corpus
 from spacy_ssvm.commands.conversion.files import Settings
 from spacy_ssvm.commands.pipelines import load_pipeline
-from spacy_ssvm.commands.quickstart import continuing, training
+from spacy_ssvm.commands.quickstart import aligning, continuing, training
 from spacy_ssvm.commands.quickstart.annotation import find_annotation
 from spacy_ssvm.commands.quickstart.config import check_settings, write_config
 from spacy_ssvm.commands.quickstart.swap import keep_meta
+from spacy_ssvm.commands.report import measure
 
 
 def train_further(
@@ -101,3 +102,41 @@ def _show_completed(model: str, found: Sequence[str], lacking: Mapping[str, int]
             f"{texts} texts to learn from are in files that never annotate {label}: there, no word "
             "counts as one. Annotate it there, too, if there is any"
         )
+
+
+def train_aligner(
+    files: Sequence[Path],
+    overrides: dict[str, Any],
+    *,
+    output: Path,
+    dev: Sequence[Path],
+    share: float,
+    seed: int,
+    overwrite: bool,
+) -> None:
+    """Train a word aligner on a source, a target and links, and print its scores."""
+    start = time.perf_counter()
+    with show_errors("Cannot train"):
+        folder = training.TrainingFolder(output)
+        folder.check([*files, *dev], overwrite=overwrite)
+        corpus = aligning.read_pairs_with_links(files, dev, share=share, seed=seed)
+        _show_corpus(corpus)
+        by_error_rate = aligning.has_possible_links(corpus.dev)
+        msg.info(
+            f"{len(corpus.train)} pairs to learn from, {len(corpus.dev)} to choose the best epoch "
+            f"by, which is that of the {'lowest error rate' if by_error_rate else 'highest F1'}"
+        )
+        config = aligning.make_aligner_config(folder, by_error_rate=by_error_rate)
+        check_settings(config, overrides)
+        with folder.cleared_on_error():
+            aligning.write_corpus(folder, corpus)
+            title = f"A word aligner. Train it with\n  python -m spacy train {folder.config}"
+            write_config(folder.config, config, f"{title} --output training")
+            training.train(folder, overrides)
+        source, target, links = folder.pairs("dev")
+        measured = measure(str(folder.best), source, target=target, alignment=links)
+    msg.table(measured.rows, divider=False)
+    msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(folder.best))
+    msg.info("Next: see what it gets wrong, and why")
+    texts = f"{source} --target {target} --alignment {links}"
+    print(f"python -m spacy ssvm render {folder.best} {texts} --errors")

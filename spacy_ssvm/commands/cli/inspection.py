@@ -164,8 +164,20 @@ def demo(
 def report(
     model: Model,
     corpus: Annotated[
-        Path, typer.Argument(help="A .spacy file, or a folder of them, to measure on", exists=True)
+        Path,
+        typer.Argument(
+            help="A .spacy file, or a folder of them, to measure on; with --target, a text",
+            exists=True,
+        ),
     ],
+    target: Annotated[
+        Path | None,
+        typer.Option(help="Of a word aligner: the translation, line by line", exists=True),
+    ] = None,
+    alignment: Annotated[
+        Path | None,
+        typer.Option(help="With --target: gold links, such as 0-0 1-2, line by line", exists=True),
+    ] = None,
     gap: Annotated[
         bool,
         typer.Option("--gap", help="Measure the duality gap on the training corpus of its config"),
@@ -196,6 +208,7 @@ def report(
     Examples:
       python -m spacy ssvm report training/model-best corpus/test.spacy
       python -m spacy ssvm report training/model-best corpus/test.spacy --html report.html
+      python -m spacy ssvm report MODEL text.en --target text.cs --alignment text.align
     """
     from spacy_ssvm.commands.report import measure
 
@@ -205,6 +218,8 @@ def report(
     with show_errors("Cannot report"):
         if html is not None and (html.suffix != ".html" or html.is_dir()):
             raise ValueError(f"the page, {html}, must be a file that ends in .html")
+        if (target is None) != (alignment is None):
+            raise ValueError("--target and --alignment, the gold links, go together")
         import_code(code)
         measured = measure(
             model,
@@ -213,6 +228,8 @@ def report(
             log=log,
             gold_preproc=gold_preproc,
             without=without or ("punct",),
+            target=target,
+            alignment=alignment,
         )
     msg.table(measured.rows, divider=False)
     if html is not None:

@@ -105,6 +105,10 @@ def train(
     texts. A parser gets a senter before it, where the files have sentences. Settings of the config
     can be overridden as for spacy train: --training.max_epochs 5.
 
+    Three files, SOURCE TARGET LINKS, a sentence a line and its links such as 0-0 1-2, train a word
+    aligner; --dev is then given three times. --paths.bitext_source and --paths.bitext_target name
+    further parallel texts without links.
+
     With --from, the components of a trained pipeline that can learn from the files learn on, new
     labels included; the others, and that pipeline itself, stay as they are.
 
@@ -113,6 +117,7 @@ def train(
       python -m spacy ssvm train annotated.jsonl --output model
       python -m spacy ssvm train train.conllu --dev dev.conllu --output model --lang de
       python -m spacy ssvm train corpus --components ner --gazetteer PER=people.txt -o model
+      python -m spacy ssvm train text.en text.cs text.align --output aligner
       python -m spacy ssvm train new.jsonl --from model/model-best --output further
     """
     import time
@@ -129,10 +134,28 @@ def train(
         write_config,
     )
     from spacy_ssvm.commands.report import measure
+    from spacy_ssvm.components.parallel_corpus import are_parallel
 
     start = time.perf_counter()
     with show_errors("Cannot train"):
         files, overrides = _files_and_overrides(data)
+        if are_parallel(files):
+            from spacy_ssvm.commands.cli.further import train_aligner
+
+            options = {"--from": source, "--components": components, "--gazetteer": gazetteer}
+            refused = [name for name, value in options.items() if value]
+            if refused:
+                raise ValueError(f"a word aligner, of SOURCE TARGET LINKS, takes no {refused[0]}")
+            train_aligner(
+                files,
+                overrides,
+                output=output,
+                dev=dev or [],
+                share=share,
+                seed=seed,
+                overwrite=overwrite,
+            )
+            return
         if source is not None:
             from spacy_ssvm.commands.cli.further import train_further
 
@@ -447,8 +470,8 @@ def _files_and_overrides(data: list[str]) -> tuple[list[Path], dict[str, Any]]:
     for file in files:
         check_there(file)
     overrides = parse_config_overrides([*settings])
-    for key in ("paths.train", "paths.dev", "paths.annotated"):
-        if key in overrides:
+    for key in overrides:
+        if key.startswith(("paths.train", "paths.dev", "paths.annotated")):
             raise ValueError(f"--{key}: name the files as arguments, and those of dev with --dev")
     if not files:
         hint = (

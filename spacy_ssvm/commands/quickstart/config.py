@@ -22,7 +22,7 @@ _READ_CLUSTERS = {"tagger", "pos_tagger", "senter", "parser", "ner", "chunker"}
 #: Languages for which the package spacy-lookups-data has clusters; others whose names help.
 _CLUSTERS = {"en": ("en", "de"), "de": ("de",), "es": ("es",)}
 
-_TRAINING = {
+TRAINING = {
     "max_epochs": 20,
     "max_steps": 0,
     "eval_frequency": 1,
@@ -53,7 +53,7 @@ _COMMENTS = {
     "components.tagger.solver": "C: a larger one fits the examples more closely. docs/tuning.md",
     "components.ner.solver": "C: a larger one fits the examples more closely. docs/tuning.md",
     "components.ner.costs": 'costs = {"*": {"O": 3.0}} finds more entities: a missed token costs 3',
-    "corpora.train": "The examples, .spacy files",
+    "corpora.train": "The examples",
     "training": "Each step is an epoch; training ends after max_epochs, or where the score on the "
     "dev\n# corpus has not risen for so many epochs as patience says",
     "training.batcher": "The whole corpus in one batch",
@@ -153,13 +153,13 @@ def make_config(
     if read:
         config["paths"]["annotated"] = None
         config["corpora"]["train"] |= annotated_reader(read)
-    config["training"] |= _TRAINING
+    config["training"] |= TRAINING
     config["training"]["score_weights"] = _score_weights(nlp)
     for name in names:
         for solver in ("solver", "label_solver"):
             if solver in config["components"][name]:
                 config["components"][name][solver]["seed"] = "${system.seed}"
-        config["initialize"]["components"][name] = _initialize_of(nlp, name, resources)
+        config["initialize"]["components"][name] = initialize_of(nlp, name, resources)
     return config
 
 
@@ -223,7 +223,7 @@ def _score_weights(nlp: Language) -> dict[str, float | None]:
     return weights
 
 
-def _initialize_of(nlp: Language, name: str, resources: Resources) -> dict[str, Any]:
+def initialize_of(nlp: Language, name: str, resources: Resources = NO_RESOURCES) -> dict[str, Any]:
     """The arguments of ``initialize`` of a component."""
     pipe: Any = nlp.get_pipe(name)
     parameters = inspect.signature(pipe.initialize).parameters

@@ -88,6 +88,18 @@ class TrainingFolder(NamedTuple):
         """The examples with annotations of other models."""
         return self.path / "corpus" / "annotated.spacy"
 
+    def pairs(self, part: str) -> tuple[Path, Path, Path]:
+        """The files of pairs of texts: source, target and links. part: "train" or "dev"."""
+        source, target, links = (
+            self.path / "corpus" / f"{part}.{name}" for name in ("source", "target", "links")
+        )
+        return source, target, links
+
+    @property
+    def examples(self) -> list[Path]:
+        """All files of examples that there may be, but for annotations of other models."""
+        return [self.train, self.dev, *self.pairs("train"), *self.pairs("dev")]
+
     @property
     def config(self) -> Path:
         """The config."""
@@ -120,7 +132,7 @@ class TrainingFolder(NamedTuple):
                 f"{within[0]} lies in the output folder, {self.path}, and could be replaced: "
                 "choose another folder"
             )
-        for there in (self.best, self.last, self.config, self.train, self.dev):
+        for there in (self.best, self.last, self.config, *self.examples):
             if there.exists() and not overwrite:
                 raise ValueError(
                     f"{there} exists: give --overwrite to replace it, or another folder"
@@ -133,7 +145,7 @@ class TrainingFolder(NamedTuple):
             yield
         except (Exception, SystemExit):
             if not self.best.exists():
-                for file in (self.config, self.train, self.dev, self.annotated):
+                for file in (self.config, *self.examples, self.annotated):
                     file.unlink(missing_ok=True)
                 for made in (self.start, self.last):
                     shutil.rmtree(made, ignore_errors=True)
