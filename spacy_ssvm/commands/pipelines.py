@@ -1,6 +1,6 @@
 """Trained pipelines, as commands load them."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +54,18 @@ def title_of(model: str) -> str:
     return folder.parent.name if folder.name in (DIR_MODEL_BEST, DIR_MODEL_LAST) else folder.name
 
 
-def load_pipeline(model: str, component: str | None = None) -> Language:
+def load_pipeline(
+    model: str, component: str | None = None, settings: Mapping[str, Any] | None = None
+) -> Language:
     """A trained pipeline.
 
     model: its folder, or the name of its package. component: the one to run; None for all.
+    settings: of its config to replace, such as {"components.ner.solver.C": 0.01}.
 
     Raises ValueError where there is no such pipeline or component, or it is damaged.
     """
     try:
-        nlp = util.load_model(model)
+        nlp = util.load_model(model, config=dict(settings or {}))
     except Exception as error:  # a damaged folder can raise any
         best = Path(model) / DIR_MODEL_BEST
         hint = f" Did you mean {best}?" if best.is_dir() else ""

@@ -17,6 +17,9 @@ from spacy_ssvm.commands.quickstart.config import check_settings, write_config
 from spacy_ssvm.commands.quickstart.swap import keep_meta
 from spacy_ssvm.commands.report import measure
 
+#: How settings of components begin, which are part of the pipeline that is trained further.
+_OF_COMPONENTS = "components."
+
 
 def train_further(
     model: str,
@@ -39,10 +42,12 @@ def train_further(
     start = time.perf_counter()
     with show_errors("Cannot train"):
         _check_settings_of_model(model, overrides, has_resources)
+        of_components = {k: v for k, v in overrides.items() if k.startswith(_OF_COMPONENTS)}
+        of_training = {k: v for k, v in overrides.items() if k not in of_components}
         folder = training.TrainingFolder(output)
         own = [Path(model)] if Path(model).exists() else []
         folder.check([*files, *dev, *own], overwrite=overwrite)
-        nlp = load_pipeline(model)
+        nlp = load_pipeline(model, settings=of_components)
         lang = str(nlp.lang)
         corpus = training.read_corpus(files, dev, lang, settings, share=share, seed=seed)
         _show_corpus(corpus)
@@ -53,19 +58,19 @@ def train_further(
         _show_completed(model, found, lacking)
         annotated = continuing.annotate_for(nlp, kinds, corpus.train)
         files_of = {"train": folder.train, "dev": folder.dev}
-        check_settings(continuing.continued_config(nlp, model, kinds, **files_of), overrides)
+        check_settings(continuing.continued_config(nlp, model, kinds, **files_of), of_training)
         added = continuing.add_labels(nlp, [*kinds], corpus.train)
         for name, new in added.items():
             msg.info(f"New labels of {name}: {', '.join(new)}")
-        source = str(folder.start) if added else model
+        source = str(folder.start) if added or of_components else model
         config = continuing.continued_config(nlp, source, kinds, **files_of)
         with folder.cleared_on_error():
             folder.write(corpus)
-            if added:
+            if added or of_components:
                 nlp.to_disk(folder.start)
             write_config(folder.config, config, f"The pipeline {model}, trained further")
             folder.write_annotated(annotated)
-            training.train(folder, overrides)
+            training.train(folder, of_training)
         for saved in (folder.best, folder.last):
             keep_meta(saved, nlp)
         pipelines = load_pipeline(model), load_pipeline(str(folder.best))
@@ -82,10 +87,8 @@ def train_further(
 def _check_settings_of_model(model: str, overrides: dict[str, Any], has_resources: bool) -> None:
     """Raise ValueError for settings that come with a trained pipeline."""
     for key in overrides:
-        if key.split(".")[0] in ("components", "initialize", "nlp"):
-            raise ValueError(
-                f"--{key}: with --from, the settings of components are those of {model}"
-            )
+        if key.split(".")[0] in ("initialize", "nlp"):
+            raise ValueError(f"--{key}: with --from, this is taken over from {model}")
     if has_resources:
         raise ValueError(f"with --from, word clusters and lists of names are those of {model}")
 

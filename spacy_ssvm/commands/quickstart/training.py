@@ -107,7 +107,7 @@ class TrainingFolder(NamedTuple):
 
     @property
     def start(self) -> Path:
-        """The pipeline that is trained further, with new labels."""
+        """The pipeline that is trained further, with new labels or settings."""
         return self.path / "model-start"
 
     @property

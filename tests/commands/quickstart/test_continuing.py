@@ -108,6 +108,18 @@ def test_what_is_known_already_needs_no_copy_of_the_pipeline(model: Path, tmp_pa
     assert load_config(folder.config)["components"]["ssvm_ner"] == {"source": str(model)}
 
 
+def test_settings_of_components_can_be_changed(model: Path, tmp_path: Path) -> None:
+    data = write_records(tmp_path / "more.jsonl", ENTITIES)
+    folder, key = TrainingFolder(tmp_path / "out"), "components.ssvm_ner.solver.C"
+    arguments = (data, "--from", model, "-o", folder.path, "--training.max_epochs", 1)
+    result = train(*arguments, f"--{key}", 0.01)
+    assert result.exit_code == 0, result.output
+    trained: Any = spacy.load(folder.best).get_pipe("ssvm_ner")
+    assert trained.solver.C == trained.model.summary.C == 0.01
+    before: Any = spacy.load(model).get_pipe("ssvm_ner")
+    assert before.solver.C == 1.0
+
+
 def corpus_of(*files: Sequence[Doc]) -> Corpus:
     train = [doc for docs in files for doc in docs]
     return Corpus(train, [], [Converted(list(docs), [], 0) for docs in files])
@@ -245,7 +257,10 @@ def test_a_pipeline_with_frozen_components(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["DATA", "--from", "MODEL", "--components.ssvm_ner.solver.C", "3"], "are those of"),
+        (["DATA", "--from", "MODEL", "--components.ner.solver.C", "3"], "cannot be loaded"),
+        (["DATA", "--from", "MODEL", "--components.ssvm_ner.solver.D", "3"], "solver -> D"),
+        (["DATA", "--from", "MODEL", "--components.ssvm_ner.solver.C", "-3"], "C is -3"),
+        (["DATA", "--from", "MODEL", "--nlp.lang", "de"], "--nlp.lang: with --from, this is taken"),
         (["DATA", "--from", "MODEL", "--gazetteer", "PER=DATA"], "lists of names are those of"),
         (["DATA", "--from", "MODEL", "--training.foo", "3"], "[training] has no such setting"),
         (["DATA", "--from", "nosuch"], "nosuch cannot be loaded as a pipeline"),
