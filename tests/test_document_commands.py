@@ -68,6 +68,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("own", "own-dev"):
         docs = convert_file(Path(f"{name}.conllu"), spacy.blank("en"), Settings()).docs
         write_docs(Path(f"{name}.spacy"), docs)
+    for name, label in (("new", "PRODUCT"), ("old", "PER")):
+        text = written["annotated.jsonl"].replace("PER", label)
+        Path(f"{name}.jsonl").write_text(text, encoding="utf8")
     nlp = spacy.blank("en")
     nlp.add_pipe("ssvm_tagger", name="tagger")
     examples = tagging_examples(nlp.vocab)
