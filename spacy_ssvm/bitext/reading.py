@@ -8,8 +8,10 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from spacy_ssvm.storage import shorten
 _LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _CONFIDENCE = re.compile(r"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
+_SAMPLE = 1000  # bytes by which the format of a file is told
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -66,12 +69,19 @@ def read_pharaoh(path: str | Path) -> list[Ints]:
 
 
 def begins_with_links(path: str | Path) -> bool:
-    """Whether the first line of a file that is not blank holds links as of ``read_pharaoh``."""
+    """Whether the first line of a file that is not blank holds links as of ``read_pharaoh``.
+
+    Of a long line, the first are looked at; what cannot be read holds none.
+    """
+    path = Path(path)
     try:
-        first = next(filter(None, _sentences(Path(path))), [])
-    except ValueError:  # not text
+        with _opened(path) as lines:
+            line = next(filter(bytes.strip, iter(partial(lines.readline, _SAMPLE), b"")), b"")
+    except (OSError, EOFError, zlib.error):
         return False
-    return bool(first) and all(map(_LINK.fullmatch, first))
+    pieces = line.removeprefix(_BYTE_ORDER_MARK).decode("utf8", "replace").split()
+    whole = pieces[:-1] if len(line) == _SAMPLE else pieces
+    return bool(whole) and all(map(_LINK.fullmatch, whole))
 
 
 def read_naacl(path: str | Path) -> dict[int, Ints]:
@@ -116,11 +126,15 @@ def _as_array(links: dict[tuple[int, int], bool]) -> Ints:
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
 
+def _opened(path: Path) -> BinaryIO:
+    return cast("BinaryIO", gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+
+
 def _sentences(path: Path) -> Iterator[list[str]]:
     """The words of each line."""
     number = 0
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
+        with _opened(path) as lines:
             for line in lines:
                 number += 1
                 if number == 1:

@@ -94,6 +94,10 @@ def test_written_links_are_read_again(tmp_path_factory, links):
         ("the 0-0\n", False),
         ("1-2\tO\n", False),
         ("\n", False),
+        ("\ufeff0-0\n", True),
+        (f"{'10-10 ' * 500}\n", True),
+        (f"{'10-10 ' * 10}{'x' * 1000}\n", True),
+        ("x" * 1000, False),
         (b"\xff0-0\n", False),
     ],
 )
