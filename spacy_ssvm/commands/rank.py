@@ -22,20 +22,20 @@ class Ranked(NamedTuple):
     word: str  #: that one; the text of another unit, such as a sentence, where it is that
 
 
-def read_texts(file: Path) -> list[str]:
+def read_texts(file: Path, encoding: str = "utf8") -> list[str]:
     """The texts of a file, each once: lines, or JSON records with the key "text".
 
     Raises ValueError, naming file and line, for a record without a text, and where there is none.
     """
     if ending_of(file) in (".json", ".jsonl"):
         texts = []
-        for place, record in read_records(file):
+        for place, record in read_records(file, encoding):
             text = record.get("text") if isinstance(record, dict) else None
             if not isinstance(text, str):
                 raise ValueError(f'{place}: expected a record such as {{"text": "Ann sleeps"}}')
             texts.append(text)
     else:
-        texts = [line.strip() for line in read_text(file).split("\n")]
+        texts = [line.strip() for line in read_text(file, encoding).split("\n")]
     found = [*dict.fromkeys(text for text in texts if text.strip())]
     if not found:
         raise ValueError(f"{file} has no text")

@@ -55,6 +55,12 @@ def choose(nlp: Language, names: Sequence[str] | None, *, pairs: bool = False) -
     ]
     chosen = able if names is None else list(names)
     unable = [name for name in chosen if name not in able]
+    if not any(isinstance(pipe, page.Decider) for _, pipe in nlp.pipeline):
+        raise ValueError(
+            "decisions of this package's components can be shown, and the pipeline has none of "
+            f"them: it has {', '.join(nlp.pipe_names) or 'no components'}. Train some with 'python "
+            "-m spacy ssvm train', or replace its own with 'python -m spacy ssvm swap'"
+        )
     if unable or not chosen:
         what = f"component '{unable[0]}'" if unable else "component"
         which = (
@@ -104,14 +110,14 @@ def _table(doc: Doc, columns: Sequence[_Column]) -> Table:
     return Table(header, [(shorten(doc[a:b].text), *row) for (a, b), row in sorted(cells.items())])
 
 
-def read_texts(nlp: Language, file: Path) -> Texts:
+def read_texts(nlp: Language, file: Path, settings: Settings) -> Texts:
     """The texts of a file, annotated or not.
 
     Raises ValueError for a file that cannot be read, and one without a text.
     """
     if ending_of(annotation_file(file)) in (".txt", ".md"):
-        return Texts(_texts(nlp, file), None)
-    converted = convert_file(file, spacy.blank(nlp.lang or "xx"), Settings())
+        return Texts(_texts(nlp, file, settings.encoding), None)
+    converted = convert_file(file, spacy.blank(nlp.lang or "xx"), settings)
     return Texts(_words(nlp, converted.docs), converted.docs, [converted])
 
 
@@ -159,8 +165,9 @@ def _scores(pipe: Any, docs: Sequence[Doc], golds: Sequence[Doc] | None) -> str:
     return ", ".join(f"{name_of(name)} {100 * found[name]:.1f} %" for name in names)
 
 
-def _texts(nlp: Language, file: Path) -> list[Doc]:
-    paragraphs = [text.strip() for text in re.split(r"\n[^\S\n]*\n", read_text(file))]
+def _texts(nlp: Language, file: Path, encoding: str) -> list[Doc]:
+    text = read_text(file, encoding)
+    paragraphs = [text.strip() for text in re.split(r"\n[^\S\n]*\n", text)]
     docs = [nlp.make_doc(text) for text in paragraphs if text]
     if not docs:
         raise ValueError(f"{file} has no text")

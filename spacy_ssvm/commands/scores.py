@@ -16,6 +16,8 @@ from spacy_ssvm.components.spans import Place, kind_of_error
 _SCORES = {
     "tag_acc": "TAG accuracy",
     "pos_acc": "POS accuracy",
+    "morph_acc": "MORPH accuracy",
+    "lemma_acc": "LEMMA accuracy",
     "sents_f": "sentence F1",
     "ents_p": "entity precision",
     "ents_r": "entity recall",

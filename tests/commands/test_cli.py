@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 import spacy
 from corpora import tagged_sentences
-from processes import TESTS
+from pipelines import TAGGER
+from processes import TESTS, ScriptRunner
 from spacy.cli._util import app
 from spacy.cli.train import train
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import COMMANDS  # importing it adds the commands, as spaCy does
+import spacy_ssvm
+from spacy_ssvm.commands.cli import COMMANDS, ssvm  # importing it adds the commands, as spaCy does
 
 CONFIGS = TESTS.parent / "configs"
 
@@ -156,3 +160,86 @@ def test_the_help_has_a_line_for_each_command() -> None:
         line.split(maxsplit=1) for line in shown.partition("Commands:")[2].splitlines() if line
     ]
     assert lines == [[name, command.summary] for name, command in COMMANDS.items()]
+
+
+FILE_OPTIONS = {"--encoding", "--word", "--span", "--tag", "--spans-key", "--sentences"}
+
+
+def options_of(command: str) -> set[str]:
+    (found,) = [each for name, each in get_command(ssvm).commands.items() if name == command]
+    return {option for parameter in found.params for option in parameter.opts}
+
+
+@pytest.mark.parametrize("command", ["convert", "train", "swap", "render"])
+def test_all_commands_that_read_annotated_files_have_the_same_options(command: str) -> None:
+    assert options_of(command) >= FILE_OPTIONS
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["train", "swap", "rank", "show", "render", "demo", "report", "align", "clusters", "jackknife"],
+)
+def test_all_commands_that_load_a_pipeline_import_code_first(command: str) -> None:
+    assert "--code" in options_of(command)
+
+
+def test_both_spellings_of_options_are_known() -> None:
+    for name in COMMANDS:
+        options = options_of(name)
+        assert ("--component" in options) == ("--components" in options), name
+        if "--output" not in options:
+            assert "--out" not in options, name
+
+
+CODE = """
+from spacy.language import Language
+
+@Language.component("code_of_a_user")
+def mark(doc):
+    return doc
+"""
+
+
+def test_a_pipeline_with_a_component_of_the_user(run_script: ScriptRunner, tmp_path: Path) -> None:
+    code, folder = tmp_path / "code.py", tmp_path / "pipeline"
+    code.write_text(CODE, encoding="utf8")
+    nlp = TAGGER.trained()
+    Language.component("code_of_a_user", func=lambda doc: doc)
+    nlp.add_pipe("code_of_a_user")
+    nlp.to_disk(folder)
+    run = "import sys\nfrom spacy_ssvm.commands.cli import ssvm\nssvm(sys.argv[1:])"
+    shown = run_script(run, "show", folder, "The dog sleeps", "--code", code)
+    assert "dog" in shown
+    alone = run_script.start(run, "show", folder, "The dog sleeps")
+    assert "code_of_a_user" in alone.communicate(timeout=300)[0]
+    assert alone.returncode == 1
+
+
+def test_the_version() -> None:
+    result = CliRunner().invoke(app, ["ssvm", "--version"])
+    assert (result.exit_code, result.output.strip()) == (0, spacy_ssvm.__version__)
+
+
+def test_a_share_of_percent(tmp_path: Path) -> None:
+    (tmp_path / "texts.jsonl").write_text('{"text": "One", "entities": []}\n', encoding="utf8")
+    arguments = ["convert", str(tmp_path / "texts.jsonl"), "-o", str(tmp_path / "out")]
+    result = CliRunner().invoke(ssvm, [*arguments, "--dev", "20"])
+    assert result.exit_code == 2
+    assert "20 is no share of the texts, from 0 to 0.9: 20 % are 0.2" in plain(result.output)
+    result = CliRunner().invoke(ssvm, [*arguments, "--dev", "-1"])
+    assert "-1 is no share of the texts, from 0 to 0.9" in plain(result.output)
+
+
+def test_a_pipeline_without_components_of_this_package(tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path)
+    result = CliRunner().invoke(ssvm, ["show", str(tmp_path), "A text"])
+    assert result.exit_code == 1
+    for part in ("it has sentencizer", "ssvm train", "ssvm swap"):
+        assert part in plain(result.output)
+
+
+def plain(output: str) -> str:
+    """What is printed, in one line, without boxes."""
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", output).split())

@@ -4,11 +4,12 @@ spaCy imports this folder at each of its commands: heavy imports are inside the 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from spacy.cli._util import app
 
+from spacy_ssvm import __version__
 from spacy_ssvm.commands.cli import data, experiments, inspection, production, training
 
 
@@ -52,8 +53,19 @@ ssvm = typer.Typer(
 app.add_typer(ssvm)
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(__version__)
+        raise typer.Exit
+
+
 @ssvm.callback()
-def main() -> None:
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version"),
+    ] = False,
+) -> None:
     """Linear structured prediction: prepare, train and inspect pipelines of spacy_ssvm."""
 
 

@@ -1,9 +1,11 @@
 """What the commands share: messages instead of tracebacks, and options of several of them."""
 
-from collections.abc import Iterator
+import functools
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from click import ClickException
@@ -12,24 +14,97 @@ from spacy.util import get_lang_class
 from thinc.config import Config, ConfigValidationError
 from wasabi import msg
 
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from spacy_ssvm.commands.conversion.files import Settings
+
+
+def check_share(share: float) -> float:
+    """Raise ValueError for what is no share of the texts."""
+    if not 0 <= share <= 0.9:
+        percent = f": {share:g} % are {share / 100:g}" if 1 <= share <= 90 else ""
+        raise ValueError(f"{share:g} is no share of the texts, from 0 to 0.9{percent}")
+    return share
+
+
+def given_share(share: float | None) -> float | None:
+    """The share that an option names."""
+    try:
+        return None if share is None else check_share(share)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
 Code = Annotated[
     Path | None, typer.Option("--code", "-c", help="Python file to import first", exists=True)
 ]
-
-
 Model = Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")]
-Shown = Annotated[str | None, typer.Option("--components", help="Comma-separated; by default all")]
+Shown = Annotated[
+    str | None,
+    typer.Option("--components", "--component", help="Comma-separated; by default all"),
+]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to write to", file_okay=False)]
 Languages = Annotated[str, typer.Option(help="Language by whose rules texts are tokenized")]
-AsWords = Annotated[
-    bool,
-    typer.Option(
-        "--words", help="Take the syntactic words of CoNLL-U as tokens, for pre-tokenized texts"
-    ),
-]
+Encoding = Annotated[str, typer.Option(help="Encoding of the files: utf8, latin-1, ...")]
+
+
+def file_settings(
+    word: Annotated[int, typer.Option(help="Column of the words, counted from 0")] = 0,
+    span: Annotated[int, typer.Option(help="Column of the spans; -1 is the last")] = -1,
+    tag: Annotated[int | None, typer.Option(help="Column of the part-of-speech tags")] = None,
+    spans_key: Annotated[
+        str | None, typer.Option(help="Write doc.spans under this key, not doc.ents")
+    ] = None,
+    sentences: Annotated[
+        int | None,
+        typer.Option(
+            help="Sentences in a Doc of columns (1) or CoNLL-U (10); 0: documents as marked",
+            min=0,
+        ),
+    ] = None,
+    encoding: Encoding = "utf8",
+    words: Annotated[
+        bool,
+        typer.Option(
+            "--words", help="Take the syntactic words of CoNLL-U as tokens, for pre-tokenized texts"
+        ),
+    ] = False,
+) -> "Settings":
+    """How annotated files are read: the options of all commands that read them."""
+    from spacy_ssvm.commands.conversion.files import Settings
+
+    return Settings(word, span, tag, spans_key, sentences, encoding, words)
+
+
+def reads_files(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of ``file_settings``, in place of its parameter ``settings``."""
+    options = inspect.signature(file_settings).parameters
+    own = inspect.signature(command).parameters.values()
+    parameters = [*(each for each in own if each.name != "settings"), *options.values()]
+
+    @functools.wraps(command)
+    def run(**arguments: Any) -> None:
+        given = {name: arguments.pop(name) for name in options}
+        command(settings=file_settings(**given), **arguments)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run
 
 
 MANY = 10  #: things that are shown one by one
+
+
+def load_pipeline(model: str, code: Path | None, component: str | None = None) -> "Language":
+    """A trained pipeline, after importing code. Raises the errors of ``pipelines.load_pipeline``.
+
+    Its factories, and what its templates read, may be those of the code.
+    """
+    from spacy_ssvm.commands import pipelines
+
+    import_code(code)
+    return pipelines.load_pipeline(model, component)
 
 
 @contextmanager

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from spacy.cli._util import import_code
 from wasabi import msg
 
 if TYPE_CHECKING:
-    from spacy_ssvm.commands.conversion.files import Converted
+    from spacy_ssvm.commands.conversion.files import Converted, Settings
 
 from spacy_ssvm.commands.cli.common import (
     MANY,
-    AsWords,
+    Code,
+    Encoding,
     Languages,
     Model,
     Output,
@@ -21,42 +23,32 @@ from spacy_ssvm.commands.cli.common import (
     check_language,
     check_new,
     check_tokenizer,
+    given_share,
+    load_pipeline,
     need_extra,
+    reads_files,
     show_errors,
     split_names,
 )
 
 
+@reads_files
 def convert(
     files: Annotated[
         list[Path], typer.Argument(help="Annotated files, or folders of brat's", exists=True)
     ],
     output: Output,
+    settings: "Settings",
     lang: Languages = "en",
     dev: Annotated[
-        float | None, typer.Option(help="Share of dev.spacy, such as 0.1", min=0.0, max=0.9)
+        float | None,
+        typer.Option(help="Share of dev.spacy, such as 0.1", callback=given_share),
     ] = None,
     test: Annotated[
-        float | None, typer.Option(help="Share of test.spacy, such as 0.1", min=0.0, max=0.9)
+        float | None,
+        typer.Option(help="Share of test.spacy, such as 0.1", callback=given_share),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of this split")] = 0,
-    sentences: Annotated[
-        int | None,
-        typer.Option(
-            help="Sentences in a Doc of columns (1) or CoNLL-U (10); 0: documents as marked",
-            min=0,
-        ),
-    ] = None,
-    word: Annotated[int, typer.Option(help="Column of the words, counted from 0")] = 0,
-    span: Annotated[int, typer.Option(help="Column of the spans; -1 is the last")] = -1,
-    tag: Annotated[int | None, typer.Option(help="Column of the part-of-speech tags")] = None,
-    spans_key: Annotated[
-        str | None, typer.Option(help="Write doc.spans under this key, not doc.ents")
-    ] = None,
-    words: AsWords = False,
-    encoding: Annotated[
-        str, typer.Option(help="Encoding of the files: utf8, latin-1, ...")
-    ] = "utf8",
 ) -> None:
     """Convert annotated files to .spacy files, for spacy train.
 
@@ -85,9 +77,7 @@ def convert(
       python -m spacy ssvm convert brat_folder --output corpus --dev 0.1 --test 0.1 --lang de
     """
     from spacy_ssvm.commands.conversion.convert import convert_files, labels_of, table, write
-    from spacy_ssvm.commands.conversion.files import Settings
 
-    settings = Settings(word, span, tag, spans_key, sentences, encoding, words)
     shares = {name: share for name, share in (("dev", dev), ("test", test)) if share}
     with show_errors("Cannot convert"):
         check_tokenizer(lang)
@@ -242,6 +232,7 @@ def clusters(
     dimensions: Annotated[int, typer.Option(help="With --text: of the vectors", min=2)] = 100,
     epochs: Annotated[int, typer.Option(help="With --text: passes over it", min=1)] = 5,
     seed: Annotated[int, typer.Option(help="Seed of k-means", min=0)] = 0,
+    code: Code = None,
 ) -> None:
     """Cluster words that occur in the same places, as features for tags and entities.
 
@@ -274,6 +265,7 @@ def clusters(
                 text, lang, dimensions=dimensions, epochs=epochs, min_count=min_count
             )
         else:
+            import_code(code)
             found = vectors_of_pipeline(str(vectors), words)
         clustered = cluster_words(found, number, seed=seed)
         write_clusters(output, clustered)
@@ -307,6 +299,8 @@ def rank(
         list[Path] | None,
         typer.Option(help="File whose texts are left out, as annotated already (repeatable)"),
     ] = None,
+    encoding: Encoding = "utf8",
+    code: Code = None,
 ) -> None:
     """Find the texts that it pays most to annotate next: those that a pipeline is least sure of.
 
@@ -317,17 +311,16 @@ def rank(
     Example:
       python -m spacy ssvm rank model/model-best texts.txt --output next.jsonl --number 100
     """
-    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.rank import rank as rank_texts
     from spacy_ssvm.commands.rank import read_texts, rows, write_ranked
     from spacy_ssvm.commands.render import choose
 
     with show_errors("Cannot rank"):
-        nlp = load_pipeline(model)
+        nlp = load_pipeline(model, code)
         names = choose(nlp, split_names(components))
         check_new(output, overwrite=overwrite)
-        done = {text for other in exclude or [] for text in read_texts(other)}
-        texts = [text for text in read_texts(file) if text not in done]
+        done = {text for other in exclude or [] for text in read_texts(other, encoding)}
+        texts = [text for text in read_texts(file, encoding) if text not in done]
         if not texts:
             raise ValueError(f"{file} has no texts but those to leave out")
         ranked = rank_texts(nlp, names, texts)[:number]

@@ -27,7 +27,12 @@ def compare(
         int, typer.Option(help="Number of runs of each, with seeds 0, 1, ...", min=1)
     ] = 3,
     component: Annotated[
-        str | None, typer.Option(help="Component to train, if several are of this package")
+        str | None,
+        typer.Option(
+            "--component",
+            "--components",
+            help="Component to train, if several are of this package",
+        ),
     ] = None,
     epochs: Annotated[
         int | None, typer.Option(help="Epochs of each run; by default max_epochs of the config")
@@ -110,7 +115,11 @@ def select(
     ] = None,
     component: Annotated[
         str | None,
-        typer.Option(help="Component with the templates, if several are of this package"),
+        typer.Option(
+            "--component",
+            "--components",
+            help="Component with the templates, if several are of this package",
+        ),
     ] = None,
     epochs: Annotated[
         int | None, typer.Option(help="Epochs of each model; by default max_epochs of the config")
@@ -181,7 +190,7 @@ def reproduce(
     data: Annotated[
         Path, typer.Option(help="Folder with corpora, also in folders of it", exists=True)
     ],
-    out: Annotated[Path, typer.Option(help="Folder to write to")],
+    out: Annotated[Path, typer.Option("--output", "-o", "--out", help="Folder to write to")],
     papers: Annotated[
         str | None, typer.Option(help="Comma-separated: CY13, MGS10, MSAF11, TLJ05; all by default")
     ] = None,
@@ -211,7 +220,7 @@ def reproduce(
 
     \b
     Example:
-      python -m spacy ssvm reproduce --data corpora/ --out reproduced --papers CY13 --sentences 1000
+      python -m spacy ssvm reproduce --data corpora/ -o reproduced --papers CY13 --sentences 1000
     """
     from tqdm import tqdm
 

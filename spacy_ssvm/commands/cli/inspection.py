@@ -1,19 +1,32 @@
 """Commands that show what a pipeline does: show, render, demo, report."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from spacy.cli._util import import_code
 from wasabi import msg
 
-from spacy_ssvm.commands.cli.common import Code, Model, Shown, need_extra, show_errors, split_names
+from spacy_ssvm.commands.cli.common import (
+    Code,
+    Model,
+    Shown,
+    load_pipeline,
+    need_extra,
+    reads_files,
+    show_errors,
+    split_names,
+)
+
+if TYPE_CHECKING:
+    from spacy_ssvm.commands.conversion.files import Settings
 
 
 def show(
     model: Model,
     text: Annotated[str, typer.Argument(help="What to annotate")],
     components: Shown = None,
+    code: Code = None,
 ) -> None:
     """Annotate a text, and print each word with what it is, and the confidence in that.
 
@@ -26,11 +39,10 @@ def show(
     Example:
       python -m spacy ssvm show model/model-best "She lives in New York."
     """
-    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.render import choose, tables_of
 
     with show_errors("Cannot show"):
-        nlp = load_pipeline(model)
+        nlp = load_pipeline(model, code)
         names = choose(nlp, split_names(components))
         tables = [table for table in tables_of(nlp, text, names) if table.rows]
         if not tables:
@@ -41,6 +53,7 @@ def show(
     print("conf.: the lead over the next best choice, or the probability where the solver has any")
 
 
+@reads_files
 def render(
     model: Model,
     file: Annotated[
@@ -49,6 +62,7 @@ def render(
             help="Text, paragraphs parted by empty lines; or annotated, as for convert", exists=True
         ),
     ],
+    settings: "Settings",
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write")] = Path(
         "render.html"
     ),
@@ -66,6 +80,7 @@ def render(
     ] = None,
     texts: Annotated[int, typer.Option(help="The most texts to show", min=1)] = 50,
     top: Annotated[int, typer.Option(help="Features in an explanation", min=1)] = 8,
+    code: Code = None,
 ) -> None:
     """Show what a pipeline makes of texts, and why, as one HTML page.
 
@@ -81,13 +96,12 @@ def render(
       python -m spacy ssvm render MODEL text.en --target text.cs --alignment text.align
     """
     from spacy_ssvm.commands.cli.data import show_left_out
-    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.render import choose, read_pairs, read_parts, read_texts, write_page
 
     with show_errors("Cannot render"):
         if output.suffix != ".html" or output.is_dir():
             raise ValueError(f"the page, {output}, must be a file that ends in .html")
-        nlp = load_pipeline(model)
+        nlp = load_pipeline(model, code)
         for given in (file, target, alignment):
             if given is not None and output.resolve() == given.resolve():
                 raise ValueError(f"the output, {output}, would replace a file to show")
@@ -97,7 +111,7 @@ def render(
         elif alignment is not None:
             raise ValueError("--alignment needs --target, the other text")
         else:
-            found = read_texts(nlp, file)
+            found = read_texts(nlp, file, settings)
         show_left_out(found.converted)
         parts = read_parts(nlp, found, names, texts=texts, top=top, only_errors=errors)
         write_page(output, nlp, model, file, found, parts)
@@ -132,6 +146,7 @@ def demo(
         ),
     ] = None,
     components: Shown = None,
+    code: Code = None,
 ) -> None:
     """Open a page on which texts are annotated, with confidence and reasons.
 
@@ -148,11 +163,10 @@ def demo(
         import uvicorn
 
         from spacy_ssvm.commands.demo import MOST_REQUESTS, hosts_of, listen, make_app
-    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.render import choose
 
     with show_errors("Cannot open a page"):
-        nlp = load_pipeline(model)
+        nlp = load_pipeline(model, code)
         names = choose(nlp, split_names(components))
         app = make_app(nlp, model, names, [*hosts_of(host), *(allow_host or ())])
         place = listen(host, port)

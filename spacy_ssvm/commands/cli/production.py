@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.cli._util import import_code
 from wasabi import msg
 
-from spacy_ssvm.commands.cli.common import Code, Model, show_errors
+from spacy_ssvm.commands.cli.common import Code, Model, load_pipeline, show_errors
 
 
 def align(
@@ -21,7 +20,10 @@ def align(
         int | None, typer.Option(help="Pairs in a batch; by default as in the pipeline", min=1)
     ] = None,
     component: Annotated[
-        str | None, typer.Option(help="Run only this component, not the whole pipeline")
+        str | None,
+        typer.Option(
+            "--component", "--components", help="Run only this component, not the whole pipeline"
+        ),
     ] = None,
     evidence: Annotated[
         list[str] | None,
@@ -53,7 +55,6 @@ def align(
         opened,
         read_evidence,
     )
-    from spacy_ssvm.commands.pipelines import load_pipeline
 
     file = None if output == Path("-") else output
     screen = sys.stdout
@@ -62,8 +63,7 @@ def align(
             if file is not None and file.resolve() in (source.resolve(), target.resolve()):
                 raise ValueError(f"the output, {file}, would replace a text")
             others = read_evidence(evidence or [])
-            import_code(code)
-            nlp = load_pipeline(model, component)
+            nlp = load_pipeline(model, code, component)
             unused = check_evidence(nlp, others)
             if unused:
                 msg.warn(f"No template reads {', '.join(f'_.{name}' for name in unused)}")

@@ -1,24 +1,28 @@
 """Commands from examples to a pipeline: train, init, swap, jackknife."""
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from spacy.cli._util import parse_config_overrides
+from spacy.cli._util import import_code, parse_config_overrides
 from wasabi import msg
 
 from spacy_ssvm.commands.cli.common import (
-    AsWords,
     Code,
     Languages,
     Model,
     Output,
     check_new,
+    check_share,
     check_there,
     check_tokenizer,
+    given_share,
     load_config,
+    load_pipeline,
+    reads_files,
     show_errors,
     split_names,
 )
@@ -27,6 +31,7 @@ from spacy_ssvm.commands.cli.data import show_left_out, show_treebanks
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
+    from spacy_ssvm.commands.conversion.files import Settings
     from spacy_ssvm.commands.jackknife import Predicted
     from spacy_ssvm.commands.quickstart.annotation import Annotation
     from spacy_ssvm.commands.quickstart.config import Resources
@@ -45,12 +50,21 @@ _Data = Annotated[
 
 
 _Dev = Annotated[
-    list[Path] | None,
-    typer.Option("--dev", help="Files by which the best epoch is chosen (repeatable)", exists=True),
+    list[str] | None,
+    typer.Option(
+        "--dev",
+        help="Files by which the best epoch is chosen (repeatable), or a share, such as 0.2",
+    ),
 ]
 
 
 _Seed = Annotated[int, typer.Option(help="Seed of the share")]
+
+
+_Folds = Annotated[
+    int,
+    typer.Option(help="Models that annotate examples where components learn from others", min=2),
+]
 
 
 _Overwrite = Annotated[
@@ -60,7 +74,9 @@ _Overwrite = Annotated[
 
 _Share = Annotated[
     float,
-    typer.Option(help="Without --dev: the share of the texts to take for it", min=0.01, max=0.9),
+    typer.Option(
+        help="Without --dev: the share of the texts to take for it", min=0.01, callback=given_share
+    ),
 ]
 
 
@@ -73,22 +89,26 @@ _Clusters = Annotated[
 _Components = Annotated[
     str | None,
     typer.Option(
-        "--components", help="Comma-separated, such as tagger,parser; by default all that can learn"
+        "--components",
+        "--component",
+        help="Comma-separated, such as tagger,parser; by default all that can learn",
     ),
 ]
 
 
+@reads_files
 def train(
     data: _Data,
     output: Output,
+    settings: "Settings",
     dev: _Dev = None,
     share: _Share = 0.1,
     components: _Components = None,
     lang: Languages = "en",
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
+    folds: _Folds = 5,
     seed: _Seed = 0,
-    words: AsWords = False,
     source: Annotated[
         str | None,
         typer.Option(
@@ -96,6 +116,7 @@ def train(
         ),
     ] = None,
     overwrite: _Overwrite = False,
+    code: Code = None,
 ) -> None:
     """Train a pipeline on annotated files in one go, and print its scores.
 
@@ -122,7 +143,6 @@ def train(
     """
     import time
 
-    from spacy_ssvm.commands.conversion.files import Settings
     from spacy_ssvm.commands.quickstart import training
     from spacy_ssvm.commands.quickstart.annotation import find_annotation
     from spacy_ssvm.commands.quickstart.config import (
@@ -139,6 +159,8 @@ def train(
     start = time.perf_counter()
     with show_errors("Cannot train"):
         files, overrides = _files_and_overrides(data)
+        held_out, share = _dev_files(dev, share)
+        import_code(code)
         if are_parallel(files):
             from spacy_ssvm.commands.cli.further import train_aligner
 
@@ -150,7 +172,7 @@ def train(
                 files,
                 overrides,
                 output=output,
-                dev=dev or [],
+                dev=held_out,
                 share=share,
                 seed=seed,
                 overwrite=overwrite,
@@ -163,9 +185,9 @@ def train(
                 source,
                 files,
                 overrides,
-                Settings(as_words=words),
+                settings,
                 output=output,
-                dev=dev or [],
+                dev=held_out,
                 share=share,
                 seed=seed,
                 components=components,
@@ -176,9 +198,8 @@ def train(
         check_tokenizer(lang)
         resources = _resources(gazetteer, clusters, lang)
         folder = training.TrainingFolder(output)
-        folder.check([*files, *(dev or [])], overwrite=overwrite)
-        settings = Settings(as_words=words)
-        corpus = training.read_corpus(files, dev or [], lang, settings, share=share, seed=seed)
+        folder.check([*files, *held_out], overwrite=overwrite)
+        corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
         _show_corpus(corpus)
         annotation = find_annotation(corpus.train)
         names = with_senter(_names_of(components, annotation), annotation)
@@ -193,11 +214,12 @@ def train(
         )
         check_settings(config, overrides)
         training.check_corpus(names, corpus)
+        _show_cost(names, corpus, overrides, folds)
         with folder.cleared_on_error():
             folder.write(corpus)
-            commands = next_commands(folder.config, names)
+            commands = next_commands(folder.config, names, folds=folds)
             write_config(folder.config, config, describe(names, commands))
-            folder.write_annotated(_jackknife(folder, names, corpus, overrides))
+            folder.write_annotated(_jackknife(folder, names, corpus, overrides, folds))
             training.train(folder, overrides)
         measured = measure(str(folder.best), folder.dev)
     msg.table(measured.rows, divider=False)
@@ -288,20 +310,24 @@ def init(
     print("\n".join(commands))
 
 
+@reads_files
 def swap(
     model: Model,
     data: _Data,
     components: Annotated[
-        str, typer.Option("--components", help="Comma-separated, such as parser,tagger")
+        str,
+        typer.Option("--components", "--component", help="Comma-separated, such as parser,tagger"),
     ],
     output: Output,
+    settings: "Settings",
     dev: _Dev = None,
     share: _Share = 0.1,
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
+    folds: _Folds = 5,
     seed: _Seed = 0,
-    words: AsWords = False,
     overwrite: _Overwrite = False,
+    code: Code = None,
 ) -> None:
     """Replace components of a trained pipeline by those of this package, trained on your data.
 
@@ -317,8 +343,6 @@ def swap(
     """
     import time
 
-    from spacy_ssvm.commands.conversion.files import Settings
-    from spacy_ssvm.commands.pipelines import load_pipeline
     from spacy_ssvm.commands.quickstart import swap as swapping
     from spacy_ssvm.commands.quickstart import training
     from spacy_ssvm.commands.quickstart.annotation import find_annotation
@@ -327,14 +351,14 @@ def swap(
     start = time.perf_counter()
     with show_errors("Cannot swap components"):
         files, overrides = _files_and_overrides(data)
+        held_out, share = _dev_files(dev, share)
         folder = training.TrainingFolder(output)
         own = [Path(model)] if Path(model).exists() else []
-        folder.check([*files, *(dev or []), *own], overwrite=overwrite)
-        nlp = load_pipeline(model)
+        folder.check([*files, *held_out, *own], overwrite=overwrite)
+        nlp = load_pipeline(model, code)
         lang = str(nlp.lang)
         resources = _resources(gazetteer, clusters, lang)
-        settings = Settings(as_words=words)
-        corpus = training.read_corpus(files, dev or [], lang, settings, share=share, seed=seed)
+        corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
         _show_corpus(corpus)
         annotation = find_annotation(corpus.train)
         names = swapping.components_to_swap(nlp, split_names(components) or [], annotation)
@@ -346,13 +370,14 @@ def swap(
         )
         check_settings(config, overrides)
         training.check_corpus(names, corpus)
-        judged = [score for score, weight in config["training"]["score_weights"].items() if weight]
+        _show_cost(names, corpus, overrides, folds)
+        own_scores = swapping.scores_of_new(nlp, config, names)
         title = f"The pipeline {model}, with new components: {', '.join(names)}"
         with folder.cleared_on_error():
             folder.write(corpus)
             write_config(folder.config, config, title)
             before = swapping.annotate_before(nlp, names, corpus.train, corpus.dev)
-            found = _jackknife(folder, names, corpus, overrides, before)
+            found = _jackknife(folder, names, corpus, overrides, folds, before)
             annotated, annotations = swapping.annotate_between(nlp, names, corpus.train, found)
             folder.write_annotated(annotated)
             config = swapping.swapped_config(config, nlp, model, names, annotations)
@@ -360,8 +385,16 @@ def swap(
             training.train(folder, overrides)
         for saved in (folder.best, folder.last):
             swapping.keep_meta(saved, nlp)
-        rows = swapping.compare((nlp, load_pipeline(str(folder.best))), judged, folder.dev)
+        swapped = load_pipeline(str(folder.best), None)
+        rows, fallen = swapping.compare(nlp, swapped, own_scores, folder.dev)
     msg.table(rows, header=("", model, str(folder.best)), aligns=("l", "r", "r"), divider=True)
+    for text in fallen:
+        msg.warn(text, "Components that stay read what the new ones write: see docs/migrating.md")
+    for name in swapping.idle_components(swapped):
+        msg.info(
+            f"No component reads '{name}' any more: nlp.remove_pipe(\"{name}\") makes the pipeline "
+            "faster, unless you use doc.tensor"
+        )
     msg.good(f"Swapped {', '.join(names)} in {time.perf_counter() - start:.0f} s", str(folder.best))
 
 
@@ -372,7 +405,11 @@ def jackknife(
     folds: Annotated[int, typer.Option(help="Number of folds, and of models to train")] = 10,
     component: Annotated[
         list[str] | None,
-        typer.Option(help="Train only this component, not the whole pipeline (repeatable)"),
+        typer.Option(
+            "--component",
+            "--components",
+            help="Train only this component, not the whole pipeline (repeatable)",
+        ),
     ] = None,
     then: Annotated[
         list[str] | None,
@@ -461,12 +498,15 @@ def _files_and_overrides(data: list[str]) -> tuple[list[Path], dict[str, Any]]:
     """The files, and the settings of a config, among arguments: --training.max_epochs 5."""
     files: list[Path] = []
     settings: list[str] = []
-    arguments = iter(data)
-    for argument in arguments:
-        if argument.startswith("--"):
-            settings += [argument] if "=" in argument else [argument, next(arguments, "")]
-        else:
+    rest = [*data]
+    while rest:
+        argument = rest.pop(0)
+        if not argument.startswith("--"):
             files.append(Path(argument))
+            continue
+        settings.append(argument)
+        if "=" not in argument and rest and not rest[0].startswith("--"):
+            settings.append(rest.pop(0))
     for file in files:
         check_there(file)
     overrides = parse_config_overrides([*settings])
@@ -479,6 +519,16 @@ def _files_and_overrides(data: list[str]) -> tuple[list[Path], dict[str, Any]]:
         )
         raise ValueError(f"name a file of annotated examples{hint}")
     return files, overrides
+
+
+def _dev_files(dev: list[str] | None, share: float) -> tuple[list[Path], float]:
+    """The files of dev, and the share of the texts where there are none: --dev 0.2 names one."""
+    given = dev or []
+    if len(given) == 1 and re.fullmatch(r"\d*\.?\d+", given[0]) and not Path(given[0]).exists():
+        return [], check_share(float(given[0])) or share
+    for file in given:
+        check_there(file)
+    return [*map(Path, given)], share
 
 
 def _resources(gazetteers: list[str] | None, clusters: str | None, lang: str) -> "Resources":
@@ -537,11 +587,30 @@ def _show_corpus(corpus: "Corpus") -> None:
         )
 
 
+def _show_cost(names: list[str], corpus: "Corpus", overrides: dict[str, Any], folds: int) -> None:
+    """Say what the training will take, before it starts."""
+    from spacy_ssvm.commands.quickstart.training import cost_of
+
+    cost = cost_of(names, corpus, overrides, folds)
+    first = (
+        f"{cost.models} models of at most {cost.fold_epochs} epochs annotate the examples for "
+        "components that learn from others (--folds 2 takes the fewest). Then "
+        if cost.models
+        else ""
+    )
+    msg.info(
+        f"{first}{', '.join(names)} are trained, for at most {cost.epochs} epochs "
+        "(--training.max_epochs 5 takes fewer)",
+        f"All of it takes roughly {cost.seconds:.0f} s of processor time",
+    )
+
+
 def _jackknife(
     folder: "TrainingFolder",
     names: list[str],
     corpus: "Corpus",
     overrides: dict[str, Any],
+    folds: int,
     predicted: "Predicted | None" = None,
 ) -> "Sequence[Doc] | None":
     """The examples annotated for components that learn from others, where there are some.
@@ -552,11 +621,11 @@ def _jackknife(
 
     from spacy_ssvm.commands.quickstart import training
 
-    jackknives = training.make_jackknives(folder, names, corpus, overrides, predicted)
-    folds = sum(jackknife.folds for jackknife in jackknives)
-    if folds:
+    jackknives = training.make_jackknives(folder, names, corpus, overrides, predicted, folds)
+    models = sum(jackknife.folds for jackknife in jackknives)
+    if models:
         msg.info("Annotating the examples by models that have not seen them")
-    with tqdm(total=folds, unit="model", disable=None if folds else True) as progress:
+    with tqdm(total=models, unit="model", disable=None if models else True) as progress:
         for jackknife in jackknives:
             for _ in jackknife.run():
                 progress.update()

@@ -1,6 +1,7 @@
 """Complete configs for the components that a user names, with comments."""
 
 import inspect
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from spacy import util
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
 from spacy.util import CONFIG_SECTION_ORDER, registry
-from thinc.api import Config
+from thinc.api import Config, ConfigValidationError
 
 from spacy_ssvm.commands.quickstart.annotation import LEARNS, Annotation
 from spacy_ssvm.storage import replacing
@@ -22,8 +23,9 @@ _READ_CLUSTERS = {"tagger", "pos_tagger", "senter", "parser", "ner", "chunker"}
 #: Languages for which the package spacy-lookups-data has clusters; others whose names help.
 _CLUSTERS = {"en": ("en", "de"), "de": ("de",), "es": ("es",)}
 
+EPOCHS = 20  #: the most of a training
 TRAINING = {
-    "max_epochs": 20,
+    "max_epochs": EPOCHS,
     "max_steps": 0,
     "eval_frequency": 1,
     "patience": 5,
@@ -37,6 +39,9 @@ TRAINING = {
 
 #: The components that cannot do without sentence boundaries.
 READ_SENTENCES = {"parser", "sentence_labeler"}
+
+#: A class, and what stands before it, in what thinc says of a value of a wrong type.
+_CLASS = re.compile(r"^at root: |<class '(\w+)'>")
 
 #: Of a jackknife: its folds, and the epochs of each model.
 FOLDS, FOLD_EPOCHS = 5, 8
@@ -164,10 +169,11 @@ def make_config(
 
 
 def check_settings(config: Config, overrides: dict[str, Any]) -> None:
-    """Raise ConfigValidationError or ValueError for settings that training would refuse.
+    """Raise ValueError, or ConfigValidationError, for settings that training would refuse.
 
     Also for those that a config, which has all settings, does not have: misspelled ones.
     """
+    defaults = {}
     for key in overrides:
         section: Any = config
         *parents, name = key.split(".")
@@ -176,6 +182,22 @@ def check_settings(config: Config, overrides: dict[str, Any]) -> None:
         if isinstance(section, dict) and section and name not in section:
             known = ", ".join(section)
             raise ValueError(f"--{key}: [{'.'.join(parents)}] has no such setting, but {known}")
+        defaults[key] = section.get(name) if isinstance(section, dict) else None
+    try:
+        _resolve(config, overrides)
+    except ValueError:
+        for key, value in overrides.items():
+            try:
+                _resolve(config, {key: value})
+            except ConfigValidationError as error:
+                reason = "; ".join(_CLASS.sub(r"\1", str(each["msg"])) for each in error.errors)
+                default = f"; by default it is {defaults[key]!r}" if defaults[key] else ""
+                raise ValueError(f"--{key} {value}: {reason}{default}") from error
+        raise
+
+
+def _resolve(config: Config, overrides: dict[str, Any]) -> None:
+    """Make what a config names. Raises ConfigValidationError or ValueError where that fails."""
     whole = Config().from_str(config.to_str(), overrides=overrides)
     registry.resolve(whole["training"], schema=ConfigSchemaTraining)
     util.load_model_from_config(whole, validate=True)
@@ -265,7 +287,9 @@ def jackknife_rounds(names: Sequence[str]) -> list[list[str]]:
     return [own for own in (tags, ["senter"] if "SENT_START" in read else []) if own]
 
 
-def next_commands(file: Path, names: Sequence[str], *, missing: Sequence[str] = ()) -> list[str]:
+def next_commands(
+    file: Path, names: Sequence[str], *, missing: Sequence[str] = (), folds: int = FOLDS
+) -> list[str]:
     """The commands that train by a config.
 
     missing: the corpora that the config does not name, of "train" and "dev".
@@ -278,7 +302,7 @@ def next_commands(file: Path, names: Sequence[str], *, missing: Sequence[str] = 
         chosen = [f"--component {name}" for name in rounds[0]]
         chosen += [f"--then {name}" for own in rounds[1:] for name in own]
         commands.append(
-            f"python -m spacy ssvm jackknife {file} --output annotated.spacy --folds {FOLDS} "
+            f"python -m spacy ssvm jackknife {file} --output annotated.spacy --folds {folds} "
             f"{' '.join(chosen)}{paths} --training.max_epochs {FOLD_EPOCHS}"
         )
     commands.append(f"python -m spacy train {file} --output training{paths}{annotated}")

@@ -1,12 +1,14 @@
 """Components of a trained pipeline, replaced by those of this package."""
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import srsly
 from spacy.language import Language
+from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Corpus
 from thinc.api import Config
@@ -15,6 +17,7 @@ from spacy_ssvm.commands.jackknife import Predicted, annotate
 from spacy_ssvm.commands.pipelines import finds_sentences
 from spacy_ssvm.commands.quickstart.annotation import Annotation
 from spacy_ssvm.commands.quickstart.config import (
+    FACTORIES,
     READ_SENTENCES,
     READERS,
     annotated_reader,
@@ -22,7 +25,7 @@ from spacy_ssvm.commands.quickstart.config import (
     make_config,
     with_senter,
 )
-from spacy_ssvm.commands.scores import name_of
+from spacy_ssvm.commands.scores import ARC_SCORES, name_of, shown_scores
 from spacy_ssvm.components.annotated_corpus import annotations_of
 from spacy_ssvm.storage import replacing
 
@@ -39,6 +42,8 @@ _ALIKE = {
 #: What stays the same in the meta data of a pipeline.
 _META = ("name", "description", "author", "email", "url", "license", "sources")
 
+MOST_CHANGES = 3  #: of an attribute of words that are named
+
 
 def components_to_swap(nlp: Language, names: Sequence[str], annotation: Annotation) -> list[str]:
     """The components to train: those that are named, and a senter where one is needed.
@@ -49,7 +54,7 @@ def components_to_swap(nlp: Language, names: Sequence[str], annotation: Annotati
     examples have nothing to learn from, and where another kind of component has the name of a new
     one.
     """
-    own = check_components(names)
+    own = _known(nlp, names)
     annotation.require(own)
     order = pipeline_with(nlp, own)
     readers = [order.index(name) for name in own if name in READ_SENTENCES]
@@ -58,6 +63,23 @@ def components_to_swap(nlp: Language, names: Sequence[str], annotation: Annotati
         own = with_senter(own, annotation)
     pipeline_with(nlp, own)
     return own
+
+
+def _known(nlp: Language, names: Sequence[str]) -> list[str]:
+    """The same as ``check_components``, which says more of a component that the pipeline has."""
+    try:
+        return check_components(names)
+    except ValueError as error:
+        unknown = next(name for name in names if name not in FACTORIES)
+        if unknown not in nlp.component_names:
+            raise
+        roles = [role for role in _ALIKE if _has_role(nlp, unknown, role)]
+        hint = (
+            f"'{unknown}' of the pipeline is replaced by a {roles[0]}"
+            if roles
+            else f"nothing of this package could replace '{unknown}': leave it out, and it stays"
+        )
+        raise ValueError(f"{error}; {hint}") from error
 
 
 def _factory(nlp: Language, name: str) -> str:
@@ -240,22 +262,87 @@ def keep_meta(folder: Path, nlp: Language) -> None:
         srsly.write_json(beside, meta)
 
 
-def compare(
-    pipelines: Sequence[Language], scores: Sequence[str], dev: Path
-) -> list[tuple[str, ...]]:
-    """Scores of the new components' annotations, and words per second, of each pipeline.
+def scores_of_new(nlp: Language, config: Config, names: Sequence[str]) -> dict[str, float | None]:
+    """The scores of what the new components write, and how much each counts.
 
-    scores: as ``spacy evaluate`` names them. dev: a .spacy file.
+    config: of these alone, see ``config_of_new``. Scores that do not count belong to the others
+    where some of these are judged by them.
     """
-    columns: list[dict[str, str]] = []
-    for nlp in pipelines:
-        examples = list(Corpus(dev)(nlp))
-        found = nlp.evaluate(examples)
-        texts = [example.predicted.text for example in examples]
-        start = time.perf_counter()
-        words = sum(len(doc) for doc in nlp.pipe(texts))
-        speed = words / (time.perf_counter() - start)
-        values = {name_of(score): found.get(score) for score in scores}
-        shown = {name: "-" if x is None else f"{100 * x:.2f} %" for name, x in values.items()}
-        columns.append({**shown, "words/s": f"{speed:,.0f}"})
-    return [(label, *(column[label] for column in columns)) for label in columns[0]]
+    others = _others(nlp, nlp.pipe_names, names)
+    claimed = {
+        score
+        for name in set(others) - {*_replaced(nlp, names).values()}
+        for score, weight in (nlp.get_pipe_meta(name).default_score_weights or {}).items()
+        if weight
+    }
+    weights = config["training"]["score_weights"]
+    return {score: weight for score, weight in weights.items() if weight or score not in claimed}
+
+
+def idle_components(nlp: Language) -> list[str]:
+    """The layers for several components, such as tok2vec, that none of the pipeline reads."""
+    return [
+        name for name, pipe in nlp.pipeline if getattr(pipe, "listening_components", None) == []
+    ]
+
+
+class Comparison(NamedTuple):
+    """Two pipelines, measured on the same texts."""
+
+    rows: list[tuple[str, str, str]]  #: scores, those of components that stay first; and speed
+    fallen: list[str]  #: what components that stay do worse than before
+
+
+def compare(old: Language, new: Language, own: Mapping[str, float | None], dev: Path) -> Comparison:
+    """All scores, and words per second, of a pipeline before and after components were replaced.
+
+    own: the scores of the new components, see ``scores_of_new``. dev: a .spacy file.
+    """
+    docs, found, speeds = zip(*(_measure(nlp, dev) for nlp in (old, new)), strict=True)
+    values = {score: x for scores in found for score, x in scores.items() if x is not None}
+    shown = [*shown_scores(values), *(score for score in ARC_SCORES if score in values)]
+    stay = [score for score in shown if score not in own]
+    rows, fallen = [], []
+    for score in (*stay, *(score for score in own if own[score] or score in shown)):
+        before, after = (scores.get(score) for scores in found)
+        cells = ["-" if x is None else f"{100 * x:.2f} %" for x in (before, after)]
+        rows.append((name_of(score), cells[0], cells[1]))
+        if (
+            score in stay
+            and None not in (before, after)
+            and cells[0] != cells[1]
+            and before > after
+        ):
+            changes = _changes(score, docs[0], docs[1])
+            fallen.append(f"{name_of(score)} falls from {cells[0]} to {cells[1]}{changes}")
+    rows.append(("words/s", f"{speeds[0]:,.0f}", f"{speeds[1]:,.0f}"))
+    return Comparison(rows, fallen)
+
+
+def _measure(nlp: Language, dev: Path) -> tuple[list[Doc], dict[str, Any], float]:
+    """Annotated Docs, their scores as ``spacy evaluate`` names them, and words per second."""
+    examples = list(Corpus(dev)(nlp))
+    for example, doc in zip(examples, nlp.pipe([e.predicted for e in examples]), strict=True):
+        example.predicted = doc
+    docs = [example.predicted for example in examples]
+    scores = Scorer(nlp=nlp).score(examples)
+    texts = [doc.text for doc in docs]
+    start = time.perf_counter()
+    words = sum(len(doc) for doc in nlp.pipe(texts))
+    return docs, scores, words / (time.perf_counter() - start)
+
+
+def _changes(score: str, old: Sequence[Doc], new: Sequence[Doc]) -> str:
+    """The most frequent changes of an attribute of words, where the score is one of its."""
+    attribute = score.removesuffix("_acc")
+    attribute += "" if attribute == "morph" else "_"
+    if score not in {"tag_acc", "pos_acc", "morph_acc", "lemma_acc"}:
+        return ""
+    pairs = Counter(
+        (str(getattr(before, attribute)), str(getattr(after, attribute)))
+        for before_doc, after_doc in zip(old, new, strict=True)
+        for before, after in zip(before_doc, after_doc, strict=True)
+    )
+    changed = Counter({pair: number for pair, number in pairs.items() if len({*pair}) > 1})
+    most = [f"{a or '-'} -> {b or '-'} {n}" for (a, b), n in changed.most_common(MOST_CHANGES)]
+    return f"; of {changed.total()} words that change: {', '.join(most)}"

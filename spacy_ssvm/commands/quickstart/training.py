@@ -1,8 +1,10 @@
 """Annotated files to a trained pipeline: convert, configure, jackknife, train."""
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,9 +16,19 @@ from spacy.training.loop import DIR_MODEL_BEST, DIR_MODEL_LAST
 from spacy_ssvm.commands.conversion.convert import convert_files
 from spacy_ssvm.commands.conversion.files import Converted, Settings, split
 from spacy_ssvm.commands.jackknife import Jackknife, Predicted, make_rounds
-from spacy_ssvm.commands.quickstart.config import FOLD_EPOCHS, FOLDS, jackknife_rounds
+from spacy_ssvm.commands.quickstart.config import EPOCHS, FOLD_EPOCHS, FOLDS, jackknife_rounds
 from spacy_ssvm.components.annotated_corpus import write_docs
 
+#: Of a processor, roughly, for an epoch of a thousand words; with its evaluation.
+_SECONDS = {
+    "tagger": 0.03,
+    "pos_tagger": 0.03,
+    "senter": 0.03,
+    "parser": 0.2,
+    "ner": 0.03,
+    "chunker": 0.03,
+    "sentence_labeler": 0.03,
+}
 _PARTS = ("train.spacy", "dev.spacy")
 
 
@@ -182,6 +194,7 @@ def make_jackknives(
     corpus: Corpus,
     overrides: dict[str, Any],
     predicted: Predicted | None = None,
+    folds: int = FOLDS,
 ) -> list[Jackknife]:
     """The jackknives that annotate the examples for components that learn from others.
 
@@ -189,8 +202,34 @@ def make_jackknives(
     """
     settings = {"training.max_epochs": FOLD_EPOCHS, **overrides}
     config = util.load_config(folder.config, overrides=settings)
-    folds = min(FOLDS, len(corpus.train))
+    folds = min(folds, len(corpus.train))
     return make_rounds(config, folds, jackknife_rounds(components), predicted)
+
+
+class Cost(NamedTuple):
+    """What a training will take."""
+
+    models: int  #: that annotate examples which they have not seen
+    fold_epochs: int  #: the most that each of them is trained for
+    epochs: int  #: the most that the components themselves are trained for
+    seconds: float  #: of a processor, roughly, for all of it
+
+
+def cost_of(
+    components: Sequence[str], corpus: Corpus, overrides: dict[str, Any], folds: int = FOLDS
+) -> Cost:
+    """What the training of components will take, by the number of words to learn from."""
+    folds = min(folds, len(corpus.train))
+    epochs, fold_epochs = (
+        overrides.get("training.max_epochs") or default for default in (EPOCHS, FOLD_EPOCHS)
+    )
+    rounds = jackknife_rounds(components)
+    passes = Counter(dict.fromkeys(components, epochs))
+    for name in chain(*rounds):
+        passes[name] += fold_epochs * (folds - 1)
+    words = sum(map(len, corpus.train))
+    seconds = sum(_SECONDS[name] * number * words / 1000 for name, number in passes.items())
+    return Cost(folds * len(rounds), fold_epochs, epochs, seconds)
 
 
 def train(folder: TrainingFolder, overrides: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Components of trained pipelines, replaced."""
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 import spacy
 from corpora import parsed_doc, tagging_examples
 from spacy.language import Language
+from spacy.scorer import Scorer
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
@@ -20,9 +22,11 @@ from spacy_ssvm.commands.quickstart.swap import (
     compare,
     components_to_swap,
     config_of_new,
+    idle_components,
     keep_meta,
     overwriting_components,
     pipeline_with,
+    scores_of_new,
     swapped_config,
 )
 
@@ -156,6 +160,10 @@ def test_what_cannot_be_swapped() -> None:
     nlp = pipeline_of("tagger")
     with pytest.raises(ValueError, match="no component 'lemmatizer' to learn"):
         components_to_swap(nlp, ["lemmatizer"], EVERYTHING)
+    with pytest.raises(ValueError, match="replace 'lemmatizer': leave it out, and it stays"):
+        components_to_swap(pipeline_of("lemmatizer"), ["lemmatizer"], EVERYTHING)
+    with pytest.raises(ValueError, match="'trees' of the pipeline is replaced by a parser"):
+        components_to_swap(pipeline_of("trees=parser"), ["trees"], EVERYTHING)
     with pytest.raises(ValueError, match="nothing that 'chunker' could learn from"):
         components_to_swap(nlp, ["chunker"], EVERYTHING)
     with pytest.raises(ValueError, match="a component 'ner' of another kind, nouns: rename it"):
@@ -208,9 +216,76 @@ def test_scores_are_those_of_gold_tokens_where_spaces_are_not_known(tmp_path: Pa
     assert not nlp("cannot go").ents, "the tokenizer makes two words of it"
     gold = Doc(nlp.vocab, words=["cannot", "go"], ents=["B-X", "O"])
     DocBin(docs=[gold]).to_disk(tmp_path / "dev.spacy")
-    rows = compare([nlp], ["ents_f", "tag_acc"], tmp_path / "dev.spacy")
-    assert [row[0] for row in rows] == ["entity F1", "TAG accuracy", "words/s"]
-    assert [row[1] for row in rows[:2]] == ["100.00 %", "-"]
+    own = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": None, "tag_acc": 1.0}
+    rows, fallen = compare(nlp, nlp, own, tmp_path / "dev.spacy")
+    shown = [row[0] for row in rows if row[0] not in ("entity precision", "entity recall")]
+    assert shown == ["entity F1", "TAG accuracy", "words/s"]
+    assert [row[1:] for row in rows if row[0] in shown[:2]] == [("100.00 %",) * 2, ("-",) * 2]
+    assert fallen == []
+
+
+@Language.factory("verbs", assigns=["token.pos"], default_score_weights={"pos_acc": 1.0})
+class Verbs:
+    """Calls each word a verb whose tag is not NN, and is judged by parts of speech."""
+
+    def __init__(self, nlp: Language, name: str) -> None:
+        self.nlp = nlp
+
+    def __call__(self, doc: Doc) -> Doc:
+        for token in doc:
+            token.pos_ = "NOUN" if token.tag_ == "NN" else "VERB"
+        return doc
+
+    def score(self, examples: Any, **_: Any) -> dict[str, Any]:
+        return Scorer.score_token_attr(examples, "tag") | Scorer.score_token_attr(examples, "pos")
+
+
+@Language.component("nn")
+def nn(doc: Doc) -> Doc:
+    """Tags each word as NN."""
+    for token in doc:
+        token.tag_ = "NN"
+    return doc
+
+
+def test_components_that_stay_are_scored_first_and_warned_of(tmp_path: Path) -> None:
+    """A rule that reads the tags writes other parts of speech, though nobody has touched it."""
+    old, new = pipeline_of("nn", "verbs"), pipeline_of("verbs")
+    words, nouns = ["Dogs", "run", "fast"], ["NOUN", "NOUN", "NOUN"]
+    gold = Doc(old.vocab, words=words, tags=["NN", "VB", "RB"], pos=nouns)
+    DocBin(docs=[gold]).to_disk(tmp_path / "dev.spacy")
+    rows, fallen = compare(old, new, {"tag_acc": 1.0}, tmp_path / "dev.spacy")
+    assert rows[:2] == [
+        ("POS accuracy", "100.00 %", "0.00 %"),
+        ("TAG accuracy", "33.33 %", "0.00 %"),
+    ]
+    assert fallen == [
+        "POS accuracy falls from 100.00 % to 0.00 %; of 3 words that change: NOUN -> VERB 3"
+    ]
+    assert compare(new, old, {"tag_acc": 1.0}, tmp_path / "dev.spacy").fallen == []
+
+
+def test_whose_scores_are_whose() -> None:
+    """Scores that do not count are those of others where these are judged by them."""
+    nlp = pipeline_of("tagger", "verbs", "sentencizer", "parser")
+    own = scores_of_new(nlp, config_of_new(nlp, ["tagger"], EVERYTHING), ["tagger"])
+    assert own == {"tag_acc": 1.0}, "parts of speech are judged by 'verbs'"
+    own = scores_of_new(nlp, config_of_new(nlp, ["parser"], EVERYTHING), ["parser"])
+    assert "sents_f" not in own, "the sentencizer's"
+    assert {"dep_uas", "dep_las"} <= {*own}
+    alone = pipeline_of("tagger")
+    own = scores_of_new(alone, config_of_new(alone, ["tagger"], EVERYTHING), ["tagger"])
+    assert own == {"tag_acc": 1.0, "pos_acc": None}
+
+
+def test_layers_that_nothing_reads_are_idle() -> None:
+    nlp = pipeline_of("tok2vec")
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "tok2vec"}
+    model = {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}
+    nlp.add_pipe("tagger", config={"model": model})
+    assert idle_components(spacy.blank("en").from_config(nlp.config)) == []
+    nlp.remove_pipe("tagger")
+    assert idle_components(spacy.blank("en").from_config(nlp.config)) == ["tok2vec"]
 
 
 def docs_of_two_sentences() -> list[Doc]:
@@ -281,6 +356,9 @@ def test_the_others_stay_as_they_are(tmp_path: Path) -> None:
     arguments += ["-o", output, "--training.max_epochs", "2", "--clusters", "none"]
     result = CliRunner().invoke(ssvm, list(map(str, arguments)))
     assert result.exit_code == 0, result.output
+    announced = " ".join(result.output.split())
+    assert "parser are trained, for at most 2 epochs" in announced
+    assert re.search("roughly [0-9]+ s of processor time", announced)
     swapped = spacy.load(output / "model-best")
     assert swapped.pipe_names == ["tagger", "dots", "parser"]
     assert [token.text for token in swapped.make_doc("gimme")] == ["gim", "me"]

@@ -97,6 +97,20 @@ def test_components_learn_from_annotations_of_models_that_have_not_seen_the_text
     assert not folder.annotated.exists(), "annotations of another pipeline"
 
 
+def test_columns_and_a_share_by_the_option_of_dev(tmp_path: Path) -> None:
+    """The options of convert: which column has what, the encoding, a share as --dev."""
+    columns, folder = tmp_path / "tagged.txt", TrainingFolder(tmp_path / "out")
+    sentences = [f"NN Wörter{i} O\nVB blühen O\n" for i in range(10)]
+    columns.write_text("\n".join(sentences), encoding="latin-1")
+    options = ("--encoding", "latin-1", "--word", 1, "--tag", 0, "--sentences", 2, "--dev", "0.4")
+    result = train(columns, "-o", folder.path, "--components", "tagger", *options, *EPOCHS)
+    assert result.exit_code == 0, result.output
+    parts = [list(read_docs(file, Vocab())) for file in (folder.train, folder.dev)]
+    assert list(map(len, parts)) == [3, 2]
+    assert [token.tag_ for token in parts[0][0].doc] == ["NN", "VB"] * 2
+    assert "Wörter" in parts[0][0].doc.text
+
+
 def test_nothing_is_replaced_unasked(annotated: Path, tmp_path: Path) -> None:
     folder = TrainingFolder(tmp_path / "out")
     folder.path.mkdir()
@@ -159,6 +173,14 @@ def test_what_fails_in_training_leaves_nothing(annotated: Path, tmp_path: Path) 
         (["DATA", "--nosuch.key", "3"], "nosuch"),
         (["DATA", "--components.ner.solver.C", "-3"], "C"),
         (["DATA", "--training.patience", "often"], "patience"),
+        (
+            ["DATA", "--training.patience", "3", "--components.ner.solver.C", "abc"],
+            "--components.ner.solver.C abc: 'abc' is not float; by default it is 0.1",
+        ),
+        (["DATA", "--training.max_epochs"], "--training.max_epochs True: Input should be a valid"),
+        (["DATA", "--encoding", "nosuch"], "cannot be read as nosuch"),
+        (["DATA", "--dev", "nosuch.jsonl"], "nosuch.jsonl does not exist"),
+        (["DATA", "--dev", "20"], "20 is no share of the texts, from 0 to 0.9: 20 % are 0.2"),
         (["DATA", "--training.foo", "3"], "[training] has no such setting, but "),
         (["DATA", "--components.ner.solver.c", "3"], "[components.ner.solver] has no such setting"),
         (["DATA", "--paths.train", "a.spacy"], "--paths.train: name the files as arguments"),
