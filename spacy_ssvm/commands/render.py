@@ -118,7 +118,7 @@ def read_texts(nlp: Language, file: Path, settings: Settings) -> Texts:
     if ending_of(annotation_file(file)) in (".txt", ".md"):
         return Texts(_texts(nlp, file, settings.encoding), None)
     converted = convert_file(file, spacy.blank(nlp.lang or "xx"), settings)
-    return Texts(_words(nlp, converted.docs), converted.docs, [converted])
+    return Texts(words_of(nlp, converted.docs), converted.docs, [converted])
 
 
 def read_pairs(nlp: Language, source: Path, target: Path, alignment: Path | None) -> Texts:
@@ -174,7 +174,7 @@ def _texts(nlp: Language, file: Path, encoding: str) -> list[Doc]:
     return docs
 
 
-def _words(nlp: Language, golds: Sequence[Doc]) -> list[Doc]:
+def words_of(nlp: Language, golds: Sequence[Doc]) -> list[Doc]:
     """The Docs of gold texts; with their tokens where it is not known where spaces are.
 
     With their sentences where those get labels and no component finds them.

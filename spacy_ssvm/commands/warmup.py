@@ -1,7 +1,9 @@
-"""Compiles the kernels of all components in advance, for example in container builds."""
+"""Compiles kernels in advance: of all components, as for containers, or of a new pipeline."""
 
 import tempfile
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +13,11 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_ssvm.commands.pipelines import annotate_in_stages
+from spacy_ssvm.commands.render import choose, words_of
+from spacy_ssvm.components.page import Decision
 from spacy_ssvm.components.parallel import SOURCE, TARGET
+from spacy_ssvm.components.parser import Arc
 
 _WORDS = ["the", "dog", "barks", ".", "a", "cat", "sleeps"]
 _TAGS = ["DET", "NOUN", "VERB", "PUNCT", "DET", "NOUN", "VERB"]
@@ -23,6 +29,32 @@ _LINKS = [(0, 4), (1, 5), (2, 6)]
 
 _ALIGNER = {"templates": ["aligner", "lexicon"], "min_count": 1}
 _PROBABLE = {"@misc": "spacy_ssvm.DualCoordinateAscent.v1"}
+
+
+def use_once(nlp: Language, golds: Sequence[Doc]) -> None:
+    """Have a loaded pipeline do what commands ask of it, so that none of them compiles.
+
+    golds: some Docs of its dev corpus. Aligners, which annotate pairs of texts, are left out.
+    """
+    texts = words_of(nlp, golds)
+    for pipe, docs in annotate_in_stages(nlp, texts, choose(nlp, None)):
+        for doc in docs:
+            decisions = pipe.decisions(doc)
+            for decision in decisions[:1]:
+                for wrong in (None, *_others(decision, decisions)):
+                    pipe.explain_decision(doc, replace(decision, gold=wrong), top=1)
+            pipe.scores(doc)
+            if pipe.model.beta is not None:
+                pipe.marginals(doc)
+        list(pipe.pipe(docs))  # what is annotated stays
+
+
+def _others(decision: Decision[Any], decisions: Sequence[Decision[Any]]) -> set[Any]:
+    """What might have been decided instead: what other units are; of an arc, also its label."""
+    found = {other.label for other in decisions}
+    if isinstance(decision.label, Arc):
+        found |= {decision.label._replace(label=other.label) for other in found}
+    return found
 
 
 class Use(NamedTuple):

@@ -2,11 +2,17 @@
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
+import spacy
+from corpora import parsed_doc
 from marks import compiled_only
 from pipelines import COMPONENTS
-from processes import environment
+from processes import ScriptRunner, environment
+from spacy.tokens import DocBin, Span
+from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 from spacy_ssvm.commands import warmup
@@ -87,6 +93,65 @@ def test_nothing_is_compiled_after_a_warmup(tmp_path) -> None:
     assert process.returncode == 0, process.stderr
     compiled = [line[:200] for line in process.stderr.splitlines() if "compiling" in line]
     assert compiled == []
+
+
+RECORD = """
+import sys
+from spacy_ssvm import _kernel_cache
+
+load, asked = _kernel_cache.KernelCache.load_overload, set()
+
+def record(self, types, context):
+    asked.add(f"{self._py_func.__module__}.{self._py_func.__qualname__}{types}")
+    return load(self, types, context)
+
+_kernel_cache.KernelCache.load_overload = record
+from spacy_ssvm.commands.cli import ssvm
+
+try:
+    ssvm(sys.argv[2:])
+except SystemExit as ended:
+    assert not ended.code
+with open(sys.argv[1], "w", encoding="utf8") as file:
+    file.write("\\n".join(sorted(asked)))
+"""
+
+
+@compiled_only
+def test_what_is_trained_is_compiled(run_script: ScriptRunner, tmp_path: Path) -> None:
+    """No later command asks for a kernel that the training has not asked for."""
+    corpus, model, page = (tmp_path / name for name in ("corpus", "model", "page.html"))
+    docs = []
+    for i in range(12):
+        lines = ("Birds:2:nsubj sing:3:ccomp well:0:ROOT", "Dogs:2:nsubj bark:0:ROOT")
+        doc = parsed_doc(Vocab(), *lines[:: 1 if i % 2 else -1])
+        for token in doc:
+            token.tag_ = "NNS" if token.dep_ == "nsubj" else "VBP"
+        subjects = [token.i for token in doc if token.dep_ == "nsubj"]
+        doc.ents = [Span(doc, place, place + 1, doc[place].text) for place in subjects]
+        docs.append(doc)
+    corpus.mkdir()
+    DocBin(docs=docs).to_disk(corpus / "train.spacy")
+    DocBin(docs=docs[:2]).to_disk(corpus / "dev.spacy")
+    (tmp_path / "texts.txt").write_text("Cats sing.\nThey bark well.\n", encoding="utf8")
+
+    def kernels(*arguments: Any) -> set[str]:
+        file = tmp_path / "asked.txt"
+        run_script(RECORD, file, *arguments)
+        return {*file.read_text(encoding="utf8").split("\n")}
+
+    few = ("--folds", 2, "--training.max_epochs", 2, "--clusters", "none")
+    trained = kernels("train", corpus, "-o", model, *few)
+    best = model / "model-best"
+    assert spacy.load(best).pipe_names == ["tagger", "senter", "parser", "ner"]
+    assert len(trained) > 40
+    for command in (
+        ("show", best, "Mary  barks at cats, who sing.\n\nDogs do not."),
+        ("render", best, corpus / "train.spacy", "-o", page),
+        ("rank", best, tmp_path / "texts.txt", "-o", tmp_path / "ranked.jsonl"),
+        ("report", best, corpus / "dev.spacy"),
+    ):
+        assert kernels(*command) - trained == set(), command[0]
 
 
 def test_all_components_are_warmed_up() -> None:

@@ -29,6 +29,7 @@ from spacy_ssvm.commands.cli.common import (
 from spacy_ssvm.commands.cli.data import show_left_out, show_treebanks
 
 if TYPE_CHECKING:
+    from spacy.language import Language
     from spacy.tokens import Doc
 
     from spacy_ssvm.commands.conversion.files import Settings
@@ -94,6 +95,9 @@ _Components = Annotated[
         help="Comma-separated, such as tagger,parser; by default all that can learn",
     ),
 ]
+
+
+_TRIED = 3  #: Docs that a new pipeline annotates once, for its kernels
 
 
 @reads_files
@@ -222,6 +226,7 @@ def train(
             folder.write_annotated(_jackknife(folder, names, corpus, overrides, folds))
             training.train(folder, overrides)
         measured = measure(str(folder.best), folder.dev)
+        _use_once(measured.nlp, corpus)
     msg.table(measured.rows, divider=False)
     msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(folder.best))
     msg.info("Next: see what it gets wrong, and why")
@@ -386,6 +391,7 @@ def swap(
         for saved in (folder.best, folder.last):
             swapping.keep_meta(saved, nlp)
         swapped = load_pipeline(str(folder.best), None)
+        _use_once(swapped, corpus)
         rows, fallen = swapping.compare(nlp, swapped, own_scores, folder.dev)
     msg.table(rows, header=("", model, str(folder.best)), aligns=("l", "r", "r"), divider=True)
     for text in fallen:
@@ -585,6 +591,14 @@ def _show_corpus(corpus: "Corpus") -> None:
             f"{corpus.repeated} of the {len(corpus.dev)} texts that scores are measured on are "
             "among those to learn from"
         )
+
+
+def _use_once(nlp: "Language", corpus: "Corpus") -> None:
+    """Leave nothing to compile to the commands that come next."""
+    from spacy_ssvm.commands.warmup import use_once
+
+    msg.info("Using all parts of the pipeline once, so that nothing is left to compile")
+    use_once(nlp, corpus.dev[:_TRIED])
 
 
 def _show_cost(names: list[str], corpus: "Corpus", overrides: dict[str, Any], folds: int) -> None:
