@@ -162,7 +162,7 @@ def test_the_help_has_a_line_for_each_command() -> None:
     assert lines == [[name, command.summary] for name, command in COMMANDS.items()]
 
 
-FILE_OPTIONS = {"--encoding", "--word", "--span", "--tag", "--spans-key", "--sentences"}
+FILE_OPTIONS = {"--encoding", "--words", "--word", "--span", "--tag", "--spans-key", "--sentences"}
 
 
 def options_of(command: str) -> set[str]:

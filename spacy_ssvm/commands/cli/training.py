@@ -375,7 +375,7 @@ def swap(
         )
         check_settings(config, overrides)
         training.check_corpus(names, corpus)
-        _show_cost(names, corpus, overrides, folds)
+        _show_cost(names, corpus, overrides, folds, nlp)
         own_scores = swapping.scores_of_new(nlp, config, names)
         title = f"The pipeline {model}, with new components: {', '.join(names)}"
         with folder.cleared_on_error():
@@ -395,7 +395,9 @@ def swap(
         rows, fallen = swapping.compare(nlp, swapped, own_scores, folder.dev)
     msg.table(rows, header=("", model, str(folder.best)), aligns=("l", "r", "r"), divider=True)
     for text in fallen:
-        msg.warn(text, "Components that stay read what the new ones write: see docs/migrating.md")
+        msg.warn(text)
+    if fallen:
+        msg.info("Components that stay read what the new ones write: docs/migrating.md")
     for name in swapping.idle_components(swapped):
         msg.info(
             f"No component reads '{name}' any more: nlp.remove_pipe(\"{name}\") makes the pipeline "
@@ -601,20 +603,26 @@ def _use_once(nlp: "Language", corpus: "Corpus") -> None:
     use_once(nlp, corpus.dev[:_TRIED])
 
 
-def _show_cost(names: list[str], corpus: "Corpus", overrides: dict[str, Any], folds: int) -> None:
-    """Say what the training will take, before it starts."""
+def _show_cost(
+    names: list[str],
+    corpus: "Corpus",
+    overrides: dict[str, Any],
+    folds: int,
+    others: "Language | None" = None,
+) -> None:
+    """Say what the training will take, before it starts. others: run in each evaluation, too."""
     from spacy_ssvm.commands.quickstart.training import cost_of
 
-    cost = cost_of(names, corpus, overrides, folds)
+    cost = cost_of(names, corpus, overrides, folds, others)
     first = (
-        f"{cost.models} models of at most {cost.fold_epochs} epochs annotate the examples for "
-        "components that learn from others (--folds 2 takes the fewest). Then "
+        f"{cost.models} models of at most {cost.fold_epochs} epochs, which annotate the examples "
+        "for components that learn from others (--folds 2: the fewest); then "
         if cost.models
         else ""
     )
     msg.info(
-        f"{first}{', '.join(names)} are trained, for at most {cost.epochs} epochs "
-        "(--training.max_epochs 5 takes fewer)",
+        f"To train: {first}{', '.join(names)}, at most {cost.epochs} epochs "
+        "(--training.max_epochs 5: fewer)",
         f"All of it takes roughly {cost.seconds:.0f} s of processor time",
     )
 

@@ -266,17 +266,18 @@ def scores_of_new(nlp: Language, config: Config, names: Sequence[str]) -> dict[s
     """The scores of what the new components write, and how much each counts.
 
     config: of these alone, see ``config_of_new``. Scores that do not count belong to the others
-    where some of these are judged by them.
+    where some of these are judged by them; and of tags and parts of speech, a tagger writes one.
     """
-    others = _others(nlp, nlp.pipe_names, names)
-    claimed = {
+    stay = {*_others(nlp, nlp.pipe_names, names)} - {*_replaced(nlp, names).values()}
+    judged_by = {
         score
-        for name in set(others) - {*_replaced(nlp, names).values()}
+        for name in stay
         for score, weight in (nlp.get_pipe_meta(name).default_score_weights or {}).items()
         if weight
     }
+    not_own = {"tag_acc", "pos_acc"} | judged_by
     weights = config["training"]["score_weights"]
-    return {score: weight for score, weight in weights.items() if weight or score not in claimed}
+    return {score: weight for score, weight in weights.items() if weight or score not in not_own}
 
 
 def idle_components(nlp: Language) -> list[str]:

@@ -1,6 +1,7 @@
 """Annotated files to a trained pipeline: convert, configure, jackknife, train."""
 
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 from spacy import util
 from spacy.cli.train import train as spacy_train
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training.loop import DIR_MODEL_BEST, DIR_MODEL_LAST
 
@@ -29,6 +31,7 @@ _SECONDS = {
     "chunker": 0.03,
     "sentence_labeler": 0.03,
 }
+_TIMED = 20  #: Docs on which a pipeline is timed
 _PARTS = ("train.spacy", "dev.spacy")
 
 
@@ -216,9 +219,16 @@ class Cost(NamedTuple):
 
 
 def cost_of(
-    components: Sequence[str], corpus: Corpus, overrides: dict[str, Any], folds: int = FOLDS
+    components: Sequence[str],
+    corpus: Corpus,
+    overrides: dict[str, Any],
+    folds: int = FOLDS,
+    others: Language | None = None,
 ) -> Cost:
-    """What the training of components will take, by the number of words to learn from."""
+    """What the training of components will take, by the number of words to learn from.
+
+    others: a pipeline that runs in each evaluation, too; it is timed on some texts.
+    """
     folds = min(folds, len(corpus.train))
     epochs, fold_epochs = (
         overrides.get("training.max_epochs") or default for default in (EPOCHS, FOLD_EPOCHS)
@@ -227,8 +237,12 @@ def cost_of(
     passes = Counter(dict.fromkeys(components, epochs))
     for name in chain(*rounds):
         passes[name] += fold_epochs * (folds - 1)
-    words = sum(map(len, corpus.train))
+    words, dev_words = (sum(map(len, docs)) for docs in (corpus.train, corpus.dev))
     seconds = sum(_SECONDS[name] * number * words / 1000 for name, number in passes.items())
+    if others is not None:
+        start = time.process_time()
+        tried = sum(map(len, others.pipe([doc.text for doc in corpus.dev[:_TIMED]])))
+        seconds += (time.process_time() - start) / max(tried, 1) * dev_words * (epochs + 2)
     return Cost(folds * len(rounds), fold_epochs, epochs, seconds)
 
 
