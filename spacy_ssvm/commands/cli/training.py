@@ -218,7 +218,7 @@ def train(
         )
         check_settings(config, overrides)
         training.check_corpus(names, corpus)
-        _show_cost(names, corpus, overrides, folds)
+        _show_cost(names, corpus, overrides, folds, resources)
         with folder.cleared_on_error():
             folder.write(corpus)
             commands = next_commands(folder.config, names, folds=folds)
@@ -375,7 +375,7 @@ def swap(
         )
         check_settings(config, overrides)
         training.check_corpus(names, corpus)
-        _show_cost(names, corpus, overrides, folds, nlp)
+        _show_cost(names, corpus, overrides, folds, resources, nlp)
         own_scores = swapping.scores_of_new(nlp, config, names)
         title = f"The pipeline {model}, with new components: {', '.join(names)}"
         with folder.cleared_on_error():
@@ -608,12 +608,13 @@ def _show_cost(
     corpus: "Corpus",
     overrides: dict[str, Any],
     folds: int,
+    resources: "Resources",
     others: "Language | None" = None,
 ) -> None:
     """Say what the training will take, before it starts. others: run in each evaluation, too."""
     from spacy_ssvm.commands.quickstart.training import cost_of
 
-    cost = cost_of(names, corpus, overrides, folds, others)
+    cost = cost_of(names, corpus, overrides, folds, reads_lookups=resources.lookups, others=others)
     first = (
         f"{cost.models} models of at most {cost.fold_epochs} epochs, which annotate the examples "
         "for components that learn from others (--folds 2: the fewest); then "

@@ -31,6 +31,7 @@ _SECONDS = {
     "chunker": 0.03,
     "sentence_labeler": 0.03,
 }
+_START, _LOOKUPS = 1.0, 3.0  #: the same, for each start, and to read clusters of a package
 _TIMED = 20  #: Docs on which a pipeline is timed
 _PARTS = ("train.spacy", "dev.spacy")
 
@@ -222,11 +223,14 @@ def cost_of(
     components: Sequence[str],
     corpus: Corpus,
     overrides: dict[str, Any],
-    folds: int = FOLDS,
+    folds: int,
+    *,
+    reads_lookups: bool = False,
     others: Language | None = None,
 ) -> Cost:
     """What the training of components will take, by the number of words to learn from.
 
+    reads_lookups: whether each component reads the clusters of spacy-lookups-data.
     others: a pipeline that runs in each evaluation, too; it is timed on some texts.
     """
     folds = min(folds, len(corpus.train))
@@ -239,6 +243,8 @@ def cost_of(
         passes[name] += fold_epochs * (folds - 1)
     words, dev_words = (sum(map(len, docs)) for docs in (corpus.train, corpus.dev))
     seconds = sum(_SECONDS[name] * number * words / 1000 for name, number in passes.items())
+    starts = len(components) + folds * sum(map(len, rounds))
+    seconds += starts * (_START + _LOOKUPS * reads_lookups)
     if others is not None:
         start = time.process_time()
         tried = sum(map(len, others.pipe([doc.text for doc in corpus.dev[:_TIMED]])))

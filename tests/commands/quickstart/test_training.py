@@ -14,7 +14,13 @@ from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import ssvm
 from spacy_ssvm.commands.conversion.files import Settings
-from spacy_ssvm.commands.quickstart.training import TrainingFolder, make_jackknives, read_corpus
+from spacy_ssvm.commands.quickstart.training import (
+    Corpus,
+    TrainingFolder,
+    cost_of,
+    make_jackknives,
+    read_corpus,
+)
 from spacy_ssvm.components.annotated_corpus import annotations_of, read_docs
 
 EPOCHS = ("--training.max_epochs", "2", "--clusters", "none")
@@ -218,3 +224,20 @@ def test_what_cannot_be_trained(
     assert "Cannot train" in result.output or "Config validation" in result.output
     assert problem in " ".join(result.output.split())
     assert not (tmp_path / "out").exists(), "nothing is written"
+
+
+def test_what_a_training_will_cost() -> None:
+    """Models by folds and rounds; more words, epochs and folds take longer."""
+    docs = [parsed_doc(Vocab(), "Birds:2:nsubj sing:0:ROOT") for _ in range(9)]
+    corpus = Corpus(docs, docs[:1], [])
+    names = ["tagger", "senter", "parser"]
+    cost = cost_of(names, corpus, {}, 5)
+    assert (cost.models, cost.fold_epochs, cost.epochs) == (10, 8, 20)
+    fewer = cost_of(names, corpus, {"training.max_epochs": 3}, 2)
+    assert (fewer.models, fewer.fold_epochs, fewer.epochs) == (4, 3, 3)
+    assert fewer.seconds < cost.seconds < cost_of(names, corpus, {}, 9).seconds
+    twice = cost_of(names, Corpus(2 * docs, docs, []), {}, 5)
+    assert cost.seconds < twice.seconds < cost_of(names, corpus, {}, 5, reads_lookups=True).seconds
+    assert cost_of(["ner"], corpus, {}, 5).models == 0
+    others = spacy.blank("en")
+    assert cost_of(["ner"], corpus, {}, 5, others=others).seconds > 0
