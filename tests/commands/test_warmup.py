@@ -157,3 +157,14 @@ def test_what_is_trained_is_compiled(run_script: ScriptRunner, tmp_path: Path) -
 def test_all_components_are_warmed_up() -> None:
     names = {"ssvm_aligner"} | {component.name for component in COMPONENTS}
     assert {use.factory for use in warmup.USES} == names
+
+
+def test_some_components_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    monkeypatch.setattr(warmup, "compile_for", lambda use: compiled.append(use.factory))
+    result = CliRunner().invoke(ssvm, ["warmup", "--components", "senter,ner"])
+    assert result.exit_code == 0, result.output
+    assert {*compiled} == {"ssvm_ner", "ssvm_senter"}
+    result = CliRunner().invoke(ssvm, ["warmup", "--components", "spancat"])
+    assert result.exit_code == 1
+    assert "there is no component 'spancat': choose one of tagger, senter" in result.output

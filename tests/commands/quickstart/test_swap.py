@@ -273,6 +273,9 @@ def test_whose_scores_are_whose() -> None:
     own = scores_of_new(nlp, config_of_new(nlp, ["parser"], EVERYTHING), ["parser"])
     assert "sents_f" not in own, "the sentencizer's"
     assert {"dep_uas", "dep_las"} <= {*own}
+    rules = pipeline_of("tagger", "attribute_ruler")  # which names no scores
+    own = scores_of_new(rules, config_of_new(rules, ["tagger"], EVERYTHING), ["tagger"])
+    assert own == {"tag_acc": 1.0}
     alone = pipeline_of("parser")
     own = scores_of_new(alone, config_of_new(alone, ["parser"], EVERYTHING), ["parser"])
     assert {"sents_f", "dep_uas", "dep_las"} <= {*own}
