@@ -133,6 +133,8 @@ def test_what_is_trained_is_compiled(run_script: ScriptRunner, tmp_path: Path) -
     corpus.mkdir()
     DocBin(docs=docs).to_disk(corpus / "train.spacy")
     DocBin(docs=docs[:2]).to_disk(corpus / "dev.spacy")
+    docs[0][0].dep_ = "ccomp"  # a label that the pipeline then gets wrong
+    DocBin(docs=docs[:2]).to_disk(tmp_path / "wrong.spacy")
     (tmp_path / "texts.txt").write_text("Cats sing.\nThey bark well.\n", encoding="utf8")
 
     def kernels(*arguments: Any) -> set[str]:
@@ -147,7 +149,7 @@ def test_what_is_trained_is_compiled(run_script: ScriptRunner, tmp_path: Path) -
     assert len(trained) > 40
     for command in (
         ("show", best, "Mary  barks at cats, who sing.\n\nDogs do not."),
-        ("render", best, corpus / "train.spacy", "-o", page),
+        ("render", best, tmp_path / "wrong.spacy", "-o", page),
         ("rank", best, tmp_path / "texts.txt", "-o", tmp_path / "ranked.jsonl"),
         ("report", best, corpus / "dev.spacy"),
     ):
