@@ -15,10 +15,18 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import llvmlite.binding as llvm
-import numba
 import numpy as np
 import numpy.typing as npt
+
+try:
+    import llvmlite.binding as llvm
+    import numba
+except ImportError as error:
+    raise ImportError(
+        f"spacy_ssvm compiles its kernels with numba, which cannot be imported: {error}. Install "
+        "it by 'pip install numba'",
+        name="numba",
+    ) from error
 from numba import types
 from numba.core import cgutils
 from numba.core.typing import templates

@@ -1,5 +1,7 @@
 """Tests of ``spacy_ssvm/factories.py``."""
 
+from importlib.metadata import entry_points
+
 from processes import ScriptRunner
 
 BLANK = """
@@ -31,3 +33,29 @@ def test_a_blank_pipeline_does_not_import_numba(run_script: ScriptRunner) -> Non
 
 def test_the_entry_points_import_in_under_10_milliseconds(run_script: ScriptRunner) -> None:
     assert min(float(run_script(IMPORT)) for _ in range(3)) < 0.010
+
+
+WITHOUT_NUMBA = """
+import sys
+
+sys.modules["numba"] = None
+import spacy
+import spacy.cli  # which imports the commands of this package
+
+nlp = spacy.blank("en")
+nlp("Some text.")
+for factory in sys.argv[1:]:
+    try:
+        nlp.add_pipe(factory)
+    except ImportError as error:
+        print(error)
+"""
+
+
+def test_without_numba_components_say_how_to_install_it(run_script: ScriptRunner) -> None:
+    """And spaCy works."""
+    factories = [entry.name for entry in entry_points(group="spacy_factories")]
+    ours = [name for name in factories if name.startswith("ssvm_")]
+    lines = run_script(WITHOUT_NUMBA, *ours).splitlines()
+    assert len(lines) == len(ours) > 6
+    assert all("pip install numba" in line for line in lines)
