@@ -10,7 +10,7 @@ Every tree has exactly one word whose head is the root. Minus infinity forbids a
 does NaN. Where no tree is allowed, the score is minus infinity and the heads are arbitrary.
 
     eisner              projective trees, O(n^3) [Eisner 1996]
-    chu_liu_edmonds     all trees, O(n^2) for each cycle [Chu & Liu 1965, Edmonds 1967]
+    chu_liu_edmonds     all trees, O(n^2) [Chu & Liu 1965, Edmonds 1967]
 """
 
 import numpy as np
@@ -115,6 +115,31 @@ def eisner(scores: Floats, heads: Ints) -> float:
     return best
 
 
+@inner_kernel
+def _best_head(table: Floats, active: Ints, v: int) -> int:
+    """The first of the active nodes whose arc to v has the highest score; -1 for none."""
+    best = -1
+    for u in range(len(active)):
+        score = table[u, v] if active[u] and u != v else -np.inf
+        if score > -np.inf and (best < 0 or score > table[best, v]):
+            best = u
+    return best
+
+
+@inner_kernel
+def _next_head(table: Floats, active: Ints, v: int, u: int) -> int:
+    """The first of the active nodes behind u whose arc to v scores as high as that of u.
+
+    u: the best head of v, which was contracted; the new node, the last one, scores as high.
+    """
+    best = u + 1
+    while best < len(active) - 1:
+        if active[best] and best != v and table[best, v] == table[u, v]:
+            break
+        best += 1
+    return best
+
+
 @kernel
 def _find_cycle(best: Ints, active: Ints, cycle: Ints) -> int:
     """Write a cycle of the arcs best[v] -> v among the active nodes; return its length."""
@@ -185,25 +210,24 @@ def chu_liu_edmonds(scores: Floats, heads: Ints) -> float:
     best = np.zeros(size, dtype=np.int64)
     active = np.zeros(size, dtype=np.int64)
     active[:N] = 1
-    cycles = np.empty((N, N), dtype=np.int64)
-    lengths = np.zeros(N, dtype=np.int64)
+    cycle = np.empty(N, dtype=np.int64)
+    for v in range(1, N):
+        best[v] = _best_head(table, active[:N], v)
+        if best[v] < 0:
+            return -np.inf
     count = 0
     while True:
         nodes = N + count
-        for v in range(1, nodes):
-            if active[v]:
-                best[v] = -1
-                for u in range(nodes):
-                    score = table[u, v] if active[u] and u != v else -np.inf
-                    if score > -np.inf and (best[v] < 0 or score > table[best[v], v]):
-                        best[v] = u
-                if best[v] < 0:
-                    return -np.inf
-        lengths[count] = _find_cycle(best, active[:nodes], cycles[count])
-        if lengths[count] == 0:
+        length = _find_cycle(best, active[:nodes], cycle)
+        if length == 0:
             break
-        cycle = cycles[count, : lengths[count]]
-        _contract(table, entered, left, best, active, cycle, nodes)
+        _contract(table, entered, left, best, active, cycle[:length], nodes)
+        best[nodes] = _best_head(table, active[:nodes], nodes)
+        if best[nodes] < 0:
+            return -np.inf
+        for v in range(1, nodes):
+            if active[v] and not active[best[v]]:
+                best[v] = _next_head(table, active[: nodes + 1], v, best[v])
         count += 1
     for c in range(N + count - 1, N - 1, -1):
         u = best[c]

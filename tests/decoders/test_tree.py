@@ -3,6 +3,7 @@
 import brute
 import numpy as np
 import pytest
+from growth import growth
 from hypothesis import given
 from hypothesis import strategies as st
 from marks import compiled_only
@@ -160,6 +161,13 @@ def test_a_long_sentence(decoder):
         assert score == pytest.approx(decode("eisner", scores)[0])
     else:
         assert score > decode("eisner", scores)[0]
+
+
+@compiled_only
+def test_time_of_many_cycles_within_each_other_is_quadratic():
+    """Of equal scores, each cycle that is contracted is part of another one."""
+    ratio = growth(lambda n: decode("chu_liu_edmonds", np.zeros((n + 1, n + 1))), 400)
+    assert ratio < 6, "4 for quadratic, 8 for cubic time"
 
 
 def marginals_of(scores):
