@@ -322,7 +322,7 @@ def make_aligner(
         "pruning": 3.5,
         "hash_bits": 23,
         "min_count": 2,
-        "max_length": 500,
+        "max_length": 250,
         "solver": {**DEFAULT_SOLVER, "C": 0.02},
         "label_solver": DEFAULT_SOLVER,
         "selection": None,

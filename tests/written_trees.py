@@ -81,12 +81,13 @@ kinds = st.sampled_from(["first", "second", "grandparents", "grandparents alone"
 class Trees:
     """Sentences with gold heads, and all that is known of their trees, written out."""
 
-    def __init__(self, kind, sentences, pruner_weights=None, threshold=np.inf):
+    def __init__(self, kind, sentences, pruner_weights=None, threshold=np.inf, max_heads=99):
         self.pairs, self.grandparents, self.projective = KINDS[kind]
         self.nodes = [nodes for nodes, _ in sentences]
         self.gold = [heads for _, heads in sentences]
         self.pruner_weights = np.zeros(SIZE + 1) if pruner_weights is None else pruner_weights
         self.threshold = threshold
+        self.max_heads = max_heads
         self._rows = {}  # by kernel, example and nodes
 
     def features(self):
@@ -100,7 +101,8 @@ class Trees:
 
     def pruner(self):
         arcs = compiled(tuple(PRUNER), COLUMNS)
-        return Pruner(arcs, SIZE, self.pruner_weights, float(self.threshold), self.projective)
+        limits = float(self.threshold), self.projective, self.max_heads
+        return Pruner(arcs, SIZE, self.pruner_weights, *limits)
 
     def scorer(self, w):
         """As in prediction, all weights have eight bits. w: of ``whole_weights``."""

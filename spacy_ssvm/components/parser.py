@@ -351,14 +351,11 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], Decider[Arc]):
         self._sync()
         nodes = self.model.nodes([doc])
         if self.model.beta is None:
-            return scatter_to_tokens(self.model.margins(nodes), nodes.tokens, fill=0.0)
-        heads, _ = self.model.parse(nodes)
-        found = np.zeros(len(heads))
-        for s, (start, end) in enumerate(pairwise(nodes.starts.tolist())):
-            sentence_heads = heads[start + 1 : end - 1]
-            arcs = self.model.arc_probabilities(nodes, s, self.model.beta)
-            found[start + 1 : end - 1] = arcs[sentence_heads, np.arange(1, len(arcs))]
-        return scatter_to_tokens(found[nodes.words], nodes.tokens, fill=0.0)
+            found = self.model.margins(nodes)
+        else:
+            heads, _ = self.model.parse(nodes)
+            found = self.model.head_probabilities(nodes, heads, self.model.beta)
+        return scatter_to_tokens(found, nodes.tokens, fill=0.0)
 
     def explain(
         self,

@@ -120,17 +120,29 @@ def root_value(parts: PartTable, heads: Ints, m: int) -> float:
 
 
 @kernel
+def best_other_head(parts: PartTable, tree: Tree, m: int) -> tuple[float, int]:
+    """What the best other head of word m adds to the score of a tree, and that head.
+
+    The word is not the root, nor becomes it. Minus infinity and 0 where no other head is possible.
+    """
+    heads, best, head = tree.heads, -np.inf, 0
+    now = arc_value(parts, tree, heads[m], m)
+    for h in range(1, len(heads)):
+        if h in (m, heads[m]) or not parts.arcs[h, m] > -np.inf or is_below(tree, h, m):
+            continue
+        gain = arc_value(parts, tree, h, m) - now
+        if gain > best:
+            best, head = gain, h
+    return best, head
+
+
+@kernel
 def _best_change(parts: PartTable, tree: Tree, least: float) -> tuple[int, int]:
     """The word and its new head that raise the score most; (0, 0) where none by ``least``."""
     heads, best, word, head = tree.heads, least, 0, 0
     for m in range(1, len(heads)):
-        if heads[m] == 0:
-            continue
-        now = arc_value(parts, tree, heads[m], m)
-        for h in range(1, len(heads)):
-            if h in (m, heads[m]) or not parts.arcs[h, m] > -np.inf or is_below(tree, h, m):
-                continue
-            gain = arc_value(parts, tree, h, m) - now
+        if heads[m] != 0:
+            gain, h = best_other_head(parts, tree, m)
             if gain > best:
                 best, word, head = gain, m, h
     return word, head

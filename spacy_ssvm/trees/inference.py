@@ -7,11 +7,15 @@ import numpy as np
 
 from spacy_ssvm._jit import Floats, Ints, Keys, inner_kernel, kernel
 from spacy_ssvm.decoders.parts import tree_score
+from spacy_ssvm.decoders.tree_climbing import best_other_head, look_up
 from spacy_ssvm.trees.keys import hash_pairs
 from spacy_ssvm.trees.labels import Columns, fill_arc_columns, order_dependents
 from spacy_ssvm.trees.layout import Scorer
 from spacy_ssvm.trees.pruner import score_arcs
-from spacy_ssvm.trees.scores import best_with_each_arc, decode, score_parts
+from spacy_ssvm.trees.scores import best_with_each_arc, decode, is_second_order, score_parts
+
+#: Words of a sentence, at most, for whose margins trees are searched for once for each word.
+LONGEST_SEARCH = 100
 
 
 @inner_kernel
@@ -108,7 +112,8 @@ def fill_arc_table(
 def arc_margins(scorer: Scorer, nodes: Keys, margins: Floats) -> None:
     """Write the margin of each word (float64 [n + 1]): how much less trees with another head score.
 
-    Infinite where every tree has the arc.
+    Infinite where every tree has the arc. Where trees are searched for, those of sentences of more
+    than ``LONGEST_SEARCH`` words differ in this head alone.
     """
     N = len(margins)
     nothing_fixed = np.full(N, -1, dtype=np.int64)
@@ -123,7 +128,17 @@ def arc_margins(scorer: Scorer, nodes: Keys, margins: Floats) -> None:
         return
     heads, other = np.empty(N, dtype=np.int64), np.empty(N, dtype=np.int64)
     best = decode(False, scorer.features, endpoints, scorer.weights, scores, heads)
+    is_long = is_second_order(scorer.features) and N > LONGEST_SEARCH + 1 and abs(best) < np.inf
+    if is_long:
+        parts = score_parts(scorer.features, endpoints, scorer.weights, scores)
+        tree = look_up(heads)
+        for m in range(1, N):
+            if heads[m] > 0:
+                gain, _ = best_other_head(parts, tree, m)
+                margins[m] = max(-gain, 0.0)
     for m in range(1, N):
+        if is_long and heads[m] > 0:
+            continue
         score = scores[heads[m], m]
         scores[heads[m], m] = -np.inf
         second = decode(False, scorer.features, endpoints, scorer.weights, scores, other)

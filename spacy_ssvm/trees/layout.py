@@ -48,10 +48,11 @@ class Pruner(NamedTuple):
     weights: TableWeights  #: [size + 1]; rounded, or float64 during training
     threshold: float  #: how far the best tree with an arc may score below the best; inf for all
     projective: bool  #: whether trees must be projective
+    max_heads: int  #: how many heads of each word it leaves to the parser, at most
 
 
 PrunerType, SavedPrunerType = (
-    named_tuple(Pruner, CompiledArcTemplatesType, Int, weights, Float, Bool)
+    named_tuple(Pruner, CompiledArcTemplatesType, Int, weights, Float, Bool, Int)
     for weights in (Floats1, RoundedWeightsType)
 )
 

@@ -27,8 +27,16 @@ from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.trees.inference import arc_margins, fill_arc_table, parse_sentences
 from spacy_ssvm.trees.labels import as_chain_templates, compile_columns, group_columns
 from spacy_ssvm.trees.layout import ArcFeatures, Pruner, Scorer
-from spacy_ssvm.trees.nodes import N, Nodes, as_nodes, join_pieces, translate_heads
+from spacy_ssvm.trees.nodes import (
+    N,
+    Nodes,
+    as_nodes,
+    join_pieces,
+    sentence_roots,
+    translate_heads,
+)
 from spacy_ssvm.trees.probabilities import arc_probabilities, least_risk_trees
+from spacy_ssvm.trees.pruner import MAX_HEADS, MAX_HEADS_IF_SLOW
 from spacy_ssvm.trees.saved_model import (
     ARRAYS,
     LABELS,
@@ -36,7 +44,7 @@ from spacy_ssvm.trees.saved_model import (
     SavedParserModel,
     read_parser_model,
 )
-from spacy_ssvm.trees.scores import is_second_order
+from spacy_ssvm.trees.scores import has_grandparents, is_second_order
 from spacy_ssvm.trees.templates import (
     GRANDPARENT,
     SIBLING,
@@ -174,10 +182,18 @@ class ParserModel(storage.StoredModel):
 
         is_training: whether arcs are learned. The costs of loss-augmented decoding raise a wrong
             arc by 1 margin: the pruner then keeps arcs that are worse by half as much. More would
-            take longer, and make parsers no better.
+            take longer, and make parsers no better. Only the slower decoders get fewer heads of
+            each word than there are: before it has learned, the pruner finds all arcs likely.
         """
         threshold = np.inf if self.pruning is None else self.pruning + 0.5 * is_training
-        return Pruner(self.pruner_arcs, 2**PRUNER_BITS, weights, threshold, self.projective)
+        is_crossing = is_second_order(self.features) and not self.projective
+        if is_crossing or has_grandparents(self.features):
+            max_heads = MAX_HEADS_IF_SLOW
+        else:
+            max_heads = self.max_length if is_training else MAX_HEADS
+        return Pruner(
+            self.pruner_arcs, 2**PRUNER_BITS, weights, threshold, self.projective, max_heads
+        )
 
     @property
     def scorer(self) -> Scorer:
@@ -352,8 +368,24 @@ class ParserModel(storage.StoredModel):
             arc_margins(scorer, piece, margins[inner])
         return margins[pieces.words]
 
+    def head_probabilities(self, nodes: Nodes[ByNode], heads: ByNode, beta: float) -> Floats:
+        """The probability of the head of each word: float64 [words], see ``arc_probabilities``.
+
+        heads: int64 [nodes], of trees.
+        """
+        pieces = self.pieces(nodes)
+        in_piece = translate_heads(heads, nodes, pieces)  # -1: the root of the first piece
+        found = np.empty(len(in_piece))
+        for p, (start, end) in enumerate(pairwise(pieces.tokens.sentence_starts.tolist())):
+            arcs = self.arc_probabilities(pieces, p, beta)
+            found[start:end] = arcs[np.maximum(in_piece[start:end], 0), np.arange(1, len(arcs))]
+        further = np.flatnonzero(in_piece < 0)
+        first_roots = (sentence_roots(nodes) + heads[nodes.words])[further]
+        found[further] *= found[np.searchsorted(nodes.words, first_roots)]
+        return found
+
     def arc_probabilities(
-        self, nodes: Nodes[ByNode], sentence: int, beta: float, fixed_heads: ByNode | None = None
+        self, nodes: Nodes[N], sentence: int, beta: float, fixed_heads: N | None = None
     ) -> Floats:
         """The probability of each arc of a sentence: float64 [n + 1, n + 1], by head.
 
@@ -361,12 +393,12 @@ class ParserModel(storage.StoredModel):
         need not be projective.
         """
         start, end = nodes.starts[sentence : sentence + 2]
-        N = int(end - start) - 1
-        found = np.empty((N, N))
+        size = int(end - start) - 1
+        found = np.empty((size, size))
         arc_probabilities(
             self.scorer,
             nodes.attributes[start:end],
-            np.full(N, -1) if fixed_heads is None else fixed_heads[start : end - 1],
+            np.full(size, -1) if fixed_heads is None else fixed_heads[start : end - 1],
             self.max_length,
             beta,
             found,

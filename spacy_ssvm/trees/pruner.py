@@ -25,11 +25,12 @@ from spacy_ssvm.decoders.tree import eisner
 from spacy_ssvm.decoders.tree_marginals import max_marginals
 from spacy_ssvm.trees.keys import EndpointHashes, EndpointHashesType, hash_endpoints
 from spacy_ssvm.trees.layout import Pruner, SavedScorerType, Scorer, ScorerType
-from spacy_ssvm.trees.scores import arc_scores, has_grandparents, is_second_order
+from spacy_ssvm.trees.scores import arc_scores
 
-#: The number of heads per word, at most, for the slower decoders: with grandparents, and of second
-#: order for trees that may cross. All arcs of n equal words can be equally likely.
-MAX_HEADS = 20
+#: The number of heads per word, at most: all arcs of n equal words can be equally likely.
+MAX_HEADS = 100
+#: The same for the slower decoders: with grandparents, or of second order for trees that may cross.
+MAX_HEADS_IF_SLOW = 20
 
 
 @inner_kernel
@@ -117,10 +118,8 @@ def score_arcs(
     """
     N = len(fixed_heads)
     candidates = np.empty((N, N), dtype=np.bool_)
-    features = scorer.features
-    is_slow = has_grandparents(features) or (is_second_order(features) and not features.projective)
-    max_heads = MAX_HEADS if is_slow else N
-    likely_arcs(scorer.pruner, attributes, start, end, max_heads, candidates)
+    features, pruner = scorer.features, scorer.pruner
+    likely_arcs(pruner, attributes, start, end, pruner.max_heads, candidates)
     for m in range(1, N):
         if fixed_heads[m] >= 0:
             candidates[fixed_heads[m], m] = True

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import spacy
 from corpora import parsed_doc, parsing_examples
+from growth import growth
 from marks import compiled_only
 from parses import (
     GRANDPARENTS,
@@ -22,6 +23,7 @@ from parses import (
     sentences_of,
 )
 from pipelines import PARSER, arc_of_each_token, copy_of
+from probable_structures import ASCENT
 from spacy.attrs import DEP, HEAD
 from spacy.language import Language
 from spacy.pipeline._parser_internals.nonproj import contains_cycle, is_nonproj_tree
@@ -31,6 +33,7 @@ from thinc.config import ConfigValidationError
 
 from spacy_ssvm.storage import ModelFileError
 from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
+from spacy_ssvm.trees.pruner import MAX_HEADS, MAX_HEADS_IF_SLOW, score_arcs
 from spacy_ssvm.trees.templates import compile_arc_templates
 from spacy_ssvm.weights.rounded import exact, rounded
 
@@ -220,6 +223,50 @@ def test_long_sentences_are_parsed_in_pieces(trained: Language) -> None:
     assert tops <= set(roots(doc)), "pieces depend on the root of the first"
     doc = nlp(blank_doc(nlp, words[:4], [0]))
     assert heads(doc) == heads(whole(blank_doc(whole, words[:4], [0])))
+
+
+@compiled_only
+@pytest.mark.parametrize(
+    ("config", "most", "in_training"),
+    [
+        ({"order": 2}, MAX_HEADS, 250),
+        ({"order": 2, "projective": False}, MAX_HEADS_IF_SLOW, MAX_HEADS_IF_SLOW),
+        (GRANDPARENTS, MAX_HEADS_IF_SLOW, MAX_HEADS_IF_SLOW),
+    ],
+)
+def test_equal_words_have_few_heads(config: dict[str, Any], most: int, in_training: int) -> None:
+    """The pruner cannot choose among them: as many as are decoded fast remain."""
+    untrained = Untrained(**config)
+    parser = parser_of(untrained.nlp)
+    model = parser.model
+    model.set_weights(np.zeros_like(model.weights), np.zeros_like(model.pruner_weights), None)
+    nodes = model.nodes([blank_doc(untrained.nlp, ["w"] * 250, [0])])
+    pruner = model.pruner(model.scorer.pruner.weights, is_training=True)
+    for scorer, limit in (
+        (model.scorer, most),
+        (model.scorer._replace(pruner=pruner), in_training),
+    ):
+        _, scores = score_arcs(scorer, nodes.attributes, 0, 252, np.full(251, -1))
+        counts = set(np.isfinite(scores).sum(axis=0)[1:].tolist())
+        assert counts <= {limit, limit + 1}, "the head in the best tree is one more"
+
+
+@compiled_only
+@pytest.mark.parametrize("call", ["__call__", "scores"])
+@pytest.mark.parametrize(
+    "config",
+    [{"order": 2}, {"order": 2, "projective": False}, {"order": 2, "solver": ASCENT}],
+    ids=["projective", "crossing", "probable"],
+)
+def test_equal_words_without_boundaries_take_time_in_proportion(
+    config: dict[str, Any], call: str
+) -> None:
+    """Pieces of ``max_length`` words bound the time of a word, however many there are."""
+    nlp = PARSER.trained(epochs=1, max_length=50, **config)
+    parser = parser_of(nlp)
+    run = getattr(parser, call)
+    assert len(roots(nlp(Doc(nlp.vocab, words=["dogs"] * 400)))) == 1
+    assert growth(lambda n: run(Doc(nlp.vocab, words=["dogs"] * n)), 400, rounds=3) < 3
 
 
 def with_arcs(nlp: Language, text: str, arcs: dict[int, tuple[int, str]]) -> Doc:
@@ -755,6 +802,24 @@ def test_absent_attributes_change_no_tree() -> None:
     pipe.model.scorer_of = lambda words: pipe.model.scorer
     assert parse("") == without
     assert parse("Case=Nom") == with_morph
+
+
+@compiled_only
+@pytest.mark.parametrize("projective", [True, False])
+def test_rounded_weights_change_few_heads(projective: bool) -> None:
+    """Of random sentences, which are harder than those that were learned."""
+    nlp = PARSER.trained(order=2, projective=projective)
+    model, random = parser_of(nlp).model, np.random.default_rng(0)
+    words = sorted({token.text for e in parsing_examples(nlp.vocab) for token in e.reference})
+    docs = [blank_doc(nlp, random.choice(words, 12).tolist(), [0]) for _ in range(200)]
+    nodes, scorer = model.nodes(docs), model.scorer
+    weights, of_pruner = (w.astype(np.float64) for w in (model.weights, model.pruner_weights))
+    floats = scorer._replace(weights=weights, pruner=scorer.pruner._replace(weights=of_pruner))
+    both = [
+        model.find_trees(each, nodes.attributes, nodes.starts)[nodes.words]
+        for each in (scorer, floats)
+    ]
+    assert np.mean(both[0] != both[1]) < 0.02
 
 
 def test_arcs_are_scored_and_explained_with_rounded_weights() -> None:

@@ -23,6 +23,7 @@ from spacy_ssvm.decoders.parts import number_parts, tree_score
 from spacy_ssvm.decoders.tree_climbing import (
     _best_root,
     arc_value,
+    best_other_head,
     best_projective,
     climb_trees,
     is_below,
@@ -77,6 +78,23 @@ def test_gains_are_differences_of_scores(drawn, seed):
                 changed[m] = h
                 gain = arc_value(parts, tree, h, m) - arc_value(parts, tree, heads[m], m)
                 assert gain == score_of_parts(*drawn, changed) - score
+
+
+@checked
+@given(triple_tables(few_arcs, whole, shortest=2, longest=4), st.integers(0, 99))
+def test_the_best_other_head_of_a_word(drawn, seed):
+    parts, every = part_table(*drawn), brute.trees(len(drawn[0]) - 1)
+    heads = every[seed % len(every)].copy()
+    score = score_of_parts(*drawn, heads)
+    if score == -np.inf:
+        return
+    for m in np.flatnonzero(heads > 0).tolist():
+        others = [y for y in every if y[m] > 0 and np.flatnonzero(y != heads).tolist() == [m]]
+        gains = [score_of_parts(*drawn, y) - score for y in others]
+        gain, h = best_other_head(parts, look_up(heads), m)
+        assert gain == max(gains, default=-np.inf)
+        assert (h == 0) == (gain == -np.inf)
+        assert h == 0 or h in [y[m] for y, x in zip(others, gains, strict=True) if x == gain]
 
 
 @checked

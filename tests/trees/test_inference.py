@@ -5,8 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marks import compiled_only
 from written_trees import (
+    BEHIND,
     KINDS,
+    ROOT,
     SIZE,
     Trees,
     checked,
@@ -18,7 +21,12 @@ from written_trees import (
     whole_weights,
 )
 
-from spacy_ssvm.trees.inference import arc_margins, best_with_other_head, parse_sentence
+from spacy_ssvm.trees.inference import (
+    LONGEST_SEARCH,
+    arc_margins,
+    best_with_other_head,
+    parse_sentence,
+)
 from spacy_ssvm.weights.rounded import rounded
 
 pytestmark = pytest.mark.uncompiled
@@ -95,6 +103,31 @@ def test_margins_are_the_distance_to_the_best_tree_with_another_head(kind, sente
     for m in range(1, len(heads)):
         others = [score for y, score in scored if y[m] != heads[m]]
         assert margins[m] == best - max(others, default=-np.inf)
+
+
+@compiled_only
+@pytest.mark.parametrize("kind", ["second crossing", "grandparents crossing"])
+def test_margins_of_long_sentences_whose_trees_are_searched_for(kind):
+    """Of trees that differ in one head; the root is another one in a second search."""
+    n = LONGEST_SEARCH + 1
+    words = np.random.default_rng(0).integers(1, 4, (n, 2))
+    nodes = np.array([[ROOT] * 2, *words.tolist(), [BEHIND] * 2], dtype=np.uint64)
+    trees, w = Trees(kind, [(nodes, [-1] * (n + 1))]), whole_weights(1)
+    best, heads = parse(trees, w)
+    margins = np.empty(n + 1)
+    arc_margins(trees.scorer(w), nodes, margins)
+    root = int(np.flatnonzero(heads == 0)[0])
+    others = np.empty(n + 1, dtype=np.int64)
+    second = best_with_other_head(trees.scorer(w), nodes, root, -1, heads, others)[1]
+    assert margins[root] == max(best - second, 0)
+    for m in [m for m in (1, n // 2, n) if m != root]:
+        scores = []
+        for h in set(range(1, n + 1)) - {m, int(heads[m])}:
+            changed = heads.copy()
+            changed[m] = h
+            if brute.reaches_root(tuple(changed.tolist()), m):
+                scores.append(trees.score(0, changed, w))
+        assert margins[m] == best - max(scores) >= 0
 
 
 @checked

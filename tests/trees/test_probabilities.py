@@ -108,6 +108,10 @@ def test_sentences_in_pieces_have_the_probabilities_of_the_pieces(order: int) ->
     np.testing.assert_allclose(whole[3:, 3:], second * off)
     np.testing.assert_allclose(whole[3:, :3], np.outer(second.diagonal(), first.diagonal()))
     np.testing.assert_allclose(whole.sum(axis=1), 1)
+    doc = nlp(doc_of(nlp, words, starts=[0]))
+    heads = [token.head.i for token in doc]
+    expected = parser.marginals(doc, overwrite=True)[np.arange(5), heads]
+    np.testing.assert_allclose(parser.scores(doc), expected)
 
 
 @pytest.mark.parametrize("projective", [True, False])

@@ -32,7 +32,7 @@ from spacy_ssvm.trees.inference import parse_sentence
 from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
 from spacy_ssvm.trees.layout import ArcFeatures, Pruner
 from spacy_ssvm.trees.problem import TreeProblem
-from spacy_ssvm.trees.pruner import MAX_HEADS, score_arcs
+from spacy_ssvm.trees.pruner import score_arcs
 from spacy_ssvm.trees.templates import ArcTemplate, compile_arc_templates
 
 pytestmark = pytest.mark.uncompiled
@@ -98,16 +98,18 @@ def test_the_best_tree_of_the_pruner_always_remains(kind, sentence, seed, thresh
 
 
 @compiled_only
-def test_slow_decoders_get_few_heads_of_equal_words():
-    """All arcs are equally likely, so that the pruner keeps them all."""
+@pytest.mark.parametrize(
+    ("kind", "max_heads"),
+    [("second", 300), ("second", 100), ("second crossing", 20), ("grandparents", 20)],
+)
+def test_equal_words_have_no_more_heads_than_the_pruner_may_leave(kind, max_heads):
+    """All arcs are equally likely, so that it would keep them all."""
     nodes = np.array([[ROOT] * 2, *[[1, 1]] * 300, [BEHIND] * 2], dtype=np.uint64)
-    sentence = nodes, [-1, *range(300)]
     fixed = np.full(301, -1, dtype=np.int64)
-    few = {MAX_HEADS, MAX_HEADS + 1}
-    for kind, counts in (("second", {300}), ("second crossing", few), ("grandparents", few)):
-        trees = Trees(kind, [sentence], threshold=1.0)
-        _, scores = score_arcs(trees.scorer(np.zeros(SIZE + 1)), nodes, 0, 302, fixed)
-        assert set((scores > -np.inf).sum(axis=0)[1:].tolist()) == counts
+    trees = Trees(kind, [(nodes, [-1, *range(300)])], threshold=1.0, max_heads=max_heads)
+    _, scores = score_arcs(trees.scorer(np.zeros(SIZE + 1)), nodes, 0, 302, fixed)
+    counts = set((scores > -np.inf).sum(axis=0)[1:].tolist())
+    assert counts == ({300} if max_heads == 300 else {max_heads, max_heads + 1})
     heads = np.empty(301, dtype=np.int64)
     assert parse_sentence(trees.scorer(whole_weights(0)), nodes, fixed, heads) > -np.inf
 
@@ -142,7 +144,7 @@ def test_a_completion_may_need_an_arc_that_the_pruner_discards(solver):
         count = fill_arc_rows(arcs, endpoints, size, h, m, rows)
         weights[rows[:count]] = 5.0
     features = ArcFeatures(arcs, pairs, pairs, size, True)
-    problem = TreeProblem(features, Pruner(arcs, size, weights, 2.0, True), 1)
+    problem = TreeProblem(features, Pruner(arcs, size, weights, 2.0, True, 3), 1)
     problem.append(nodes, np.array([0, 4]), np.array([-1, 2, -1, -1]))
     run = solver.start(problem)
     run.grow(size)
