@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
+from growth import growth
 from hypothesis import given
 from hypothesis import strategies as st
+from marks import compiled_only
 from planted_pairs import EAGER, planted_doc, planted_examples, planted_words, two_docs
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -100,6 +102,21 @@ def test_planted_links_are_learned() -> None:
     losses = nlp.update(examples)
     assert losses[NAME] >= 0.0
     assert losses[f"{NAME}_gap"] < 0.5
+
+
+@compiled_only
+def test_time_grows_with_the_pairs_and_at_most_with_the_cube_of_their_words(
+    trained: Language,
+) -> None:
+    """Equal words, all of whose links score the same but for their distance."""
+    aligner = aligner_of(trained)
+
+    def pair(n: int) -> Doc:
+        return make_pair(trained.vocab, ["s1"] * n, ["T1"] * n)
+
+    assert growth(lambda n: aligner.predict([pair(20) for _ in range(n)]), 100, rounds=3) < 3
+    for call in (aligner, aligner.scores):
+        assert growth(lambda n, call=call: call(pair(n)), 150, rounds=3) < 12, "8 if cubic"
 
 
 def test_a_lexicon_alone_links_words(tmp_path: Path) -> None:
