@@ -167,7 +167,7 @@ def test_a_long_sentence(decoder):
 def test_time_of_many_cycles_within_each_other_is_quadratic():
     """Of equal scores, each cycle that is contracted is part of another one."""
     ratio = growth(lambda n: decode("chu_liu_edmonds", np.zeros((n + 1, n + 1))), 400)
-    assert ratio < 6, "4 for quadratic, 8 for cubic time"
+    assert ratio < 7, "4 for quadratic, 8 for cubic time, or more where caches are too small"
 
 
 def marginals_of(scores):
