@@ -1,10 +1,10 @@
 """The disk cache of compiled kernels.
 
-Numba's own disk cache does not notice that a function called from another file has changed, and
-passes over folders that it may not write. Here the kernels of a module lie in a folder named
-after the sources they are compiled from: those of the module and of all that it imports from
-this package. Every folder that can be read is searched; new kernels go to the first one that
-can be written:
+Numba's own disk cache does not notice that a function called from another file has changed, nor
+that a bit of a file has, and passes over folders that it may not write. Here the kernels of a
+module lie in a folder named after the version of numba, and after the sources they are compiled
+from: those of the module and of all that it imports from this package. Every folder that can be
+read is searched; new kernels go to the first one that can be written:
 
 1. ``NUMBA_CACHE_DIR``, where that is set
 2. the package's own folder
@@ -16,10 +16,12 @@ are compiled in each process.
 
 import contextlib
 import functools
+import glob
 import hashlib
 import importlib
 import logging
 import os
+import pickle
 import re
 import shutil
 import tempfile
@@ -36,7 +38,7 @@ from numba.core.compiler import compile_result
 from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime.nrt import rtsys
 
-from spacy_ssvm._locks import locked
+from spacy_ssvm._files import locked
 
 _config: Any = numba.config
 
@@ -46,6 +48,8 @@ PACKAGE = Path(__file__).parent
 OUTLINED: dict[str, Callable[[], Any]] = {}
 
 _IMPORT = re.compile(rf"^(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.M)
+_DIGEST_BYTES = hashlib.sha256().digest_size
+_PATIENCE = 5.0  # seconds to wait for others that save, before a kernel is not kept
 _UNUSED = 30 * 24 * 3600  # seconds after which old kernels in a shared folder are removed
 _logger = logging.getLogger(PACKAGE.name)
 
@@ -55,7 +59,7 @@ class _Locator:
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         self.digest = sources_digest(file)
-        self.folder = f"{function.__module__}-{self.digest[:16]}"
+        self.folder = f"{function.__module__}-{numba.__version__}-{self.digest[:16]}"
         self._line = function.__code__.co_firstlineno
 
     @classmethod
@@ -195,6 +199,61 @@ class _CompiledKernel(CompileResultCacheImpl):
         return not cres.library.has_dynamic_globals
 
 
+class _CheckedFiles(IndexDataCacheFile):
+    """The files of one kernel in a folder: an index, and its versions by their argument types.
+
+    The index begins with its digest, and versions are named after theirs: what has changed on
+    disk is not unpickled, and machine code in which a bit has changed is not run.
+    """
+
+    def _load_index(self) -> dict[object, str]:
+        """The names of versions by their keys. Raises ValueError where the file is damaged."""
+        try:
+            content = Path(self._index_path).read_bytes()
+        except FileNotFoundError:
+            return {}
+        digest, pickled = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+        if digest != hashlib.sha256(pickled).digest():
+            raise ValueError(f"{self._index_path}: damaged")
+        stamp, names = pickle.loads(pickled)
+        return names if stamp == self._source_stamp else {}
+
+    def _load_data(self, name: str) -> Any:
+        content = Path(self._data_path(name)).read_bytes()
+        if name != self._name_of(content):
+            raise ValueError(f"{self._data_path(name)}: damaged")
+        return pickle.loads(content)
+
+    def save(self, key: object, data: object) -> None:
+        """Save a version, and remove what is damaged, replaced, or left by killed processes."""
+        try:
+            names = self._load_index()
+        except OSError:
+            raise
+        except Exception:  # damaged, or of types that are gone: start again
+            names = {}
+        content = self._dump(data)
+        names[key] = self._name_of(content)
+        pickled = self._dump((self._source_stamp, names))
+        self._write(self._data_path(names[key]), content)
+        self._write(self._index_path, hashlib.sha256(pickled).digest() + pickled)
+        used = {self._index_name, *names.values()}
+        for file in Path(self._cache_path).glob(f"{glob.escape(self._base)}.*"):
+            if file.name not in used:
+                file.unlink(missing_ok=True)
+
+    @property
+    def _base(self) -> str:
+        return self._index_name.removesuffix(".nbi")
+
+    def _name_of(self, content: bytes) -> str:
+        return f"{self._base}.{hashlib.sha256(content).hexdigest()[:32]}.nbc"
+
+    def _write(self, path: str, content: bytes) -> None:
+        with self._open_for_write(path) as file:
+            file.write(content)
+
+
 class KernelCache(FunctionCache):
     """The compiled versions of one kernel on disk.
 
@@ -210,9 +269,7 @@ class KernelCache(FunctionCache):
         locator = _Locator(function, function.__code__.co_filename)
         self._folders = [root / locator.folder for root in _roots()]
         base = f"{self._impl.filename_base}{version and '-'}{version}"
-        self._files = [
-            IndexDataCacheFile(str(folder), base, locator.digest) for folder in self._folders
-        ]
+        self._files = [_CheckedFiles(str(folder), base, locator.digest) for folder in self._folders]
 
     def load_overload(self, sig: object, target_context: Any) -> Any:
         """The kernel compiled for these argument types; None where no folder holds it."""
@@ -245,13 +302,7 @@ class KernelCache(FunctionCache):
             if not folder.is_dir():
                 folder.mkdir(parents=True, exist_ok=True)
                 _remove_old_folders(folder)
-            with locked(folder):  # of two that change the index at once, one loses its entry
-                try:
-                    file.load(key)
-                except OSError:
-                    raise
-                except Exception:  # damaged: start again
-                    file.flush()
+            with locked(folder, _PATIENCE):  # of two that change the index, one loses its entry
                 file.save(key, data)
         except OSError:
             return False
@@ -284,12 +335,14 @@ def _roots() -> list[Path]:
 def _remove_old_folders(folder: Path) -> None:
     """Remove what older sources of the same module have left beside its folder.
 
-    Other installations may share the folders outside of the package: there, recent ones stay.
+    Other installations may share the folders outside of the package, and other versions of numba
+    those within: their recent ones stay.
     """
-    is_shared = not folder.is_relative_to(PACKAGE)
-    for old in folder.parent.glob(f"{folder.name.rpartition('-')[0]}-*"):
+    module, version, _ = folder.name.rsplit("-", 2)
+    for old in folder.parent.glob(f"{module}-*"):
+        is_own = old.is_relative_to(PACKAGE) and old.name.startswith(f"{module}-{version}-")
         with contextlib.suppress(FileNotFoundError):  # another process removes it too
-            if old != folder and not (is_shared and time.time() - old.stat().st_mtime < _UNUSED):
+            if old != folder and (is_own or time.time() - old.stat().st_mtime > _UNUSED):
                 shutil.rmtree(old, ignore_errors=True)
 
 

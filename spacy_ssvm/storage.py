@@ -11,23 +11,26 @@ import gzip
 import json
 import os
 import shutil
+import tempfile
 import time
 import zlib
 from codecs import lookup
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TextIO, TypeVar
+from typing import Any, Literal, Protocol, TextIO, TypeVar
 
 import numpy as np
 import srsly
 
-from spacy_ssvm._locks import locked
+from spacy_ssvm._files import PATIENCE, locked, sync, sync_all
+from spacy_ssvm._files import beside as beside
+from spacy_ssvm._files import replace_folder as replace_folder
 
 _MAX_QUOTED = 60  # characters of what messages quote from files and configs
 FORMAT_VERSION = 4
 _HEADER = "model.json"
-_WRITING = ".writing"
+_WRITING = ".writing"  # and what follows at random
 _MAGIC = b"spacy_ssvm component\n"
 _CHECKSUM_BYTES = 4
 _TRIES, _PAUSE = 10, 0.005  # readings of a component, and seconds between them
@@ -50,35 +53,80 @@ class ModelFileError(ValueError):
     """A saved component cannot be read."""
 
 
-def save(path: str | Path, kind: str, parts: Header, arrays: Arrays) -> None:
+def save(
+    path: str | Path, kind: str, parts: Header, arrays: Arrays, check: Build = lambda *_: None
+) -> None:
     """Save into a folder, which is made where there is none.
 
     kind: of component. parts: its settings and headers, saved as JSON beside the arrays.
+    check: raises an error where what was written cannot be loaded; see ``Build``.
+    Raises ModelFileError in that case, OSError where something cannot be written, TimeoutError
+    where another process keeps the folder locked: what was saved there before is then left.
     """
     path = Path(path)
     path.mkdir(parents=True, exist_ok=True)
     types = {name: array.dtype.type for name, array in arrays.items()}
     header = _header(kind, parts, arrays)
     folder = path / header["folder"]
-    beside = path / _WRITING
-    with locked(path):
-        shutil.rmtree(beside, ignore_errors=True)  # what a killed process has left
-        beside.mkdir()
+    with locked(path, PATIENCE):
+        for left in path.glob(f"{_WRITING}*"):  # by a killed process
+            shutil.rmtree(left, ignore_errors=True)
+        writing = Path(tempfile.mkdtemp(prefix=_WRITING, dir=path))
         try:
-            new_header, new_arrays = beside / _HEADER, beside / folder.name
-            new_header.write_text(json.dumps(header, indent=1), encoding="utf8")
-            if not _holds_arrays(folder, header, types):
+            new_header, new_arrays = writing / _HEADER, writing / folder.name
+            text = json.dumps(header, indent=1)
+            new_header.write_text(text, encoding="utf8")
+            is_new = not _holds_arrays(folder, header, types)
+            if is_new:
                 new_arrays.mkdir()
                 for name, array in arrays.items():
                     np.save(new_arrays / f"{name}.npy", array, allow_pickle=False)
+            written = _read_arrays(new_arrays if is_new else folder, header, types)
+            _build(check, _parse(text, str(path)), written, f"{path}: not saved")
+            sync_all(writing)
+            if is_new:
                 shutil.rmtree(folder, ignore_errors=True)
                 os.replace(new_arrays, folder)
+                sync(path)
             os.replace(new_header, path / _HEADER)
+            sync(path)
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(writing, ignore_errors=True)
         for old in path.glob("arrays-*"):
             if old != folder:
                 shutil.rmtree(old, ignore_errors=True)
+
+
+class Pipeline(Protocol):
+    """What can be saved as a folder: spaCy's ``Language``."""
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str]) -> None:
+        """Save into a folder, which is made where there is none."""
+
+
+def save_pipeline(nlp: Pipeline, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+    """Save a pipeline, which takes the place of the one in the folder once it is complete.
+
+    ``nlp.to_disk`` writes file by file into the folder: where it is interrupted, parts of two
+    pipelines are left, which may not load. This writes a new folder beside, and exchanges them.
+    Other files in the folder are kept.
+
+    exclude: as for ``nlp.to_disk``.
+    Raises ValueError for a folder that holds other things than a pipeline, and what
+    ``nlp.to_disk`` raises: the old pipeline is then still there.
+    """
+    path = Path(path).resolve()  # of a link, it is the target that is replaced
+    there = [*path.iterdir()] if path.exists() else []
+    if there and not (path / "meta.json").is_file():
+        raise ValueError(f"{path} holds no pipeline, but {there[0].name}: choose another folder")
+    with beside(path) as folder:
+        new = folder / path.name
+        nlp.to_disk(new, exclude=exclude)
+        for old in there:
+            kept = new / old.name
+            if not kept.exists():
+                (shutil.copytree if old.is_dir() else shutil.copy2)(old, kept)
+        replace_folder(new, path)
 
 
 def load(path: str | Path, kind: str, parts: Collection[str], types: Types, build: Build) -> None:
@@ -356,13 +404,12 @@ def checked_texts(texts: object, what: str) -> tuple[str, ...]:
 @contextmanager
 def replacing(file: Path) -> Iterator[Path]:
     """A path to write to, which takes the place of a file once the block ends without error."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.writing")
-    try:
-        yield beside
-        os.replace(beside, file)
-    finally:
-        beside.unlink(missing_ok=True)
+    with beside(file) as folder:
+        new = folder / file.name
+        yield new
+        sync(new)
+        os.replace(new, file)
+        sync(file.parent)
 
 
 def open_text(path: Path, encoding: str = "utf8") -> TextIO:

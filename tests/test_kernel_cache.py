@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from processes import ScriptRunner, bound_by_permissions, environment
 from spacy.language import Language
 
 from spacy_ssvm import _kernel_cache
+from spacy_ssvm._files import locked
 from spacy_ssvm._kernel_cache import PACKAGE
 
 ANNOTATE = """
@@ -363,6 +365,77 @@ def test_files_of_other_programs_are_written_again(folder: Path) -> None:
         file.write_bytes(b"(lp0\nno pickle at all")
     assert call(folder)[0] == [3, 0, 1]
     assert call(folder)[0] == [3, 1, 0]
+
+
+KERNELS_AT_ONCE = 25
+
+CALL_ALL = """
+import json, kernels
+found = [value for name, value in sorted(vars(kernels).items()) if name.startswith("add")]
+results = {kernel(1, 2) for kernel in found}
+misses = sum(sum(kernel.dispatcher.stats.cache_misses.values()) for kernel in found)
+print(json.dumps([*results, len(found), misses]))
+"""
+
+
+@compiled_only
+def test_of_a_hundred_changed_bits_none_is_run(folder: Path) -> None:
+    """In machine code it would be a crash, in an index a version for other types."""
+    first, _, definition = KERNELS.partition("@kernel")
+    copies = (definition.replace("add", f"add{n}") for n in range(KERNELS_AT_ONCE))
+    source = first + "".join(f"\n@kernel{copy}" for copy in copies)
+    (folder / "kernels.py").write_text(source, encoding="utf8")
+    assert call(folder, CALL_ALL)[0] == [3, KERNELS_AT_ONCE, KERNELS_AT_ONCE]
+    draw = random.Random(0)
+    for _ in range(100 // KERNELS_AT_ONCE):
+        for index in (folder / "cache").rglob("*.nbi"):
+            (version,) = index.parent.glob(f"{index.stem}.*.nbc")
+            file = draw.choice([index, version, version])
+            data = bytearray(file.read_bytes())
+            data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+            file.write_bytes(data)
+        assert call(folder, CALL_ALL)[0] == [3, KERNELS_AT_ONCE, KERNELS_AT_ONCE]
+    assert call(folder, CALL_ALL)[0] == [3, KERNELS_AT_ONCE, 0]
+
+
+@compiled_only
+def test_two_versions_of_numba_share_a_folder(folder: Path) -> None:
+    other = f"import numba\nnumba.__version__ = '0.1.0'\n{CALL}"
+    for own in (False, True):
+        changes = {"NUMBA_CACHE_DIR": None} if own else {}
+        for hits in (0, 1):
+            for source in (CALL, other):
+                assert call(folder, source, HOME=str(folder), **changes)[0] == [3, hits, 1 - hits]
+        shutil.rmtree(folder / "cache")
+        assert bool(own) == own_cache(folder).exists()
+
+
+@compiled_only
+def test_what_a_killed_process_has_left_goes(folder: Path) -> None:
+    call(folder)
+    (index,) = (folder / "cache").rglob("*.nbi")
+    left = index.with_name(f"{index.name}.tmp.1a2b"), index.with_name(f"{index.stem}.5e6f.nbc")
+    for file in left:
+        file.touch()
+    files = cached_files(folder)
+    assert call(folder)[0] == [3, 1, 0]
+    assert cached_files(folder) == files, "what is found is not written"
+    index.unlink()
+    assert call(folder)[0] == [3, 0, 1]
+    assert len(cached_files(folder)) == 2
+
+
+@compiled_only
+def test_a_folder_that_stays_locked_keeps_no_kernels(folder: Path) -> None:
+    impatient = f"from spacy_ssvm import _kernel_cache\n_kernel_cache._PATIENCE = 0.1\n{CALL}"
+    call(folder)
+    for file in cached_files(folder):
+        file.unlink()
+    (own,) = (folder / "cache" / "spacy_ssvm").iterdir()
+    own_cache(folder).mkdir(parents=True)
+    with locked(own, 0), locked(own_cache(folder), 0):
+        assert call(folder, impatient)[0] == [3, 0, 1]
+    assert cached_files(folder) == []
 
 
 @compiled_only

@@ -12,7 +12,6 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 
 #: Modules that others' tests cover: layouts, what has no behaviour of its own, and glue.
 COVERED_ELSEWHERE = {
-    "_locks.py": "test_storage.py",
     "chains/layout.py": "chains/test_problem.py",
     "commands/cli/common.py": "commands/test_cli.py",
     "commands/cli/data.py": "commands/conversion/test_convert.py",

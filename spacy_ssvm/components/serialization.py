@@ -66,9 +66,15 @@ class SerializedPipe(TrainablePipe, Generic[ModelT]):
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Save into a folder. exclude: 'cfg', 'vocab' or 'model'.
 
-        Except for the vocabulary, an interrupted write leaves what was saved there before.
+        Except for the vocabulary, an interrupted write leaves what was saved there before, and so
+        does a model that could not be loaded: ModelFileError.
         """
-        storage.save(path, self.kind, *self._saved(exclude))
+
+        def check(parts: storage.Header, arrays: storage.Arrays) -> None:
+            if "model" not in exclude:
+                self.check_model(self.model.read(parts["model"], arrays))
+
+        storage.save(path, self.kind, *self._saved(exclude), check)
         if "vocab" not in exclude:
             self.vocab.to_disk(Path(path) / "vocab", exclude=exclude)
 
