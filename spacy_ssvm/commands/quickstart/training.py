@@ -1,10 +1,12 @@
 """Annotated files to a trained pipeline: convert, configure, jackknife, train."""
 
+import io
 import shutil
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +22,7 @@ from spacy_ssvm.commands.conversion.files import Converted, Settings, split
 from spacy_ssvm.commands.jackknife import Jackknife, Predicted, make_rounds
 from spacy_ssvm.commands.quickstart.config import EPOCHS, FOLD_EPOCHS, FOLDS, jackknife_rounds
 from spacy_ssvm.components.annotated_corpus import write_docs
+from spacy_ssvm.storage import beside, replace_folder
 
 #: Of a processor, roughly, for an epoch of a thousand words; with its evaluation.
 _SECONDS = {
@@ -253,7 +256,32 @@ def cost_of(
 
 
 def train(folder: TrainingFolder, overrides: dict[str, Any]) -> None:
-    """Train the pipeline, as ``spacy train`` does."""
+    """Train the pipeline, as ``spacy train`` does.
+
+    What was trained takes the place of an earlier pipeline in one step, at the end, or with what
+    was best so far where training is interrupted. Raises an error where it cannot be loaded.
+    """
     if folder.annotated.exists():
         overrides = {"paths.annotated": str(folder.annotated), **overrides}
-    spacy_train(folder.config, folder.path, overrides=overrides)
+    with beside(folder.best) as work:
+        try:
+            with redirect_stdout(_Renaming(work, folder.path)):
+                spacy_train(folder.config, work, overrides=overrides)
+        finally:
+            if (work / DIR_MODEL_BEST).exists():
+                util.load_model(work / DIR_MODEL_BEST)
+                replace_folder(work / DIR_MODEL_BEST, folder.best)
+                replace_folder(work / DIR_MODEL_LAST, folder.last)
+
+
+class _Renaming(io.TextIOBase):
+    """Writes to the standard output, with the name of one folder in place of another's."""
+
+    def __init__(self, folder: Path, shown: Path) -> None:
+        self._names, self._screen = (str(folder), str(shown)), sys.stdout
+
+    def write(self, text: str) -> int:
+        return self._screen.write(text.replace(*self._names))
+
+    def flush(self) -> None:
+        self._screen.flush()
