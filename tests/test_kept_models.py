@@ -1,0 +1,37 @@
+"""Components that an earlier version has saved are loaded, and annotate what they did."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from keep_models import FOLDER, KEPT, Kept
+from pipelines import PARSER
+
+from spacy_ssvm.storage import FORMAT_VERSION
+
+
+def test_models_of_this_format_are_kept() -> None:
+    """Where the format has changed on purpose: ``python tests/keep_models.py``."""
+    assert {file.stem for file in FOLDER.iterdir()} == {kept.name for kept in KEPT}
+    for file in FOLDER.iterdir():
+        with zipfile.ZipFile(file) as archive:
+            assert json.loads(archive.read("folder/model.json"))["format"] == FORMAT_VERSION
+
+
+@pytest.mark.filterwarnings(PARSER.warning)
+@pytest.mark.parametrize("form", ["folder", "bytes"])
+@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.name)
+def test_a_kept_model_annotates_what_it_did(kept: Kept, form: str, tmp_path: Path) -> None:
+    nlp = kept.pipeline()
+    pipe: Any = nlp.get_pipe(kept.name)
+    with zipfile.ZipFile(FOLDER / f"{kept.name}.zip") as archive:
+        expected = json.loads(archive.read("annotations.json"))
+        if form == "bytes":
+            pipe.from_bytes(archive.read("bytes"), exclude=["vocab"])
+        else:
+            archive.extractall(tmp_path)
+            pipe.from_disk(tmp_path / "folder", exclude=["vocab"])
+    assert kept.annotate(nlp) == expected
+    assert str(expected) != str(kept.annotate(kept.pipeline())), "it has learned something"
