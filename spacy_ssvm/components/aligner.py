@@ -12,6 +12,7 @@ from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Flags, Floats, Ints
 from spacy_ssvm.components.bitext import read_association, read_lexical_table
+from spacy_ssvm.components.costs import MAX_COST
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.initialization import ClusterSource
 from spacy_ssvm.components.page import Decider, Decision
@@ -347,12 +348,12 @@ def build_aligner(
     for key, value in fertilities.items():
         if not 1 <= value <= MAX_FERTILITY:
             raise config_error(name, key, f"{value}: must lie between 1 and {MAX_FERTILITY}")
-    if set(costs) - {"missing", "wrong"} or not all(0 <= c < np.inf for c in costs.values()):
+    if set(costs) - {"missing", "wrong"} or not all(0 <= c <= MAX_COST for c in costs.values()):
         raise config_error(
             name,
             "costs",
-            f"{costs}: give numbers, at least 0, for 'missing' (a gold link that is not found) and "
-            "'wrong' (a link that is not gold)",
+            f"{costs}: give numbers, at least 0 and at most {MAX_COST:g}, for 'missing' (a gold "
+            "link that is not found) and 'wrong' (a link that is not gold)",
         )
     model = MatchingModel(parsed, sides, fertilities=(source_fertility, target_fertility))
     return WordAligner(

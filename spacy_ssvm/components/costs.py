@@ -10,6 +10,7 @@ from spacy_ssvm.components.settings import config_error
 
 Costs = dict[str, dict[str, float]]
 
+MAX_COST = 1e6  #: weights grow with costs, and are kept in float32
 WILDCARD = "*"  #: matches every label in costs
 
 
@@ -27,12 +28,13 @@ def read_costs(name: str, costs: Costs, labels: Sequence[str]) -> Floats:
             cells = wrong & np.outer(
                 _matching(name, classes, gold), _matching(name, classes, predicted)
             )
-            if not (np.isfinite(value) and value >= 0 and (cells.any() or value == 0)):
+            if not (0 <= value <= MAX_COST and (cells.any() or value == 0)):
                 raise config_error(
                     name,
                     "costs",
                     f"{name}: the cost of predicting '{predicted}' for '{gold}' is "
-                    f"{value}: costs are numbers, at least 0, and 0 for the right label",
+                    f"{value}: costs are numbers, at least 0 and at most {MAX_COST:g}, and 0 for "
+                    "the right label",
                 )
             found[cells] = value
     return found

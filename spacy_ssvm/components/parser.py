@@ -28,6 +28,7 @@ from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.page import Decider, Decision
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.components.settings import (
+    check_number,
     check_rows,
     check_selection,
     config_error,
@@ -536,8 +537,7 @@ def _build_model(name: str, settings: ModelSettings) -> ParserModel:
         raise config_error(name, "order", f"{order}: choose 1 or 2")
     if pruning is not None and not pruning >= 0:
         raise config_error(name, "pruning", f"{pruning}: must be at least 0, or null")
-    if max_length < 2:
-        raise config_error(name, "max_length", f"{max_length}: must be at least 2")
+    check_number(name, "max_length", max_length, 2)
     check_rows(name, 1, settings.hash_bits)
     arcs = read_arc_templates(name, "templates", settings.templates, ARC_ROLES)
     if order == 1:

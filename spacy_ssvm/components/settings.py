@@ -18,6 +18,8 @@ from spacy_ssvm.solvers.run import Solver as Solver
 from spacy_ssvm.trees.families import ARC_FAMILIES
 from spacy_ssvm.trees.templates import ArcTemplate, parse_arc_templates
 
+_MAX_NUMBER = 2**31 - 1
+
 Component = TypeVar("Component")
 
 
@@ -87,10 +89,17 @@ def read_link_templates(name: str, items: Iterable[str]) -> tuple[LinkTemplate, 
         raise config_error(name, "templates", str(error)) from error
 
 
+def check_number(name: str, key: str, value: int, least: int) -> None:
+    """Raise ConfigValidationError for a number that is too small, or too large for kernels."""
+    if value < least:
+        raise config_error(name, key, f"{value}: must be at least {least}")
+    if value > _MAX_NUMBER:
+        raise config_error(name, key, f"{value}: must be at most {_MAX_NUMBER}")
+
+
 def check_rows(name: str, min_count: int, hash_bits: int | None) -> None:
     """Raise ConfigValidationError for invalid settings of the features' rows."""
-    if min_count < 1:
-        raise config_error(name, "min_count", f"{min_count}: must be at least 1")
+    check_number(name, "min_count", min_count, 1)
     if hash_bits is not None and not 8 <= hash_bits <= 28:
         raise config_error(name, "hash_bits", f"{hash_bits}: must lie between 8 and 28")
     if hash_bits is not None and min_count > 1:

@@ -13,6 +13,7 @@ from spacy_ssvm.structure import Problem
 from spacy_ssvm.weights.growing import longer
 
 _MAX_WEIGHTS = 2**31 - 1  # indices into w are int32
+_MAX_WHOLE = 2**63 - 1  # what kernels are given is int64
 _MIN_C, _MAX_C = 1e-30, 1e30
 
 
@@ -257,7 +258,7 @@ def check_loss(settings: LossSettings) -> None:
 
 
 def check_whole(settings: object, *names: str, least: int = 0) -> None:
-    """Raise ConfigValidationError, naming the setting, where one is not an integer or too small."""
+    """Raise ConfigValidationError, naming the setting, where one is no integer or out of range."""
     for name in names:
         value = getattr(settings, name)
         if not isinstance(value, int):
@@ -265,6 +266,8 @@ def check_whole(settings: object, *names: str, least: int = 0) -> None:
         if value < least:
             bound = "not be negative" if least == 0 else f"be at least {least}"
             raise invalid_setting(settings, name, f"is {value}: it must {bound}")
+        if value > _MAX_WHOLE:
+            raise invalid_setting(settings, name, f"is {value}: it must not exceed {_MAX_WHOLE}")
 
 
 def check_installed(settings: object, *packages: str) -> None:

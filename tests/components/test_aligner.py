@@ -393,6 +393,7 @@ def test_scores_and_attributes(trained: Language) -> None:
         ({"source_fertility": 0}, "source_fertility.*must lie between 1 and 16"),
         ({"target_fertility": 17}, "target_fertility.*must lie between 1 and 16"),
         ({"costs": {"missing": -1.0}}, "costs.*give numbers, at least 0"),
+        ({"costs": {"missing": 1e45}}, r"costs.*at least 0 and at most 1e\+06"),
         ({"costs": {"wrong": "much"}}, "costs"),
         ({"costs": {"other": 1.0}}, "costs.*give numbers, at least 0"),
         ({"min_count": 0}, "min_count"),

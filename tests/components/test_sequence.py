@@ -14,10 +14,13 @@ from spacy_ssvm.factories import make_tagger
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 
 
-def test_a_negative_cost() -> None:
-    nlp = TAGGER.pipeline(costs={"NN": {"VB": -1.0}})
+@pytest.mark.parametrize("cost", [-1.0, 1e45])
+def test_a_cost_out_of_range(cost: float) -> None:
+    """Weights that grow with it are kept in float32."""
+    nlp = TAGGER.pipeline(costs={"NN": {"VB": cost}})
     message = refusal(lambda: initialize(nlp))
-    assert f"{NAME}: the cost of predicting 'VB' for 'NN' is -1.0" in message
+    assert f"{NAME}: the cost of predicting 'VB' for 'NN' is {cost}" in message
+    assert "at least 0 and at most 1e+06" in message
 
 
 @pytest.mark.parametrize("cost", [math.nan, math.inf])

@@ -170,7 +170,27 @@ def test_saving_over_the_folder_that_is_in_use(component: Component, tmp_path: P
     assert set(saved) == set(clean), "the old arrays are gone"
 
 
-@pytest.mark.parametrize("function", [(np, "save"), (os, "replace")], ids=["save", "replace"])
+def test_a_model_that_could_not_be_loaded_replaces_none(
+    component: Component, trained: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "component"
+    pipe: Any = trained.get_pipe(component.name)
+    pipe.to_disk(path)
+    before = contents(path)
+    arrays = {name: array.copy() for name, array in pipe.model.arrays().items()}
+    (weights,) = (array for name, array in arrays.items() if name == "weights")
+    weights[0] = np.inf
+    monkeypatch.setattr(pipe.model, "arrays", lambda: arrays)
+    with pytest.raises(ModelFileError, match=f"{path}: not saved: .*not finite"):
+        pipe.to_disk(path)
+    assert contents(path) == before
+
+
+@pytest.mark.parametrize(
+    "function",
+    [(np, "save"), (os, "replace"), (os, "fsync")],
+    ids=["save", "replace", "fsync"],
+)
 def test_an_interrupted_save_leaves_the_old_model_whole(
     component: Component,
     trained: Language,

@@ -4,8 +4,9 @@ import math
 from typing import Any
 
 import pytest
-from pipelines import TAGGER
+from pipelines import PARSER, TAGGER, Component
 from refusals import NAME, refusal, refused_config
+from thinc.config import ConfigValidationError
 
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 
@@ -87,6 +88,22 @@ def test_min_count_of_zero() -> None:
     message = refused_config(min_count=0)
     assert "min_count" in message
     assert "0: must be at least 1" in message
+
+
+@pytest.mark.parametrize(
+    ("component", "key"), [(TAGGER, "min_count"), (PARSER, "min_count"), (PARSER, "max_length")]
+)
+def test_numbers_that_kernels_cannot_hold(component: Component, key: str) -> None:
+    message = refusal(lambda: component.pipeline(**{key: 2**63}), ConfigValidationError)
+    assert f"components.{component.name}" in message
+    assert key in message
+    assert f"{2**63}: must be at most 2147483647" in message
+
+
+@pytest.mark.parametrize("key", ["inner_passes", "seed"])
+def test_numbers_of_the_solver_that_kernels_cannot_hold(key: str) -> None:
+    message = refusal(lambda: TAGGER.pipeline(solver=solver(**{key: 2**63})))
+    assert f"{key} is {2**63}: it must not exceed {2**63 - 1}" in message
 
 
 def test_min_count_with_hash_bits() -> None:
