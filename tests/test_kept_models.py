@@ -34,4 +34,4 @@ def test_a_kept_model_annotates_what_it_did(kept: Kept, form: str, tmp_path: Pat
             archive.extractall(tmp_path)
             pipe.from_disk(tmp_path / "folder", exclude=["vocab"])
     assert kept.annotate(nlp) == expected
-    assert str(expected) != str(kept.annotate(kept.pipeline())), "it has learned something"
+    assert len(set(map(str, expected))) > 1, "it has learned something"

@@ -378,13 +378,18 @@ print(json.dumps([*results, len(found), misses]))
 """
 
 
-@compiled_only
-def test_of_a_hundred_changed_bits_none_is_run(folder: Path) -> None:
-    """In machine code it would be a crash, in an index a version for other types."""
+def many_kernels(folder: Path) -> None:
+    """Write a module of several kernels."""
     first, _, definition = KERNELS.partition("@kernel")
     copies = (definition.replace("add", f"add{n}") for n in range(KERNELS_AT_ONCE))
     source = first + "".join(f"\n@kernel{copy}" for copy in copies)
     (folder / "kernels.py").write_text(source, encoding="utf8")
+
+
+@compiled_only
+def test_of_a_hundred_changed_bits_none_is_run(folder: Path) -> None:
+    """In machine code it would be a crash, in an index a version for other types."""
+    many_kernels(folder)
     assert call(folder, CALL_ALL)[0] == [3, KERNELS_AT_ONCE, KERNELS_AT_ONCE]
     draw = random.Random(0)
     for _ in range(100 // KERNELS_AT_ONCE):
@@ -395,6 +400,31 @@ def test_of_a_hundred_changed_bits_none_is_run(folder: Path) -> None:
             data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
             file.write_bytes(data)
         assert call(folder, CALL_ALL)[0] == [3, KERNELS_AT_ONCE, KERNELS_AT_ONCE]
+    assert call(folder, CALL_ALL)[0] == [3, KERNELS_AT_ONCE, 0]
+
+
+@compiled_only
+def test_kills_while_kernels_are_compiled_leave_none_that_is_not_whole(folder: Path) -> None:
+    """As of ``warmup``."""
+    many_kernels(folder)
+    draw = random.Random(0)
+    for _ in range(4):
+        process = subprocess.Popen(
+            [sys.executable, "-c", f"{CALL_ALL}print(flush=True)\nimport time; time.sleep(60)"],
+            env=environment(NUMBA_CACHE_DIR=str(folder / "cache")),
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        seen = len(cached_files(folder))
+        wanted = seen + draw.randrange(1, 16)
+        while process.poll() is None and seen < min(wanted, 2 * KERNELS_AT_ONCE):
+            seen = len(cached_files(folder))
+        process.kill()
+        process.wait()
+    (value, number, misses), _ = call(folder, CALL_ALL)
+    assert (value, number) == (3, KERNELS_AT_ONCE)
+    assert misses < KERNELS_AT_ONCE, "what was whole is used"
     assert call(folder, CALL_ALL)[0] == [3, KERNELS_AT_ONCE, 0]
 
 
