@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import resource
 import time
 from collections.abc import Callable
 from itertools import count
@@ -101,6 +100,7 @@ assert TAGGER.annotate(spacy.load(path)) == known[1][1]
 """
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_thirty_kills_leave_a_pipeline_that_loads(
     trained_tagger: Language, early: Language, path: Path, tmp_path: Path, run_script: ScriptRunner
 ) -> None:
@@ -154,6 +154,7 @@ def test_on_a_full_disk_the_old_pipeline_is_left(
     trained_tagger: Language, early: Language, path: Path, size: int
 ) -> None:
     """Files that exceed a size cannot be written: whoever writes, the system refuses it."""
+    resource = pytest.importorskip("resource")
     save_pipeline(early, path)
     before = contents(path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -217,11 +218,6 @@ def test_what_another_process_is_writing_is_not_removed(path: Path) -> None:
     assert names(path.parent) == []
 
 
-def impatient(monkeypatch: pytest.MonkeyPatch, *modules: Any) -> None:
-    for module in modules:
-        monkeypatch.setattr(module, "PATIENCE", 0.1)
-
-
 @pytest.mark.parametrize(
     "act",
     [
@@ -236,7 +232,9 @@ def test_a_folder_that_stays_locked_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
     act: Callable[[Language, Path], None],
 ) -> None:
-    impatient(monkeypatch, _files, storage)
+    pytest.importorskip("fcntl")
+    for module in (_files, storage):
+        monkeypatch.setattr(module, "PATIENCE", 0.1)
     path.parent.mkdir()
     with locked(path.parent, 0):
         start = time.monotonic()

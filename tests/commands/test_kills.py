@@ -1,6 +1,7 @@
 """Commands that are killed at random moments leave what was there, or what they make, whole."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ COMPARE = ("compare", "config.cfg", "--solvers", "dcd-light", "--seeds", "3", *P
 
 
 @compiled_only
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 @pytest.mark.parametrize(
     ("command", "again", "kept"),
     [
