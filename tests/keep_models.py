@@ -3,12 +3,11 @@
     python tests/keep_models.py
 
 writes them anew, after ``storage.FORMAT_VERSION`` has changed. A file holds a trained component as
-a folder and as bytes, both without the vocabulary, and what it annotates. There are no pickles of
-components: that of spaCy's ``Vocab`` has functions in it as code of one version of Python, and
-nothing but other processes of the same installation reads them.
+a folder and as bytes, both without the vocabulary, as a pickle, and what it annotates.
 """
 
 import json
+import pickle
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -81,6 +80,7 @@ def write(kept: Kept) -> None:
     pipe: Any = nlp.get_pipe(kept.name)
     contents = {
         "bytes": pipe.to_bytes(exclude=["vocab"]),
+        "pickle": pickle.dumps(pipe, protocol=4),
         "annotations.json": json.dumps(kept.annotate(nlp)).encode(),
     }
     with tempfile.TemporaryDirectory() as name:

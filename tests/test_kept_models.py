@@ -1,11 +1,13 @@
 """Components that an earlier version has saved are loaded, and annotate what they did."""
 
 import json
+import pickle
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+import spacy
 from keep_models import FOLDER, KEPT, Kept
 from pipelines import PARSER
 
@@ -21,7 +23,7 @@ def test_models_of_this_format_are_kept() -> None:
 
 
 @pytest.mark.filterwarnings(PARSER.warning)
-@pytest.mark.parametrize("form", ["folder", "bytes"])
+@pytest.mark.parametrize("form", ["folder", "bytes", "pickle"])
 @pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.name)
 def test_a_kept_model_annotates_what_it_did(kept: Kept, form: str, tmp_path: Path) -> None:
     nlp = kept.pipeline()
@@ -30,6 +32,10 @@ def test_a_kept_model_annotates_what_it_did(kept: Kept, form: str, tmp_path: Pat
         expected = json.loads(archive.read("annotations.json"))
         if form == "bytes":
             pipe.from_bytes(archive.read("bytes"), exclude=["vocab"])
+        elif form == "pickle":
+            pipe = pickle.loads(archive.read("pickle"))
+            nlp = spacy.blank(nlp.lang, vocab=pipe.vocab)
+            nlp._components = [(kept.name, pipe)]
         else:
             archive.extractall(tmp_path)
             pipe.from_disk(tmp_path / "folder", exclude=["vocab"])
