@@ -429,15 +429,14 @@ def test_kills_while_kernels_are_compiled_leave_none_that_is_not_whole(folder: P
 
 
 @compiled_only
-def test_two_versions_of_numba_share_a_folder(folder: Path) -> None:
+@pytest.mark.parametrize("own", [False, True], ids=["set", "own"])
+def test_two_versions_of_numba_share_a_folder(folder: Path, own: bool) -> None:
     other = f"import numba\nnumba.__version__ = '0.1.0'\n{CALL}"
-    for own in (False, True):
-        changes = {"NUMBA_CACHE_DIR": None} if own else {}
-        for hits in (0, 1):
-            for source in (CALL, other):
-                assert call(folder, source, HOME=str(folder), **changes)[0] == [3, hits, 1 - hits]
-        shutil.rmtree(folder / "cache")
-        assert bool(own) == own_cache(folder).exists()
+    changes = {"NUMBA_CACHE_DIR": None} if own else {}
+    for hits in (0, 1):
+        for source in (CALL, other):
+            assert call(folder, source, **changes)[0] == [3, hits, 1 - hits]
+    assert own_cache(folder).exists() == own
 
 
 @compiled_only
