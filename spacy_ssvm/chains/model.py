@@ -20,7 +20,7 @@ from spacy_ssvm.chains.inference import (
     score_sentence,
 )
 from spacy_ssvm.chains.linear_model import LinearModel
-from spacy_ssvm.chains.saved_model import SavedModel
+from spacy_ssvm.chains.saved_model import Calibration, SavedModel, read_calibration
 from spacy_ssvm.decoders.chain import swap_gains
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
@@ -76,6 +76,7 @@ class ChainModel(LinearModel):
         """
         super().set_weights(*weights)
         self.scales = scales
+        self.calibration: Calibration | None = None  # of the scores of spans
         self._prepared: _Prepared | None = None
 
     def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
@@ -263,7 +264,8 @@ class ChainModel(LinearModel):
 
     def header(self) -> storage.Header:
         """See ``LinearModel``."""
-        return {**super().header(), "scales": header_of(self.scales)}
+        calibration = {"calibration": self.calibration._asdict()} if self.calibration else {}
+        return {**super().header(), "scales": header_of(self.scales), **calibration}
 
     def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:
         """See ``LinearModel``."""
@@ -278,12 +280,14 @@ class ChainModel(LinearModel):
             scales.keys() == names or (not scales and not has_weights),
             "the scales are not those of the real-valued templates",
         )
-        return saved._replace(scales=scales)
+        calibration = read_calibration(header.get("calibration"))
+        return saved._replace(scales=scales, calibration=calibration)
 
     def become(self, saved: SavedModel) -> None:
         """See ``LinearModel``."""
         super().become(saved)
         self.scales = saved.scales
+        self.calibration = saved.calibration
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_bytes, (self.whole_docs, self.to_bytes())

@@ -1,7 +1,7 @@
 """The saved form of a chain model, and the checks that make it safe for kernels."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,20 @@ ARRAYS = arrays_with(TRANSITIONS)
 MAX_LABELS = 2**16 - 1  #: the largest number of labels that ``ARRAYS["labels"]`` can index
 
 
+class Curve(NamedTuple):
+    """A logistic curve, the probability of being right by margin: 1 / (1 + exp(-s m - o))."""
+
+    slope: float
+    offset: float
+
+
+class Calibration(NamedTuple):
+    """The curves of a model of spans, see ``calibration.py``."""
+
+    spans: Curve
+    outside: Curve  #: of words outside of spans
+
+
 class SavedModel(NamedTuple):
     """The content of a saved model, in the order of the settings and weights of ``ChainModel``."""
 
@@ -51,6 +65,7 @@ class SavedModel(NamedTuple):
     summary: TrainingSummary | None
     scales: Scales = NO_SCALES  #: of real-valued attributes
     first: "SavedModel | None" = None  #: of a ``TwoPassModel``
+    calibration: Calibration | None = None  #: of a model of spans
 
 
 def read_transitions(arrays: storage.Arrays, labels: int) -> Floats:
@@ -62,6 +77,25 @@ def read_transitions(arrays: storage.Arrays, labels: int) -> Floats:
         "the weights of transitions are not finite",
     )
     return joint
+
+
+def read_calibration(saved: Any) -> Calibration | None:
+    """The saved curves; None for none. Raises ValueError for anything else."""
+    if saved is None:
+        return None
+    require(
+        isinstance(saved, dict)
+        and saved.keys() == set(Calibration._fields)
+        and all(isinstance(curve, (list, tuple)) and len(curve) == 2 for curve in saved.values())
+        and all(
+            type(value) in (int, float) and np.isfinite(value)
+            for curve in saved.values()
+            for value in curve
+        )
+        and all(curve[0] >= 0 for curve in saved.values()),
+        "the calibration of its scores is invalid",
+    )
+    return Calibration(**{name: Curve(*map(float, curve)) for name, curve in saved.items()})
 
 
 def read_model(

@@ -74,14 +74,16 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens], Decider[str]):
 
     def trainer_of(self, model: ChainModel) -> ChainTrainer:
         """The same for another model with the same labels."""
-        return ChainTrainer(
-            model,
-            self.solver,
-            min_count=self.min_count,
-            rows_per_template=self.rows_per_template,
-            costs=self.label_costs(),
-            legality=self.legality(),
-        )
+        return ChainTrainer(model, self.solver, **self.trainer_settings())
+
+    def trainer_settings(self) -> dict[str, Any]:
+        """The settings of ``ChainTrainer``."""
+        return {
+            "min_count": self.min_count,
+            "rows_per_template": self.rows_per_template,
+            "costs": self.label_costs(),
+            "legality": self.legality(),
+        }
 
     def selector(self, examples: Sequence[Example]) -> Selector:
         """See ``Pipe``."""
@@ -116,8 +118,6 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens], Decider[str]):
 
     def scores(self, doc: Doc) -> Floats:
         """The confidence in the best label of each token: float64 [tokens].
-
-        The labels are those of the model: for spans, the labels of the scheme.
 
         If the model has probabilities (see ``marginals``), the score is the probability of the
         best label. Otherwise it is the margin between the best label sequence and the best one

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 from spacy.attrs import IS_SPACE, SENT_START
+from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Floats, Ints, Keys
+from spacy_ssvm.chains.calibration import SpanTrainer, least, probabilities
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.probabilities import span_probabilities
 from spacy_ssvm.chains.saved_model import SavedModel
@@ -36,6 +38,7 @@ from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error, initialize_error
 from spacy_ssvm.explanation import Explanation, Explanations
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
+from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
 
 #: What is said where there is no span.
@@ -100,9 +103,11 @@ def kind_of_error(gold: Sequence[Place], found: Sequence[Place]) -> str:
 class SpanPipe(SequencePipe):
     """Finds spans that do not overlap, by a scheme of label sequences.
 
-    The score of a span is the probability that exactly this span has this label, where the
-    model has probabilities (see ``marginals``). Otherwise it is 1 - exp(-margin), 0 where the
-    model is undecided: comparable within a model, not calibrated.
+    The score of a span is the probability that exactly this span has this label: of the model,
+    where it has probabilities (see ``marginals``), or calibrated on sentences that were held out
+    (see ``chains/calibration.py``). Of a margin loss without a calibration, for which there were
+    too few spans to learn from or another solver than those with working sets, it is
+    1 - exp(-margin), 0 where the model is undecided: comparable within a model only.
     """
 
     labels_spans = True
@@ -119,6 +124,12 @@ class SpanPipe(SequencePipe):
     def scheme(self) -> Scheme:
         """How spans become label sequences."""
         return Scheme(self.cfg["scheme"], self.labels)
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether scores are probabilities: of the model, or calibrated."""
+        self._sync()
+        return self.model.beta is not None or self.model.calibration is not None
 
     @property
     def is_resizable(self) -> bool:
@@ -181,6 +192,10 @@ class SpanPipe(SequencePipe):
     def legality(self) -> Floats | None:
         """The legal transitions of the scheme."""
         return self.scheme.legality()
+
+    def make_trainer(self) -> SpanTrainer:
+        """A trainer that calibrates the scores too, without examples."""
+        return SpanTrainer(self.model, self.solver, scheme=self.scheme, **self.trainer_settings())
 
     def check_model(self, saved: SavedModel) -> None:
         """Raise ValueError where a saved model has another scheme or other labels."""
@@ -259,6 +274,17 @@ class SpanPipe(SequencePipe):
 
     # Prediction
 
+    def set_threshold(self, threshold: float, nlp: Language) -> None:
+        """Set the score below which spans are discarded, here and in the pipeline's config.
+
+        nlp: the pipeline, which is saved with it.
+        Raises ConfigValidationError where it does not lie in 0 to 1.
+        """
+        check_threshold(self.name, threshold)
+        self.cfg["threshold"] = threshold
+        for name in (name for name, pipe in nlp.components if pipe is self):
+            nlp.get_pipe_config(name)["threshold"] = threshold
+
     def find_spans(
         self, docs: Sequence[Doc], constraints: LabelConstraints | None
     ) -> tuple[ScoredSpans, Tokens, TokenTable]:
@@ -276,11 +302,11 @@ class SpanPipe(SequencePipe):
         tokens = self.scheme.decode(labels, starts)
         spans = spans_of(tokens)
         if beta is None:
-            confidence = -np.expm1(-_least(margins, spans))
+            scores = self._probabilities_of(spans, margins)
         else:
             arrays = words, beta, self.scheme, spans, labels, constraints
-            confidence = span_probabilities(self.model, *arrays)
-        scores = np.minimum(confidence, np.nextafter(1, 0))
+            scores = span_probabilities(self.model, *arrays)
+        scores = np.minimum(scores, np.nextafter(1, 0))
         sure = scores >= self.cfg["threshold"]
         for a, b in zip(spans.starts[~sure], spans.ends[~sure], strict=True):
             tokens.iob[a:b] = OUT
@@ -365,6 +391,37 @@ class SpanPipe(SequencePipe):
         _, i, other = min(differing, key=lambda place: place[0])
         return self.explain(doc, i, top=top, against=other)
 
+    def _probabilities_of(self, spans: SpanTable, margins: Floats) -> Floats:
+        """The scores of spans by the margins of words, of a model without a finite beta."""
+        calibration = self.model.calibration
+        return probabilities(calibration and calibration.spans, least(margins, spans))
+
+    def scores(self, doc: Doc) -> Floats:
+        """The confidence in the best label of each token: float64 [tokens].
+
+        Of the words of a span, it is the score of the span (see ``SpanPipe``); of other words, the
+        probability that they are outside of spans, on the same scale. Whitespace has 0.
+        Annotation that the Doc already has is ignored; a sentence always starts at its first
+        token.
+        """
+        return super().scores(doc)
+
+    def _best_labels(self, doc: Doc) -> tuple[ByWord, TokenTable, Floats]:
+        """See ``SequencePipe``."""
+        labels, words, scores = super()._best_labels(doc)
+        model, starts = self.model, np.zeros(len(labels), dtype=bool)
+        starts[words.sentence_starts[:-1]] = True
+        spans = spans_of(self.scheme.decode(labels, starts))
+        if model.beta is None:
+            of_spans = self._probabilities_of(spans, scores)
+            scores = probabilities(model.calibration and model.calibration.outside, scores)
+        else:
+            arrays = words, model.beta, self.scheme, spans, labels
+            of_spans = span_probabilities(model, *arrays, self.label_constraints([doc], True))
+        for start, end, score in zip(spans.starts, spans.ends, of_spans, strict=True):
+            scores[start:end] = min(score, np.nextafter(1, 0))
+        return labels, words, scores
+
     @overload
     def explain(
         self, doc: Doc, token: int | Token, *, top: int | None = None, against: str | None = None
@@ -412,10 +469,10 @@ class SpanPipe(SequencePipe):
         return min(found, key=lambda explanation: explanation.margin)
 
 
-def _least(values: Floats, spans: SpanTable) -> Floats:
-    """The least value of the words of each span: float64 [spans]."""
-    ends = np.column_stack([spans.starts, spans.ends]).ravel()
-    return np.minimum.reduceat(np.append(values, 0.0), ends)[::2] if len(ends) else np.zeros(0)
+def check_threshold(name: str, threshold: float) -> None:
+    """Raise ConfigValidationError for a threshold that is no probability."""
+    if not 0 <= threshold <= 1:
+        raise config_error(name, "threshold", f"{threshold}: must lie in 0 to 1")
 
 
 def _iob_of_words(iob: Ints, kept: Ints) -> Ints:
@@ -473,6 +530,5 @@ def build_span_pipe(
     """
     if scheme not in SCHEMES:
         raise config_error(name, "scheme", f"'{scheme}': choose one of {', '.join(SCHEMES)}")
-    if not 0 <= threshold <= 1:
-        raise config_error(name, "threshold", f"{threshold}: must lie in 0 to 1")
+    check_threshold(name, threshold)
     return build_chain_pipe(component, vocab, name, scheme=scheme, threshold=threshold, **settings)

@@ -8,7 +8,8 @@ whose completion changes start from 0 again.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from copy import deepcopy
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -36,6 +37,9 @@ from spacy_ssvm.weights.growing import longer
 
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
 _MAX_COMPLETIONS = 20  # and then at most this often, whenever a problem is solved
+
+
+RunT = TypeVar("RunT", bound="WorkingSetRun")
 
 
 class DualSolver(Solver, Protocol):
@@ -146,6 +150,12 @@ class WorkingSetRun(DualRun):
             visits = longer(self._state.visits, len(violations))
             self._state = self._state._replace(violations=violations, visits=visits)
             self.sets = with_capacity(self.sets, len(violations), 0)
+
+    def without(self: RunT, numbers: Ints) -> RunT:
+        """A copy of the run, on the same problem, that has forgotten these examples."""
+        run = deepcopy(self, {id(self.problem): self.problem})
+        run.forget(numbers)
+        return run
 
     def keep(self, numbers: Ints) -> None:
         """See ``Run``."""
