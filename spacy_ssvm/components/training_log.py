@@ -13,6 +13,8 @@ from wasabi.printer import Printer
 Info = dict[str, Any]
 Log = tuple[Callable[[Info | None], None], Callable[[], None]]  #: log a step, and finish
 
+_FAR = 0.5  # the relative duality gap at the end of a training that should have gone on
+
 
 def make_training_log(
     output_file: str | Path | None = None,
@@ -20,6 +22,8 @@ def make_training_log(
     [Language, IO[str], IO[str]], tuple[Callable[[Info | None], None], Callable[[], None]]
 ]:
     """Print a row at each evaluation, and write it to a file of JSON lines.
+
+    Says at the end which components should be trained longer.
 
     output_file: replaced where it exists; None for no file.
     """
@@ -62,8 +66,20 @@ def make_training_log(
                 Path(output_file).parent.mkdir(parents=True, exist_ok=True)
                 srsly.write_jsonl(output_file, rows)
 
+        def finish() -> None:
+            gaps = rows[-1]["gaps"] if rows else {}
+            for name, gap in gaps.items():
+                if gap is not None and gap > _FAR:
+                    print(
+                        f"{name}: training has ended far from the best weights (relative duality "
+                        f"gap {gap:.2f}), and the scores of other epochs may differ much: train "
+                        "longer, with a larger max_epochs or patience in [training]",
+                        file=stdout,
+                        flush=True,
+                    )
+
         show(header)
         show(["-" * width for width in widths])
-        return log_step, lambda: None
+        return log_step, finish
 
     return setup

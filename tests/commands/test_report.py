@@ -1,5 +1,6 @@
 """The report of a pipeline: its figures, and what cannot be reported."""
 
+import io
 import re
 import shutil
 from pathlib import Path
@@ -18,6 +19,7 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 
 from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.components.training_log import make_training_log
 
 
 @pytest.fixture(scope="module")
@@ -219,3 +221,24 @@ def test_code_that_a_pipeline_needs(folder: Path) -> None:
     )
     result = report(pipeline, corpus, "--code", code)
     assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(("gap", "is_far"), [(0.99, True), (0.2, False), (None, False)])
+def test_a_training_that_ends_far_from_done_says_so(gap: float | None, is_far: bool) -> None:
+    nlp = TAGGER.pipeline()
+    output = io.StringIO()
+    log_step, finish = make_training_log()(nlp, output, output)
+    losses = {TAGGER.name: 1.0} | ({} if gap is None else {f"{TAGGER.name}_gap": gap})
+    for epoch in range(2):
+        log_step(
+            {"epoch": epoch, "step": epoch, "score": 0.5, "losses": losses, "other_scores": {}}
+        )
+    finish()
+    found = f"{TAGGER.name}: training has ended far from the best weights" in output.getvalue()
+    assert found == is_far
+
+
+def test_a_training_without_a_step_says_nothing() -> None:
+    output = io.StringIO()
+    make_training_log()(TAGGER.pipeline(), output, output)[1]()
+    assert "far from" not in output.getvalue()
