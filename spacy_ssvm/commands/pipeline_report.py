@@ -14,6 +14,7 @@ from spacy_ssvm.commands.figures import Figure, FigureSpec, Points, draw, write_
 from spacy_ssvm.commands.reliability import Reliability, reliabilities
 from spacy_ssvm.commands.report import Measured
 from spacy_ssvm.commands.scores import label_tables, name_of, shown_scores, weighted
+from spacy_ssvm.commands.thresholds import HEADER
 
 _BY_CONFIDENCE = FigureSpec(
     "Accuracy by confidence",
@@ -41,6 +42,8 @@ def write_report(file: Path, measured: Measured, model: str, corpus: Path) -> No
         conclusion=conclusion(measured, corpus.name),
         rows=measured.rows,
         label_tables=label_tables(examples, measured.scores),
+        thresholds=measured.thresholds,
+        threshold_header=HEADER,
         reliabilities=[_row(one) for one in found],
         drawings=_draw(found),
     )

@@ -51,7 +51,8 @@ def reliabilities(nlp: Language, examples: Sequence[Example]) -> Iterator[Reliab
     for pipe, found in annotate_in_stages(nlp, docs, names):
         bins = _bins(pipe, found, golds)
         if bins:
-            yield Reliability(pipe.name, pipe.model.beta is not None, bins)
+            probable = getattr(pipe, "has_probabilities", pipe.model.beta is not None)
+            yield Reliability(pipe.name, probable, bins)
 
 
 def _bins(pipe: Decider[Any], docs: Sequence[Doc], golds: Sequence[Doc]) -> list[Bin]:

@@ -15,6 +15,7 @@ from spacy.util import resolve_dot_names
 
 from spacy_ssvm.commands.pipelines import load_pipeline, without_annotation
 from spacy_ssvm.commands.scores import arc_scores, name_of, shown_scores
+from spacy_ssvm.commands.thresholds import Thresholds, thresholds_of
 from spacy_ssvm.components.aligner import WordAligner
 from spacy_ssvm.components.annotated_corpus import corpus_block, read_docs
 from spacy_ssvm.components.parallel_corpus import ParallelCorpus
@@ -36,6 +37,7 @@ class Measured(NamedTuple):
     scores: dict[str, Any]  #: as ``spacy evaluate`` returns them
     interval: tuple[float, float] | None  #: of entity F1, see ``interval_of_f1``
     rows: list[Row]  #: name and value of each figure, for a table
+    thresholds: Sequence[Thresholds] = ()  #: of components for spans
 
 
 def measure(
@@ -100,7 +102,8 @@ def measure(
         ("load", f"{1000 * load:.0f} ms"),
         ("pipeline on disk", f"{size / 1e6:.1f} MB"),
     ]
-    return Measured(nlp, examples, gold_preproc, scores, interval, rows)
+    thresholds = list(thresholds_of(nlp, examples))
+    return Measured(nlp, examples, gold_preproc, scores, interval, rows, thresholds)
 
 
 def _refuse_aligners(nlp: Language) -> None:

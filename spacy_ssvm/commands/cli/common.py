@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from spacy_ssvm.commands.conversion.files import Settings
+    from spacy_ssvm.commands.thresholds import Thresholds
 
 
 def check_share(share: float) -> float:
@@ -131,6 +132,15 @@ def need_extra(title: str, extra: str = "compare") -> Iterator[None]:
     except ImportError as error:
         reason = f'{error.name} is missing: pip install "spacy-ssvm[{extra}]"'
     msg.fail(title, reason, exits=1)
+
+
+def show_thresholds(found: "Sequence[Thresholds]") -> None:
+    """Print precision and recall by threshold, of components for spans."""
+    from spacy_ssvm.commands.thresholds import HEADER
+
+    for own in found:
+        msg.table(own.table, header=HEADER, aligns=("l", "r", "r", "r", "r"), divider=True)
+        print(own.note)
 
 
 def load_config(file: Path, context: typer.Context, code: Path | None) -> Config:

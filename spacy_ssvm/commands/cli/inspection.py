@@ -15,6 +15,7 @@ from spacy_ssvm.commands.cli.common import (
     need_extra,
     reads_files,
     show_errors,
+    show_thresholds,
     split_names,
 )
 
@@ -32,8 +33,9 @@ def show(
 
     Labels of sentences, or of other units, come in a table of their own.
 
-    Confidence is a margin, comparable within a component, or a probability where the solver has
-    any; "inf" where nothing else is possible.
+    Confidence is the probability that a span, such as an entity, is right, the same at each of its
+    words. Of other components it is a margin, comparable within a component, or a probability where
+    the solver has any; "inf" where nothing else is possible.
 
     \b
     Example:
@@ -50,7 +52,10 @@ def show(
     for header, rows in tables:
         aligns = ("l", *("l", "r") * (len(header) // 2))
         msg.table(rows, header=header, aligns=aligns, divider=True, max_col=60)
-    print("conf.: the lead over the next best choice, or the probability where the solver has any")
+    print(
+        "conf.: of spans, the probability that they are right; else the lead over the next best "
+        "choice, or the probability where the solver has any"
+    )
 
 
 @reads_files
@@ -246,6 +251,7 @@ def report(
             alignment=alignment,
         )
     msg.table(measured.rows, divider=False)
+    show_thresholds(measured.thresholds)
     if html is not None:
         with show_errors("Cannot report"):
             write_report(html, measured, model, corpus)

@@ -24,6 +24,7 @@ from spacy_ssvm.commands.cli.common import (
     load_pipeline,
     reads_files,
     show_errors,
+    show_thresholds,
     split_names,
 )
 from spacy_ssvm.commands.cli.data import show_left_out, show_treebanks
@@ -228,6 +229,7 @@ def train(
         measured = measure(str(folder.best), folder.dev)
         _use_once(measured.nlp, corpus)
     msg.table(measured.rows, divider=False)
+    show_thresholds(measured.thresholds)
     msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(folder.best))
     msg.info("Next: see what it gets wrong, and why")
     print(f"python -m spacy ssvm render {folder.best} {folder.dev} --errors")
