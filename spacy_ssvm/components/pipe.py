@@ -455,6 +455,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             error handler, and its Docs are left out, as in all components of spaCy.
         """
         handle_error = self.get_error_handler()
+        self._sync()  # once, before there are several threads
         threads = number_of_threads()
         parts = 1 if threads == 1 else _PARTS * threads
         batches = minibatch(stream, -(-batch_size // parts))  # type: ignore[no-untyped-call]
