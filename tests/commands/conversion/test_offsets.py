@@ -1,7 +1,10 @@
 """Spans by character offsets become entities of tokens; what cannot be one is reported."""
 
+from functools import partial
+
 import pytest
 import spacy
+from growth import growth
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
@@ -13,9 +16,12 @@ NLP = spacy.blank("en")
 TEXT = "Ann Lee of New  York"  # tokens at 0, 4, 8, 11, 15 (a space), 16
 
 
+def annotated(text: str, *spans: tuple[int, int, str]) -> AnnotatedText:
+    return AnnotatedText("a.jsonl, line 1", text, tuple(Offsets(*span) for span in spans))
+
+
 def made(text: str, *spans: tuple[int, int, str], key: str | None = None) -> tuple[Doc, list]:
-    annotated = AnnotatedText("a.jsonl, line 1", text, tuple(Offsets(*span) for span in spans))
-    doc, left_out = offsets.make_doc(NLP, annotated, key)
+    doc, left_out = offsets.make_doc(NLP, annotated(text, *spans), key)
     return doc, [(span.text, span.label) for span in left_out]
 
 
@@ -91,3 +97,48 @@ def test_tokens_of_what_is_left_out_are_unknown(text: str, spans: list) -> None:
         first, last = token.idx, token.idx + len(token)
         touched = any(start < last and end > first for start, end, _ in inside)
         assert (token.ent_iob_ == "O") == (not touched), token
+
+
+#: Characters, and a span of "Ann", as counted in characters and in units of UTF-16.
+EMOJI = [
+    ("😀 Ann left", (2, 5), (3, 6)),
+    ("a😀b😀 Ann", (5, 8), (7, 10)),
+    ("Ann 😀", (0, 3), (0, 3)),
+]
+
+
+@pytest.mark.parametrize(("text", "characters", "units"), EMOJI)
+def test_offsets_in_utf16(text: str, characters: tuple, units: tuple) -> None:
+    read = partial(offsets.make_doc, NLP)
+    for span, utf16 in (characters, False), (units, True):
+        doc, left_out = read(annotated(text, (*span, "PER")), utf16=utf16)
+        assert ([entity.text for entity in doc.ents], left_out) == (["Ann"], [])
+    left_out = read(annotated(text, (*units, "PER")))[1]
+    assert [one.fits_utf16 for one in left_out] == ([] if units == characters else [True])
+
+
+@pytest.mark.parametrize(("span", "fits"), [
+    ((5, 8), True), ((5, 7), False), ((0, 99), False), ((-3, 8), False), ((0, 1), None),
+    ((-3, -1), None), ((8, 5), False),
+])  # fmt: skip
+def test_whether_a_span_would_fit_in_utf16(span: tuple, fits: bool | None) -> None:
+    _, (left_out,) = offsets.make_doc(NLP, annotated("ab 😀Ann", (*span, "PER")))
+    assert left_out.fits_utf16 is fits
+
+
+def test_long_labels_and_texts_are_shortened() -> None:
+    _, (left_out,) = offsets.make_doc(NLP, annotated("x" * 10**5, (0, 10**5 - 1, "L" * 10**5)))
+    assert len(str(left_out)) < 300
+    assert len(left_out.text) < 300
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 3), (1, 2)])
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_time_is_linear_in_the_spans(start: int, end: int, *, is_nested: bool) -> None:
+    def text_of(number: int) -> AnnotatedText:
+        starts = [8 * i for i in range(number)]
+        spans = [(start if is_nested else i + start, i + end, "A") for i in starts]
+        return annotated("Ann saw " * number, *spans)
+
+    texts = {number: text_of(number) for number in (1000, 2000)}
+    assert growth(lambda number: offsets.make_doc(NLP, texts[number]), 1000) < 3
