@@ -27,6 +27,8 @@ from spacy_ssvm._files import PATIENCE, locked, sync, sync_all
 from spacy_ssvm._files import beside as beside
 from spacy_ssvm._files import replace_folder as replace_folder
 
+#: What a file raises that is damaged, truncated, or in another encoding, or none that exists.
+UNREADABLE = (OSError, EOFError, LookupError, UnicodeError, zlib.error)
 _MAX_QUOTED = 60  # characters of what messages quote from files and configs
 FORMAT_VERSION = 4
 _HEADER = "model.json"
@@ -427,7 +429,7 @@ def read_text(path: Path, encoding: str = "utf8") -> str:
     try:
         with open_text(path, encoding) as opened:
             return opened.read()
-    except (OSError, LookupError, UnicodeError) as error:
+    except UNREADABLE as error:
         raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
 
 

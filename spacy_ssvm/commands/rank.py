@@ -9,8 +9,8 @@ import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_ssvm.commands.conversion.records import ending_of, read_records
 from spacy_ssvm.commands.pipelines import annotate_in_stages
+from spacy_ssvm.components.json_records import ending_of, read_records
 from spacy_ssvm.storage import read_text, replacing, shorten
 
 

@@ -16,12 +16,12 @@ from spacy_ssvm.commands.conversion.files import (
     annotation_file,
     convert_file,
 )
-from spacy_ssvm.commands.conversion.records import ending_of
 from spacy_ssvm.commands.pipelines import annotate_in_stages, finds_sentences, title_of
 from spacy_ssvm.commands.provenance import made
 from spacy_ssvm.commands.scores import ARC_SCORES, name_of, shown_scores
 from spacy_ssvm.components import page
 from spacy_ssvm.components.aligner import WordAligner
+from spacy_ssvm.components.json_records import ending_of
 from spacy_ssvm.components.parallel_corpus import ParallelCorpus
 from spacy_ssvm.components.sentence_labeler import SentenceLabeler
 from spacy_ssvm.storage import read_text, replacing, shorten
@@ -207,11 +207,14 @@ def write_page(
     file: Path, nlp: Language, model: str, source: Path, found: Texts, parts: Sequence[page.Part]
 ) -> None:
     """Write the page."""
-    left_out = sum(len(own.left_out) for own in found.converted)
+    left_out = [one for own in found.converted for one in own.left_out]
+    spans = sum(bool(one.label) for one in left_out)
+    wrong = len(left_out) - spans
     facts = {
         "pipeline": f"{model}: {', '.join(nlp.pipe_names)}",
         "texts": str(source),
-        **({"left out": f"{left_out} spans that do not match the words"} if left_out else {}),
+        **({"left out": f"{spans} spans that do not match the words"} if spans else {}),
+        **({"left out as well": f"{wrong} records that cannot be used"} if wrong else {}),
         "made": made(),
     }
     html = page.render_page(f"{title_of(model)} on {source.name}", facts, parts)

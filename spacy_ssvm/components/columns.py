@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from spacy_ssvm.chains.schemes import SCHEMES
-from spacy_ssvm.storage import shorten, with_mark
+from spacy_ssvm.storage import UNREADABLE, open_text, shorten
 
 
 class Token(NamedTuple):
@@ -29,13 +29,13 @@ def read_sentences(path: Path, *, encoding: str = "utf8") -> Iterator[list[Token
 
 
 def read_documents(path: Path, *, encoding: str = "utf8") -> Iterator[tuple[bool, list[Token]]]:
-    """The sentences of a file, each after whether a document begins with it.
+    """The sentences of a file, plain or gzip, each after whether a document begins with it.
 
     Raises ValueError naming the file where it cannot be read.
     """
     is_first, sentence = False, list[Token]()
     try:
-        with path.open(encoding=with_mark(encoding)) as lines:
+        with open_text(path, encoding) as lines:
             for number, line in enumerate(lines, start=1):
                 columns = line.split("\t") if "\t" in line.strip() else line.split()
                 columns = [column.strip() for column in columns]
@@ -48,7 +48,7 @@ def read_documents(path: Path, *, encoding: str = "utf8") -> Iterator[tuple[bool
                     is_first |= line.split()[1] == "newdoc"
                 else:
                     sentence.append(Token(number, columns))
-    except (OSError, LookupError, UnicodeError) as error:
+    except UNREADABLE as error:
         raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
     if sentence:
         yield is_first, sentence

@@ -1,11 +1,10 @@
-"""The reader ``spacy_ssvm.LabeledSentences.v1``: Docs of sentences with labels, from JSON lines.
+"""The reader ``spacy_ssvm.LabeledSentences.v1``: Docs of sentences with labels, from JSON records.
 
-A line holds one Doc, as data sets of sequential sentence classification do:
+A record holds one Doc, as data sets of sequential sentence classification do:
 
     {"sentences": ["We study chains.", "They work."], "labels": ["objective", "result"]}
 """
 
-import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,14 +15,22 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_ssvm.storage import shorten, with_mark
+from spacy_ssvm.components.json_records import (
+    checked_text,
+    ending_of,
+    printable,
+    read_records,
+    shown,
+)
+from spacy_ssvm.storage import shorten
 
 
 class LabeledSentences:
     """Reads Docs whose sentences have labels.
 
-    path: a file with a JSON object in each line, or a folder of ``.jsonl`` files; None, which
-        paths of a config are until they are set, is an error.
+    path: a file with a JSON object in each line, or a list of them in a ``.json`` file; or a folder
+        of ``.jsonl`` files. All can be compressed (``.gz``). None, which paths of a config are
+        until they are set, is an error.
     spans_key: the key of ``doc.spans`` for the labels.
     sentences_key, labels_key: the keys of the texts and of their labels, lists of one length; a
         label can be null for none. Other keys are ignored.
@@ -32,7 +39,7 @@ class LabeledSentences:
 
     A Doc has its sentences one after another, separated by spaces, each tokenized by itself. The
     predicted Docs have their boundaries, so that a component that finds sentences is not needed.
-    Raises ValueError naming file and line for a line that is not as described.
+    Raises ValueError naming file and line for a record that is not as described.
     """
 
     def __init__(
@@ -58,59 +65,57 @@ class LabeledSentences:
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """The examples."""
-        for file, number, line in islice(self._lines(), self.limit or None):
-            texts, labels = self._parse(line, f"{file}, line {number}")
-            predicted = _make_doc(nlp, texts)
-            reference = predicted.copy()
-            sentences = zip(list(reference.sents), labels, strict=True)
-            reference.spans[self.spans_key] = [
-                Span(reference, sentence.start, sentence.end, label=label)
-                for sentence, label in sentences
-                if label is not None
-            ]
-            yield Example(predicted, reference)
+        for place, record in islice(self._records(), self.limit or None):
+            yield self.make_example(nlp, record, place)
 
-    def _lines(self) -> Iterator[tuple[Path, int, str]]:
-        """The lines that are not empty, with their files and numbers."""
-        files = sorted(self.path.glob("*.jsonl")) if self.path.is_dir() else [self.path]
+    def make_example(self, nlp: Language, record: Any, place: str) -> Example:
+        """The example of a record. Raises ValueError naming the place."""
+        texts, labels = self._parse(record, place)
+        predicted = _make_doc(nlp, texts)
+        reference = predicted.copy()
+        sentences = zip(list(reference.sents), labels, strict=True)
+        reference.spans[self.spans_key] = [
+            Span(reference, sentence.start, sentence.end, label=label)
+            for sentence, label in sentences
+            if label is not None
+        ]
+        return Example(predicted, reference)
+
+    def _records(self) -> Iterator[tuple[str, Any]]:
+        """The records, each after its place."""
+        files = [self.path]
+        if self.path.is_dir():
+            files = sorted(file for file in self.path.iterdir() if ending_of(file) == ".jsonl")
         if not files:
             raise ValueError(f"{self.path} has no .jsonl files")
         for file in files:
-            try:
-                with file.open(encoding=with_mark(self.encoding)) as lines:
-                    for number, line in enumerate(lines, start=1):
-                        if line.strip():
-                            yield file, number, line
-            except (OSError, LookupError, UnicodeDecodeError) as error:
-                raise ValueError(f"{file}: cannot be read as JSON lines: {error}") from error
+            yield from read_records(file, self.encoding)
 
-    def _parse(self, line: str, place: str) -> tuple[list[str], list[str | None]]:
-        """The texts and labels of a line. Raises ValueError naming the place."""
-        try:
-            fields: Any = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{place}: this is not JSON: {error}") from error
-        if not isinstance(fields, dict):
-            raise ValueError(f"{place}: expected a JSON object, found {shorten(line.strip())!r}")
-        texts = _list_of(fields, self.sentences_key, place)
-        labels = _list_of(fields, self.labels_key, place)
+    def _parse(self, record: Any, place: str) -> tuple[list[str], list[str | None]]:
+        """The texts and labels of a record. Raises ValueError naming the place."""
+        if not isinstance(record, dict):
+            raise ValueError(f"{place}: expected a JSON object, found {shown(record)!r}")
+        texts = _list_of(record, self.sentences_key, place)
+        labels = _list_of(record, self.labels_key, place)
         if len(texts) != len(labels):
             raise ValueError(f"{place}: {len(texts)} sentences, but {len(labels)} labels")
         for i, (text, label) in enumerate(zip(texts, labels, strict=True)):
             if not isinstance(text, str) or not text.strip():
-                raise ValueError(f"{place}: sentence {i} is {text!r}, not a text")
+                raise ValueError(f"{place}: sentence {i} is {shorten(repr(text))}, not a text")
             if label is not None and (not isinstance(label, str) or not label):
-                raise ValueError(f"{place}: the label of sentence {i} is {label!r}, not a text")
+                found = shorten(repr(label))
+                raise ValueError(f"{place}: the label of sentence {i} is {found}, not a text")
+            checked_text(text + (label or ""), place)
         return texts, labels
 
 
 def _list_of(fields: dict[str, Any], key: str, place: str) -> list[Any]:
-    """The list under a key of a line."""
+    """The list under a key of a record."""
     if not isinstance(fields.get(key), list):
         found = "nothing" if key not in fields else repr(fields[key])
         raise ValueError(
             f"{place}: expected a list under the key '{key}', found {shorten(found)}. Keys: "
-            f"{shorten(', '.join(fields))}"
+            f"{shorten(printable(', '.join(fields)))}"
         )
     return list(fields[key])
 

@@ -1,5 +1,6 @@
 """Column files become Docs; what is wrong with them is named by file and line."""
 
+import gzip
 import re
 from pathlib import Path
 
@@ -86,6 +87,19 @@ def test_encodings(tmp_path: Path) -> None:
         list(read_sentences(path))
     ((token,),) = read_sentences(path, encoding="latin-1")
     assert token.columns == ["Málaga", "B-LOC"]
+
+
+@pytest.mark.parametrize("cut", [0, 3])
+def test_compressed_files(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "file.conll.gz"
+    data = gzip.compress("Málaga B-LOC\n".encode())
+    path.write_bytes(data[: len(data) - cut])
+    if cut:
+        with pytest.raises(ValueError, match=f"{re.escape(str(path))}: cannot be read"):
+            list(read_sentences(path))
+    else:
+        ((token,),) = read_sentences(path)
+        assert token.columns == ["Málaga", "B-LOC"]
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Tests of ``spacy_ssvm/components/labeled_sentences.py``."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,12 @@ def test_keys_limit_and_folders(tmp_path: Path) -> None:
         (row(["a", " "], ["x", "y"]), "sentence 1 is ' ', not a text"),
         (row(["a", "b"], ["x", 4]), "the label of sentence 1 is 4, not a text"),
         (row(["a", "b"], ["x", ""]), "the label of sentence 1 is '', not a text"),
+        (row(["a", "\ud800"], ["x", "y"]), "a text is not valid Unicode"),
+        (row(["a"], ["\ud800"]), "a text is not valid Unicode"),
+        ({"\ud800": 3}, "Keys: \\ud800"),
+        (row(["a", ["x" * 2_000_000]], ["x", "y"]), "sentence 1 is ['xxx"),
+        (row(["a", "b"], ["x", 4 * [2_000_000 * "x"]]), "the label of sentence 1 is ['xxx"),
+        ("[" * 100_000, "this is not JSON"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, line: Any, message: str) -> None:
@@ -77,6 +84,37 @@ def test_errors_name_file_and_line(tmp_path: Path, line: Any, message: str) -> N
         next(reader)
     assert str(caught.value).startswith(f"{path}, line 2: ")
     assert message in str(caught.value)
+    assert len(str(caught.value)) < 500
+    str(caught.value).encode("utf8")  # can be printed
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz", "a.jsonl.gz", "folder/a.jsonl.gz"])
+def test_lists_and_compressed_files(tmp_path: Path, name: str) -> None:
+    rows = [row(["a"], ["x"]), row(["b", "c"], ["y", "z"])]
+    is_list = not name.removesuffix(".gz").endswith("l")
+    text = json.dumps(rows, indent=1) if is_list else "\n".join(map(json.dumps, rows))
+    data = text.encode()
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    source = path.parent if "/" in name else path
+    labels = [[s.label_ for s in eg.reference.spans[KEY]] for eg in LabeledSentences(source)(NLP)]
+    assert labels == [["x"], ["y", "z"]]
+    result = CliRunner().invoke(ssvm, ["convert", str(path), "--output", str(tmp_path / "new")])
+    assert result.exit_code == 0, result.output
+    docs = DocBin().from_disk(tmp_path / "new" / "a.spacy").get_docs(NLP.vocab)
+    assert [[s.label_ for s in doc.spans[KEY]] for doc in docs] == labels
+
+
+def test_wrong_records_are_left_out_by_convert(tmp_path: Path) -> None:
+    lines = [{}, row(["a"], ["x"]), row(["a"], []), "{", row(["\ud800"], ["x"]), row(["b"], ["y"])]
+    file = write(tmp_path / "a.jsonl", *lines)
+    result = CliRunner().invoke(ssvm, ["convert", str(file), "--output", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert len([*DocBin().from_disk(tmp_path / "a.spacy").get_docs(NLP.vocab)]) == 2
+    listed = (tmp_path / "left_out.tsv").read_text(encoding="utf8").splitlines()[1:]
+    places = [line.split("\t")[0].removeprefix(f"{file}, ") for line in listed]
+    assert places == ["line 1", "line 3", "line 4", "line 5"]
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
@@ -85,7 +123,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"missing\.jsonl does not exist"):
         LabeledSentences(tmp_path / "missing.jsonl")
     (tmp_path / "a.jsonl").write_bytes(b'{"sentences": ["\xff"]}')
-    with pytest.raises(ValueError, match=r"a\.jsonl: cannot be read as JSON lines"):
+    with pytest.raises(ValueError, match=r"a\.jsonl: cannot be read as utf8"):
         list(LabeledSentences(tmp_path / "a.jsonl")(NLP))
     with pytest.raises(ValueError, match="E913"):
         LabeledSentences(None)

@@ -1,7 +1,6 @@
 """JSON records with character offsets, as annotation tools export them.
 
-A file of JSON lines, or one JSON list, also as {"rasa_nlu_data": {"common_examples": [...]}}. A
-record is one of
+A record is one of
 
     {"text": "Ann sleeps", "entities": [[0, 3, "PER"]]}                          plain, doccano
     {"text": "Ann sleeps", "label": [[0, 3, "PER"]]}                             doccano
@@ -13,52 +12,17 @@ record is one of
 Keys that are not named here are ignored.
 """
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from spacy_ssvm.commands.conversion.offsets import AnnotatedText, Offsets
-from spacy_ssvm.storage import read_text, shorten
+from spacy_ssvm.components.json_records import checked_text, shown
 
-_KEYS = ("entities", "spans", "label", "labels")
+#: The keys of spans; the first of them that a record has counts.
+KEYS = ("entities", "spans", "label", "labels")
 _EXPECTED = (
     'expected a record such as {"text": "Ann sleeps", "entities": [[0, 3, "PER"]]}, or one that '
     "Prodigy, doccano or Label Studio export"
 )
-
-
-def read_records(path: Path, encoding: str = "utf8") -> Iterator[tuple[str, Any]]:
-    """The records of a file, plain or gzip, each after the place where it stands.
-
-    Raises ValueError naming file and line where the file is not JSON.
-    """
-    text = read_text(path, encoding)
-    if ending_of(path) == ".json":
-        records = _parse(text, str(path))
-        if isinstance(records, dict) and isinstance(records.get("rasa_nlu_data"), dict):
-            records = records["rasa_nlu_data"].get("common_examples")
-        if not isinstance(records, list):
-            raise ValueError(f"{path}: expected a list of records, found {_shown(records)}")
-        for number, record in enumerate(records, start=1):
-            yield f"{path}, record {number}", record
-    else:
-        for number, line in enumerate(text.split("\n"), start=1):
-            if line.strip():
-                place = f"{path}, line {number}"
-                yield place, _parse(line, place)
-
-
-def ending_of(path: Path) -> str:
-    """The ending of a file in small letters, before ``.gz`` of one that is compressed."""
-    return Path(path.name.lower().removesuffix(".gz")).suffix
-
-
-def _parse(text: str, place: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{place}: this is not JSON: {error}") from error
 
 
 def parse_record(record: Any, place: str) -> AnnotatedText | None:
@@ -69,7 +33,7 @@ def parse_record(record: Any, place: str) -> AnnotatedText | None:
     if isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict):
         record = {"text": record[0], **record[1]}
     if not isinstance(record, dict):
-        raise ValueError(f"{place}: {_EXPECTED}; found {_shown(record)}")
+        raise ValueError(f"{place}: {_EXPECTED}; found {shown(record)}")
     if record.get("answer", "accept") != "accept":
         return None
     text = _text_of(record, place)
@@ -80,7 +44,15 @@ def parse_record(record: Any, place: str) -> AnnotatedText | None:
         found = [value for value in results if value is not None]
     else:
         found = _list_of_spans(record, place)
-    return AnnotatedText(place, text, tuple(_span_of(span, place) for span in found))
+    spans = [_span_of(span, place) for span in found]
+    wrong = [given for given, span in zip(found, spans, strict=True) if span is None]
+    if wrong:
+        others = f" (one of {len(wrong)})" if len(wrong) > 1 else ""
+        raise ValueError(
+            f"{place}: {shown(wrong[0])} is no span{others}: expected [start, end, label], or an "
+            "object with the keys start, end and label"
+        )
+    return AnnotatedText(place, text, tuple(span for span in spans if span is not None))
 
 
 def _text_of(record: dict[str, Any], place: str) -> str:
@@ -89,31 +61,22 @@ def _text_of(record: dict[str, Any], place: str) -> str:
         texts = [value for value in text.values() if isinstance(value, str)]
         text = text.get("text", texts[0] if len(texts) == 1 else None)
     if not isinstance(text, str):
-        raise ValueError(f"{place}: there is no text among {_shown(list(record))}: {_EXPECTED}")
-    return _checked(text, place)
-
-
-def _checked(text: str, place: str) -> str:
-    """A text, unless it has halves of characters."""
-    try:
-        text.encode("utf8")
-    except UnicodeError as error:
-        raise ValueError(f"{place}: a text is not valid Unicode: {error}") from error
-    return text
+        raise ValueError(f"{place}: there is no text among {shown(list(record))}: {_EXPECTED}")
+    return checked_text(text, place)
 
 
 def _list_of_spans(record: dict[str, Any], place: str) -> list[Any]:
-    key = next((key for key in _KEYS if key in record), None)
+    key = next((key for key in KEYS if key in record), None)
     if key is None and "answer" in record:  # Prodigy leaves the key out where there are none
         return []
     if key is None:
         raise ValueError(
-            f"{place}: there is no key {', '.join(_KEYS[:-1])} or {_KEYS[-1]} with the spans of "
+            f"{place}: there is no key {', '.join(KEYS[:-1])} or {KEYS[-1]} with the spans of "
             'the text; where it has none, write "entities": []'
         )
     spans = record[key]
     if not isinstance(spans, list):
-        raise ValueError(f"{place}: expected a list under '{key}', found {_shown(spans)}")
+        raise ValueError(f"{place}: expected a list under '{key}', found {shown(spans)}")
     return spans
 
 
@@ -125,7 +88,7 @@ def _results_of(annotations: list[Any], place: str) -> list[Any] | None:
         return None
     results = done[0].get("result")
     if not isinstance(results, list):
-        raise ValueError(f"{place}: expected a list under 'result', found {_shown(results)}")
+        raise ValueError(f"{place}: expected a list under 'result', found {shown(results)}")
     return [
         result["value"]
         for result in results
@@ -134,7 +97,8 @@ def _results_of(annotations: list[Any], place: str) -> list[Any] | None:
     ]
 
 
-def _span_of(span: Any, place: str) -> Offsets:
+def _span_of(span: Any, place: str) -> Offsets | None:
+    """The offsets of a span; None for what is none."""
     values: list[Any]
     if isinstance(span, dict):
         labels, label = span.get("labels"), span.get("label", span.get("entity"))
@@ -152,13 +116,5 @@ def _span_of(span: Any, place: str) -> Offsets:
         or not isinstance(values[2], str)
         or not values[2].strip()
     ):
-        raise ValueError(
-            f"{place}: {_shown(span)} is no span: expected [start, end, label], or an object with "
-            "the keys start, end and label"
-        )
-    return Offsets(values[0], values[1], _checked(values[2], place))
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return shorten(text.encode("utf8", "backslashreplace").decode("utf8"))
+        return None
+    return Offsets(values[0], values[1], checked_text(values[2], place))

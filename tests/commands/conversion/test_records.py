@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_ssvm.commands.conversion.offsets import AnnotatedText, Offsets
-from spacy_ssvm.commands.conversion.records import parse_record, read_records
+from spacy_ssvm.commands.conversion.records import parse_record
+from spacy_ssvm.components.json_records import read_records
 
 TEXT = "Ann sleeps"
 SPAN = {"start": 0, "end": 3, "label": "PER"}
@@ -114,6 +115,25 @@ def test_places(tmp_path: Path, mark: str, encoding: str) -> None:
     for path, places in (lines, ["line 2", "line 4"]), (one, ["record 1", "record 2"]):
         expected = [(f"{path}, {places[0]}", 1), (f"{path}, {places[1]}", "é\x85")]
         assert list(read_records(path, encoding)) == expected
+
+
+def test_lines_in_a_file_of_the_other_ending(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('\n{"text": "a"}\n{"text": "b"}\n', encoding="utf8")
+    assert [*read_records(path)] == [
+        (f"{path}, line {number}", {"text": text}) for number, text in ((2, "a"), (3, "b"))
+    ]
+
+
+def test_several_wrong_spans_and_deep_ones() -> None:
+    spans: list[Any] = [[0, 3, "PER"], [0], ["0"], []]
+    with pytest.raises(ValueError, match=r"^here: \[0\] is no span \(one of 3\)"):
+        parse_record({"text": TEXT, "label": spans}, "here")
+    deep: Any = []
+    for _ in range(5_000):
+        deep = [deep]
+    with pytest.raises(ValueError, match=r"^here: what is nested too deeply is no span"):
+        parse_record({"text": TEXT, "label": [deep]}, "here")
 
 
 @pytest.mark.parametrize(("name", "data", "encoding", "line"), [
