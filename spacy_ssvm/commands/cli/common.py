@@ -4,6 +4,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,6 +51,13 @@ Languages = Annotated[str, typer.Option(help="Language by whose rules texts are 
 Encoding = Annotated[str, typer.Option(help="Encoding of the files: utf8, latin-1, ...")]
 
 
+class Units(str, Enum):
+    """What offsets count."""
+
+    characters = "characters"
+    utf16 = "utf-16"
+
+
 def file_settings(
     word: Annotated[int, typer.Option(help="Column of the words, counted from 0")] = 0,
     span: Annotated[int, typer.Option(help="Column of the spans; -1 is the last")] = -1,
@@ -71,11 +79,14 @@ def file_settings(
             "--words", help="Take the syntactic words of CoNLL-U as tokens, for pre-tokenized texts"
         ),
     ] = False,
+    offsets: Annotated[
+        Units, typer.Option(help="What offsets count; utf-16 for those of JavaScript")
+    ] = Units.characters,
 ) -> "Settings":
     """How annotated files are read: the options of all commands that read them."""
     from spacy_ssvm.commands.conversion.files import Settings
 
-    return Settings(word, span, tag, spans_key, sentences, encoding, words)
+    return Settings(word, span, tag, spans_key, sentences, encoding, words, offsets is Units.utf16)
 
 
 def reads_files(command: Callable[..., None]) -> Callable[..., None]:
@@ -92,6 +103,12 @@ def reads_files(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Stop, with a list, where records or spans cannot be used"),
+]
 
 
 MANY = 10  #: things that are shown one by one
@@ -120,7 +137,10 @@ def show_errors(title: str) -> Iterator[None]:
         reason = error.format_message()
     except (OSError, ValueError) as error:
         reason = str(error)
-    msg.fail(title, reason, exits=1)
+    first, *lines = reason.split("\n")
+    msg.fail(title, first)
+    print("\n".join(lines), end="\n" if lines else "")
+    raise SystemExit(1)
 
 
 @contextmanager

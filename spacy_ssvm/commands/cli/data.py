@@ -1,7 +1,7 @@
 """Commands on examples and what is read beside them: convert, lists of names, clusters, rank."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +11,7 @@ from wasabi import msg
 
 if TYPE_CHECKING:
     from spacy_ssvm.commands.conversion.files import Converted, Settings
+    from spacy_ssvm.commands.conversion.offsets import LeftOut
 
 from spacy_ssvm.commands.cli.common import (
     MANY,
@@ -20,6 +21,7 @@ from spacy_ssvm.commands.cli.common import (
     Model,
     Output,
     Shown,
+    Strict,
     check_language,
     check_new,
     check_tokenizer,
@@ -49,6 +51,7 @@ def convert(
         typer.Option(help="Share of test.spacy, such as 0.1", callback=given_share),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of this split")] = 0,
+    strict: Strict = False,
 ) -> None:
     """Convert annotated files to .spacy files, for spacy train.
 
@@ -57,14 +60,17 @@ def convert(
       .jsonl, .json  texts with character offsets: {"text": "Ann sleeps", "entities":
                      [[0, 3, "PER"]]}, or exports of Prodigy, doccano and Label Studio;
                      {"sentences": [...], "labels": [...]} for labels of sentences
+      .csv, .tsv     tables that name their columns: a token a line (sentence, word, pos, tag), or
+                     a text a line (text, entities)
       .conllu        treebanks: tags, sentences, trees
       .ann           brat, with the texts in .txt files; also a folder of them
       others         columns, such as those of CoNLL-2000, 2002 and 2003: a token a line,
                      empty lines between sentences, spans as IOB1, IOB2 or BILUO
 
-    FILE.jsonl becomes FILE.spacy in the output folder. With --dev or --test, the Docs of all files
-    are divided at random into train.spacy, dev.spacy and test.spacy. Spans that do not match the
-    tokens are left out and shown.
+    FILE.jsonl becomes FILE.spacy in the output folder; an ending that names no format stays:
+    eng.testa becomes eng.testa.spacy. With --dev or --test, the Docs of all files are divided at
+    random into train.spacy, dev.spacy and test.spacy. Records that are wrong, and spans that do not
+    match the tokens, are left out, and listed in left_out.tsv with the reasons.
 
     Docs of CoNLL-U have the text that was written. Words written as one, such as "das" (de + as),
     stay one token, unless the tokenizer of the language divides them as well ("don't"); with
@@ -76,15 +82,26 @@ def convert(
       python -m spacy ssvm convert train.conll dev.conll --output corpus
       python -m spacy ssvm convert brat_folder --output corpus --dev 0.1 --test 0.1 --lang de
     """
-    from spacy_ssvm.commands.conversion.convert import convert_files, labels_of, table, write
+    from spacy_ssvm.commands.conversion.convert import (
+        LEFT_OUT,
+        convert_files,
+        labels_of,
+        table,
+        write,
+    )
 
     shares = {name: share for name, share in (("dev", dev), ("test", test)) if share}
     with show_errors("Cannot convert"):
         check_tokenizer(lang)
         converted = convert_files(files, lang, settings)
+        if strict:
+            refuse_left_out([*converted.values()])
+        there = {*output.glob("*.spacy")}
         parts = write(output, converted, shares, seed)
-    show_left_out([*converted.values()])
+    show_left_out([*converted.values()], output / LEFT_OUT)
     show_treebanks([*converted.values()])
+    if replaced := there.intersection(parts):
+        msg.warn(f"Replaced what was in {', '.join(sorted(map(str, replaced)))}")
     msg.table(
         table(parts), header=("file", "Docs", "tokens", "spans"), aligns=("l", *"rrr"), divider=True
     )
@@ -95,23 +112,61 @@ def convert(
         )
 
 
-def _count(things: Collection[str], name: str) -> str:
-    return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
 
 
-def show_left_out(converted: "Sequence[Converted]") -> None:
-    """Warn of spans that could not be used, and of records that were not."""
-    left_out = [str(one) for own in converted for one in own.left_out]
-    skipped = sum(own.skipped for own in converted)
+def _sum_up(left_out: "Sequence[LeftOut]") -> tuple[str, str]:
+    """How many records and spans there are, and advice, if any."""
+    records = sum(not one.label for one in left_out)
+    numbers = {"record": records, "span": len(left_out) - records}
+    shifted = [one.fits_utf16 for one in left_out if one.fits_utf16 is not None]
+    advice = (
+        f"Counted in units of UTF-16, as in JavaScript, the offsets of {len(shifted)} of these "
+        "spans would fit: --offsets utf-16"
+    )
+    counts = " and ".join(_count(number, name) for name, number in numbers.items() if number)
+    return counts, advice if shifted and all(shifted) else ""
+
+
+def refuse_left_out(converted: "Sequence[Converted]") -> None:
+    """Raise ValueError, with a list, for records and spans that cannot be used."""
+    from spacy_ssvm.commands.conversion.files import listed
+
+    left_out = [one for own in converted for one in own.left_out]
     if left_out:
-        msg.warn(f"Left out {_count(left_out, 'span')}")
-        print("\n".join(_first(left_out)))
-    if skipped:
+        counts, advice = _sum_up(left_out)
+        lines = [f"{counts} cannot be used", listed(left_out, len(left_out)), advice]
+        raise ValueError("\n".join(filter(None, lines)))
+
+
+def show_left_out(converted: "Sequence[Converted]", file: Path | None = None) -> None:
+    """Warn of records and spans that could not be used, and of labels that differ in case only.
+
+    file: that lists all of them.
+    """
+    from spacy_ssvm.commands.conversion.convert import labels_by_case
+    from spacy_ssvm.commands.conversion.files import listed
+
+    left_out = [one for own in converted for one in own.left_out]
+    counts, advice = _sum_up(left_out)
+    if left_out:
+        msg.warn(f"Left out {counts}")
+        print(listed(left_out, MANY))
+        if file is not None:
+            print(f"All are listed in {file}")
+    if advice:
+        msg.warn(advice)
+    if same := labels_by_case(converted):
+        msg.warn(f"Labels that differ in case only: {'; '.join(same)}")
+    if skipped := sum(own.skipped for own in converted):
         msg.info(f"Skipped what was rejected or not annotated: {skipped}")
 
 
 def show_treebanks(converted: "Sequence[Converted]") -> None:
     """Tell what became of words that are written as one, and warn of other texts."""
+    from spacy_ssvm.commands.conversion.files import listed
+
     treebanks = [own.treebank for own in converted if own.treebank]
     divided = sum(treebank.divided for treebank in treebanks)
     whole = sum((treebank.whole for treebank in treebanks), Counter[str]())
@@ -124,16 +179,10 @@ def show_treebanks(converted: "Sequence[Converted]") -> None:
         )
     if different:
         msg.warn(
-            f"In {_count(different, 'sentence')} the tokens are not those of '# text': the text is "
-            "made from the tokens"
+            f"In {_count(len(different), 'sentence')} the tokens are not those of '# text': the "
+            "text is made from the tokens"
         )
-        print("\n".join(_first(different)))
-
-
-def _first(lines: "Sequence[str]") -> list[str]:
-    """The first lines, and how many more there are."""
-    more = len(lines) - MANY
-    return [*lines[:MANY], *([f"... and {more} more"] if more > 0 else [])]
+        print(listed(different, MANY))
 
 
 def convert_templates(
@@ -164,7 +213,7 @@ def convert_templates(
             reasons = "\n".join(found.left_out[:MANY])
             raise ValueError(f"{file} has no template that can be converted\n{reasons}")
     if found.left_out:
-        msg.warn(f"Left out {_count(found.left_out, 'line')}", "\n".join(found.left_out))
+        msg.warn(f"Left out {_count(len(found.left_out), 'line')}", "\n".join(found.left_out))
     msg.info("For the config, with the name of your component")
     print(f"\n[components.ner]\ntemplates = {json.dumps(found.templates)}")
 

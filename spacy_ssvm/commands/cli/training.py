@@ -15,6 +15,7 @@ from spacy_ssvm.commands.cli.common import (
     Languages,
     Model,
     Output,
+    Strict,
     check_new,
     check_share,
     check_there,
@@ -27,7 +28,7 @@ from spacy_ssvm.commands.cli.common import (
     show_thresholds,
     split_names,
 )
-from spacy_ssvm.commands.cli.data import show_left_out, show_treebanks
+from spacy_ssvm.commands.cli.data import refuse_left_out, show_left_out, show_treebanks
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -122,6 +123,7 @@ def train(
     ] = None,
     overwrite: _Overwrite = False,
     code: Code = None,
+    strict: Strict = False,
 ) -> None:
     """Train a pipeline on annotated files in one go, and print its scores.
 
@@ -205,7 +207,7 @@ def train(
         folder = training.TrainingFolder(output)
         folder.check([*files, *held_out], overwrite=overwrite)
         corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
-        _show_corpus(corpus)
+        _show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
         names = with_senter(_names_of(components, annotation), annotation)
         _show_annotation(annotation, names)
@@ -335,6 +337,7 @@ def swap(
     seed: _Seed = 0,
     overwrite: _Overwrite = False,
     code: Code = None,
+    strict: Strict = False,
 ) -> None:
     """Replace components of a trained pipeline by those of this package, trained on your data.
 
@@ -366,7 +369,7 @@ def swap(
         lang = str(nlp.lang)
         resources = _resources(gazetteer, clusters, lang)
         corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
-        _show_corpus(corpus)
+        _show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
         names = swapping.components_to_swap(nlp, split_names(components) or [], annotation)
         _show_annotation(annotation, names)
@@ -584,9 +587,14 @@ def _show_annotation(annotation: "Annotation", names: Collection[str]) -> None:
     msg.table(rows, header=header, divider=True, max_col=70)
 
 
-def _show_corpus(corpus: "Corpus") -> None:
-    """Warn of what could not be used, and of what makes scores too good."""
-    show_left_out(corpus.converted)
+def _show_corpus(corpus: "Corpus", left_out: Path, *, strict: bool) -> None:
+    """Warn of what could not be used, and of what makes scores too good.
+
+    left_out: the file that will list it. strict: raise ValueError for it.
+    """
+    if strict:
+        refuse_left_out(corpus.converted)
+    show_left_out(corpus.converted, left_out)
     show_treebanks(corpus.converted)
     if any(doc.has_unknown_spaces for doc in corpus.dev):
         msg.info("Scores are measured on gold tokens: it is not known where spaces are")

@@ -1,7 +1,8 @@
 """Converts files to .spacy files, and sums up what they hold."""
 
+import csv
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import spacy
@@ -15,7 +16,16 @@ from spacy_ssvm.commands.conversion.files import (
     split,
 )
 from spacy_ssvm.components.annotated_corpus import write_docs
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.storage import replacing, shorten
+
+#: The list of what could not be used, in the folder of what could.
+LEFT_OUT = "left_out.tsv"
+#: The endings that name a format. Others, such as those of eng.testa and eng.testb, name a part.
+_FORMATS = (
+    *(".jsonl", ".json", ".csv", ".tsv", ".conllu", ".ann", ".spacy"),
+    *(".txt", ".conll", ".iob", ".iob2", ".bio", ".bioes", ".data", ".dat", ".tags"),
+)
+_MOST_WORDS = 60  # of a span that is shown
 
 
 def convert_files(files: Sequence[Path], lang: str, settings: Settings) -> dict[Path, Converted]:
@@ -31,7 +41,7 @@ def convert_files(files: Sequence[Path], lang: str, settings: Settings) -> dict[
 def write(
     folder: Path, converted: dict[Path, Converted], shares: dict[str, float], seed: int
 ) -> dict[Path, list[Doc]]:
-    """Write .spacy files, and return the Docs of each.
+    """Write .spacy files, and the list of what is left out; return the Docs of each.
 
     shares: of the parts besides train, as in ``split``; empty to write a file for each file.
     Raises ValueError, before anything is written, where two files would be written to one.
@@ -43,7 +53,7 @@ def write(
             parts[folder / f"{name}.spacy"] = own
     else:
         for file, found in converted.items():
-            target = folder / f"{file.resolve().stem}.spacy"
+            target = folder / name_of(file)
             if target in parts:
                 raise ValueError(f"two of the files would be written to {target}")
             parts[target] = found.docs
@@ -53,7 +63,29 @@ def write(
             raise ValueError(f"{target} would replace the file that it is made of")
     for target, docs in parts.items():
         write_docs(target, docs)
+    write_left_out(folder / LEFT_OUT, converted.values())
     return parts
+
+
+def name_of(file: Path) -> str:
+    """The name of the .spacy file that is made of a file, or of a folder."""
+    file = file.resolve()
+    name = file.name if file.is_dir() else file.name.removesuffix(".gz")
+    stem, _, ending = name.rpartition(".")
+    has_format = stem and not file.is_dir() and f".{ending.lower()}" in _FORMATS
+    return f"{stem if has_format else name}.spacy"
+
+
+def write_left_out(file: Path, converted: Iterable[Converted]) -> None:
+    """Write a line for each record and span that is left out; without any, remove the file."""
+    left_out = [one for own in converted for one in own.left_out]
+    if not left_out:
+        file.unlink(missing_ok=True)
+        return
+    with replacing(file) as beside, beside.open("w", encoding="utf8", newline="") as lines:
+        rows = csv.writer(lines, "excel-tab", lineterminator="\n")
+        rows.writerow(["place", "label", "text", "reason"])
+        rows.writerows([one.place, one.label, one.text, one.reason] for one in left_out)
 
 
 def table(parts: dict[Path, list[Doc]]) -> list[tuple[str, int, int, int]]:
@@ -69,12 +101,22 @@ def labels_of(parts: dict[Path, list[Doc]]) -> list[tuple[str, int, str]]:
     texts: dict[str, Counter[str]] = {}
     for docs in parts.values():
         for span in _spans(docs):
-            texts.setdefault(span.label_, Counter())[shorten(span.text.replace("\n", " "))] += 1
+            words = span[:_MOST_WORDS].text.replace("\n", " ")
+            texts.setdefault(span.label_, Counter())[shorten(words)] += 1
     rows = [
-        (label, found.total(), ", ".join(text for text, _ in found.most_common(3)))
+        (shorten(label), found.total(), ", ".join(text for text, _ in found.most_common(3)))
         for label, found in texts.items()
     ]
     return sorted(rows, key=lambda row: -row[1])
+
+
+def labels_by_case(converted: Iterable[Converted]) -> list[str]:
+    """The labels of spans that differ from others in case only, each with those."""
+    same: dict[str, set[str]] = {}
+    for own in converted:
+        for label in {span.label_ for span in _spans(own.docs)}:
+            same.setdefault(label.casefold(), set()).add(shorten(label))
+    return [", ".join(sorted(labels)) for labels in same.values() if len(labels) > 1]
 
 
 def _spans(docs: Sequence[Doc]) -> Iterator[Span]:

@@ -1,23 +1,31 @@
 """Files of any known format to Docs, and the parts of a corpus."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from string import digits
+from typing import Any, NamedTuple, TypeVar
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_ssvm.commands.conversion.brat import read_brat
 from spacy_ssvm.commands.conversion.conllu import read_conllu
-from spacy_ssvm.commands.conversion.offsets import LeftOut, make_docs
-from spacy_ssvm.commands.conversion.records import ending_of, parse_record, read_records
+from spacy_ssvm.commands.conversion.offsets import AnnotatedText, LeftOut, bad_record, make_docs
+from spacy_ssvm.commands.conversion.records import parse_record
+from spacy_ssvm.commands.conversion.tables import Table, read_table
 from spacy_ssvm.commands.conversion.treebank import Treebank
 from spacy_ssvm.commands.conversion.treebank import make_docs as make_treebank_docs
 from spacy_ssvm.components.annotated_corpus import read_docs
 from spacy_ssvm.components.columns import make_doc, read_documents
+from spacy_ssvm.components.json_records import ending_of, read_records
 from spacy_ssvm.components.labeled_sentences import LabeledSentences
+
+_MOST_LISTED = 10
+
+T = TypeVar("T")
+FoundT = TypeVar("FoundT")
 
 #: Sentences in a Doc of a treebank, where nothing else is asked for.
 SENTENCES = 10
@@ -34,13 +42,14 @@ class Settings(NamedTuple):
     sentences: int | None = None
     encoding: str = "utf8"
     as_words: bool = False  #: whether the tokens of treebanks are words, not pieces of the text
+    utf16: bool = False  #: whether offsets count units of UTF-16, not characters
 
 
 class Converted(NamedTuple):
     """What a file holds."""
 
     docs: list[Doc]
-    left_out: list[LeftOut]
+    left_out: list[LeftOut]  #: spans, and records that are wrong
     skipped: int  #: records that were rejected, or not annotated
     treebank: Treebank | None = None
 
@@ -54,16 +63,36 @@ def annotation_file(path: Path) -> Path:
 def convert_file(path: Path, nlp: Language, settings: Settings) -> Converted:
     """The Docs of a file, told by its ending, or of a folder of brat's files.
 
-    Raises ValueError, naming file and line, where something is malformed, or there is no Doc.
+    Raises ValueError, naming file and line, where nothing can be used.
     """
     converted = _convert(annotation_file(path), nlp, settings)
     if not converted.docs:
-        raise ValueError(f"{path}: there are no sentences")
+        raise ValueError(listed(converted.left_out) or f"{path}: there are no sentences")
     return converted
 
 
+def listed(things: Sequence[object], most: int = _MOST_LISTED) -> str:
+    """A line for each of the first ones, and how many more there are."""
+    more = [f"... and {len(things) - most} more"] if len(things) > most else []
+    return "\n".join([*map(str, things[:most]), *more])
+
+
+def _read_each(
+    path: Path, items: Iterable[T], read: Callable[[T], FoundT], bad: list[LeftOut]
+) -> list[FoundT]:
+    """What can be read; errors, whose messages begin with the path, are added to those before."""
+    found = []
+    for item in items:
+        try:
+            found.append(read(item))
+        except ValueError as error:
+            bad.append(bad_record(path, error))
+    return found
+
+
 def _convert(path: Path, nlp: Language, settings: Settings) -> Converted:
-    key, encoding, ending = settings.spans_key, settings.encoding, ending_of(path)
+    encoding, ending = settings.encoding, ending_of(path)
+    bad: list[LeftOut] = []
     if path.is_dir():
         files = sorted(path.rglob("*.ann"))
         if not files:
@@ -74,28 +103,23 @@ def _convert(path: Path, nlp: Language, settings: Settings) -> Converted:
     if ending == ".spacy":
         return Converted([filed.doc for filed in read_docs(path, nlp.vocab)], [], 0)
     if ending in (".json", ".jsonl"):
-        records = list(read_records(path, encoding))
-        if records and _has_labelled_sentences(records[0][1]):
-            reader = LabeledSentences(path, spans_key=key or "sentence_labels", encoding=encoding)
-            return Converted([example.reference for example in reader(nlp)], [], 0)
-        texts = [parse_record(record, place) for place, record in records]
-        kept = [text for text in texts if text is not None]
-        return Converted(*make_docs(nlp, kept, key), len(texts) - len(kept))
+        return _convert_records(path, nlp, settings)
     if ending == ".conllu":
         number = SENTENCES if settings.sentences is None else settings.sentences
         sentences = [(one.is_first, one) for one in read_conllu(path, encoding)]
         groups = _groups(path, sentences, number)
         docs, treebank = make_treebank_docs(nlp, groups, as_words=settings.as_words)
         return Converted(docs, [], 0, treebank)
-    make = partial(
-        make_doc, word=settings.word, span=settings.span, tag=settings.tag, spans_key=key
-    )
-    made = [
-        (is_first, make(nlp.vocab, path, tokens))
-        for is_first, tokens in read_documents(path, encoding=encoding)
-    ]
+    table = read_table(path, encoding) if ending in (".csv", ".tsv") else None
+    if table is not None and table.word is None:
+        places = ((f"{path}, line {row.number}", row) for row in table.rows if row.columns)
+        records = _read_each(
+            path, places, lambda found: (found[0], table.record(found[1], found[0])), bad
+        )
+        return _make_docs(path, records, bad, nlp, settings)
+    made = _read_columns(path, table, nlp, settings, bad)
     groups = _groups(path, made, 1 if settings.sentences is None else settings.sentences)
-    return Converted([_join(group) for group in groups], [], 0)
+    return Converted([_join(group) for group in groups], bad, 0)
 
 
 def _join(docs: Sequence[Doc]) -> Doc:
@@ -105,14 +129,75 @@ def _join(docs: Sequence[Doc]) -> Doc:
     return joined
 
 
-def _has_labelled_sentences(record: Any) -> bool:
-    return isinstance(record, dict) and "sentences" in record
+def _read_columns(
+    path: Path, table: Table | None, nlp: Language, settings: Settings, bad: list[LeftOut]
+) -> list[tuple[bool, Doc]]:
+    """The sentences of a file of columns, or of a table of words.
+
+    The columns of the settings count, and where these are not given, those that a table names.
+    """
+    word, span, tag = settings.word, settings.span, settings.tag
+    if table is None:
+        documents = read_documents(path, encoding=settings.encoding)
+    else:
+        documents = ((False, sentence) for sentence in table.sentences())
+        word = word or table.word or 0
+        span = table.span if span == -1 else span
+        tag = table.tag if tag is None else tag
+    make = partial(make_doc, word=word, span=span, tag=tag, spans_key=settings.spans_key)
+    sentences, is_first = list[tuple[bool, Doc]](), False
+    for begins, tokens in documents:
+        is_first |= begins
+        for doc in _read_each(path, [tokens], partial(make, nlp.vocab, path), bad):
+            sentences.append((is_first, doc))
+            is_first = False
+    return sentences
+
+
+def _convert_records(path: Path, nlp: Language, settings: Settings) -> Converted:
+    key, bad = settings.spans_key, list[LeftOut]()
+    records = list(
+        read_records(path, settings.encoding, lambda error: bad.append(bad_record(path, error)))
+    )
+    if not any(isinstance(record, dict) and "sentences" in record for _, record in records):
+        return _make_docs(path, records, bad, nlp, settings)
+    reader = LabeledSentences(path, spans_key=key or "sentence_labels")
+    examples = _read_each(
+        path, records, lambda found: reader.make_example(nlp, found[1], found[0]), bad
+    )
+    return Converted([example.reference for example in examples], _in_order(bad), 0)
+
+
+def _make_docs(
+    path: Path,
+    records: Iterable[tuple[str, Any]],
+    bad: list[LeftOut],
+    nlp: Language,
+    settings: Settings,
+) -> Converted:
+    """The Docs of texts with character offsets. bad: other records of the file."""
+    texts = _read_each(path, records, lambda found: parse_record(found[1], found[0]), bad)
+    kept = [text for text in texts if text is not None]
+    docs, left_out = make_docs(nlp, kept, settings.spans_key, utf16=settings.utf16)
+    return Converted(docs, _in_order([*bad, *left_out]), len(texts) - len(kept))
+
+
+def _in_order(left_out: Sequence[LeftOut]) -> list[LeftOut]:
+    """What is left out of one file, by the number of the line or record."""
+    return sorted(left_out, key=lambda one: int(one.place[len(one.place.rstrip(digits)) :] or 0))
 
 
 def _convert_brat(files: Sequence[Path], nlp: Language, settings: Settings) -> Converted:
-    read = [read_brat(file, settings.encoding) for file in files]
-    docs, left_out = make_docs(nlp, [text for text, _ in read], settings.spans_key)
-    return Converted(docs, [*(one for _, pieces in read for one in pieces), *left_out], 0)
+    texts: list[AnnotatedText] = []
+    left_out: list[LeftOut] = []
+    for file in files:
+        for text, pieces in _read_each(
+            file, [file], lambda path: read_brat(path, settings.encoding), left_out
+        ):
+            texts.append(text)
+            left_out += pieces
+    docs, spans = make_docs(nlp, texts, settings.spans_key, utf16=settings.utf16)
+    return Converted(docs, [*left_out, *spans], 0)
 
 
 def _groups(path: Path, sentences: Sequence[tuple[bool, Any]], number: int) -> list[list[Any]]:

@@ -1,8 +1,9 @@
 """Texts whose spans are given by character offsets, as Docs."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import accumulate
+from pathlib import Path
 from typing import NamedTuple
 
 from spacy.language import Language
@@ -47,9 +48,12 @@ class LeftOut(NamedTuple):
         return f"{self.place}: {span}{self.reason}"
 
 
-def bad_record(place: str, error: ValueError) -> LeftOut:
-    """A record that cannot be used. error: its message begins with the place."""
-    return LeftOut(place, "", "", str(error).removeprefix(f"{place}: "))
+def bad_record(path: Path, error: ValueError) -> LeftOut:
+    """A record that cannot be used. error: its message begins with path and line."""
+    where, is_known, reason = str(error).removeprefix(str(path)).partition(": ")
+    if not is_known or not str(error).startswith(str(path)):
+        return LeftOut(str(path), "", "", str(error))
+    return LeftOut(f"{path}{where}", "", "", reason)
 
 
 class _Places:
@@ -175,10 +179,14 @@ def make_docs(
     utf16: bool = False,
 ) -> tuple[list[Doc], list[LeftOut]]:
     """The Docs of texts that have tokens, and all that had to be left out."""
-    made: Sequence[tuple[Doc, list[LeftOut]]] = [
-        make_doc(nlp, text, spans_key, utf16=utf16) for text in texts
-    ]
-    return (
-        [doc for doc, _ in made if len(doc)],
-        [one for _, left_out in made for one in left_out],
-    )
+    docs: list[Doc] = []
+    left_out: list[LeftOut] = []
+    for text in texts:
+        try:
+            doc, own = make_doc(nlp, text, spans_key, utf16=utf16)
+        except ValueError as error:  # the tokenizer takes no texts as long as this one
+            left_out.append(LeftOut(text.place, "", "", str(error)))
+        else:
+            docs += [doc] if len(doc) else []
+            left_out += own
+    return docs, left_out

@@ -17,7 +17,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training.loop import DIR_MODEL_BEST, DIR_MODEL_LAST
 
-from spacy_ssvm.commands.conversion.convert import convert_files
+from spacy_ssvm.commands.conversion.convert import LEFT_OUT, convert_files, write_left_out
 from spacy_ssvm.commands.conversion.files import Converted, Settings, split
 from spacy_ssvm.commands.jackknife import Jackknife, Predicted, make_rounds
 from spacy_ssvm.commands.quickstart.config import EPOCHS, FOLD_EPOCHS, FOLDS, jackknife_rounds
@@ -120,6 +120,11 @@ class TrainingFolder(NamedTuple):
         return [self.train, self.dev, *self.pairs("train"), *self.pairs("dev")]
 
     @property
+    def left_out(self) -> Path:
+        """The list of what could not be used."""
+        return self.path / "corpus" / LEFT_OUT
+
+    @property
     def config(self) -> Path:
         """The config."""
         return self.path / "config.cfg"
@@ -164,7 +169,7 @@ class TrainingFolder(NamedTuple):
             yield
         except (Exception, SystemExit):
             if not self.best.exists():
-                for file in (self.config, *self.examples, self.annotated):
+                for file in (self.config, *self.examples, self.annotated, self.left_out):
                     file.unlink(missing_ok=True)
                 for made in (self.start, self.last):
                     shutil.rmtree(made, ignore_errors=True)
@@ -174,11 +179,12 @@ class TrainingFolder(NamedTuple):
             raise
 
     def write(self, corpus: Corpus) -> None:
-        """Write the examples, without annotations of other models."""
+        """Write the examples, without annotations of other models, and what is left out."""
         self.annotated.unlink(missing_ok=True)
         shutil.rmtree(self.start, ignore_errors=True)
         write_docs(self.train, corpus.train)
         write_docs(self.dev, corpus.dev)
+        write_left_out(self.left_out, corpus.converted)
 
     def write_annotated(self, docs: Sequence[Doc] | None) -> None:
         """Write the examples with annotations of other models, where there are any."""
