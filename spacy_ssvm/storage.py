@@ -17,6 +17,7 @@ import zlib
 from codecs import lookup
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal, Protocol, TextIO, TypeVar
 
@@ -27,8 +28,10 @@ from spacy_ssvm._files import PATIENCE, locked, sync, sync_all
 from spacy_ssvm._files import beside as beside
 from spacy_ssvm._files import replace_folder as replace_folder
 
-#: What a file raises that is damaged, truncated, or in another encoding, or none that exists.
-UNREADABLE = (OSError, EOFError, LookupError, UnicodeError, zlib.error)
+#: What a file raises that is damaged, truncated, or in another encoding.
+DAMAGED = (EOFError, UnicodeError, zlib.error, gzip.BadGzipFile)
+#: What a file raises that cannot be read, or not in an encoding that does not exist.
+UNREADABLE = (*DAMAGED, OSError, LookupError)
 _MAX_QUOTED = 60  # characters of what messages quote from files and configs
 FORMAT_VERSION = 4
 _HEADER = "model.json"
@@ -431,6 +434,21 @@ def read_text(path: Path, encoding: str = "utf8") -> str:
             return opened.read()
     except UNREADABLE as error:
         raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
+
+
+def read_lines(path: Path, most: int) -> Iterator[str]:
+    """The lines of a text, see ``open_text``, one after another.
+
+    most: characters of a line. A longer one is not read whole: ValueError names its place.
+    """
+    with open_text(path) as opened:
+        for number in count(1):
+            line = opened.readline(most + 2)
+            if not line:
+                return
+            if len(line.rstrip("\n")) > most:
+                raise ValueError(f"{path}, line {number}: has more than {most:,} characters")
+            yield line
 
 
 def with_mark(encoding: str) -> str:

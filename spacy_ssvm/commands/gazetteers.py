@@ -42,7 +42,7 @@ def collect_names(lang: str, population: int = 50_000) -> list[NameList]:
     scripts = {_script(c) for c in "".join(written)} - {""}
 
     def make(kind: str, names: Iterable[str], source: str) -> NameList:
-        found = {text for name in names if _is_name(text := name.strip(), scripts)}
+        found = {text for name in names if _is_name(text := " ".join(name.split()), scripts)}
         return NameList(kind, sorted(found), source)
 
     locales = [name for name in sorted(AVAILABLE_LOCALES) if name.partition("_")[0] == lang]
@@ -111,14 +111,19 @@ def _geonames() -> Any:
 
 
 def _cities(population: int) -> Iterable[str]:
-    """The names of cities, and other names that they have in some language."""
-    cities = _geonames().get_cities()
-    for city in cities.values():
+    """The names of cities, and other names that they have in some language.
+
+    What is separated by two spaces are several names, many of them those of region and country.
+    """
+    larger = {place.name.lower() for place in (*pycountry.countries, *pycountry.subdivisions)}
+    for city in _geonames().get_cities().values():
         if city["population"] >= population:
             yield city["name"]
-            for name in city["alternatenames"]:
-                if len(name) >= _SHORTEST or name.lower() == name.upper():
-                    yield name
+            for names in city["alternatenames"]:
+                first, *others = re.split(r"\s{2,}", names.strip())
+                for name in (first, *(other for other in others if other.lower() not in larger)):
+                    if len(name) >= _SHORTEST or name.lower() == name.upper():
+                        yield name
 
 
 def _countries(lang: str) -> Iterable[str]:

@@ -20,11 +20,12 @@ import numpy as np
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.features.text_hash import hash_word
 from spacy_ssvm.features.wildcards import EACH
-from spacy_ssvm.storage import open_text, shorten
+from spacy_ssvm.storage import DAMAGED, read_lines, shorten
 
 #: The names of attributes to list in messages.
 CLUSTER_ATTRIBUTES = ("cluster", "cluster4", "cluster6", "cluster10")
 _MAX_BITS = 63
+_MOST_OF_LINE = 10_000  # characters
 _ATTRIBUTE = re.compile(r"cluster([1-9]\d?)?(\.(\*|[A-Za-z_]\w*))?")
 
 
@@ -113,9 +114,8 @@ def read_clusters(path: str | Path) -> Clusters:
     """
     path = Path(path)
     try:
-        with open_text(path) as lines:
-            found = dict(_entries(path, lines))
-    except (EOFError, UnicodeDecodeError) as error:
+        found = dict(_entries(path, read_lines(path, _MOST_OF_LINE)))
+    except DAMAGED as error:
         raise ValueError(f"{path}: cannot be read as clusters in UTF-8: {error}") from error
     if not found:
         raise ValueError(f"{path}: the cluster file has no words")

@@ -8,13 +8,14 @@ the type continues after it.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import srsly
 
 from spacy_ssvm._jit import Flags, Keys, kernel
 from spacy_ssvm.features.wildcards import EACH
-from spacy_ssvm.storage import open_text
+from spacy_ssvm.storage import UNREADABLE, read_lines, shorten
 from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,
     check_slots,
@@ -155,7 +156,8 @@ def read_gazetteers(
         file holds patterns with types of their own, {"label": ..., "pattern": "text"}, as
         spaCy's PhraseMatcher and entity ruler take them; the type given is then ignored.
     words_of: entries -> the attribute of their tokens, uint64 [tokens] each.
-    Raises ValueError naming file and line where one cannot be read.
+    Raises ValueError naming file and line where one cannot be read or tokenized. A line has at most
+    1,000 characters, 10,000 where it is a pattern.
     """
     lists = {
         kind: Path(path) for kind, path in files.items() if ".jsonl" not in Path(path).suffixes
@@ -163,58 +165,80 @@ def read_gazetteers(
     patterns = [Path(path) for path in files.values() if ".jsonl" in Path(path).suffixes]
     types = set(lists)
     for path in patterns:  # a first pass for the types alone
-        types.update(label for label, _ in _patterns(path))
+        types.update(entry.kind for entry in _patterns(path))
     gazetteers = Gazetteers(sorted(types), attribute)
     for kind, path in lists.items():
-        _add(gazetteers, ((kind, line.strip()) for line in _lines(path)), words_of)
+        lines = enumerate(_lines(path, _MOST_OF_ENTRY), start=1)
+        _add(gazetteers, (_Entry(path, number, kind, line) for number, line in lines), words_of)
     for path in patterns:
         _add(gazetteers, _patterns(path), words_of)
     gazetteers.trim()
     return gazetteers
 
 
-_ENTRIES_AT_A_TIME = 100_000
+_ENTRIES_AT_A_TIME = 10_000
+_MOST_OF_ENTRY, _MOST_OF_PATTERN = 1_000, 10_000  # characters of a line
+
+
+class _Entry(NamedTuple):
+    """An entry as it stands in a file."""
+
+    path: Path
+    number: int  # of the line
+    kind: str
+    text: str
 
 
 def _add(
     gazetteers: Gazetteers,
-    entries: Iterable[tuple[str, str]],
+    entries: Iterable[_Entry],
     words_of: Callable[[Iterable[str]], list[Keys]],
 ) -> None:
-    batches: dict[str, list[str]] = {}
-    for kind, text in entries:
-        if text:
-            batch = batches.setdefault(kind, [])
-            batch.append(text)
+    batches: dict[str, list[_Entry]] = {}
+    for entry in entries:
+        if entry.text.strip():
+            batch = batches.setdefault(entry.kind, [])
+            batch.append(entry)
             if len(batch) == _ENTRIES_AT_A_TIME:
-                _add_batch(gazetteers, kind, batches.pop(kind), words_of)
-    for kind, batch in batches.items():
-        _add_batch(gazetteers, kind, batch, words_of)
+                _add_batch(gazetteers, batches.pop(entry.kind), words_of)
+    for batch in batches.values():
+        _add_batch(gazetteers, batch, words_of)
 
 
 def _add_batch(
     gazetteers: Gazetteers,
-    kind: str,
-    texts: list[str],
+    entries: list[_Entry],
     words_of: Callable[[Iterable[str]], list[Keys]],
 ) -> None:
-    words = words_of(texts)
-    starts = np.cumsum([0, *map(len, words)]).astype(np.int64)
-    gazetteers.add(kind, np.concatenate(words), starts)
-
-
-def _lines(path: Path) -> Iterator[str]:
     try:
-        with open_text(path) as lines:
-            yield from lines
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        words = words_of(entry.text.strip() for entry in entries)
+    except Exception:  # of a tokenizer, which can be any: once more, to find the entry
+        words = [_words_of_one(entry, words_of) for entry in entries]
+    starts = np.cumsum([0, *map(len, words)]).astype(np.int64)
+    gazetteers.add(entries[0].kind, np.concatenate(words), starts)
+
+
+def _words_of_one(entry: _Entry, words_of: Callable[[Iterable[str]], list[Keys]]) -> Keys:
+    try:
+        return words_of([entry.text.strip()])[0]
+    except Exception as error:
+        raise ValueError(
+            f"{entry.path}, line {entry.number}: {shorten(entry.text.strip())!r} cannot be "
+            f"tokenized: {error}"
+        ) from error
+
+
+def _lines(path: Path, most: int) -> Iterator[str]:
+    try:
+        yield from read_lines(path, most)
+    except UNREADABLE as error:
         raise ValueError(
             f"{path}: cannot be read as a list of entries in UTF-8: {error}"
         ) from error
 
 
-def _patterns(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(_lines(path), start=1):
+def _patterns(path: Path) -> Iterator[_Entry]:
+    for number, line in enumerate(_lines(path, _MOST_OF_PATTERN), start=1):
         if not line.strip():
             continue
         try:
@@ -231,7 +255,7 @@ def _patterns(path: Path) -> Iterator[tuple[str, str]]:
                 f"{path}, line {number}: the pattern is not a text; patterns over token "
                 "attributes are not supported"
             )
-        yield label, text.strip()
+        yield _Entry(path, number, label, text)
 
 
 #: The position of a token in gazetteer entries of all types, or of one (with ".TYPE").

@@ -123,6 +123,16 @@ def test_short_names_of_cities_are_the_own_ones(tmp_path: Path) -> None:
     assert "Cambridge" not in cities
 
 
+def test_several_names_in_one(english: tuple[Path, Result]) -> None:
+    """GeoNames writes some names in one, with two spaces between: 'Lehi  Utah'."""
+    lists = written(english[0])
+    assert not [
+        name for names in lists.values() for name in names if name != " ".join(name.split())
+    ]
+    assert {"Erevan", "Ayrivan", "Azimpur", "kandy"} <= {*lists["city"]}
+    assert "alabama" not in lists["city"], "what a city is in"
+
+
 def test_existing_lists_are_replaced_and_other_files_stay(tmp_path: Path) -> None:
     (tmp_path / "country.txt").write_text("Nowhere\n", encoding="utf8")
     (tmp_path / "team.txt").write_text("Rovers\n", encoding="utf8")

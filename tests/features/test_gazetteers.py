@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import spacy
 from corpora import entity_examples, make_doc
+from growth import growth
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from marks import PLAIN
@@ -267,6 +269,60 @@ def test_a_file_for_each_type(blank: Language, tmp_path: Path, write: Writer, ne
         assert letters.strip(".")[-1] in "ES"
         assert letters[0] == letters[-1] == "."
         assert "." not in letters.strip(".")
+
+
+@pytest.mark.parametrize("number", [1, 10_001])
+def test_an_entry_that_cannot_be_tokenized(tmp_path: Path, number: int) -> None:
+    """A tokenizer that splits at spaces has no word between two of them (spaCy's E031)."""
+    nlp = spacy.blank("en")
+    nlp.tokenizer = lambda text: Doc(nlp.vocab, words=text.split(" "))
+    names = [f"Zora {i}" for i in range(number - 1)]
+    lists = {"PER": plain(tmp_path / "a.txt", "\n".join([*names, "Zora  Quist\n"]))}
+    with pytest.raises(ValueError, match=rf"a\.txt, line {number}: 'Zora  Quist' cannot be token"):
+        read(nlp, lists)
+    pattern = json.dumps({"label": "PER", "pattern": "Zora  Quist"})
+    lists = {"PER": plain(tmp_path / "a.jsonl", f"\n{pattern}\n")}
+    with pytest.raises(ValueError, match=r"a\.jsonl, line 2: 'Zora  Quist' cannot be tokenized"):
+        read(nlp, lists)
+
+
+@pytest.mark.parametrize("write", [plain, zipped])
+@pytest.mark.parametrize(("name", "number"), [("a.txt", 1_000), ("a.jsonl", 10_000)])
+def test_lines_that_are_too_long(
+    blank: Language, tmp_path: Path, write: Writer, name: str, number: int
+) -> None:
+    def entry(letters: int) -> str:
+        empty = json.dumps({"label": "PER", "pattern": ""}) if name.endswith("l") else ""
+        long = "b" * (letters - len(empty))
+        return json.dumps({"label": "PER", "pattern": long}) if name.endswith("l") else long
+
+    path = write(tmp_path / name, f"{entry(number)}\n\n{entry(number)}")
+    assert read(blank, {"PER": path}).types == ("PER",)
+    path = write(tmp_path / name, f"{entry(number)}\n\n{entry(number + 1)}\n")
+    with pytest.raises(ValueError, match=rf"{name}(.gz)?, line 3: has more than {number:,} char"):
+        read(blank, {"PER": path})
+
+
+def test_a_small_file_of_a_large_text_is_not_read_whole(blank: Language, tmp_path: Path) -> None:
+    path = tmp_path / "zeros.txt.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(200):
+            file.write(bytes(10**6))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"zeros\.txt\.gz, line 1: has more than"):
+            read(blank, {"PER": path})
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
+
+
+def test_time_is_linear_in_the_entries(blank: Language, tmp_path: Path) -> None:
+    def written(number: int) -> Files:
+        names = "\n".join(f"Zora{i} Quist of {i % 7}" for i in range(number))
+        return {"PER": plain(tmp_path / f"{number}.txt", names)}
+
+    assert growth(written, partial(read, blank), 2_000) < 3
 
 
 @writers
