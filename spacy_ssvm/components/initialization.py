@@ -125,6 +125,10 @@ _RESOURCES: dict[str, tuple[Callable[[str], bool], str, str]] = {
 }
 
 
+#: Attributes that read all that is given.
+_ATTRIBUTES = {"clusters": "cluster6.*", "gazetteers": "gazetteer.*"}
+
+
 def check_resource(name: str, model: Model, key: str, value: object) -> None:
     """Raise ConfigValidationError where a template needs the resource of a key, without a value."""
     is_wanted, what, setting = _RESOURCES[key]
@@ -209,6 +213,18 @@ def _check_gazetteer_types(name: str, model: Model, types: Sequence[str]) -> Non
                 "gazetteers",
                 f"{name}: the template '{template}' names a gazetteer of type "
                 f"'{kind}', but there are: {', '.join(types)}",
+            )
+
+
+def warn_of_unread(name: str, model: Model, resources: Resources) -> None:
+    """Warn where word clusters or gazetteers are given, and no template reads them."""
+    for key, is_given in (("clusters", resources.clusters), ("gazetteers", resources.gazetteers)):
+        is_wanted, what, _ = _RESOURCES[key]
+        if is_given and not model.templates_with(is_wanted):
+            warnings.warn(
+                f"{name}: no template reads the {what} that [initialize.components.{name}] gives. "
+                f"Add one that has an attribute such as {_ATTRIBUTES[key]}",
+                stacklevel=3,
             )
 
 

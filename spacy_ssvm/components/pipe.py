@@ -30,6 +30,7 @@ from spacy_ssvm.components.initialization import (
     no_annotation_error,
     read_resources,
     warn_of_many_labels,
+    warn_of_unread,
 )
 from spacy_ssvm.components.serialization import ModelT, SerializedPipe
 from spacy_ssvm.components.settings import config_error, initialize_error
@@ -320,6 +321,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
                 f"Set clusters or gazetteers in [initialize.components.{self.name}]",
             )
         self._define(labels, resources, templates)
+        warn_of_unread(self.name, self.model, resources)
         self.check_settings()
         if self.selection is not None:
             self._select(list(check_examples(get_examples, self.name)), self.selection, nlp)

@@ -2,12 +2,13 @@
 
 import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
 import spacy
 from marks import compiled_only
-from pipelines import CHUNKER, PARSER, RECOGNIZER, SENTER, TAGGER, Component
+from pipelines import CHUNKER, LABELER, PARSER, RECOGNIZER, SENTER, TAGGER, Component
 from refusals import NAME, refusal
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -132,6 +133,34 @@ def test_labels_from_the_config_spare_the_corpus_pass(
     assert nlp.get_pipe(component.name).labels == tuple(labels)
     component.train(nlp, component.examples(nlp.vocab), 6)
     assert component.annotate(nlp) == component.gold()
+
+
+@pytest.mark.parametrize(("component", "plain", "template"), [
+    (TAGGER, "lower[0]", "cluster6.*[0]"), (RECOGNIZER, "lower[0]", "gazetteer.*[0]"),
+    (LABELER, "bag(lower)", "bag(cluster6.*)"),
+])  # fmt: skip
+def test_what_no_template_reads(
+    tmp_path: Path, component: Component, plain: str, template: str
+) -> None:
+    clusters, names = tmp_path / "clusters.txt", tmp_path / "names.txt"
+    clusters.write_text("0101\tdog\n", encoding="utf8")
+    names.write_text("dog\n", encoding="utf8")
+    resources = {"clusters": str(clusters), "gazetteers": {"PER": str(names)}}
+    key = "clusters" if "cluster" in template else "gazetteers"
+    for templates, given, number in (
+        ([plain, template], {key: resources[key]}, 0),
+        ([plain], {key: resources[key]}, 1),
+        ([plain, template], {}, 0),
+    ):
+        nlp = component.pipeline(templates=templates)
+        examples = component.examples(nlp.vocab)
+        pipe: Any = nlp.get_pipe(component.name)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            pipe.initialize(lambda examples=examples: examples, nlp=nlp, **given)
+        found = [str(w.message) for w in caught if "no template reads" in str(w.message)]
+        assert len(found) == number, (templates, given)
+        assert all(f"[initialize.components.{component.name}]" in message for message in found)
 
 
 def initialized(component: Component, labels: int, **config: Any) -> tuple[Any, list[str]]:
