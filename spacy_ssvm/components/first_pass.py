@@ -1,5 +1,6 @@
 """Trains the first of two passes, and predicts what the second one learns from."""
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -15,6 +16,7 @@ from spacy_ssvm.components.sequence import read_batch_of
 
 FOLDS = 5
 EPOCHS = 10  #: of each model of a first pass
+_LONG = 10_000  # tokens that take seconds
 
 
 class FoundTypes(dict[bytes, Keys]):
@@ -36,9 +38,16 @@ def learn_first_pass(
     From types that a model predicts in its own examples, the second one would learn to trust it.
     name: of the component, for the log. docs: with the inputs of the first model.
     """
-    found = FoundTypes()
-    for fold in range(min(FOLDS, len(docs))):
-        logger.info("%s: first pass, fold %s of %s", name, fold + 1, FOLDS)
+    found, folds = FoundTypes(), min(FOLDS, len(docs))
+    tokens = sum(len(doc.gold) for doc in docs)
+    logger.log(
+        logging.WARNING if tokens >= _LONG else logging.INFO,  # spaCy shows warnings alone
+        "%s: document = true: the first pass is learned before training begins, by %s models of %s "
+        "epochs each, on %s tokens",
+        *(name, folds + 1, EPOCHS, f"{tokens:,}"),
+    )
+    for fold in range(folds):
+        logger.info("%s: first pass, fold %s of %s", name, fold + 1, folds)
         left_out, others = docs[fold::FOLDS], [d for i, d in enumerate(docs) if i % FOLDS != fold]
         learned = model.new_first()
         _learn(learned, others, trainer_of)

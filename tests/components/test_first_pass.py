@@ -16,6 +16,7 @@ from thinc.config import ConfigValidationError
 from two_pass_recognizers import CLUE, NAMES, examples_of, starts, trained, words_of
 
 from spacy_ssvm.chains.two_passes import predict_types
+from spacy_ssvm.components import first_pass
 from spacy_ssvm.components.first_pass import EPOCHS, FOLDS
 from spacy_ssvm.storage import ModelFileError
 
@@ -55,6 +56,21 @@ def test_types_in_training_come_from_models_that_have_not_seen_the_doc() -> None
     assert all(np.flatnonzero(types).tolist() == [1, 4, 9] for types in learned)
     found = [recognizer.read_inputs(example.predicted)[:, column] for example in examples]
     assert any(types[7] for types in found), "what occurs once is known to its own model alone"
+
+
+@pytest.mark.parametrize(("long", "number"), [(0, 1), (10**6, 0)])
+def test_a_message_before_what_takes_long(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, long: int, number: int
+) -> None:
+    """spaCy shows warnings in its log, and nothing less."""
+    monkeypatch.setattr(first_pass, "_LONG", long)
+    _, recognizer, examples = trained()
+    tokens = sum(len(example.predicted) for example in examples)
+    found = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert len(found) == number
+    start = f"{recognizer.name}: document = true: the first pass is learned"
+    assert all(message.startswith(start) for message in found)
+    assert all(f"by {FOLDS + 1} models" in m and f"{tokens:,} tokens" in m for m in found)
 
 
 def test_docs_that_were_not_there_at_initialize_are_learned_with_a_warning() -> None:
