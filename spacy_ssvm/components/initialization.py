@@ -38,7 +38,7 @@ _CLUSTER_TABLE = "lexeme_cluster"
 
 #: Models with more labels than this get a warning.
 MANY_LABELS = 500
-_SECONDS_PER_TRANSITION = 1e-9  # measured: 0.3e-9 to 0.8e-9 to learn, 0.4e-9 to 2.5e-9 to annotate
+_SECONDS_PER_TRANSITION = 0.5e-9  # measured: 0.3e-9 to 0.8e-9 to learn
 _BYTES_PER_TRANSITION = 40  # five tables of float64: scores, legality, costs and copies
 
 
