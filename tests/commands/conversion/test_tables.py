@@ -85,11 +85,11 @@ def test_bad_lines_are_left_out(tmp_path: Path) -> None:
     bad = ["Bob,sport", "Bob,7", "Bob", "Bob,[],3", 'Bob,"[[0, 3]]"', f"Bob,{'(' * 10**5}"]
     text = "\n".join(['text,label\n"Ann\nsleeps",[]', *bad, "Bob,[]"])
     file.write_text(text, encoding="utf8")
-    docs, left_out, _ = convert_file(file, NLP, Settings())
+    docs, left_out, *_ = convert_file(file, NLP, Settings())
     assert len(docs) == 2
     assert [one.place for one in left_out] == [f"{file}, line {i}" for i in range(4, 10)]
     file.write_text("word,ner\nAnn,B-PER\n\nBob,PER\n,O\n\nLee,O\nJay", encoding="utf8")
-    docs, left_out, _ = convert_file(file, NLP, Settings())
+    docs, left_out, *_ = convert_file(file, NLP, Settings())
     assert entities(docs) == [(["Ann"], [("Ann", "PER")])]
     assert [one.place for one in left_out] == [f"{file}, line {i}" for i in (5, 8)]
 
