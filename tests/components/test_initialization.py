@@ -210,7 +210,7 @@ def test_many_labels_are_warned_about_once(
 
 
 def test_estimates_of_time_and_memory() -> None:
-    """2,001 labels: 4 million pairs, 0.5 ns and 40 bytes each; 8 bytes for each feature and label."""
+    """2,001 labels: 4 million pairs of 0.5 ns and 40 bytes; 8 bytes for each feature and label."""
     _, (message,) = initialized(RECOGNIZER, 500)
     tokens = sum(
         len(example.predicted) for example in RECOGNIZER.examples(RECOGNIZER.pipeline().vocab)
