@@ -34,6 +34,7 @@ def train_further(
     components: str | None,
     has_resources: bool,
     overwrite: bool,
+    strict: bool,
 ) -> None:
     """Train components of a pipeline further, and print scores of before and after.
 
@@ -50,7 +51,7 @@ def train_further(
         nlp = load_pipeline(model, settings=of_components)
         lang = str(nlp.lang)
         corpus = training.read_corpus(files, dev, lang, settings, share=share, seed=seed)
-        _show_corpus(corpus)
+        _show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
         kinds = continuing.components_to_continue(nlp, split_names(components), annotation)
         _show_annotation(annotation, kinds.values())

@@ -200,6 +200,7 @@ def train(
                 components=components,
                 has_resources=bool(gazetteer) or clusters not in (None, "none"),
                 overwrite=overwrite,
+                strict=strict,
             )
             return
         check_tokenizer(lang)
@@ -587,7 +588,7 @@ def _show_annotation(annotation: "Annotation", names: Collection[str]) -> None:
     msg.table(rows, header=header, divider=True, max_col=70)
 
 
-def _show_corpus(corpus: "Corpus", left_out: Path, *, strict: bool) -> None:
+def _show_corpus(corpus: "Corpus", left_out: Path | None = None, *, strict: bool = False) -> None:
     """Warn of what could not be used, and of what makes scores too good.
 
     left_out: the file that will list it. strict: raise ValueError for it.
