@@ -8,7 +8,7 @@ from typing import Any
 from wasabi import msg
 
 from spacy_ssvm.commands.cli.common import show_errors, split_names
-from spacy_ssvm.commands.cli.training import _show_annotation, _show_corpus
+from spacy_ssvm.commands.cli.training import show_annotation, show_corpus, use_new_pipeline
 from spacy_ssvm.commands.conversion.files import Settings
 from spacy_ssvm.commands.pipelines import load_pipeline
 from spacy_ssvm.commands.quickstart import aligning, continuing, training
@@ -51,10 +51,10 @@ def train_further(
         nlp = load_pipeline(model, settings=of_components)
         lang = str(nlp.lang)
         corpus = training.read_corpus(files, dev, lang, settings, share=share, seed=seed)
-        _show_corpus(corpus, folder.left_out, strict=strict)
+        show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
         kinds = continuing.components_to_continue(nlp, split_names(components), annotation)
-        _show_annotation(annotation, kinds.values())
+        show_annotation(annotation, kinds.values())
         corpus, found, scored, lacking = continuing.complete(nlp, [*kinds], corpus)
         _show_completed(model, found, lacking)
         annotated = continuing.annotate_for(nlp, kinds, corpus.train)
@@ -78,6 +78,7 @@ def train_further(
         notes = dict.fromkeys(scored, ", as found before")
         notes |= {label: ", new" for new in added.values() for label in new}
         rows = continuing.compare(*pipelines, folder.dev, notes)
+        use_new_pipeline(pipelines[1], corpus)
     msg.table(
         rows, header=("", model, str(folder.best)), aligns=("l", "r", "r"), divider=True, max_col=60
     )
@@ -124,7 +125,7 @@ def train_aligner(
         folder = training.TrainingFolder(output)
         folder.check([*files, *dev], overwrite=overwrite)
         corpus = aligning.read_pairs_with_links(files, dev, share=share, seed=seed)
-        _show_corpus(corpus)
+        show_corpus(corpus)
         by_error_rate = aligning.has_possible_links(corpus.dev)
         msg.info(
             f"{len(corpus.train)} pairs to learn from, {len(corpus.dev)} to choose the best epoch "

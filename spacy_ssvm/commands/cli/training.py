@@ -208,10 +208,10 @@ def train(
         folder = training.TrainingFolder(output)
         folder.check([*files, *held_out], overwrite=overwrite)
         corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
-        _show_corpus(corpus, folder.left_out, strict=strict)
+        show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
         names = with_senter(_names_of(components, annotation), annotation)
-        _show_annotation(annotation, names)
+        show_annotation(annotation, names)
         config = make_config(
             lang,
             names,
@@ -230,7 +230,7 @@ def train(
             folder.write_annotated(_jackknife(folder, names, corpus, overrides, folds))
             training.train(folder, overrides)
         measured = measure(str(folder.best), folder.dev)
-        _use_once(measured.nlp, corpus)
+        use_new_pipeline(measured.nlp, corpus)
     msg.table(measured.rows, divider=False)
     show_thresholds(measured.thresholds)
     msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(folder.best))
@@ -294,7 +294,7 @@ def init(
         annotation = None
         if train is not None:
             annotation = find_annotation(filed.doc for filed in read_docs(train, Vocab()))
-            _show_annotation(annotation, annotation.components)
+            show_annotation(annotation, annotation.components)
         if is_asked:
             found = ",".join(_names_of(None, annotation))
             components = _ask("Components", found, lambda text: _names_of(text, annotation))
@@ -370,10 +370,10 @@ def swap(
         lang = str(nlp.lang)
         resources = _resources(gazetteer, clusters, lang)
         corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
-        _show_corpus(corpus, folder.left_out, strict=strict)
+        show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
         names = swapping.components_to_swap(nlp, split_names(components) or [], annotation)
-        _show_annotation(annotation, names)
+        show_annotation(annotation, names)
         for other in swapping.overwriting_components(nlp, names):
             msg.warn(f"'{other}' may replace what pos_tagger finds")
         config = swapping.config_of_new(
@@ -397,7 +397,7 @@ def swap(
         for saved in (folder.best, folder.last):
             swapping.keep_meta(saved, nlp)
         swapped = load_pipeline(str(folder.best), None)
-        _use_once(swapped, corpus)
+        use_new_pipeline(swapped, corpus)
         rows, fallen = swapping.compare(nlp, swapped, own_scores, folder.dev)
     msg.table(rows, header=("", model, str(folder.best)), aligns=("l", "r", "r"), divider=True)
     for text in fallen:
@@ -581,14 +581,14 @@ def _names_of(components: str | None, annotation: "Annotation | None") -> list[s
     return names
 
 
-def _show_annotation(annotation: "Annotation", names: Collection[str]) -> None:
+def show_annotation(annotation: "Annotation", names: Collection[str]) -> None:
     """Show what components learn from."""
     header = ("component", "learns from", "examples")
     rows = [row for row in annotation.rows() if row[0] in names]
     msg.table(rows, header=header, divider=True, max_col=70)
 
 
-def _show_corpus(corpus: "Corpus", left_out: Path | None = None, *, strict: bool = False) -> None:
+def show_corpus(corpus: "Corpus", left_out: Path | None = None, *, strict: bool = False) -> None:
     """Warn of what could not be used, and of what makes scores too good.
 
     left_out: the file that will list it. strict: raise ValueError for it.
@@ -606,7 +606,7 @@ def _show_corpus(corpus: "Corpus", left_out: Path | None = None, *, strict: bool
         )
 
 
-def _use_once(nlp: "Language", corpus: "Corpus") -> None:
+def use_new_pipeline(nlp: "Language", corpus: "Corpus") -> None:
     """Leave nothing to compile to the commands that come next."""
     from spacy_ssvm.commands.warmup import use_once
 
