@@ -178,7 +178,7 @@ def _said(part: str, value: str) -> str:
         return ""
     attribute, offset = match[1], int(match[2])
     where = "before" if offset < 0 else "after"
-    place = _PLACES.get(offset) or f"the word {abs(offset)} {where}"
+    place = _PLACES.get(offset) or f"the word {abs(offset)} places {where}"
     if value in ("<start>", "<end>"):
         return f"there is no {place.removeprefix('the ')}"
     first, _, kind = attribute.partition(".")

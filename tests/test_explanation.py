@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from pipelines import TAGGER, Component
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
+from spacy_ssvm._jit import Floats
+from spacy_ssvm.chains.calibration import probabilities
+from spacy_ssvm.components.spans import SpanPipe
 from spacy_ssvm.explanation import OTHER_FEATURES, Explanation, Reason, in_words, strongest
 
 SPANS = ("ssvm_ner", "ssvm_chunker")
@@ -36,11 +39,36 @@ def words_of(doc: Doc) -> list[int]:
     return [token.i for token in doc if not token.is_space]
 
 
+def spans_of(pipe: Any, doc: Doc) -> list[Span]:
+    """The spans that a component finds in a Doc; none where it labels no spans."""
+    if not isinstance(pipe, SpanPipe):
+        return []
+    found: Doc = pipe(doc.copy())
+    return [*found.ents, *found.spans.get("chunks", ())]
+
+
+def confidence(pipe: Any, doc: Doc, margins: Floats) -> Floats:
+    """The scores of tokens by their margins: float64 [tokens].
+
+    Margins themselves, but of components for spans, probabilities: of spans by their least sure
+    word, and of other words.
+    """
+    if not isinstance(pipe, SpanPipe):
+        return margins
+    calibration = pipe.model.calibration
+    found = probabilities(calibration and calibration.outside, margins)
+    for span in spans_of(pipe, doc):
+        words = [token.i for token in span if not token.is_space]
+        least = margins[words].min(keepdims=True)
+        found[words] = probabilities(calibration and calibration.spans, least)
+    return found
+
+
 def test_scores_are_the_margins_that_explanations_add_up_to(
     component: Component, trained: Language
 ) -> None:
     pipe, doc = pipe_and_doc(component, trained)
-    scores = pipe.scores(doc)
+    scores, margins = pipe.scores(doc), np.zeros(len(doc))
     assert scores.dtype == np.float64
     assert scores.shape == (len(doc),)
     for token in doc:
@@ -57,11 +85,15 @@ def test_scores_are_the_margins_that_explanations_add_up_to(
         explanation = pipe.explain(doc, token)
         assert explanation.token == token.text
         assert explanation.label != explanation.runner_up
-        assert explanation.margin == pytest.approx(scores[token.i], abs=1e-5)
+        margins[token.i] = explanation.margin
         assert sum(r.difference for r in explanation.reasons) == pytest.approx(
             explanation.margin, abs=1e-5
         )
         assert pipe.explain(doc, token.i) == pipe.explain(doc, token.i - len(doc)) == explanation
+    explained = [i for i in words_of(doc) if margins[i] > 0]
+    assert len(explained) >= len(words_of(doc)) - 1
+    expected = confidence(pipe, doc, margins)
+    assert scores[explained] == pytest.approx(expected[explained], abs=1e-5)
     assert len(set(scores.tolist())) > 2
 
 
@@ -106,7 +138,10 @@ def test_scores_are_probabilities_where_the_model_has_them(component: Component)
             column = i if label == "<root>" else heads[label]
         else:
             column = pipe.model.labels.index(label)
-        assert score == pytest.approx(marginals[i, column])
+        if any(span.start <= i < span.end for span in spans_of(pipe, doc)):
+            assert score <= marginals[i, column] + 1e-9  # of the whole span
+        else:
+            assert score == pytest.approx(marginals[i, column])
         assert 0 < score <= 1
 
 
@@ -235,9 +270,9 @@ def test_explanations_have_bars_in_notebooks() -> None:
     [
         ("lower[-1]", "in", "the previous word is 'in'"),
         ("gazetteer.LOC[0]", "B", "the word is the first word of a name in the list LOC"),
-        ("lower[-2]", "<start>", "there is no word 2 before"),
+        ("lower[-2]", "<start>", "there is no word 2 places before"),
         ("suffix3[1]", "ing", "the next word ends with 'ing'"),
-        ("case_class[2]", "none", "the word 2 after has no letters"),
+        ("case_class[2]", "none", "the word 2 places after has no letters"),
         ("cluster6.news[0]", "0110", "the word is in the word cluster 0110 news"),
         ("cluster[0]", "0110", "the word is in the word cluster 0110"),
         ("tag[-1]", "NN", "the previous word has the tag NN"),

@@ -77,9 +77,9 @@ def test_an_explanation_prints_as_a_table(tiny: Language) -> None:
     assert lines[0].startswith("'dog': NN, not ")
     rows = [line for line in lines if line.strip()]
     header = next(row for row in rows if row.startswith("template"))
-    assert header.split() == ["template", "value", "NN", explanation.runner_up, "difference"]
+    assert header.split() == ["template", "feature", "NN", explanation.runner_up, "difference"]
     for reason in explanation.reasons:
         row = next(row for row in rows if row.startswith(reason.template + " "))
         assert f"{reason.difference:+.3f}" in row
-        assert reason.value in row
+        assert (reason.value if "+" in reason.template else reason.said) in row
     assert rows[-1].split() == ["margin", f"{explanation.margin:+.3f}"]
