@@ -77,15 +77,15 @@ def measure(
     if not examples:
         raise ValueError(f"{corpus} has no Docs to measure on")
     learned = training_examples(nlp) if gap else []
-    has_gold_tokens = all(map(_has_gold_tokens, examples))
-    tokens = "gold tokens" if has_gold_tokens else "tokens of the pipeline"
+    is_given = gold_preproc or all(e.reference.has_unknown_spaces for e in examples)
+    tokens = "gold tokens" if is_given else "tokens of the pipeline"
     unit = "Docs" if target is None else "pairs"
     rows = [("corpus", f"{corpus}: {len(examples)} {unit}, {tokens}")]
     scores = _annotate_and_score(nlp, examples)
     rows += [(name_of(score), f"{100 * scores[score]:.2f} %") for score in shown_scores(scores)]
     if scores.get("dep_uas") is not None:
         rows += _of_arcs(examples, ()) + _of_arcs(examples, without)
-    if not has_gold_tokens:
+    if not all(map(_has_gold_tokens, examples)):
         rows += _on_gold_tokens(nlp, examples, scores)
     if not shown_scores(scores) and scores.get("dep_uas") is None:
         rows.append(("scores", "none: the corpus annotates nothing that the pipeline predicts"))

@@ -72,7 +72,7 @@ def test_a_report(saved: Path) -> None:
     result = report(saved / "pipeline", saved / "train.spacy", "--gap", "--log", log)
     assert result.exit_code == 0, result.output
     rows = dict(re.findall(r"(?m)^(\S.*?)  +(\S.*?) *$", result.output))
-    assert rows["corpus"].endswith(f"{len(TAGGER.gold())} Docs, gold tokens")
+    assert rows["corpus"].endswith(f"{len(TAGGER.gold())} Docs, tokens of the pipeline")
     assert not any("gold tokens" in name for name in rows)
     assert rows["TAG accuracy"] == "100.00 %"
     assert rows["training"] == "2.5 s, 2 evaluations"
@@ -101,6 +101,10 @@ def test_scores_on_gold_tokens_where_others_are_lower(
     assert rows["corpus"].endswith(f"{len(golds)} Docs, tokens of the pipeline")
     assert float(rows["TAG accuracy"].split()[0]) < 95
     assert rows["TAG accuracy, gold tokens"] == "100.00 %"
+    result = report(saved / "pipeline", saved / "joined.spacy", "--gold-preproc")
+    rows = dict(re.findall(r"(?m)^(\S.*?)  +(\S.*?) *$", result.output))
+    assert rows["corpus"].endswith("Docs, gold tokens")
+    assert rows["TAG accuracy"] == "100.00 %"
 
 
 def test_a_folder_that_is_no_pipeline(folder: Path) -> None:
