@@ -18,7 +18,7 @@ from spacy_ssvm.commands.conversion.files import (
 )
 from spacy_ssvm.commands.pipelines import annotate_in_stages, finds_sentences, title_of
 from spacy_ssvm.commands.provenance import made
-from spacy_ssvm.commands.scores import ARC_SCORES, name_of, shown_scores
+from spacy_ssvm.commands.scores import name_of, shown_with_arcs
 from spacy_ssvm.components import page
 from spacy_ssvm.components.aligner import WordAligner
 from spacy_ssvm.components.json_records import ending_of
@@ -161,7 +161,7 @@ def _scores(pipe: Any, docs: Sequence[Doc], golds: Sequence[Doc] | None) -> str:
     if golds is None:
         return ""
     found = pipe.score([Example(*pair) for pair in zip(docs, golds, strict=True)])
-    names = [*shown_scores(found), *(name for name in ARC_SCORES if found.get(name) is not None)]
+    names = shown_with_arcs(found)
     return ", ".join(f"{name_of(name)} {100 * found[name]:.1f} %" for name in names)
 
 

@@ -8,13 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import srsly
 from spacy.language import Language
-from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.util import resolve_dot_names
 
 from spacy_ssvm.commands.pipelines import load_pipeline, without_annotation
-from spacy_ssvm.commands.scores import arc_scores, name_of, shown_scores
+from spacy_ssvm.commands.scores import (
+    annotate_and_score,
+    arc_scores,
+    name_of,
+    percent,
+    shown_scores,
+    shown_with_arcs,
+)
 from spacy_ssvm.commands.thresholds import Thresholds, thresholds_of
 from spacy_ssvm.components.aligner import WordAligner
 from spacy_ssvm.components.annotated_corpus import corpus_block, read_docs
@@ -81,8 +87,8 @@ def measure(
     tokens = "gold tokens" if is_given else "tokens of the pipeline"
     unit = "Docs" if target is None else "pairs"
     rows = [("corpus", f"{corpus}: {len(examples)} {unit}, {tokens}")]
-    scores = _annotate_and_score(nlp, examples)
-    rows += [(name_of(score), f"{100 * scores[score]:.2f} %") for score in shown_scores(scores)]
+    scores = annotate_and_score(nlp, examples)
+    rows += [(name_of(score), percent(scores[score])) for score in shown_scores(scores)]
     if scores.get("dep_uas") is not None:
         rows += _of_arcs(examples, ()) + _of_arcs(examples, without)
     if not all(map(_has_gold_tokens, examples)):
@@ -130,25 +136,16 @@ def _has_gold_tokens(example: Example) -> bool:
     return [t.text for t in example.predicted] == [t.text for t in example.reference]
 
 
-def _annotate_and_score(nlp: Language, examples: Sequence[Example]) -> dict[str, Any]:
-    """Annotate the predicted Docs. Returns their scores, as ``spacy evaluate`` does."""
-    for example, doc in zip(examples, nlp.pipe(e.predicted for e in examples), strict=True):
-        example.predicted = doc
-    scores: dict[str, Any] = Scorer(nlp=nlp).score(examples)
-    return scores
-
-
 def _on_gold_tokens(
     nlp: Language, examples: Sequence[Example], scores: Mapping[str, Any]
 ) -> list[Row]:
     """The scores on the tokens of the corpus that differ by more than a point from ``scores``."""
     golds = [Example(without_annotation(e.reference), e.reference) for e in examples]
-    on_gold = _annotate_and_score(nlp, golds)
+    on_gold = annotate_and_score(nlp, golds)
     return [
-        (f"{name_of(score)}, gold tokens", f"{100 * on_gold[score]:.2f} %")
-        for score in [*shown_scores(on_gold), "dep_uas", "dep_las"]
-        if on_gold.get(score) is not None and scores.get(score) is not None
-        if abs(on_gold[score] - scores[score]) > _NOTABLE
+        (f"{name_of(score)}, gold tokens", percent(on_gold[score]))
+        for score in shown_with_arcs(on_gold)
+        if scores.get(score) is not None and abs(on_gold[score] - scores[score]) > _NOTABLE
     ]
 
 
@@ -156,7 +153,7 @@ def _of_arcs(examples: list[Example], without: Sequence[str]) -> list[Row]:
     scores = arc_scores(examples, without)
     which = f" without {', '.join(without)}" if without else ""
     return [
-        (f"{name}{which}", f"{100 * scores[key]:.2f} %")
+        (f"{name}{which}", percent(scores[key]))
         for name, key in (("UAS", "dep_uas"), ("LAS", "dep_las"))
     ]
 

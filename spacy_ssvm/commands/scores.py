@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
+from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -70,6 +71,24 @@ def shown_scores(scores: Mapping[str, Any]) -> list[str]:
     """The scores of a table that have a value; those of arcs have rows of their own."""
     others = [score for score in scores if score not in _SCORES and _name_of_other(score)]
     return [score for score in [*_SCORES, *others] if scores.get(score) is not None]
+
+
+def shown_with_arcs(scores: Mapping[str, Any]) -> list[str]:
+    """The same, with those of arcs at the end."""
+    return [*shown_scores(scores), *(name for name in ARC_SCORES if scores.get(name) is not None)]
+
+
+def percent(score: float | None) -> str:
+    """A score as tables show it; "-" for none."""
+    return "-" if score is None else f"{100 * score:.2f} %"
+
+
+def annotate_and_score(nlp: Language, examples: Sequence[Example]) -> dict[str, Any]:
+    """Annotate the predicted Docs. Returns their scores, as ``spacy evaluate`` does."""
+    for example, doc in zip(examples, nlp.pipe(e.predicted for e in examples), strict=True):
+        example.predicted = doc
+    scores: dict[str, Any] = Scorer(nlp=nlp).score(examples)
+    return scores
 
 
 def weighted(weights: Mapping[str, float | None]) -> str:

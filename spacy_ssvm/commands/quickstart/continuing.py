@@ -15,7 +15,7 @@ from spacy_ssvm.commands.quickstart.annotation import Annotation
 from spacy_ssvm.commands.quickstart.config import FACTORIES, annotations_read, make_config
 from spacy_ssvm.commands.quickstart.swap import swapped_config
 from spacy_ssvm.commands.quickstart.training import Corpus as TrainingCorpus
-from spacy_ssvm.commands.scores import name_of, shown_scores
+from spacy_ssvm.commands.scores import name_of, percent, shown_with_arcs
 from spacy_ssvm.components.spans import SpanPipe
 from spacy_ssvm.storage import shorten
 
@@ -208,16 +208,15 @@ def compare(
     """
     found = [nlp.evaluate(list(Corpus(dev)(nlp))) for nlp in (before, after)]
     rows = [
-        (name_of(score), _percent(found[0].get(score)), _percent(found[1][score]))
-        for score in [*shown_scores(found[1]), "dep_uas", "dep_las"]
-        if found[1].get(score) is not None
+        (name_of(score), percent(found[0].get(score)), percent(found[1][score]))
+        for score in shown_with_arcs(found[1])
     ]
     for score, by_type in _scores_by_type(found[1]):
         others = found[0].get(score) or {}
         for label in sorted(by_type):
             if label in notes or not score.startswith("dep_"):
                 old, new = ((one.get(label) or {}).get("f") for one in (others, by_type))
-                rows.append((f"F1 of {label}{notes.get(label, '')}", _percent(old), _percent(new)))
+                rows.append((f"F1 of {label}{notes.get(label, '')}", percent(old), percent(new)))
     return rows
 
 
@@ -226,7 +225,3 @@ def _scores_by_type(scores: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[st
     for score, value in scores.items():
         if score.endswith(_PER_TYPE) and value and score != "sents_per_type":
             yield score, value
-
-
-def _percent(score: float | None) -> str:
-    return "-" if score is None else f"{100 * score:.2f} %"

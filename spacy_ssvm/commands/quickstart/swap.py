@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import srsly
 from spacy.language import Language
-from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Corpus
 from thinc.api import Config
@@ -25,7 +24,7 @@ from spacy_ssvm.commands.quickstart.config import (
     make_config,
     with_senter,
 )
-from spacy_ssvm.commands.scores import ARC_SCORES, name_of, shown_scores
+from spacy_ssvm.commands.scores import annotate_and_score, name_of, percent, shown_with_arcs
 from spacy_ssvm.components.annotated_corpus import annotations_of
 from spacy_ssvm.storage import replacing
 
@@ -301,12 +300,12 @@ def compare(old: Language, new: Language, own: Mapping[str, float | None], dev: 
     """
     docs, found, speeds = zip(*(_measure(nlp, dev) for nlp in (old, new)), strict=True)
     values = {score: x for scores in found for score, x in scores.items() if x is not None}
-    shown = [*shown_scores(values), *(score for score in ARC_SCORES if score in values)]
+    shown = shown_with_arcs(values)
     stay = [score for score in shown if score not in own]
     rows, fallen = [], []
     for score in (*stay, *(score for score in own if own[score] or score in shown)):
         before, after = (scores.get(score) for scores in found)
-        cells = ["-" if x is None else f"{100 * x:.2f} %" for x in (before, after)]
+        cells = [percent(before), percent(after)]
         rows.append((name_of(score), cells[0], cells[1]))
         if (
             score in stay
@@ -323,10 +322,8 @@ def compare(old: Language, new: Language, own: Mapping[str, float | None], dev: 
 def _measure(nlp: Language, dev: Path) -> tuple[list[Doc], dict[str, Any], float]:
     """Annotated Docs, their scores as ``spacy evaluate`` names them, and words per second."""
     examples = list(Corpus(dev)(nlp))
-    for example, doc in zip(examples, nlp.pipe([e.predicted for e in examples]), strict=True):
-        example.predicted = doc
+    scores = annotate_and_score(nlp, examples)
     docs = [example.predicted for example in examples]
-    scores = Scorer(nlp=nlp).score(examples)
     texts = [doc.text for doc in docs]
     start = time.perf_counter()
     words = sum(len(doc) for doc in nlp.pipe(texts))
