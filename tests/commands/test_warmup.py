@@ -170,3 +170,40 @@ def test_some_components_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(ssvm, ["warmup", "--components", "spancat"])
     assert result.exit_code == 1
     assert "there is no component 'spancat': choose one of tagger, senter" in result.output
+
+
+EXPLAIN = """
+import warnings
+from pipelines import PARSER
+from spacy_ssvm import _kernel_cache
+from spacy_ssvm.commands.warmup import use_once
+
+warnings.simplefilter("ignore")
+nlp = PARSER.trained()
+parser, golds = nlp.get_pipe(PARSER.name), [e.reference for e in PARSER.examples(nlp.vocab)]
+use_once(nlp, golds[:3])
+load, asked = _kernel_cache.KernelCache.load_overload, []
+
+def record(self, types, context):
+    asked.append(self._py_func.__qualname__)
+    return load(self, types, context)
+
+_kernel_cache.KernelCache.load_overload = record
+for doc in nlp.pipe([gold.copy() for gold in golds]):
+    for decision in parser.decisions(doc):
+        arc = decision.label
+        for label in parser.labels:
+            try:
+                parser.explain_against(doc, decision, arc._replace(label=label), top=1)
+            except ValueError:  # the label that it has
+                pass
+print(asked)
+"""
+
+
+@compiled_only
+def test_arcs_are_explained_by_kernels_of_a_parser_that_was_used_once(
+    run_script: ScriptRunner,
+) -> None:
+    """Also where no tagger beside it has asked for them."""
+    assert run_script(EXPLAIN).strip() == "[]"
