@@ -23,7 +23,7 @@ def chain_selector(
 
     batch, costs, legality: as in ``ChainTrainer``.
     """
-    tokens, labels = batch
+    tokens, labels = batch.tokens, batch.labels
     K = len(model.labels)
     statistics = measure_templates(
         model.compiled, tokens.attributes, tokens.sentence_starts, labels, K

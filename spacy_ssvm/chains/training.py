@@ -1,7 +1,7 @@
 """Trains models of label sequences.
 
-Docs with their gold labels become examples of the problem, one for each sentence; the solver
-improves the weights; ``update_model`` writes them to the model in compact form.
+Docs with their gold labels become examples of the problem, one for each sentence, or part of one;
+the solver improves the weights; ``update_model`` writes them to the model in compact form.
 """
 
 import warnings
@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights
+from spacy_ssvm._jit import Flags, Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.chains.linear_model import LinearModel
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import ChainProblem
-from spacy_ssvm.features.attributes import Doc, TokenTable
+from spacy_ssvm.features.attributes import Doc, TokenTable, sentence_firsts
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import extract_keys
 from spacy_ssvm.features.reals import NO_SCALES, Scales, measure_scales
@@ -33,11 +33,20 @@ from spacy_ssvm.weights.feature_index import (
 from spacy_ssvm.weights.hash_table import empty_slots, number_keys, numbered_keys
 
 
+class Chains(NamedTuple):
+    """The label sequences that are learned from a batch of Docs."""
+
+    words: Ints  #: int64, of the batch; the words at the ends of a chain may be in two of them
+    starts: Ints  #: int64 [chains + 1]: where each chain begins in ``words``
+    doc_chains: Ints  #: int64 [docs + 1]: the first chain of each Doc
+
+
 class LabelledTokens(NamedTuple):
     """The words of a batch of Docs with their gold labels."""
 
     tokens: TokenTable
     labels: ByWord  #: int64 [words]: -1 for none
+    chains: Chains | None = None  #: None for those of the sentences of ``tokens``
 
 
 def read_labelled(
@@ -48,11 +57,35 @@ def read_labelled(
 ) -> LabelledTokens:
     """The words of Docs with their gold labels.
 
-    gold: int64 [tokens] for each Doc, a label, or -1 for none. Whitespace is left out.
+    gold: int64 [tokens] for each Doc, a label, or -1 for none. Whitespace is left out. Or
+        [tokens, 2]: the second column is 1 where sequences are divided in training.
     inputs: see ``AttributeReader.read``.
     """
     tokens = model.reader.read(docs, inputs=inputs)
-    return LabelledTokens(tokens, ByWord(np.concatenate(gold)[tokens.positions]))
+    of_tokens = np.concatenate(gold)
+    if of_tokens.ndim == 1:
+        return LabelledTokens(tokens, ByWord(of_tokens[tokens.positions]))
+    labels = ByWord(of_tokens[tokens.positions, 0])
+    return LabelledTokens(tokens, labels, divide_chains(tokens, of_tokens[:, 1] > 0))
+
+
+def divide_chains(tokens: TokenTable, marks: Flags) -> Chains:
+    """Chains that begin at marked tokens, each with the word before it and the one after it.
+
+    The words on both sides are there to learn the transitions between the chains. Whole Docs are
+    a chain each where nothing is marked.
+
+    tokens: whose Docs are one sentence each. marks: bool [tokens].
+    """
+    number = len(tokens.positions)
+    firsts = np.append(sentence_firsts(marks, tokens.doc_starts, tokens.positions), number)
+    doc_firsts = tokens.sentence_starts[tokens.doc_sentences]
+    doc = np.searchsorted(doc_firsts, firsts[:-1], side="right") - 1
+    begin = np.maximum(firsts[:-1] - 1, doc_firsts[doc])
+    end = np.minimum(firsts[1:] + 1, doc_firsts[doc + 1])
+    starts = np.concatenate([[0], np.cumsum(end - begin)])
+    words = np.arange(starts[-1]) + np.repeat(begin - starts[:-1], end - begin)
+    return Chains(words, starts, np.searchsorted(firsts, doc_firsts))
 
 
 def split_rows(hash_bits: int | None, templates: int) -> int:
@@ -214,20 +247,22 @@ class ChainTrainer(LinearTrainer):
             self._set_scales(model.scales)
 
     def add(self, batch: LabelledTokens) -> list[range]:
-        """Make examples of the sentences of Docs; return the numbers of each Doc's examples."""
-        tokens = batch.tokens
+        """Make examples of the chains of Docs; return the numbers of each Doc's examples."""
+        tokens, labels, chains = batch
         reals = self._real_values(tokens)
         shape = len(tokens.attributes), len(self.model.compiled.seeds)
         keys = np.empty(shape, dtype=np.uint64)
         extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)
         self.index.insert(keys)
-        starts = np.empty(shape[0] + 1, dtype=np.int64)
+        ends = tokens.sentence_starts, tokens.doc_sentences
+        if chains is not None:
+            ends = chains.starts, chains.doc_chains
+            keys, labels, reals = (each[chains.words] for each in (keys, labels, reals))
+        starts = np.empty(len(keys) + 1, dtype=np.int64)
         rows = np.empty(keys.size, dtype=np.int32)
         size = find_rows(self.index.table, keys, starts, rows)
-        features = starts, rows[:size]
-        return self._append(
-            features, tokens.sentence_starts, batch.labels, tokens.doc_sentences, reals
-        )
+        chain_starts, doc_chains = ends
+        return self._append((starts, rows[:size]), chain_starts, labels, doc_chains, reals)
 
     def _real_values(self, tokens: TokenTable) -> Weights:
         """The values of real-valued features: float32 [words, F]."""

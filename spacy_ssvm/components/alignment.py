@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from spacy.attrs import ORTH, SPACY
+from spacy.attrs import ORTH, SENT_START, SPACY
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -52,3 +52,20 @@ def align_marks(example: Example, marks: Ints) -> Ints:
             is_first = to_predicted[int(covered[0])][0] == i
             aligned[i] = marks[covered[0]] if is_first else IS_INSIDE
     return aligned
+
+
+def sentence_marks(doc: Doc) -> Ints:
+    """IS_START, IS_INSIDE or 0 for each token of a reference: int64 [tokens].
+
+    Where starts are marked, tokens without a mark are inside, as for spaCy's senter:
+    ``{"sent_starts": [1, 0, 0, 1, 0]}`` sets no other marks.
+    """
+    marks = columns_of(doc, [SENT_START])[:, 0].astype(np.int64)
+    if np.any(marks[1:] == IS_START):
+        marks[1:][marks[1:] == 0] = IS_INSIDE
+    return marks
+
+
+def aligned_marks(example: Example) -> Ints:
+    """The marks of the reference at the predicted tokens: int64 [tokens]."""
+    return align_marks(example, sentence_marks(example.reference))

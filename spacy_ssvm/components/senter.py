@@ -15,8 +15,9 @@ from spacy_ssvm.chains.inference import LabelConstraints, fix_labels
 from spacy_ssvm.components.alignment import (
     IS_INSIDE,
     IS_START,
-    align_marks,
+    aligned_marks,
     columns_of,
+    sentence_marks,
     write_columns,
 )
 from spacy_ssvm.components.initialization import ClusterSource
@@ -90,7 +91,7 @@ class SentenceRecognizer(SequencePipe):
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
         """The two labels; none where no sentence boundary is annotated."""
-        marks = [_marks(example.reference)[1:] for example in examples]
+        marks = [sentence_marks(example.reference)[1:] for example in examples]
         if not any(np.any(doc_marks) for doc_marks in marks):
             return []
         if not any(np.any(doc_marks == IS_START) for doc_marks in marks):
@@ -158,18 +159,6 @@ class SentenceRecognizer(SequencePipe):
             write_columns(doc, [SENT_START], starts)
 
 
-def _marks(doc: Doc) -> Ints:
-    """IS_START, IS_INSIDE or 0 for each token of a reference: int64 [tokens].
-
-    Where starts are marked, tokens without a mark are inside, as for spaCy's senter:
-    ``{"sent_starts": [1, 0, 0, 1, 0]}`` sets no other marks.
-    """
-    marks = columns_of(doc, [SENT_START])[:, 0].astype(np.int64)
-    if np.any(marks[1:] == IS_START):
-        marks[1:][marks[1:] == 0] = IS_INSIDE
-    return marks
-
-
 def _gold_labels(example: Example) -> Ints:
     """The labels of the predicted tokens: int64 [tokens], -1 for none.
 
@@ -182,8 +171,3 @@ def _gold_labels(example: Example) -> Ints:
         firsts = sentence_firsts(marks == IS_START, np.array([0, len(marks)]), words)
         labels[words[firsts]] = START
     return labels
-
-
-def aligned_marks(example: Example) -> Ints:
-    """The marks of the reference at the predicted tokens: int64 [tokens]."""
-    return align_marks(example, _marks(example.reference))

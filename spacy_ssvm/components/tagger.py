@@ -15,6 +15,8 @@ from spacy.vocab import Vocab
 from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.chains.inference import LabelConstraints, fix_labels
 from spacy_ssvm.components.alignment import (
+    IS_START,
+    aligned_marks,
     columns_of,
     reference_columns,
     write_columns,
@@ -42,8 +44,9 @@ class Tagger(SequencePipe):
     """Writes ``token.tag`` or ``token.pos``.
 
     Sentences are label sequences: those of the Doc, where it has boundaries, else, or with
-    ``whole_docs``, the whole Doc. Without ``overwrite``, tags that a Doc has already are kept,
-    and the best sequence with these tags is found.
+    ``whole_docs``, the whole Doc. With ``whole_docs``, too, it learns from gold sentences, as long
+    sequences teach less in each epoch; the features see the whole Doc. Without ``overwrite``,
+    tags that a Doc has already are kept, and the best sequence with these tags is found.
     """
 
     kind = "ssvm_tagger"
@@ -78,6 +81,7 @@ class Tagger(SequencePipe):
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
         """The numbers of the gold tags: int64 [tokens] each, -1 for none.
 
+        With ``whole_docs``, [tokens, 2]: the second column is 1 where a gold sentence starts.
         Raises ValueError, naming the token, for a tag that is not a label.
         """
         attribute = ATTRIBUTES[self.cfg["attribute"]]
@@ -97,7 +101,11 @@ class Tagger(SequencePipe):
                 token = int(np.flatnonzero(indices == j)[0])
                 number = int(np.searchsorted(ends, token, side="right")) - 1
                 raise self._unknown_label(examples[number], token - int(ends[number]), value)
-        return np.split(labels[indices], ends[1:-1])
+        gold = np.split(labels[indices], ends[1:-1])
+        if not self.model.whole_docs:
+            return gold
+        marks = [aligned_marks(example) == IS_START for example in examples]
+        return [np.column_stack(pair) for pair in zip(gold, marks, strict=True)]
 
     def gold_names(self, example: Example) -> list[str]:
         """See ``SequencePipe``."""

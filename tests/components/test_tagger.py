@@ -66,6 +66,40 @@ def test_both_attributes_in_one_pipeline_with_tags_as_features() -> None:
     assert [token.pos_ for token in doc] == [UNIVERSAL[tag] for tag in tags(doc)]
 
 
+def test_whole_docs_are_learned_by_gold_sentences() -> None:
+    nlp = TAGGER.pipeline(whole_docs=True, templates=["lower[0]", "lower[-1]"])
+    tags = ["DT", "JJ", "NN", "VBZ", ".", "VB", "DT", "NN", "RB", "."]
+    blank = Doc(nlp.vocab, words=["\n"], tags=["_SP"])
+    marked = Doc(
+        nlp.vocab,
+        words=["\n", *TWO, "\n"],
+        tags=["_SP", *tags, "_SP"],
+        sent_starts=[False, *STARTS, False],
+    )
+    unmarked = Doc(nlp.vocab, words=TWO, tags=tags)
+    empty = Doc(nlp.vocab)
+    examples = [
+        Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc)
+        for doc in (blank, marked, empty, unmarked)
+    ]
+    nlp.initialize(lambda: examples)
+    tagger: Any = nlp.get_pipe("ssvm_tagger")
+    trainer, numbers = tagger.featurize(examples)
+    rows = trainer.problem.examples()
+    gold = np.split(np.asarray(rows.gold), np.asarray(rows.token_starts)[1:-1])
+    features = np.split(np.asarray(rows.features.rows), np.asarray(rows.features.starts)[1:-1])
+    of_examples = np.split(np.arange(len(features)), np.asarray(rows.token_starts)[1:-1])
+    # each sentence with a word of its neighbour
+    learned = [[tagger.labels[label] for label in gold[number]] for number in numbers]
+    assert learned == [[*tags[:5], "VB"], [".", *tags[5:]], tags]
+    # features see the Doc
+    seen = [[features[i].tolist() for i in of_examples[number]] for number in numbers]
+    assert seen == [seen[2][:6], seen[2][4:], seen[2]]
+    for _ in range(50):
+        trainer.epoch(numbers)
+    assert 0 <= tagger.objective(examples).gap < 0.01
+
+
 def test_gold_labels(tiny: Language) -> None:
     tagger: Any = tiny.get_pipe("ssvm_tagger")
     DT, NN, VB = map(tagger.labels.index, ("DT", "NN", "VB"))
