@@ -257,7 +257,8 @@ class ChainTrainer(LinearTrainer):
         ends = tokens.sentence_starts, tokens.doc_sentences
         if chains is not None:
             ends = chains.starts, chains.doc_chains
-            keys, labels, reals = (each[chains.words] for each in (keys, labels, reals))
+            keys, reals = keys[chains.words], reals[chains.words]
+            labels = ByWord(labels[chains.words])
         starts = np.empty(len(keys) + 1, dtype=np.int64)
         rows = np.empty(keys.size, dtype=np.int32)
         size = find_rows(self.index.table, keys, starts, rows)
