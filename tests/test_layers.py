@@ -1,6 +1,8 @@
 """Imports go one way: who may import what, read from the sources."""
 
 import ast
+import subprocess
+import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -122,6 +124,16 @@ ALLOWED = {
 MAX_ARROWS = 95  #: between rooms
 
 
+#: What a tagger does without: it is not even imported.
+NOT_FOR_TAGS = {"bitext", "cuts", "matchings", "selection.py", "sentences", "trees"}
+MAX_MODULES_FOR_TAGS = 77
+
+_IMPORT_TAGGER = """
+import sys, spacy_ssvm.components.tagger
+print(*(name for name in sys.modules if name.split(".")[0] == "spacy_ssvm"))
+"""
+
+
 def tree(module: str) -> ast.Module:
     return ast.parse((PACKAGE / module).read_text(encoding="utf8"))
 
@@ -197,3 +209,12 @@ def test_numba_and_spacy_stay_where_they_belong(module):
         assert room(module) in {"components", "commands", "factories.py"} or not imports_any(
             module, "spacy"
         )
+
+
+def test_a_tagger_imports_little():
+    command = [sys.executable, "-c", _IMPORT_TAGGER]
+    modules = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    rooms = {name.split(".")[1] for name in modules if "." in name}
+    assert not {name for name in rooms if {name, f"{name}.py"} & NOT_FOR_TAGS}
+    assert "components" in rooms
+    assert len(modules) <= MAX_MODULES_FOR_TAGS

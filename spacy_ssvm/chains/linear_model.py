@@ -25,6 +25,7 @@ from spacy_ssvm.features.resources import (
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.storage import checked_texts
+from spacy_ssvm.structure import Reader
 from spacy_ssvm.weights.compact import CompactWeights
 from spacy_ssvm.weights.feature_index import Table
 from spacy_ssvm.weights.hash_table import empty_slots
@@ -51,6 +52,7 @@ class LinearModel(storage.StoredModel):
     kind = "chain model"
     max_labels = MAX_LABELS
     joint_name = TRANSITIONS  #: the saved array of ``joint``
+    reader: Reader  #: of the attributes that the templates name, set by ``_compile``
 
     # Implemented by subclasses
 

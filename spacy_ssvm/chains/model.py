@@ -57,6 +57,8 @@ class ChainModel(LinearModel):
     whole_docs: whether a Doc is one sequence; its sentence boundaries are then ignored.
     """
 
+    reader: AttributeReader
+
     def __init__(
         self,
         templates: Sequence[Template],

@@ -30,7 +30,7 @@ from spacy_ssvm.components.settings import (
     check_rows,
     check_selection,
     config_error,
-    read_link_templates,
+    read_templates,
 )
 from spacy_ssvm.explanation import Explanation, numbered
 from spacy_ssvm.matchings.explanation import explain_link
@@ -41,6 +41,7 @@ from spacy_ssvm.matchings.model import LABELS, MatchingModel
 from spacy_ssvm.matchings.pairs import Pairs
 from spacy_ssvm.matchings.saved_model import MAX_FERTILITY
 from spacy_ssvm.matchings.selection import matching_selector
+from spacy_ssvm.matchings.templates import parse_link_templates
 from spacy_ssvm.matchings.training import GoldPairs, MatchingTrainer, objective
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
@@ -341,7 +342,7 @@ def build_aligner(
     scorer: Callable[..., Any] | None,
 ) -> WordAligner:
     """Make a word aligner; see ``factories.make_aligner``."""
-    parsed = read_link_templates(name, templates)
+    parsed = read_templates(name, templates, parse_link_templates)
     check_rows(name, min_count, None)
     check_selection(name, selection, len(parsed))
     fertilities = {"source_fertility": source_fertility, "target_fertility": target_fertility}

@@ -19,12 +19,15 @@ from spacy_ssvm.bitext.lexicon import Lexicon, read_lexicon
 from spacy_ssvm.bitext.models import train_association
 from spacy_ssvm.bitext.reading import read_bitext
 from spacy_ssvm.components.alignment import columns_of
-from spacy_ssvm.components.initialization import check_resource
+from spacy_ssvm.components.initialization import Resource, check_resource
 from spacy_ssvm.components.parallel import sides
 from spacy_ssvm.components.settings import initialize_error
 from spacy_ssvm.features.attributes import type_values
 from spacy_ssvm.matchings.model import MatchingModel
 from spacy_ssvm.matchings.pairs import ASSOCIATION_ATTRIBUTE, LEXICON_ATTRIBUTE
+from spacy_ssvm.matchings.templates import LEXICON
+
+_LEXICON = Resource("lexicon", LEXICON.__eq__, "a lexicon", "lexicon = PATH")
 
 
 def read_association(
@@ -68,7 +71,7 @@ def read_lexical_table(name: str, model: MatchingModel, path: str | Path | None)
 
     Raises ConfigValidationError where it cannot be read, or a template has none to read.
     """
-    check_resource(name, model, "lexicon", path)
+    check_resource(name, model, _LEXICON, path)
     if path is None:
         return None
     try:

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.errors import Errors
@@ -28,7 +28,6 @@ from spacy_ssvm.features.clusters import (
 from spacy_ssvm.features.gazetteers import needs_gazetteers, read_gazetteers
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.features.templates import VECTOR
-from spacy_ssvm.matchings.templates import LEXICON
 from spacy_ssvm.structure import Model
 
 #: What clusters are read from: a file, or spaCy's lookups.
@@ -101,8 +100,8 @@ def read_resources(
 
     Raises ConfigValidationError where one cannot be read, or a template has none to read.
     """
-    check_resource(name, model, "clusters", clusters)
-    check_resource(name, model, "gazetteers", gazetteers)
+    check_resource(name, model, CLUSTERS, clusters)
+    check_resource(name, model, GAZETTEERS, gazetteers)
     _check_vectors(name, model, vocab)
     lists = None
     if gazetteers:
@@ -117,28 +116,28 @@ def read_resources(
     return Resources(sets, lists)
 
 
-#: By resource: the attributes that read it, its name in messages, and its setting.
-_RESOURCES: dict[str, tuple[Callable[[str], bool], str, str]] = {
-    "clusters": (needs_clusters, "word clusters", "clusters = PATH"),
-    "gazetteers": (needs_gazetteers, "gazetteers", 'gazetteers = {"TYPE": "PATH"}'),
-    "lexicon": (LEXICON.__eq__, "a lexicon", "lexicon = PATH"),
-}
+class Resource(NamedTuple):
+    """A file that templates read: an argument of ``initialize``."""
+
+    key: str  #: the name of the argument
+    needs: Callable[[str], bool]  #: whether an attribute reads it
+    what: str  #: its name in messages
+    setting: str  #: an example, as in a config
 
 
-#: Attributes that read all that is given.
-_ATTRIBUTES = {"clusters": "cluster6.*", "gazetteers": "gazetteer.*"}
+CLUSTERS = Resource("clusters", needs_clusters, "word clusters", "clusters = PATH")
+GAZETTEERS = Resource("gazetteers", needs_gazetteers, "gazetteers", 'gazetteers = {"TYPE": "PATH"}')
 
 
-def check_resource(name: str, model: Model, key: str, value: object) -> None:
-    """Raise ConfigValidationError where a template needs the resource of a key, without a value."""
-    is_wanted, what, setting = _RESOURCES[key]
-    templates = model.templates_with(is_wanted)
+def check_resource(name: str, model: Model, resource: Resource, value: object) -> None:
+    """Raise ConfigValidationError where a template needs a resource, and there is no value."""
+    templates = model.templates_with(resource.needs)
     if templates and not value:
         raise initialize_error(
             name,
-            key,
-            f"{name}: the template '{templates[0]}' needs {what}. Set {setting} in "
-            f"[initialize.components.{name}]",
+            resource.key,
+            f"{name}: the template '{templates[0]}' needs {resource.what}. Set {resource.setting} "
+            f"in [initialize.components.{name}]",
         )
 
 
@@ -218,12 +217,15 @@ def _check_gazetteer_types(name: str, model: Model, types: Sequence[str]) -> Non
 
 def warn_of_unread(name: str, model: Model, resources: Resources) -> None:
     """Warn where word clusters or gazetteers are given, and no template reads them."""
-    for key, is_given in (("clusters", resources.clusters), ("gazetteers", resources.gazetteers)):
-        is_wanted, what, _ = _RESOURCES[key]
-        if is_given and not model.templates_with(is_wanted):
+    for resource, is_given, attribute in (
+        (CLUSTERS, resources.clusters, "cluster6.*"),
+        (GAZETTEERS, resources.gazetteers, "gazetteer.*"),
+    ):
+        if is_given and not model.templates_with(resource.needs):
             warnings.warn(
-                f"{name}: no template reads the {what} that [initialize.components.{name}] gives. "
-                f"Add one that has an attribute such as {_ATTRIBUTES[key]}",
+                f"{name}: no template reads the {resource.what} that "
+                f"[initialize.components.{name}] gives. "
+                f"Add one that has an attribute such as {attribute}",
                 stacklevel=3,
             )
 

@@ -1,21 +1,21 @@
 """Components whose model has weights for pairs of a feature and a label."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from spacy.vocab import Vocab
 
 from spacy_ssvm._jit import Floats
-from spacy_ssvm.chains.linear_model import TemplateShare
-from spacy_ssvm.chains.model import ChainModel
+from spacy_ssvm.chains.linear_model import LinearModel, TemplateShare
 from spacy_ssvm.chains.training import split_rows
 from spacy_ssvm.components.costs import Costs, read_costs
 from spacy_ssvm.components.pipe import Batch, Pipe
-from spacy_ssvm.selection import Selection
-from spacy_ssvm.sentences.model import SentenceModel
 from spacy_ssvm.solvers.run import Solver
 
-LinearModelT = TypeVar("LinearModelT", bound=ChainModel | SentenceModel)
+if TYPE_CHECKING:
+    from spacy_ssvm.selection import Selection
+
+LinearModelT = TypeVar("LinearModelT", bound=LinearModel)
 
 
 class LinearPipe(Pipe[LinearModelT, Batch]):
@@ -39,7 +39,7 @@ class LinearPipe(Pipe[LinearModelT, Batch]):
         min_count: int,
         hash_bits: int | None,
         costs: Costs,
-        selection: Selection | None = None,
+        selection: "Selection | None" = None,
         **cfg: object,
     ) -> None:
         super().__init__(

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE
@@ -25,11 +25,14 @@ from spacy_ssvm.components.alignment import (
 from spacy_ssvm.components.example_cache import GoldDoc, digest
 from spacy_ssvm.components.first_pass import FoundTypes, learn_first_pass
 from spacy_ssvm.components.initialization import annotate_as_in_training
-from spacy_ssvm.components.settings import Selection, config_error
+from spacy_ssvm.components.settings import config_error
 from spacy_ssvm.components.spans import GoldSpans, SpanPipe, build_span_pipe
 from spacy_ssvm.features.coordinates import ByToken
 from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.storage import shorten
+
+if TYPE_CHECKING:
+    from spacy_ssvm.selection import Selection
 
 #: The extension attribute of entities that holds their score.
 SCORE = "ssvm_score"
@@ -263,7 +266,7 @@ def build_recognizer(
     *,
     document: bool,
     templates: Sequence[str],
-    selection: Selection | None,
+    selection: "Selection | None",
     **settings: Any,
 ) -> EntityRecognizer:
     """A recognizer with the settings of its factory.

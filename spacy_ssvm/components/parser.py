@@ -32,7 +32,7 @@ from spacy_ssvm.components.settings import (
     check_rows,
     check_selection,
     config_error,
-    read_arc_templates,
+    read_templates,
 )
 from spacy_ssvm.explanation import Explanation, numbered
 from spacy_ssvm.features.attributes import scatter_to_tokens
@@ -44,12 +44,13 @@ from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.storage import shorten
 from spacy_ssvm.trees.explanation import explain_arc, explain_arc_label
+from spacy_ssvm.trees.families import ARC_FAMILIES
 from spacy_ssvm.trees.labels import LABEL_ROLES
 from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
 from spacy_ssvm.trees.scores import has_grandparents
 from spacy_ssvm.trees.selection import tree_selector
-from spacy_ssvm.trees.templates import ARC_ROLES, ArcTemplate
+from spacy_ssvm.trees.templates import ARC_ROLES, ArcTemplate, parse_arc_templates
 from spacy_ssvm.trees.training import GoldTrees, NoTreeError, TreeTrainer, objective, read_trees
 
 #: The label of whitespace tokens, as spaCy's parser writes it.
@@ -539,7 +540,7 @@ def _build_model(name: str, settings: ModelSettings) -> ParserModel:
         raise config_error(name, "pruning", f"{pruning}: must be at least 0, or null")
     check_number(name, "max_length", max_length, 2)
     check_rows(name, 1, settings.hash_bits)
-    arcs = read_arc_templates(name, "templates", settings.templates, ARC_ROLES)
+    arcs = _read_templates(name, "templates", settings.templates, ARC_ROLES)
     if order == 1:
         arcs = tuple(template for template in arcs if template.is_of_arc)
         if not arcs:
@@ -547,10 +548,19 @@ def _build_model(name: str, settings: ModelSettings) -> ParserModel:
             raise config_error(name, "templates", message)
     return ParserModel(
         arcs,
-        read_arc_templates(name, "pruner_templates", settings.pruner_templates, ARC_ROLES[:2]),
-        read_arc_templates(name, "label_templates", settings.label_templates, LABEL_ROLES),
+        _read_templates(name, "pruner_templates", settings.pruner_templates, ARC_ROLES[:2]),
+        _read_templates(name, "label_templates", settings.label_templates, LABEL_ROLES),
         projective=settings.projective,
         hash_bits=settings.hash_bits,
         pruning=pruning,
         max_length=max_length,
+    )
+
+
+def _read_templates(
+    name: str, key: str, items: Sequence[str], roles: Sequence[str]
+) -> tuple[ArcTemplate, ...]:
+    """The templates of a setting, over nodes in these roles."""
+    return read_templates(
+        name, items, parse_arc_templates, key=key, families=ARC_FAMILIES, roles=roles
     )

@@ -8,7 +8,7 @@ It handles labels, initialize and update. A subclass reads gold annotation
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -37,12 +37,14 @@ from spacy_ssvm.components.settings import config_error, initialize_error
 from spacy_ssvm.features.resources import Resources, names_of
 from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
 from spacy_ssvm.objective import Objective
-from spacy_ssvm.selection import Selected, Selection, Selector
-from spacy_ssvm.solvers.prox_gradient import Step
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.storage import shorten
 from spacy_ssvm.structure import Trainer
 from spacy_ssvm.threads import map_in_threads, number_of_threads
+
+if TYPE_CHECKING:
+    from spacy_ssvm.selection import Selected, Selection, Selector
+    from spacy_ssvm.solvers.prox_gradient import Step
 
 _PARTS = 2  # of a batch for each of several threads: one that is early takes another
 
@@ -69,7 +71,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         *,
         solver: Solver,
         scorer: Callable[..., Any] | None,
-        selection: Selection | None = None,
+        selection: "Selection | None" = None,
         **cfg: object,
     ) -> None:
         self.vocab = vocab
@@ -110,7 +112,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """The name of the annotation that is learned, for messages."""
         raise NotImplementedError
 
-    def selector(self, examples: Sequence[Example]) -> Selector:
+    def selector(self, examples: Sequence[Example]) -> "Selector":
         """A selector among the templates of the model, for an initialized component."""
         raise NotImplementedError
 
@@ -343,7 +345,9 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """
         return expand_wildcards(self._configured, names, type(self._configured[0]).parse)
 
-    def _select(self, examples: list[Example], selection: Selection, nlp: Language | None) -> None:
+    def _select(
+        self, examples: list[Example], selection: "Selection", nlp: Language | None
+    ) -> None:
         """Keep the selected templates, and write them into the config."""
         if nlp is not None:
             annotate_as_in_training(nlp, self, examples)
@@ -363,7 +367,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """Start again from zero weights, with other templates, and the same labels."""
         self._define(self.labels, self.model.resources, templates)
 
-    def _log_step(self, epoch: int, step: Step) -> None:
+    def _log_step(self, epoch: int, step: "Step") -> None:
         message = "%s: selection, epoch %s: loss %.3f, %s templates, %s weights"
         logger.info(message, self.name, epoch, step.loss, step.templates, step.allocated)
 

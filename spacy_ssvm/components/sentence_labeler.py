@@ -29,10 +29,11 @@ from spacy_ssvm.components.settings import (
     check_rows,
     check_selection,
     config_error,
-    read_sentence_templates,
-    read_unit_edges,
+    read_templates,
 )
 from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.features.sentence_templates import parse_sentence_templates
+from spacy_ssvm.features.unit_edges import parse_unit_edges
 from spacy_ssvm.features.units import (
     SENTENCES,
     SPANS,
@@ -514,7 +515,8 @@ def build_sentence_labeler(
     if decoder not in DECODERS:
         names = " or ".join(f'"{known}"' for known in DECODERS)
         raise config_error(name, "decoder", f"{decoder!r}: choose {names}")
-    found, unit_edges = read_sentence_templates(name, templates), read_unit_edges(name, edges)
+    found = read_templates(name, templates, parse_sentence_templates)
+    unit_edges = read_templates(name, edges, parse_unit_edges, key="edges")
     model = SentenceModel(found, _read_units(name, units))
     if decoder == CUT:
         model = CutSentenceModel(found, model.units, unit_edges)

@@ -1,7 +1,7 @@
 """Components whose model labels the tokens of a sequence: with tags, or with parts of spans."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from spacy.tokens import Doc, Token
@@ -12,7 +12,6 @@ from spacy_ssvm.chains.explanation import explain_label, strongest_features
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.probabilities import label_probabilities
-from spacy_ssvm.chains.selection import chain_selector
 from spacy_ssvm.chains.training import (
     ChainTrainer,
     LabelledTokens,
@@ -28,7 +27,9 @@ from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.objective import Objective
-from spacy_ssvm.selection import Selector
+
+if TYPE_CHECKING:
+    from spacy_ssvm.selection import Selector
 
 
 def read_batch_of(model: ChainModel, docs: Sequence[GoldDoc]) -> LabelledTokens:
@@ -85,8 +86,10 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens], Decider[str]):
             "legality": self.legality(),
         }
 
-    def selector(self, examples: Sequence[Example]) -> Selector:
+    def selector(self, examples: Sequence[Example]) -> "Selector":
         """See ``Pipe``."""
+        from spacy_ssvm.chains.selection import chain_selector  # which taggers rarely need
+
         batch = self.read_batch(self.gold_docs(examples))
         return chain_selector(self.model, batch, costs=self.label_costs(), legality=self.legality())
 

@@ -1,7 +1,7 @@
 """Settings of components, checked when a config is read."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from spacy.vocab import Vocab
 from thinc.config import ConfigValidationError
@@ -9,18 +9,16 @@ from thinc.config import ConfigValidationError
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import SCHEMES
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
-from spacy_ssvm.features.sentence_templates import SentenceTemplate, parse_sentence_templates
 from spacy_ssvm.features.templates import Template, TemplateError, parse_templates
-from spacy_ssvm.features.unit_edges import UnitEdge, parse_unit_edges
-from spacy_ssvm.matchings.templates import LinkTemplate, parse_link_templates
-from spacy_ssvm.selection import Selection as Selection
 from spacy_ssvm.solvers.run import Solver as Solver
-from spacy_ssvm.trees.families import ARC_FAMILIES
-from spacy_ssvm.trees.templates import ArcTemplate, parse_arc_templates
+
+if TYPE_CHECKING:
+    from spacy_ssvm.selection import Selection as Selection
 
 _MAX_NUMBER = 2**31 - 1
 
 Component = TypeVar("Component")
+TemplateT = TypeVar("TemplateT")
 
 
 def config_error(name: str, key: str, message: str) -> ConfigValidationError:
@@ -41,52 +39,28 @@ def _invalid(title: str, key: str, message: str) -> ConfigValidationError:
     return ConfigValidationError(title=title, desc="Invalid setting.", errors=errors)
 
 
-def read_templates(name: str, items: Iterable[str]) -> tuple[Template, ...]:
-    """Parse the templates of a component's config; ConfigValidationError for an invalid one."""
+def read_templates(
+    name: str,
+    items: Iterable[str],
+    parse: Callable[..., tuple[TemplateT, ...]],
+    *,
+    key: str = "templates",
+    **options: Any,
+) -> tuple[TemplateT, ...]:
+    """Parse the templates of a component's config; ConfigValidationError for an invalid one.
+
+    parse: the parser of their language, such as ``parse_templates``.
+    key: the setting that they stand in. options: further arguments of the parser.
+    """
     try:
-        return parse_templates(items, is_attribute=is_attribute, attributes=ATTRIBUTES)
-    except TemplateError as error:
-        raise config_error(name, "templates", str(error)) from error
-
-
-def read_sentence_templates(name: str, items: Iterable[str]) -> tuple[SentenceTemplate, ...]:
-    """The same for templates of units."""
-    try:
-        return parse_sentence_templates(items, is_attribute=is_attribute, attributes=ATTRIBUTES)
-    except TemplateError as error:
-        raise config_error(name, "templates", str(error)) from error
-
-
-def read_unit_edges(name: str, items: Iterable[str]) -> tuple[UnitEdge, ...]:
-    """Parse the edges between units; ConfigValidationError for an invalid one."""
-    try:
-        return parse_unit_edges(items, is_attribute=is_attribute, attributes=ATTRIBUTES)
-    except TemplateError as error:
-        raise config_error(name, "edges", str(error)) from error
-
-
-def read_arc_templates(
-    name: str, key: str, items: Iterable[str], roles: Collection[str]
-) -> tuple[ArcTemplate, ...]:
-    """Parse templates of arcs or labels; ConfigValidationError for an invalid one."""
-    try:
-        return parse_arc_templates(
-            items,
-            families=ARC_FAMILIES,
-            roles=roles,
-            is_attribute=is_attribute,
-            attributes=ATTRIBUTES,
-        )
+        return parse(items, is_attribute=is_attribute, attributes=ATTRIBUTES, **options)
     except TemplateError as error:
         raise config_error(name, key, str(error)) from error
 
 
-def read_link_templates(name: str, items: Iterable[str]) -> tuple[LinkTemplate, ...]:
-    """Parse templates of links; ConfigValidationError for an invalid one."""
-    try:
-        return parse_link_templates(items, is_attribute=is_attribute, attributes=ATTRIBUTES)
-    except TemplateError as error:
-        raise config_error(name, "templates", str(error)) from error
+def read_token_templates(name: str, items: Iterable[str]) -> tuple[Template, ...]:
+    """The templates of label sequences; ConfigValidationError for an invalid one."""
+    return read_templates(name, items, parse_templates)
 
 
 def check_number(name: str, key: str, value: int, least: int) -> None:
@@ -113,6 +87,8 @@ def check_selection(name: str, selection: object, templates: int) -> None:
     """
     if selection is None:
         return
+    from spacy_ssvm.selection import Selection as Selection
+
     if not isinstance(selection, Selection):
         message = 'must be null, or a block with @misc = "spacy_ssvm.Selection.v1"'
         raise config_error(name, "selection", message)
@@ -130,7 +106,7 @@ def build_chain_pipe(
     templates: Sequence[str],
     min_count: int,
     hash_bits: int | None,
-    selection: Selection | None,
+    selection: "Selection | None",
     whole_docs: bool = False,
     model_class: type[ChainModel] = ChainModel,
     **settings: Any,
@@ -141,7 +117,7 @@ def build_chain_pipe(
     Raises ConfigValidationError where a setting is invalid.
     """
     check_rows(name, min_count, hash_bits)
-    model = model_class(read_templates(name, templates), whole_docs=whole_docs)
+    model = model_class(read_token_templates(name, templates), whole_docs=whole_docs)
     check_selection(name, selection, len(model.templates))
     return component(
         vocab,

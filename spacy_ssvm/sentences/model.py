@@ -49,6 +49,7 @@ class SentenceModel(LinearModel):
     """
 
     templates: tuple[SentenceTemplate, ...]
+    reader: UnitReader
 
     def __init__(
         self,

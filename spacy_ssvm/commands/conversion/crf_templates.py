@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from thinc.config import ConfigValidationError
 
-from spacy_ssvm.components.settings import read_templates
+from spacy_ssvm.components.settings import read_token_templates
 
 _MACRO = re.compile(r'%([xtmXTM])\[\s*@?(-?\d+)\s*,\s*(\d+)\s*(?:,\s*"((?:[^"\\]|\\.)*)"\s*)?\]')
 _BIGRAM = re.compile(r"[Bb*]\d*(?::\D*)?")
@@ -63,7 +63,7 @@ def _convert(line: str, columns: Sequence[str]) -> str | None:
         raise ValueError("it cannot be read")
     text = "+".join(_part(match, columns) for match in macros)
     try:
-        (template,) = read_templates("templates", [text])
+        (template,) = read_token_templates("templates", [text])
     except ConfigValidationError as error:
         raise ValueError(error.errors[0]["msg"]) from error
     return str(template)
