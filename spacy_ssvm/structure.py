@@ -90,6 +90,9 @@ class Structure(NamedTuple):
     #: The problem is a ``ProjectedProblem``. None where there is no such projection.
     project: Project | None = None
 
+    #: Whether weights are allocated on first use: oracles can return ``NEEDS_CAPACITY``.
+    is_lazy: bool = False
+
     def oracle_type(self, name: str) -> Type:
         """The numba type of an oracle."""
         return FunctionType(_SIGNATURES[name](self.examples_type))

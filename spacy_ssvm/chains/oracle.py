@@ -197,4 +197,4 @@ def project(
 CHAINS = Structure(ExamplesType, loss_augmented_decode, expected_gradient, k_best_decode, project)
 
 #: Chains with lazily allocated weights. They can move on insertion: no k-best decoding.
-LAZY_CHAINS = Structure(LazyExamplesType, loss_augmented_decode, expected_gradient)
+LAZY_CHAINS = Structure(LazyExamplesType, loss_augmented_decode, expected_gradient, is_lazy=True)

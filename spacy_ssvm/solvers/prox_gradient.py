@@ -51,7 +51,6 @@ from spacy_ssvm.structure import (
     GroupedProblem,
     LossAugmentedDecode,
 )
-from spacy_ssvm.weights.dense import DenseWeights
 from spacy_ssvm.weights.groups import (
     GroupedWeights,
     GroupedWeightsType,
@@ -177,6 +176,7 @@ class ProxGradientRun(PrimalRun):
 
     problem: GroupedProblem
     settings: ProxGradient
+    reserves = True
 
     def __init__(
         self, settings: ProxGradient, problem: GroupedProblem, prior: Floats | None
@@ -272,7 +272,7 @@ class ProxGradientRun(PrimalRun):
 
     def objective(self) -> Objective:
         """See ``Run``. Raises ValueError for weights that oracles allocate while they decode."""
-        if not isinstance(self.store, DenseWeights):
+        if self.problem.structure.is_lazy:
             raise ValueError("the objective at lazily allocated weights cannot be measured")
         return super().objective()
 

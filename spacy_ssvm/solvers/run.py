@@ -127,11 +127,12 @@ class PrimalRun:
 
     Negative ones among the first ``Problem.nonnegative`` weights of the prior count as 0.
     Raises ValueError where the structures of the problem lack an oracle that the solver needs,
-    or need weights >= 0 that it does not keep so.
+    need weights >= 0 that it does not keep so, or weights that it does not allocate.
     """
 
     dual: float | None = None
     gap: float | None = None
+    reserves = False  #: whether it allocates the weights that oracles ask for
 
     def __init__(self, settings: Solver, problem: Problem, prior: Floats | None) -> None:
         for oracle in settings.oracles:
@@ -144,6 +145,11 @@ class PrimalRun:
             raise ValueError(
                 f"{settings} does not keep weights from being negative, as these structures need "
                 f"it: choose {', '.join(_KEEP_SIGNS[:-1])} or {_KEEP_SIGNS[-1]}"
+            )
+        if problem.structure.is_lazy and not self.reserves:
+            raise ValueError(
+                f"{settings} does not allocate weights on first use, as this problem needs it: "
+                "choose ProxGradient, or a problem whose features have rows"
             )
         self.settings = settings
         self.problem = problem

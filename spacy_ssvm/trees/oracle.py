@@ -175,4 +175,4 @@ TREES = Structure(TreeExamplesType, loss_augmented_decode, expected_gradient, k_
 TREES_WITHOUT_K_BEST = TREES._replace(k_best_decode=None)
 
 #: Trees with lazily allocated weights.
-LAZY_TREES = Structure(LazyTreeExamplesType, loss_augmented_decode, expected_gradient)
+LAZY_TREES = Structure(LazyTreeExamplesType, loss_augmented_decode, expected_gradient, is_lazy=True)

@@ -2,6 +2,7 @@
 
 import naive
 import numpy as np
+import planted_chains
 import pytest
 import spacy
 from marks import compiled_only
@@ -329,3 +330,10 @@ def test_the_k_best_trees_must_be_projective():
     parser(solver=block("Mira", k=3))
     with pytest.raises(ConfigValidationError, match="set k = 1 in it, or projective = true"):
         parser(solver=block("Mira", k=3), projective=False)
+
+
+@every_solver
+def test_a_solver_refuses_weights_that_it_does_not_allocate(solver):
+    """They would stay 0, without a word."""
+    with pytest.raises(ValueError, match="does not allocate weights on first use"):
+        solver().start(planted_chains.Corpus(20).lazy())
