@@ -36,7 +36,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
 
-from spacy_ssvm._jit import Flags, Floats, kernel
 from spacy_ssvm.bitext.association import source_ids, target_ids
 from spacy_ssvm.bitext.link_scores import COLUMNS, link_scores
 from spacy_ssvm.bitext.reading import read_pharaoh
@@ -48,6 +47,8 @@ from spacy_ssvm.components.parallel import make_pair, sides
 from spacy_ssvm.components.parallel_corpus import ParallelCorpus
 from spacy_ssvm.decoders.matching import best_matching
 from spacy_ssvm.features.attributes import type_values
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Flags, Floats
 from spacy_ssvm.matchings.pairs import ASSOCIATION_ATTRIBUTE
 
 NAME = "ssvm_aligner"

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, Void, oracle_kernel
+from spacy_ssvm.kernels.compile import oracle_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1, Void
 from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.sparse import violation_of
 

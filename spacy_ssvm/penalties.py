@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, kernel
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Flags, Floats, Ints
 
 _CLOSE = 1e-12  # relative: norms closer than this are ties
 _HALVINGS = 60

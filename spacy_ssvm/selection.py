@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.features.statistics import Statistics
+from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.solvers.prox_gradient import (
     LOSSES,
     TEMPLATE_GROUPS,

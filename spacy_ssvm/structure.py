@@ -21,7 +21,7 @@ Partial gold is completed by decoding under w, among the structures that agree w
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from spacy_ssvm._jit import (
+from spacy_ssvm.kernels.types import (
     Bool,
     Flags,
     Float,

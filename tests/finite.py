@@ -9,7 +9,8 @@ import clarabel
 import numpy as np
 from conic_reference import solve_cone_program
 
-from spacy_ssvm._jit import Floats, Floats1, Floats2, Ints, Ints1, kernel, named_tuple
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Floats1, Floats2, Ints, Ints1, named_tuple
 from spacy_ssvm.structure import UNANNOTATED, Structure
 
 

@@ -25,7 +25,14 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import (
+from spacy_ssvm.components.example_cache import GoldDoc
+from spacy_ssvm.components.pipe import Pipe
+from spacy_ssvm.features.attributes import ATTRIBUTES, AttributeReader, TokenTable, is_attribute
+from spacy_ssvm.features.extraction import compile_templates, extract_keys
+from spacy_ssvm.features.resources import NO_RESOURCES, Resources
+from spacy_ssvm.features.templates import Template, parse_templates
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import (
     Floats,
     Int,
     Ints,
@@ -34,15 +41,8 @@ from spacy_ssvm._jit import (
     Keys2,
     Rows,
     Weights,
-    kernel,
     named_tuple,
 )
-from spacy_ssvm.components.example_cache import GoldDoc
-from spacy_ssvm.components.pipe import Pipe
-from spacy_ssvm.features.attributes import ATTRIBUTES, AttributeReader, TokenTable, is_attribute
-from spacy_ssvm.features.extraction import compile_templates, extract_keys
-from spacy_ssvm.features.resources import NO_RESOURCES, Resources
-from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.solvers.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent

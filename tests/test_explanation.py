@@ -11,10 +11,10 @@ from pipelines import TAGGER, Component
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from spacy_ssvm._jit import Floats
 from spacy_ssvm.chains.calibration import probabilities
 from spacy_ssvm.components.spans import SpanPipe
 from spacy_ssvm.explanation import OTHER_FEATURES, Explanation, Reason, in_words, strongest
+from spacy_ssvm.kernels.types import Floats
 
 SPANS = ("ssvm_ner", "ssvm_chunker")
 

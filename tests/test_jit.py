@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from marks import compiled_only
 from pipelines import TAGGER
 from processes import TESTS, ScriptRunner, bound_by_permissions, contents
 
@@ -15,6 +16,7 @@ import spacy_ssvm
 
 TRAIN = """
 import json, sys
+from marks import compiled_only
 from pipelines import TAGGER
 import numba
 import spacy_ssvm
@@ -83,7 +85,7 @@ def test_runs_from_a_read_only_folder_without_a_home(open_folder: Path) -> None:
 VERSIONS = """
 import json
 from numba.core import event
-from spacy_ssvm._jit import kernel
+from spacy_ssvm.kernels.compile import kernel
 
 compiled = []
 
@@ -128,7 +130,8 @@ OUTLINED = """
 import json
 import numpy as np
 from numba.core import event
-from spacy_ssvm._jit import Float, Floats, Floats1, Int, kernel, outlined_kernel
+from spacy_ssvm.kernels.compile import kernel, outlined_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int
 
 compiled = []
 
@@ -186,3 +189,47 @@ def test_kernels_call_one_version_of_an_outlined_kernel(
         assert found[:2] == [results, errors]
         assert found[2].startswith("TypingError")
         assert found[3] == compiled
+
+
+WITH_OTHER_NUMBA = """
+import functools, logging, sys
+from numba.core import caching
+
+logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stdout)
+exec(sys.argv[1])
+
+import spacy
+from pipelines import TAGGER
+from spacy_ssvm.kernels import compile
+
+nlp = TAGGER.trained(epochs=2)
+nlp.to_disk("pipeline")
+loaded = spacy.load("pipeline")
+assert compile.linking is None
+print(TAGGER.annotate(nlp) == TAGGER.annotate(loaded), TAGGER.annotate(nlp))
+"""
+
+
+@compiled_only
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ("del caching.CompileResultCacheImpl", "cannot import name"),
+        (
+            "caching.FunctionCache = functools.partial(caching.FunctionCache)",
+            "must be callable",
+        ),
+    ],
+)
+def test_runs_where_internals_of_numba_have_changed(
+    run_script: ScriptRunner, tmp_path: Path, change: str, error: str
+) -> None:
+    """With numba's own cache, and one warning."""
+    known = TAGGER.annotate(TAGGER.trained(epochs=2))
+    for _ in range(2):  # numba's cache is empty, and then it is not
+        output = run_script(WITH_OTHER_NUMBA, change, NUMBA_CACHE_DIR=str(tmp_path / "kernels"))
+        warning, found = output.strip().split("\n")
+        assert "spacy_ssvm does not know numba" in warning
+        assert error in warning
+        assert found == f"True {known}"
+    assert list((tmp_path / "kernels").rglob("*.nbi"))

@@ -18,9 +18,9 @@ from pipelines import TAGGER
 from processes import ScriptRunner, bound_by_permissions, environment
 from spacy.language import Language
 
-from spacy_ssvm import _kernel_cache
 from spacy_ssvm._files import locked
-from spacy_ssvm._kernel_cache import PACKAGE
+from spacy_ssvm.kernels import folders
+from spacy_ssvm.kernels.folders import PACKAGE
 
 ANNOTATE = """
 import json, sys
@@ -57,7 +57,7 @@ def test_two_processes_fill_an_empty_cache_at_once(
 
 
 KERNELS = """
-from spacy_ssvm._jit import kernel
+from spacy_ssvm.kernels.compile import kernel
 
 @kernel
 def add(a, b):
@@ -291,7 +291,8 @@ LOG = "import logging; logging.basicConfig(level=logging.DEBUG)"
 STRUCTURE = """
 from typing import NamedTuple
 import numpy as np
-from spacy_ssvm._jit import Ints, Ints1, kernel, named_tuple
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Ints, Ints1, named_tuple
 from spacy_ssvm.objective import HINGE, losses
 from spacy_ssvm.structure import Structure
 
@@ -456,7 +457,7 @@ def test_what_a_killed_process_has_left_goes(folder: Path) -> None:
 
 @compiled_only
 def test_a_folder_that_stays_locked_keeps_no_kernels(folder: Path) -> None:
-    impatient = f"from spacy_ssvm import _kernel_cache\n_kernel_cache._PATIENCE = 0.1\n{CALL}"
+    impatient = f"from spacy_ssvm.kernels import cache\ncache._PATIENCE = 0.1\n{CALL}"
     call(folder)
     for file in cached_files(folder):
         file.unlink()
@@ -508,17 +509,17 @@ def digest(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The digest of a module of a copy of the package, which is the fixture's folder."""
     with tempfile.TemporaryDirectory() as name:
         copy = copy_package(Path(name))
-        monkeypatch.setattr(_kernel_cache, "PACKAGE", copy)
+        monkeypatch.setattr(folders, "PACKAGE", copy)
 
         def of_module(module: str) -> str:
-            _kernel_cache.sources_digest.cache_clear()
-            _kernel_cache._source.cache_clear()
-            return _kernel_cache.sources_digest(str(copy / module))
+            folders.sources_digest.cache_clear()
+            folders._source.cache_clear()
+            return folders.sources_digest(str(copy / module))
 
         of_module.folder = copy  # type: ignore[attr-defined]
         yield of_module
-    _kernel_cache.sources_digest.cache_clear()
-    _kernel_cache._source.cache_clear()
+    folders.sources_digest.cache_clear()
+    folders._source.cache_clear()
 
 
 @compiled_only
@@ -530,7 +531,8 @@ def test_an_edit_concerns_the_kernels_that_depend_on_it(digest: Any) -> None:
         ("components/tagger.py", [False] * 4),
         ("decoders/tree.py", [False, False, False, True]),
         ("decoders/chain.py", [True, True, True, False]),
-        ("_jit.py", [True] * 4),
+        ("kernels/compile.py", [True] * 4),
+        ("kernels/linking.py", [True] * 4),
     ]:
         file = digest.folder / edited
         source = file.read_text(encoding="utf8")
@@ -559,10 +561,10 @@ def test_a_digest_covers_all_that_a_module_has_imported(digest: Any) -> None:
         file = waiting.pop()
         if file not in found:
             found.add(file)
-            waiting += map(Path, _kernel_cache._source(str(file)).imported)
+            waiting += map(Path, folders._source(str(file)).imported)
     names = {file.relative_to(digest.folder.parent).with_suffix("") for file in found}
     covered = {".".join(name.parts) for name in names}
     packages = {"spacy_ssvm", *(f"spacy_ssvm.{path.name}" for path in PACKAGE.iterdir())}
     imported = {name for name in loaded if name.startswith("spacy_ssvm.")} - packages
-    assert imported - covered <= {"spacy_ssvm._kernel_cache"}
+    assert imported <= covered
     assert len(imported) > 10

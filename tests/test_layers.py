@@ -20,20 +20,19 @@ ALLOWED = {
     "__init__.py": {"threads.py"},
     "threads.py": set(),
     "_files.py": set(),
-    "_kernel_cache.py": {"_files.py"},
-    "_jit.py": {"_kernel_cache.py"},
+    "kernels": {"_files.py"},
     "storage.py": {"_files.py"},
     "explanation.py": set(),
-    "penalties.py": {"_jit.py"},
-    "decoders": {"_jit.py"},
-    "weights": {"_jit.py"},
-    "structure.py": {"_jit.py", "weights"},
-    "features": {"_jit.py", "storage.py", "weights"},
-    "objective.py": {"_jit.py", "structure.py", "weights"},
-    "solvers": {"_jit.py", "objective.py", "penalties.py", "structure.py", "weights"},
-    "selection.py": {"_jit.py", "features", "solvers", "structure.py"},
+    "penalties.py": {"kernels"},
+    "decoders": {"kernels"},
+    "weights": {"kernels"},
+    "structure.py": {"kernels", "weights"},
+    "features": {"kernels", "storage.py", "weights"},
+    "objective.py": {"kernels", "structure.py", "weights"},
+    "solvers": {"kernels", "objective.py", "penalties.py", "structure.py", "weights"},
+    "selection.py": {"kernels", "features", "solvers", "structure.py"},
     "chains": {
-        "_jit.py",
+        "kernels",
         "decoders",
         "explanation.py",
         "features",
@@ -45,7 +44,7 @@ ALLOWED = {
         "weights",
     },
     "trees": {
-        "_jit.py",
+        "kernels",
         "chains",
         "decoders",
         "explanation.py",
@@ -58,7 +57,7 @@ ALLOWED = {
         "weights",
     },
     "cuts": {
-        "_jit.py",
+        "kernels",
         "chains",
         "decoders",
         "explanation.py",
@@ -66,7 +65,7 @@ ALLOWED = {
         "weights",
     },
     "sentences": {
-        "_jit.py",
+        "kernels",
         "chains",
         "cuts",
         "decoders",
@@ -78,12 +77,12 @@ ALLOWED = {
         "weights",
     },
     "bitext": {
-        "_jit.py",
+        "kernels",
         "features",
         "storage.py",
     },
     "matchings": {
-        "_jit.py",
+        "kernels",
         "bitext",
         "decoders",
         "explanation.py",
@@ -96,7 +95,7 @@ ALLOWED = {
         "weights",
     },
     "components": {
-        "_jit.py",
+        "kernels",
         "bitext",
         "chains",
         "explanation.py",
@@ -112,7 +111,7 @@ ALLOWED = {
         "trees",
     },
     "commands": {
-        "_kernel_cache.py",
+        "kernels",
         "components",
         "explanation.py",
         "selection.py",
@@ -206,10 +205,9 @@ def test_rooms_import_each_other_in_one_direction():
 
 
 def test_numba_and_spacy_stay_where_they_belong():
-    with_numba = {"_jit.py", "_kernel_cache.py"}
     with_spacy = {"features/attributes.py", "features/reals.py", "features/text_hash.py"}
     rooms_with_spacy = {"components", "commands", "factories.py"}
-    assert {module for module in MODULES if imports_any(module, "numba")} == with_numba
+    assert {room(module) for module in MODULES if imports_any(module, "numba")} == {"kernels"}
     found = {module for module in MODULES if imports_any(module, "spacy")}
     assert {module for module in found if room(module) not in rooms_with_spacy} == with_spacy
 

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights, kernel
 from spacy_ssvm.bitext.corpus import word_ids
 from spacy_ssvm.features.extraction import mix
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.storage import Arrays, require
 
 #: The columns of ``link_counts`` and ``tables``. Backward, target words generate source words.

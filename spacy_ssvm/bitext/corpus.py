@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys
+from spacy_ssvm.kernels.types import Ints, Keys
 
 
 class Bitext(NamedTuple):

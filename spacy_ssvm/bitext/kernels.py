@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
 
 
 class Corpus(NamedTuple):

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Keys, Weights, kernel
 from spacy_ssvm.features.extraction import mix
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Keys, Weights
 from spacy_ssvm.storage import Arrays, open_text, require, shorten
 
 _MAX_NUMBER = float(np.finfo(np.float32).max)

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.bitext.association import Association
 from spacy_ssvm.bitext.kernels import fill_steps, hmm_posteriors, model1_posteriors
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
 
 #: The columns of ``link_scores``.
 COLUMNS = ("dice", "model1", "hmm", "model1_back", "hmm_back")

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights, kernel
 from spacy_ssvm.bitext.association import Association, pair_hash
 from spacy_ssvm.bitext.corpus import Bitext, select_pairs, vocabulary, word_ids
 from spacy_ssvm.bitext.kernels import (
@@ -22,6 +21,8 @@ from spacy_ssvm.bitext.kernels import (
     fill_rows,
     row_sizes,
 )
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
 
 _MAX_JUMP = 8  # wider jumps share one probability
 _UNIFORM_JUMPS = 0.5  # their share in the interpolation with expected widths

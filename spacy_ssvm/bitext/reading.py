@@ -15,7 +15,7 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints
+from spacy_ssvm.kernels.types import Ints
 from spacy_ssvm.storage import shorten
 
 _LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")

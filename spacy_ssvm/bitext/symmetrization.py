@@ -6,7 +6,8 @@ those of [Koehn, Och & Marcu 2003] and [Och & Ney 2003].
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, kernel
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Flags
 
 
 @kernel

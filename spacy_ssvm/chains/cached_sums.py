@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Keys, inlined_kernel, inner_kernel, kernel
 from spacy_ssvm.features.extraction import (
     CompiledTemplates,
     Window,
@@ -27,6 +26,8 @@ from spacy_ssvm.features.extraction import (
     outside_value,
     select_templates,
 )
+from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.feature_index import Table, find_token_rows
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, kernel
 from spacy_ssvm.chains.layout import Examples
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import ChainProblem
@@ -23,6 +22,8 @@ from spacy_ssvm.chains.stores import emission_scores
 from spacy_ssvm.chains.training import ChainTrainer
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
 from spacy_ssvm.decoders.margins import fill_margins
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Flags, Floats, Ints
 from spacy_ssvm.solvers.dual_run import WorkingSetRun
 from spacy_ssvm.solvers.run import Solver
 

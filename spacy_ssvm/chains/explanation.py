@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Weights
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.saved_model import TRANSITIONS
@@ -17,6 +16,7 @@ from spacy_ssvm.explanation import Explanation, Feature, Features, Reason, stron
 from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.extraction import fill_keys
 from spacy_ssvm.features.templates import Template
+from spacy_ssvm.kernels.types import Floats, Ints, Weights
 from spacy_ssvm.storage import shorten
 
 OTHER_TOKENS = "labels of other tokens"

@@ -13,7 +13,8 @@ set K allows all (no annotation), further ones are defined by the problem.
 
 from typing import NamedTuple
 
-from spacy_ssvm._jit import (
+from spacy_ssvm.features.extraction import CompiledTemplates, CompiledTemplatesType
+from spacy_ssvm.kernels.types import (
     Flags,
     Flags2,
     Floats,
@@ -29,7 +30,6 @@ from spacy_ssvm._jit import (
     Weights2,
     named_tuple,
 )
-from spacy_ssvm.features.extraction import CompiledTemplates, CompiledTemplatesType
 from spacy_ssvm.weights.lazy import LazyTable, LazyTableType
 
 

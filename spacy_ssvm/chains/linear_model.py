@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.chains.saved_model import (
     MAX_LABELS,
     TRANSITIONS,
@@ -23,6 +22,7 @@ from spacy_ssvm.features.resources import (
     header_of,
 )
 from spacy_ssvm.features.templates import Template
+from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.storage import checked_texts
 from spacy_ssvm.structure import Reader

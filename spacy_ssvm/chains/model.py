@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights, kernel
 from spacy_ssvm.chains.cached_sums import CachedSums, Features, nothing_kept
 from spacy_ssvm.chains.inference import (
     LabelConstraints,
@@ -43,6 +42,8 @@ from spacy_ssvm.features.reals import (
 )
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template, parse_templates
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.storage import require
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.feature_index import Table, find_sparse_rows, find_token_rows

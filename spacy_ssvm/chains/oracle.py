@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.chains.layout import Examples, ExamplesType, LazyExamplesType
 from spacy_ssvm.chains.scores import (
     add_costs,
@@ -25,6 +24,8 @@ from spacy_ssvm.chains.stores import (
 from spacy_ssvm.chains.trellis import edge_scores, flow_sums, move, path
 from spacy_ssvm.decoders.chain import k_best, viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
 from spacy_ssvm.structure import NEEDS_CAPACITY, UNANNOTATED, Structure
 
 

@@ -6,13 +6,14 @@ finite for conditional random fields and their relatives. Sums over all sequence
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, kernel
 from spacy_ssvm.chains.inference import LabelConstraints, Scorer, WordConstraints, score_sentence
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import Scheme, SpanTable
 from spacy_ssvm.decoders.chain_marginals import log_partition, marginals
 from spacy_ssvm.features.attributes import TokenTable
 from spacy_ssvm.features.coordinates import ByWord
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Keys
 
 
 def label_probabilities(

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.chains.layout import Examples, LazyFeatures, RowFeatures
 from spacy_ssvm.chains.oracle import CHAINS, LAZY_CHAINS
 from spacy_ssvm.chains.trellis import number_of_edges
 from spacy_ssvm.features.extraction import CompiledTemplates
 from spacy_ssvm.features.reals import NO_REALS, RealKeys
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.weights.dense import DenseWeights
 from spacy_ssvm.weights.groups import GroupedStore
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges

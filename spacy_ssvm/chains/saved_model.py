@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.features.reals import NO_SCALES, Scales
 from spacy_ssvm.features.resources import ARRAYS as RESOURCE_ARRAYS
 from spacy_ssvm.features.resources import Resources, read_resources
 from spacy_ssvm.features.templates import Template
+from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
 from spacy_ssvm.storage import checked_texts, require
 from spacy_ssvm.weights.compact import CompactWeights

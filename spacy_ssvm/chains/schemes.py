@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints
+from spacy_ssvm.kernels.types import Flags, Floats, Ints
 
 #: The tags of each scheme, in the order of the labels of a type.
 SCHEMES = {"biluo": "BILU", "iob2": "BI", "io": "I"}

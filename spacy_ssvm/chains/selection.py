@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import LazyChainProblem
 from spacy_ssvm.chains.training import LabelledTokens
 from spacy_ssvm.features.reals import measure_scales
 from spacy_ssvm.features.statistics import measure_templates, with_reals
 from spacy_ssvm.features.templates import find_refinements
+from spacy_ssvm.kernels.types import Floats
 from spacy_ssvm.selection import Selector
 
 

@@ -5,9 +5,10 @@ Each function takes ``Examples.features`` first, and has an implementation for e
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Rows, Weights, dispatch, kernel
 from spacy_ssvm.chains.layout import LazyFeatures, RowFeatures
 from spacy_ssvm.features.extraction import fill_keys
+from spacy_ssvm.kernels.compile import dispatch, kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
 from spacy_ssvm.weights.lazy import find_block, find_blocks, get_or_insert, has_capacity
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, find_index, scratch_table
 

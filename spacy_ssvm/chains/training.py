@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.chains.linear_model import LinearModel
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import ChainProblem
@@ -18,6 +17,7 @@ from spacy_ssvm.features.attributes import Doc, TokenTable, sentence_firsts
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import extract_keys
 from spacy_ssvm.features.reals import NO_SCALES, Scales, measure_scales
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Solver

@@ -12,8 +12,9 @@ The score of an edge is that of its transition and of the label that it leads to
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, kernel
 from spacy_ssvm.decoders.chain_projection import project_chain
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints
 
 
 def number_of_edges(lengths: Ints, K: int) -> Ints:

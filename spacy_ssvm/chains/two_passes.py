@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import Floats, Keys
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.saved_model import SavedModel
 from spacy_ssvm.features.attributes import AttributeReader, Doc
@@ -21,6 +20,7 @@ from spacy_ssvm.features.resources import ARRAYS as RESOURCE_ARRAYS
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.features.text_hash import string_ids
+from spacy_ssvm.kernels.types import Floats, Keys
 from spacy_ssvm.storage import require
 
 _TYPE = "ent_type"

@@ -10,7 +10,6 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Flags, Floats, Ints
 from spacy_ssvm.components.bitext import read_association, read_lexical_table
 from spacy_ssvm.components.costs import MAX_COST
 from spacy_ssvm.components.example_cache import GoldDoc
@@ -33,6 +32,7 @@ from spacy_ssvm.components.settings import (
     read_templates,
 )
 from spacy_ssvm.explanation import Explanation, numbered
+from spacy_ssvm.kernels.types import Flags, Floats, Ints
 from spacy_ssvm.matchings.explanation import explain_link
 from spacy_ssvm.matchings.layout import POSSIBLE as IS_POSSIBLE
 from spacy_ssvm.matchings.layout import SURE as IS_SURE

@@ -8,8 +8,8 @@ from typing import Any
 
 from spacy.training import Example
 
-from spacy_ssvm._jit import Ints
 from spacy_ssvm.components.parallel import POSSIBLE, aligned_links, read_links
+from spacy_ssvm.kernels.types import Ints
 
 _KEYS = ("align_aer", "align_p", "align_r", "align_f")
 

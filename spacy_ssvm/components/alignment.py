@@ -7,7 +7,7 @@ from spacy.attrs import ORTH, SENT_START, SPACY
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_ssvm._jit import Ints, Keys
+from spacy_ssvm.kernels.types import Ints, Keys
 
 #: What spaCy stores in SENT_START; 0 is for tokens without annotation.
 IS_START, IS_INSIDE = 1, -1

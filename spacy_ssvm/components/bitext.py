@@ -12,7 +12,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
 
-from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.bitext.association import Association
 from spacy_ssvm.bitext.corpus import Bitext
 from spacy_ssvm.bitext.lexicon import Lexicon, read_lexicon
@@ -23,6 +22,7 @@ from spacy_ssvm.components.initialization import Resource, check_resource
 from spacy_ssvm.components.parallel import sides
 from spacy_ssvm.components.settings import initialize_error
 from spacy_ssvm.features.attributes import type_values
+from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.matchings.model import MatchingModel
 from spacy_ssvm.matchings.pairs import ASSOCIATION_ATTRIBUTE, LEXICON_ATTRIBUTE
 from spacy_ssvm.matchings.templates import LEXICON

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats
 from spacy_ssvm.chains.problem import hamming_costs
 from spacy_ssvm.components.settings import config_error
+from spacy_ssvm.kernels.types import Flags, Floats
 
 Costs = dict[str, dict[str, float]]
 

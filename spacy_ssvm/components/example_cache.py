@@ -16,7 +16,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_ssvm._jit import Ints, Keys
+from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.structure import Trainer
 
 #: As many Docs are read at a time: bounds the memory that their feature keys take.

@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 from spacy.util import logger
 
-from spacy_ssvm._jit import Keys
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.training import ChainTrainer
 from spacy_ssvm.chains.two_passes import TwoPassModel, predict_types
 from spacy_ssvm.components.example_cache import GoldDoc, digest, read_in_batches
 from spacy_ssvm.components.sequence import read_batch_of
+from spacy_ssvm.kernels.types import Keys
 
 FOLDS = 5
 EPOCHS = 10  #: of each model of a first pass

@@ -12,7 +12,6 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Flags, Ints, Keys
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import BEGIN, INSIDE, MISSING, OUT, OUTSIDE, Tokens
@@ -29,6 +28,7 @@ from spacy_ssvm.components.settings import config_error
 from spacy_ssvm.components.spans import GoldSpans, SpanPipe, build_span_pipe
 from spacy_ssvm.features.coordinates import ByToken
 from spacy_ssvm.features.text_hash import string_ids
+from spacy_ssvm.kernels.types import Flags, Ints, Keys
 from spacy_ssvm.storage import shorten
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from spacy.tokens import Doc, Span
 from spacy.training import Alignment, Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Flags, Ints
 from spacy_ssvm.components.alignment import columns_of
+from spacy_ssvm.kernels.types import Flags, Ints
 from spacy_ssvm.storage import shorten
 
 #: The keys of ``doc.spans``.

@@ -16,7 +16,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Ints
 from spacy_ssvm.bitext.reading import begins_with_links, read_bitext, read_naacl, read_pharaoh
 from spacy_ssvm.components.parallel import (
     ALIGNMENT,
@@ -28,6 +27,7 @@ from spacy_ssvm.components.parallel import (
     sides,
     write_links,
 )
+from spacy_ssvm.kernels.types import Ints
 from spacy_ssvm.storage import replacing
 
 #: No links of other aligners.

@@ -14,7 +14,6 @@ from spacy.training import Example
 from spacy.util import logger
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Keys
 from spacy_ssvm.components.alignment import (
     IS_INSIDE,
     IS_START,
@@ -39,6 +38,7 @@ from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByNode, ByToken
 from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.run import Solver

@@ -16,7 +16,6 @@ from spacy.training import Example, validate_examples
 from spacy.util import check_lexeme_norms, logger, minibatch
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.components.example_cache import (
     ExampleCache,
     GoldDoc,
@@ -36,6 +35,7 @@ from spacy_ssvm.components.serialization import ModelT, SerializedPipe
 from spacy_ssvm.components.settings import config_error, initialize_error
 from spacy_ssvm.features.resources import Resources, names_of
 from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
+from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.storage import shorten

@@ -12,7 +12,6 @@ from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.components.alignment import (
     IS_INSIDE,
     IS_START,
@@ -44,6 +43,7 @@ from spacy_ssvm.features.units import (
     find_units,
     has_units,
 )
+from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.sentences.explanation import explain_unit

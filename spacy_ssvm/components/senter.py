@@ -10,7 +10,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.chains.inference import LabelConstraints, fix_labels
 from spacy_ssvm.components.alignment import (
     IS_INSIDE,
@@ -24,6 +23,7 @@ from spacy_ssvm.components.initialization import ClusterSource
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.features.attributes import scatter_to_tokens, sentence_firsts
 from spacy_ssvm.features.coordinates import ByToken
+from spacy_ssvm.kernels.types import Ints, Keys
 
 LABELS = ("inside", "start")
 INSIDE, START = range(2)

@@ -7,7 +7,6 @@ import numpy as np
 from spacy.tokens import Doc, Token
 from spacy.training import Example
 
-from spacy_ssvm._jit import Floats
 from spacy_ssvm.chains.explanation import explain_label, strongest_features
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
@@ -26,6 +25,7 @@ from spacy_ssvm.explanation import Explanation, Features
 from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.kernels.types import Floats
 from spacy_ssvm.objective import Objective
 
 if TYPE_CHECKING:

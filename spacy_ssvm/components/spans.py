@@ -14,7 +14,6 @@ from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Floats, Ints, Keys
 from spacy_ssvm.chains.calibration import SpanTrainer, least, probabilities
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.probabilities import span_probabilities
@@ -40,6 +39,7 @@ from spacy_ssvm.explanation import Explanation, Explanations
 from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.kernels.types import Floats, Ints, Keys
 
 #: What is said where there is no span.
 NO_SPAN = "none"

@@ -12,7 +12,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.chains.inference import LabelConstraints, fix_labels
 from spacy_ssvm.components.alignment import (
     IS_START,
@@ -26,6 +25,7 @@ from spacy_ssvm.components.settings import build_chain_pipe, config_error
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByToken
 from spacy_ssvm.features.text_hash import string_ids
+from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.storage import shorten
 
 ATTRIBUTES = {"TAG": TAG, "POS": POS}

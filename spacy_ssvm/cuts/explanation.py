@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.chains.explanation import Contrast, other_label
 from spacy_ssvm.decoders.cut import best_labels, labeling_score
 from spacy_ssvm.explanation import Reason
+from spacy_ssvm.kernels.types import Floats, Ints
 
 
 def contrast_labels(

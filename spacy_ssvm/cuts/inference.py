@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
-from spacy_ssvm._jit import Floats, Ints, kernel
 from spacy_ssvm.decoders.cut import best_labels, cut_margins
 from spacy_ssvm.decoders.margins import fill_margins
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints
 
 #: The most nodes of a graph whose margins are exact: their time grows with the square.
 MAX_EXACT = 1000

@@ -18,8 +18,8 @@ The first E weights must not be negative, or a best labeling could not be found 
 
 from typing import NamedTuple
 
-from spacy_ssvm._jit import Floats, Floats2, Ints, Ints1, Ints2, named_tuple
 from spacy_ssvm.chains import layout
+from spacy_ssvm.kernels.types import Floats, Floats2, Ints, Ints1, Ints2, named_tuple
 
 
 class Examples(NamedTuple):

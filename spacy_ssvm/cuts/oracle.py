@@ -7,7 +7,6 @@ but never below that of the gold labels, which is 0, where no edge weight is neg
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.chains.scores import add_costs, cost, is_annotated, is_partial, restrict_to_gold
 from spacy_ssvm.cuts.layout import Examples, ExamplesType
 from spacy_ssvm.cuts.scores import (
@@ -20,6 +19,8 @@ from spacy_ssvm.cuts.scores import (
 )
 from spacy_ssvm.decoders.cut import best_labels, expand_labels, labeling_score
 from spacy_ssvm.decoders.cut_projection import project_cut
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
 from spacy_ssvm.structure import UNANNOTATED, Structure
 
 

@@ -5,11 +5,11 @@ from typing import cast
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Rows
 from spacy_ssvm.chains.layout import RowFeatures
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.cuts.layout import Examples
 from spacy_ssvm.cuts.oracle import CUTS, TWO_LABEL_CUTS
+from spacy_ssvm.kernels.types import Floats, Ints, Rows
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
 
 #: The largest edge feature: sums over the edges of an example are finite in float32.

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.chains import layout
 from spacy_ssvm.cuts.layout import Examples
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
 
 

@@ -12,7 +12,8 @@ Where every sequence is forbidden, the score is minus infinity and the sequence 
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, inner_kernel, kernel
+from spacy_ssvm.kernels.compile import inner_kernel, kernel
+from spacy_ssvm.kernels.types import Floats, Ints
 
 _MANY = 256  # labels, above which no gains are computed
 _SLACK = 1e-9  # relative, of scores that are compared to bounds: above all rounding

@@ -8,7 +8,8 @@ each pair of labels at each position and works for any range of scores.
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, kernel
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats
 
 _TINY = 1e-150  # smaller numbers may have lost digits or become 0
 _MIN_EXPONENT = -708.0  # below it, exponentials are subnormal

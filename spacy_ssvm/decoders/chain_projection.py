@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, kernel
 from spacy_ssvm.decoders.piecewise import EPSILON, FLATNESS, MAX_STEPS, REACH, SLOW, next_point
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints
 
 MAX_ITERATIONS = 500
 

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Float, Floats, Ints, kernel, outlined_kernel
 from spacy_ssvm.decoders.grandparents import number_spans, span_number
 from spacy_ssvm.decoders.parts import PartTable, PartTableType
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX, add, add_splits
+from spacy_ssvm.kernels.compile import kernel, outlined_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Ints
 
 
 class Sums(NamedTuple):

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, kernel
 from spacy_ssvm.decoders.parts import PartTable, pair_number, triple_number
 from spacy_ssvm.decoders.tree import chain_heads
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints
 
 
 @kernel

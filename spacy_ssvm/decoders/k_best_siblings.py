@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Floats1, Floats2, Int, Ints, Ints2, kernel, outlined_kernel
+from spacy_ssvm.kernels.compile import kernel, outlined_kernel
+from spacy_ssvm.kernels.types import Floats, Floats1, Floats2, Int, Ints, Ints2
 
 _COMPLETE, _INCOMPLETE, _JOINT = range(3)
 _NONE = -1

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, inner_kernel
+from spacy_ssvm.kernels.compile import inner_kernel
+from spacy_ssvm.kernels.types import Floats, Ints
 
 
 @inner_kernel

@@ -25,8 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, kernel
 from spacy_ssvm.decoders.piecewise import EPSILON, FLATNESS, MAX_STEPS, REACH, SLOW, next_point
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Flags, Floats, Ints
 
 #: Iterations at the full scale of the values, and at each smaller one.
 MAX_ITERATIONS = 500

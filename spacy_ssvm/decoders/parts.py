@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Floats1, Floats2, Ints, Ints2, inner_kernel, kernel, named_tuple
+from spacy_ssvm.kernels.compile import inner_kernel, kernel
+from spacy_ssvm.kernels.types import Floats, Floats1, Floats2, Ints, Ints2, named_tuple
 
 
 class PartTable(NamedTuple):

@@ -1,6 +1,6 @@
 """The root of a monotone piecewise-linear function, which projections meet in line searches."""
 
-from spacy_ssvm._jit import kernel
+from spacy_ssvm.kernels.compile import kernel
 
 #: Steps of a search. Newton's method ends after as many steps as there are pieces at the worst,
 #: in practice after a few; bisection, which follows it, ends after about 60.

@@ -8,7 +8,8 @@ Minus infinity is the score of what is impossible; adding it changes nothing.
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, inlined_kernel
+from spacy_ssvm.kernels.compile import inlined_kernel
+from spacy_ssvm.kernels.types import Floats
 
 MAX = 0
 LOG_SUM = 1

@@ -9,8 +9,9 @@ Scores of arcs, and pairs, are numbered as in ``decoders.parts``.
 
 import numpy as np
 
-from spacy_ssvm._jit import Float, Floats, Floats1, Floats2, Ints, Ints2, kernel, outlined_kernel
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX, add, add_splits
+from spacy_ssvm.kernels.compile import kernel, outlined_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Floats1, Floats2, Ints, Ints2
 
 
 @kernel

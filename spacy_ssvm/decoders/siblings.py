@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, inlined_kernel, inner_kernel, kernel
 from spacy_ssvm.decoders.tree import best_split, chain_heads, find_split
+from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel
+from spacy_ssvm.kernels.types import Floats, Ints
 
 
 @inlined_kernel

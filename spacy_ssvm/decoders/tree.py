@@ -15,17 +15,8 @@ does NaN. Where no tree is allowed, the score is minus infinity and the heads ar
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    Float,
-    Floats,
-    Floats2,
-    Ints,
-    Ints1,
-    inlined_kernel,
-    inner_kernel,
-    kernel,
-    outlined_kernel,
-)
+from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel, outlined_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Floats2, Ints, Ints1
 
 
 @inner_kernel

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Float, Ints, Ints1, kernel, outlined_kernel
 from spacy_ssvm.decoders.grandparents import eisner_grandparents
 from spacy_ssvm.decoders.parts import (
     PartTable,
@@ -21,6 +20,8 @@ from spacy_ssvm.decoders.parts import (
 )
 from spacy_ssvm.decoders.siblings import eisner_siblings
 from spacy_ssvm.decoders.tree import chu_liu_edmonds
+from spacy_ssvm.kernels.compile import kernel, outlined_kernel
+from spacy_ssvm.kernels.types import Float, Ints, Ints1
 
 _SLACK = 1e-9  # relative, of scores: a smaller gain may be rounding
 

@@ -11,17 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    Float,
-    Floats,
-    Floats2,
-    inlined_kernel,
-    inner_kernel,
-    kernel,
-    outlined_kernel,
-)
 from spacy_ssvm.decoders.chain_marginals import log_sum
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX, add, add_splits
+from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel, outlined_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Floats2
 
 _TINY = 1e-280  # a smaller number above 0 may lose digits, and its inverse may overflow
 

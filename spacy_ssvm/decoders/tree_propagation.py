@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Float, Floats, Int, Ints, kernel, named_tuple, outlined_kernel
 from spacy_ssvm.decoders.parts import PartTable, PartTableType, is_grandparent, triple_number
 from spacy_ssvm.decoders.semirings import LOG_SUM, add
 from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals
+from spacy_ssvm.kernels.compile import kernel, outlined_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Int, Ints, named_tuple
 
 MAX_ITERATIONS = 100
 TOLERANCE = 1e-6  # of probabilities: how far the factors may be apart

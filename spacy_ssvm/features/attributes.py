@@ -20,7 +20,6 @@ from spacy.symbols import IDS as SYMBOLS
 from spacy.tokens import Doc as Doc  # models name the type, and do not import spaCy
 from spacy.tokens import Token
 
-from spacy_ssvm._jit import Flags, Ints, Keys, Weights
 from spacy_ssvm.features.clusters import (
     CLUSTER_ATTRIBUTES,
     is_cluster_attribute,
@@ -44,6 +43,7 @@ from spacy_ssvm.features.reals import fingerprint, read_all_reals, read_extensio
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import is_real_attribute
 from spacy_ssvm.features.text_hash import hash_text, hash_word
+from spacy_ssvm.kernels.types import Flags, Ints, Keys, Weights
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
 
 #: The number of word types in the cache; a batch that would exceed it clears the cache first.

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.features.text_hash import hash_word
 from spacy_ssvm.features.wildcards import EACH
+from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.storage import DAMAGED, read_lines, shorten
 
 #: The names of attributes to list in messages.

@@ -12,7 +12,7 @@ different kinds meet, so that type checkers tell them apart; kernels take any of
 
 from typing import NewType
 
-from spacy_ssvm._jit import Ints
+from spacy_ssvm.kernels.types import Ints
 
 ByToken = NewType("ByToken", Ints)
 ByWord = NewType("ByWord", Ints)

@@ -6,7 +6,7 @@ Doc have (Krishnan & Manning 2006). Occurrences of a word are words with the sam
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Ints, Keys
+from spacy_ssvm.kernels.types import Flags, Ints, Keys
 
 #: The prefix of the attributes.
 DOC_MAJORITY = "doc_majority."

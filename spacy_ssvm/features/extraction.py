@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Ints1, Keys, Keys1, inlined_kernel, inner_kernel, named_tuple
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel
+from spacy_ssvm.kernels.types import Ints, Ints1, Keys, Keys1, named_tuple
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 

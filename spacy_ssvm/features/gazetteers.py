@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import srsly
 
-from spacy_ssvm._jit import Flags, Keys, kernel
 from spacy_ssvm.features.wildcards import EACH
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Flags, Keys
 from spacy_ssvm.storage import UNREADABLE, read_lines, shorten
 from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,

@@ -20,9 +20,9 @@ from spacy.tokens import Doc, Token
 from spacy.vectors import Mode
 from thinc.api import NumpyOps
 
-from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.features.templates import REAL, TENSOR, VECTOR, Template
 from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.storage import shorten
 
 #: The mean squared norm of the features of a template; that of any other template is at most 1.

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights, kernel
 from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.weights.hash_table import empty_slots, find_slot
 
 _LABELS = np.uint64(0xC2B2AE3D27D4EB4F)

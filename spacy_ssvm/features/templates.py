@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags
+from spacy_ssvm.kernels.types import Flags
 from spacy_ssvm.storage import shorten
 
 #: The largest distance of a part from the current token.

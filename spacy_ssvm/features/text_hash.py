@@ -7,7 +7,7 @@ import numpy as np
 from spacy.strings import get_string_id
 from spacy.strings import hash_string as hash_word  # type: ignore[attr-defined]
 
-from spacy_ssvm._jit import Keys
+from spacy_ssvm.kernels.types import Keys
 
 __all__ = ["hash_text", "hash_word", "string_ids"]
 

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys, Rows, kernel
 from spacy_ssvm.features.extraction import mix, outside_value
 from spacy_ssvm.features.sentence_templates import BAG, FIRST, LAST, UNIT, SentenceTemplate
 from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.features.units import UnitTable
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Ints, Keys, Rows
 
 _KINDS = (UNIT, FIRST, LAST, BAG)
 _UNIT, _FIRST, _LAST, _BAG = range(4)

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights, kernel
 from spacy_ssvm.bitext.association import Association, is_known
 from spacy_ssvm.bitext.lexicon import Lexicon, fill_numbers
 from spacy_ssvm.bitext.link_scores import link_scores
 from spacy_ssvm.features.attributes import Doc
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.matchings.keys import relative_position
 from spacy_ssvm.storage import shorten
 

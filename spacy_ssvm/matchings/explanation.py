@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints
 from spacy_ssvm.decoders.matching import best_matching
 from spacy_ssvm.explanation import Explanation, Reason, strongest
 from spacy_ssvm.features.attributes import Doc
+from spacy_ssvm.kernels.types import Flags, Floats, Ints
 from spacy_ssvm.matchings.inference import extract_link_keys, keep_links
 from spacy_ssvm.matchings.model import MatchingModel
 from spacy_ssvm.matchings.pairs import Pairs, Side

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Keys, Weights, kernel
 from spacy_ssvm.decoders.matching import best_matching
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Flags, Floats, Keys, Weights
 from spacy_ssvm.matchings.keys import fill_columns, fill_template_keys, hash_sides
 from spacy_ssvm.matchings.pairs import Pairs
 from spacy_ssvm.matchings.scores import link_steps

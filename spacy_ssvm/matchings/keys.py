@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Keys, Weights, kernel
 from spacy_ssvm.features.extraction import fill_keys, mix
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Keys, Weights
 from spacy_ssvm.matchings.templates import COLUMN_KINDS, LinkTemplates
 
 _POSITION, _SAME, _BIN, _RANK = range(len(COLUMN_KINDS))

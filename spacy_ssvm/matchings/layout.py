@@ -14,7 +14,7 @@ links pays w[0] for its second, w[0] + w[1] for its third, and so on.
 
 from typing import NamedTuple
 
-from spacy_ssvm._jit import (
+from spacy_ssvm.kernels.types import (
     Flags,
     Flags1,
     Floats,

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import Flags, Floats, Keys, Rows, Weights
 from spacy_ssvm.bitext.association import Association
 from spacy_ssvm.bitext.lexicon import Lexicon
 from spacy_ssvm.bitext.lexicon import arrays_of as lexicon_arrays
 from spacy_ssvm.decoders.matching import best_matching, matching_margins
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, arrays_of, header_of
+from spacy_ssvm.kernels.types import Flags, Floats, Keys, Rows, Weights
 from spacy_ssvm.matchings.inference import LinkScorer, align_pairs, score_pair
 from spacy_ssvm.matchings.pairs import PairReader, Pairs, Sides
 from spacy_ssvm.matchings.saved_model import (

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.decoders.matching import best_matching, k_best_matchings
 from spacy_ssvm.decoders.matching_projection import project_matching
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Rows, Weights
 from spacy_ssvm.matchings.layout import SURE, MatchingExamples, MatchingExamplesType
 from spacy_ssvm.matchings.scores import (
     add_costs,

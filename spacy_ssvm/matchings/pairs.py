@@ -5,12 +5,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Ints, Keys, Rows, Weights
 from spacy_ssvm.bitext.association import Association, source_ids, target_ids
 from spacy_ssvm.bitext.lexicon import Lexicon
 from spacy_ssvm.bitext.link_scores import COLUMNS as ASSOCIATION
 from spacy_ssvm.features.attributes import AttributeReader, Doc
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
+from spacy_ssvm.kernels.types import Flags, Ints, Keys, Rows, Weights
 from spacy_ssvm.matchings.evidence import (
     PairShapes,
     extension_entries,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Ints, Rows, Weights
+from spacy_ssvm.kernels.types import Flags, Ints, Rows, Weights
 from spacy_ssvm.matchings.layout import (
     ALTERNATIVE,
     POSSIBLE,

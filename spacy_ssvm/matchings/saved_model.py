@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import Floats, Keys, Rows, Weights
 from spacy_ssvm.bitext.association import ARRAYS as ASSOCIATION_ARRAYS
 from spacy_ssvm.bitext.association import Association, arrays_of, read_association
 from spacy_ssvm.bitext.lexicon import ARRAYS as LEXICON_ARRAYS
 from spacy_ssvm.bitext.lexicon import Lexicon, load_lexicon
 from spacy_ssvm.features.resources import ARRAYS as RESOURCE_ARRAYS
 from spacy_ssvm.features.resources import Resources, check_resources, read_resources
+from spacy_ssvm.kernels.types import Floats, Keys, Rows, Weights
 from spacy_ssvm.matchings.templates import LEXICON, LinkTemplate
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
 from spacy_ssvm.storage import checked_texts, require

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Flags, Floats, Ints, Rows, Weights, kernel
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import AnyWeights, Flags, Floats, Ints, Rows, Weights
 from spacy_ssvm.matchings.layout import (
     ALTERNATIVE,
     SURE,

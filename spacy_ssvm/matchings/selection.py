@@ -5,8 +5,8 @@ Selection learns plain matchings, in which a word has one link at most.
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Rows
 from spacy_ssvm.features.statistics import Statistics
+from spacy_ssvm.kernels.types import Floats, Ints, Rows
 from spacy_ssvm.matchings.layout import POSSIBLE, WRONG
 from spacy_ssvm.matchings.model import MatchingModel
 from spacy_ssvm.matchings.problem import HAMMING, MatchingProblem

@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Ints, Ints1, named_tuple
 from spacy_ssvm.bitext.link_scores import COLUMNS as ASSOCIATION
 from spacy_ssvm.features.extraction import (
     CompiledTemplates,
@@ -28,6 +27,7 @@ from spacy_ssvm.features.extraction import (
     compile_templates,
 )
 from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateError, as_fine
+from spacy_ssvm.kernels.types import Flags, Ints, Ints1, named_tuple
 from spacy_ssvm.matchings.families import FAMILIES
 from spacy_ssvm.storage import shorten
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, Rows, Weights, kernel
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.matchings.inference import extract_link_keys
 from spacy_ssvm.matchings.model import MatchingModel
 from spacy_ssvm.matchings.pairs import Pairs

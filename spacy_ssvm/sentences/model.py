@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import Floats, Ints
 from spacy_ssvm.chains.explanation import Contrast, contrast_labels
 from spacy_ssvm.chains.linear_model import LinearModel
 from spacy_ssvm.chains.saved_model import SavedModel
@@ -30,6 +29,7 @@ from spacy_ssvm.features.sentence_templates import (
 from spacy_ssvm.features.unit_edges import EdgeTable, UnitEdge, edge_attributes, find_edges
 from spacy_ssvm.features.unit_keys import compile_unit_templates
 from spacy_ssvm.features.units import UnitReader, Units, UnitTable
+from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.sentences.inference import (
     UnitScorer,
     label_sequences,

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Rows
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.statistics import Statistics
 from spacy_ssvm.features.unit_keys import extract_unit_keys
+from spacy_ssvm.kernels.types import Floats, Ints, Rows
 from spacy_ssvm.selection import Selector
 from spacy_ssvm.sentences.model import SentenceModel
 from spacy_ssvm.sentences.training import LabelledUnits

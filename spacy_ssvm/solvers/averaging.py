@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import (
     AnyWeights,
     Floats,
     Floats1,
@@ -20,7 +21,6 @@ from spacy_ssvm._jit import (
     Ints,
     Ints1,
     Rows,
-    kernel,
     named_tuple,
 )
 from spacy_ssvm.solvers.run import PrimalRun, Solver

@@ -21,7 +21,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Float, Floats, Floats1, Int, Ints, Ints1, oracle_kernel
+from spacy_ssvm.kernels.compile import oracle_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1
 from spacy_ssvm.objective import HINGE, Loss
 from spacy_ssvm.solvers.dual_run import DualRun
 from spacy_ssvm.solvers.run import (

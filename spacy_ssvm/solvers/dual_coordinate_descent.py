@@ -22,7 +22,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
+from spacy_ssvm.kernels.compile import kernel, oracle_kernel
+from spacy_ssvm.kernels.types import (
     Bool,
     Float,
     Floats,
@@ -32,9 +33,7 @@ from spacy_ssvm._jit import (
     Ints1,
     Keys,
     Keys1,
-    kernel,
     named_tuple,
-    oracle_kernel,
 )
 from spacy_ssvm.objective import SQUARED_HINGE, Loss
 from spacy_ssvm.solvers.dual_run import WorkingSetRun, is_due

@@ -13,17 +13,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    Flags,
-    Flags1,
-    Floats,
-    Floats1,
-    Int,
-    Ints,
-    Void,
-    kernel,
-    oracle_kernel,
-)
+from spacy_ssvm.kernels.compile import kernel, oracle_kernel
+from spacy_ssvm.kernels.types import Flags, Flags1, Floats, Floats1, Int, Ints, Void
 from spacy_ssvm.objective import relative_gap
 from spacy_ssvm.solvers.run import PrimalRun, Solver
 from spacy_ssvm.solvers.working_sets import (

@@ -55,7 +55,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
+from spacy_ssvm.kernels.compile import oracle_kernel
+from spacy_ssvm.kernels.types import (
     Bool,
     Flags,
     Flags1,
@@ -66,7 +67,6 @@ from spacy_ssvm._jit import (
     Ints,
     Ints1,
     named_tuple,
-    oracle_kernel,
     tuple_of,
 )
 from spacy_ssvm.objective import HINGE, Loss, losses

@@ -48,7 +48,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
+from spacy_ssvm.kernels.compile import kernel, oracle_kernel
+from spacy_ssvm.kernels.types import (
     AnyWeights,
     Float,
     Floats,
@@ -58,9 +59,7 @@ from spacy_ssvm._jit import (
     Ints1,
     Rows,
     Rows1,
-    kernel,
     named_tuple,
-    oracle_kernel,
 )
 from spacy_ssvm.objective import HINGE
 from spacy_ssvm.solvers.dual_run import DualRun, WorkingSetRun, is_due

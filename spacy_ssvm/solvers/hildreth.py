@@ -9,7 +9,8 @@ to its best value, at the cost of another one: the slack C - sum alpha is one mo
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, kernel
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats
 
 _MAX_SWEEPS = 20_000
 _MIN_CHANGE = 1e-10  # of an alpha relative to C: smaller changes in a sweep end the method

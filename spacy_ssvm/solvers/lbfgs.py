@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spacy_ssvm._jit import Bool, Float, Floats, Floats1, Int, Ints, Ints1, oracle_kernel, tuple_of
+from spacy_ssvm.kernels.compile import oracle_kernel
+from spacy_ssvm.kernels.types import Bool, Float, Floats, Floats1, Int, Ints, Ints1, tuple_of
 from spacy_ssvm.objective import losses
 from spacy_ssvm.solvers.run import (
     LossSettings,

@@ -16,7 +16,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, Rows, Weights, kernel, oracle_kernel
+from spacy_ssvm.kernels.compile import kernel, oracle_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Int, Ints, Ints1, Rows, Weights
 from spacy_ssvm.objective import HINGE, Loss
 from spacy_ssvm.solvers.averaging import (
     Averaged,

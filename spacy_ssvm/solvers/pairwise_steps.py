@@ -16,17 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    Float,
-    Floats,
-    Floats1,
-    Int,
-    Ints,
-    Ints1,
-    kernel,
-    named_tuple,
-    oracle_kernel,
-)
+from spacy_ssvm.kernels.compile import kernel, oracle_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1, named_tuple
 from spacy_ssvm.solvers.dual_run import is_due
 from spacy_ssvm.solvers.working_sets import (
     WorkingSets,

@@ -11,7 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from spacy_ssvm._jit import Float, Floats, Int, Ints, Ints1, oracle_kernel
+from spacy_ssvm.kernels.compile import oracle_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Int, Ints, Ints1
 from spacy_ssvm.objective import PERCEPTRON_LOSS, Loss
 from spacy_ssvm.solvers.averaging import (
     Averaged,

@@ -16,16 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    Float,
-    Floats,
-    Floats1,
-    Int,
-    Ints,
-    Ints1,
-    oracle_kernel,
-    tuple_of,
-)
+from spacy_ssvm.kernels.compile import oracle_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1, tuple_of
 from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, Loss, Objective
 from spacy_ssvm.penalties import (
     TemplateGroups,

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from thinc.config import ConfigValidationError
 
-from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.objective import Loss, Objective, evaluate
 from spacy_ssvm.structure import Problem
 from spacy_ssvm.weights.growing import longer

@@ -25,7 +25,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
+from spacy_ssvm.kernels.compile import kernel, oracle_kernel
+from spacy_ssvm.kernels.types import (
     AnyWeights,
     Float,
     Floats,
@@ -34,9 +35,7 @@ from spacy_ssvm._jit import (
     Ints,
     Ints1,
     Rows,
-    kernel,
     named_tuple,
-    oracle_kernel,
 )
 from spacy_ssvm.objective import losses
 from spacy_ssvm.solvers.run import (

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats
+from spacy_ssvm.kernels.types import Floats
 from spacy_ssvm.objective import SQUARED_HINGE, Loss, Objective, evaluate
 from spacy_ssvm.solvers.run import Run
 from spacy_ssvm.structure import Problem

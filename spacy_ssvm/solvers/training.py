@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints
+from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.solvers.run import Run, Solver
 from spacy_ssvm.structure import Problem
 from spacy_ssvm.weights.growing import surviving

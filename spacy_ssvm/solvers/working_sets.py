@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import (
     Floats,
     Floats1,
     Ints,
@@ -19,7 +20,6 @@ from spacy_ssvm._jit import (
     Rows1,
     Weights,
     Weights1,
-    kernel,
     named_tuple,
 )
 from spacy_ssvm.weights.sparse import add_scaled, dot

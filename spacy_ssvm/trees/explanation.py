@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.chains.explanation import contrast_labels, fired_features
 from spacy_ssvm.explanation import Explanation, Reason, numbered, strongest
 from spacy_ssvm.features.attributes import Doc
+from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.trees.inference import best_with_other_head
 from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
 from spacy_ssvm.trees.labels import LEFTMOST, RIGHTMOST

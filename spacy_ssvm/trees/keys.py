@@ -14,21 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    Int,
-    Ints,
-    Ints2,
-    Keys,
-    Keys2,
-    Rows,
-    inlined_kernel,
-    inner_kernel,
-    kernel,
-    named_tuple,
-    outlined_kernel,
-)
 from spacy_ssvm.features.extraction import mix, template_key
 from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel, outlined_kernel
+from spacy_ssvm.kernels.types import Int, Ints, Ints2, Keys, Keys2, Rows, named_tuple
 from spacy_ssvm.trees.layout import ArcFeatures
 from spacy_ssvm.trees.templates import (
     DISTANCE_CLASSES,

@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys, kernel
 from spacy_ssvm.features.templates import Part, Template
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.trees.keys import distance_class
 from spacy_ssvm.trees.templates import (
     ARC_ROLES,

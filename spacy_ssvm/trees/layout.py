@@ -8,7 +8,7 @@ to store their weights.
 
 from typing import NamedTuple
 
-from spacy_ssvm._jit import (
+from spacy_ssvm.kernels.types import (
     Bool,
     Float,
     Floats1,

@@ -9,9 +9,10 @@ from typing import Generic, TypeVar, cast
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys, kernel
 from spacy_ssvm.features.attributes import TokenTable
 from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByWord
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Ints, Keys
 
 _ROOT = np.uint64(0x8EBC6AF09C88C6E3)  # the value of all attributes of the root
 _END = np.uint64(0x589965CC75374CC3)  # the value of all attributes of the end node

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Rows, Weights, kernel
 from spacy_ssvm.decoders.parts import subtract_tree, tree_score
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
 from spacy_ssvm.structure import UNANNOTATED, Structure
 from spacy_ssvm.trees.keys import EndpointHashes, hash_pairs
 from spacy_ssvm.trees.layout import LazyTreeExamplesType, TreeExamples, TreeExamplesType

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, kernel
 from spacy_ssvm.decoders.tree import chu_liu_edmonds
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Keys
 from spacy_ssvm.trees.inference import fix_heads
 from spacy_ssvm.trees.keys import hash_pairs
 from spacy_ssvm.trees.layout import Scorer

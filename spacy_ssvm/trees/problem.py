@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Ints, Keys, Rows, kernel
 from spacy_ssvm.features.statistics import Statistics
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Flags, Ints, Keys, Rows
 from spacy_ssvm.trees.layout import ArcFeatures, Arcs, HashedArcs, LazyArcs, Pruner, TreeExamples
 from spacy_ssvm.trees.nodes import find_flaw
 from spacy_ssvm.trees.oracle import LAZY_TREES, TREES, TREES_WITHOUT_K_BEST

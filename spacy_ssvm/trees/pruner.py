@@ -7,22 +7,10 @@ be projective, arcs that score nearly as high as the best one of the same depend
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    Flags,
-    Floats,
-    Floats2,
-    Int,
-    Ints,
-    Ints1,
-    Keys,
-    Keys2,
-    inner_kernel,
-    kernel,
-    outlined_kernel,
-    tuple_of,
-)
 from spacy_ssvm.decoders.tree import eisner
 from spacy_ssvm.decoders.tree_marginals import max_marginals
+from spacy_ssvm.kernels.compile import inner_kernel, kernel, outlined_kernel
+from spacy_ssvm.kernels.types import Flags, Floats, Floats2, Int, Ints, Ints1, Keys, Keys2, tuple_of
 from spacy_ssvm.trees.keys import EndpointHashes, EndpointHashesType, hash_endpoints
 from spacy_ssvm.trees.layout import Pruner, SavedScorerType, Scorer, ScorerType
 from spacy_ssvm.trees.scores import arc_scores

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats
+from spacy_ssvm.kernels.types import Floats
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Run
 from spacy_ssvm.trees.layout import ArcFeatures

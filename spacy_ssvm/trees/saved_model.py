@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm._jit import Weights
 from spacy_ssvm.chains.saved_model import ARRAYS as CHAIN_ARRAYS
 from spacy_ssvm.chains.saved_model import SavedModel, read_model
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
+from spacy_ssvm.kernels.types import Weights
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
 from spacy_ssvm.storage import checked_texts, require
 from spacy_ssvm.trees.labels import LABEL_ROLES, as_chain_templates

@@ -4,21 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    Bool,
-    Flags,
-    Floats,
-    Floats1,
-    Floats2,
-    Ints,
-    Ints1,
-    Keys,
-    ShortKeys,
-    inner_kernel,
-    kernel,
-    outlined_kernel,
-    sum_kernel,
-)
 from spacy_ssvm.decoders.grandparent_marginals import (
     grandparent_marginals,
     grandparent_max_marginals,
@@ -40,6 +25,18 @@ from spacy_ssvm.decoders.tree_marginals import (
     projective_marginals,
 )
 from spacy_ssvm.decoders.tree_propagation import propagate_beliefs
+from spacy_ssvm.kernels.compile import inner_kernel, kernel, outlined_kernel, sum_kernel
+from spacy_ssvm.kernels.types import (
+    Bool,
+    Flags,
+    Floats,
+    Floats1,
+    Floats2,
+    Ints,
+    Ints1,
+    Keys,
+    ShortKeys,
+)
 from spacy_ssvm.trees.keys import (
     EndpointHashes,
     PairHashes,

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Keys, kernel
 from spacy_ssvm.features.statistics import Statistics
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Keys
 from spacy_ssvm.trees.keys import fill_arc_keys, hash_endpoints
 from spacy_ssvm.trees.layout import Arcs
 from spacy_ssvm.trees.templates import CompiledArcTemplates, select_arc_templates

@@ -5,17 +5,6 @@ Each function takes ``TreeExamples.store`` first, and has an implementation for 
 
 import numpy as np
 
-from spacy_ssvm._jit import (
-    AnyWeights,
-    Floats,
-    Ints,
-    Keys,
-    Rows,
-    Weights,
-    dispatch,
-    inner_kernel,
-    kernel,
-)
 from spacy_ssvm.decoders.parts import (
     PartTable,
     inner_sibling,
@@ -24,6 +13,8 @@ from spacy_ssvm.decoders.parts import (
     pair_number,
     triple_number,
 )
+from spacy_ssvm.kernels.compile import dispatch, inner_kernel, kernel
+from spacy_ssvm.kernels.types import AnyWeights, Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.structure import NEEDS_CAPACITY
 from spacy_ssvm.trees.keys import (
     EndpointHashes,

@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Bool, Flags, Ints, Ints1, Ints2, Keys, Keys2, named_tuple
 from spacy_ssvm.features.extraction import (
     CompiledTemplates,
     CompiledTemplatesType,
@@ -32,6 +31,7 @@ from spacy_ssvm.features.extraction import (
 )
 from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateError, as_fine
 from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.kernels.types import Bool, Flags, Ints, Ints1, Ints2, Keys, Keys2, named_tuple
 from spacy_ssvm.storage import shorten
 
 HEAD, DEPENDENT, BETWEEN = "head", "dependent", "between"

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys
 from spacy_ssvm.chains.training import ChainTrainer, LabelledTokens
 from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByWord
+from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import summarize_run

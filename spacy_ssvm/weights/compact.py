@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Ints, Labels, Weights, inlined_kernel, inner_kernel
+from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Labels, Weights
 
 
 class CompactWeights(NamedTuple):

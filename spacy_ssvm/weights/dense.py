@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spacy_ssvm._jit import Floats, Rows
+from spacy_ssvm.kernels.types import Floats, Rows
 from spacy_ssvm.weights.groups import GroupedWeights
 
 

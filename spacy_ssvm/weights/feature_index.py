@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys, Rows, inlined_kernel, inner_kernel, kernel
+from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel
+from spacy_ssvm.kernels.types import Ints, Keys, Rows
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,

@@ -9,7 +9,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from spacy_ssvm._jit import (
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import (
     AnyWeights,
     Floats,
     Floats1,
@@ -18,7 +19,6 @@ from spacy_ssvm._jit import (
     Ints1,
     Rows,
     Rows1,
-    kernel,
     named_tuple,
 )
 

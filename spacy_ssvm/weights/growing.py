@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacy_ssvm._jit import Flags, Ints
+from spacy_ssvm.kernels.types import Flags, Ints
 
 
 def longer(array: np.ndarray, size: int) -> np.ndarray:

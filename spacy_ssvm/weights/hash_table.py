@@ -7,7 +7,8 @@ high bits decide, which hashing mixes best.
 
 import numpy as np
 
-from spacy_ssvm._jit import Ints, Keys, inner_kernel
+from spacy_ssvm.kernels.compile import inner_kernel
+from spacy_ssvm.kernels.types import Ints, Keys
 
 _MIN_CAPACITY = 16
 MAX_LOAD = 2 / 3  # the load above which a table grows

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import Keys, inlined_kernel, inner_kernel
+from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel
+from spacy_ssvm.kernels.types import Keys
 from spacy_ssvm.weights.feature_index import Table
 
 _BITS = 8  # at least, for each key of a table

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm._jit import (
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import (
     Floats,
     Floats1,
     Int,
@@ -23,7 +24,6 @@ from spacy_ssvm._jit import (
     Keys2,
     Rows,
     Rows1,
-    kernel,
     named_tuple,
 )
 from spacy_ssvm.weights.groups import GroupedWeights

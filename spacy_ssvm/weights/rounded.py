@@ -15,15 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spacy_ssvm._jit import (
-    AnyWeights,
-    Float,
-    Steps1,
-    Weights,
-    by_type,
-    inner_kernel,
-    named_tuple,
-)
+from spacy_ssvm.kernels.compile import by_type, inner_kernel
+from spacy_ssvm.kernels.types import AnyWeights, Float, Steps1, Weights, named_tuple
 
 Steps = npt.NDArray[np.int8]
 

@@ -6,7 +6,8 @@ table (``scratch_table``) finds the entry of an index.
 
 import numpy as np
 
-from spacy_ssvm._jit import AnyWeights, Floats, Rows, inner_kernel, kernel
+from spacy_ssvm.kernels.compile import inner_kernel, kernel
+from spacy_ssvm.kernels.types import AnyWeights, Floats, Rows
 
 
 @kernel

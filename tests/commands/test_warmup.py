@@ -97,15 +97,15 @@ def test_nothing_is_compiled_after_a_warmup(tmp_path) -> None:
 
 RECORD = """
 import sys
-from spacy_ssvm import _kernel_cache
+from spacy_ssvm.kernels import cache
 
-load, asked = _kernel_cache.KernelCache.load_overload, set()
+load, asked = cache.KernelCache.load_overload, set()
 
 def record(self, types, context):
     asked.add(f"{self._py_func.__module__}.{self._py_func.__qualname__}{types}")
     return load(self, types, context)
 
-_kernel_cache.KernelCache.load_overload = record
+cache.KernelCache.load_overload = record
 from spacy_ssvm.commands.cli import ssvm
 
 try:
@@ -175,20 +175,20 @@ def test_some_components_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 EXPLAIN = """
 import warnings
 from pipelines import PARSER
-from spacy_ssvm import _kernel_cache
+from spacy_ssvm.kernels import cache
 from spacy_ssvm.commands.warmup import use_once
 
 warnings.simplefilter("ignore")
 nlp = PARSER.trained()
 parser, golds = nlp.get_pipe(PARSER.name), [e.reference for e in PARSER.examples(nlp.vocab)]
 use_once(nlp, golds[:3])
-load, asked = _kernel_cache.KernelCache.load_overload, []
+load, asked = cache.KernelCache.load_overload, []
 
 def record(self, types, context):
     asked.append(self._py_func.__qualname__)
     return load(self, types, context)
 
-_kernel_cache.KernelCache.load_overload = record
+cache.KernelCache.load_overload = record
 for doc in nlp.pipe([gold.copy() for gold in golds]):
     for decision in parser.decisions(doc):
         arc = decision.label

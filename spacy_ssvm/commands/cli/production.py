@@ -100,8 +100,8 @@ def warmup(components: Shown = None) -> None:
 
     from tqdm import tqdm
 
-    from spacy_ssvm._kernel_cache import writable_root
     from spacy_ssvm.commands.warmup import USES, compile_for
+    from spacy_ssvm.kernels.folders import writable_root
 
     logging.getLogger("spacy_ssvm").setLevel(logging.ERROR)  # there is a progress bar
     prefix = "ssvm_"

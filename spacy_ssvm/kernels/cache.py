@@ -1,31 +1,15 @@
-"""The disk cache of compiled kernels.
+"""The disk cache of compiled kernels, beside numba's own.
 
 Numba's own disk cache does not notice that a function called from another file has changed, nor
-that a bit of a file has, and passes over folders that it may not write. Here the kernels of a
-module lie in a folder named after the version of numba, and after the sources they are compiled
-from: those of the module and of all that it imports from this package. Every folder that can be
-read is searched; new kernels go to the first one that can be written:
-
-1. ``NUMBA_CACHE_DIR``, where that is set
-2. the package's own folder
-3. the user's cache folder, where ``NUMBA_CACHE_DIR`` is not set
-
-What cannot be read, or is damaged, counts as missing. Where no folder can be written, kernels
-are compiled in each process.
+that a bit of a file has, and passes over folders that it may not write. What cannot be read here,
+or is damaged, counts as missing. For the folders see ``folders.py``.
 """
 
-import contextlib
-import functools
 import glob
 import hashlib
 import importlib
 import logging
-import os
 import pickle
-import re
-import shutil
-import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,18 +23,19 @@ from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime.nrt import rtsys
 
 from spacy_ssvm._files import locked
-
-_config: Any = numba.config
-
-PACKAGE = Path(__file__).parent
+from spacy_ssvm.kernels.folders import (
+    PACKAGE,
+    announce_compilation,
+    remove_old_folders,
+    roots,
+    sources_digest,
+)
 
 #: By symbol: defines a function that kernels call by address, unless it has been.
 OUTLINED: dict[str, Callable[[], Any]] = {}
 
-_IMPORT = re.compile(rf"^(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.M)
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _PATIENCE = 5.0  # seconds to wait for others that save, before a kernel is not kept
-_UNUSED = 30 * 24 * 3600  # seconds after which old kernels in a shared folder are removed
 _logger = logging.getLogger(PACKAGE.name)
 
 
@@ -67,7 +52,7 @@ class _Locator:
         return cls(function, file)
 
     def get_cache_path(self) -> str:
-        return str(_roots()[0] / self.folder)
+        return str(roots()[0] / self.folder)
 
     def get_source_stamp(self) -> str:
         return self.digest
@@ -267,7 +252,7 @@ class KernelCache(FunctionCache):
     def __init__(self, function: Callable[..., Any], version: str = "") -> None:
         super().__init__(function)
         locator = _Locator(function, function.__code__.co_filename)
-        self._folders = [root / locator.folder for root in _roots()]
+        self._folders = [root / locator.folder for root in roots()]
         base = f"{self._impl.filename_base}{version and '-'}{version}"
         self._files = [_CheckedFiles(str(folder), base, locator.digest) for folder in self._folders]
 
@@ -285,7 +270,7 @@ class KernelCache(FunctionCache):
                 if number > 0:
                     self._save(0, key, data)  # the first folder alone may be carried elsewhere
                 return found
-        _announce_compilation()
+        announce_compilation()
         _logger.debug("compiling %s%s", self._py_func.__qualname__, sig)
         return None
 
@@ -301,91 +286,9 @@ class KernelCache(FunctionCache):
         try:
             if not folder.is_dir():
                 folder.mkdir(parents=True, exist_ok=True)
-                _remove_old_folders(folder)
+                remove_old_folders(folder)
             with locked(folder, _PATIENCE):  # of two that change the index, one loses its entry
                 file.save(key, data)
         except OSError:
             return False
         return True
-
-
-def writable_root() -> Path | None:
-    """The folder that new kernels go to; None where none can be written."""
-    for root in _roots():
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=root).close()
-        except OSError:
-            continue
-        return root
-    return None
-
-
-def _roots() -> list[Path]:
-    own = PACKAGE / "__pycache__" / "kernels"
-    if configured := _config.CACHE_DIR:
-        return [Path(configured) / PACKAGE.name, own]
-    if cache := os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA"):
-        return [own, Path(cache) / PACKAGE.name]
-    if home := os.environ.get("HOME"):
-        return [own, Path(home) / ".cache" / PACKAGE.name]
-    return [own]
-
-
-def _remove_old_folders(folder: Path) -> None:
-    """Remove what older sources of the same module have left beside its folder.
-
-    Other installations may share the folders outside of the package, and other versions of numba
-    those within: their recent ones stay.
-    """
-    module, version, _ = folder.name.rsplit("-", 2)
-    for old in folder.parent.glob(f"{module}-*"):
-        is_own = old.is_relative_to(PACKAGE) and old.name.startswith(f"{module}-{version}-")
-        with contextlib.suppress(FileNotFoundError):  # another process removes it too
-            if old != folder and (is_own or time.time() - old.stat().st_mtime > _UNUSED):
-                shutil.rmtree(old, ignore_errors=True)
-
-
-@functools.cache
-def _announce_compilation() -> None:
-    """Log once that the first use takes a while."""
-    root = writable_root()
-    _logger.warning(
-        "%s: compiling kernels for their first use, which can take a minute. %s",
-        PACKAGE.name,
-        "No folder can be written to keep them: set NUMBA_CACHE_DIR to one that can"
-        if root is None
-        else f"They are kept in {root}; 'python -m spacy ssvm warmup' compiles all of them ahead",
-    )
-
-
-@functools.cache
-def sources_digest(file: str) -> str:
-    """Of the sources that the kernels of a file are compiled from, and of numba's settings."""
-    settings = (_config.BOUNDSCHECK, _config.OPT, _config.DEBUGINFO_DEFAULT)
-    digest = hashlib.sha256(repr(list(map(str, settings))).encode())
-    found, waiting = {file}, [file]
-    while waiting:
-        new = _source(waiting.pop()).imported - found
-        found |= new
-        waiting += new
-    for source in sorted(found):
-        digest.update(os.path.basename(source).encode())
-        digest.update(_source(source).digest)
-    return digest.hexdigest()
-
-
-class _Source(NamedTuple):
-    digest: bytes
-    imported: frozenset[str]  #: files of this package that it imports where it begins
-
-
-@functools.cache
-def _source(file: str) -> _Source:
-    content = Path(file).read_bytes()
-    names = set()
-    for module, members in _IMPORT.findall(content.decode("utf8")):
-        names |= {module, *(f"{module}.{name}" for name in re.findall(r"\w+", members))}
-    files = (f"{PACKAGE.parent}{os.sep}{name.replace('.', os.sep)}.py" for name in names)
-    imported = frozenset(file for file in files if os.path.isfile(file))
-    return _Source(hashlib.sha256(content).digest(), imported)
