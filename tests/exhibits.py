@@ -1,6 +1,6 @@
 """What the tests of reports of reproductions share."""
 
-from spacy_ssvm.commands.reproduction.exhibits import (
+from benchmarks.papers.exhibits import (
     FAILS,
     HOLDS,
     UNCLEAR,

@@ -6,9 +6,9 @@ from pathlib import Path
 from corpora import SENTENCES, tagged_sentences
 from thinc.api import Config
 
-from spacy_ssvm.commands.reproduction.experiment import Experiment, Limits
-from spacy_ssvm.commands.reproduction.results import Results
-from spacy_ssvm.commands.reproduction.tasks import Row, Run
+from benchmarks.papers.experiment import Experiment, Limits
+from benchmarks.papers.results import Results
+from benchmarks.papers.tasks import Row, Run
 
 PARTS = ("train", "dev", "test")
 

@@ -131,7 +131,6 @@ def test_strong_configs_train_with_the_clusters_of_lookups(
         "jackknife",
         "compare",
         "select",
-        "reproduce",
     ],
 )
 def test_the_example_of_a_help_text_can_be_run(

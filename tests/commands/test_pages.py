@@ -11,9 +11,9 @@ from pipelines import RECOGNIZER, TAGGER
 from points import POINTS
 from spacy.tokens import DocBin
 
+from benchmarks.papers import report as reproduction_report
 from spacy_ssvm.commands import compare_report, pipeline_report, search_report
 from spacy_ssvm.commands.report import measure
-from spacy_ssvm.commands.reproduction import report as reproduction_report
 from spacy_ssvm.components.page import read_part, render_demo, render_page
 
 _LONG = "a-very-long-name-of-a-solver-or-method-" * 2

@@ -40,7 +40,6 @@ COMMANDS = {
     "report": Command(inspection.report, "Report accuracy, speed and size of a pipeline"),
     "compare": Command(experiments.compare, "Compare solvers on your data", True),
     "select": Command(experiments.select, "Find the templates that matter on your data", True),
-    "reproduce": Command(experiments.reproduce, "Repeat the papers' experiments on your data"),
     "align": Command(production.align, "Align the words of parallel texts"),
     "warmup": Command(production.warmup, "Compile all kernels, so that first use does not wait"),
 }

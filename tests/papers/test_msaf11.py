@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from reproductions import made, row_of, verdicts
 
-from spacy_ssvm.commands.reproduction.exhibits import FAILS, HOLDS, Exhibit
-from spacy_ssvm.commands.reproduction.experiment import Experiment, Limits
-from spacy_ssvm.commands.reproduction.kinds import KINDS
-from spacy_ssvm.commands.reproduction.msaf11 import CATEGORIES, Arcs, Entities, Phrases
-from spacy_ssvm.commands.reproduction.tasks import SELECTING_EPOCHS, Row, Run, templates_of
+from benchmarks.papers.exhibits import FAILS, HOLDS, Exhibit
+from benchmarks.papers.experiment import Experiment, Limits
+from benchmarks.papers.kinds import KINDS
+from benchmarks.papers.msaf11 import CATEGORIES, Arcs, Entities, Phrases
+from benchmarks.papers.tasks import SELECTING_EPOCHS, Row, Run, templates_of
 
 LIMITS = Limits(seeds=1)
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from reproductions import made, row_of, verdicts
 
-from spacy_ssvm.commands.reproduction.exhibits import FAILS, HOLDS
-from spacy_ssvm.commands.reproduction.experiment import Limits
-from spacy_ssvm.commands.reproduction.tasks import Row, Run
-from spacy_ssvm.commands.reproduction.tlj05 import Extragradient
+from benchmarks.papers.exhibits import FAILS, HOLDS
+from benchmarks.papers.experiment import Limits
+from benchmarks.papers.tasks import Row, Run
+from benchmarks.papers.tlj05 import Extragradient
 
 
 @pytest.mark.parametrize(("end", "expected"), [(0.9, HOLDS), (0.7, FAILS)])

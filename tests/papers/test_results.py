@@ -6,8 +6,8 @@ import pytest
 from reproductions import row_of
 from thinc.api import Config
 
-from spacy_ssvm.commands.reproduction.results import Results
-from spacy_ssvm.commands.reproduction.tasks import Run
+from benchmarks.papers.results import Results
+from benchmarks.papers.tasks import Run
 
 CONFIG = Config({"reproduce": {"sentences": 10}})
 RUN = Run("tags: a", "mira", 0.1, 0, 2)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_ssvm.commands.reproduction.phrases import find_phrases, write_phrases
+from benchmarks.papers.phrases import find_phrases, write_phrases
 
 #: Words with their parts of speech, heads (counted from 1, 0 for the root) and relations.
 SENTENCES = {

@@ -6,7 +6,7 @@ import pytest
 from reproductions import write_abstracts, write_bitext, write_corpora, write_entities
 from spacy.vocab import Vocab
 
-from spacy_ssvm.commands.reproduction.corpora import (
+from benchmarks.papers.corpora import (
     CHUNKS,
     Corpus,
     find_corpora,

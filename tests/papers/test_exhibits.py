@@ -2,8 +2,7 @@
 
 import pytest
 
-from spacy_ssvm.commands.compare import Measure
-from spacy_ssvm.commands.reproduction.exhibits import (
+from benchmarks.papers.exhibits import (
     FAILS,
     HOLDS,
     UNCLEAR,
@@ -12,6 +11,7 @@ from spacy_ssvm.commands.reproduction.exhibits import (
     verdict,
     worst,
 )
+from spacy_ssvm.commands.compare import Measure
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,14 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_ssvm.commands.reproduction.corpora import (
+from benchmarks.papers.corpora import (
     CHUNKS,
     Corpus,
     read_columns,
     read_treebank,
     sides_of,
 )
-from spacy_ssvm.commands.reproduction.phrases import write_phrases
+from benchmarks.papers.phrases import write_phrases
 from spacy_ssvm.components.labeled_sentences import LabeledSentences
 from spacy_ssvm.components.parallel_corpus import ParallelCorpus
 

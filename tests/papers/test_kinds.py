@@ -6,8 +6,8 @@ import pytest
 import spacy
 from reproductions import write_abstracts, write_corpora, write_entities
 
-from spacy_ssvm.commands.reproduction.corpora import find_corpora
-from spacy_ssvm.commands.reproduction.kinds import (
+from benchmarks.papers.corpora import find_corpora
+from benchmarks.papers.kinds import (
     KINDS,
     Parts,
     corpus_of,

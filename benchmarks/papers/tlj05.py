@@ -6,7 +6,7 @@ Structured Prediction via the Extragradient Method, NIPS 18.
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from spacy_ssvm.commands.reproduction.exhibits import (
+from benchmarks.papers.exhibits import (
     Claim,
     Exhibit,
     Plot,
@@ -15,15 +15,15 @@ from spacy_ssvm.commands.reproduction.exhibits import (
     show_each,
     verdict,
 )
-from spacy_ssvm.commands.reproduction.experiment import (
+from benchmarks.papers.experiment import (
     Choose,
     Limits,
     grid,
     primals_by,
     second_half,
 )
-from spacy_ssvm.commands.reproduction.results import Results
-from spacy_ssvm.commands.reproduction.tasks import Row, Run
+from benchmarks.papers.results import Results
+from benchmarks.papers.tasks import Row, Run
 
 _ITERATIONS = 600
 _EPOCH = 10  # iterations of the extragradient that are an epoch

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from reproductions import made, row_of, verdicts
 
-from spacy_ssvm.commands.reproduction.cy13 import OnlineLearners, Optimizers
-from spacy_ssvm.commands.reproduction.exhibits import FAILS, HOLDS, UNCLEAR, Exhibit
-from spacy_ssvm.commands.reproduction.experiment import Limits
-from spacy_ssvm.commands.reproduction.tasks import UNREGULARIZED, Row, Run
+from benchmarks.papers.cy13 import OnlineLearners, Optimizers
+from benchmarks.papers.exhibits import FAILS, HOLDS, UNCLEAR, Exhibit
+from benchmarks.papers.experiment import Limits
+from benchmarks.papers.tasks import UNREGULARIZED, Row, Run
 
 LIMITS = Limits(seeds=2)
 

@@ -15,9 +15,9 @@ import spacy
 from spacy.training import Example
 from spacy.util import registry
 
+from benchmarks.papers.corpora import Corpus
+from benchmarks.papers.kinds import KINDS, Kind, Tags, kind_of, read_parts
 from spacy_ssvm.commands.compare import SOLVERS, known_value, learn_timed, make_solver
-from spacy_ssvm.commands.reproduction.corpora import Corpus
-from spacy_ssvm.commands.reproduction.kinds import KINDS, Kind, Tags, kind_of, read_parts
 from spacy_ssvm.commands.search import METHODS
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.selection import Selection

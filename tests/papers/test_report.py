@@ -6,7 +6,7 @@ import pytest
 from comparisons import BROWSER, open_in_browser
 from exhibits import EXHIBITS
 
-from spacy_ssvm.commands.reproduction.report import conclusion, write_report
+from benchmarks.papers.report import conclusion, write_report
 
 
 @pytest.fixture

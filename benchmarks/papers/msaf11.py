@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from spacy_ssvm.commands.reproduction.exhibits import (
+from benchmarks.papers.exhibits import (
     Claim,
     Exhibit,
     Plot,
@@ -16,10 +16,10 @@ from spacy_ssvm.commands.reproduction.exhibits import (
     percent,
     verdict,
 )
-from spacy_ssvm.commands.reproduction.experiment import Choose, Limits, grid
-from spacy_ssvm.commands.reproduction.kinds import KINDS, corpus_of, kind_of
-from spacy_ssvm.commands.reproduction.results import Results
-from spacy_ssvm.commands.reproduction.tasks import (
+from benchmarks.papers.experiment import Choose, Limits, grid
+from benchmarks.papers.kinds import KINDS, corpus_of, kind_of
+from benchmarks.papers.results import Results
+from benchmarks.papers.tasks import (
     LASSO,
     SELECTING_EPOCHS,
     Row,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.papers.exhibits import FAILS, HOLDS, UNCLEAR, Claim, Exhibit
 from spacy_ssvm.commands.figures import Figure, FigureSpec, draw, write_page
-from spacy_ssvm.commands.reproduction.exhibits import FAILS, HOLDS, UNCLEAR, Claim, Exhibit
 
 
 class Section(NamedTuple):

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from spacy_ssvm.commands.reproduction.exhibits import Exhibit, Points
-from spacy_ssvm.commands.reproduction.results import Results
-from spacy_ssvm.commands.reproduction.tasks import Row, Run
+from benchmarks.papers.exhibits import Exhibit, Points
+from benchmarks.papers.results import Results
+from benchmarks.papers.tasks import Row, Run
 
 
 class Limits(NamedTuple):

@@ -9,19 +9,19 @@ from marks import compiled_only
 from reproductions import row_of, write_bitext, write_corpora, write_entities
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
-from spacy_ssvm.commands.reproduction.cy13 import OnlineLearners
-from spacy_ssvm.commands.reproduction.experiment import Limits
-from spacy_ssvm.commands.reproduction.msaf11 import Phrases
-from spacy_ssvm.commands.reproduction.reproduce import PAPERS, Reproduction
-from spacy_ssvm.commands.reproduction.tasks import Run, Task
+from benchmarks.papers.__main__ import app
+from benchmarks.papers.cy13 import OnlineLearners
+from benchmarks.papers.experiment import Limits
+from benchmarks.papers.msaf11 import Phrases
+from benchmarks.papers.reproduce import PAPERS, Reproduction
+from benchmarks.papers.tasks import Run, Task
 
 LIMITS = Limits(seeds=1, epochs=1)
 
 
 def command(data: Path, out: Path, *arguments: Any) -> Any:
-    given = ["reproduce", "--data", data, "--out", out, "--seeds", 1, "--epochs", 2, *arguments]
-    return CliRunner().invoke(ssvm, [*map(str, given)])
+    given = ["--data", data, "--out", out, "--seeds", 1, "--epochs", 2, *arguments]
+    return CliRunner().invoke(app, [*map(str, given)])
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ Learning Structured Classifiers with Dual Coordinate Ascent, technical report CM
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from spacy_ssvm.commands.reproduction.exhibits import (
+from benchmarks.papers.exhibits import (
     Claim,
     Exhibit,
     Plot,
@@ -16,16 +16,16 @@ from spacy_ssvm.commands.reproduction.exhibits import (
     show_each,
     verdict,
 )
-from spacy_ssvm.commands.reproduction.experiment import (
+from benchmarks.papers.experiment import (
     Choose,
     Limits,
     grid,
     scores_by,
     seeds_of,
 )
-from spacy_ssvm.commands.reproduction.kinds import kind_of
-from spacy_ssvm.commands.reproduction.results import Results
-from spacy_ssvm.commands.reproduction.tasks import STEPS, Run
+from benchmarks.papers.kinds import kind_of
+from benchmarks.papers.results import Results
+from benchmarks.papers.tasks import STEPS, Run
 
 _EPOCHS = {"entities": 50, "crossing arcs": 10, "crossing arcs, second order": 10}
 

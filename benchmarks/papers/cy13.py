@@ -6,7 +6,7 @@ Dual Coordinate Descent Algorithms for Efficient Large Margin Structured Predict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from spacy_ssvm.commands.reproduction.exhibits import (
+from benchmarks.papers.exhibits import (
     UNCLEAR,
     Claim,
     Exhibit,
@@ -18,7 +18,7 @@ from spacy_ssvm.commands.reproduction.exhibits import (
     verdict,
     worst,
 )
-from spacy_ssvm.commands.reproduction.experiment import (
+from benchmarks.papers.experiment import (
     Choose,
     Limits,
     grid,
@@ -29,9 +29,9 @@ from spacy_ssvm.commands.reproduction.experiment import (
     seeds_of,
     show_seconds,
 )
-from spacy_ssvm.commands.reproduction.kinds import kind_of
-from spacy_ssvm.commands.reproduction.results import Results
-from spacy_ssvm.commands.reproduction.tasks import UNREGULARIZED, Row, Run
+from benchmarks.papers.kinds import kind_of
+from benchmarks.papers.results import Results
+from benchmarks.papers.tasks import UNREGULARIZED, Row, Run
 
 _KINDS = {"entities": 2, "tags": 1, "arcs": 1}
 _EPOCHS = {"entities": 25, "tags": 25, "arcs": 10}

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from thinc.api import Config
 
-from spacy_ssvm.commands.reproduction import cy13, mgs10, msaf11, tlj05
-from spacy_ssvm.commands.reproduction.corpora import Corpus, find_corpora
-from spacy_ssvm.commands.reproduction.exhibits import Exhibit
-from spacy_ssvm.commands.reproduction.experiment import Experiment, Limits
-from spacy_ssvm.commands.reproduction.kinds import KINDS, Kind, Tags, corpus_of, kind_of, read_tags
-from spacy_ssvm.commands.reproduction.results import Results
-from spacy_ssvm.commands.reproduction.tasks import Run, Task
+from benchmarks.papers import cy13, mgs10, msaf11, tlj05
+from benchmarks.papers.corpora import Corpus, find_corpora
+from benchmarks.papers.exhibits import Exhibit
+from benchmarks.papers.experiment import Experiment, Limits
+from benchmarks.papers.kinds import KINDS, Kind, Tags, corpus_of, kind_of, read_tags
+from benchmarks.papers.results import Results
+from benchmarks.papers.tasks import Run, Task
 
 #: The experiments of each paper, in its order.
 PAPERS: dict[str, tuple[Experiment, ...]] = {

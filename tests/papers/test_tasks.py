@@ -9,10 +9,10 @@ import spacy
 from marks import compiled_only
 from reproductions import write_corpora
 
-from spacy_ssvm.commands.reproduction import tasks
-from spacy_ssvm.commands.reproduction.corpora import find_corpora
-from spacy_ssvm.commands.reproduction.kinds import KINDS, kind_of
-from spacy_ssvm.commands.reproduction.tasks import (
+from benchmarks.papers import tasks
+from benchmarks.papers.corpora import find_corpora
+from benchmarks.papers.kinds import KINDS, kind_of
+from benchmarks.papers.tasks import (
     LASSO,
     LEARNERS,
     SELECTING_EPOCHS,

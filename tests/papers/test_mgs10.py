@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from reproductions import made, row_of, verdicts
 
-from spacy_ssvm.commands.reproduction.exhibits import FAILS, HOLDS, Exhibit
-from spacy_ssvm.commands.reproduction.experiment import Limits
-from spacy_ssvm.commands.reproduction.mgs10 import ArcCurves, EntityCurves, Losses
-from spacy_ssvm.commands.reproduction.tasks import Row, Run
+from benchmarks.papers.exhibits import FAILS, HOLDS, Exhibit
+from benchmarks.papers.experiment import Limits
+from benchmarks.papers.mgs10 import ArcCurves, EntityCurves, Losses
+from benchmarks.papers.tasks import Row, Run
 
 LIMITS = Limits(seeds=1, epochs=4)
 

@@ -2,7 +2,7 @@
 
 from reproductions import row_of
 
-from spacy_ssvm.commands.reproduction.experiment import (
+from benchmarks.papers.experiment import (
     Limits,
     grid,
     scores_by,
@@ -10,7 +10,7 @@ from spacy_ssvm.commands.reproduction.experiment import (
     seeds_of,
     show_seconds,
 )
-from spacy_ssvm.commands.reproduction.tasks import Run
+from benchmarks.papers.tasks import Run
 
 RUN = Run("tags: a", "mira", 1.0, 0, 3)
 
