@@ -471,6 +471,8 @@ class SpanPipe(SequencePipe):
 
 def check_threshold(name: str, threshold: float) -> None:
     """Raise ConfigValidationError for a threshold that is no probability."""
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+        raise config_error(name, "threshold", f"{threshold!r}: must be a number")
     if not 0 <= threshold <= 1:
         raise config_error(name, "threshold", f"{threshold}: must lie in 0 to 1")
 

@@ -193,7 +193,7 @@ def test_errors_are_explained_against_gold() -> None:
     assert pieces[0].colour not in (0, pieces[3].colour)
     assert pieces[1].colour == 0
     html = render_page("", {}, [part])
-    assert "2 of 2 entities are wrong (100.0 %): 1 wrong" in html
+    assert "2 of 2 predicted or gold entities are wrong (100.0 %): 1 wrong" in html
     assert "Wrong boundaries: gold is PER “Smith”." in html
 
 

@@ -80,6 +80,8 @@ def test_a_threshold_that_is_set_later_is_in_the_config(unsure: Language, tmp_pa
     assert chunker_of(spacy.load(tmp_path)).cfg["threshold"] == 0.4
     with pytest.raises(ValueError, match="threshold"):
         chunker_of(nlp).set_threshold(1.5, nlp)
+    with pytest.raises(ValueError, match="'high': must be a number"):
+        chunker_of(nlp).set_threshold("high", nlp)
     assert chunker_of(nlp).cfg["threshold"] == 0.4
 
 

@@ -99,7 +99,7 @@ def convert(
         there = {*output.glob("*.spacy")}
         parts = write(output, converted, shares, seed)
     show_left_out([*converted.values()], output / LEFT_OUT)
-    show_treebanks([*converted.values()])
+    show_treebanks([*converted.values()], output / LEFT_OUT)
     if replaced := there.intersection(parts):
         msg.warn(f"Replaced what was in {', '.join(sorted(map(str, replaced)))}")
     msg.table(
@@ -163,8 +163,11 @@ def show_left_out(converted: "Sequence[Converted]", file: Path | None = None) ->
         msg.info(f"Skipped what was rejected or not annotated: {skipped}")
 
 
-def show_treebanks(converted: "Sequence[Converted]") -> None:
-    """Tell what became of words that are written as one, and warn of other texts."""
+def show_treebanks(converted: "Sequence[Converted]", file: Path | None = None) -> None:
+    """Tell what became of words that are written as one, and warn of other texts.
+
+    file: that lists the sentences with other texts.
+    """
     from spacy_ssvm.commands.conversion.files import listed
 
     treebanks = [own.treebank for own in converted if own.treebank]
@@ -183,6 +186,8 @@ def show_treebanks(converted: "Sequence[Converted]") -> None:
             "text is made from the tokens"
         )
         print(listed(different, MANY))
+        if file is not None:
+            print(f"All are listed in {file}")
 
 
 def convert_templates(

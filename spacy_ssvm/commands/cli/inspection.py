@@ -131,7 +131,7 @@ def render(
     ]
     msg.table(
         rows,
-        header=("component", "texts shown", "with gold", "wrong"),
+        header=("component", "texts shown", "compared with gold", "wrong"),
         aligns=("l", "r", "r", "r"),
         divider=True,
     )

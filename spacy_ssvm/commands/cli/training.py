@@ -596,7 +596,7 @@ def show_corpus(corpus: "Corpus", left_out: Path | None = None, *, strict: bool 
     if strict:
         refuse_left_out(corpus.converted)
     show_left_out(corpus.converted, left_out)
-    show_treebanks(corpus.converted)
+    show_treebanks(corpus.converted, left_out)
     if any(doc.has_unknown_spaces for doc in corpus.dev):
         msg.info("Scores are measured on gold tokens: it is not known where spaces are")
     if corpus.repeated:

@@ -1,7 +1,7 @@
 """Treebanks in CoNLL-U, checked line by line."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from spacy_ssvm.storage import shorten, with_mark
 _COLUMNS = 10
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,6}")
 _RANGE = re.compile(r"([0-9]{1,7})([-.])([0-9]{1,7})")
+_MARK = re.compile(r"#\s*(newdoc|newpar)(?:[\s_]|$)")
 _TEXT = re.compile(r"#\s*text\s*=(.*)")
 _ENTITY = re.compile(r"(?:(?:name|NE)=)?([BILU])-([A-Z_]+)")
 
@@ -59,28 +60,38 @@ class Sentence(NamedTuple):
         return self.words[0].head >= 0
 
 
-def read_conllu(path: Path, encoding: str = "utf8") -> Iterator[Sentence]:
+def read_conllu(
+    path: Path, encoding: str = "utf8", report: Callable[[ValueError], object] | None = None
+) -> Iterator[Sentence]:
     """The sentences of a treebank; "_" stands for "" in their columns.
 
     Words that are not in the text (8.1) are left out. Documents and paragraphs are marked by
-    comments ``# newdoc`` and ``# newpar``. Raises ValueError naming file and line where a line is
-    malformed.
+    comments ``# newdoc`` and ``# newpar``, also ``# newdoc_id = ...``.
+
+    report: takes an error, naming file and line, for each malformed sentence, which is left out;
+        None raises the first one. Raises ValueError for a file that cannot be read.
     """
+    marks = set[str]()  # those of a sentence that is left out go to the next one
     for number, comments, lines in _blocks(path, encoding):
-        place = f"{path}, line {number}"
+        marks |= {match[1] for match in map(_MARK.match, comments) if match}
         rows = [line.split("\t") for line in lines]
-        _check(path, number, rows)
-        marks = {comment.split()[1] for comment in comments if comment.split()[1:]}
+        try:
+            _check(path, number, rows)
+        except ValueError as error:
+            if report is None:
+                raise
+            report(error)
+            continue
         texts = [match[1].strip() for match in map(_TEXT.match, comments) if match]
-        words = [_word(i, row) for i, row in enumerate(_words(rows))]
         yield Sentence(
-            place,
+            f"{path}, line {number}",
             "newdoc" in marks,
             "newpar" in marks,
             texts[-1] if texts else None,
-            words,
+            [_word(i, row) for i, row in enumerate(_words(rows))],
             list(_tokens(rows)),
         )
+        marks.clear()
 
 
 def _words(rows: Sequence[Sequence[str]]) -> Iterator[Sequence[str]]:

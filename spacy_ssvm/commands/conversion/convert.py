@@ -15,11 +15,13 @@ from spacy_ssvm.commands.conversion.files import (
     convert_file,
     split,
 )
+from spacy_ssvm.commands.conversion.offsets import LeftOut
 from spacy_ssvm.components.annotated_corpus import write_docs
 from spacy_ssvm.storage import replacing, shorten
 
 #: The list of what could not be used, in the folder of what could.
 LEFT_OUT = "left_out.tsv"
+_OTHER_TEXT = "kept: its text is made from its tokens, which are not those of '# text'"
 #: The endings that name a format. Others, such as those of eng.testa and eng.testb, name a part.
 _FORMATS = (
     *(".jsonl", ".json", ".csv", ".tsv", ".conllu", ".ann", ".spacy"),
@@ -77,8 +79,15 @@ def name_of(file: Path) -> str:
 
 
 def write_left_out(file: Path, converted: Iterable[Converted]) -> None:
-    """Write a line for each record and span that is left out; without any, remove the file."""
-    left_out = [one for own in converted for one in own.left_out]
+    """Write a line for each record and span that is left out; without any, remove the file.
+
+    And for each sentence of a treebank whose text is not what the treebank says.
+    """
+    left_out = []
+    for own in converted:
+        left_out += own.left_out
+        places = own.treebank.different if own.treebank else []
+        left_out += [LeftOut(place, "", "", _OTHER_TEXT) for place in places]
     if not left_out:
         file.unlink(missing_ok=True)
         return

@@ -106,10 +106,10 @@ def _convert(path: Path, nlp: Language, settings: Settings) -> Converted:
         return _convert_records(path, nlp, settings)
     if ending == ".conllu":
         number = SENTENCES if settings.sentences is None else settings.sentences
-        sentences = [(one.is_first, one) for one in read_conllu(path, encoding)]
-        groups = _groups(path, sentences, number)
+        read = read_conllu(path, encoding, lambda error: bad.append(bad_record(path, error)))
+        groups = _groups(path, [(one.is_first, one) for one in read], number)
         docs, treebank = make_treebank_docs(nlp, groups, as_words=settings.as_words)
-        return Converted(docs, [], 0, treebank)
+        return Converted(docs, bad, 0, treebank)
     table = read_table(path, encoding) if ending in (".csv", ".tsv") else None
     if table is not None and table.word is None:
         places = ((f"{path}, line {row.number}", row) for row in table.rows if row.columns)

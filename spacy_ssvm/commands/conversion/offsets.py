@@ -13,6 +13,7 @@ from spacy.util import filter_spans
 from spacy_ssvm.storage import shorten
 
 _LAST_OF_ONE_UNIT = "\uffff"  #: characters after it are two units of UTF-16
+_NO_LABELS = ("O", "-")
 _MOST_KEPT = 200  #: characters of a span that is left out
 
 
@@ -123,7 +124,8 @@ def make_doc(
 
     White space at the ends of a span does not count. Spans are left out that do not match the
     tokens, and entities that overlap with longer ones. Where an entity is left out, it is unknown
-    whether the tokens are entities, so that nothing wrong is learned from them.
+    whether the tokens are entities, so that nothing wrong is learned from them: all that have no
+    other entity, where its offsets do not tell which.
     """
     doc = nlp.make_doc(annotated.text)
     places, place = _Places(doc), annotated.place
@@ -134,18 +136,25 @@ def make_doc(
     for trimmed, original in {places.without_space(span): span for span in given}.items():
         start, end, label = trimmed
         first, last = places.covered(start, end)
-        if places.fits(trimmed):
+        is_known = first < last or 0 <= start < end <= len(places.text)
+        if places.fits(trimmed) and label not in _NO_LABELS:
             spans.append(Span(doc, first, last, label=label))
             continue
-        if places.is_inside(trimmed):
+        if label in _NO_LABELS:
+            reason = f"has no type: '{label}' stands for none"
+        elif places.is_inside(trimmed):
             words = shorten(places.quote(*places.words(first, last)))
             reason = f"is only a part of the words {words!r}"
+        elif 0 <= start < end <= len(places.text):
+            reason = f"is only white space, from {start} to {end}"
+        elif end <= start:
+            reason = f"ends before it has a character: from {start} to {end}"
         else:
             reason = f"is not in the text, from {start} to {end} of {len(places.text)}"
         shifted = original if utf16 else places.in_characters(original)
         fits = None if shifted == original else places.fits(places.without_space(shifted))
         left_out.append(LeftOut(place, places.quote(start, end), label, reason, fits))
-        unknown.append((first, last))
+        unknown.append((first, last) if is_known else (0, len(doc)))
     if spans_key is not None:
         doc.spans[spans_key] = spans
         return doc, left_out

@@ -61,7 +61,8 @@ def _text_of(record: dict[str, Any], place: str) -> str:
         texts = [value for value in text.values() if isinstance(value, str)]
         text = text.get("text", texts[0] if len(texts) == 1 else None)
     if not isinstance(text, str):
-        raise ValueError(f"{place}: there is no text among {shown(list(record))}: {_EXPECTED}")
+        wrong = "there is no text" if text is None else f"{shown(text)} is no text"
+        raise ValueError(f"{place}: {wrong} among {shown(list(record))}: {_EXPECTED}")
     return checked_text(text, place)
 
 
@@ -117,4 +118,4 @@ def _span_of(span: Any, place: str) -> Offsets | None:
         or not values[2].strip()
     ):
         return None
-    return Offsets(values[0], values[1], checked_text(values[2], place))
+    return Offsets(values[0], values[1], checked_text(values[2].strip(), place))

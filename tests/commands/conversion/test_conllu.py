@@ -57,6 +57,8 @@ def test_all_columns(tmp_path: Path) -> None:
     f"{A}  \n# newdoc\n# text = b\n{B}\t \n",
     f"# no sentence\n\n{A}\n# newdoc\n\n# a = b\n{B}\n# the end\n",
     f"{A}\n# newdoc\n{B}\n".replace("\n", "\r\n"),
+    f"{A}\n# newdoc_id = CF1\n{B}\n",
+    f"{A}\n#newdoc\n{B}\n",
 ])  # fmt: skip
 def test_what_parts_sentences(tmp_path: Path, text: str) -> None:
     assert words(tmp_path, text) == [(False, ["a"]), (True, ["b"])]
@@ -111,3 +113,18 @@ def test_malformed_lines(tmp_path: Path, text: str, number: str) -> None:
     place = re.escape(f"{tmp_path / 'a.conllu'}, line ")
     with pytest.raises(ValueError, match=rf"^{place}{number}\b"):
         read(tmp_path, f"# newdoc\n\n{text}\n{A}")
+
+
+def test_a_sentence_that_is_left_out(tmp_path: Path) -> None:
+    """The next one begins the document instead."""
+    file = tmp_path / "a.conllu"
+    file.write_text(f"{A}\n# newdoc\n{line(1, 'x', 7)}\n{B}\n{A}", encoding="utf8")
+    errors: list[ValueError] = []
+    sentences = list(read_conllu(file, report=errors.append))
+    found = [(one.is_first, [word.form for word in one.words]) for one in sentences]
+    assert found == [(False, ["a"]), (True, ["b"]), (False, ["a"])]
+    assert [str(error) for error in errors] == [
+        f"{file}, line 4: the head is '7', not a number from 0 to 1"
+    ]
+    with pytest.raises(ValueError, match="the head is '7'"):
+        list(read_conllu(file))

@@ -166,6 +166,29 @@ def test_a_file_of_which_nothing_can_be_used(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def test_all_faults_of_a_treebank_in_one_list(tmp_path: Path) -> None:
+    def sentence(word: str, head: int = 0, text: str = "") -> str:
+        return f"# text = {text or word}\n1\t{word}\t_\tX\t_\t_\t{head}\troot\t_\t_\n\n"
+
+    bank = tmp_path / "a.conllu"
+    others = [sentence("c", text="d") for _ in range(30)]
+    wrong = [sentence("b", head=3), "1\ttwo columns\n\n"]
+    bank.write_text("".join([sentence("a"), *wrong, *others]), encoding="utf8")
+    code, output, _ = run(bank, "--output", tmp_path / "out")
+    assert code == 0
+    assert "Left out 2 records" in output
+    with (tmp_path / "out" / "left_out.tsv").open(encoding="utf8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert len(rows) == 32
+    assert rows[0]["place"] == f"{bank}, line 5"
+    assert rows[0]["reason"] == "the head is '3', not a number from 0 to 1"
+    assert rows[1]["reason"].startswith("expected 10 columns")
+    assert {row["reason"].partition(":")[0] for row in rows[2:]} == {"kept"}
+    assert rows[-1]["place"] == f"{bank}, line 97"
+    assert run(bank, "--output", tmp_path / "strict", "--strict")[0] == 1
+    assert not (tmp_path / "strict").exists()
+
+
 def test_wrong_sentences_and_files_of_other_formats(tmp_path: Path) -> None:
     """A document begins with the next sentence where its first one is wrong."""
     columns = "-DOCSTART-\n\na O\n\n-DOCSTART-\n\nb\n\nc X\n\nd O\n\ne O\n"

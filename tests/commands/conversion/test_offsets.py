@@ -50,6 +50,23 @@ def test_spans_that_are_not_in_the_text(start: int, end: int) -> None:
     assert [label for _, label in left] == ["A"]
 
 
+@pytest.mark.parametrize(("span", "tags", "reason"), [
+    ((3, 4, "A"), "O O B O O O", "is only white space, from 3 to 4"),
+    ((7, 4, "A"), "? ? B ? ? ?", "ends before it has a character: from 7 to 4"),
+    ((-8, -1, "A"), "? ? B ? ? ?", "is not in the text, from -8 to -1 of 20"),
+    ((30, 33, "A"), "? ? B ? ? ?", "is not in the text, from 30 to 33 of 20"),
+    ((16, 33, "A"), "O O B O O ?", "is not in the text, from 16 to 33 of 20"),
+    ((0, 3, "O"), "? O B O O O", "has no type: 'O' stands for none"),
+    ((0, 3, "-"), "? O B O O O", "has no type: '-' stands for none"),
+])  # fmt: skip
+def test_nothing_is_learned_of_tokens_that_a_span_may_mean(
+    span: tuple[int, int, str], tags: str, reason: str
+) -> None:
+    doc, left_out = offsets.make_doc(NLP, annotated(TEXT, span, (8, 10, "B")))
+    assert [token.ent_iob_ or "?" for token in doc] == tags.split()
+    assert [own.reason for own in left_out] == [reason]
+
+
 def test_spans_of_a_key_may_overlap() -> None:
     spans = [(0, 7, "A"), (0, 3, "B"), (0, 7, "A"), (4, 6, "BAD"), (4, 8, "C")]
     doc, left = made(TEXT, *spans, key="key")
