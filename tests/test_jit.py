@@ -16,7 +16,6 @@ import spacy_ssvm
 
 TRAIN = """
 import json, sys
-from marks import compiled_only
 from pipelines import TAGGER
 import numba
 import spacy_ssvm
