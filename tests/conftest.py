@@ -9,7 +9,7 @@ import pytest
 from corpora import tagging_examples
 from marks import PLAIN
 from pipelines import COMPONENTS, TAGGER, Component
-from processes import ScriptRunner
+from processes import TESTS, ScriptRunner
 from spacy.language import Language
 from tiny_taggers import TINY, train
 from unwritten import fill_unwritten
@@ -21,6 +21,71 @@ hypothesis.settings.load_profile("tests")
 
 if PLAIN:
     fill_unwritten()
+
+
+#: Folders and files whose tests are slow: of rooms that the core does not know, and of what takes
+#: long to compile or to run.
+SLOW = {
+    *("bitext", "cuts", "matchings", "papers", "sentences"),
+    *(f"chains/test_{name}.py" for name in ("probabilities", "selection", "stores", "trellis")),
+    *(f"trees/test_{name}.py" for name in ("probabilities", "selection", "statistics", "stores")),
+    *(
+        f"decoders/test_{name}.py"
+        for name in (
+            *("chain_projection", "cut", "cut_projection", "grandparent_marginals", "grandparents"),
+            *("k_best_siblings", "matching", "matching_projection", "tree_climbing"),
+            "tree_propagation",
+        )
+    ),
+    *(
+        f"solvers/test_{name}.py"
+        for name in (
+            *("cutting_plane", "dual_coordinate_ascent", "extragradient", "frank_wolfe"),
+            *("hildreth", "lbfgs", "mira", "pairwise_steps", "prox_gradient", "run", "signs"),
+            "stochastic_gradient",
+        )
+    ),
+    *(
+        f"components/test_{name}.py"
+        for name in (
+            *("aligner", "aligner_scorer", "bitext", "labeled_sentences", "parallel"),
+            *("parallel_corpus", "sentence_labeler", "sentence_labeler_cut"),
+        )
+    ),
+    *(
+        f"features/test_{name}.py"
+        for name in ("sentence_templates", "unit_edges", "unit_keys", "units")
+    ),
+    *(
+        f"commands/test_{name}.py"
+        for name in (
+            *("align", "clusters", "compare", "compare_report", "figures", "gazetteers"),
+            *("jackknife", "kills", "pages", "search", "search_report", "warmup"),
+        )
+    ),
+    *(f"commands/quickstart/test_{name}.py" for name in ("aligning", "continuing", "swap")),
+    *(
+        f"test_{name}.py"
+        for name in (
+            *("adding_a_structure", "deployment", "document_commands", "documents", "installs"),
+            *("kernel_cache", "penalties", "selection", "site", "spacy_suite"),
+        )
+    ),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark slow tests."""
+    for item in items:
+        path = item.path.relative_to(TESTS)
+        if not SLOW.isdisjoint({path.as_posix(), path.parts[0]}):
+            item.add_marker(pytest.mark.slow)
+
+
+def pytest_configure() -> None:
+    """Raise AssertionError for a name of ``SLOW`` that is of no file."""
+    missing = [name for name in sorted(SLOW) if not (TESTS / name).exists()]
+    assert not missing, missing
 
 
 def _parameter(component: Component) -> Any:

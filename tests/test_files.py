@@ -100,6 +100,7 @@ assert TAGGER.annotate(spacy.load(path)) == known[1][1]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_thirty_kills_leave_a_pipeline_that_loads(
     trained_tagger: Language, early: Language, path: Path, tmp_path: Path, run_script: ScriptRunner

@@ -54,6 +54,7 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_runs_from_a_read_only_folder_without_a_home(open_folder: Path) -> None:
     site = open_folder / "site"
     package = Path(spacy_ssvm.__file__).parent
@@ -209,6 +210,7 @@ print(TAGGER.annotate(nlp) == TAGGER.annotate(loaded), TAGGER.annotate(nlp))
 """
 
 
+@pytest.mark.slow
 @compiled_only
 @pytest.mark.parametrize(
     ("change", "error"),

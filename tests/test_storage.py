@@ -213,6 +213,7 @@ RUN = "import sys; from model_fuzz import run; run(int(sys.argv[1]), int(sys.arg
 CASES, BATCH = 2000, 500
 
 
+@pytest.mark.slow
 @compiled_only
 def test_no_damage_crashes_hangs_or_changes_what_is_annotated(run_script: ScriptRunner) -> None:
     counts: Counter[str] = Counter()

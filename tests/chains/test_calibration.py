@@ -78,6 +78,7 @@ def test_without_a_curve() -> None:
     assert (found < 1).all()
 
 
+@pytest.mark.slow
 @compiled_only
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("scheme", ["biluo", "iob2", "io"])

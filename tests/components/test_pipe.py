@@ -415,6 +415,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @compiled_only
 def test_two_processes_give_the_serial_answer(
     component: Component, run_script: ScriptRunner

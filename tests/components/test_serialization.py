@@ -186,6 +186,7 @@ def test_a_model_that_could_not_be_loaded_replaces_none(
     assert contents(path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [(np, "save"), (os, "replace"), (os, "fsync")],
