@@ -27,19 +27,19 @@ COMMANDS = {
     "init": Command(training.init, "Write a config for what your examples annotate"),
     "swap": Command(training.swap, "Replace components of a trained pipeline", True),
     "jackknife": Command(
-        training.jackknife, "Annotate examples by models that have not seen them", True
+        training.jackknife, "Annotate a corpus by cross-validation (jackknifing)", True
     ),
     "convert": Command(data.convert, "Convert annotated files to .spacy files"),
     "convert-templates": Command(data.convert_templates, "Convert templates of CRF++ or Wapiti"),
-    "gazetteers": Command(data.gazetteers, "Write lists of names, for recognizers of entities"),
+    "gazetteers": Command(data.gazetteers, "Write name lists for entity recognizers"),
     "clusters": Command(data.clusters, "Cluster words by where they occur, for features"),
-    "rank": Command(data.rank, "Find the texts that it pays most to annotate next"),
+    "rank": Command(data.rank, "Rank texts by uncertainty, for annotation"),
     "show": Command(inspection.show, "Annotate a text on the screen, with confidence"),
-    "render": Command(inspection.render, "Write a page: what a pipeline decides, and why"),
+    "render": Command(inspection.render, "Write an HTML page: predictions with explanations"),
     "demo": Command(inspection.demo, "Open a page on which texts are annotated"),
     "report": Command(inspection.report, "Report accuracy, speed and size of a pipeline"),
     "compare": Command(experiments.compare, "Compare solvers on your data", True),
-    "select": Command(experiments.select, "Find the templates that matter on your data", True),
+    "select": Command(experiments.select, "Search for a small set of feature templates", True),
     "align": Command(production.align, "Align the words of parallel texts"),
     "warmup": Command(production.warmup, "Compile all kernels, so that first use does not wait"),
 }

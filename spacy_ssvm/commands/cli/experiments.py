@@ -129,7 +129,7 @@ def select(
     ] = False,
     code: Code = None,
 ) -> None:
-    """Find the templates that matter on your data, by method and budget.
+    """Search for a small set of feature templates, by method and budget.
 
     Methods: group-lasso, coarse-to-fine, lasso, information-gain, and all for no selection. A
     model is trained from scratch on the templates that each selection keeps. Prints a table, and

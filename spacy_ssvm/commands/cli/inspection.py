@@ -87,7 +87,7 @@ def render(
     top: Annotated[int, typer.Option(help="Features in an explanation", min=1)] = 8,
     code: Code = None,
 ) -> None:
-    """Show what a pipeline makes of texts, and why, as one HTML page.
+    """Write one HTML page: the predictions of a pipeline with explanations.
 
     Words have their tags, entities or arcs, and sentences their labels; the least sure ones are
     dotted. Where the file is annotated, wrong ones are marked, and explained against what would be

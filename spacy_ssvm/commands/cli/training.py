@@ -434,7 +434,9 @@ def jackknife(
     ] = False,
     code: Code = None,
 ) -> None:
-    """Annotate the training corpus by models that have not seen what they annotate.
+    """Annotate the training corpus by cross-validation: jackknifing.
+
+    No text is annotated by a model that has seen it.
 
     Each model is trained on all folds but one, as spacy train does, and annotates that one. With
     --then, a second round of models learns from the predictions of the first, and adds its own.
