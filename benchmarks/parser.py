@@ -56,9 +56,9 @@ from wasabi import msg
 
 from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.parser import DependencyParser
+from spacy_ssvm.decoders.belief_propagation import TOLERANCE, propagate_beliefs
 from spacy_ssvm.decoders.parts import scaled_parts
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
-from spacy_ssvm.decoders.tree_propagation import TOLERANCE, propagate_beliefs
 from spacy_ssvm.trees.inference import parse_sentences
 from spacy_ssvm.trees.keys import hash_pairs
 from spacy_ssvm.trees.pruner import score_arcs

@@ -2,7 +2,7 @@
 
     selector = chain_selector(model, docs, gold)
     for budget in (50, 40, 30):
-        selected = selector.select(Selection(budget=budget), goes_on=True)
+        selected = selector.select(Selection(budget=budget), warm_start=True)
     model.define(selected.templates, ...)
 
 The model is then trained from scratch on the selected templates, with any solver: the weights of
@@ -191,12 +191,12 @@ class Selector:
         self,
         settings: Selection,
         *,
-        goes_on: bool = False,
+        warm_start: bool = False,
         report: Callable[[int, Step], None] | None = None,
     ) -> Selected:
         """Select templates.
 
-        goes_on: whether the solver starts from the weights of the previous selection, for a path
+        warm_start: whether the solver starts from the weights of the previous selection, for a path
             of budgets.
         report: called with the number of each epoch, from 1, and its last proximal step.
         Raises ValueError where the budget is above the number of templates, and where none
@@ -212,7 +212,7 @@ class Selector:
         elif settings.method == "information-gain":
             kept = _best(self.statistics.gains, settings.budget)
         else:
-            run = self._start(settings, goes_on)
+            run = self._start(settings, warm_start)
             numbers = np.arange(self.problem.number_of_examples)
             for epoch in range(settings.epochs):
                 run.epoch(numbers)
@@ -247,9 +247,9 @@ class Selector:
         pairs = np.argwhere(refines & (counts @ counts == 0))
         return [(str(self.templates[a]), str(self.templates[b])) for a, b in pairs]
 
-    def _start(self, settings: Selection, goes_on: bool) -> ProxGradientRun:
+    def _start(self, settings: Selection, warm_start: bool) -> ProxGradientRun:
         solver = settings.solver(self.problem)
-        if self._run is None or not goes_on:
+        if self._run is None or not warm_start:
             self.problem.forget_completions()
             self.problem.reset_weights()
             self._run = solver.start(self.problem)

@@ -33,15 +33,15 @@ SLOW = {
         f"decoders/test_{name}.py"
         for name in (
             *("chain_projection", "cut", "cut_projection", "grandparent_marginals", "grandparents"),
-            *("k_best_siblings", "matching", "matching_projection", "tree_climbing"),
-            "tree_propagation",
+            *("k_best_siblings", "matching", "matching_projection", "hill_climbing"),
+            "belief_propagation",
         )
     ),
     *(
         f"solvers/test_{name}.py"
         for name in (
             *("cutting_plane", "dual_coordinate_ascent", "extragradient", "frank_wolfe"),
-            *("hildreth", "lbfgs", "mira", "pairwise_steps", "prox_gradient", "run", "signs"),
+            *("simplex_smo", "lbfgs", "mira", "pairwise_steps", "prox_gradient", "run", "signs"),
             "stochastic_gradient",
         )
     ),

@@ -57,8 +57,8 @@ def is_safe(module: str, name: str) -> bool:
         return True
     module, name = imports_of(MODULES[module]).get(name, (module, name))
     decorator, _ = BY_MODULE.get(module, {}).get(name, ("", None))
-    # ``in_sum`` chooses among expressions of numbers.
-    return decorator in INNER or (module, name) == ("spacy_ssvm.weights.rounded", "in_sum")
+    # ``dequantize`` chooses among expressions of numbers.
+    return decorator in INNER or (module, name) == ("spacy_ssvm.weights.quantized", "dequantize")
 
 
 def unsafe_calls(module: str, name: str) -> list[str]:

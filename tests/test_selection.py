@@ -68,7 +68,7 @@ def test_a_selection_does_not_depend_on_those_before_unless_it_goes_on():
     first = selector.select(Selection(budget=4))
     selector.select(Selection(budget=9))
     assert weights(selector.select(Selection(budget=4))) == weights(first)
-    further = selector.select(Selection(budget=3), goes_on=True)
+    further = selector.select(Selection(budget=3), warm_start=True)
     assert set(further.texts) <= {str(t) for t in Corpus().templates}
     assert len(further.kept) == 3
     assert further.history[0].examples > first.history[-1].examples

@@ -15,7 +15,7 @@ from spacy_ssvm.trees.oracle import loss_augmented_decode
 from spacy_ssvm.trees.problem import TreeProblem
 from spacy_ssvm.trees.pruner import likely_arcs
 from spacy_ssvm.trees.templates import GRANDPARENT, ArcTemplate
-from spacy_ssvm.weights.rounded import RoundedWeights
+from spacy_ssvm.weights.quantized import QuantizedWeights
 
 checked = settings(
     deadline=None,
@@ -186,7 +186,7 @@ def whole_weights(seed):
 
 
 def _in_steps(w):
-    return RoundedWeights(np.rint(np.sign(w) * np.sqrt(2 * np.abs(w))).astype(np.int8), 0.5)
+    return QuantizedWeights(np.rint(np.sign(w) * np.sqrt(2 * np.abs(w))).astype(np.int8), 0.5)
 
 
 seeds = st.integers(0, 999)

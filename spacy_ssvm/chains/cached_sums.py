@@ -31,7 +31,7 @@ from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.feature_index import Table, find_token_rows
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
-from spacy_ssvm.weights.known_keys import KnownKeys, keep_known
+from spacy_ssvm.weights.key_filter import KeyFilter, keep_known
 
 _MAX_BYTES = 2**25  # of the sums of a model
 _MIN_KEYS = 2**10  # a cache with room for fewer is not worth it
@@ -42,7 +42,7 @@ class Features(NamedTuple):
     """Templates, and the weights of their features."""
 
     templates: CompiledTemplates
-    known: KnownKeys  #: of the table
+    known: KeyFilter  #: of the table
     table: Table
     weights: CompactWeights
 

@@ -47,7 +47,7 @@ from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.storage import require
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.feature_index import Table, find_sparse_rows, find_token_rows
-from spacy_ssvm.weights.known_keys import known_keys
+from spacy_ssvm.weights.key_filter import key_filter
 
 
 class ChainModel(LinearModel):
@@ -142,7 +142,7 @@ class ChainModel(LinearModel):
 
     @property
     def _features(self) -> Features:
-        return Features(self.compiled, known_keys(self.table), self.table, self.weights)
+        return Features(self.compiled, key_filter(self.table), self.table, self.weights)
 
     def predict(
         self, docs: Sequence[Doc], label_constraints: LabelConstraints | None = None

@@ -64,7 +64,7 @@ class SavedModel(NamedTuple):
     template_rows: Ints
     summary: TrainingSummary | None
     scales: Scales = NO_SCALES  #: of real-valued attributes
-    first: "SavedModel | None" = None  #: of a ``TwoPassModel``
+    first: "SavedModel | None" = None  #: of a ``StackedModel``
     calibration: Calibration | None = None  #: of a model of spans
 
 

@@ -117,7 +117,7 @@ class Search(Trial):
             if number == 0:
                 self._warm_up(settings)
             start = time.process_time()
-            selected = self._selector.select(settings, goes_on=number > 0)
+            selected = self._selector.select(settings, warm_start=number > 0)
             yield self._point(method, selected, time.process_time() - start)
 
     def _warm_up(self, settings: Selection) -> None:

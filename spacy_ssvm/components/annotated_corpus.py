@@ -22,7 +22,7 @@ from spacy.training.corpus import FILE_TYPE, walk_corpus
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from spacy_ssvm.components.alignment import aligned_marks, columns_of, write_columns
+from spacy_ssvm.components.doc_arrays import aligned_marks, columns_of, write_columns
 from spacy_ssvm.kernels.types import Keys
 from spacy_ssvm.storage import replacing, shorten
 

@@ -17,7 +17,7 @@ from spacy_ssvm.bitext.corpus import Bitext
 from spacy_ssvm.bitext.lexicon import Lexicon, read_lexicon
 from spacy_ssvm.bitext.models import train_association
 from spacy_ssvm.bitext.reading import read_bitext
-from spacy_ssvm.components.alignment import columns_of
+from spacy_ssvm.components.doc_arrays import columns_of
 from spacy_ssvm.components.initialization import Resource, check_resource
 from spacy_ssvm.components.parallel import sides
 from spacy_ssvm.components.settings import initialize_error

@@ -15,17 +15,17 @@ from spacy.vocab import Vocab
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import BEGIN, INSIDE, MISSING, OUT, OUTSIDE, Tokens
-from spacy_ssvm.chains.two_passes import TwoPassModel
-from spacy_ssvm.components.alignment import (
+from spacy_ssvm.chains.stacked import StackedModel
+from spacy_ssvm.components.doc_arrays import (
     columns_of,
     reference_columns,
     write_columns,
 )
 from spacy_ssvm.components.example_cache import GoldDoc, digest
-from spacy_ssvm.components.first_pass import FoundTypes, learn_first_pass
 from spacy_ssvm.components.initialization import annotate_as_in_training
 from spacy_ssvm.components.settings import config_error
 from spacy_ssvm.components.spans import GoldSpans, SpanPipe, build_span_pipe
+from spacy_ssvm.components.stacking import FoundTypes, learn_first_pass
 from spacy_ssvm.features.coordinates import ByToken
 from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.kernels.types import Flags, Ints, Keys
@@ -56,7 +56,7 @@ class EntityRecognizer(SpanPipe):
     Entities that a Doc has already are kept, unless ``overwrite`` is set, and the best
     label sequence with them is found.
 
-    With the setting ``document``, the model is a ``TwoPassModel``: its first pass is trained at the
+    With the setting ``document``, the model is a ``StackedModel``: its first pass is trained at the
     end of ``initialize``, on all examples, and ``update`` trains the second.
     """
 
@@ -92,7 +92,7 @@ class EntityRecognizer(SpanPipe):
         self, get_examples: Callable[[], Iterable[Example]], nlp: Language | None
     ) -> None:
         """See ``Pipe``."""
-        if not isinstance(self.model, TwoPassModel) or not self.model.labels:
+        if not isinstance(self.model, StackedModel) or not self.model.labels:
             return
         examples = list(get_examples())
         if nlp is not None:
@@ -105,7 +105,7 @@ class EntityRecognizer(SpanPipe):
     def read_inputs(self, doc: Doc) -> Keys:
         """See ``Pipe``. Types of the first pass are those of models that have not seen the Doc."""
         model = self.model
-        if not isinstance(model, TwoPassModel):
+        if not isinstance(model, StackedModel):
             return super().read_inputs(doc)
         types = self._found_types.get(digest(model.first.reader.inputs(doc).tobytes()))
         if types is None and len(doc) and not self._has_warned_of_docs:
@@ -282,7 +282,7 @@ def build_recognizer(
         name,
         document=document,
         templates=[*templates, "document"] if document else templates,
-        model_class=TwoPassModel if document else ChainModel,
+        model_class=StackedModel if document else ChainModel,
         selection=selection,
         **settings,
     )

@@ -17,7 +17,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Alignment, Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm.components.alignment import columns_of
+from spacy_ssvm.components.doc_arrays import columns_of
 from spacy_ssvm.kernels.types import Flags, Ints
 from spacy_ssvm.storage import shorten
 

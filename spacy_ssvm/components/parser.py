@@ -14,7 +14,8 @@ from spacy.training import Example
 from spacy.util import logger
 from spacy.vocab import Vocab
 
-from spacy_ssvm.components.alignment import (
+from spacy_ssvm.components.confidence import require_beta, token_index
+from spacy_ssvm.components.doc_arrays import (
     IS_INSIDE,
     IS_START,
     align_marks,
@@ -22,7 +23,6 @@ from spacy_ssvm.components.alignment import (
     reference_columns,
     write_columns,
 )
-from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.page import Decider, Decision
 from spacy_ssvm.components.pipe import Pipe

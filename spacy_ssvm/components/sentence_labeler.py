@@ -12,7 +12,8 @@ from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm.components.alignment import (
+from spacy_ssvm.components.confidence import require_beta
+from spacy_ssvm.components.doc_arrays import (
     IS_INSIDE,
     IS_START,
     align_marks,
@@ -20,7 +21,6 @@ from spacy_ssvm.components.alignment import (
     reference_columns,
     write_columns,
 )
-from spacy_ssvm.components.confidence import require_beta
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.linear import LinearPipe
 from spacy_ssvm.components.page import Decider, Decision

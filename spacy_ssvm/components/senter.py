@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_ssvm.chains.inference import LabelConstraints, fix_labels
-from spacy_ssvm.components.alignment import (
+from spacy_ssvm.components.doc_arrays import (
     IS_INSIDE,
     IS_START,
     aligned_marks,

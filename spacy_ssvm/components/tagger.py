@@ -13,7 +13,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_ssvm.chains.inference import LabelConstraints, fix_labels
-from spacy_ssvm.components.alignment import (
+from spacy_ssvm.components.doc_arrays import (
     IS_START,
     aligned_marks,
     columns_of,

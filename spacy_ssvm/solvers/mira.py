@@ -7,7 +7,7 @@ those that score best [McDonald et al. 2005]. For k = 1,
 
     w += tau Phi_i(y),    tau = min(C, H_i(y) / |Phi_i(y)|^2)    [MGS10 Eq. 15]
 
-and for more the dual is solved by ``hildreth.py``. The model gets the average of w over all
+and for more the dual is solved by ``simplex_smo.py``. The model gets the average of w over all
 steps.
 """
 
@@ -26,8 +26,8 @@ from spacy_ssvm.solvers.averaging import (
     add_to_average,
     end_step,
 )
-from spacy_ssvm.solvers.hildreth import hildreth
 from spacy_ssvm.solvers.run import Solver, check_C, check_whole
+from spacy_ssvm.solvers.simplex_smo import hildreth
 from spacy_ssvm.structure import ExampleArrays, KBestDecode, LossAugmentedDecode, Problem
 from spacy_ssvm.weights.sparse import dot, squared_norm, violation_of
 

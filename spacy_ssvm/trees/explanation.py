@@ -22,7 +22,7 @@ from spacy_ssvm.trees.templates import (
     ArcTemplate,
     compile_arc_templates,
 )
-from spacy_ssvm.weights.rounded import RoundedWeights, exact
+from spacy_ssvm.weights.quantized import QuantizedWeights, exact
 
 OTHER_ARCS = "pairs of arcs, and other arcs"
 OTHER_DEPENDENTS = "labels of other dependents of the head"
@@ -146,7 +146,7 @@ def _weight(model: ParserModel, template: ArcTemplate, nodes: Keys, h: int, m: i
     endpoints = hash_endpoints(compiled, nodes, 0, len(nodes))
     count = fill_arc_rows(compiled, endpoints, model.features.size, h, m, rows)
     steps, scale = model.scorer.weights
-    return float(exact(RoundedWeights(steps[rows[:count]], scale)).sum())
+    return float(exact(QuantizedWeights(steps[rows[:count]], scale)).sum())
 
 
 def _label_roles(heads: Ints, m: int) -> dict[str, int]:

@@ -5,8 +5,8 @@ Nodes are laid out as in ``trees/layout.py``: the root of each sentence, its wor
 
 import numpy as np
 
+from spacy_ssvm.decoders.hill_climbing import best_other_head, look_up
 from spacy_ssvm.decoders.parts import tree_score
-from spacy_ssvm.decoders.tree_climbing import best_other_head, look_up
 from spacy_ssvm.kernels.compile import inner_kernel, kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
 from spacy_ssvm.trees.keys import hash_pairs

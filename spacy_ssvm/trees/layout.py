@@ -23,7 +23,7 @@ from spacy_ssvm.kernels.types import (
 )
 from spacy_ssvm.trees.templates import CompiledArcTemplates, CompiledArcTemplatesType
 from spacy_ssvm.weights.lazy import LazyTable, LazyTableType
-from spacy_ssvm.weights.rounded import RoundedWeightsType, TableWeights
+from spacy_ssvm.weights.quantized import QuantizedWeightsType, TableWeights
 
 
 class ArcFeatures(NamedTuple):
@@ -45,7 +45,7 @@ class Pruner(NamedTuple):
 
     arcs: CompiledArcTemplates
     size: int
-    weights: TableWeights  #: [size + 1]; rounded, or float64 during training
+    weights: TableWeights  #: [size + 1]; quantized, or float64 during training
     threshold: float  #: how far the best tree with an arc may score below the best; inf for all
     projective: bool  #: whether trees must be projective
     max_heads: int  #: how many heads of each word it leaves to the parser, at most
@@ -53,7 +53,7 @@ class Pruner(NamedTuple):
 
 PrunerType, SavedPrunerType = (
     named_tuple(Pruner, CompiledArcTemplatesType, Int, weights, Float, Bool, Int)
-    for weights in (Floats1, RoundedWeightsType)
+    for weights in (Floats1, QuantizedWeightsType)
 )
 
 
@@ -62,11 +62,11 @@ class Scorer(NamedTuple):
 
     features: ArcFeatures
     pruner: Pruner
-    weights: TableWeights  #: [size + 1]; rounded, or float64 during training
+    weights: TableWeights  #: [size + 1]; quantized, or float64 during training
 
 
 ScorerType = named_tuple(Scorer, ArcFeaturesType, PrunerType, Floats1)
-SavedScorerType = named_tuple(Scorer, ArcFeaturesType, SavedPrunerType, RoundedWeightsType)
+SavedScorerType = named_tuple(Scorer, ArcFeaturesType, SavedPrunerType, QuantizedWeightsType)
 
 
 class HashedArcs(NamedTuple):

@@ -52,7 +52,7 @@ from spacy_ssvm.trees.templates import (
     compile_arc_templates,
     that_fire,
 )
-from spacy_ssvm.weights.rounded import RoundedWeights, TableWeights, rounded
+from spacy_ssvm.weights.quantized import QuantizedWeights, TableWeights, quantize
 
 
 class LabelModel(ChainModel):
@@ -169,7 +169,7 @@ class ParserModel(storage.StoredModel):
         self.weights = arcs
         self.pruner_weights = pruner
         self.summary = summary
-        self._rounded: tuple[RoundedWeights, RoundedWeights] | None = None
+        self._quantized: tuple[QuantizedWeights, QuantizedWeights] | None = None
         self._reduced: tuple[tuple[float | None, bytes], Scorer] | None = None
 
     @property
@@ -197,10 +197,10 @@ class ParserModel(storage.StoredModel):
 
     @property
     def scorer(self) -> Scorer:
-        """The features, pruner and rounded weights, for kernels that score arcs."""
-        if self._rounded is None:
-            self._rounded = rounded(self.weights), rounded(self.pruner_weights)
-        weights, of_pruner = self._rounded
+        """The features, pruner and quantized weights, for kernels that score arcs."""
+        if self._quantized is None:
+            self._quantized = quantize(self.weights), quantize(self.pruner_weights)
+        weights, of_pruner = self._quantized
         return Scorer(self.features, self.pruner(of_pruner, is_training=False), weights)
 
     def scorer_of(self, words: Keys) -> Scorer:

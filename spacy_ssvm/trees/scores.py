@@ -4,10 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spacy_ssvm.decoders.belief_propagation import propagate_beliefs
 from spacy_ssvm.decoders.grandparent_marginals import (
     grandparent_marginals,
     grandparent_max_marginals,
 )
+from spacy_ssvm.decoders.hill_climbing import best_projective, climb_trees
 from spacy_ssvm.decoders.k_best_siblings import k_best_siblings
 from spacy_ssvm.decoders.parts import (
     PartTable,
@@ -18,13 +20,11 @@ from spacy_ssvm.decoders.parts import (
 )
 from spacy_ssvm.decoders.sibling_marginals import sibling_marginals, sibling_max_marginals
 from spacy_ssvm.decoders.tree import chu_liu_edmonds, eisner
-from spacy_ssvm.decoders.tree_climbing import best_projective, climb_trees
 from spacy_ssvm.decoders.tree_marginals import (
     max_marginals,
     nonprojective_marginals,
     projective_marginals,
 )
-from spacy_ssvm.decoders.tree_propagation import propagate_beliefs
 from spacy_ssvm.kernels.compile import inner_kernel, kernel, outlined_kernel, sum_kernel
 from spacy_ssvm.kernels.types import (
     Bool,
@@ -46,11 +46,11 @@ from spacy_ssvm.trees.keys import (
 )
 from spacy_ssvm.trees.layout import ArcFeatures, ArcFeaturesType, TreeExamples
 from spacy_ssvm.trees.templates import CompiledArcTemplates
-from spacy_ssvm.weights.rounded import (
-    RoundedWeightsType,
+from spacy_ssvm.weights.quantized import (
+    QuantizedWeightsType,
     TableWeights,
     Values,
-    in_sum,
+    dequantize,
     scale_of,
     values_of,
 )
@@ -122,10 +122,10 @@ def _sum_arc(
     values: Values, head: ShortKeys, dependent: ShortKeys, codes: ShortKeys, size: int
 ) -> float:
     """The sum of the weights of the templates at one arc, to be scaled by ``scale_of``."""
-    total = in_sum(values[size])  # 0
+    total = dequantize(values[size])  # 0
     last = np.uint32(size)
     for t in range(len(head)):
-        total += in_sum(values[min(head[t] ^ dependent[t] ^ codes[t], last)])
+        total += dequantize(values[min(head[t] ^ dependent[t] ^ codes[t], last)])
     return total  # type: ignore[no-any-return]
 
 
@@ -139,10 +139,10 @@ def _sum_pair(
     size: int,
 ) -> float:
     """The sum of the weights of the templates at one pair of arcs, to be scaled."""
-    total = in_sum(values[size])  # 0
+    total = dequantize(values[size])  # 0
     last = np.uint32(size)
     for t in range(len(head)):
-        total += in_sum(values[min(head[t] ^ dependent[t] ^ third[t] ^ codes[t], last)])
+        total += dequantize(values[min(head[t] ^ dependent[t] ^ third[t] ^ codes[t], last)])
     return total  # type: ignore[no-any-return]
 
 
@@ -239,7 +239,7 @@ def _fill_arc_scores(
                     side, code = head ^ dependent, templates.codes[distance, t]
                     for i in range(found[b]):
                         row = np.int64(((side ^ between[b, i]) & mask) ^ code)
-                        total += in_sum(values[row])
+                        total += dequantize(values[row])
                 scores[h, m] = scale * total
 
 
@@ -291,7 +291,7 @@ def _fill_grandparents(
 
 @outlined_kernel(
     PartTableType(ArcFeaturesType, PairHashesType, Floats1, Floats2),
-    PartTableType(ArcFeaturesType, PairHashesType, RoundedWeightsType, Floats2),
+    PartTableType(ArcFeaturesType, PairHashesType, QuantizedWeightsType, Floats2),
 )
 def score_parts(
     features: ArcFeatures, endpoints: PairHashes, weights: TableWeights, scores: Floats

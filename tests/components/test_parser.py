@@ -35,7 +35,7 @@ from spacy_ssvm.storage import ModelFileError
 from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
 from spacy_ssvm.trees.pruner import MAX_HEADS, MAX_HEADS_IF_SLOW, score_arcs
 from spacy_ssvm.trees.templates import compile_arc_templates
-from spacy_ssvm.weights.rounded import exact, rounded
+from spacy_ssvm.weights.quantized import exact, quantize
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* has no sentence boundaries")
 
@@ -836,8 +836,8 @@ def test_arcs_are_scored_and_explained_with_rounded_weights() -> None:
             (model.scorer.weights, model.weights),
             (model.scorer.pruner.weights, model.pruner_weights),
         ):
-            assert found.steps.tolist() == rounded(weights).steps.tolist()
-            assert found.scale == rounded(weights).scale > 0
+            assert found.codes.tolist() == quantize(weights).codes.tolist()
+            assert found.scale == quantize(weights).scale > 0
         rows = compile_arc_templates(model.templates, model.reader.names)
         nodes = model.nodes([doc])
         endpoints = hash_endpoints(rows, nodes.attributes, 0, len(nodes.attributes))

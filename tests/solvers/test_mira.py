@@ -18,8 +18,8 @@ from small_problems import (
 )
 
 from spacy_ssvm.objective import HINGE
-from spacy_ssvm.solvers.hildreth import hildreth
 from spacy_ssvm.solvers.mira import Mira
+from spacy_ssvm.solvers.simplex_smo import hildreth
 
 pytestmark = pytest.mark.uncompiled
 

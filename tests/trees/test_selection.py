@@ -37,7 +37,7 @@ def test_budgets_are_met(groups: str, budget: int) -> None:
     selected = selector.select(Selection(budget=budget, groups=groups, prox_period=9, epochs=2))
     assert len(selected.kept) == budget
     assert all(step.templates <= budget for step in selected.history)
-    further = selector.select(Selection(budget=1, prox_period=9, epochs=1), goes_on=True)
+    further = selector.select(Selection(budget=1, prox_period=9, epochs=1), warm_start=True)
     assert len(further.kept) == 1
 
 

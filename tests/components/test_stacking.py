@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/components/first_pass.py``: recognizers that read each Doc twice."""
+"""Tests of ``spacy_ssvm/components/stacking.py``: recognizers that read each Doc twice."""
 
 import pickle
 import warnings
@@ -15,9 +15,9 @@ from spacy.training import Example
 from thinc.config import ConfigValidationError
 from two_pass_recognizers import CLUE, NAMES, examples_of, starts, trained, words_of
 
-from spacy_ssvm.chains.two_passes import predict_types
-from spacy_ssvm.components import first_pass
-from spacy_ssvm.components.first_pass import EPOCHS, FOLDS
+from spacy_ssvm.chains.stacked import predict_types
+from spacy_ssvm.components import stacking
+from spacy_ssvm.components.stacking import EPOCHS, FOLDS
 from spacy_ssvm.storage import ModelFileError
 
 
@@ -63,7 +63,7 @@ def test_a_message_before_what_takes_long(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, long: int, number: int
 ) -> None:
     """spaCy shows warnings in its log, and nothing less."""
-    monkeypatch.setattr(first_pass, "_LONG", long)
+    monkeypatch.setattr(stacking, "_LONG", long)
     _, recognizer, examples = trained()
     tokens = sum(len(example.predicted) for example in examples)
     found = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]

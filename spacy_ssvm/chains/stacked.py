@@ -76,7 +76,7 @@ class PredictedTypes(AttributeReader):
         return super().text_value(name, doc, i)
 
 
-class TwoPassModel(ChainModel):
+class StackedModel(ChainModel):
     """Two models with the same labels: the second one reads what the first one predicts.
 
     The first one has all templates but those that read types of spans. It is trained by itself.
@@ -171,5 +171,5 @@ def _reads_types(template: Template) -> bool:
     )
 
 
-def _from_bytes(whole_docs: bool, data: bytes) -> TwoPassModel:
-    return TwoPassModel((), whole_docs=whole_docs).from_bytes(data)
+def _from_bytes(whole_docs: bool, data: bytes) -> StackedModel:
+    return StackedModel((), whole_docs=whole_docs).from_bytes(data)

@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/solvers/hildreth.py``."""
+"""Tests of ``spacy_ssvm/solvers/simplex_smo.py``."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_problems import checked, regularization
 
-from spacy_ssvm.solvers.hildreth import hildreth
+from spacy_ssvm.solvers.simplex_smo import hildreth
 
 pytestmark = pytest.mark.uncompiled
 

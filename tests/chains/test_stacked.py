@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/chains/two_passes.py``; see ``components/test_first_pass.py`` too."""
+"""Tests of ``spacy_ssvm/chains/stacked.py``; see ``components/test_stacking.py`` too."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/decoders/tree_propagation.py``."""
+"""Tests of ``spacy_ssvm/decoders/belief_propagation.py``."""
 
 from itertools import pairwise, product
 
@@ -20,9 +20,7 @@ from tree_tables import (
     whole,
 )
 
-from spacy_ssvm.decoders.parts import number_parts, scaled_parts
-from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals
-from spacy_ssvm.decoders.tree_propagation import (
+from spacy_ssvm.decoders.belief_propagation import (
     MAX_ITERATIONS,
     TOLERANCE,
     Grandparents,
@@ -31,6 +29,8 @@ from spacy_ssvm.decoders.tree_propagation import (
     _update_grandparents,
     propagate_beliefs,
 )
+from spacy_ssvm.decoders.parts import number_parts, scaled_parts
+from spacy_ssvm.decoders.tree_marginals import nonprojective_marginals
 
 pytestmark = pytest.mark.uncompiled
 

@@ -8,8 +8,8 @@ import numpy as np
 from spacy.util import logger
 
 from spacy_ssvm.chains.model import ChainModel
+from spacy_ssvm.chains.stacked import StackedModel, predict_types
 from spacy_ssvm.chains.training import ChainTrainer
-from spacy_ssvm.chains.two_passes import TwoPassModel, predict_types
 from spacy_ssvm.components.example_cache import GoldDoc, digest, read_in_batches
 from spacy_ssvm.components.sequence import read_batch_of
 from spacy_ssvm.kernels.types import Keys
@@ -29,7 +29,7 @@ class FoundTypes(dict[bytes, Keys]):
 
 def learn_first_pass(
     name: str,
-    model: TwoPassModel,
+    model: StackedModel,
     docs: Sequence[GoldDoc],
     trainer_of: Callable[[ChainModel], ChainTrainer],
 ) -> FoundTypes:

@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/decoders/tree_climbing.py``."""
+"""Tests of ``spacy_ssvm/decoders/hill_climbing.py``."""
 
 import brute
 import numpy as np
@@ -19,8 +19,7 @@ from tree_tables import (
     whole,
 )
 
-from spacy_ssvm.decoders.parts import number_parts, tree_score
-from spacy_ssvm.decoders.tree_climbing import (
+from spacy_ssvm.decoders.hill_climbing import (
     _best_root,
     arc_value,
     best_other_head,
@@ -30,6 +29,7 @@ from spacy_ssvm.decoders.tree_climbing import (
     look_up,
     root_of,
 )
+from spacy_ssvm.decoders.parts import number_parts, tree_score
 
 pytestmark = pytest.mark.uncompiled
 

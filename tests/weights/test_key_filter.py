@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/weights/known_keys.py``."""
+"""Tests of ``spacy_ssvm/weights/key_filter.py``."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spacy_ssvm.weights.feature_index import Table
 from spacy_ssvm.weights.hash_table import empty_slots, number_keys
-from spacy_ssvm.weights.known_keys import keep_known, known_keys
+from spacy_ssvm.weights.key_filter import keep_known, key_filter
 
 pytestmark = pytest.mark.uncompiled
 
@@ -16,7 +16,7 @@ some_keys = st.integers(0, 2**64 - 1)
 
 def kept(table, keys):
     keys = np.array(keys, dtype=np.uint64)
-    return keys[: keep_known(known_keys(table), keys)].tolist()
+    return keys[: keep_known(key_filter(table), keys)].tolist()
 
 
 @given(st.lists(st.integers(1, 2**64 - 1), unique=True), st.lists(some_keys), st.randoms())

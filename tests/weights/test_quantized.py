@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spacy_ssvm.weights.rounded import RoundedWeights, exact, in_sum, rounded, scale_of, values_of
+from spacy_ssvm.weights.quantized import (
+    QuantizedWeights,
+    dequantize,
+    exact,
+    quantize,
+    scale_of,
+    values_of,
+)
 
 pytestmark = pytest.mark.uncompiled
 finite = arrays(np.float32, st.integers(1, 20), elements=st.floats(-100, 100, width=32))
@@ -14,27 +21,27 @@ finite = arrays(np.float32, st.integers(1, 20), elements=st.floats(-100, 100, wi
 
 @given(finite)
 def test_weights_are_rounded_to_the_nearest_step(weights):
-    steps, scale = rounded(weights)
-    assert steps.dtype == np.int8
+    codes, scale = quantize(weights)
+    assert codes.dtype == np.int8
     largest = np.abs(weights.astype(np.float64)).max()
     if largest == 0:
-        assert not steps.any()
+        assert not codes.any()
         return
     assert scale == pytest.approx(largest / 127**2)
     wanted = 127 * np.sign(weights) * np.sqrt(np.abs(weights) / largest)
-    assert np.abs(steps - wanted).max() <= 0.5 + 1e-4
+    assert np.abs(codes - wanted).max() <= 0.5 + 1e-4
 
 
 def test_what_steps_stand_for():
-    weights = RoundedWeights(np.array([-2, 0, 1, 127], dtype=np.int8), 0.5)
+    weights = QuantizedWeights(np.array([-2, 0, 1, 127], dtype=np.int8), 0.5)
     assert exact(weights).tolist() == [-2.0, 0.0, 0.5, 0.5 * 127**2]
-    found = [scale_of(weights) * in_sum(value) for value in values_of(weights)]
+    found = [scale_of(weights) * dequantize(value) for value in values_of(weights)]
     assert found == exact(weights).tolist()
 
 
 @pytest.mark.parametrize("flaw", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_not_finite_are_zeros(flaw):
-    weights = rounded(np.array([1.0, flaw, -1.0], dtype=np.float32))
+    weights = quantize(np.array([1.0, flaw, -1.0], dtype=np.float32))
     assert exact(weights).tolist() == [0.0, 0.0, 0.0]
 
 
@@ -43,4 +50,4 @@ def test_floats_stand_for_themselves():
         weights = np.array([0.5, -3.0], dtype=kind)
         assert values_of(weights) is weights
         assert scale_of(weights) == 1.0
-        assert [in_sum(value) for value in weights] == [0.5, -3.0]
+        assert [dequantize(value) for value in weights] == [0.5, -3.0]
