@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 from corpora import tagging_examples
 from marks import PLAIN
-from pipelines import COMPONENTS, TAGGER, Component
+from pipelines import CHUNKER, COMPONENTS, LABELER, TAGGER, Component
 from processes import TESTS, ScriptRunner
 from spacy.language import Language
 from tiny_taggers import TINY, train
@@ -90,6 +90,8 @@ def pytest_configure() -> None:
 
 def _parameter(component: Component) -> Any:
     marks = [pytest.mark.filterwarnings(component.warning)] if component.warning else []
+    if component in (CHUNKER, LABELER):
+        marks.append(pytest.mark.slow)
     return pytest.param(component, marks=marks, id=component.factory)
 
 

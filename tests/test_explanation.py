@@ -118,6 +118,7 @@ def test_scores_of_docs_without_words(component: Component, trained: Language, t
     assert scores.tolist() == [0.0] * len(doc)
 
 
+@pytest.mark.slow
 def test_scores_are_probabilities_where_the_model_has_them(component: Component) -> None:
     settings = {"order": 1} if component.factory == "ssvm_parser" else {}
     ascent = {"@misc": "spacy_ssvm.DualCoordinateAscent.v1"}

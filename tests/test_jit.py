@@ -175,6 +175,7 @@ print(json.dumps([results, errors, wrong, compiled]))
 """
 
 
+@pytest.mark.slow
 def test_kernels_call_one_version_of_an_outlined_kernel(
     run_script: ScriptRunner, tmp_path: Path
 ) -> None:

@@ -75,6 +75,7 @@ def test_an_undamaged_copy_loads(folder: Path) -> None:
     assert TAGGER.annotate(nlp) == TAGGER.gold()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 0.99])
 def test_truncated_arrays(folder: Path, part: float) -> None:
     for file in array_files(folder):

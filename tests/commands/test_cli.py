@@ -103,6 +103,7 @@ def test_what_the_config_has_wrong_is_one_message(
     assert len(shown.strip().splitlines()) < 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "sets"), [("tagger", ["en"]), ("ner", ["de", "en"])])
 def test_strong_configs_train_with_the_clusters_of_lookups(
     name: str, sets: list[str], corpus: Path, tmp_path: Path

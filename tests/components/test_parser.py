@@ -126,6 +126,7 @@ class Untrained:
         return blank_doc(self.nlp, words[: int(lengths.sum())], starts)
 
 
+@pytest.mark.slow
 @compiled_only
 @pytest.mark.parametrize(
     "config",
@@ -251,6 +252,7 @@ def test_equal_words_have_few_heads(config: dict[str, Any], most: int, in_traini
         assert counts <= {limit, limit + 1}, "the head in the best tree is one more"
 
 
+@pytest.mark.slow
 @compiled_only
 @pytest.mark.parametrize("call", ["__call__", "scores"])
 @pytest.mark.parametrize(

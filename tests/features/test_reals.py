@@ -340,6 +340,7 @@ def test_another_width_is_refused_and_nothing_is_written() -> None:
     assert not doc.has_annotation("TAG")
 
 
+@pytest.mark.slow
 def test_selection_keeps_what_tells_the_label() -> None:
     for method in ("group-lasso", "lasso", "information-gain"):
         nlp = TAGGER.pipeline(

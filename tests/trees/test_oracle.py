@@ -43,6 +43,7 @@ def test_the_violator_is_the_worst_tree(kind, sentence, seed):
     assert changed == 0
 
 
+@pytest.mark.slow
 @checked
 @given(
     st.sampled_from(["first", "second"]),

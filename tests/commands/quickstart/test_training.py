@@ -68,6 +68,7 @@ def test_entities_from_json_lines(annotated: Path, tmp_path: Path) -> None:
     assert "--overwrite" in again.output
 
 
+@pytest.mark.slow
 def test_components_learn_from_annotations_of_models_that_have_not_seen_the_texts(
     tmp_path: Path,
 ) -> None:
