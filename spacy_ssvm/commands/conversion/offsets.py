@@ -85,14 +85,17 @@ class _Places:
         """A span without white space at its ends; unchanged where nothing else is in the text."""
         first = bisect_left(self._not_space, span.start)
         last = bisect_left(self._not_space, span.end) - 1
-        if first > last or not 0 <= span.start < span.end <= len(self.text):
+        if first > last or not self.is_range(span):
             return span
         return Offsets(self._not_space[first], self._not_space[last] + 1, span.label)
 
+    def is_range(self, span: Offsets) -> bool:
+        """Whether a span has characters, all of them in the text."""
+        return 0 <= span.start < span.end <= len(self.text)
+
     def is_inside(self, span: Offsets) -> bool:
         """Whether a span, without white space at its ends, has words of the text."""
-        is_valid = 0 <= span.start < span.end <= len(self.text)
-        return is_valid and not self.text[span.start].isspace()
+        return self.is_range(span) and not self.text[span.start].isspace()
 
     def covered(self, start: int, end: int) -> tuple[int, int]:
         """The first token that has characters of a span, and that after the last."""
@@ -136,7 +139,7 @@ def make_doc(
     for trimmed, original in {places.without_space(span): span for span in given}.items():
         start, end, label = trimmed
         first, last = places.covered(start, end)
-        is_known = first < last or 0 <= start < end <= len(places.text)
+        is_known = first < last or places.is_range(trimmed)
         if places.fits(trimmed) and label not in _NO_LABELS:
             spans.append(Span(doc, first, last, label=label))
             continue
@@ -145,7 +148,7 @@ def make_doc(
         elif places.is_inside(trimmed):
             words = shorten(places.quote(*places.words(first, last)))
             reason = f"is only a part of the words {words!r}"
-        elif 0 <= start < end <= len(places.text):
+        elif places.is_range(trimmed):
             reason = f"is only white space, from {start} to {end}"
         elif end <= start:
             reason = f"ends before it has a character: from {start} to {end}"

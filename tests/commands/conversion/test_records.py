@@ -29,7 +29,7 @@ def studio(*annotations: dict[str, Any], **data: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("record", [
     {"text": TEXT, "entities": [[0, 3, "PER"]], "id": 3, "meta": {"label": 5}},
     {"text": TEXT, "label": [[0, 3, "PER"]]}, {"text": TEXT, "labels": [[0, 3, "PER"]]},
-    {"text": TEXT, "entities": [RASA]},
+    {"text": TEXT, "entities": [RASA]}, {"text": TEXT, "entities": [[0, 3, " PER "]]},
     {"text": TEXT, "entities": [OFFSETS], "relations": []}, {"data": TEXT, "entities": [OFFSETS]},
     {"data": TEXT, "label": [[0, 3, "PER"]]}, {"text": TEXT, "spans": [SPAN], "answer": "accept"},
     {"text": TEXT, "spans": [SPAN]}, [TEXT, {"entities": [[0, 3, "PER"]]}],
@@ -113,3 +113,9 @@ def test_several_wrong_spans_and_deep_ones() -> None:
         deep = [deep]
     with pytest.raises(ValueError, match=r"^here: what is nested too deeply is no span"):
         parse_record({"text": TEXT, "label": [deep]}, "here")
+
+
+@pytest.mark.parametrize(("text", "problem"), [(42, "42 is no text"), (None, "there is no text")])
+def test_a_text_of_another_type(text: Any, problem: str) -> None:
+    with pytest.raises(ValueError, match=f"a.jsonl, line 1: {problem} among"):
+        parse_record({"text": text, "entities": []}, "a.jsonl, line 1")
