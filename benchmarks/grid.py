@@ -98,12 +98,8 @@ def problem_of(scenes: list[dict[str, np.ndarray]], with_edges: bool) -> CutProb
 
 def error(problem: CutProblem, w: np.ndarray) -> float:
     """The share of nodes with another label than gold under w, in percent."""
-    indices = np.empty(problem.max_entries, dtype=np.int32)
-    values = np.empty(problem.max_entries, dtype=np.float32)
-    wrong = 0.0
-    for i in range(problem.number_of_examples):
-        decode = problem.structure.loss_augmented_decode
-        wrong += decode(problem.examples(), i, w, 0.0, True, indices, values)[1]
+    decode, examples = problem.structure.decode, problem.examples()
+    wrong = sum(decode(examples, i, w, 0.0, True)[1] for i in range(problem.number_of_examples))
     return 100 * wrong / len(problem.examples().nodes.gold)
 
 

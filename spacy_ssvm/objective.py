@@ -18,7 +18,15 @@ import numpy as np
 
 from spacy_ssvm.kernels.compile import oracle_kernel
 from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1, Void
-from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, LossAugmentedDecode, Problem
+from spacy_ssvm.structure import (
+    EXPECTED_ORACLES,
+    HINGE_ORACLES,
+    Decode,
+    Difference,
+    ExampleArrays,
+    Expect,
+    Problem,
+)
 from spacy_ssvm.weights.sparse import violation_of
 
 
@@ -30,9 +38,9 @@ class Loss(NamedTuple):
     squared: bool = False
 
     @property
-    def oracle(self) -> str:
-        """The oracle of ``Structure`` that gives its gradient, or a subgradient."""
-        return "loss_augmented_decode" if self.beta is None else "expected_gradient"
+    def oracles(self) -> tuple[str, ...]:
+        """The oracles of ``Structure`` that give its gradient, or a subgradient."""
+        return HINGE_ORACLES if self.beta is None else EXPECTED_ORACLES
 
 
 HINGE = Loss()
@@ -82,14 +90,14 @@ def losses(problem: Problem, w: Floats, numbers: Ints, loss: Loss) -> Floats:
     if loss.beta is None:
         _max_violations(*arrays, float(loss.gamma), problem.max_entries, found)
     else:
-        scales = float(loss.beta), float(loss.gamma)
-        _smooth_losses(*arrays, *scales, problem.max_expected_entries, found)
+        _smooth_losses(*arrays, float(loss.beta), float(loss.gamma), found)
     return found**2 if loss.squared else found
 
 
-@oracle_kernel(lambda oracle, examples: Void(oracle, examples, Ints1, Floats1, Float, Int, Floats1))
+@oracle_kernel(HINGE_ORACLES, Void, Ints1, Floats1, Float, Int, Floats1)
 def _max_violations(
-    loss_augmented_decode: LossAugmentedDecode,
+    decode: Decode,
+    difference: Difference,
     examples: ExampleArrays,
     numbers: Ints,
     w: Floats,
@@ -102,31 +110,26 @@ def _max_violations(
     values = np.empty(max_entries, dtype=np.float32)
     for position in range(len(numbers)):
         i = numbers[position]
-        size, cost, _ = loss_augmented_decode(examples, i, w, gamma, False, indices, values)
-        if size >= 0:
+        y, cost, _ = decode(examples, i, w, gamma, False)
+        if len(y) > 0:
+            size = difference(examples, i, w, y, indices, values)
             violation = violation_of(gamma * cost, w, indices, values, 0, size)
             violations[position] = max(violation, 0.0)
 
 
-@oracle_kernel(
-    lambda oracle, examples: Void(oracle, examples, Ints1, Floats1, Float, Float, Int, Floats1),
-    "expected_gradient",
-)
+@oracle_kernel(("expect",), Void, Ints1, Floats1, Float, Float, Floats1)
 def _smooth_losses(
-    expected_gradient: ExpectedGradient,
+    expect: Expect,
     examples: ExampleArrays,
     numbers: Ints,
     w: Floats,
     beta: float,
     gamma: float,
-    max_entries: int,
     found: Floats,
 ) -> None:
     """Write L_{beta,gamma} of each example."""
-    indices = np.empty(max_entries, dtype=np.int32)
-    values = np.empty(max_entries)
     for position in range(len(numbers)):
         i = numbers[position]
-        size, loss, _, _ = expected_gradient(examples, i, w, beta, gamma, False, indices, values)
-        if size >= 0:
+        z, loss, _, _ = expect(examples, i, w, beta, gamma, False)
+        if len(z) > 0:
             found[position] = loss

@@ -6,14 +6,15 @@ sees of a structure are costs Delta_i(y) and sparse differences of feature vecto
 
     Phi_i(y) = phi(x_i, y_i) - phi(x_i, y).
 
-An oracle writes a vector as indices into w (int32) and values: each index once, no zeros. It
-returns a tuple (size, value, recompleted, ...): the number of entries, a cost or loss, and whether
-the completion of partial gold has changed. The size is ``UNANNOTATED`` for an example without gold
-annotation, and ``NEEDS_CAPACITY`` where features of the example have no weights yet and there is
-no capacity for them.
+Oracles come in pairs. ``decode`` and ``expect`` read w, and write nothing that examples share: y
+or z is all they return of a structure. ``difference`` and ``expected_difference`` write what that
+means for w, as indices (int32) and values: each index once, no zeros. They return the number of
+entries, and alone ask the store for indices: ``NEEDS_CAPACITY`` where features have no weights
+yet and there is no capacity for them, in which case nothing else has been written.
 
 Partial gold is completed by decoding under w, among the structures that agree with it: where
-``complete`` is set, and where there is no completion yet.
+``complete`` is set, and where there is no completion yet. A difference is that of the last
+completion.
 
 ``docs/adding-a-structure.md`` adds a structure step by step.
 """
@@ -25,33 +26,38 @@ from spacy_ssvm.kernels.types import (
     Bool,
     Flags,
     Float,
+    Floats,
     Floats1,
     FunctionType,
     Int,
     Ints,
     Ints1,
+    Ints2,
     Keys,
     Rows1,
-    Signature,
     Type,
     Weights1,
     tuple_of,
 )
 from spacy_ssvm.weights.groups import GroupedStore
 
-#: The size of the difference for an example without gold annotation.
-UNANNOTATED = -1
-
-#: The size where weights must be allocated first: see ``GroupedStore.reserve``.
+#: The size of a difference where weights must be allocated first: see ``GroupedStore.reserve``.
 NEEDS_CAPACITY = -2
 
 #: The arrays that hold the examples of a problem: a ``NamedTuple`` of each structure's own.
 ExampleArrays = tuple[Any, ...]
 
-LossAugmentedDecode = Callable[..., tuple[int, float, bool]]
-ExpectedGradient = Callable[..., tuple[int, float, bool, float]]
-KBestDecode = Callable[..., int]
-Project = Callable[..., tuple[int, float, bool]]
+Decode = Callable[..., tuple[Ints, float, bool]]
+Difference = Callable[..., int]
+Expect = Callable[..., tuple[Floats, float, bool, float]]
+ExpectedDifference = Callable[..., int]
+KBestDecode = Callable[..., tuple[Ints, Floats]]
+Project = Callable[..., tuple[Floats, float, bool]]
+
+#: The oracles of solvers with a hinge or perceptron loss, and those of the losses with a finite
+#: beta, by their names in ``Structure``.
+HINGE_ORACLES = ("decode", "difference")
+EXPECTED_ORACLES = ("expect", "expected_difference")
 
 
 class Structure(NamedTuple):
@@ -60,60 +66,61 @@ class Structure(NamedTuple):
     #: The numba type of ``ExampleArrays``.
     examples_type: Type
 
-    #: (examples, i, w, gamma, complete, indices, values) -> (size, Delta_i(y), recompleted):
-    #: y = argmax w . phi(x_i, y) + gamma Delta_i(y). Writes Phi_i(y), values in float32.
-    #: gamma = 0 is plain decoding.
-    loss_augmented_decode: LossAugmentedDecode
+    #: (examples, i, w, gamma, complete) -> (y, Delta_i(y), recompleted): y = argmax
+    #: w . phi(x_i, y) + gamma Delta_i(y), as int64 [parts], empty for an example without gold
+    #: annotation; and whether the completion of partial gold has changed. gamma = 0 is plain
+    #: decoding.
+    decode: Decode
 
-    #: (examples, i, w, beta, gamma, complete, indices, values) -> (size, loss, recompleted,
-    #: E[Delta_i(Y)]): writes E[phi(x_i, Y)] - phi(x_i, y_i), values in float64, where the
-    #: log-potentials of Y are beta (w . phi(x_i, y) + gamma Delta_i(y)). This is the gradient of
-    #: the loss L_{beta,gamma}(w; x_i, y_i) [MGS10 Eqs. 3 and 9]. beta is finite. None for a
-    #: structure whose expectations are intractable.
-    expected_gradient: ExpectedGradient | None = None
+    #: (examples, i, w, y, indices, values) -> size: writes Phi_i(y), values in float32. w is given
+    #: for weights that move when others are inserted.
+    difference: Difference
 
-    #: (examples, i, w, gamma, k, complete, starts, costs, indices, values) -> count: the k best
-    #: of ``loss_augmented_decode``, best first. Writes their Phi one after another, the m-th at
-    #: starts[m] to starts[m + 1], and their costs. None where only the best is known.
+    #: (examples, i, w, beta, gamma, complete) -> (z, loss, recompleted, E[Delta_i(Y)]): z holds the
+    #: expectations of parts (float64, laid out as the structure likes; empty for an example
+    #: without gold annotation), where the log-potentials of Y are
+    #: beta (w . phi(x_i, y) + gamma Delta_i(y)), and loss is L_{beta,gamma}(w; x_i, y_i)
+    #: [MGS10 Eqs. 3 and 9]. beta is finite. None for a structure whose expectations are
+    #: intractable.
+    expect: Expect | None = None
+
+    #: (examples, i, w, z, indices, values) -> size: writes E[phi(x_i, Y)] - phi(x_i, y_i), values
+    #: in float64, at most ``Problem.max_expected_entries``. This is the gradient of the loss.
+    expected_difference: ExpectedDifference | None = None
+
+    #: (examples, i, w, gamma, k, complete) -> (ys, costs): the k best of ``decode``, best first:
+    #: int64 [up to k, parts], float64 [up to k]. None where only the best is known.
     k_best_decode: KBestDecode | None = None
 
-    #: (examples, i, w, step, complete, parts, direction, indices, values) -> (size, Delta_i(z'),
-    #: recompleted): moves a point z of the convex hull of the legal structures by step (at least
-    #: 0) times g_i = F_i^T w + c_i, and projects it back [TLJ05 Eqs. 5 and 6]: z' is the closest
+    #: (examples, i, w, step, complete, parts, direction) -> (z, Delta_i(z'), recompleted): moves a
+    #: point z of the convex hull of the legal structures by step (at least 0) times
+    #: g_i = F_i^T w + c_i, and projects it back [TLJ05 Eqs. 5 and 6]: z' is the closest
     #: point of the hull to z + step g_i. A structure is the indicator vector of its parts, of
     #: which phi and Delta are affine functions: phi(x_i, z) = F_i z and Delta_i(z) = c_i . z, up
     #: to constants.
     #: parts (float64 [parts of example i]) has z and receives z'; with ``complete`` it receives
     #: the completed gold structure before the step, whatever it had. direction (float64, as long)
-    #: receives g_i, 0 at parts that no legal structure has. Writes F_i z' - phi(x_i, y_i), values
-    #: in float64, at most ``Problem.max_expected_entries``. With step = 0 this describes z itself.
+    #: receives g_i, 0 at parts that no legal structure has. Returns z' as ``expected_difference``
+    #: takes it, for F_i z' - phi(x_i, y_i). With step = 0 this describes z itself.
     #: The problem is a ``ProjectedProblem``. None where there is no such projection.
     project: Project | None = None
 
-    #: Whether weights are allocated on first use: oracles can return ``NEEDS_CAPACITY``.
+    #: Whether weights are allocated on first use: differences can return ``NEEDS_CAPACITY``.
     is_lazy: bool = False
 
     def oracle_type(self, name: str) -> Type:
         """The numba type of an oracle."""
-        return FunctionType(_SIGNATURES[name](self.examples_type))
+        returned, arguments = _SIGNATURES[name]
+        return FunctionType(returned(self.examples_type, Int, Floats1, *arguments))
 
 
-_Returned = tuple_of(Int, Float, Bool)
-_Expected = tuple_of(Int, Float, Bool, Float)
-
-_SIGNATURES: dict[str, Callable[[Type], Signature]] = {
-    "loss_augmented_decode": lambda examples: _Returned(
-        *(examples, Int, Floats1, Float, Bool, Rows1, Weights1)
-    ),
-    "expected_gradient": lambda examples: _Expected(
-        *(examples, Int, Floats1, Float, Float, Bool, Rows1, Floats1)
-    ),
-    "k_best_decode": lambda examples: Int(
-        *(examples, Int, Floats1, Float, Int, Bool, Ints1, Floats1, Rows1, Weights1)
-    ),
-    "project": lambda examples: _Returned(
-        *(examples, Int, Floats1, Float, Bool, Floats1, Floats1, Rows1, Floats1)
-    ),
+_SIGNATURES: dict[str, tuple[Type, tuple[Type, ...]]] = {
+    "decode": (tuple_of(Ints1, Float, Bool), (Float, Bool)),
+    "difference": (Int, (Ints1, Rows1, Weights1)),
+    "expect": (tuple_of(Floats1, Float, Bool, Float), (Float, Float, Bool)),
+    "expected_difference": (Int, (Floats1, Rows1, Floats1)),
+    "k_best_decode": (tuple_of(Ints2, Floats1), (Float, Int, Bool)),
+    "project": (tuple_of(Floats1, Float, Bool), (Float, Bool, Floats1, Floats1)),
 }
 
 

@@ -11,7 +11,7 @@ from conic_reference import solve_cone_program
 
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Floats1, Floats2, Ints, Ints1, named_tuple
-from spacy_ssvm.structure import UNANNOTATED, Structure
+from spacy_ssvm.structure import Structure
 
 
 class Finite(NamedTuple):
@@ -27,10 +27,10 @@ FiniteType = named_tuple(Finite, Ints1, Floats2, Floats1, Ints1)
 
 
 @kernel
-def candidate(examples, i, y, indices, values):
-    """Write Phi_i(y); return its size."""
+def difference(examples, i, w, y, indices, values):
+    """See ``Structure.difference``."""
     start = examples.starts[i]
-    gold, other = examples.phi[start + examples.gold[i]], examples.phi[start + y]
+    gold, other = examples.phi[start + examples.gold[i]], examples.phi[start + y[0]]
     size = 0
     for index in range(len(gold)):
         if gold[index] != other[index]:
@@ -53,31 +53,26 @@ def scores_of(examples, i, w, gamma):
 
 
 @kernel
-def loss_augmented_decode(examples, i, w, gamma, complete, indices, values):
-    """See ``Structure.loss_augmented_decode``."""
-    if examples.gold[i] < 0:
-        return UNANNOTATED, 0.0, False
-    y = np.argmax(scores_of(examples, i, w, gamma))
-    return candidate(examples, i, y, indices, values), examples.costs[examples.starts[i] + y], False
+def decode(examples, i, w, gamma, complete):
+    """See ``Structure.decode``: y has the number of the best candidate."""
+    ys, costs = k_best_decode(examples, i, w, gamma, 1, complete)
+    if len(ys) == 0:
+        return np.empty(0, dtype=np.int64), 0.0, False
+    return ys[0], costs[0], False
 
 
 @kernel
-def k_best_decode(examples, i, w, gamma, k, complete, starts, costs, indices, values):
+def k_best_decode(examples, i, w, gamma, k, complete):
     """See ``Structure.k_best_decode``."""
     if examples.gold[i] < 0:
-        return UNANNOTATED
+        return np.empty((0, 0), dtype=np.int64), np.empty(0)
     best = np.argsort(-scores_of(examples, i, w, gamma))[:k]
-    starts[0] = 0
-    for m in range(len(best)):
-        start = starts[m]
-        starts[m + 1] = start + candidate(examples, i, best[m], indices[start:], values[start:])
-        costs[m] = examples.costs[examples.starts[i] + best[m]]
-    return len(best)
+    return best.reshape(len(best), 1), examples.costs[examples.starts[i] + best]
 
 
 @kernel
-def expected_difference(examples, i, z, indices, values):
-    """Write F_i z - phi(x_i, y_i), where z has a weight for each candidate; return its size."""
+def expected_difference(examples, i, w, z, indices, values):
+    """See ``Structure.expected_difference``: z has a weight for each candidate."""
     start, end = examples.starts[i], examples.starts[i + 1]
     size = 0
     for index in range(examples.phi.shape[1]):
@@ -91,23 +86,23 @@ def expected_difference(examples, i, z, indices, values):
 
 
 @kernel
-def expected_gradient(examples, i, w, beta, gamma, complete, indices, values):
-    """See ``Structure.expected_gradient``."""
+def expect(examples, i, w, beta, gamma, complete):
+    """See ``Structure.expect``."""
     if examples.gold[i] < 0:
-        return UNANNOTATED, 0.0, False, 0.0
+        return np.empty(0), 0.0, False, 0.0
     scores = beta * scores_of(examples, i, w, gamma)
     z = np.exp(scores - scores.max())
     loss = (np.log(z.sum()) + scores.max() - beta * scores_of(examples, i, w, 0.0)[0]) / beta
     z /= z.sum()
     cost = (z * examples.costs[examples.starts[i] : examples.starts[i + 1]]).sum()
-    return expected_difference(examples, i, z, indices, values), loss, False, cost
+    return z, loss, False, cost
 
 
 @kernel
-def project(examples, i, w, step, complete, parts, direction, indices, values):
+def project(examples, i, w, step, complete, parts, direction):
     """See ``Structure.project``: the parts are the candidates, the hull is the simplex."""
     if examples.gold[i] < 0:
-        return UNANNOTATED, 0.0, False
+        return np.empty(0), 0.0, False
     if complete:
         parts[:] = 0.0
         parts[examples.gold[i]] = 1.0
@@ -120,10 +115,12 @@ def project(examples, i, w, step, complete, parts, direction, indices, values):
         threshold = max(threshold, (total - 1.0) / (k + 1))
     parts[:] = np.maximum(moved - threshold, 0.0)
     cost = (parts * examples.costs[examples.starts[i] : examples.starts[i + 1]]).sum()
-    return expected_difference(examples, i, parts, indices, values), cost, False
+    return parts, cost, False
 
 
-FINITE = Structure(FiniteType, loss_augmented_decode, expected_gradient, k_best_decode, project)
+FINITE = Structure(
+    FiniteType, decode, difference, expect, expected_difference, k_best_decode, project
+)
 
 
 class FiniteProblem:

@@ -19,6 +19,7 @@ from conic_reference import solve_cone_program
 from corpora import make_doc, tagged_sentences
 from hypothesis import given
 from marks import compiled_only
+from oracles import difference_of
 from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.tokens import Doc
@@ -53,7 +54,7 @@ from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.stochastic_gradient import StochasticGradient
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary, summarize_run
 from spacy_ssvm.solvers.training import ExampleTrainer
-from spacy_ssvm.structure import UNANNOTATED, Structure
+from spacy_ssvm.structure import Structure
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
 
@@ -184,25 +185,19 @@ def add_features(
     return size
 
 
-# --- The oracle -------------------------------------------------------------------------
+# --- The oracles ------------------------------------------------------------------------
 
 
 @kernel
-def loss_augmented_decode(
-    examples: SegmentExamples,
-    i: int,
-    w: Floats,
-    gamma: float,
-    complete: bool,
-    indices: Rows,
-    values: Weights,
-) -> tuple[int, float, bool]:
-    """See ``Structure.loss_augmented_decode``."""
+def decode(
+    examples: SegmentExamples, i: int, w: Floats, gamma: float, complete: bool
+) -> tuple[Ints, float, bool]:
+    """See ``Structure.decode``: y has the marks of words."""
     first, end = examples.sentence_starts[i], examples.sentence_starts[i + 1]
     gold, completion = examples.gold[first:end], examples.completions[first:end]
     n = end - first
     if n == 0 or gold.max() < 0:
-        return UNANNOTATED, 0.0, False
+        return np.empty(0, dtype=np.int64), 0.0, False
     scores = np.empty((n, examples.max_length))
     score_segments(examples.keys[first:end], w, examples.size, scores)
     marks = np.empty(n, dtype=np.int64)
@@ -218,13 +213,27 @@ def loss_augmented_decode(
     cost = 0.0
     for t in range(n):
         cost += gold[t] >= 0 and gold[t] != marks[t]
-    scratch = scratch_table(2 * n * (1 + 2 * examples.keys.shape[1]))
-    size = add_features(examples, i, completion, 1.0, 0, indices, values, scratch)
-    size = add_features(examples, i, marks, -1.0, size, indices, values, scratch)
-    return drop_zeros(indices, values, size), cost, recompleted
+    return marks, cost, recompleted
 
 
-SEGMENTATIONS = Structure(SegmentExamplesType, loss_augmented_decode)
+@kernel
+def difference(
+    examples: SegmentExamples,
+    i: int,
+    w: Floats,
+    y: Ints,
+    indices: Rows,
+    values: Weights,
+) -> int:
+    """See ``Structure.difference``."""
+    gold = examples.completions[examples.sentence_starts[i] : examples.sentence_starts[i + 1]]
+    scratch = scratch_table(2 * len(y) * (1 + 2 * examples.keys.shape[1]))
+    size = add_features(examples, i, gold, 1.0, 0, indices, values, scratch)
+    size = add_features(examples, i, y, -1.0, size, indices, values, scratch)
+    return drop_zeros(indices, values, size)
+
+
+SEGMENTATIONS = Structure(SegmentExamplesType, decode, difference)
 
 # --- The problem ------------------------------------------------------------------------
 
@@ -234,7 +243,7 @@ class SegmentProblem:
 
     structure = SEGMENTATIONS
     nonnegative = 0  # weights may have any sign
-    max_expected_entries = 0  # there is no expected_gradient
+    max_expected_entries = 0  # there are no expectations
 
     def __init__(self, templates: int, *, size: int, max_length: int) -> None:
         self.size = size
@@ -609,12 +618,9 @@ def test_the_oracle_finds_the_worst_segmentation(words: list[int], seed: int, da
     gold = [mark if data.draw(st.booleans()) else -1 for mark in full]
     problem = problem_of([words], [gold])
     w = np.random.default_rng(seed).normal(size=SIZE)
-    indices = np.empty(problem.max_entries, dtype=np.int32)
-    values = np.empty(problem.max_entries, dtype=np.float32)
-    oracle = SEGMENTATIONS.loss_augmented_decode
-    size, cost, recompleted = oracle(problem.examples(), 0, w, 1.0, False, indices, values)
+    marks, cost, recompleted = decode(problem.examples(), 0, w, 1.0, False)
     if max(gold) < 0:
-        assert size == UNANNOTATED
+        assert len(marks) == 0
         return
     score = {
         tuple(y): sum(w[row] * count for row, count in naive_features(words, y).items())
@@ -624,16 +630,15 @@ def test_the_oracle_finds_the_worst_segmentation(words: list[int], seed: int, da
     completion = max(agree, key=score.__getitem__)
     assert recompleted == (-1 in gold)
     delta = {y: sum(g in (0, 1) and g != m for g, m in zip(gold, y, strict=True)) for y in score}
-    violation = cost - float(w[indices[:size]] @ values[:size])
-    assert violation == pytest.approx(max(delta[y] + score[y] for y in score) - score[completion])
-    phi = {}
-    for y in score:
-        difference = naive_features(words, completion)
-        difference.subtract(naive_features(words, y))
-        phi[y] = {row: count for row, count in difference.items() if count}
-    found = dict(zip(indices[:size].tolist(), values[:size].tolist(), strict=True))
-    assert any(found == phi[y] and cost == delta[y] for y in score)
-    assert not oracle(problem.examples(), 0, w, 1.0, True, indices, values)[2]
+    y = tuple(marks.tolist())
+    assert cost == delta[y]
+    assert cost + score[y] == pytest.approx(max(delta[y] + score[y] for y in score))
+    indices, values = difference_of(problem, 0, w, marks)
+    phi = naive_features(words, completion)
+    phi.subtract(naive_features(words, y))
+    found = dict(zip(indices.tolist(), values.tolist(), strict=True))
+    assert found == {row: count for row, count in phi.items() if count}
+    assert not decode(problem.examples(), 0, w, 1.0, True)[2]
 
 
 # --- Tests: the solvers -----------------------------------------------------------------
@@ -690,12 +695,9 @@ def test_frank_wolfe_agrees_with_the_cutting_plane_method(variant: str) -> None:
 )
 def test_online_solvers_learn_the_gold_segmentations(solver: Solver) -> None:
     run = trained(solver, epochs=60)
-    problem = run.problem
-    indices = np.empty(problem.max_entries, dtype=np.int32)
-    values = np.empty(problem.max_entries, dtype=np.float32)
-    for i in range(len(SENTENCES)):
-        found = loss_augmented_decode(problem.examples(), i, run.w, 0.0, False, indices, values)
-        assert found[:2] == (0, 0.0)
+    for i, gold in enumerate(GOLD):
+        marks, cost, _ = decode(run.problem.examples(), i, run.w, 0.0, False)
+        assert (marks.tolist(), cost) == (gold, 0.0)
 
 
 def test_solvers_whose_oracles_are_missing_are_refused() -> None:

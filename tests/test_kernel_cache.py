@@ -300,11 +300,15 @@ class Examples(NamedTuple):
     costs: Ints
 
 @kernel
-def decode(examples, i, w, gamma, complete, indices, values):
-    return 0, float(examples.costs[i]), False
+def decode(examples, i, w, gamma, complete):
+    return np.zeros(1, dtype=np.int64), float(examples.costs[i]), False
+
+@kernel
+def difference(examples, i, w, y, indices, values):
+    return 0
 
 class Problem:
-    structure = Structure(named_tuple(Examples, Ints1), decode)
+    structure = Structure(named_tuple(Examples, Ints1), decode, difference)
     max_entries = 1
 
     def examples(self):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import gradient_of
 from referee import all_numbers
 from small_problems import (
     SMOOTH,
@@ -117,7 +118,7 @@ def test_losses_of_trees_are_those_of_the_enumeration(projective, loss):
 
 
 def check_gradient(problem, rows, loss, seed, *, spread=1.0, error=1e-6):
-    """The gradient that ``expected_gradient`` writes, against finite differences of the loss.
+    """The gradient that ``expected_difference`` writes, against finite differences of the loss.
 
     spread: of the weights.
     """
@@ -126,21 +127,18 @@ def check_gradient(problem, rows, loss, seed, *, spread=1.0, error=1e-6):
     w, towards = random.normal(size=(2, size))
     w *= spread
     w[-1] = towards[-1] = 0.0  # of trees, what is no feature
-    indices = np.empty(problem.max_expected_entries, dtype=np.int32)
-    values = np.empty(len(indices))
     step = 1e-5
     for i in range(problem.number_of_examples):
-        count, _, _, cost = problem.structure.expected_gradient(
-            problem.examples(), i, w, loss.beta, loss.gamma, False, indices, values
+        z, _, _, cost = problem.structure.expect(
+            problem.examples(), i, w, loss.beta, loss.gamma, False
         )
-        if count < 0:
+        if len(z) == 0:
             continue
-        assert len(set(indices[:count].tolist())) == count
-        assert values[:count].all()
+        indices, values = gradient_of(problem, i, w, z)
         ends = [
             losses(problem, w + sign * step * towards, np.array([i]), loss)[0] for sign in (1, -1)
         ]
-        slope = values[:count] @ towards[indices[:count]]
+        slope = values @ towards[indices]
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5, abs=error)
         ends = [
             losses(problem, w, np.array([i]), loss._replace(gamma=loss.gamma + sign * step))[0]
@@ -224,12 +222,9 @@ def test_a_loss_that_seems_negative_is_0_and_has_no_gradient():
     w[-1] = 0
     trees.gold[0] = max(trees.trees(0).tolist(), key=lambda y: trees.score(0, y, w))
     problem = trees.problem()
-    indices = np.empty(problem.max_expected_entries, dtype=np.int32)
-    values = np.empty(len(indices))
-    count, loss, _, cost = problem.structure.expected_gradient(
-        problem.examples(), 0, w, 1.0, 0.0, False, indices, values
-    )
-    assert (count, loss) == (0, 0.0)
+    z, loss, _, cost = problem.structure.expect(problem.examples(), 0, w, 1.0, 0.0, False)
+    assert loss == 0.0
+    assert len(gradient_of(problem, 0, w, z)[0]) == 0
     assert cost > 0
 
 

@@ -4,14 +4,13 @@ from collections import Counter
 
 import brute
 import numpy as np
+import oracles
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from kernels import arc_rows, compiled, grandparent_rows, pair_rows
 from marks import PLAIN
 
-from spacy_ssvm.structure import UNANNOTATED
 from spacy_ssvm.trees.layout import ArcFeatures, Pruner, Scorer
-from spacy_ssvm.trees.oracle import loss_augmented_decode
 from spacy_ssvm.trees.problem import TreeProblem
 from spacy_ssvm.trees.pruner import likely_arcs
 from spacy_ssvm.trees.templates import GRANDPARENT, ArcTemplate
@@ -194,16 +193,11 @@ seeds = st.integers(0, 999)
 
 def violator(problem, i, w, complete=False):
     """Phi as a dict, Delta, and whether the completion has changed; None for nothing to learn."""
-    indices = np.full(problem.max_entries, -1, dtype=np.int32)
-    values = np.zeros(problem.max_entries, dtype=np.float32)
-    size, cost, recompleted = loss_augmented_decode(
-        problem.examples(), i, w, 1.0, complete, indices, values
-    )
-    if size == UNANNOTATED:
+    found = oracles.violator(problem, i, w, complete=complete)
+    if found is None:
         return None
-    phi = dict(zip(indices[:size].tolist(), values[:size].tolist(), strict=True))
-    assert len(phi) == size
-    return phi, cost, recompleted
+    indices, values, *rest = found
+    return dict(zip(indices.tolist(), values.tolist(), strict=True)), *rest
 
 
 def completion(problem, i):

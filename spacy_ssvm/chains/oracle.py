@@ -1,4 +1,8 @@
-"""The oracles of chains: what solvers ask about example i (see ``structure.py``)."""
+"""The oracles of chains: what solvers ask about example i (see ``structure.py``).
+
+y has the labels of tokens (int64 [n]). z has their probabilities and the expected number of each
+transition, as ``_label_probabilities`` and ``_transition_counts`` see them.
+"""
 
 import numpy as np
 
@@ -26,7 +30,7 @@ from spacy_ssvm.decoders.chain import k_best, viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
-from spacy_ssvm.structure import NEEDS_CAPACITY, UNANNOTATED, Structure
+from spacy_ssvm.structure import NEEDS_CAPACITY, Structure
 
 
 @kernel
@@ -46,7 +50,7 @@ def _complete(
     examples: Examples, i: int, complete: bool, emissions: Floats, transitions: Floats
 ) -> bool:
     """Complete the gold of example i under its scores; return whether it changed."""
-    gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
+    gold = _gold(examples, i)
     if not is_partial(examples, i) or not (complete or gold.min() < 0):
         return False
     restricted = emissions.copy()
@@ -59,105 +63,116 @@ def _complete(
 
 
 @kernel
-def _difference(
+def _gold(examples: Examples, i: int) -> Ints:
+    """The completed gold labels of example i, in place."""
+    return examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
+
+
+@kernel
+def decode(
+    examples: Examples, i: int, w: Floats, gamma: float, complete: bool
+) -> tuple[Ints, float, bool]:
+    """See ``Structure.decode``: Viterbi."""
+    if not is_annotated(examples, i):
+        return np.empty(0, dtype=np.int64), 0.0, False
+    emissions, transitions = _score(examples, i, w)
+    recompleted = _complete(examples, i, complete, emissions, transitions)
+    add_costs(examples, i, gamma, emissions)
+    y = np.empty(len(emissions), dtype=np.int64)
+    viterbi(emissions, transitions, y)
+    return y, cost(examples, i, y), recompleted
+
+
+@kernel
+def k_best_decode(
+    examples: Examples, i: int, w: Floats, gamma: float, k: int, complete: bool
+) -> tuple[Ints, Floats]:
+    """See ``Structure.k_best_decode``: Viterbi with lists."""
+    if not is_annotated(examples, i):
+        return np.empty((0, 0), dtype=np.int64), np.empty(0)
+    emissions, transitions = _score(examples, i, w)
+    _complete(examples, i, complete, emissions, transitions)
+    add_costs(examples, i, gamma, emissions)
+    sequences, _ = k_best(emissions, transitions, k)
+    costs = np.empty(len(sequences))
+    for m in range(len(sequences)):
+        costs[m] = cost(examples, i, sequences[m])
+    return sequences, costs
+
+
+@kernel
+def difference(
     examples: Examples, i: int, w: Floats, y: Ints, indices: Rows, values: Weights
 ) -> int:
-    """Write Phi_i(y), each index once; return its size."""
-    first, last = examples.token_starts[i], examples.token_starts[i + 1]
-    K = examples.legality.shape[1]
-    gold = examples.completions[first:last]
+    """See ``Structure.difference``."""
+    gold, K = _gold(examples, i), examples.legality.shape[1]
+    if not has_capacity_for(examples.features, (y != gold).sum()):
+        return NEEDS_CAPACITY
     size = transition_difference(gold, y, K, indices, values)
     size += feature_difference(
-        examples.features, first, w, K, gold, y, indices[size:], values[size:]
+        examples.features,
+        examples.token_starts[i],
+        w,
+        K,
+        gold,
+        y,
+        indices[size:],
+        values[size:],
     )
     return size  # type: ignore[no-any-return]
 
 
 @kernel
-def loss_augmented_decode(
-    examples: Examples,
-    i: int,
-    w: Floats,
-    gamma: float,
-    complete: bool,
-    indices: Rows,
-    values: Weights,
-) -> tuple[int, float, bool]:
-    """See ``Structure.loss_augmented_decode``: Viterbi."""
-    if not is_annotated(examples, i):
-        return UNANNOTATED, 0.0, False
-    emissions, transitions = _score(examples, i, w)
-    recompleted = _complete(examples, i, complete, emissions, transitions)
-    gold = examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
-    add_costs(examples, i, gamma, emissions)
-    y = np.empty(len(gold), dtype=np.int64)
-    viterbi(emissions, transitions, y)
-    cost_of_y = cost(examples, i, y)
-    if not has_capacity_for(examples.features, (y != gold).sum()):
-        return NEEDS_CAPACITY, cost_of_y, recompleted
-    return _difference(examples, i, w, y, indices, values), cost_of_y, recompleted
+def _label_probabilities(z: Floats, n: int, K: int) -> Floats:
+    """P(y_t = k) in z: float64 [n, K]."""
+    return z[: n * K].reshape(n, K)
 
 
 @kernel
-def k_best_decode(
-    examples: Examples,
-    i: int,
-    w: Floats,
-    gamma: float,
-    k: int,
-    complete: bool,
-    starts: Ints,
-    costs: Floats,
-    indices: Rows,
-    values: Weights,
-) -> int:
-    """See ``Structure.k_best_decode``: Viterbi with lists."""
-    if not is_annotated(examples, i):
-        return UNANNOTATED
-    emissions, transitions = _score(examples, i, w)
-    _complete(examples, i, complete, emissions, transitions)
-    add_costs(examples, i, gamma, emissions)
-    sequences, _ = k_best(emissions, transitions, k)
-    starts[0] = 0
-    for m in range(len(sequences)):
-        start = starts[m]
-        costs[m] = cost(examples, i, sequences[m])
-        starts[m + 1] = start + _difference(
-            examples, i, w, sequences[m], indices[start:], values[start:]
-        )
-    return len(sequences)
+def _transition_counts(z: Floats, K: int) -> Floats:
+    """The expected number of each transition in z: float64 [K, K]."""
+    return z[len(z) - K * K :].reshape(K, K)
 
 
 @kernel
-def expected_gradient(
-    examples: Examples,
-    i: int,
-    w: Floats,
-    beta: float,
-    gamma: float,
-    complete: bool,
-    indices: Rows,
-    values: Floats,
-) -> tuple[int, float, bool, float]:
-    """See ``Structure.expected_gradient``: forward-backward."""
-    first, last = examples.token_starts[i], examples.token_starts[i + 1]
+def expect(
+    examples: Examples, i: int, w: Floats, beta: float, gamma: float, complete: bool
+) -> tuple[Floats, float, bool, float]:
+    """See ``Structure.expect``: forward-backward."""
     if not is_annotated(examples, i):
-        return UNANNOTATED, 0.0, False, 0.0
-    if not has_capacity_for(examples.features, last - first):
-        return NEEDS_CAPACITY, 0.0, False, 0.0
+        return np.empty(0), 0.0, False, 0.0
     emissions, transitions = _score(examples, i, w)
     recompleted = _complete(examples, i, complete, emissions, transitions)
-    gold = examples.completions[first:last]
-    gold_score = path_score(emissions, transitions, gold)
+    gold_score = path_score(emissions, transitions, _gold(examples, i))
     add_costs(examples, i, gamma, emissions)
-    labels = np.empty(emissions.shape)
-    pairs = np.empty((emissions.shape[1], emissions.shape[1]))
+    n, K = emissions.shape
+    z = np.empty((n + K) * K)
+    labels, pairs = _label_probabilities(z, n, K), _transition_counts(z, K)
     loss = marginals(beta * emissions, beta * transitions, labels, pairs) / beta - gold_score
-    size = expected_transition_difference(gold, labels, pairs, indices, values)
+    return z, loss, recompleted, expected_cost(examples, i, labels)
+
+
+@kernel
+def expected_difference(
+    examples: Examples, i: int, w: Floats, z: Floats, indices: Rows, values: Floats
+) -> int:
+    """See ``Structure.expected_difference``."""
+    gold, K = _gold(examples, i), examples.legality.shape[1]
+    n = len(gold)
+    if not has_capacity_for(examples.features, n):
+        return NEEDS_CAPACITY
+    labels = _label_probabilities(z, n, K)
+    size = expected_transition_difference(gold, labels, _transition_counts(z, K), indices, values)
     size += expected_feature_difference(
-        examples.features, first, w, gold, labels, indices[size:], values[size:]
+        examples.features,
+        examples.token_starts[i],
+        w,
+        gold,
+        labels,
+        indices[size:],
+        values[size:],
     )
-    return size, loss, recompleted, expected_cost(examples, i, labels)
+    return size  # type: ignore[no-any-return]
 
 
 @kernel
@@ -169,33 +184,30 @@ def project(
     complete: bool,
     parts: Floats,
     direction: Floats,
-    indices: Rows,
-    values: Floats,
-) -> tuple[int, float, bool]:
+) -> tuple[Floats, float, bool]:
     """See ``Structure.project``: the closest unit flow. For the parts see ``trellis.py``."""
-    first, last = examples.token_starts[i], examples.token_starts[i + 1]
     if not is_annotated(examples, i):
-        return UNANNOTATED, 0.0, False
+        return np.empty(0), 0.0, False
     emissions, transitions = _score(examples, i, w)
     recompleted = _complete(examples, i, complete, emissions, transitions)
-    gold = examples.completions[first:last]
-    labels = np.empty(emissions.shape)
-    pairs = np.empty((emissions.shape[1], emissions.shape[1]))
+    n, K = emissions.shape
     if complete:
-        path(gold, len(pairs), parts)
+        path(_gold(examples, i), K, parts)
     add_costs(examples, i, 1.0, emissions)
     edge_scores(emissions, transitions, direction)
-    move(parts, step, direction, len(pairs))
-    flow_sums(parts, labels, pairs)
-    size = expected_transition_difference(gold, labels, pairs, indices, values)
-    size += expected_feature_difference(
-        examples.features, first, w, gold, labels, indices[size:], values[size:]
-    )
-    return size, expected_cost(examples, i, labels), recompleted
+    move(parts, step, direction, K)
+    z = np.empty((n + K) * K)
+    labels = _label_probabilities(z, n, K)
+    flow_sums(parts, labels, _transition_counts(z, K))
+    return z, expected_cost(examples, i, labels), recompleted
 
 
 #: Chains whose features have rows of their own.
-CHAINS = Structure(ExamplesType, loss_augmented_decode, expected_gradient, k_best_decode, project)
+CHAINS = Structure(
+    ExamplesType, decode, difference, expect, expected_difference, k_best_decode, project
+)
 
 #: Chains with lazily allocated weights. They can move on insertion: no k-best decoding.
-LAZY_CHAINS = Structure(LazyExamplesType, loss_augmented_decode, expected_gradient, is_lazy=True)
+LAZY_CHAINS = Structure(
+    LazyExamplesType, decode, difference, expect, expected_difference, is_lazy=True
+)

@@ -10,18 +10,18 @@ import numpy as np
 from spacy_ssvm.chains.scores import add_costs, cost, is_annotated, is_partial, restrict_to_gold
 from spacy_ssvm.cuts.layout import Examples, ExamplesType
 from spacy_ssvm.cuts.scores import (
-    difference,
     edge_penalties,
     expected_cost,
-    expected_difference,
     fill_parts,
+    labeling_difference,
     node_scores,
+    point_difference,
 )
 from spacy_ssvm.decoders.cut import best_labels, expand_labels, labeling_score
 from spacy_ssvm.decoders.cut_projection import project_cut
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
-from spacy_ssvm.structure import UNANNOTATED, Structure
+from spacy_ssvm.structure import Structure
 
 
 @kernel
@@ -70,26 +70,33 @@ def _complete(
 
 
 @kernel
-def loss_augmented_decode(
-    examples: Examples,
-    i: int,
-    w: Floats,
-    gamma: float,
-    complete: bool,
-    indices: Rows,
-    values: Weights,
-) -> tuple[int, float, bool]:
-    """See ``Structure.loss_augmented_decode``: a minimum cut, or alpha-expansion."""
+def decode(
+    examples: Examples, i: int, w: Floats, gamma: float, complete: bool
+) -> tuple[Ints, float, bool]:
+    """See ``Structure.decode``: a minimum cut, or alpha-expansion."""
     nodes = examples.nodes
     if not is_annotated(nodes, i):
-        return UNANNOTATED, 0.0, False
+        return np.empty(0, dtype=np.int64), 0.0, False
     scores, edges, penalties = _score(examples, i, w)
     recompleted = _complete(examples, i, complete, scores, edges, penalties)
     gold = nodes.completions[nodes.token_starts[i] : nodes.token_starts[i + 1]]
     add_costs(nodes, i, gamma, scores)
     y = np.empty(len(gold), dtype=np.int64)
     _decode(scores, edges, penalties, gold, y)
-    return difference(examples, i, y, indices, values), cost(nodes, i, y), recompleted
+    return y, cost(nodes, i, y), recompleted
+
+
+@kernel
+def difference(
+    examples: Examples,
+    i: int,
+    w: Floats,  # noqa: ARG001
+    y: Ints,
+    indices: Rows,
+    values: Weights,
+) -> int:
+    """See ``Structure.difference``."""
+    return labeling_difference(examples, i, y, indices, values)
 
 
 @kernel
@@ -101,21 +108,19 @@ def project(
     complete: bool,
     parts: Floats,
     direction: Floats,
-    indices: Rows,
-    values: Floats,
-) -> tuple[int, float, bool]:
+) -> tuple[Floats, float, bool]:
     """See ``Structure.project``, for two labels.
 
     The parts are the nodes, 1 for label 1, and then the edges, 1 for different labels.
     """
     nodes = examples.nodes
     if not is_annotated(nodes, i):
-        return UNANNOTATED, 0.0, False
+        return np.empty(0), 0.0, False
     scores, edges, penalties = _score(examples, i, w)
     n = len(scores)
     recompleted = _complete(examples, i, complete, scores, edges, penalties)
-    gold = nodes.completions[nodes.token_starts[i] : nodes.token_starts[i + 1]]
     if complete:
+        gold = nodes.completions[nodes.token_starts[i] : nodes.token_starts[i + 1]]
         fill_parts(gold, edges, parts)
     add_costs(nodes, i, 1.0, scores)
     direction[:n] = scores[:, 1] - scores[:, 0]
@@ -123,12 +128,24 @@ def project(
     if step > 0:
         parts += step * direction
         project_cut(parts[:n], edges, parts[n:])
-    size = expected_difference(examples, i, gold, parts, indices, values)
-    return size, expected_cost(nodes, i, parts), recompleted
+    return parts, expected_cost(nodes, i, parts), recompleted
+
+
+@kernel
+def expected_difference(
+    examples: Examples,
+    i: int,
+    w: Floats,  # noqa: ARG001
+    z: Floats,
+    indices: Rows,
+    values: Floats,
+) -> int:
+    """See ``Structure.expected_difference``, for two labels: z has the parts of ``project``."""
+    return point_difference(examples, i, z, indices, values)
 
 
 #: Labelings of graphs. Neither their expectations nor their k best are known from cuts.
-CUTS = Structure(ExamplesType, loss_augmented_decode)
+CUTS = Structure(ExamplesType, decode, difference)
 
 #: Those with two labels, whose convex hull is known.
-TWO_LABEL_CUTS = Structure(ExamplesType, loss_augmented_decode, project=project)
+TWO_LABEL_CUTS = CUTS._replace(expected_difference=expected_difference, project=project)

@@ -51,7 +51,7 @@ def _edge_difference(
 
 
 @kernel
-def difference(examples: Examples, i: int, y: Ints, indices: Rows, values: Weights) -> int:
+def labeling_difference(examples: Examples, i: int, y: Ints, indices: Rows, values: Weights) -> int:
     """Write Phi_i(y), each index once; return its size."""
     nodes = examples.nodes
     first, last = nodes.token_starts[i], nodes.token_starts[i + 1]
@@ -93,12 +93,13 @@ def expected_cost(nodes: layout.Examples, i: int, parts: Floats) -> float:
 
 
 @kernel
-def expected_difference(
-    examples: Examples, i: int, gold: Ints, parts: Floats, indices: Rows, values: Floats
+def point_difference(
+    examples: Examples, i: int, parts: Floats, indices: Rows, values: Floats
 ) -> int:
     """Write phi at a point of the convex hull minus phi(gold); return the number of entries."""
     nodes, features = examples.nodes, examples.features
-    first, n = nodes.token_starts[i], len(gold)
+    first, last = nodes.token_starts[i], nodes.token_starts[i + 1]
+    gold, n = nodes.completions[first:last], last - first
     first_edge, last_edge = examples.edge_starts[i], examples.edge_starts[i + 1]
     first_weight = examples.edge_features.shape[1]
     rows = features.starts[first + n] - features.starts[first]

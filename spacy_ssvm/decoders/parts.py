@@ -178,12 +178,53 @@ def tree_score(parts: PartTable, heads: Ints) -> float:
 
 
 @inner_kernel
-def subtract_tree(parts: PartTable, heads: Ints) -> None:
-    """Subtract 1 at each part of a tree, all of whose arcs have scores."""
+def add_tree(parts: PartTable, heads: Ints, value: float) -> None:
+    """Add a value at each part of a tree, all of whose arcs have scores."""
     for m in range(1, len(heads)):
         h = heads[m]
-        parts.arcs[h, m] -= 1.0
+        parts.arcs[h, m] += value
         if len(parts.pairs):
-            parts.pairs[pair_number(parts, h, inner_sibling(heads, h, m), m)] -= 1.0
+            parts.pairs[pair_number(parts, h, inner_sibling(heads, h, m), m)] += value
         if len(parts.grandparents) and h > 0:
-            parts.grandparents[triple_number(parts, heads[h], h, m)] -= 1.0
+            parts.grandparents[triple_number(parts, heads[h], h, m)] += value
+
+
+@inner_kernel
+def fill_tree(parts: PartTable, heads: Ints) -> None:
+    """Fill a table with the parts of one tree: 1 at its parts, else 0."""
+    parts.arcs[:] = 0.0
+    parts.pairs[:] = 0.0
+    parts.grandparents[:] = 0.0
+    add_tree(parts, heads, 1.0)
+
+
+@kernel
+def join_parts(scores: Floats, parts: PartTable) -> Floats:
+    """All numbers of a table in one array: of arcs, then of pairs, then of grandparents.
+
+    scores: of the arcs that the table was made for. Where an arc has none, the array has minus
+    infinity, by which ``split_parts`` numbers the others.
+    """
+    N, pairs = len(scores), len(parts.pairs)
+    joined = np.empty(N * N + pairs + len(parts.grandparents))
+    for h in range(N):
+        for m in range(N):
+            is_scored = scores[h, m] > -np.inf
+            joined[h * N + m] = parts.arcs[h, m] if is_scored else -np.inf
+    joined[N * N : N * N + pairs] = parts.pairs
+    joined[N * N + pairs :] = parts.grandparents
+    return joined
+
+
+@kernel
+def split_parts(joined: Floats, N: int, has_pairs: bool, has_grandparents: bool) -> PartTable:
+    """The table of n + 1 = N nodes that was joined; arcs without a score have 0."""
+    parts = number_parts(joined[: N * N].reshape(N, N).copy(), has_pairs, has_grandparents)
+    pairs = len(parts.pairs)
+    parts.pairs[:] = joined[N * N : N * N + pairs]
+    parts.grandparents[:] = joined[N * N + pairs :]
+    for h in range(N):
+        for m in range(N):
+            if parts.arcs[h, m] == -np.inf:
+                parts.arcs[h, m] = 0.0
+    return parts

@@ -88,18 +88,17 @@ def outlined_kernel(*signatures: Signature) -> Callable[[F], F]:
 
 
 def oracle_kernel(
-    signature: Callable[[Type, Type], Signature], oracle: str = "loss_augmented_decode"
+    oracles: tuple[str, ...], returned: Type, *arguments: Type
 ) -> Callable[[F], Callable[..., Any]]:
     """Compile a function for each kind of structure that it is first called for.
 
-    signature: (type of the oracle, type of the examples) -> explicit signature. The function
-    takes the oracle of this name as its first argument; callers give a ``Structure`` in its
-    place.
+    oracles: the names of those that it takes first, before the examples of a problem; callers give
+    a ``Structure`` in their place. returned, arguments: the types of the rest.
     """
 
     def decorate(function: F) -> Callable[..., Any]:
         @functools.cache
-        def compiled(oracle_type: Type, examples: Type) -> Callable[..., Any]:
+        def compiled(examples: Type, *types_of_oracles: Type) -> Callable[..., Any]:
             if _config.DISABLE_JIT:
                 return _wrapping(function)
             owner = getattr(examples, "instance_class", object).__module__
@@ -107,15 +106,17 @@ def oracle_kernel(
                 dispatcher = _public_dispatcher(function)
             else:
                 dispatcher = linking.dispatcher_of(function, owner)
-            dispatcher.compile(signature(oracle_type, examples))
+            dispatcher.compile(returned(*types_of_oracles, examples, *arguments))
             dispatcher.disable_compile()
             return dispatcher  # type: ignore[no-any-return]
 
         @functools.wraps(function)
-        def call(structure: Any, *arguments: Any) -> Any:
-            for_structure = compiled(structure.oracle_type(oracle), structure.examples_type)
-            called = getattr(structure, oracle)
-            return for_structure(getattr(called, "dispatcher", called), *arguments)
+        def call(structure: Any, *others: Any) -> Any:
+            types_of_oracles = map(structure.oracle_type, oracles)
+            for_structure = compiled(structure.examples_type, *types_of_oracles)
+            called = (getattr(structure, name) for name in oracles)
+            pointers = (getattr(oracle, "dispatcher", oracle) for oracle in called)
+            return for_structure(*pointers, *others)
 
         return call
 

@@ -1,4 +1,7 @@
-"""The oracles of matchings: what solvers ask about example i (see ``structure.py``)."""
+"""The oracles of matchings: what solvers ask about example i (see ``structure.py``).
+
+y has 1 for the links of a matching (int64 [links]). z is a point of the convex hull: ``Parts``.
+"""
 
 import numpy as np
 
@@ -9,16 +12,16 @@ from spacy_ssvm.kernels.types import Flags, Floats, Ints, Rows, Weights
 from spacy_ssvm.matchings.layout import SURE, MatchingExamples, MatchingExamplesType
 from spacy_ssvm.matchings.scores import (
     add_costs,
-    difference,
     expected_cost,
-    expected_difference,
     fill_parts,
     link_scores,
     link_steps,
+    matching_difference,
     parts_of,
+    point_difference,
     restrict_to_gold,
 )
-from spacy_ssvm.structure import UNANNOTATED, Structure
+from spacy_ssvm.structure import Structure
 
 
 @kernel
@@ -65,59 +68,70 @@ def complete_example(
 
 
 @kernel
-def loss_augmented_decode(
-    examples: MatchingExamples,
-    i: int,
-    w: Floats,
-    gamma: float,
-    complete: bool,
-    indices: Rows,
-    values: Weights,
-) -> tuple[int, float, bool]:
-    """See ``Structure.loss_augmented_decode``: a matching of maximum weight."""
+def _gold_table(examples: MatchingExamples, i: int) -> Flags:
+    """The completed gold matching of example i (bool [m, n]), in place."""
+    first, last = examples.link_starts[i], examples.link_starts[i + 1]
+    m = examples.source_words[i]
+    return examples.completions[first:last].reshape(m, (last - first) // m)
+
+
+@kernel
+def _as_structure(links: Flags) -> Ints:
+    """A matching (bool [m, n]) as y."""
+    y = np.empty(links.size, dtype=np.int64)
+    for j in range(links.shape[0]):
+        for k in range(links.shape[1]):
+            y[j * links.shape[1] + k] = links[j, k]
+    return y
+
+
+@kernel
+def decode(
+    examples: MatchingExamples, i: int, w: Floats, gamma: float, complete: bool
+) -> tuple[Ints, float, bool]:
+    """See ``Structure.decode``: a matching of maximum weight."""
     gold = examples.gold[examples.link_starts[i] : examples.link_starts[i + 1]]
     if not is_annotated(gold):
-        return UNANNOTATED, 0.0, False
+        return np.empty(0, dtype=np.int64), 0.0, False
     scores, source_steps, target_steps = score_example(examples, i, w)
-    completion, changed = complete_example(
-        examples, i, complete, scores, source_steps, target_steps
-    )
+    _, changed = complete_example(examples, i, complete, scores, source_steps, target_steps)
     add_costs(gold, examples.costs, gamma, scores)
     links = np.empty(scores.shape, dtype=np.bool_)
     best_matching(scores, source_steps, target_steps, links)
-    size = difference(examples, i, completion, links, indices, values)
-    return size, expected_cost(gold, examples.costs, links), changed
+    return _as_structure(links), expected_cost(gold, examples.costs, links), changed
 
 
 @kernel
 def k_best_decode(
-    examples: MatchingExamples,
-    i: int,
-    w: Floats,
-    gamma: float,
-    k: int,
-    complete: bool,
-    starts: Ints,
-    costs: Floats,
-    indices: Rows,
-    values: Weights,
-) -> int:
+    examples: MatchingExamples, i: int, w: Floats, gamma: float, k: int, complete: bool
+) -> tuple[Ints, Floats]:
     """See ``Structure.k_best_decode``."""
     gold = examples.gold[examples.link_starts[i] : examples.link_starts[i + 1]]
     if not is_annotated(gold):
-        return UNANNOTATED
+        return np.empty((0, 0), dtype=np.int64), np.empty(0)
     scores, source_steps, target_steps = score_example(examples, i, w)
-    completion, _ = complete_example(examples, i, complete, scores, source_steps, target_steps)
+    complete_example(examples, i, complete, scores, source_steps, target_steps)
     add_costs(gold, examples.costs, gamma, scores)
     best, _ = k_best_matchings(scores, source_steps, target_steps, k)
-    starts[0] = 0
+    ys, costs = np.empty((len(best), len(gold)), dtype=np.int64), np.empty(len(best))
     for b in range(len(best)):
-        start = starts[b]
+        ys[b] = _as_structure(best[b])
         costs[b] = expected_cost(gold, examples.costs, best[b])
-        starts[b + 1] = start + difference(
-            examples, i, completion, best[b], indices[start:], values[start:]
-        )
-    return len(best)
+    return ys, costs
+
+
+@kernel
+def difference(
+    examples: MatchingExamples,
+    i: int,
+    w: Floats,  # noqa: ARG001
+    y: Ints,
+    indices: Rows,
+    values: Weights,
+) -> int:
+    """See ``Structure.difference``."""
+    gold = _gold_table(examples, i)
+    return matching_difference(examples, i, gold, (y != 0).reshape(gold.shape), indices, values)
 
 
 @kernel
@@ -129,13 +143,11 @@ def project(
     complete: bool,
     parts: Floats,
     direction: Floats,
-    indices: Rows,
-    values: Floats,
-) -> tuple[int, float, bool]:
+) -> tuple[Floats, float, bool]:
     """See ``Structure.project``; for the parts, see ``Parts``."""
     gold = examples.gold[examples.link_starts[i] : examples.link_starts[i + 1]]
     if not is_annotated(gold):
-        return UNANNOTATED, 0.0, False
+        return np.empty(0), 0.0, False
     scores, source_steps, target_steps = score_example(examples, i, w)
     completion, changed = complete_example(
         examples, i, complete, scores, source_steps, target_steps
@@ -151,8 +163,30 @@ def project(
     if step > 0:
         parts += step * direction
         project_matching(point.links, point.source_extras, point.target_extras)
-    size = expected_difference(examples, i, completion, point, indices, values)
-    return size, expected_cost(gold, examples.costs, point.links), changed
+    return parts, expected_cost(gold, examples.costs, point.links), changed
 
 
-MATCHINGS = Structure(MatchingExamplesType, loss_augmented_decode, None, k_best_decode, project)
+@kernel
+def expected_difference(
+    examples: MatchingExamples,
+    i: int,
+    w: Floats,  # noqa: ARG001
+    z: Floats,
+    indices: Rows,
+    values: Floats,
+) -> int:
+    """See ``Structure.expected_difference``."""
+    gold = _gold_table(examples, i)
+    point = parts_of(z, gold.shape, examples.fertilities)
+    return point_difference(examples, i, gold, point, indices, values)
+
+
+MATCHINGS = Structure(
+    MatchingExamplesType,
+    decode,
+    difference,
+    None,
+    expected_difference,
+    k_best_decode,
+    project,
+)

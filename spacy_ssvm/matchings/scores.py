@@ -96,7 +96,7 @@ def expected_cost(gold: Rows, costs: Floats, links: Flags | Floats) -> float:
 
 
 @kernel
-def expected_difference(
+def point_difference(
     examples: MatchingExamples, i: int, gold: Flags, parts: Parts, indices: Rows, values: Floats
 ) -> int:
     """Write phi at a point of the convex hull minus phi(gold); return the number of entries."""
@@ -177,7 +177,7 @@ def count_steps(links: Flags, fertilities: Ints, counts: Floats) -> None:
 
 
 @kernel
-def difference(
+def matching_difference(
     examples: MatchingExamples, i: int, gold: Flags, links: Flags, indices: Rows, values: Weights
 ) -> int:
     """Write phi(gold) - phi(links), each index once; return the number of entries."""

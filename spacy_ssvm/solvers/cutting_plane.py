@@ -31,7 +31,7 @@ from spacy_ssvm.solvers.run import (
     check_not_negative,
     check_whole,
 )
-from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
+from spacy_ssvm.structure import HINGE_ORACLES, Decode, Difference, ExampleArrays, Problem
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import add_scaled, violation_of
 
@@ -64,7 +64,7 @@ class CuttingPlane:
     tolerance: float = 1e-3
     seed: int = 0
     loss_function: ClassVar[Loss] = HINGE
-    oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
+    oracles: ClassVar[tuple[str, ...]] = HINGE_ORACLES
     keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -187,11 +187,10 @@ def _best_alphas(products: Floats, bounds: Floats, C: float) -> Floats:
     return alphas
 
 
-@oracle_kernel(
-    lambda oracle, examples: Float(oracle, examples, Ints1, Int, Floats1, Floats1, Floats1)
-)
+@oracle_kernel(HINGE_ORACLES, Float, Ints1, Int, Floats1, Floats1, Floats1)
 def _add_violators(
-    loss_augmented_decode: LossAugmentedDecode,
+    decode: Decode,
+    difference: Difference,
     examples: ExampleArrays,
     numbers: Ints,
     max_entries: int,
@@ -204,9 +203,10 @@ def _add_violators(
     values = np.empty(max_entries, dtype=np.float32)
     total = 0.0
     for i in numbers:
-        size, cost, _ = loss_augmented_decode(examples, i, w, 1.0, False, indices, values)
-        if size < 0:
+        y, cost, _ = decode(examples, i, w, 1.0, False)
+        if len(y) == 0:
             continue
+        size = difference(examples, i, w, y, indices, values)
         violation = violation_of(cost, w, indices, values, 0, size)
         violations[i] = max(violation, 0.0)
         if violation > 0:

@@ -29,7 +29,13 @@ from spacy_ssvm.solvers.run import (
     Run,
     check_whole,
 )
-from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, Problem
+from spacy_ssvm.structure import (
+    EXPECTED_ORACLES,
+    ExampleArrays,
+    Expect,
+    ExpectedDifference,
+    Problem,
+)
 from spacy_ssvm.weights.sparse import squared_norm
 
 
@@ -73,12 +79,10 @@ class DualCoordinateAscentRun(AveragedRun):
         return float(_pass(*arrays, *scales, problem.max_expected_entries, self._averaged))
 
 
-@oracle_kernel(
-    lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Float, Int, AveragedType),
-    "expected_gradient",
-)
+@oracle_kernel(EXPECTED_ORACLES, Float, Ints1, Float, Float, Float, Int, AveragedType)
 def _pass(
-    expected_gradient: ExpectedGradient,
+    expect: Expect,
+    expected_difference: ExpectedDifference,
     examples: ExampleArrays,
     order: Ints,
     C: float,
@@ -92,11 +96,10 @@ def _pass(
     values = np.empty(max_entries)
     total = 0.0
     for i in order:
-        size, loss, _, _ = expected_gradient(
-            examples, i, averaged.w, beta, gamma, True, indices, values
-        )
-        if size < 0:
+        z, loss, _, _ = expect(examples, i, averaged.w, beta, gamma, True)
+        if len(z) == 0:
             continue
+        size = expected_difference(examples, i, averaged.w, z, indices, values)
         norm = squared_norm(values, size)
         if loss > 0 and norm > 0:
             add_to_average(averaged, indices, values, size, -min(C, loss / norm))

@@ -53,7 +53,7 @@ from spacy_ssvm.solvers.working_sets import (
     remove_zeros,
     score,
 )
-from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
+from spacy_ssvm.structure import HINGE_ORACLES, Decode, Difference, ExampleArrays, Problem
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import violation_of
 
@@ -102,7 +102,7 @@ class DualCoordinateDescent:
     seed: int = 0
     tolerance: float = 1e-3
     loss_function: ClassVar[Loss] = SQUARED_HINGE
-    oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
+    oracles: ClassVar[tuple[str, ...]] = HINGE_ORACLES
     keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -290,13 +290,10 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: State) -> None:
         _remove_example(i, sets, state)
 
 
-@oracle_kernel(
-    lambda oracle, examples: Int(
-        oracle, examples, Ints1, Int, Int, Bool, WorkingSetsType, StateType
-    )
-)
+@oracle_kernel(HINGE_ORACLES, Int, Ints1, Int, Int, Bool, WorkingSetsType, StateType)
 def outer_pass(
-    loss_augmented_decode: LossAugmentedDecode,
+    decode: Decode,
+    difference: Difference,
     examples: ExampleArrays,
     order: Ints,
     done: int,
@@ -315,13 +312,12 @@ def outer_pass(
         if not has_capacity(sets, max_entries):
             return position
         visits = state.visits[i] + 1
+        y, cost, recompleted = decode(examples, i, state.w, 1.0, is_due(visits))
+        if len(y) == 0:
+            continue
         start = sets.used[1]
         indices, values = sets.indices[start:], sets.values[start:]
-        size, cost, recompleted = loss_augmented_decode(
-            examples, i, state.w, 1.0, is_due(visits), indices, values
-        )
-        if size < 0:
-            continue
+        size = difference(examples, i, state.w, y, indices, values)
         state.visits[i] = visits
         violation = violation_of(cost, state.w, indices, values, 0, size)
         if recompleted and sets.newest[i] >= 0:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from spacy_ssvm.kernels.compile import kernel, oracle_kernel
-from spacy_ssvm.kernels.types import Flags, Flags1, Floats, Floats1, Int, Ints, Void
+from spacy_ssvm.kernels.types import Flags, Flags1, Floats, Floats1, Ints, Void
 from spacy_ssvm.objective import relative_gap
 from spacy_ssvm.solvers.run import PrimalRun, Solver
 from spacy_ssvm.solvers.working_sets import (
@@ -23,7 +23,7 @@ from spacy_ssvm.solvers.working_sets import (
     number_of_constraints,
     with_capacity,
 )
-from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
+from spacy_ssvm.structure import Decode, ExampleArrays, Problem
 from spacy_ssvm.weights.growing import longer
 
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
@@ -104,8 +104,7 @@ class DualRun(PrimalRun):
         problem = self.problem
         changed = np.zeros(problem.number_of_examples, dtype=bool)
         if self._completions < _MAX_COMPLETIONS:
-            arrays = problem.structure, problem.examples(), self._w
-            complete_all(*arrays, problem.max_entries, changed)
+            complete_all(problem.structure, problem.examples(), self._w, changed)
             self._completions += 1
             if changed.any():
                 self._remove(np.flatnonzero(changed))
@@ -171,16 +170,13 @@ def is_due(visits: int) -> bool:
     return bool(visits <= _EARLY_VISITS and visits & (visits - 1) == 0)
 
 
-@oracle_kernel(lambda oracle, examples: Void(oracle, examples, Floats1, Int, Flags1))
+@oracle_kernel(("decode",), Void, Floats1, Flags1)
 def complete_all(
-    loss_augmented_decode: LossAugmentedDecode,
+    decode: Decode,
     examples: ExampleArrays,
     w: Floats,
-    max_entries: int,
     changed: Flags,
 ) -> None:
     """Complete the partial gold of all examples under w, and mark those that changed."""
-    indices = np.empty(max_entries, dtype=np.int32)
-    values = np.empty(max_entries, dtype=np.float32)
     for i in range(len(changed)):
-        _, _, changed[i] = loss_augmented_decode(examples, i, w, 0.0, True, indices, values)
+        _, _, changed[i] = decode(examples, i, w, 0.0, True)

@@ -17,7 +17,7 @@ Projections are those of one of two distances:
 'entropic'   the Kullback-Leibler divergence of the distributions of greatest entropy with the
              expectations z (mirror prox [Nemirovski 2004]). Their log-potentials are sums of
              all steps, F_i^T A + B c_i with A = sum beta w' and B = sum beta, so z is never
-             stored: it is what ``expected_gradient`` finds at A / B with the scale B. z starts
+             stored: it is what ``expect`` finds at A / B with the scale B. z starts
              at the uniform distribution over structures.
 
 The step is short enough where
@@ -80,7 +80,14 @@ from spacy_ssvm.solvers.run import (
     check_whole,
     invalid_setting,
 )
-from spacy_ssvm.structure import ExampleArrays, Problem, Project, ProjectedProblem
+from spacy_ssvm.structure import (
+    HINGE_ORACLES,
+    ExampleArrays,
+    ExpectedDifference,
+    Problem,
+    Project,
+    ProjectedProblem,
+)
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges, longer
 from spacy_ssvm.weights.sparse import add_scaled
 
@@ -135,8 +142,8 @@ class Extragradient:
     @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that the solver calls."""
-        by = "project" if self.projection == "euclidean" else "expected_gradient"
-        return ("loss_augmented_decode", by)
+        by = "project" if self.projection == "euclidean" else "expect"
+        return (*HINGE_ORACLES, by, "expected_difference")
 
     def start(self, problem: Any, prior: Floats | None = None) -> "ExtragradientRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero.
@@ -144,7 +151,7 @@ class Extragradient:
         Raises ValueError where the structures of the problem lack the projection.
         """
         if self.projection is None:
-            has_probabilities = problem.structure.expected_gradient is not None
+            has_probabilities = problem.structure.expect is not None
             projection = "entropic" if has_probabilities else "euclidean"
             return replace(self, projection=projection).start(problem, prior)
         if self.projection == "entropic":
@@ -480,13 +487,13 @@ class StoredPointsRun(EuclideanRun):
 
 
 @oracle_kernel(
-    lambda oracle, examples: tuple_of(Float, Float, Float)(
-        *(oracle, examples, Ints1, Floats1, Float, Bool, Int, PointsType, Floats1)
-    ),
-    "project",
+    ("project", "expected_difference"),
+    tuple_of(Float, Float, Float),
+    *(Ints1, Floats1, Float, Bool, Int, PointsType, Floats1),
 )
 def _project_all(
     project: Project,
+    expected_difference: ExpectedDifference,
     examples: ExampleArrays,
     numbers: Ints,
     w: Floats,
@@ -507,9 +514,10 @@ def _project_all(
         direction, before = directions[first:last], points.predicted[first:last]
         moved[:] = z
         is_new = points.is_new[i]
-        size, cost, _ = project(examples, i, w, beta, is_new, moved, direction, indices, values)
-        if size < 0:
+        point, cost, _ = project(examples, i, w, beta, is_new, moved, direction)
+        if len(point) == 0:
             continue
+        size = expected_difference(examples, i, w, point, indices, values)
         total_cost += cost
         add_scaled(gradient, indices, values, 0, size, 1.0)
         for part in range(last - first):
@@ -543,13 +551,13 @@ class SummedPointsRun(SummedRun, EuclideanRun):
 
 
 @oracle_kernel(
-    lambda oracle, examples: tuple_of(Float, Float, Float)(
-        *(oracle, examples, Ints1, Ints1, Floats1, Float, Floats1, Float, Floats1, Int, Floats1)
-    ),
-    "project",
+    ("project", "expected_difference"),
+    tuple_of(Float, Float, Float),
+    *(Ints1, Ints1, Floats1, Float, Floats1, Float, Floats1, Int, Floats1),
 )
 def _project_sums(
     project: Project,
+    expected_difference: ExpectedDifference,
     examples: ExampleArrays,
     numbers: Ints,
     part_starts: Ints,
@@ -571,16 +579,17 @@ def _project_sums(
     arrays = np.empty((4, parts))
     total_cost, distance, turn = 0.0, 0.0, 0.0
     for i in numbers:
-        size = part_starts[i + 1] - part_starts[i]
-        z, moved = arrays[0, :size], arrays[1, :size]
-        direction, other = arrays[2, :size], arrays[3, :size]
+        parts_of_i = part_starts[i + 1] - part_starts[i]
+        z, moved = arrays[0, :parts_of_i], arrays[1, :parts_of_i]
+        direction, other = arrays[2, :parts_of_i], arrays[3, :parts_of_i]
         z[:] = 0.0
-        size, _, _ = project(examples, i, center, scale, False, z, direction, indices, values)
-        if size < 0:
+        point, _, _ = project(examples, i, center, scale, False, z, direction)
+        if len(point) == 0:
             continue
         moved[:] = z
-        project(examples, i, before, 0.0, False, moved, other, indices, values)
-        size, cost, _ = project(examples, i, w, beta, False, moved, direction, indices, values)
+        project(examples, i, before, 0.0, False, moved, other)
+        point, cost, _ = project(examples, i, w, beta, False, moved, direction)
+        size = expected_difference(examples, i, w, point, indices, values)
         total_cost += cost
         add_scaled(gradient, indices, values, 0, size, 1.0)
         for part in range(len(z)):

@@ -77,7 +77,16 @@ from spacy_ssvm.solvers.run import (
     check_whole,
     invalid_setting,
 )
-from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, LossAugmentedDecode, Problem
+from spacy_ssvm.structure import (
+    EXPECTED_ORACLES,
+    HINGE_ORACLES,
+    Decode,
+    Difference,
+    ExampleArrays,
+    Expect,
+    ExpectedDifference,
+    Problem,
+)
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import dot, find_index, scratch_table, violation_of
 
@@ -448,13 +457,10 @@ def _has_room(i: int, max_entries: int, blocks: Blocks) -> bool:
     return bool(blocks.used[0] + blocks.sizes[i] + max_entries <= len(blocks.indices))
 
 
-@oracle_kernel(
-    lambda oracle, examples: Int(
-        oracle, examples, Ints1, Int, Int, Float, Float, BlocksType, AverageType, Floats1
-    )
-)
+@oracle_kernel(HINGE_ORACLES, Int, Ints1, Int, Int, Float, Float, BlocksType, AverageType, Floats1)
 def _pass(
-    loss_augmented_decode: LossAugmentedDecode,
+    decode: Decode,
+    difference: Difference,
     examples: ExampleArrays,
     order: Ints,
     done: int,
@@ -473,11 +479,10 @@ def _pass(
         if not _has_room(i, max_entries, blocks):
             return position
         visits = blocks.visits[i] + 1
-        size, cost, recompleted = loss_augmented_decode(
-            examples, i, w, gamma, is_due(visits), indices, values
-        )
-        if size < 0:
+        y, cost, recompleted = decode(examples, i, w, gamma, is_due(visits))
+        if len(y) == 0:
             continue
+        size = difference(examples, i, w, y, indices, values)
         if recompleted:
             _remove_blocks(order[position : position + 1], blocks, average, w)
         violation = violation_of(gamma * cost, w, indices, values, 0, size)
@@ -489,13 +494,11 @@ def _pass(
 
 
 @oracle_kernel(
-    lambda oracle, examples: Int(
-        oracle, examples, Ints1, Int, Int, Float, Float, Float, BlocksType, AverageType, Floats1
-    ),
-    "expected_gradient",
+    EXPECTED_ORACLES, Int, Ints1, Int, Int, Float, Float, Float, BlocksType, AverageType, Floats1
 )
 def _smooth_pass(
-    expected_gradient: ExpectedGradient,
+    expect: Expect,
+    expected_difference: ExpectedDifference,
     examples: ExampleArrays,
     order: Ints,
     done: int,
@@ -515,11 +518,10 @@ def _smooth_pass(
         if not _has_room(i, max_entries, blocks):
             return position
         visits = blocks.visits[i] + 1
-        size, loss, recompleted, _ = expected_gradient(
-            examples, i, w, beta, gamma, is_due(visits), indices, values
-        )
-        if size < 0:
+        z, loss, recompleted, _ = expect(examples, i, w, beta, gamma, is_due(visits))
+        if len(z) == 0:
             continue
+        size = expected_difference(examples, i, w, z, indices, values)
         f = loss - dot(w, indices, values, 0, size)
         values[:size] *= -1.0  # they are -E_q[Phi_i(Y)]
         if recompleted:

@@ -29,7 +29,13 @@ from spacy_ssvm.solvers.run import (
     check_positive,
     check_whole,
 )
-from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, Problem
+from spacy_ssvm.structure import (
+    EXPECTED_ORACLES,
+    ExampleArrays,
+    Expect,
+    ExpectedDifference,
+    Problem,
+)
 from spacy_ssvm.weights.sparse import add_scaled
 
 _PAIRS = 10  # of changes of weights and gradients that are kept
@@ -168,13 +174,13 @@ class LBFGSRun(PrimalRun):
 
 
 @oracle_kernel(
-    lambda oracle, examples: tuple_of(Float, Bool, Float)(
-        *(oracle, examples, Ints1, Float, Float, Bool, Int, Floats1, Floats1)
-    ),
-    "expected_gradient",
+    EXPECTED_ORACLES,
+    tuple_of(Float, Bool, Float),
+    *(Ints1, Float, Float, Bool, Int, Floats1, Floats1),
 )
 def add_gradients(
-    expected_gradient: ExpectedGradient,
+    expect: Expect,
+    expected_difference: ExpectedDifference,
     examples: ExampleArrays,
     numbers: Ints,
     beta: float,
@@ -193,10 +199,9 @@ def add_gradients(
     values = np.empty(max_entries)
     total, any_recompleted, total_cost = 0.0, False, 0.0
     for i in numbers:
-        size, loss, recompleted, cost = expected_gradient(
-            examples, i, w, beta, gamma, complete, indices, values
-        )
-        if size >= 0:
+        z, loss, recompleted, cost = expect(examples, i, w, beta, gamma, complete)
+        if len(z) > 0:
+            size = expected_difference(examples, i, w, z, indices, values)
             total += loss
             any_recompleted |= recompleted
             total_cost += cost

@@ -28,7 +28,14 @@ from spacy_ssvm.solvers.averaging import (
 )
 from spacy_ssvm.solvers.run import Solver, check_C, check_whole
 from spacy_ssvm.solvers.simplex_smo import hildreth
-from spacy_ssvm.structure import ExampleArrays, KBestDecode, LossAugmentedDecode, Problem
+from spacy_ssvm.structure import (
+    HINGE_ORACLES,
+    Decode,
+    Difference,
+    ExampleArrays,
+    KBestDecode,
+    Problem,
+)
 from spacy_ssvm.weights.sparse import dot, squared_norm, violation_of
 
 
@@ -59,11 +66,7 @@ class Mira:
     @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that the solver calls."""
-        return (
-            ("loss_augmented_decode",)
-            if self.k == 1
-            else ("loss_augmented_decode", "k_best_decode")
-        )
+        return HINGE_ORACLES if self.k == 1 else (*HINGE_ORACLES, "k_best_decode")
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "MiraRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero.
@@ -102,11 +105,10 @@ class MiraRun(AveragedRun):
         return float(loss)
 
 
-@oracle_kernel(
-    lambda oracle, examples: Float(oracle, examples, Ints1, Float, Float, Float, Int, AveragedType)
-)
+@oracle_kernel(HINGE_ORACLES, Float, Ints1, Float, Float, Float, Int, AveragedType)
 def _pass_over_best(
-    loss_augmented_decode: LossAugmentedDecode,
+    decode: Decode,
+    difference: Difference,
     examples: ExampleArrays,
     order: Ints,
     C: float,
@@ -120,11 +122,10 @@ def _pass_over_best(
     values = np.empty(max_entries, dtype=np.float32)
     total = 0.0
     for i in order:
-        size, cost, _ = loss_augmented_decode(
-            examples, i, averaged.w, augmentation, True, indices, values
-        )
-        if size < 0:
+        y, cost, _ = decode(examples, i, averaged.w, augmentation, True)
+        if len(y) == 0:
             continue
+        size = difference(examples, i, averaged.w, y, indices, values)
         violation = violation_of(gamma * cost, averaged.w, indices, values, 0, size)
         norm = squared_norm(values, size)
         if violation > 0 and norm > 0:
@@ -135,13 +136,11 @@ def _pass_over_best(
 
 
 @oracle_kernel(
-    lambda oracle, examples: Float(
-        oracle, examples, Ints1, Float, Float, Float, Int, Int, AveragedType
-    ),
-    "k_best_decode",
+    ("k_best_decode", "difference"), Float, Ints1, Float, Float, Float, Int, Int, AveragedType
 )
 def _pass(
     k_best_decode: KBestDecode,
+    difference: Difference,
     examples: ExampleArrays,
     order: Ints,
     C: float,
@@ -152,22 +151,24 @@ def _pass(
     averaged: Averaged,
 ) -> float:
     """One step for each example; return the sum of their violations."""
-    starts = np.empty(k + 1, dtype=np.int64)
-    costs = np.empty(k)
+    starts = np.zeros(k + 1, dtype=np.int64)
     indices = np.empty(k * max_entries, dtype=np.int32)
     values = np.empty(k * max_entries, dtype=np.float32)
     scratch = np.zeros(len(averaged.w))
     total = 0.0
     for i in order:
-        count = k_best_decode(
-            examples, i, averaged.w, augmentation, k, True, starts, costs, indices, values
-        )
-        if count < 0:
+        ys, costs = k_best_decode(examples, i, averaged.w, augmentation, k, True)
+        count = len(ys)
+        if count == 0:
             continue
         violations = np.empty(count)
         for m in range(count):
+            start = starts[m]
+            starts[m + 1] = start + difference(
+                examples, i, averaged.w, ys[m], indices[start:], values[start:]
+            )
             violations[m] = violation_of(
-                gamma * costs[m], averaged.w, indices, values, starts[m], starts[m + 1]
+                gamma * costs[m], averaged.w, indices, values, start, starts[m + 1]
             )
         total += max(violations.max(), 0.0)
         products = _products(starts[: count + 1], indices, values, scratch)

@@ -28,7 +28,7 @@ from spacy_ssvm.solvers.working_sets import (
     remove_zeros,
     score,
 )
-from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode
+from spacy_ssvm.structure import HINGE_ORACLES, Decode, Difference, ExampleArrays
 from spacy_ssvm.weights.sparse import violation_of
 
 _GOLD = -1
@@ -177,13 +177,10 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: PairwiseState) -> N
         state.gaps[i] = 0.0
 
 
-@oracle_kernel(
-    lambda oracle, examples: Int(
-        oracle, examples, Ints1, Int, Int, WorkingSetsType, PairwiseStateType
-    )
-)
+@oracle_kernel(HINGE_ORACLES, Int, Ints1, Int, Int, WorkingSetsType, PairwiseStateType)
 def pass_with_inference(
-    loss_augmented_decode: LossAugmentedDecode,
+    decode: Decode,
+    difference: Difference,
     examples: ExampleArrays,
     order: Ints,
     done: int,
@@ -200,13 +197,12 @@ def pass_with_inference(
         if not has_capacity(sets, max_entries):
             return position
         visits = state.visits[i] + 1
+        y, cost, recompleted = decode(examples, i, state.w, 1.0, is_due(visits))
+        if len(y) == 0:
+            continue
         start = sets.used[1]
         indices, values = sets.indices[start:], sets.values[start:]
-        size, cost, recompleted = loss_augmented_decode(
-            examples, i, state.w, 1.0, is_due(visits), indices, values
-        )
-        if size < 0:
-            continue
+        size = difference(examples, i, state.w, y, indices, values)
         state.visits[i] = visits
         violation = violation_of(cost, state.w, indices, values, 0, size)
         if recompleted and sets.newest[i] >= 0:

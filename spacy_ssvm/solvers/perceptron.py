@@ -22,7 +22,7 @@ from spacy_ssvm.solvers.averaging import (
     end_step,
 )
 from spacy_ssvm.solvers.run import check_whole
-from spacy_ssvm.structure import ExampleArrays, LossAugmentedDecode, Problem
+from spacy_ssvm.structure import HINGE_ORACLES, Decode, Difference, ExampleArrays, Problem
 from spacy_ssvm.weights.sparse import dot
 
 
@@ -37,7 +37,7 @@ class Perceptron:
     seed: int = 0
     C: ClassVar[float] = 1.0
     loss_function: ClassVar[Loss] = PERCEPTRON_LOSS
-    oracles: ClassVar[tuple[str, ...]] = ("loss_augmented_decode",)
+    oracles: ClassVar[tuple[str, ...]] = HINGE_ORACLES
     keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -64,9 +64,10 @@ class PerceptronRun(AveragedRun):
         return float(loss)
 
 
-@oracle_kernel(lambda oracle, examples: Float(oracle, examples, Ints1, Int, AveragedType))
+@oracle_kernel(HINGE_ORACLES, Float, Ints1, Int, AveragedType)
 def _pass(
-    loss_augmented_decode: LossAugmentedDecode,
+    decode: Decode,
+    difference: Difference,
     examples: ExampleArrays,
     order: Ints,
     max_entries: int,
@@ -77,9 +78,10 @@ def _pass(
     values = np.empty(max_entries, dtype=np.float32)
     total = 0.0
     for i in order:
-        size, _, _ = loss_augmented_decode(examples, i, averaged.w, 0.0, True, indices, values)
-        if size < 0:
+        y, _, _ = decode(examples, i, averaged.w, 0.0, True)
+        if len(y) == 0:
             continue
+        size = difference(examples, i, averaged.w, y, indices, values)
         total -= dot(averaged.w, indices, values, 0, size)
         add_to_average(averaged, indices, values, size, 1.0)
         end_step(averaged)

@@ -37,11 +37,15 @@ from spacy_ssvm.solvers.run import (
     invalid_setting,
 )
 from spacy_ssvm.structure import (
+    EXPECTED_ORACLES,
+    HINGE_ORACLES,
     NEEDS_CAPACITY,
+    Decode,
+    Difference,
     ExampleArrays,
-    ExpectedGradient,
+    Expect,
+    ExpectedDifference,
     GroupedProblem,
-    LossAugmentedDecode,
 )
 from spacy_ssvm.weights.groups import (
     GroupedWeights,
@@ -137,7 +141,7 @@ class ProxGradient:
     @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that the solver calls."""
-        return (self.loss_function.oracle,)
+        return self.loss_function.oracles
 
     def start(self, problem: Any, prior: Floats | None = None) -> "ProxGradientRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
@@ -358,12 +362,13 @@ def _feature_weight(labels: int) -> float:
 
 
 @oracle_kernel(
-    lambda oracle, examples: tuple_of(Int, Float)(
-        *(oracle, examples, Ints1, Float, Float, Int, GroupedWeightsType, Floats1)
-    )
+    HINGE_ORACLES,
+    tuple_of(Int, Float),
+    *(Ints1, Float, Float, Int, GroupedWeightsType, Floats1),
 )
 def _violator_steps(
-    loss_augmented_decode: LossAugmentedDecode,
+    decode: Decode,
+    difference: Difference,
     examples: ExampleArrays,
     order: Ints,
     eta: float,
@@ -380,26 +385,26 @@ def _violator_steps(
     values = np.empty(max_entries, dtype=np.float32)
     total = 0.0
     for position in range(len(order)):
-        size, cost, _ = loss_augmented_decode(
-            examples, order[position], weights.w, gamma, True, indices, values
-        )
+        i = order[position]
+        y, cost, _ = decode(examples, i, weights.w, gamma, True)
+        if len(y) == 0:
+            continue
+        size = difference(examples, i, weights.w, y, indices, values)
         if size == NEEDS_CAPACITY:
             return position, total
-        if size < 0:
-            continue
         total += gamma * cost - scaled_dot(weights, indices, values, 0, size)
         add_to_groups(weights, indices, values, size, eta, squares)
     return len(order), total
 
 
 @oracle_kernel(
-    lambda oracle, examples: tuple_of(Int, Float)(
-        *(oracle, examples, Ints1, Float, Float, Float, Int, GroupedWeightsType, Floats1)
-    ),
-    "expected_gradient",
+    EXPECTED_ORACLES,
+    tuple_of(Int, Float),
+    *(Ints1, Float, Float, Float, Int, GroupedWeightsType, Floats1),
 )
 def _expected_steps(
-    expected_gradient: ExpectedGradient,
+    expect: Expect,
+    expected_difference: ExpectedDifference,
     examples: ExampleArrays,
     order: Ints,
     eta: float,
@@ -415,12 +420,12 @@ def _expected_steps(
     total = 0.0
     for position in range(len(order)):
         i = order[position]
-        size, loss, _, _ = expected_gradient(
-            examples, i, weights.w, beta, gamma, True, indices, values
-        )
+        z, loss, _, _ = expect(examples, i, weights.w, beta, gamma, True)
+        if len(z) == 0:
+            continue
+        size = expected_difference(examples, i, weights.w, z, indices, values)
         if size == NEEDS_CAPACITY:
             return position, total
-        if size >= 0:
-            total += loss
-            add_to_groups(weights, indices, values, size, -eta, squares)
+        total += loss
+        add_to_groups(weights, indices, values, size, -eta, squares)
     return len(order), total

@@ -108,12 +108,12 @@ class LossSettings:
     @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that the solver calls."""
-        return (self.loss_function.oracle,)
+        return self.loss_function.oracles
 
 
 #: What oracles that a structure can lack compute, for messages.
 _MEANINGS = {
-    "expected_gradient": "probabilities of structures",
+    "expect": "probabilities of structures",
     "k_best_decode": "the k best structures",
     "project": "projections onto the convex hull of structures",
 }

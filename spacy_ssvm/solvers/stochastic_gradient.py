@@ -45,7 +45,16 @@ from spacy_ssvm.solvers.run import (
     check_positive,
     check_whole,
 )
-from spacy_ssvm.structure import ExampleArrays, ExpectedGradient, LossAugmentedDecode, Problem
+from spacy_ssvm.structure import (
+    EXPECTED_ORACLES,
+    HINGE_ORACLES,
+    Decode,
+    Difference,
+    ExampleArrays,
+    Expect,
+    ExpectedDifference,
+    Problem,
+)
 from spacy_ssvm.weights.sparse import add_scaled, dot
 
 _STEPS = ("decay", "printed", "inverse", "pegasos")
@@ -194,13 +203,10 @@ def _step(
     return scale
 
 
-@oracle_kernel(
-    lambda oracle, examples: Float(
-        oracle, examples, Ints1, Float, Int, ScheduleType, Int, Floats1, Floats1
-    )
-)
+@oracle_kernel(HINGE_ORACLES, Float, Ints1, Float, Int, ScheduleType, Int, Floats1, Floats1)
 def _pass(
-    loss_augmented_decode: LossAugmentedDecode,
+    decode: Decode,
+    difference: Difference,
     examples: ExampleArrays,
     order: Ints,
     gamma: float,
@@ -217,9 +223,10 @@ def _pass(
     for i in order:
         eta = _length(schedule, steps)
         steps += 1
-        size, cost, _ = loss_augmented_decode(examples, i, w, gamma / scale, True, indices, values)
-        if size < 0:
+        y, cost, _ = decode(examples, i, w, gamma / scale, True)
+        if len(y) == 0:
             continue
+        size = difference(examples, i, w, y, indices, values)
         violation = gamma * cost - scale * dot(w, indices, values, 0, size)
         total += max(violation, 0.0)
         if violation <= 0:
@@ -231,13 +238,11 @@ def _pass(
 
 
 @oracle_kernel(
-    lambda oracle, examples: Float(
-        oracle, examples, Ints1, Float, Float, Int, ScheduleType, Int, Floats1, Floats1
-    ),
-    "expected_gradient",
+    EXPECTED_ORACLES, Float, Ints1, Float, Float, Int, ScheduleType, Int, Floats1, Floats1
 )
 def _expected_pass(
-    expected_gradient: ExpectedGradient,
+    expect: Expect,
+    expected_difference: ExpectedDifference,
     examples: ExampleArrays,
     order: Ints,
     beta: float,
@@ -255,11 +260,10 @@ def _expected_pass(
     for i in order:
         eta = _length(schedule, steps)
         steps += 1
-        size, loss, _, _ = expected_gradient(
-            examples, i, w, beta * scale, gamma / scale, True, indices, values
-        )
-        if size < 0:
+        z, loss, _, _ = expect(examples, i, w, beta * scale, gamma / scale, True)
+        if len(z) == 0:
             continue
+        size = expected_difference(examples, i, w, z, indices, values)
         total += scale * loss
         state = scale, nonnegative, prior, w
         scale = _step(schedule, eta, -1.0, indices, values, size, *state)

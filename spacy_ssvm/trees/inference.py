@@ -13,7 +13,7 @@ from spacy_ssvm.trees.keys import hash_pairs
 from spacy_ssvm.trees.labels import Columns, fill_arc_columns, order_dependents
 from spacy_ssvm.trees.layout import Scorer
 from spacy_ssvm.trees.pruner import score_arcs
-from spacy_ssvm.trees.scores import best_with_each_arc, decode, is_second_order, score_parts
+from spacy_ssvm.trees.scores import best_tree, best_with_each_arc, is_second_order, score_parts
 
 #: Words of a sentence, at most, for whose margins trees are searched for once for each word.
 LONGEST_SEARCH = 100
@@ -41,16 +41,16 @@ def parse_sentence(scorer: Scorer, nodes: Keys, fixed_heads: Ints, heads: Ints) 
     tree has them, the best non-projective one is taken; where no tree has, they are ignored.
     """
     N = len(heads)
-    _, scores = score_arcs(scorer, nodes, 0, N + 1, fixed_heads)
+    scores = score_arcs(scorer, nodes, 0, N + 1, fixed_heads)
     free = scores.copy()
     restricted = fix_heads(fixed_heads, scores)
     endpoints = hash_pairs(scorer.features, nodes, 0, N + 1)
     projective, weights = scorer.features.projective, scorer.weights
-    score = decode(projective, scorer.features, endpoints, weights, scores, heads)
+    score = best_tree(projective, scorer.features, endpoints, weights, scores, heads)
     if restricted and score == -np.inf:
-        score = decode(False, scorer.features, endpoints, weights, scores, heads)
+        score = best_tree(False, scorer.features, endpoints, weights, scores, heads)
         if score == -np.inf:
-            score = decode(projective, scorer.features, endpoints, weights, free, heads)
+            score = best_tree(projective, scorer.features, endpoints, weights, free, heads)
     return score
 
 
@@ -118,7 +118,7 @@ def arc_margins(scorer: Scorer, nodes: Keys, margins: Floats) -> None:
     """
     N = len(margins)
     nothing_fixed = np.full(N, -1, dtype=np.int64)
-    _, scores = score_arcs(scorer, nodes, 0, N + 1, nothing_fixed)
+    scores = score_arcs(scorer, nodes, 0, N + 1, nothing_fixed)
     endpoints = hash_pairs(scorer.features, nodes, 0, N + 1)
     if scorer.features.projective:
         best_with = np.empty((N, N))
@@ -128,7 +128,7 @@ def arc_margins(scorer: Scorer, nodes: Keys, margins: Floats) -> None:
             margins[m] = best - best_with[:, m].max()
         return
     heads, other = np.empty(N, dtype=np.int64), np.empty(N, dtype=np.int64)
-    best = decode(False, scorer.features, endpoints, scorer.weights, scores, heads)
+    best = best_tree(False, scorer.features, endpoints, scorer.weights, scores, heads)
     is_long = is_second_order(scorer.features) and N > LONGEST_SEARCH + 1 and abs(best) < np.inf
     if is_long:
         parts = score_parts(scorer.features, endpoints, scorer.weights, scores)
@@ -142,7 +142,7 @@ def arc_margins(scorer: Scorer, nodes: Keys, margins: Floats) -> None:
             continue
         score = scores[heads[m], m]
         scores[heads[m], m] = -np.inf
-        second = decode(False, scorer.features, endpoints, scorer.weights, scores, other)
+        second = best_tree(False, scorer.features, endpoints, scorer.weights, scores, other)
         margins[m] = max(best - second, 0.0)  # an approximate search can find a better tree
         scores[heads[m], m] = score
 
@@ -158,10 +158,10 @@ def best_with_other_head(
     """
     features, weights, N = scorer.features, scorer.weights, len(heads)
     fixed_heads = np.full(N, -1, dtype=np.int64)
-    _, scores = score_arcs(scorer, nodes, 0, N + 1, fixed_heads)
+    scores = score_arcs(scorer, nodes, 0, N + 1, fixed_heads)
     endpoints = hash_pairs(features, nodes, 0, N + 1)
     score = tree_score(score_parts(features, endpoints, weights, scores), heads)
     scores[heads[m], m] = -np.inf
     fixed_heads[m] = h
     fix_heads(fixed_heads, scores)
-    return score, decode(features.projective, features, endpoints, weights, scores, others)
+    return score, best_tree(features.projective, features, endpoints, weights, scores, others)

@@ -1,20 +1,25 @@
-"""The oracles of trees: what solvers ask about example i (see ``structure.py``)."""
+"""The oracles of trees: what solvers ask about example i (see ``structure.py``).
+
+y has the heads of nodes (int64 [n + 1]); that of the root, y[0], has no meaning.
+"""
 
 import numpy as np
 
-from spacy_ssvm.decoders.parts import subtract_tree, tree_score
+from spacy_ssvm.decoders.parts import add_tree, fill_tree, join_parts, split_parts, tree_score
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
-from spacy_ssvm.structure import UNANNOTATED, Structure
-from spacy_ssvm.trees.keys import EndpointHashes, hash_pairs
+from spacy_ssvm.structure import Structure
+from spacy_ssvm.trees.keys import EndpointHashes, PairHashes, hash_endpoints, hash_pairs
 from spacy_ssvm.trees.layout import LazyTreeExamplesType, TreeExamples, TreeExamplesType
 from spacy_ssvm.trees.scores import (
     add_head_costs,
+    best_tree,
     complete_one,
     count_wrong_heads,
-    decode,
     expected_wrong_heads,
     gold_heads,
+    has_grandparents,
+    is_second_order,
     k_best,
     marginals,
     score_parts,
@@ -23,157 +28,152 @@ from spacy_ssvm.trees.stores import arc_table, combine_parts, tree_difference
 
 
 @kernel
-def _score(
-    examples: TreeExamples, i: int, w: Floats, complete: bool
-) -> tuple[EndpointHashes, Floats, bool]:
-    """The endpoints of example i, the scores of its arcs, and whether its completion changed."""
+def _gold(examples: TreeExamples, i: int) -> Ints:
+    """The completed gold heads of example i, in place."""
+    return examples.completions[examples.node_starts[i] : examples.node_starts[i + 1] - 1]
+
+
+@kernel
+def _arc_hashes(examples: TreeExamples, i: int) -> EndpointHashes:
+    """The hashes of the nodes of example i, for arcs."""
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
-    endpoints, scores = arc_table(
+    return hash_endpoints(examples.features.arcs, examples.attributes, start, end)
+
+
+@kernel
+def _pair_hashes(examples: TreeExamples, i: int) -> PairHashes:
+    """The hashes of the nodes of example i, for pairs of arcs."""
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    return hash_pairs(examples.features, examples.attributes, start, end)
+
+
+@kernel
+def _arc_scores(examples: TreeExamples, i: int, w: Floats, heads: Ints) -> Floats:
+    """The scores of the arcs of example i, those of the heads among them."""
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    return arc_table(  # type: ignore[no-any-return]
+        examples.store, examples.features, examples.attributes, start, end, i, w, heads
+    )
+
+
+@kernel
+def _score(examples: TreeExamples, i: int, w: Floats, complete: bool) -> tuple[Floats, bool]:
+    """The scores of the arcs of example i, and whether its completion changed."""
+    start, end = examples.node_starts[i], examples.node_starts[i + 1]
+    scores = _arc_scores(examples, i, w, examples.heads[start : end - 1])
+    return scores, complete_one(examples, i, complete, scores)
+
+
+@kernel
+def decode(
+    examples: TreeExamples, i: int, w: Floats, gamma: float, complete: bool
+) -> tuple[Ints, float, bool]:
+    """See ``Structure.decode``, and ``best_tree``."""
+    heads = gold_heads(examples, i)
+    y = np.empty(len(heads), dtype=np.int64)
+    if len(y) == 0:
+        return y, 0.0, False
+    features = examples.features
+    scores, recompleted = _score(examples, i, w, complete)
+    add_head_costs(heads, gamma, scores)
+    best_tree(features.projective, features, _pair_hashes(examples, i), w, scores, y)
+    return y, count_wrong_heads(heads, y), recompleted
+
+
+@kernel
+def k_best_decode(
+    examples: TreeExamples, i: int, w: Floats, gamma: float, k: int, complete: bool
+) -> tuple[Ints, Floats]:
+    """See ``Structure.k_best_decode``: for projective trees without grandparents."""
+    heads = gold_heads(examples, i)
+    trees, costs = np.empty((k, len(heads)), dtype=np.int64), np.empty(k)
+    if len(heads) == 0:
+        return trees[:0], costs[:0]
+    scores, _ = _score(examples, i, w, complete)
+    add_head_costs(heads, gamma, scores)
+    count = k_best(score_parts(examples.features, _pair_hashes(examples, i), w, scores), trees)
+    for m in range(count):
+        costs[m] = count_wrong_heads(heads, trees[m])
+    return trees[:count], costs[:count]
+
+
+@kernel
+def difference(
+    examples: TreeExamples, i: int, w: Floats, y: Ints, indices: Rows, values: Weights
+) -> int:
+    """See ``Structure.difference``."""
+    return tree_difference(  # type: ignore[no-any-return]
         examples.store,
         examples.features,
-        examples.attributes,
-        start,
-        end,
-        i,
+        _arc_hashes(examples, i),
+        _pair_hashes(examples, i),
         w,
-        examples.heads[start : end - 1],
+        _gold(examples, i),
+        y,
+        indices,
+        values,
     )
-    return endpoints, scores, complete_one(examples, i, complete, scores)
 
 
 @kernel
-def loss_augmented_decode(
-    examples: TreeExamples,
-    i: int,
-    w: Floats,
-    gamma: float,
-    complete: bool,
-    indices: Rows,
-    values: Weights,
-) -> tuple[int, float, bool]:
-    """See ``Structure.loss_augmented_decode``, and ``decode``."""
-    heads = gold_heads(examples, i)
-    N = len(heads)
-    if N == 0:
-        return UNANNOTATED, 0.0, False
-    features = examples.features
-    endpoints, scores, recompleted = _score(examples, i, w, complete)
-    start, end = examples.node_starts[i], examples.node_starts[i + 1]
-    pair_endpoints = hash_pairs(features, examples.attributes, start, end)
-    add_head_costs(heads, gamma, scores)
-    y = np.empty(N, dtype=np.int64)
-    decode(features.projective, features, pair_endpoints, w, scores, y)
-    gold = examples.completions[start : end - 1]
-    size = tree_difference(
-        examples.store, features, endpoints, pair_endpoints, w, gold, y, indices, values
-    )
-    return size, count_wrong_heads(heads, y), recompleted
+def expect(
+    examples: TreeExamples, i: int, w: Floats, beta: float, gamma: float, complete: bool
+) -> tuple[Floats, float, bool, float]:
+    """See ``Structure.expect``, and ``marginals``; z is laid out by ``join_parts``.
 
-
-@kernel
-def expected_gradient(
-    examples: TreeExamples,
-    i: int,
-    w: Floats,
-    beta: float,
-    gamma: float,
-    complete: bool,
-    indices: Rows,
-    values: Floats,
-) -> tuple[int, float, bool, float]:
-    """See ``Structure.expected_gradient``, and ``marginals``.
-
-    An approximate loss may be less than 0, which no loss is: it counts as 0, without a gradient.
+    An approximate loss may be less than 0, which no loss is: it counts as 0, at the gold tree.
     """
     features = examples.features
     heads = gold_heads(examples, i)
     if len(heads) == 0:
-        return UNANNOTATED, 0.0, False, 0.0
-    endpoints, scores, recompleted = _score(examples, i, w, complete)
-    start, end = examples.node_starts[i], examples.node_starts[i + 1]
-    pair_endpoints = hash_pairs(features, examples.attributes, start, end)
-    gold = examples.completions[start : end - 1]
+        return np.empty(0), 0.0, False, 0.0
+    scores, recompleted = _score(examples, i, w, complete)
+    gold, pair_endpoints = _gold(examples, i), _pair_hashes(examples, i)
     parts = score_parts(features, pair_endpoints, w, scores)
     gold_score = tree_score(parts, gold)
     if gold_score == -np.inf:  # the completion has arcs that the pruner has discarded
-        endpoints, scores = arc_table(
-            examples.store, features, examples.attributes, start, end, i, w, gold
-        )
-        parts = score_parts(features, pair_endpoints, w, scores)
+        parts = score_parts(features, pair_endpoints, w, _arc_scores(examples, i, w, gold))
         gold_score = tree_score(parts, gold)
         if gold_score == -np.inf:
-            return UNANNOTATED, 0.0, recompleted, 0.0
+            return np.empty(0), 0.0, recompleted, 0.0
     add_head_costs(heads, gamma, parts.arcs)
     total, probabilities = marginals(features.projective, beta, parts)
     cost = expected_wrong_heads(heads, probabilities.arcs)
     loss = total / beta - gold_score
     if loss <= 0.0:
-        return 0, 0.0, recompleted, cost
-    subtract_tree(probabilities, gold)
-    size = combine_parts(
-        examples.store,
-        features,
-        endpoints,
-        pair_endpoints,
-        w,
-        probabilities,
-        indices,
-        values,
-    )
-    return size, loss, recompleted, cost
+        loss = 0.0
+        fill_tree(probabilities, gold)
+    return join_parts(parts.arcs, probabilities), loss, recompleted, cost
 
 
 @kernel
-def k_best_decode(
-    examples: TreeExamples,
-    i: int,
-    w: Floats,
-    gamma: float,
-    k: int,
-    complete: bool,
-    starts: Ints,
-    costs: Floats,
-    indices: Rows,
-    values: Weights,
+def expected_difference(
+    examples: TreeExamples, i: int, w: Floats, z: Floats, indices: Rows, values: Floats
 ) -> int:
-    """See ``Structure.k_best_decode``: for projective trees without grandparents."""
-    heads = gold_heads(examples, i)
-    N = len(heads)
-    if N == 0:
-        return UNANNOTATED
-    features = examples.features
-    endpoints, scores, _ = _score(examples, i, w, complete)
-    start, end = examples.node_starts[i], examples.node_starts[i + 1]
-    pair_endpoints = hash_pairs(features, examples.attributes, start, end)
-    add_head_costs(heads, gamma, scores)
-    trees = np.empty((k, N), dtype=np.int64)
-    count = k_best(score_parts(features, pair_endpoints, w, scores), trees)
-    if count == 0:
-        return UNANNOTATED
-    gold = examples.completions[start : end - 1]
-    starts[0] = 0
-    for b in range(count):
-        first = starts[b]
-        starts[b + 1] = first + tree_difference(
-            examples.store,
-            features,
-            endpoints,
-            pair_endpoints,
-            w,
-            gold,
-            trees[b],
-            indices[first:],
-            values[first:],
-        )
-        costs[b] = count_wrong_heads(heads, trees[b])
-    return count
+    """See ``Structure.expected_difference``."""
+    features, gold = examples.features, _gold(examples, i)
+    N = len(gold)
+    coefficients = split_parts(z, N, is_second_order(features), has_grandparents(features))
+    add_tree(coefficients, gold, -1.0)
+    return combine_parts(  # type: ignore[no-any-return]
+        examples.store,
+        features,
+        _arc_hashes(examples, i),
+        _pair_hashes(examples, i),
+        w,
+        coefficients,
+        indices,
+        values,
+    )
 
 
 #: Projective trees with weights in hashed rows.
-TREES = Structure(TreeExamplesType, loss_augmented_decode, expected_gradient, k_best_decode)
+TREES = Structure(TreeExamplesType, decode, difference, expect, expected_difference, k_best_decode)
 
 #: Trees whose arcs may cross, or with grandparents: the k best are not known.
 TREES_WITHOUT_K_BEST = TREES._replace(k_best_decode=None)
 
 #: Trees with lazily allocated weights.
-LAZY_TREES = Structure(LazyTreeExamplesType, loss_augmented_decode, expected_gradient, is_lazy=True)
+LAZY_TREES = Structure(
+    LazyTreeExamplesType, decode, difference, expect, expected_difference, is_lazy=True
+)

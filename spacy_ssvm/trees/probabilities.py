@@ -67,7 +67,7 @@ def _piece_probabilities(
     found: Floats,
 ) -> None:
     features = scorer.features
-    scores = score_arcs(scorer, nodes, 0, len(nodes), fixed_heads)[1]
+    scores = score_arcs(scorer, nodes, 0, len(nodes), fixed_heads)
     endpoints = hash_pairs(features, nodes, 0, len(nodes))
     free = scores.copy()
     restricted = fix_heads(fixed_heads, scores)

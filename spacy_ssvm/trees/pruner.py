@@ -10,8 +10,8 @@ import numpy as np
 from spacy_ssvm.decoders.tree import eisner
 from spacy_ssvm.decoders.tree_marginals import max_marginals
 from spacy_ssvm.kernels.compile import inner_kernel, kernel, outlined_kernel
-from spacy_ssvm.kernels.types import Flags, Floats, Floats2, Int, Ints, Ints1, Keys, Keys2, tuple_of
-from spacy_ssvm.trees.keys import EndpointHashes, EndpointHashesType, hash_endpoints
+from spacy_ssvm.kernels.types import Flags, Floats, Floats2, Int, Ints, Ints1, Keys, Keys2
+from spacy_ssvm.trees.keys import hash_endpoints
 from spacy_ssvm.trees.layout import Pruner, SavedScorerType, Scorer, ScorerType
 from spacy_ssvm.trees.scores import arc_scores
 
@@ -86,11 +86,8 @@ def likely_arcs(
         _keep_best_heads(scores, margins, max_heads, candidates)
 
 
-_Scored = tuple_of(EndpointHashesType, Floats2)
-
-
 @outlined_kernel(
-    _Scored(ScorerType, Keys2, Int, Int, Ints1), _Scored(SavedScorerType, Keys2, Int, Int, Ints1)
+    Floats2(ScorerType, Keys2, Int, Int, Ints1), Floats2(SavedScorerType, Keys2, Int, Int, Ints1)
 )
 def score_arcs(
     scorer: Scorer,
@@ -98,9 +95,10 @@ def score_arcs(
     start: int,
     end: int,
     fixed_heads: Ints,
-) -> tuple[EndpointHashes, Floats]:
-    """The endpoints of the sentence whose nodes are rows start to end, and the scores of its arcs.
+) -> Floats:
+    """The scores of the arcs of the sentence whose nodes are rows start to end.
 
+    By head and dependent; minus infinity for arcs that the pruner discards.
     fixed_heads: int64 [n + 1], heads whose arcs are scored even if the pruner discards them; -1
     for none.
     """
@@ -114,4 +112,4 @@ def score_arcs(
     endpoints = hash_endpoints(features.arcs, attributes, start, end)
     scores = np.empty((N, N))
     arc_scores(features.arcs, endpoints, features.size, scorer.weights, candidates, scores)
-    return endpoints, scores
+    return scores

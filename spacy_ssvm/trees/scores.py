@@ -312,7 +312,7 @@ def score_parts(
 
 
 @kernel
-def decode(
+def best_tree(
     projective: bool,
     features: ArcFeatures,
     endpoints: PairHashes,

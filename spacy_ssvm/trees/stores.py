@@ -43,8 +43,8 @@ def _hashed_scores(
     i: int,
     w: Floats,
     heads: Ints,
-) -> tuple[EndpointHashes, Floats]:
-    """The endpoints of example i, whose nodes are rows start to end, and the scores of its arcs.
+) -> Floats:
+    """The scores of the arcs of example i, whose nodes are rows start to end.
 
     heads: int64 [n + 1], gold heads, whose arcs are always scored; -1 for none. Arcs that
     are not scored have minus infinity.
@@ -62,7 +62,7 @@ def _lazy_scores(
     i: int,
     w: Floats,
     heads: Ints,
-) -> tuple[EndpointHashes, Floats]:
+) -> Floats:
     """The same, for the arcs that are listed for example i."""
     templates, arcs, table = features.arcs, store.arcs, store.table
     N = len(heads)
@@ -82,7 +82,7 @@ def _lazy_scores(
             if rows > 0:
                 total += table.scales[owners[k]] * w[row]
         scores[h, m] = total
-    return endpoints, scores
+    return scores
 
 
 @inner_kernel

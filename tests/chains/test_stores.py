@@ -10,12 +10,13 @@ from chain_scores import checked
 from hypothesis import given
 from hypothesis import strategies as st
 from marks import PLAIN
+from oracles import difference_of, gradient_of
 from planted_chains import Corpus, passes
 
 from spacy_ssvm.chains.oracle import (
-    expected_gradient,
+    decode,
+    expect,
     k_best_decode,
-    loss_augmented_decode,
     project,
 )
 from spacy_ssvm.chains.problem import ChainProblem
@@ -111,12 +112,9 @@ def with_reals(chains: naive.Chains, reals: int, scales: np.ndarray) -> ChainPro
     return problem
 
 
-def entries(indices: np.ndarray, values: np.ndarray, start: int, end: int) -> dict[int, float]:
-    """A sparse vector that an oracle wrote: each index once, no zeros."""
-    found = dict(zip(indices[start:end].tolist(), values[start:end].tolist(), strict=True))
-    assert len(found) == end - start
-    assert all(found.values())
-    return found
+def entries(indices: np.ndarray, values: np.ndarray) -> dict[int, float]:
+    """A sparse vector that an oracle wrote."""
+    return dict(zip(indices.tolist(), values.tolist(), strict=True))
 
 
 def answers(problem: ChainProblem, w: np.ndarray) -> tuple[list[dict[int, float]], list[float]]:
@@ -125,25 +123,18 @@ def answers(problem: ChainProblem, w: np.ndarray) -> tuple[list[dict[int, float]
     numbers: list[float] = []
     examples = problem.examples()
     for i in range(problem.number_of_examples):
-        room = problem.max_entries
-        indices, values = np.zeros(room, dtype=np.int32), np.zeros(room, dtype=np.float32)
-        size, *rest = loss_augmented_decode(examples, i, w, 1.0, False, indices, values)
-        vectors.append(entries(indices, values, 0, size))
+        y, *rest = decode(examples, i, w, 1.0, False)
+        vectors.append(entries(*difference_of(problem, i, w, y)))
         numbers += rest
-        starts, costs = np.zeros(3, dtype=np.int64), np.zeros(2)
-        indices, values = np.zeros(2 * room, dtype=np.int32), np.zeros(2 * room, dtype=np.float32)
-        count = k_best_decode(examples, i, w, 1.0, 2, False, starts, costs, indices, values)
-        vectors += [entries(indices, values, starts[m], starts[m + 1]) for m in range(count)]
-        numbers += costs[:count].tolist()
-        room = problem.max_expected_entries
-        indices, means = np.zeros(room, dtype=np.int32), np.zeros(room)
-        size, *rest = expected_gradient(examples, i, w, 1.0, 1.0, False, indices, means)
-        vectors.append(entries(indices, means, 0, size))
+        ys, costs = k_best_decode(examples, i, w, 1.0, 2, False)
+        vectors += [entries(*difference_of(problem, i, w, y)) for y in ys]
+        numbers += costs.tolist()
+        z, *rest = expect(examples, i, w, 1.0, 1.0, False)
+        vectors.append(entries(*gradient_of(problem, i, w, z)))
         numbers += rest
         parts = np.zeros(int(np.diff(problem.part_starts)[i]))
-        direction = np.zeros_like(parts)
-        size, *rest = project(examples, i, w, 0.5, True, parts, direction, indices, means)
-        vectors.append(entries(indices, means, 0, size))
+        z, *rest = project(examples, i, w, 0.5, True, parts, np.zeros_like(parts))
+        vectors.append(entries(*gradient_of(problem, i, w, z)))
         numbers += rest
     return vectors, numbers
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import gradient_of
 from referee import Referee, checked
 
 from spacy_ssvm.chains.oracle import project
@@ -16,14 +17,11 @@ pytestmark = pytest.mark.uncompiled
 
 def projected(problem, i, w, step, z, *, complete=False):
     """What the oracle makes of z: z', the direction, F_i z' - phi(x_i, y_i) and the cost."""
-    indices = np.empty(problem.max_expected_entries, dtype=np.int32)
-    values = np.empty(len(indices))
     moved, direction = z.copy(), np.empty(len(z))
-    size, cost, _ = project(
-        problem.examples(), i, w, step, complete, moved, direction, indices, values
-    )
+    sums, cost, _ = project(problem.examples(), i, w, step, complete, moved, direction)
+    indices, values = gradient_of(problem, i, w, sums)
     difference = np.zeros(len(w))
-    difference[indices[:size]] = values[:size]
+    difference[indices] = values
     return moved, direction, difference, cost
 
 

@@ -247,7 +247,7 @@ def test_equal_words_have_few_heads(config: dict[str, Any], most: int, in_traini
         (model.scorer, most),
         (model.scorer._replace(pruner=pruner), in_training),
     ):
-        _, scores = score_arcs(scorer, nodes.attributes, 0, 252, np.full(251, -1))
+        scores = score_arcs(scorer, nodes.attributes, 0, 252, np.full(251, -1))
         counts = set(np.isfinite(scores).sum(axis=0)[1:].tolist())
         assert counts <= {limit, limit + 1}, "the head in the best tree is one more"
 

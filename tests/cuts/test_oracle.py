@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from marks import PLAIN, compiled_only
+from oracles import difference_of, gradient_of
 from scipy import sparse
 from small_cuts import Cuts, cuts, planted_cuts
 
@@ -17,7 +18,6 @@ from spacy_ssvm.decoders.cut_projection import project_cut
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.extragradient import Extragradient
 from spacy_ssvm.solvers.perceptron import Perceptron
-from spacy_ssvm.structure import UNANNOTATED
 
 pytestmark = pytest.mark.uncompiled
 
@@ -35,15 +35,16 @@ def weights(data, drawn):
 
 def ask(drawn, problem, i, w, gamma, complete=True):
     """Phi_i(y) as a dense vector, None without annotation; Delta_i(y); whether gold changed."""
-    room = problem.max_entries
-    indices, values = np.full(room, -7, np.int32), np.full(room, np.nan, np.float32)
-    decode = problem.structure.loss_augmented_decode
-    size, cost, recompleted = decode(problem.examples(), i, w, gamma, complete, indices, values)
-    if size == UNANNOTATED:
+    y, cost, recompleted = problem.structure.decode(problem.examples(), i, w, gamma, complete)
+    if len(y) == 0:
         return None, cost, recompleted
-    phi = np.zeros(drawn.size)
-    phi[indices[:size]] = values[:size]
-    return phi, cost, recompleted
+    return dense(*difference_of(problem, i, w, y), drawn.size), cost, recompleted
+
+
+def dense(indices, values, size):
+    phi = np.zeros(size)
+    phi[indices] = values
+    return phi
 
 
 def cost_of(problem, i, y):
@@ -138,18 +139,12 @@ def parts_of(drawn, i, y):
 
 def move(drawn, problem, i, w, step, parts, complete=False):
     """The result of ``project``: a dense vector or None, the cost, and the direction."""
-    room = problem.max_expected_entries
-    indices, values = np.full(room, -7, np.int32), np.full(room, np.nan)
     direction = np.full(len(parts), np.nan)
-    arrays = problem.examples(), i, w, step, complete, parts, direction, indices, values
-    size, cost, _ = problem.structure.project(*arrays)
-    if size == UNANNOTATED:
+    arrays = problem.examples(), i, w, step, complete, parts, direction
+    z, cost, _ = problem.structure.project(*arrays)
+    if len(z) == 0:
         return None, cost, direction
-    assert len(set(indices[:size].tolist())) == size
-    assert values[:size].all()
-    phi = np.zeros(drawn.size)
-    phi[indices[:size]] = values[:size]
-    return phi, cost, direction
+    return dense(*gradient_of(problem, i, w, z), drawn.size), cost, direction
 
 
 @checked

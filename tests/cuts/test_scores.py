@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from marks import PLAIN
 from small_cuts import Cuts, cuts
 
-from spacy_ssvm.cuts.scores import difference, edge_penalties, node_scores
+from spacy_ssvm.cuts.scores import edge_penalties, labeling_difference, node_scores
 from spacy_ssvm.decoders.cut import labeling_score
 
 pytestmark = pytest.mark.uncompiled
@@ -53,7 +53,7 @@ def test_differences_are_those_of_feature_vectors(drawn):
         for y in drawn.labelings(i):
             indices, values = np.full(room, -7, np.int32), np.full(room, np.nan, np.float32)
             labels = np.array(y, dtype=np.int64)
-            size = difference(problem.examples(), i, labels, indices, values)
+            size = labeling_difference(problem.examples(), i, labels, indices, values)
             assert len(set(indices[:size].tolist())) == size <= room
             assert values[:size].all()
             phi = np.zeros(drawn.size)

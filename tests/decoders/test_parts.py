@@ -4,6 +4,7 @@ import brute
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from tree_tables import (
     checked,
     few_arcs,
@@ -16,10 +17,13 @@ from tree_tables import (
 )
 
 from spacy_ssvm.decoders.parts import (
+    add_tree,
+    fill_tree,
+    join_parts,
     number_parts,
     rank_heads,
     scaled_parts,
-    subtract_tree,
+    split_parts,
     tree_score,
 )
 
@@ -46,12 +50,43 @@ def test_a_tree_subtracted_changes_its_score_by_the_number_of_its_parts(drawn):
     n = len(parts.arcs) - 1
     for tree in brute.trees(n):
         found = scaled_parts(parts, 1.0)
-        subtract_tree(found, tree)
+        add_tree(found, tree, -1.0)
         with_grandparent = (tree[1:] > 0).sum()
         assert tree_score(found, tree) == tree_score(parts, tree) - 2 * n - with_grandparent
         changed = [np.nansum(a != b) for a, b in zip(found, parts, strict=True)]
         not_a_number = np.isnan(parts.arcs).sum()
         assert changed == [n + not_a_number, n, 0, 0, with_grandparent, 0, 0]
+
+
+@checked
+@given(triple_tables(few_arcs, whole, shortest=1, longest=4), st.integers(1, 3))
+def test_a_table_is_joined_and_split_again(drawn, order):
+    scores, pairs, grandparents = drawn
+    parts = (
+        number_parts(np.where(np.isnan(scores), -np.inf, scores), False, False)
+        if order == 1
+        else part_table(scores, pairs, grandparents if order == 3 else None)
+    )
+    joined = join_parts(parts.arcs, parts)
+    assert len(joined) == parts.arcs.size + len(parts.pairs) + len(parts.grandparents)
+    found = split_parts(joined, len(scores), order > 1, order > 2)
+    arcs = np.where(parts.arcs > -np.inf, parts.arcs, 0.0)
+    for array, other in zip(found, parts._replace(arcs=arcs), strict=True):
+        np.testing.assert_array_equal(array, other)
+
+
+@checked
+@given(triple_tables(whole, whole, shortest=1, longest=4))
+def test_a_table_is_filled_with_one_tree(drawn):
+    parts = part_table(*drawn)
+    for tree in brute.trees(len(parts.arcs) - 1):
+        expected = scaled_parts(parts, 1.0)
+        for array in (expected.arcs, expected.pairs, expected.grandparents):
+            array[:] = 0.0
+        add_tree(expected, tree, 1.0)
+        fill_tree(parts, tree)
+        for array, other in zip(parts, expected, strict=True):
+            np.testing.assert_array_equal(array, other)
 
 
 def test_heads_are_ranked_from_the_root():

@@ -4,29 +4,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import difference_of, violator
 from small_matchings import ALTERNATIVE, POSSIBLE, SURE, WRONG, drawn, made, whole_weights
 from tree_tables import checked
 
 from spacy_ssvm.matchings.oracle import MATCHINGS
-from spacy_ssvm.structure import UNANNOTATED
 
 pytestmark = pytest.mark.uncompiled
 
 
 def decode(problem, i, w, *, gamma=1.0, complete=False):
     """(dense Phi, Delta, whether the completion changed)."""
-    indices = np.full(problem.max_entries, -7, dtype=np.int32)
-    values = np.full(problem.max_entries, np.nan, dtype=np.float32)
-    examples = problem.examples()
-    size, cost, changed = MATCHINGS.loss_augmented_decode(
-        examples, i, w, gamma, complete, indices, values
-    )
-    return dense(indices[:size], values[:size], len(w)), cost, changed
+    indices, values, cost, changed = violator(problem, i, w, gamma, complete=complete)
+    return dense(indices, values, len(w)), cost, changed
 
 
 def dense(indices, values, size):
-    assert len(np.unique(indices)) == len(indices)
-    assert np.all(values != 0)
     found = np.zeros(size)
     found[indices] = values
     return found
@@ -80,30 +73,24 @@ def test_completions_change_when_they_are_asked_for(small, random):
 @given(drawn(), st.randoms(use_true_random=False), st.integers(1, 12), st.sampled_from([0.0, 1.0]))
 def test_the_k_best(small, random, k, gamma):
     problem, w = small.problem(), whole_weights(small, random)
-    starts, costs = np.full(k + 1, -7), np.full(k, np.nan)
-    indices = np.zeros(k * problem.max_entries, dtype=np.int32)
-    values = np.zeros(k * problem.max_entries, dtype=np.float32)
     for i, example in enumerate(small.examples):
-        count = MATCHINGS.k_best_decode(
-            problem.examples(), i, w, gamma, k, False, starts, costs, indices, values
-        )
+        ys, costs = MATCHINGS.k_best_decode(problem.examples(), i, w, gamma, k, False)
+        assert len(ys) == len(costs)
         if not example.is_annotated:
-            assert count == UNANNOTATED
+            assert len(ys) == 0
             continue
         candidates = example.matchings
         completion = completion_of(problem, i)
         example.check_completion(completion, w)
         differences = example.phi(completion[None]) - example.phi(candidates)
         violations = gamma * example.costs_of(candidates) - differences @ w
-        assert count == min(k, len(candidates))
-        assert starts[0] == 0
+        assert len(ys) == min(k, len(candidates))
         found = []
-        for b in range(count):
-            entries = slice(starts[b], starts[b + 1])
-            phi = dense(indices[entries], values[entries], len(w))
-            found.append(gamma * costs[b] - phi @ w)
+        for y, cost in zip(ys, costs, strict=True):
+            phi = dense(*difference_of(problem, i, w, y), len(w))
+            found.append(gamma * cost - phi @ w)
             rows = np.column_stack([differences, example.costs_of(candidates)])
-            assert np.any(np.all(rows == np.append(phi, costs[b]), axis=1))
+            assert np.any(np.all(rows == np.append(phi, cost), axis=1))
         assert found == sorted(violations, reverse=True)[:k]
 
 
@@ -111,12 +98,9 @@ def test_what_is_not_annotated():
     """Possible links alone tell nothing, and neither do sides without words."""
     small = made([[POSSIBLE, POSSIBLE]], [[]], np.zeros((0, 2)), [[WRONG]], fertilities=(2, 1))
     problem, w = small.problem(), np.zeros(small.size)
-    indices, values = np.zeros(9, dtype=np.int32), np.zeros(9, dtype=np.float32)
-    for i, size in enumerate((UNANNOTATED, UNANNOTATED, UNANNOTATED, 0)):
-        found = MATCHINGS.loss_augmented_decode(
-            problem.examples(), i, w, 0.0, True, indices, values
-        )
-        assert found == (size, 0.0, False)
+    for i, length in enumerate((0, 0, 0, 1)):
+        y, *rest = MATCHINGS.decode(problem.examples(), i, w, 0.0, True)
+        assert (y.tolist(), rest) == ([0] * length, [0.0, False])
 
 
 def test_sure_links_are_in_the_completion_whatever_further_links_cost():

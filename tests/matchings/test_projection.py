@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matching_tables import all_links
+from oracles import gradient_of
 
 from spacy_ssvm.decoders.matching_projection import project_matching
 from spacy_ssvm.matchings.layout import POSSIBLE, SURE
@@ -10,7 +11,6 @@ from spacy_ssvm.matchings.oracle import MATCHINGS
 from spacy_ssvm.matchings.problem import MatchingProblem
 from spacy_ssvm.solvers.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.extragradient import Extragradient
-from spacy_ssvm.structure import UNANNOTATED
 
 ROWS = 6
 
@@ -43,15 +43,11 @@ def drawn_problem(seed, fertilities=(1, 1), pairs=4):
 
 def project(problem, i, w, step, parts, *, complete=False):
     """(F z' - phi(gold), Delta(z'), direction); parts receives z'."""
-    indices = np.empty(problem.max_expected_entries, dtype=np.int32)
-    values = np.empty(problem.max_expected_entries)
     direction = np.full(len(parts), np.nan)
-    size, cost, _ = MATCHINGS.project(
-        problem.examples(), i, w, step, complete, parts, direction, indices, values
-    )
+    z, cost, _ = MATCHINGS.project(problem.examples(), i, w, step, complete, parts, direction)
+    indices, values = gradient_of(problem, i, w, z)
     change = np.zeros(problem.number_of_weights(ROWS))
-    change[indices[:size]] = values[:size]
-    assert len(np.unique(indices[:size])) == size
+    change[indices] = values
     return change, cost, direction
 
 
@@ -131,11 +127,10 @@ def test_examples_without_annotation_are_left_alone():
     problem = drawn_problem(5)
     problem.forget(range(1))
     assert np.all(problem.examples().gold[: problem.examples().link_starts[1]] == POSSIBLE)
-    indices, values = np.empty(99, dtype=np.int32), np.empty(99)
     parts = np.zeros(np.diff(problem.part_starts)[0])
-    arrays = parts, parts.copy(), indices, values
-    size, *_ = MATCHINGS.project(problem.examples(), 0, np.zeros(9), 1.0, True, *arrays)
-    assert size == UNANNOTATED
+    arrays = parts, parts.copy()
+    z, *_ = MATCHINGS.project(problem.examples(), 0, np.zeros(9), 1.0, True, *arrays)
+    assert len(z) == 0
 
 
 def trained(solver, problem, epochs):

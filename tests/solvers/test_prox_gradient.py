@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from marks import compiled_only
+from oracles import violator
 from pipelines import TAGGER
 from planted_chains import Corpus, passes
 from thinc.config import ConfigValidationError
@@ -71,20 +72,17 @@ def test_a_run_is_gradient_steps_and_proximal_operators(settings):
     problem, index = corpus.eager()
     run = passes(settings, problem, index.number_of_rows, epochs=3)
     twin, _ = corpus.eager()
-    examples, n = twin.examples(), twin.number_of_examples
+    n = twin.number_of_examples
     first = (corpus.K + 2) * corpus.K
     w = np.zeros(twin.number_of_weights(index.number_of_rows))
     owners, refines = index.row_templates, find_refinements(corpus.templates)
     random = np.random.default_rng(0)
-    indices = np.empty(twin.max_entries, dtype=np.int32)
-    values = np.empty(twin.max_entries, dtype=np.float32)
-    find = twin.structure.loss_augmented_decode
     for epoch in (1, 2, 3):
         eta = settings.eta0 / np.sqrt(epoch)
         since = 0
         for position, i in enumerate(random.permutation(n), start=1):
-            size, _, _ = find(examples, int(i), w, 0.0, True, indices, values)
-            w[indices[:size]] += eta * values[:size]
+            indices, values, _, _ = violator(twin, int(i), w, 0.0, complete=True)
+            w[indices] += eta * values
             since += 1
             if since == settings.prox_period or position == n:
                 rows = w[first:].reshape(-1, corpus.K)

@@ -4,6 +4,7 @@ import naive
 import numpy as np
 import pytest
 from marks import compiled_only
+from oracles import gradient_of, violator
 from referee import all_numbers
 from small_problems import started, trained
 
@@ -28,7 +29,6 @@ def naive_epochs(run, epochs, prior):
     """The steps of the module's docstring, one by one, with w itself."""
     problem, settings = run.problem, run.settings
     loss, C, examples = settings.loss_function, settings.C, problem.number_of_examples
-    indices = np.empty(problem.max_expected_entries, dtype=np.int32)
     w, step = prior.copy(), 0
     for _ in range(epochs):
         for i in run._shuffled(all_numbers(run)):
@@ -36,19 +36,16 @@ def naive_epochs(run, epochs, prior):
             step += 1
             gradient = (w - prior) / (C * examples)
             if loss.beta is None:
-                values = np.empty(len(indices), dtype=np.float32)
-                size, cost, _ = problem.structure.loss_augmented_decode(
-                    problem.examples(), i, w, loss.gamma, True, indices, values
-                )
-                values[:size] *= -1
-                met = loss.gamma * cost + w[indices[:size]] @ values[:size]
+                indices, values, cost, _ = violator(problem, i, w, loss.gamma, complete=True)
+                values = -values
+                met = loss.gamma * cost + w[indices] @ values
             else:
-                values = np.empty(len(indices))
-                size, met, _, _ = problem.structure.expected_gradient(
-                    problem.examples(), i, w, loss.beta, loss.gamma, True, indices, values
+                z, met, _, _ = problem.structure.expect(
+                    problem.examples(), i, w, loss.beta, loss.gamma, True
                 )
+                indices, values = gradient_of(problem, i, w, z)
             if met > 0:
-                gradient[indices[:size]] += values[:size]
+                gradient[indices] += values
             w -= eta * gradient
     return w
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernels import scores_of_arcs
+from oracles import difference_of
 from referee import all_numbers, start
 from written_trees import (
     ARCS,
@@ -55,22 +56,16 @@ def test_the_violator_is_the_worst_tree(kind, sentence, seed):
 def test_the_k_best(kind, sentence, seed, k, gamma):
     trees, w = Trees(kind, [sentence]), whole_weights(seed)
     problem, gold = trees.problem(), trees.gold[0]
-    starts, costs = np.full(k + 1, -7), np.full(k, np.nan)
-    indices = np.zeros(k * problem.max_entries, dtype=np.int32)
-    values = np.zeros(k * problem.max_entries, dtype=np.float32)
-    count = TREES.k_best_decode(
-        problem.examples(), 0, w, gamma, k, False, starts, costs, indices, values
-    )
+    ys, costs = TREES.k_best_decode(problem.examples(), 0, w, gamma, k, False)
     every = trees.trees(0).tolist()
-    assert count == min(k, len(every))
-    assert starts[0] == 0
+    assert len(ys) == len(costs) == min(k, len(every))
     known = [(trees.cost(0, y), trees.difference(0, gold, y)) for y in every]
     found = []
-    for b in range(count):
-        entries = slice(starts[b], starts[b + 1])
-        phi = dict(zip(indices[entries].tolist(), values[entries].tolist(), strict=True))
-        assert (costs[b], phi) in known
-        found.append(violation_of(phi, gamma * costs[b], w))
+    for y, cost in zip(ys, costs, strict=True):
+        indices, values = difference_of(problem, 0, w, y)
+        phi = dict(zip(indices.tolist(), values.tolist(), strict=True))
+        assert (cost, phi) in known
+        found.append(violation_of(phi, gamma * cost, w))
     violations = [violation_of(phi, gamma * cost, w) for cost, phi in known]
     assert found == sorted(violations, reverse=True)[:k]
 

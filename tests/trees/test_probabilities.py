@@ -44,7 +44,7 @@ def arc_table(pipe: Any, doc: Doc, sentence: int) -> np.ndarray:
     start, end = nodes.starts[sentence : sentence + 2]
     model = pipe.model
     free = np.full(end - start - 1, -1)
-    return model.beta * score_arcs(model.scorer, nodes.attributes, start, end, free)[1]
+    return model.beta * score_arcs(model.scorer, nodes.attributes, start, end, free)
 
 
 @pytest.mark.parametrize(

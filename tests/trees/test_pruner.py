@@ -107,7 +107,7 @@ def test_equal_words_have_no_more_heads_than_the_pruner_may_leave(kind, max_head
     nodes = np.array([[ROOT] * 2, *[[1, 1]] * 300, [BEHIND] * 2], dtype=np.uint64)
     fixed = np.full(301, -1, dtype=np.int64)
     trees = Trees(kind, [(nodes, [-1, *range(300)])], threshold=1.0, max_heads=max_heads)
-    _, scores = score_arcs(trees.scorer(np.zeros(SIZE + 1)), nodes, 0, 302, fixed)
+    scores = score_arcs(trees.scorer(np.zeros(SIZE + 1)), nodes, 0, 302, fixed)
     counts = set((scores > -np.inf).sum(axis=0)[1:].tolist())
     assert counts == ({300} if max_heads == 300 else {max_heads, max_heads + 1})
     heads = np.empty(301, dtype=np.int64)

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernels import arc_rows, compiled
 from marks import compiled_only
+from oracles import difference_of, gradient_of, written
 from pipelines import PARSER
 from planted_trees import ARCS, COLUMNS, Corpus, Trees, keys_of, values_of
 from written_trees import BEHIND, ROOT, checked, sentences
 
 from spacy_ssvm.solvers.prox_gradient import ProxGradient, ProxGradientRun
-from spacy_ssvm.structure import NEEDS_CAPACITY, UNANNOTATED
 from spacy_ssvm.trees.families import ARC_FAMILIES
 from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
 from spacy_ssvm.trees.layout import ArcFeatures
-from spacy_ssvm.trees.oracle import expected_gradient, loss_augmented_decode
+from spacy_ssvm.trees.oracle import decode, expect, expected_difference
 from spacy_ssvm.trees.problem import (
     LazyTreeProblem,
     TreeProblem,
@@ -66,21 +66,14 @@ def rows_in_use(table: Any) -> dict[int, int]:
     return found
 
 
-def asked(oracle: Any, problem: LazyTreeProblem, w: Any, dtype: Any, size: int, *scales: float):
+def asked(oracle: Any, difference: Any, problem: LazyTreeProblem, w: Any, *scales: float):
     """Phi of the first example by key, and its cost or loss, with capacity for all features."""
-    indices = np.empty(size, dtype=np.int32)
-    values = np.empty(size, dtype=dtype)
-    arguments = *scales, True, indices, values
     problem.store.w = w
-    entries, value, *_ = oracle(problem.examples(), 0, w, *arguments)
-    if entries == NEEDS_CAPACITY:
-        problem.store.reserve()
-        entries, value, *_ = oracle(problem.examples(), 0, problem.store.w, *arguments)
-    assert entries >= 0
+    structure, value, *_ = oracle(problem.examples(), 0, w, *scales, True)
+    indices, values = difference(problem, 0, w, structure)
     key_of = {row: key for key, row in rows_in_use(problem.store.table).items()}
-    keys = [key_of[row] for row in indices[:entries].tolist()]
-    assert len(set(keys)) == entries
-    return dict(zip(keys, values[:entries].tolist(), strict=True)), value
+    keys = [key_of[row] for row in indices.tolist()]
+    return dict(zip(keys, values.tolist(), strict=True)), value
 
 
 def score(features: Counter[Any], meant: dict[int, float]) -> float:
@@ -147,8 +140,7 @@ def test_the_violator_is_the_worst_tree(
     trees = Trees([sentence, other], projective=projective)
     problem = trees.lazy()
     w, meant = with_weights(problem, trees, seed)
-    size = problem.max_entries
-    phi, value = asked(loss_augmented_decode, problem, w, np.float32, size, 1.0)
+    phi, value = asked(decode, difference_of, problem, w, 1.0)
     gold = trees.gold[0]
     right = trees.features(0, gold)
     found = []
@@ -177,8 +169,7 @@ def test_expectations_are_those_over_all_trees(
     trees = Trees([sentence, other], projective=projective)
     problem = trees.lazy()
     w, meant = with_weights(problem, trees, seed)
-    size = problem.max_expected_entries
-    phi, value = asked(expected_gradient, problem, w, np.float64, size, beta, gamma)
+    phi, value = asked(expect, gradient_of, problem, w, beta, gamma)
     gold = trees.gold[0]
     vectors = [trees.features(0, y) for y in trees.trees(0)]
     costs = [sum(h != g for h, g in zip(y, gold, strict=True)) for y in trees.trees(0)]
@@ -209,23 +200,18 @@ def test_only_arcs_that_are_scored_have_expectations(projective: bool) -> None:
     problem = trees.lazy()
     w = np.zeros(0)
     size = problem.max_expected_entries
-    asked(
-        expected_gradient, problem, w, np.float64, 10 * size, 1.0, 0.0
-    )  # rows for the first sentence
+    asked(expect, gradient_of, problem, w, 1.0, 0.0)  # rows for the first sentence
     for i in range(2):
         first, last = problem.arcs.starts[i : i + 2]
         arcs = zip(problem.arcs.heads[first:last], problem.arcs.dependents[first:last], strict=True)
         expected = {key for h, m in arcs for _, key in keys_of(ARCS, COLUMNS, nodes[i], h, m)}
         assert last - first < (len(nodes[i]) - 2) ** 2  # not all of them
-        indices, values = np.empty(10 * size, dtype=np.int32), np.empty(10 * size)
-        arguments = 1.0, 0.0, True, indices, values
-        entries, _, _, _ = expected_gradient(problem.examples(), i, problem.store.w, *arguments)
-        if entries == NEEDS_CAPACITY:
-            problem.store.reserve()
-            entries, _, _, _ = expected_gradient(problem.examples(), i, problem.store.w, *arguments)
+        z, *_ = expect(problem.examples(), i, problem.store.w, 1.0, 0.0, True)
+        room = np.empty(10 * size)
+        indices, _ = written(expected_difference, problem, i, problem.store.w, z, room)
         key_of = {row: key for key, row in rows_in_use(problem.store.table).items()}
-        assert {key_of[row] for row in indices[:entries].tolist()} <= expected
-        assert 0 < entries <= size
+        assert {key_of[row] for row in indices.tolist()} <= expected
+        assert 0 < len(indices) <= size
 
 
 @pytest.mark.uncompiled
@@ -233,9 +219,10 @@ def test_more_arcs_than_there_is_room_for_are_an_error() -> None:
     trees = Trees([(np.array([[ROOT] * 2, [1, 1], [2, 2], [BEHIND] * 2], np.uint64), [-1, 0, 1])])
     problem = trees.lazy()
     indices, values = np.full(9, -7, dtype=np.int32), np.full(9, -7.0)
-    arguments = 1.0, 0.0, True, indices[:4], values[:4]
+    w = np.zeros(0)
+    z, *_ = expect(problem.examples(), 0, w, 1.0, 0.0, True)
     with pytest.raises(ValueError, match="arcs that are not scored"):
-        expected_gradient(problem.examples(), 0, np.zeros(0), *arguments)
+        expected_difference(problem.examples(), 0, w, z, indices[:4], values[:4])
     assert (indices == -7).all()
     assert problem.store.allocated == 0
 
@@ -254,11 +241,9 @@ def test_a_completion_with_an_arc_that_is_not_listed_teaches_nothing() -> None:
         pruner.weights[rows[:count]] = 5.0
     problem = trees.lazy()
     problem.prune(pruner)
-    indices, values = np.full(99, -7, dtype=np.int32), np.full(99, -7.0)
-    arguments = 1.0, 0.0, True, indices, values
-    found = expected_gradient(problem.examples(), 0, np.zeros(0), *arguments)
-    assert found == (UNANNOTATED, 0.0, True, 0.0)
-    assert (indices == -7).all()
+    z, *rest = expect(problem.examples(), 0, np.zeros(0), 1.0, 0.0, True)
+    assert len(z) == 0
+    assert rest == [0.0, True, 0.0]
 
 
 @pytest.mark.uncompiled
@@ -272,7 +257,7 @@ def test_partial_gold_is_completed_in_the_best_way(
     w, meant = with_weights(problem, trees, seed)
     gold = trees.gold[0]
     if max(gold[1:]) >= 0:
-        asked(loss_augmented_decode, problem, w, np.float32, problem.max_entries, 0.0)
+        asked(decode, difference_of, problem, w, 0.0)
     found = problem.examples().completions[: len(gold)].tolist()
     if max(gold[1:]) < 0 or min(gold[1:]) >= 0:
         assert found[1:] == gold[1:]
