@@ -36,20 +36,20 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
 
-from spacy_ssvm.bitext.association import source_ids, target_ids
-from spacy_ssvm.bitext.link_scores import COLUMNS, link_scores
-from spacy_ssvm.bitext.reading import read_pharaoh
-from spacy_ssvm.bitext.symmetrization import grow_diag, grow_diag_final_and, intersect
+from spacy_ssvm.align.bitext.association import source_ids, target_ids
+from spacy_ssvm.align.bitext.link_scores import COLUMNS, link_scores
+from spacy_ssvm.align.bitext.reading import read_pharaoh
+from spacy_ssvm.align.bitext.symmetrization import grow_diag, grow_diag_final_and, intersect
+from spacy_ssvm.align.component import WordAligner
+from spacy_ssvm.align.initialization import read_association
+from spacy_ssvm.align.matchings.decoder import best_matching
+from spacy_ssvm.align.matchings.pairs import ASSOCIATION_ATTRIBUTE
+from spacy_ssvm.align.reader import ParallelCorpus
+from spacy_ssvm.align.text_pairs import make_pair, sides
 from spacy_ssvm.commands.compare import SOLVERS as BLOCKS
-from spacy_ssvm.components.aligner import WordAligner
-from spacy_ssvm.components.bitext import read_association
-from spacy_ssvm.components.parallel import make_pair, sides
-from spacy_ssvm.components.parallel_corpus import ParallelCorpus
-from spacy_ssvm.decoders.matching import best_matching
 from spacy_ssvm.features.attributes import type_values
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Flags, Floats
-from spacy_ssvm.matchings.pairs import ASSOCIATION_ATTRIBUTE
 
 NAME = "ssvm_aligner"
 EPOCHS = 6

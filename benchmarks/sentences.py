@@ -37,8 +37,8 @@ from spacy.training import Example
 from wasabi import msg
 
 from spacy_ssvm.commands.warmup import USES, compile_for
-from spacy_ssvm.components.labeled_sentences import LabeledSentences
-from spacy_ssvm.features.unit_keys import extract_unit_keys
+from spacy_ssvm.sentences.reader import LabeledSentences
+from spacy_ssvm.sentences.unit_keys import extract_unit_keys
 
 FACTORY, KEY = "ssvm_sentence_labeler", "sentence_labels"
 EPOCHS = 6

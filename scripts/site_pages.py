@@ -28,7 +28,7 @@ from mkdocs.structure.pages import Page
 from spacy.cli import project_document
 from spacy.pipeline import TrainablePipe
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 
 #: What users call of a component, in the order of the page.
 METHODS = ("initialize", "scores", "marginals", "explain", "show", "objective", "templates_report",

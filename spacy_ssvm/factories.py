@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from spacy.language import Language
 
 if TYPE_CHECKING:
-    from spacy_ssvm.components.aligner import WordAligner
+    from spacy_ssvm.align.component import WordAligner
     from spacy_ssvm.components.chunker import Chunker
     from spacy_ssvm.components.ner import EntityRecognizer
     from spacy_ssvm.components.parser import DependencyParser
-    from spacy_ssvm.components.sentence_labeler import SentenceLabeler
     from spacy_ssvm.components.senter import SentenceRecognizer
     from spacy_ssvm.components.settings import Selection, Solver
     from spacy_ssvm.components.tagger import Tagger
+    from spacy_ssvm.sentences.component import SentenceLabeler
 else:  # spaCy evaluates the types of arguments when it reads a config
     Selection = Solver = Any
 
@@ -293,7 +293,7 @@ def make_aligner(
     overwrite: whether to replace the links that a Doc already has; otherwise they are kept.
     scorer: the scoring function for ``spacy evaluate``.
     """
-    from spacy_ssvm.components.aligner import build_aligner
+    from spacy_ssvm.align.component import build_aligner
 
     return build_aligner(
         nlp.vocab,
@@ -452,7 +452,7 @@ def make_sentence_labeler(
     edges: the edges of this graph with their features, see docs/sentences.md.
     overwrite: whether to replace the spans that a Doc already has under ``spans_key``.
     """
-    from spacy_ssvm.components.sentence_labeler import build_sentence_labeler
+    from spacy_ssvm.sentences.component import build_sentence_labeler
 
     return build_sentence_labeler(
         nlp.vocab,

@@ -26,14 +26,14 @@ if PLAIN:
 #: Folders and files whose tests are slow: of rooms that the core does not know, and of what takes
 #: long to compile or to run.
 SLOW = {
-    *("bitext", "cuts", "matchings", "papers", "sentences"),
+    *("align", "papers", "sentences"),
     *(f"chains/test_{name}.py" for name in ("probabilities", "selection", "stores", "trellis")),
     *(f"trees/test_{name}.py" for name in ("probabilities", "selection", "statistics", "stores")),
     *(
         f"decoders/test_{name}.py"
         for name in (
-            *("chain_projection", "cut", "cut_projection", "grandparent_marginals", "grandparents"),
-            *("k_best_siblings", "matching", "matching_projection", "hill_climbing"),
+            *("chain_projection", "grandparent_marginals", "grandparents"),
+            *("k_best_siblings", "hill_climbing"),
             "belief_propagation",
         )
     ),
@@ -46,29 +46,18 @@ SLOW = {
         )
     ),
     *(
-        f"components/test_{name}.py"
-        for name in (
-            *("aligner", "aligner_scorer", "bitext", "labeled_sentences", "parallel"),
-            *("parallel_corpus", "sentence_labeler", "sentence_labeler_cut"),
-        )
-    ),
-    *(
-        f"features/test_{name}.py"
-        for name in ("sentence_templates", "unit_edges", "unit_keys", "units")
-    ),
-    *(
         f"commands/test_{name}.py"
         for name in (
-            *("align", "clusters", "compare", "compare_report", "figures", "gazetteers"),
+            *("clusters", "compare", "compare_report", "figures", "gazetteers"),
             *("jackknife", "kills", "pages", "search", "search_report", "warmup"),
         )
     ),
-    *(f"commands/quickstart/test_{name}.py" for name in ("aligning", "continuing", "swap")),
+    *(f"commands/quickstart/test_{name}.py" for name in ("continuing", "swap")),
     *(
         f"test_{name}.py"
         for name in (
             *("adding_a_structure", "deployment", "document_commands", "documents", "installs"),
-            *("kernel_cache", "penalties", "selection", "site", "spacy_suite"),
+            *("kernel_cache", "penalties", "selection", "site", "spacy_suite", "structure"),
         )
     ),
 }

@@ -20,7 +20,7 @@ from pipelines import COMPONENTS, PARSER, Component
 from planted_pairs import EAGER, planted_doc, planted_examples
 from spacy.language import Language
 
-from spacy_ssvm.components.parallel import read_links
+from spacy_ssvm.align.text_pairs import read_links
 
 FOLDER = Path(__file__).parent / "kept"
 _MADE = (1980, 1, 1, 0, 0, 0)  #: the time of all files, so that the same models are the same bytes

@@ -11,8 +11,8 @@ from pipelines import LABELER, PARSER, RECOGNIZER, TAGGER, Component
 from processes import TESTS
 from spacy.language import Language
 
-from spacy_ssvm.components.labeled_sentences import LabeledSentences
-from spacy_ssvm.components.parallel_corpus import ParallelCorpus
+from spacy_ssvm.align.reader import ParallelCorpus
+from spacy_ssvm.sentences.reader import LabeledSentences
 
 ROOT = TESTS.parent
 

@@ -9,12 +9,12 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm.components.parallel import ALIGNMENT, TRANSLATION, make_pair, sides, write_links
+from spacy_ssvm.align.matchings.layout import SURE, WRONG
+from spacy_ssvm.align.matchings.model import LABELS, MatchingModel
+from spacy_ssvm.align.matchings.templates import parse_link_templates
+from spacy_ssvm.align.matchings.training import GoldPairs
+from spacy_ssvm.align.text_pairs import ALIGNMENT, TRANSLATION, make_pair, sides, write_links
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
-from spacy_ssvm.matchings.layout import SURE, WRONG
-from spacy_ssvm.matchings.model import LABELS, MatchingModel
-from spacy_ssvm.matchings.templates import parse_link_templates
-from spacy_ssvm.matchings.training import GoldPairs
 
 VOCAB = Vocab()
 EAGER = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 1.0}

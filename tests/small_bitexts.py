@@ -4,7 +4,7 @@ from itertools import chain
 
 import numpy as np
 
-from spacy_ssvm.bitext.corpus import Bitext
+from spacy_ssvm.align.bitext.corpus import Bitext
 from spacy_ssvm.features.text_hash import hash_text
 
 

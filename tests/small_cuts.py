@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from spacy_ssvm.cuts.problem import CutProblem
+from spacy_ssvm.sentences.cuts.problem import CutProblem
 
 
 def starts_of(lists: Any) -> np.ndarray:

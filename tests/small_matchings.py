@@ -7,8 +7,8 @@ from finite import FiniteProblem
 from hypothesis import strategies as st
 from matching_tables import all_links
 
-from spacy_ssvm.matchings.layout import ALTERNATIVE, POSSIBLE, SURE, WRONG
-from spacy_ssvm.matchings.problem import MatchingProblem
+from spacy_ssvm.align.matchings.layout import ALTERNATIVE, POSSIBLE, SURE, WRONG
+from spacy_ssvm.align.matchings.problem import MatchingProblem
 
 __all__ = ["ALTERNATIVE", "POSSIBLE", "SURE", "WRONG"]
 

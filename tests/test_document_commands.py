@@ -11,7 +11,7 @@ from corpora import ENTITIES, spans_of, tagging_examples
 from processes import TESTS
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import COMMANDS, ssvm
+from spacy_ssvm.cli import COMMANDS, ssvm
 from spacy_ssvm.commands.conversion.files import Settings, convert_file
 from spacy_ssvm.components.annotated_corpus import write_docs
 

@@ -531,7 +531,7 @@ def test_an_edit_concerns_the_kernels_that_depend_on_it(digest: Any) -> None:
     modules = ["decoders/chain.py", "chains/oracle.py", "chains/inference.py", "decoders/tree.py"]
     before = [digest(module) for module in modules]
     for edited, changes in [
-        ("commands/cli/data.py", [False] * 4),
+        ("cli/data.py", [False] * 4),
         ("components/tagger.py", [False] * 4),
         ("decoders/tree.py", [False, False, False, True]),
         ("decoders/chain.py", [True, True, True, False]),

@@ -12,7 +12,7 @@ import srsly
 import typer
 from processes import TESTS
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 
 ROOT = TESTS.parent
 COMMANDS = typer.main.get_command(ssvm).commands

@@ -10,7 +10,7 @@ from wasabi import msg
 from benchmarks.papers.experiment import Limits
 from benchmarks.papers.report import write_report
 from benchmarks.papers.reproduce import PAPERS, Reproduction
-from spacy_ssvm.commands.cli.common import read_names, show_errors
+from spacy_ssvm.cli.common import read_names, show_errors
 
 app = typer.Typer(add_completion=False)
 

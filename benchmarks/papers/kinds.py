@@ -23,8 +23,8 @@ from benchmarks.papers.corpora import (
     sides_of,
 )
 from benchmarks.papers.phrases import write_phrases
-from spacy_ssvm.components.labeled_sentences import LabeledSentences
-from spacy_ssvm.components.parallel_corpus import ParallelCorpus
+from spacy_ssvm.align.reader import ParallelCorpus
+from spacy_ssvm.sentences.reader import LabeledSentences
 
 #: Parts of speech by the words of a sentence.
 Tags = Mapping[tuple[str, ...], Sequence[str]]

@@ -7,9 +7,10 @@ from typing import Any
 from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.training.loop import DIR_MODEL_BEST, DIR_MODEL_LAST
 
-from spacy_ssvm.components.parallel import SOURCE, TARGET
+from spacy_ssvm.components.doc_arrays import SOURCE, TARGET
 
 
 def annotate_in_stages(
@@ -41,6 +42,15 @@ def without_annotation(doc: Doc) -> Doc:
     for key in {SOURCE, TARGET} & set(doc.spans):
         words.spans[key] = [words[span.start : span.end] for span in doc.spans[key]]
     return words
+
+
+def read_pairs(nlp: Language, source: Path, target: Path, alignment: Path | None) -> list[Example]:
+    """The pairs of lines of two files, with the links of a third one where it is given.
+
+    Raises ValueError where the files do not fit together.
+    """
+    make_reader = util.registry.readers.get("spacy_ssvm.ParallelCorpus.v1")
+    return list(make_reader(source, target, alignment)(nlp))
 
 
 def finds_sentences(nlp: Language, name: str) -> bool:

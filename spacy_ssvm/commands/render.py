@@ -10,6 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_ssvm.commands import pipelines
 from spacy_ssvm.commands.conversion.files import (
     Converted,
     Settings,
@@ -20,10 +21,8 @@ from spacy_ssvm.commands.pipelines import annotate_in_stages, finds_sentences, t
 from spacy_ssvm.commands.provenance import made
 from spacy_ssvm.commands.scores import name_of, shown_with_arcs
 from spacy_ssvm.components import page
-from spacy_ssvm.components.aligner import WordAligner
 from spacy_ssvm.components.json_records import ending_of
-from spacy_ssvm.components.parallel_corpus import ParallelCorpus
-from spacy_ssvm.components.sentence_labeler import SentenceLabeler
+from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.storage import read_text, replacing, shorten
 
 
@@ -51,7 +50,7 @@ def choose(nlp: Language, names: Sequence[str] | None, *, pairs: bool = False) -
     able = [
         name
         for name, pipe in nlp.pipeline
-        if isinstance(pipe, page.Decider) and isinstance(pipe, WordAligner) == pairs
+        if isinstance(pipe, page.Decider) and pipe.reads_pairs == pairs
     ]
     chosen = able if names is None else list(names)
     unable = [name for name in chosen if name not in able]
@@ -124,9 +123,9 @@ def read_texts(nlp: Language, file: Path, settings: Settings) -> Texts:
 def read_pairs(nlp: Language, source: Path, target: Path, alignment: Path | None) -> Texts:
     """The pairs of lines of two files, with the links of a third one where it is given.
 
-    Raises the errors of ``ParallelCorpus``.
+    Raises ValueError where the files do not fit together.
     """
-    examples = list(ParallelCorpus(source, target, alignment)(nlp))
+    examples = pipelines.read_pairs(nlp, source, target, alignment)
     golds = None if alignment is None else [example.reference for example in examples]
     return Texts([example.predicted for example in examples], golds)
 
@@ -199,7 +198,7 @@ def words_of(nlp: Language, golds: Sequence[Doc]) -> list[Doc]:
 
 def _needs_sentences(nlp: Language) -> bool:
     return not any(finds_sentences(nlp, name) for name in nlp.pipe_names) and any(
-        isinstance(pipe, SentenceLabeler) and pipe.labels_sentences for _, pipe in nlp.pipeline
+        isinstance(pipe, Pipe) and pipe.needs_sentences for _, pipe in nlp.pipeline
     )
 
 

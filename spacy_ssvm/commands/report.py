@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.util import resolve_dot_names
 
-from spacy_ssvm.commands.pipelines import load_pipeline, without_annotation
+from spacy_ssvm.commands.pipelines import load_pipeline, read_pairs, without_annotation
 from spacy_ssvm.commands.scores import (
     annotate_and_score,
     arc_scores,
@@ -22,9 +22,8 @@ from spacy_ssvm.commands.scores import (
     shown_with_arcs,
 )
 from spacy_ssvm.commands.thresholds import Thresholds, thresholds_of
-from spacy_ssvm.components.aligner import WordAligner
 from spacy_ssvm.components.annotated_corpus import corpus_block, read_docs
-from spacy_ssvm.components.parallel_corpus import ParallelCorpus
+from spacy_ssvm.components.page import Decider
 from spacy_ssvm.components.pipe import Pipe
 
 Row = tuple[str, str]
@@ -62,7 +61,7 @@ def measure(
     model: its folder, or the name of its package.
     corpus: a .spacy file, or a folder of them, to score and time the pipeline on; with target, a
         text whose translation is there, line by line.
-    alignment: the gold links of the lines, as of ``ParallelCorpus``.
+    alignment: the gold links of the lines.
     gap: whether to measure the duality gap of its weights, on its training corpus.
     log: the file that ``TrainingLog`` wrote, for the training time.
     gold_preproc: whether the predicted Docs have the tokens and sentences of the gold.
@@ -74,7 +73,7 @@ def measure(
     nlp = load_pipeline(model)
     load = time.perf_counter() - start
     if target is not None:
-        examples = list(ParallelCorpus(corpus, target, alignment)(nlp))
+        examples = read_pairs(nlp, corpus, target, alignment)
     else:
         _refuse_aligners(nlp)
         reader = Corpus(corpus)
@@ -115,7 +114,7 @@ def measure(
 def _refuse_aligners(nlp: Language) -> None:
     """Raise ValueError for a word aligner, which reads pairs of texts."""
     for name, pipe in nlp.pipeline:
-        if isinstance(pipe, WordAligner):
+        if isinstance(pipe, Decider) and pipe.reads_pairs:
             raise ValueError(
                 f"'{name}' aligns pairs of texts: give a text, a sentence a line, with --target "
                 "TARGET, its translation, and --alignment LINKS"
@@ -193,7 +192,7 @@ def _of_component(
 ) -> list[Row]:
     model = pipe.model
     rate, unit = speed(nlp, name, [example.reference for example in examples]), "tokens"
-    if isinstance(pipe, WordAligner):
+    if isinstance(pipe, Decider) and pipe.reads_pairs:
         rate, unit = rate * len(examples) / sum(len(e.reference) for e in examples), "pairs"
     rows = [
         (f"{name}: speed", f"{rate:,.0f} {unit}/s, one thread"),

@@ -15,8 +15,8 @@ from spacy.training import Example
 
 from spacy_ssvm.commands.pipelines import annotate_in_stages
 from spacy_ssvm.commands.render import choose, words_of
+from spacy_ssvm.components.doc_arrays import SOURCE, TARGET
 from spacy_ssvm.components.page import Decision
-from spacy_ssvm.components.parallel import SOURCE, TARGET
 from spacy_ssvm.components.parser import Arc
 
 _WORDS = ["the", "dog", "barks", ".", "a", "cat", "sleeps"]

@@ -9,6 +9,9 @@ from spacy.training import Example
 
 from spacy_ssvm.kernels.types import Ints, Keys
 
+#: The keys of ``doc.spans`` in a Doc that is a pair of parallel texts.
+SOURCE, TARGET = "source", "target"
+
 #: What spaCy stores in SENT_START; 0 is for tokens without annotation.
 IS_START, IS_INSIDE = 1, -1
 

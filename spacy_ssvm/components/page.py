@@ -46,6 +46,7 @@ class Decider(Generic[Label]):
 
     name: str
     labels_spans = False  #: whether labels are those of a scheme, such as B-PER
+    reads_pairs = False  #: whether its Docs are pairs of parallel texts
 
     @property
     def marked(self) -> str:

@@ -63,6 +63,9 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
     cfg: further settings, saved with the component.
     """
 
+    #: Whether the Docs that it annotates need sentence boundaries of other components.
+    needs_sentences = False
+
     def __init__(
         self,
         vocab: Vocab,

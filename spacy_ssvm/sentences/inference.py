@@ -7,15 +7,15 @@ import numpy as np
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
 from spacy_ssvm.decoders.margins import fill_margins
-from spacy_ssvm.features.unit_keys import (
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.sentences.unit_keys import (
     CompiledUnitTemplates,
     fill_unit_keys,
     keep_distinct,
     max_unit_keys,
 )
-from spacy_ssvm.features.units import UnitTable
-from spacy_ssvm.kernels.compile import kernel
-from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.sentences.units import UnitTable
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.feature_index import Table, find_sparse_rows
 

@@ -16,20 +16,12 @@ from spacy_ssvm import storage
 from spacy_ssvm.chains.explanation import Contrast, contrast_labels
 from spacy_ssvm.chains.linear_model import LinearModel
 from spacy_ssvm.chains.saved_model import SavedModel
-from spacy_ssvm.cuts.explanation import contrast_labels as contrast_nodes
-from spacy_ssvm.cuts.inference import Graphs, label_graphs
-from spacy_ssvm.cuts.inference import measure_margins as measure_graph_margins
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
-from spacy_ssvm.features.sentence_templates import (
-    UNIT,
-    SentenceTemplate,
-    parse_sentence_templates,
-)
-from spacy_ssvm.features.unit_edges import EdgeTable, UnitEdge, edge_attributes, find_edges
-from spacy_ssvm.features.unit_keys import compile_unit_templates
-from spacy_ssvm.features.units import UnitReader, Units, UnitTable
 from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.sentences.cuts.explanation import contrast_labels as contrast_nodes
+from spacy_ssvm.sentences.cuts.inference import Graphs, label_graphs
+from spacy_ssvm.sentences.cuts.inference import measure_margins as measure_graph_margins
 from spacy_ssvm.sentences.inference import (
     UnitScorer,
     label_sequences,
@@ -37,6 +29,14 @@ from spacy_ssvm.sentences.inference import (
     measure_probabilities,
     score_units,
 )
+from spacy_ssvm.sentences.templates import (
+    UNIT,
+    SentenceTemplate,
+    parse_sentence_templates,
+)
+from spacy_ssvm.sentences.unit_edges import EdgeTable, UnitEdge, edge_attributes, find_edges
+from spacy_ssvm.sentences.unit_keys import compile_unit_templates
+from spacy_ssvm.sentences.units import UnitReader, Units, UnitTable
 from spacy_ssvm.storage import checked_texts, require, shorten
 
 
@@ -154,7 +154,7 @@ class CutSentenceModel(SentenceModel):
     """A linear model of the labels of the units of a Doc, which are a graph.
 
     ``joint`` holds the penalty of different labels for each edge feature: float64 [E], none
-    negative. Labels are decided by a minimum cut, or by alpha-expansion: see ``decoders/cut.py``.
+    negative. Labels are decided by a minimum cut, or by alpha-expansion: see ``cuts/decoder.py``.
 
     edges: the edge features. For the other arguments, see ``SentenceModel``.
     """

@@ -4,11 +4,11 @@ import numpy as np
 
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.statistics import Statistics
-from spacy_ssvm.features.unit_keys import extract_unit_keys
 from spacy_ssvm.kernels.types import Floats, Ints, Rows
 from spacy_ssvm.selection import Selector
 from spacy_ssvm.sentences.model import SentenceModel
 from spacy_ssvm.sentences.training import LabelledUnits
+from spacy_ssvm.sentences.unit_keys import extract_unit_keys
 from spacy_ssvm.weights.feature_index import FeatureIndex, find_unit_rows
 
 

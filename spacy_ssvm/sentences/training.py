@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm.chains.training import LinearTrainer, measure
-from spacy_ssvm.cuts.problem import CutProblem
 from spacy_ssvm.features.attributes import Doc
-from spacy_ssvm.features.unit_keys import extract_unit_keys
-from spacy_ssvm.features.units import UnitBatch, UnitTable
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
 from spacy_ssvm.objective import Objective
+from spacy_ssvm.sentences.cuts.problem import CutProblem
 from spacy_ssvm.sentences.model import CutSentenceModel, SentenceModel
+from spacy_ssvm.sentences.unit_keys import extract_unit_keys
+from spacy_ssvm.sentences.units import UnitBatch, UnitTable
 from spacy_ssvm.weights.feature_index import find_unit_rows
 
 

@@ -18,7 +18,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import spacy_ssvm
-from spacy_ssvm.commands.cli import COMMANDS, ssvm  # importing it adds the commands, as spaCy does
+from spacy_ssvm.cli import COMMANDS, ssvm  # importing it adds the commands, as spaCy does
 
 CONFIGS = TESTS.parent / "configs"
 
@@ -207,7 +207,7 @@ def test_a_pipeline_with_a_component_of_the_user(run_script: ScriptRunner, tmp_p
     Language.component("code_of_a_user", func=lambda doc: doc)
     nlp.add_pipe("code_of_a_user")
     nlp.to_disk(folder)
-    run = "import sys\nfrom spacy_ssvm.commands.cli import ssvm\nssvm(sys.argv[1:])"
+    run = "import sys\nfrom spacy_ssvm.cli import ssvm\nssvm(sys.argv[1:])"
     shown = run_script(run, "show", folder, "The dog sleeps", "--code", code)
     assert "dog" in shown
     alone = run_script.start(run, "show", folder, "The dog sleeps")

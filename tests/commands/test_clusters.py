@@ -12,7 +12,7 @@ from click.testing import Result
 from spacy.vectors import Vectors
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.features.clusters import _MAX_BITS, read_clusters, show_bits
 
 pytest.importorskip("floret", reason='needs pip install "spacy-ssvm[clusters]"')

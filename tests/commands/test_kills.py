@@ -27,7 +27,7 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 
 warnings.simplefilter("ignore")
 output, kills, kept, (first, again) = Path(sys.argv[1]), *map(json.loads, sys.argv[2:])

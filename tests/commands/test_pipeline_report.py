@@ -14,7 +14,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.pipeline_report import conclusion, facts
 from spacy_ssvm.commands.provenance import made
 from spacy_ssvm.commands.report import Measured

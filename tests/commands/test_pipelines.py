@@ -9,8 +9,8 @@ import pytest
 import spacy
 from spacy.vocab import Vocab
 
+from spacy_ssvm.align.text_pairs import make_pair, sides
 from spacy_ssvm.commands.pipelines import load_pipeline, title_of, without_annotation
-from spacy_ssvm.components.parallel import make_pair, sides
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.rank import rank, read_texts, write_ranked
 from spacy_ssvm.components.page import Decider, Decision
 

@@ -14,8 +14,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
-from spacy_ssvm.components.labeled_sentences import LabeledSentences
+from spacy_ssvm.cli import ssvm
+from spacy_ssvm.sentences.reader import LabeledSentences
 
 
 @Language.component("dots", assigns=["token.is_sent_start"])

@@ -18,7 +18,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.components.training_log import make_training_log
 
 

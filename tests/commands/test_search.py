@@ -17,7 +17,7 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 
 from spacy_ssvm.chains.training import ChainTrainer
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.search import (
     METHODS,
     Point,

@@ -9,8 +9,8 @@ from pipelines import CHUNKER, RECOGNIZER
 from spacy.training import Example
 
 from spacy_ssvm.chains.saved_model import Calibration, Curve
+from spacy_ssvm.cli.common import show_thresholds
 from spacy_ssvm.commands import thresholds
-from spacy_ssvm.commands.cli.common import show_thresholds
 from spacy_ssvm.commands.thresholds import ThresholdRow, Thresholds, thresholds_of
 
 

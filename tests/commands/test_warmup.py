@@ -15,8 +15,8 @@ from spacy.tokens import DocBin, Span
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands import warmup
-from spacy_ssvm.commands.cli import ssvm
 
 USE = """
 import logging, sys
@@ -106,7 +106,7 @@ def record(self, types, context):
     return load(self, types, context)
 
 cache.KernelCache.load_overload = record
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 
 try:
     ssvm(sys.argv[2:])

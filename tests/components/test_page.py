@@ -16,10 +16,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_ssvm.align.component import Links
+from spacy_ssvm.align.text_pairs import make_pair
 from spacy_ssvm.chains.calibration import probabilities
-from spacy_ssvm.components.aligner import Links
 from spacy_ssvm.components.page import Decider, Decision, Page, _colours, read_part, render_page
-from spacy_ssvm.components.parallel import make_pair
 from spacy_ssvm.components.parser import Arc
 from spacy_ssvm.explanation import Explanation
 

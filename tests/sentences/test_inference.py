@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sentence_labelers import CRF, lines_of, sequence_scores, tiny_labeler
 from spacy.language import Language
 
-from spacy_ssvm.features.unit_keys import extract_unit_keys
+from spacy_ssvm.sentences.unit_keys import extract_unit_keys
 
 pytestmark = pytest.mark.uncompiled
 

@@ -9,8 +9,8 @@ import pytest
 from sentence_labelers import lines_of, tiny_labeler
 from spacy.language import Language
 
-from spacy_ssvm.features.units import PARAGRAPHS, SPANS, Units
 from spacy_ssvm.sentences.model import SentenceModel
+from spacy_ssvm.sentences.units import PARAGRAPHS, SPANS, Units
 from spacy_ssvm.storage import ModelFileError
 
 pytestmark = pytest.mark.uncompiled

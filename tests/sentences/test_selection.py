@@ -9,8 +9,8 @@ import pytest
 from corpora import labelled_examples
 from pipelines import LABELER
 
-from spacy_ssvm.features.unit_keys import extract_unit_keys
 from spacy_ssvm.sentences.selection import sentence_selector
+from spacy_ssvm.sentences.unit_keys import extract_unit_keys
 
 pytestmark = pytest.mark.uncompiled
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.util import registry
 
 from spacy_ssvm.commands.conversion.brat import read_brat
 from spacy_ssvm.commands.conversion.conllu import read_conllu
@@ -20,7 +21,6 @@ from spacy_ssvm.commands.conversion.treebank import make_docs as make_treebank_d
 from spacy_ssvm.components.annotated_corpus import read_docs
 from spacy_ssvm.components.columns import make_doc, read_documents
 from spacy_ssvm.components.json_records import ending_of, read_records
-from spacy_ssvm.components.labeled_sentences import LabeledSentences
 
 _MOST_LISTED = 10
 
@@ -161,7 +161,8 @@ def _convert_records(path: Path, nlp: Language, settings: Settings) -> Converted
     )
     if not any(isinstance(record, dict) and "sentences" in record for _, record in records):
         return _make_docs(path, records, bad, nlp, settings)
-    reader = LabeledSentences(path, spans_key=key or "sentence_labels")
+    make_reader = registry.readers.get("spacy_ssvm.LabeledSentences.v1")
+    reader = make_reader(path, spans_key=key or "sentence_labels")
     examples = _read_each(
         path, records, lambda found: reader.make_example(nlp, found[1], found[0]), bad
     )

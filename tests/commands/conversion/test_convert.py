@@ -12,7 +12,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.conversion.convert import convert_files, labels_of, name_of, table, write
 from spacy_ssvm.commands.conversion.files import Settings
 

@@ -8,7 +8,7 @@ import pytest
 import spacy
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.conversion.crf_templates import convert_templates
 
 COLUMNS = ("orth", "tag")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.conversion.conllu import Sentence, Token, Word, read_conllu
 from spacy_ssvm.commands.conversion.files import Settings, convert_file
 from spacy_ssvm.commands.conversion.treebank import Treebank, make_docs

@@ -11,7 +11,7 @@ from spacy.util import load_config, registry
 from thinc.config import Config
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.quickstart.config import (
     FACTORIES,
     Resources,

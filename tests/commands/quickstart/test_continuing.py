@@ -17,7 +17,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.conversion.files import Converted
 from spacy_ssvm.commands.quickstart.annotation import find_annotation
 from spacy_ssvm.commands.quickstart.continuing import (

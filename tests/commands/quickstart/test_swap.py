@@ -14,7 +14,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.quickstart.annotation import Annotation
 from spacy_ssvm.commands.quickstart.swap import (
     annotate_before,

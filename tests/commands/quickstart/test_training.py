@@ -12,7 +12,7 @@ from spacy.util import load_config
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
-from spacy_ssvm.commands.cli import ssvm
+from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.conversion.files import Settings
 from spacy_ssvm.commands.quickstart.training import (
     Corpus,

@@ -1,0 +1,1 @@
+"""Word alignment: a slice of its own, which the core does not know."""

@@ -1,0 +1,77 @@
+"""The commands ``python -m spacy ssvm``, in the order of its help.
+
+spaCy imports this folder at each of its commands: heavy imports are inside the functions.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from spacy.cli._util import app
+
+from spacy_ssvm import __version__
+from spacy_ssvm.cli import data, experiments, inspection, production, training
+
+
+class Command(NamedTuple):
+    """A command as the help of all of them has it."""
+
+    run: Callable[..., None]
+    summary: str
+    #: Whether it takes settings of a config, such as --training.max_epochs 5.
+    has_settings: bool = False
+
+
+COMMANDS = {
+    "train": Command(training.train, "Train a pipeline on annotated files, in one go", True),
+    "init": Command(training.init, "Write a config for what your examples annotate"),
+    "swap": Command(training.swap, "Replace components of a trained pipeline", True),
+    "jackknife": Command(
+        training.jackknife, "Annotate a corpus by cross-validation (jackknifing)", True
+    ),
+    "convert": Command(data.convert, "Convert annotated files to .spacy files"),
+    "convert-templates": Command(data.convert_templates, "Convert templates of CRF++ or Wapiti"),
+    "gazetteers": Command(data.gazetteers, "Write name lists for entity recognizers"),
+    "clusters": Command(data.clusters, "Cluster words by where they occur, for features"),
+    "rank": Command(data.rank, "Rank texts by uncertainty, for annotation"),
+    "show": Command(inspection.show, "Annotate a text on the screen, with confidence"),
+    "render": Command(inspection.render, "Write an HTML page: predictions with explanations"),
+    "demo": Command(inspection.demo, "Open a page on which texts are annotated"),
+    "report": Command(inspection.report, "Report accuracy, speed and size of a pipeline"),
+    "compare": Command(experiments.compare, "Compare solvers on your data", True),
+    "select": Command(experiments.select, "Search for a small set of feature templates", True),
+    "align": Command(production.align, "Align the words of parallel texts"),
+    "warmup": Command(production.warmup, "Compile all kernels, so that first use does not wait"),
+}
+
+ssvm = typer.Typer(
+    name="ssvm",
+    no_args_is_help=True,
+    help="Linear structured prediction: prepare, train and inspect pipelines of spacy_ssvm.",
+)
+app.add_typer(ssvm)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(__version__)
+        raise typer.Exit
+
+
+@ssvm.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version"),
+    ] = False,
+) -> None:
+    """Linear structured prediction: prepare, train and inspect pipelines of spacy_ssvm."""
+
+
+for _name, _command in COMMANDS.items():
+    _settings: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
+    ssvm.command(
+        _name,
+        short_help=_command.summary,
+        context_settings=_settings if _command.has_settings else None,
+    )(_command.run)
