@@ -46,10 +46,10 @@ from spacy_ssvm.align.matchings.decoder import best_matching
 from spacy_ssvm.align.matchings.pairs import ASSOCIATION_ATTRIBUTE
 from spacy_ssvm.align.reader import ParallelCorpus
 from spacy_ssvm.align.text_pairs import make_pair, sides
-from spacy_ssvm.commands.compare import SOLVERS as BLOCKS
 from spacy_ssvm.features.attributes import type_values
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Flags, Floats
+from spacy_ssvm.lab.compare import SOLVERS as BLOCKS
 
 NAME = "ssvm_aligner"
 EPOCHS = 6

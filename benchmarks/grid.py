@@ -28,9 +28,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from wasabi import msg
 
+from spacy_ssvm.lab.extragradient import Extragradient
 from spacy_ssvm.sentences.cuts.problem import CutProblem
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
-from spacy_ssvm.solvers.extragradient import Extragradient
 from spacy_ssvm.solvers.perceptron import Perceptron
 
 SHAPE = (20, 37, 10)

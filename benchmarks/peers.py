@@ -18,11 +18,11 @@ from spacy.training import Example
 from spacy.util import minibatch
 from wasabi import msg
 
-from spacy_ssvm.commands.compare import SOLVERS
 from spacy_ssvm.features.attributes import ATTRIBUTES, TYPE_ATTRIBUTES, is_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, names_of
 from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.features.wildcards import expand_wildcards
+from spacy_ssvm.lab.compare import SOLVERS
 
 CRFSUITE = {
     "crfsuite-ap": ("ap", {"max_iterations": 20}),

@@ -45,8 +45,8 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from wasabi import msg
 
-from spacy_ssvm.commands.search import ALL, METHODS
 from spacy_ssvm.commands.warmup import compile_kernels
+from spacy_ssvm.lab.search import ALL, METHODS
 
 EPOCHS = 8
 _AFFIXES = ("suffix1", "suffix2", "suffix3", "prefix1", "prefix2", "prefix3")

@@ -23,10 +23,10 @@ from wasabi import msg
 
 from spacy_ssvm.chains.scores import transition_scores
 from spacy_ssvm.chains.stores import emission_scores
-from spacy_ssvm.commands.compare import SOLVERS, make_solver
 from spacy_ssvm.decoders.chain import viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
-from spacy_ssvm.solvers.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.compare import SOLVERS, make_solver
+from spacy_ssvm.lab.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS

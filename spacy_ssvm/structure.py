@@ -102,7 +102,7 @@ class Structure(NamedTuple):
     #: the completed gold structure before the step, whatever it had. direction (float64, as long)
     #: receives g_i, 0 at parts that no legal structure has. Returns z' as ``expected_difference``
     #: takes it, for F_i z' - phi(x_i, y_i). With step = 0 this describes z itself.
-    #: The problem is a ``ProjectedProblem``. None where there is no such projection.
+    #: None where there is no such projection, or it is that of ``lab/projections``.
     project: Project | None = None
 
     #: Whether weights are allocated on first use: differences can return ``NEEDS_CAPACITY``.
@@ -163,17 +163,6 @@ class GroupedProblem(Problem, Protocol):
     @property
     def group_sizes(self) -> Ints:
         """The number of weights that each template can have (int64 [T])."""
-
-
-class ProjectedProblem(Problem, Protocol):
-    """A problem whose structures have the oracle ``Structure.project``."""
-
-    @property
-    def part_starts(self) -> Ints:
-        """Where the parts of each example start in an array of all (int64 [examples + 1]).
-
-        Those of examples that are there already do not change while others are appended.
-        """
 
 
 class Reader(Protocol):

@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.api import Config
 
-from spacy_ssvm.commands.compare import (
+from spacy_ssvm.lab.compare import (
     Comparison,
     Row,
 )

@@ -1,6 +1,6 @@
 """What the tests of points share."""
 
-from spacy_ssvm.commands.search import Point
+from spacy_ssvm.lab.search import Point
 
 POINTS = [
     Point("all", None, ["a[0]", "b[0]", "<c>[0]"], 3000, 0.95, 0.0, 0.0, 4.0, 1e5, []),

@@ -44,7 +44,7 @@ from spacy_ssvm.kernels.types import (
     Weights,
     named_tuple,
 )
-from spacy_ssvm.solvers.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe

@@ -72,7 +72,6 @@ ALLOWED = {
     "commands": {
         "components",
         "explanation.py",
-        "selection.py",
         "storage.py",
     },
     "sentences": {
@@ -93,11 +92,25 @@ ALLOWED = {
         "kernels",
         "commands",
         "components",
-        "decoders",
         "explanation.py",
         "features",
         "objective.py",
         "selection.py",
+        "solvers",
+        "storage.py",
+        "structure.py",
+        "weights",
+    },
+    "lab": {
+        "kernels",
+        "align",
+        "chains",
+        "commands",
+        "components",
+        "decoders",
+        "objective.py",
+        "selection.py",
+        "sentences",
         "solvers",
         "storage.py",
         "structure.py",
@@ -109,13 +122,14 @@ ALLOWED = {
         "align",
         "commands",
         "components",
+        "lab",
         "storage.py",
     },
 }
 #: Rooms that the core does not import: they meet it through entry points, and in ROOTS.
-SLICES = {"align", "sentences"}
+SLICES = {"align", "lab", "sentences"}
 ROOTS = {"cli", "factories.py"}
-MAX_ARROWS = 92  #: between rooms
+MAX_ARROWS = 58  #: between rooms of the core
 
 
 #: What a tagger does without: it is not even imported.
@@ -193,7 +207,8 @@ def test_the_list_of_imports_names_no_more_than_there_are():
     for module in MODULES:
         found[room(module)] |= rooms_imported(module)
     assert found == ALLOWED
-    assert sum(map(len, ALLOWED.values())) <= MAX_ARROWS
+    core = ALLOWED.keys() - SLICES - ROOTS
+    assert sum(len(ALLOWED[name]) for name in core) <= MAX_ARROWS
 
 
 def test_rooms_import_each_other_in_one_direction():
@@ -202,7 +217,7 @@ def test_rooms_import_each_other_in_one_direction():
 
 def test_the_core_knows_no_slice():
     knowing = {name for name, others in ALLOWED.items() if others & SLICES}
-    assert knowing == ROOTS
+    assert knowing == {*ROOTS, "lab"}  # which compares what other slices have
 
 
 def test_numba_and_spacy_stay_where_they_belong():

@@ -17,6 +17,7 @@ from small_matchings import POSSIBLE, SURE, WRONG, made
 from written_trees import BEHIND, ROOT, Trees
 
 from spacy_ssvm.chains.problem import ChainProblem
+from spacy_ssvm.lab.projections import with_projection
 from spacy_ssvm.solvers.prox_gradient import ProxGradient
 from spacy_ssvm.weights.lazy import LazyWeights
 
@@ -100,13 +101,14 @@ def bytes_of(arrays: Any) -> dict[str, bytes]:
 
 def decoded(problem: Any, i: int, w: np.ndarray) -> list[Any]:
     """What all oracles but the differences return for an example."""
+    problem = with_projection(problem)
     structure, examples = problem.structure, problem.examples()
     found = [*structure.decode(examples, i, w, 1.0, True)]
     if structure.expect is not None:
         found += structure.expect(examples, i, w, 1.0, 0.5, True)
     if structure.k_best_decode is not None:
         found += structure.k_best_decode(examples, i, w, 1.0, 3, True)
-    if structure.project is not None:
+    if structure.project is not None and not structure.is_lazy:
         parts = np.zeros(int(np.diff(problem.part_starts)[i]))
         found += structure.project(examples, i, w, 0.5, True, parts, np.zeros_like(parts))
     return [np.array(value).tobytes() for value in found]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import NamedTuple
 
-from spacy_ssvm.commands.compare import Measure
+from spacy_ssvm.lab.compare import Measure
 
 HOLDS, FAILS, UNCLEAR = "holds", "does not hold", "unclear"
 

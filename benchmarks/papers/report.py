@@ -34,7 +34,7 @@ def write_report(file: Path, exhibits: Sequence[Exhibit], facts: dict[str, str])
         sections.append(Section(exhibit, figures))
     write_page(
         file,
-        "reproduction_report.html",
+        "commands/reproduction_report.html",
         facts=facts,
         sections=sections,
         conclusion=conclusion([claim for exhibit in exhibits for claim in exhibit.claims]),

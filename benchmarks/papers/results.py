@@ -6,8 +6,8 @@ from pathlib import Path
 from thinc.api import Config
 
 from benchmarks.papers.tasks import Row, Run, make_row
-from spacy_ssvm.commands.compare import Measure, measure_of
-from spacy_ssvm.commands.record import Record
+from spacy_ssvm.lab.compare import Measure, measure_of
+from spacy_ssvm.lab.record import Record
 
 
 class Results:

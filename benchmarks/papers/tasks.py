@@ -17,9 +17,9 @@ from spacy.util import registry
 
 from benchmarks.papers.corpora import Corpus
 from benchmarks.papers.kinds import KINDS, Kind, Tags, kind_of, read_parts
-from spacy_ssvm.commands.compare import SOLVERS, known_value, learn_timed, make_solver
-from spacy_ssvm.commands.search import METHODS
 from spacy_ssvm.components.pipe import Pipe
+from spacy_ssvm.lab.compare import SOLVERS, known_value, learn_timed, make_solver
+from spacy_ssvm.lab.search import METHODS
 from spacy_ssvm.selection import Selection
 
 #: Learners that compare does not have, by the same blocks of a config.

@@ -1,7 +1,7 @@
 """The oracles of chains: what solvers ask about example i (see ``structure.py``).
 
 y has the labels of tokens (int64 [n]). z has their probabilities and the expected number of each
-transition, as ``_label_probabilities`` and ``_transition_counts`` see them.
+transition, as ``label_probabilities`` and ``transition_counts`` see them.
 """
 
 import numpy as np
@@ -25,7 +25,6 @@ from spacy_ssvm.chains.stores import (
     feature_difference,
     has_capacity_for,
 )
-from spacy_ssvm.chains.trellis import edge_scores, flow_sums, move, path
 from spacy_ssvm.decoders.chain import k_best, viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
 from spacy_ssvm.kernels.compile import kernel
@@ -34,7 +33,7 @@ from spacy_ssvm.structure import NEEDS_CAPACITY, Structure
 
 
 @kernel
-def _score(examples: Examples, i: int, w: Floats) -> tuple[Floats, Floats]:
+def score_example(examples: Examples, i: int, w: Floats) -> tuple[Floats, Floats]:
     """The emission table [n, K] and the transition table [K + 2, K] of an example under w."""
     first, last = examples.token_starts[i], examples.token_starts[i + 1]
     K = examples.legality.shape[1]
@@ -46,11 +45,11 @@ def _score(examples: Examples, i: int, w: Floats) -> tuple[Floats, Floats]:
 
 
 @kernel
-def _complete(
+def complete_example(
     examples: Examples, i: int, complete: bool, emissions: Floats, transitions: Floats
 ) -> bool:
     """Complete the gold of example i under its scores; return whether it changed."""
-    gold = _gold(examples, i)
+    gold = gold_of(examples, i)
     if not is_partial(examples, i) or not (complete or gold.min() < 0):
         return False
     restricted = emissions.copy()
@@ -63,7 +62,7 @@ def _complete(
 
 
 @kernel
-def _gold(examples: Examples, i: int) -> Ints:
+def gold_of(examples: Examples, i: int) -> Ints:
     """The completed gold labels of example i, in place."""
     return examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
 
@@ -75,8 +74,8 @@ def decode(
     """See ``Structure.decode``: Viterbi."""
     if not is_annotated(examples, i):
         return np.empty(0, dtype=np.int64), 0.0, False
-    emissions, transitions = _score(examples, i, w)
-    recompleted = _complete(examples, i, complete, emissions, transitions)
+    emissions, transitions = score_example(examples, i, w)
+    recompleted = complete_example(examples, i, complete, emissions, transitions)
     add_costs(examples, i, gamma, emissions)
     y = np.empty(len(emissions), dtype=np.int64)
     viterbi(emissions, transitions, y)
@@ -90,8 +89,8 @@ def k_best_decode(
     """See ``Structure.k_best_decode``: Viterbi with lists."""
     if not is_annotated(examples, i):
         return np.empty((0, 0), dtype=np.int64), np.empty(0)
-    emissions, transitions = _score(examples, i, w)
-    _complete(examples, i, complete, emissions, transitions)
+    emissions, transitions = score_example(examples, i, w)
+    complete_example(examples, i, complete, emissions, transitions)
     add_costs(examples, i, gamma, emissions)
     sequences, _ = k_best(emissions, transitions, k)
     costs = np.empty(len(sequences))
@@ -105,7 +104,7 @@ def difference(
     examples: Examples, i: int, w: Floats, y: Ints, indices: Rows, values: Weights
 ) -> int:
     """See ``Structure.difference``."""
-    gold, K = _gold(examples, i), examples.legality.shape[1]
+    gold, K = gold_of(examples, i), examples.legality.shape[1]
     if not has_capacity_for(examples.features, (y != gold).sum()):
         return NEEDS_CAPACITY
     size = transition_difference(gold, y, K, indices, values)
@@ -123,13 +122,13 @@ def difference(
 
 
 @kernel
-def _label_probabilities(z: Floats, n: int, K: int) -> Floats:
+def label_probabilities(z: Floats, n: int, K: int) -> Floats:
     """P(y_t = k) in z: float64 [n, K]."""
     return z[: n * K].reshape(n, K)
 
 
 @kernel
-def _transition_counts(z: Floats, K: int) -> Floats:
+def transition_counts(z: Floats, K: int) -> Floats:
     """The expected number of each transition in z: float64 [K, K]."""
     return z[len(z) - K * K :].reshape(K, K)
 
@@ -141,13 +140,13 @@ def expect(
     """See ``Structure.expect``: forward-backward."""
     if not is_annotated(examples, i):
         return np.empty(0), 0.0, False, 0.0
-    emissions, transitions = _score(examples, i, w)
-    recompleted = _complete(examples, i, complete, emissions, transitions)
-    gold_score = path_score(emissions, transitions, _gold(examples, i))
+    emissions, transitions = score_example(examples, i, w)
+    recompleted = complete_example(examples, i, complete, emissions, transitions)
+    gold_score = path_score(emissions, transitions, gold_of(examples, i))
     add_costs(examples, i, gamma, emissions)
     n, K = emissions.shape
     z = np.empty((n + K) * K)
-    labels, pairs = _label_probabilities(z, n, K), _transition_counts(z, K)
+    labels, pairs = label_probabilities(z, n, K), transition_counts(z, K)
     loss = marginals(beta * emissions, beta * transitions, labels, pairs) / beta - gold_score
     return z, loss, recompleted, expected_cost(examples, i, labels)
 
@@ -157,12 +156,12 @@ def expected_difference(
     examples: Examples, i: int, w: Floats, z: Floats, indices: Rows, values: Floats
 ) -> int:
     """See ``Structure.expected_difference``."""
-    gold, K = _gold(examples, i), examples.legality.shape[1]
+    gold, K = gold_of(examples, i), examples.legality.shape[1]
     n = len(gold)
     if not has_capacity_for(examples.features, n):
         return NEEDS_CAPACITY
-    labels = _label_probabilities(z, n, K)
-    size = expected_transition_difference(gold, labels, _transition_counts(z, K), indices, values)
+    labels = label_probabilities(z, n, K)
+    size = expected_transition_difference(gold, labels, transition_counts(z, K), indices, values)
     size += expected_feature_difference(
         examples.features,
         examples.token_starts[i],
@@ -175,37 +174,8 @@ def expected_difference(
     return size  # type: ignore[no-any-return]
 
 
-@kernel
-def project(
-    examples: Examples,
-    i: int,
-    w: Floats,
-    step: float,
-    complete: bool,
-    parts: Floats,
-    direction: Floats,
-) -> tuple[Floats, float, bool]:
-    """See ``Structure.project``: the closest unit flow. For the parts see ``trellis.py``."""
-    if not is_annotated(examples, i):
-        return np.empty(0), 0.0, False
-    emissions, transitions = _score(examples, i, w)
-    recompleted = _complete(examples, i, complete, emissions, transitions)
-    n, K = emissions.shape
-    if complete:
-        path(_gold(examples, i), K, parts)
-    add_costs(examples, i, 1.0, emissions)
-    edge_scores(emissions, transitions, direction)
-    move(parts, step, direction, K)
-    z = np.empty((n + K) * K)
-    labels = _label_probabilities(z, n, K)
-    flow_sums(parts, labels, _transition_counts(z, K))
-    return z, expected_cost(examples, i, labels), recompleted
-
-
 #: Chains whose features have rows of their own.
-CHAINS = Structure(
-    ExamplesType, decode, difference, expect, expected_difference, k_best_decode, project
-)
+CHAINS = Structure(ExamplesType, decode, difference, expect, expected_difference, k_best_decode)
 
 #: Chains with lazily allocated weights. They can move on insertion: no k-best decoding.
 LAZY_CHAINS = Structure(

@@ -6,7 +6,6 @@ import numpy as np
 
 from spacy_ssvm.chains.layout import Examples, LazyFeatures, RowFeatures
 from spacy_ssvm.chains.oracle import CHAINS, LAZY_CHAINS
-from spacy_ssvm.chains.trellis import number_of_edges
 from spacy_ssvm.features.extraction import CompiledTemplates
 from spacy_ssvm.features.reals import NO_REALS, RealKeys
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Rows, Weights
@@ -203,12 +202,6 @@ class ChainProblem:
         """The maximum number of entries of E[phi(x_i, Y)], over all examples."""
         features = np.diff(self._feature_starts.array[self._token_starts.array])
         return int(features.max(initial=0) + self._number_of_reals + self.K + 2) * self.K
-
-    @property
-    def part_starts(self) -> Ints:
-        """See ``ProjectedProblem``: the edges of trellises."""
-        edges = number_of_edges(np.diff(self._token_starts.array), self.K)
-        return np.append(0, np.cumsum(edges))
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""

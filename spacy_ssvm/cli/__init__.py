@@ -10,7 +10,8 @@ import typer
 from spacy.cli._util import app
 
 from spacy_ssvm import __version__
-from spacy_ssvm.cli import data, experiments, inspection, production, training
+from spacy_ssvm.cli import data, inspection, production, training
+from spacy_ssvm.cli import lab as experiments
 
 
 class Command(NamedTuple):

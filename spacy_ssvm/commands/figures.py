@@ -197,12 +197,12 @@ def layers(order: Sequence[tuple[str, str]]) -> dict[str, tuple[float, int]]:
 
 
 def write_page(file: Path, template: str, *, facts: dict[str, str], **values: Any) -> None:
-    """Write a report from a template of this folder, which extends ``report_page.html``.
+    """Write a report from a template of the package, which extends ``commands/report_page.html``.
 
     facts: names and values shown at the top; when and by what it was made is added.
     """
     facts = {**facts, "made": made()}
-    html = render(f"commands/{template}", colours=_COLOURS, facts=facts, **values)
+    html = render(template, colours=_COLOURS, facts=facts, **values)
     with replacing(file) as beside:
         beside.write_text(html, encoding="utf8")
 

@@ -36,7 +36,7 @@ def write_report(file: Path, measured: Measured, model: str, corpus: Path) -> No
     found = list(reliabilities(nlp, examples))
     write_page(
         file,
-        "pipeline_report.html",
+        "commands/pipeline_report.html",
         facts=facts(measured, model, corpus),
         title=f"{_name_of(nlp)} on {corpus.name}",
         conclusion=conclusion(measured, corpus.name),

@@ -17,9 +17,9 @@ from spacy_ssvm.chains.oracle import (
     decode,
     expect,
     k_best_decode,
-    project,
 )
 from spacy_ssvm.chains.problem import ChainProblem
+from spacy_ssvm.lab.projections.chains import part_starts, project
 from spacy_ssvm.solvers.prox_gradient import ProxGradient
 from spacy_ssvm.weights.lazy import find_block
 
@@ -132,7 +132,7 @@ def answers(problem: ChainProblem, w: np.ndarray) -> tuple[list[dict[int, float]
         z, *rest = expect(examples, i, w, 1.0, 1.0, False)
         vectors.append(entries(*gradient_of(problem, i, w, z)))
         numbers += rest
-        parts = np.zeros(int(np.diff(problem.part_starts)[i]))
+        parts = np.zeros(int(np.diff(part_starts(examples))[i]))
         z, *rest = project(examples, i, w, 0.5, True, parts, np.zeros_like(parts))
         vectors.append(entries(*gradient_of(problem, i, w, z)))
         numbers += rest

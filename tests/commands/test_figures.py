@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from spacy_ssvm.commands.compare_report import FIGURES
 from spacy_ssvm.commands.figures import FigureSpec, draw, draw_order, layers
 from spacy_ssvm.components.page import render_page
+from spacy_ssvm.lab.compare_report import FIGURES
 
 
 def test_figures_have_titles_and_descriptions(report: Path) -> None:

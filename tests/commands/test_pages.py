@@ -12,9 +12,10 @@ from points import POINTS
 from spacy.tokens import DocBin
 
 from benchmarks.papers import report as reproduction_report
-from spacy_ssvm.commands import compare_report, pipeline_report, search_report
+from spacy_ssvm.commands import pipeline_report
 from spacy_ssvm.commands.report import measure
 from spacy_ssvm.components.page import read_part, render_demo, render_page
+from spacy_ssvm.lab import compare_report, search_report
 
 _LONG = "a-very-long-name-of-a-solver-or-method-" * 2
 _FACTS = {"component": "tagger", "training corpus": "/without/a/space" * 6}

@@ -11,7 +11,7 @@ from benchmarks.papers.exhibits import (
     verdict,
     worst,
 )
-from spacy_ssvm.commands.compare import Measure
+from spacy_ssvm.lab.compare import Measure
 
 
 @pytest.mark.parametrize(

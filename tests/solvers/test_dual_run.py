@@ -6,7 +6,7 @@ from marks import compiled_only
 from referee import all_numbers
 
 from spacy_ssvm.chains.problem import ChainProblem
-from spacy_ssvm.solvers.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 

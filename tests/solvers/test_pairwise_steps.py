@@ -17,7 +17,7 @@ from small_problems import (
     trained,
 )
 
-from spacy_ssvm.solvers.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 
 pytestmark = pytest.mark.uncompiled

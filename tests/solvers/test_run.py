@@ -23,12 +23,12 @@ from spacy.training import Example
 from thinc.config import ConfigValidationError
 
 from spacy_ssvm.chains.problem import ChainProblem
+from spacy_ssvm.lab.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.extragradient import Extragradient
 from spacy_ssvm.objective import HINGE, LOG_LOSS, SQUARED_HINGE, losses
 from spacy_ssvm.solvers import run as run_module
-from spacy_ssvm.solvers.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
-from spacy_ssvm.solvers.extragradient import Extragradient
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS
 from spacy_ssvm.solvers.mira import Mira

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from referee import all_numbers, converge, start
 from small_problems import programmed
 
+from spacy_ssvm.lab.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.extragradient import Extragradient
 from spacy_ssvm.solvers import run as run_module
-from spacy_ssvm.solvers.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
-from spacy_ssvm.solvers.extragradient import Extragradient
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS
 from spacy_ssvm.solvers.mira import Mira

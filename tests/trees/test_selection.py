@@ -16,7 +16,7 @@ from spacy.training import Example
 from spacy.util import load_config
 from thinc.config import ConfigValidationError
 
-from spacy_ssvm.commands.search import ALL, Search
+from spacy_ssvm.lab.search import ALL, Search
 from spacy_ssvm.selection import Selection
 
 pytestmark = pytest.mark.filterwarnings(PARSER.warning or "")

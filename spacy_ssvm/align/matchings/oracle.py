@@ -1,22 +1,18 @@
 """The oracles of matchings: what solvers ask about example i (see ``structure.py``).
 
-y has 1 for the links of a matching (int64 [links]). z is a point of the convex hull: ``Parts``.
+y has 1 for the links of a matching (int64 [links]).
 """
 
 import numpy as np
 
 from spacy_ssvm.align.matchings.decoder import best_matching, k_best_matchings
 from spacy_ssvm.align.matchings.layout import SURE, MatchingExamples, MatchingExamplesType
-from spacy_ssvm.align.matchings.projection import project_matching
 from spacy_ssvm.align.matchings.scores import (
     add_costs,
     expected_cost,
-    fill_parts,
     link_scores,
     link_steps,
     matching_difference,
-    parts_of,
-    point_difference,
     restrict_to_gold,
 )
 from spacy_ssvm.kernels.compile import kernel
@@ -68,7 +64,7 @@ def complete_example(
 
 
 @kernel
-def _gold_table(examples: MatchingExamples, i: int) -> Flags:
+def gold_table(examples: MatchingExamples, i: int) -> Flags:
     """The completed gold matching of example i (bool [m, n]), in place."""
     first, last = examples.link_starts[i], examples.link_starts[i + 1]
     m = examples.source_words[i]
@@ -130,63 +126,8 @@ def difference(
     values: Weights,
 ) -> int:
     """See ``Structure.difference``."""
-    gold = _gold_table(examples, i)
+    gold = gold_table(examples, i)
     return matching_difference(examples, i, gold, (y != 0).reshape(gold.shape), indices, values)
 
 
-@kernel
-def project(
-    examples: MatchingExamples,
-    i: int,
-    w: Floats,
-    step: float,
-    complete: bool,
-    parts: Floats,
-    direction: Floats,
-) -> tuple[Floats, float, bool]:
-    """See ``Structure.project``; for the parts, see ``Parts``."""
-    gold = examples.gold[examples.link_starts[i] : examples.link_starts[i + 1]]
-    if not is_annotated(gold):
-        return np.empty(0), 0.0, False
-    scores, source_steps, target_steps = score_example(examples, i, w)
-    completion, changed = complete_example(
-        examples, i, complete, scores, source_steps, target_steps
-    )
-    point = parts_of(parts, scores.shape, examples.fertilities)
-    if complete:
-        fill_parts(completion, point)
-    add_costs(gold, examples.costs, 1.0, scores)
-    gradient = parts_of(direction, scores.shape, examples.fertilities)
-    gradient.links[:] = scores
-    gradient.source_extras[:] = source_steps[:, 1:]
-    gradient.target_extras[:] = target_steps[:, 1:]
-    if step > 0:
-        parts += step * direction
-        project_matching(point.links, point.source_extras, point.target_extras)
-    return parts, expected_cost(gold, examples.costs, point.links), changed
-
-
-@kernel
-def expected_difference(
-    examples: MatchingExamples,
-    i: int,
-    w: Floats,  # noqa: ARG001
-    z: Floats,
-    indices: Rows,
-    values: Floats,
-) -> int:
-    """See ``Structure.expected_difference``."""
-    gold = _gold_table(examples, i)
-    point = parts_of(z, gold.shape, examples.fertilities)
-    return point_difference(examples, i, gold, point, indices, values)
-
-
-MATCHINGS = Structure(
-    MatchingExamplesType,
-    decode,
-    difference,
-    None,
-    expected_difference,
-    k_best_decode,
-    project,
-)
+MATCHINGS = Structure(MatchingExamplesType, decode, difference, k_best_decode=k_best_decode)

@@ -102,15 +102,6 @@ class MatchingProblem:
         features = self._starts.array[self._link_starts.array]
         return int(np.diff(features).max(initial=0)) + self.nonnegative
 
-    @property
-    def part_starts(self) -> Ints:
-        """See ``ProjectedProblem``; for the parts, see ``scores.Parts``."""
-        links, m = np.diff(self._link_starts.array), self._source_words.array
-        n = np.where(m > 0, links // np.maximum(m, 1), 0)
-        f, g = self._fertilities
-        sizes = np.where(links > 0, links + m * (f - 1) + n * (g - 1), 0)
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows, or for those that examples have now."""
         return self.nonnegative + max(rows, len(self.row_templates))

@@ -1,7 +1,5 @@
 """Scores, costs and feature differences of matchings."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from spacy_ssvm.align.matchings.layout import (
@@ -41,46 +39,6 @@ def link_steps(words: int, penalties: Floats) -> Floats:
     return steps
 
 
-class Parts(NamedTuple):
-    """The parts of matchings, as views of one array; a point of their convex hull.
-
-    An extra is a further link of a word, beside its first.
-    """
-
-    links: Floats  #: float64 [m, n]
-    source_extras: Floats  #: float64 [m, f - 1]
-    target_extras: Floats  #: float64 [n, g - 1]
-
-
-@kernel
-def parts_of(parts: Floats, shape: tuple[int, int], fertilities: Ints) -> Parts:
-    """The parts of an example as ``Parts``: float64 [m n + m (f - 1) + n (g - 1)]."""
-    m, n = shape
-    extras = m * (fertilities[0] - 1)
-    return Parts(
-        parts[: m * n].reshape(m, n),
-        parts[m * n : m * n + extras].reshape(m, fertilities[0] - 1),
-        parts[m * n + extras :].reshape(n, fertilities[1] - 1),
-    )
-
-
-@kernel
-def fill_parts(links: Flags, parts: Parts) -> None:
-    """Write the indicator vector of a matching (bool [m, n])."""
-    m, n = links.shape
-    for j in range(m):
-        degree = links[j].sum()
-        for c in range(parts.source_extras.shape[1]):
-            parts.source_extras[j, c] = 1.0 if degree > c + 1 else 0.0
-    for k in range(n):
-        degree = links[:, k].sum()
-        for c in range(parts.target_extras.shape[1]):
-            parts.target_extras[k, c] = 1.0 if degree > c + 1 else 0.0
-    for j in range(m):
-        for k in range(n):
-            parts.links[j, k] = 1.0 if links[j, k] else 0.0
-
-
 @kernel
 def expected_cost(gold: Rows, costs: Floats, links: Flags | Floats) -> float:
     """Delta_i of a matching (bool [m, n]), or at a point of the convex hull (float64 [m, n])."""
@@ -93,33 +51,6 @@ def expected_cost(gold: Rows, costs: Floats, links: Flags | Floats) -> float:
             elif gold[j * n + k] == SURE:
                 total += costs[0] * (1.0 - links[j, k])
     return total
-
-
-@kernel
-def point_difference(
-    examples: MatchingExamples, i: int, gold: Flags, parts: Parts, indices: Rows, values: Floats
-) -> int:
-    """Write phi at a point of the convex hull minus phi(gold); return the number of entries."""
-    first, last = examples.link_starts[i], examples.link_starts[i + 1]
-    features, n = examples.features, gold.shape[1]
-    f, g = examples.fertilities[0], examples.fertilities[1]
-    scratch = scratch_table(features.starts[last] - features.starts[first] + f + g - 1)
-    counts = np.empty(f + g - 2)
-    count_steps(gold, examples.fertilities, counts)
-    size = 0
-    for c in range(f + g - 2):  # an extra pays for itself and those before it
-        extras = parts.source_extras[:, c:] if c < f - 1 else parts.target_extras[:, c - f + 1 :]
-        size = add_entry(indices, values, scratch, size, c, -extras.sum() - counts[c])
-    for j in range(gold.shape[0]):
-        for k in range(n):
-            change = parts.links[j, k] - (1.0 if gold[j, k] else 0.0)
-            if change != 0.0:
-                link = first + j * n + k
-                for e in range(features.starts[link], features.starts[link + 1]):
-                    index = f + g - 2 + features.rows[e]
-                    value = change * features.values[e]
-                    size = add_entry(indices, values, scratch, size, index, value)
-    return drop_zeros(indices, values, size)
 
 
 @kernel

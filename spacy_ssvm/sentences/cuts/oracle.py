@@ -12,20 +12,16 @@ from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
 from spacy_ssvm.sentences.cuts.decoder import best_labels, expand_labels, labeling_score
 from spacy_ssvm.sentences.cuts.layout import Examples, ExamplesType
-from spacy_ssvm.sentences.cuts.projection import project_cut
 from spacy_ssvm.sentences.cuts.scores import (
     edge_penalties,
-    expected_cost,
-    fill_parts,
     labeling_difference,
     node_scores,
-    point_difference,
 )
 from spacy_ssvm.structure import Structure
 
 
 @kernel
-def _score(examples: Examples, i: int, w: Floats) -> tuple[Floats, Ints, Floats]:
+def score_example(examples: Examples, i: int, w: Floats) -> tuple[Floats, Ints, Floats]:
     """The scores [n, K], edges and penalties of an example under w, as decoders take them."""
     nodes = examples.nodes
     first, last = examples.edge_starts[i], examples.edge_starts[i + 1]
@@ -46,7 +42,7 @@ def _decode(scores: Floats, edges: Ints, penalties: Floats, known: Ints, y: Ints
 
 
 @kernel
-def _complete(
+def complete_example(
     examples: Examples, i: int, complete: bool, scores: Floats, edges: Ints, penalties: Floats
 ) -> bool:
     """Complete the gold of example i under its scores; return whether it changed.
@@ -77,8 +73,8 @@ def decode(
     nodes = examples.nodes
     if not is_annotated(nodes, i):
         return np.empty(0, dtype=np.int64), 0.0, False
-    scores, edges, penalties = _score(examples, i, w)
-    recompleted = _complete(examples, i, complete, scores, edges, penalties)
+    scores, edges, penalties = score_example(examples, i, w)
+    recompleted = complete_example(examples, i, complete, scores, edges, penalties)
     gold = nodes.completions[nodes.token_starts[i] : nodes.token_starts[i + 1]]
     add_costs(nodes, i, gamma, scores)
     y = np.empty(len(gold), dtype=np.int64)
@@ -99,53 +95,5 @@ def difference(
     return labeling_difference(examples, i, y, indices, values)
 
 
-@kernel
-def project(
-    examples: Examples,
-    i: int,
-    w: Floats,
-    step: float,
-    complete: bool,
-    parts: Floats,
-    direction: Floats,
-) -> tuple[Floats, float, bool]:
-    """See ``Structure.project``, for two labels.
-
-    The parts are the nodes, 1 for label 1, and then the edges, 1 for different labels.
-    """
-    nodes = examples.nodes
-    if not is_annotated(nodes, i):
-        return np.empty(0), 0.0, False
-    scores, edges, penalties = _score(examples, i, w)
-    n = len(scores)
-    recompleted = _complete(examples, i, complete, scores, edges, penalties)
-    if complete:
-        gold = nodes.completions[nodes.token_starts[i] : nodes.token_starts[i + 1]]
-        fill_parts(gold, edges, parts)
-    add_costs(nodes, i, 1.0, scores)
-    direction[:n] = scores[:, 1] - scores[:, 0]
-    direction[n:] = -penalties
-    if step > 0:
-        parts += step * direction
-        project_cut(parts[:n], edges, parts[n:])
-    return parts, expected_cost(nodes, i, parts), recompleted
-
-
-@kernel
-def expected_difference(
-    examples: Examples,
-    i: int,
-    w: Floats,  # noqa: ARG001
-    z: Floats,
-    indices: Rows,
-    values: Floats,
-) -> int:
-    """See ``Structure.expected_difference``, for two labels: z has the parts of ``project``."""
-    return point_difference(examples, i, z, indices, values)
-
-
 #: Labelings of graphs. Neither their expectations nor their k best are known from cuts.
 CUTS = Structure(ExamplesType, decode, difference)
-
-#: Those with two labels, whose convex hull is known.
-TWO_LABEL_CUTS = CUTS._replace(expected_difference=expected_difference, project=project)

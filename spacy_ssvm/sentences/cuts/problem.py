@@ -9,7 +9,7 @@ from spacy_ssvm.chains.layout import RowFeatures
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.kernels.types import Floats, Ints, Rows
 from spacy_ssvm.sentences.cuts.layout import Examples
-from spacy_ssvm.sentences.cuts.oracle import CUTS, TWO_LABEL_CUTS
+from spacy_ssvm.sentences.cuts.oracle import CUTS
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
 
 #: The largest edge feature: sums over the edges of an example are finite in float32.
@@ -28,7 +28,7 @@ class CutProblem:
             raise ValueError(f"edge_features: {edge_features}, but it must not be negative")
         self.K = K
         self.nonnegative = edge_features  # the weights of edges
-        self.structure = TWO_LABEL_CUTS if K == 2 else CUTS
+        self.structure = CUTS
         self._nodes = ChainProblem(K, costs=costs)  # of which the transitions are not used
         self._edge_starts = GrowingArray(np.int64, [0])
         self._edges = GrowingArray(np.int64, np.zeros((0, 2)))
@@ -122,12 +122,6 @@ class CutProblem:
     def max_expected_entries(self) -> int:
         """See ``Problem``: as many as those of Phi_i(y)."""
         return self.max_entries
-
-    @property
-    def part_starts(self) -> Ints:
-        """See ``ProjectedProblem``; for the parts, see ``oracle.project``."""
-        starts: Ints = self._nodes.examples().token_starts + self._edge_starts.array
-        return starts
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""

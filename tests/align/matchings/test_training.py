@@ -20,7 +20,7 @@ from spacy_ssvm.align.matchings.oracle import score_example
 from spacy_ssvm.align.matchings.problem import MatchingProblem
 from spacy_ssvm.align.matchings.training import GoldPairs, LinkExtractor, MatchingTrainer, objective
 from spacy_ssvm.align.text_pairs import make_pair
-from spacy_ssvm.solvers.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe

@@ -14,9 +14,10 @@ from oracles import difference_of, gradient_of
 from scipy import sparse
 from small_cuts import Cuts, cuts, planted_cuts
 
-from spacy_ssvm.sentences.cuts.projection import project_cut
+from spacy_ssvm.lab.extragradient import Extragradient
+from spacy_ssvm.lab.projections import with_projection
+from spacy_ssvm.lab.projections.cut_points import project_cut
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
-from spacy_ssvm.solvers.extragradient import Extragradient
 from spacy_ssvm.solvers.perceptron import Perceptron
 
 pytestmark = pytest.mark.uncompiled
@@ -139,6 +140,7 @@ def parts_of(drawn, i, y):
 
 def move(drawn, problem, i, w, step, parts, complete=False):
     """The result of ``project``: a dense vector or None, the cost, and the direction."""
+    problem = with_projection(problem)
     direction = np.full(len(parts), np.nan)
     arrays = problem.examples(), i, w, step, complete, parts, direction
     z, cost, _ = problem.structure.project(*arrays)
@@ -155,7 +157,7 @@ def test_a_point_of_the_hull_has_the_features_cost_and_slopes_of_its_labelings(d
     w = weights(data, drawn)
     share = data.draw(st.sampled_from([0.0, 0.25, 1.0]))
     for i, gold in enumerate(drawn.gold):
-        number = problem.part_starts[i + 1] - problem.part_starts[i]
+        number = np.diff(with_projection(problem).part_starts)[i]
         right = np.full(number, 0.5)
         phi, cost, _ = move(drawn, problem, i, w, 0.0, right, complete=True)
         if not gold:
@@ -213,8 +215,8 @@ def test_a_completion_is_where_points_start():
 
 
 def test_only_two_labels_have_a_projection():
-    assert planted_cuts(K=2).problem().structure.project is not None
-    assert planted_cuts(K=3).problem().structure.project is None
+    assert with_projection(planted_cuts(K=2).problem()).structure.project is not None
+    assert with_projection(planted_cuts(K=3).problem()).structure.project is None
 
 
 #: A triangle whose best labels are 1, 2, 1, with weights under which expansions of the best

@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/commands/search_report.py``."""
+"""Tests of ``spacy_ssvm/lab/search_report.py``."""
 
 import re
 from pathlib import Path
@@ -7,8 +7,8 @@ import pytest
 from comparisons import BROWSER, DRAWN, open_in_browser
 from points import POINTS
 
-from spacy_ssvm.commands.search import conclusion
-from spacy_ssvm.commands.search_report import FIGURES, write_report
+from spacy_ssvm.lab.search import conclusion
+from spacy_ssvm.lab.search_report import FIGURES, write_report
 
 
 @pytest.fixture

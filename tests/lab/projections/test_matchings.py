@@ -1,4 +1,4 @@
-"""The oracle ``project`` of matchings, and what the extragradient method makes of it."""
+"""Tests of ``spacy_ssvm/lab/projections/matchings.py``, and of the extragradient method with it."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,11 @@ from matching_tables import all_links
 from oracles import gradient_of
 
 from spacy_ssvm.align.matchings.layout import POSSIBLE, SURE
-from spacy_ssvm.align.matchings.oracle import MATCHINGS
 from spacy_ssvm.align.matchings.problem import MatchingProblem
-from spacy_ssvm.align.matchings.projection import project_matching
-from spacy_ssvm.solvers.cutting_plane import CuttingPlane
-from spacy_ssvm.solvers.extragradient import Extragradient
+from spacy_ssvm.lab.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.extragradient import Extragradient
+from spacy_ssvm.lab.projections import with_projection
+from spacy_ssvm.lab.projections.matching_points import project_matching
 
 ROWS = 6
 
@@ -38,13 +38,15 @@ def drawn_problem(seed, fertilities=(1, 1), pairs=4):
         arrays = starts, rows.astype(np.int32), values.astype(np.float32), gold.ravel()
         problem.append(np.array([[m, n]]), *arrays)
     problem.row_templates = np.zeros(ROWS, dtype=np.int32)
-    return problem
+    return with_projection(problem)
 
 
 def project(problem, i, w, step, parts, *, complete=False):
     """(F z' - phi(gold), Delta(z'), direction); parts receives z'."""
     direction = np.full(len(parts), np.nan)
-    z, cost, _ = MATCHINGS.project(problem.examples(), i, w, step, complete, parts, direction)
+    z, cost, _ = problem.structure.project(
+        problem.examples(), i, w, step, complete, parts, direction
+    )
     indices, values = gradient_of(problem, i, w, z)
     change = np.zeros(problem.number_of_weights(ROWS))
     change[indices] = values
@@ -129,7 +131,7 @@ def test_examples_without_annotation_are_left_alone():
     assert np.all(problem.examples().gold[: problem.examples().link_starts[1]] == POSSIBLE)
     parts = np.zeros(np.diff(problem.part_starts)[0])
     arrays = parts, parts.copy()
-    z, *_ = MATCHINGS.project(problem.examples(), 0, np.zeros(9), 1.0, True, *arrays)
+    z, *_ = problem.structure.project(problem.examples(), 0, np.zeros(9), 1.0, True, *arrays)
     assert len(z) == 0
 
 

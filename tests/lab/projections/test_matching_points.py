@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from marks import PLAIN
 from scipy.optimize import linear_sum_assignment
 
-from spacy_ssvm.align.matchings.projection import project_matching
+from spacy_ssvm.lab.projections.matching_points import project_matching
 
 pytestmark = pytest.mark.uncompiled
 

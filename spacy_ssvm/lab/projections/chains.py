@@ -12,15 +12,25 @@ The score of an edge is that of its transition and of the label that it leads to
 
 import numpy as np
 
-from spacy_ssvm.decoders.chain_projection import project_chain
+from spacy_ssvm.chains.layout import Examples
+from spacy_ssvm.chains.oracle import (
+    complete_example,
+    gold_of,
+    label_probabilities,
+    score_example,
+    transition_counts,
+)
+from spacy_ssvm.chains.scores import add_costs, expected_cost, is_annotated
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.lab.projections.chain_points import project_chain
 
 
-def number_of_edges(lengths: Ints, K: int) -> Ints:
-    """The number of edges for each length, 0 for no tokens."""
-    edges: Ints = np.where(lengths > 0, 2 * K + (lengths - 1) * K * K, 0)
-    return edges
+def part_starts(examples: Examples) -> Ints:
+    """See ``ProjectedProblem``: the edges of trellises."""
+    lengths, K = np.diff(examples.token_starts), examples.legality.shape[1]
+    edges = np.where(lengths > 0, 2 * K + (lengths - 1) * K * K, 0)
+    return np.append(0, np.cumsum(edges))
 
 
 @kernel
@@ -79,3 +89,30 @@ def flow_sums(edges: Floats, labels: Floats, pairs: Floats) -> None:
             for k in range(K):
                 labels[t, k] += edges[start + k]
                 pairs[j, k] += edges[start + k]
+
+
+@kernel
+def project(
+    examples: Examples,
+    i: int,
+    w: Floats,
+    step: float,
+    complete: bool,
+    parts: Floats,
+    direction: Floats,
+) -> tuple[Floats, float, bool]:
+    """See ``Structure.project``: the closest unit flow."""
+    if not is_annotated(examples, i):
+        return np.empty(0), 0.0, False
+    emissions, transitions = score_example(examples, i, w)
+    recompleted = complete_example(examples, i, complete, emissions, transitions)
+    n, K = emissions.shape
+    if complete:
+        path(gold_of(examples, i), K, parts)
+    add_costs(examples, i, 1.0, emissions)
+    edge_scores(emissions, transitions, direction)
+    move(parts, step, direction, K)
+    z = np.empty((n + K) * K)
+    labels = label_probabilities(z, n, K)
+    flow_sums(parts, labels, transition_counts(z, K))
+    return z, expected_cost(examples, i, labels), recompleted

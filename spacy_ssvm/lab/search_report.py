@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from spacy_ssvm.commands.figures import FigureSpec, Points, draw, draw_order, write_page
-from spacy_ssvm.commands.search import ALL, HEADER, Point, conclusion, name_of, table
+from spacy_ssvm.lab.search import ALL, HEADER, Point, conclusion, name_of, table
 
 _SCORE = "dev score"
 _BY_ORDER = "coarse-to-fine"  # the method that heeds it
@@ -86,7 +86,7 @@ def write_report(
     rows = [(name, [name in templates for templates in kept]) for name in names]
     write_page(
         file,
-        "search_report.html",
+        "lab/search_report.html",
         facts=facts,
         header=HEADER,
         table_rows=table(points),

@@ -12,7 +12,7 @@ from marks import compiled_only
 from referee import LOW, Referee, all_numbers, partial_problem
 from small_problems import hinge_optimum, programmed, started, tree_problem
 
-from spacy_ssvm.solvers.extragradient import Extragradient
+from spacy_ssvm.lab.extragradient import Extragradient
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 
 pytestmark = pytest.mark.uncompiled

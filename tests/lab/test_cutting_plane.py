@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/solvers/cutting_plane.py``."""
+"""Tests of ``spacy_ssvm/lab/cutting_plane.py``."""
 
 import naive
 import numpy as np
@@ -9,7 +9,7 @@ from marks import compiled_only
 from referee import Referee, all_numbers
 from small_problems import hinge_optimum, programmed, regularization, small, started, trained
 
-from spacy_ssvm.solvers.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.cutting_plane import CuttingPlane
 
 pytestmark = pytest.mark.uncompiled
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from spacy.util import registry
 from thinc.api import Config
 
-from spacy_ssvm.commands.record import Record
-from spacy_ssvm.commands.trial import Trial
+from spacy_ssvm.lab.record import Record
+from spacy_ssvm.lab.trial import Trial
 from spacy_ssvm.selection import Selected, Selection
 from spacy_ssvm.storage import replacing
 

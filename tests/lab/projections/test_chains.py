@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/chains/trellis.py``, and of the oracle that projects onto its flows."""
+"""Tests of ``spacy_ssvm/lab/projections/chains.py``."""
 
 import brute
 import naive
@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from oracles import gradient_of
 from referee import Referee, checked
 
-from spacy_ssvm.chains.oracle import project
-from spacy_ssvm.chains.trellis import path
+from spacy_ssvm.lab.projections import with_projection
+from spacy_ssvm.lab.projections.chains import path, project
 
 pytestmark = pytest.mark.uncompiled
 
@@ -33,7 +33,7 @@ def test_projections_are_the_closest_flows(data, chains, seed):
     legality = np.where(random.random((K + 2, K)) < 0.2, -np.inf, 0.0)
     legality[:, 0] = legality[0] = 0.0
     referee = Referee(chains, legality=legality, C=1.0)
-    problem = referee.problem()
+    problem = with_projection(referee.problem())
     w = random.normal(size=referee.size)
     for i, gold in enumerate(chains.gold):
         n, starts = len(gold), problem.part_starts
@@ -63,7 +63,7 @@ def test_projections_are_the_closest_flows(data, chains, seed):
 
 def test_the_start_is_the_gold_path():
     chains = naive.random_chains(0, K=3, rows=4, examples=3, length=3)
-    problem = Referee(chains, C=1.0).problem()
+    problem = with_projection(Referee(chains, C=1.0).problem())
     w = np.random.default_rng(0).normal(size=(5 + 4) * 3)
     for i, gold in enumerate(chains.gold):
         size = np.diff(problem.part_starts)[i]

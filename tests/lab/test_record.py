@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 from thinc.api import Config
 
-from spacy_ssvm.commands.record import Record
+from spacy_ssvm.lab.record import Record
 
 CONFIG = Config({"training": {"max_epochs": 3}})
 

@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/commands/trial.py``."""
+"""Tests of ``spacy_ssvm/lab/trial.py``."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from comparisons import config_of, rows_of
 from marks import compiled_only
 from spacy.tokens import DocBin
 
-from spacy_ssvm.commands.compare import (
+from spacy_ssvm.lab.compare import (
     Comparison,
 )
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import PLAIN
 
-from spacy_ssvm.decoders.chain_projection import project_chain
+from spacy_ssvm.lab.projections.chain_points import project_chain
 
 pytestmark = pytest.mark.uncompiled
 

@@ -58,7 +58,7 @@ def compare(
 
     from tqdm import tqdm
 
-    from spacy_ssvm.commands.compare import (
+    from spacy_ssvm.lab.compare import (
         HEADER,
         SOLVERS,
         Comparison,
@@ -69,7 +69,7 @@ def compare(
     )
 
     with need_extra("Cannot compare"):
-        from spacy_ssvm.commands.compare_report import write_report
+        from spacy_ssvm.lab.compare_report import write_report
     with show_errors("Cannot compare"):
         names = read_names("solver", solvers, list(SOLVERS))
         settings = load_config(config, context, code)
@@ -144,10 +144,10 @@ def select(
     """
     from tqdm import tqdm
 
-    from spacy_ssvm.commands import search as searching
+    from spacy_ssvm.lab import search as searching
 
     with need_extra("Cannot select"):
-        from spacy_ssvm.commands.search_report import write_report
+        from spacy_ssvm.lab.search_report import write_report
     with show_errors("Cannot select"):
         names = read_names("method", methods, [searching.ALL, *searching.METHODS])
         wanted = budgets.split(",")

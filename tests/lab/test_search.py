@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from spacy_ssvm.chains.training import ChainTrainer
 from spacy_ssvm.cli import ssvm
-from spacy_ssvm.commands.search import (
+from spacy_ssvm.lab.search import (
     METHODS,
     Point,
     Search,

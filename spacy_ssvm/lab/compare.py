@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from spacy.util import registry
 from thinc.api import Config
 
-from spacy_ssvm.commands.record import Record
-from spacy_ssvm.commands.trial import Trial
+from spacy_ssvm.lab.record import Record
+from spacy_ssvm.lab.trial import Trial
 
 _DUAL_COORDINATE_DESCENT = "spacy_ssvm.DualCoordinateDescent.v1"
 _DUAL_COORDINATE_ASCENT = "spacy_ssvm.DualCoordinateAscent.v1"

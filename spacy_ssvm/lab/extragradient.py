@@ -69,6 +69,7 @@ from spacy_ssvm.kernels.types import (
     named_tuple,
     tuple_of,
 )
+from spacy_ssvm.lab.projections import ProjectedProblem, with_projection
 from spacy_ssvm.objective import HINGE, Loss, losses
 from spacy_ssvm.solvers.dual_run import DualRun
 from spacy_ssvm.solvers.lbfgs import add_gradients
@@ -86,7 +87,6 @@ from spacy_ssvm.structure import (
     ExpectedDifference,
     Problem,
     Project,
-    ProjectedProblem,
 )
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges, longer
 from spacy_ssvm.weights.sparse import add_scaled
@@ -156,6 +156,7 @@ class Extragradient:
             return replace(self, projection=projection).start(problem, prior)
         if self.projection == "entropic":
             return EntropicRun(self, problem, prior)
+        problem = with_projection(problem)
         if self.variant == "primal":
             return StoredPointsRun(self, problem, prior)
         return SummedPointsRun(self, problem, prior)

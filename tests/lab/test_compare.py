@@ -17,7 +17,7 @@ from spacy.training import Corpus
 from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
-from spacy_ssvm.commands.compare import (
+from spacy_ssvm.lab.compare import (
     SOLVERS,
     Comparison,
     Measure,

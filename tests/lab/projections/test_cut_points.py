@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marks import PLAIN, compiled_only
 
-from spacy_ssvm.sentences.cuts.projection import project_cut
+from spacy_ssvm.lab.projections.cut_points import project_cut
 
 pytestmark = pytest.mark.uncompiled
 

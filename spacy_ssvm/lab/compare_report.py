@@ -6,7 +6,8 @@ Needs the extra ``compare``, and is imported only where a report is written.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from spacy_ssvm.commands.compare import (
+from spacy_ssvm.commands.figures import FigureSpec, Points, draw, write_page
+from spacy_ssvm.lab.compare import (
     HEADER,
     SCORE_TOLERANCE,
     Row,
@@ -15,7 +16,6 @@ from spacy_ssvm.commands.compare import (
     table,
     without_empty,
 )
-from spacy_ssvm.commands.figures import FigureSpec, Points, draw, write_page
 
 _SECONDS, _EPOCHS = "seconds of learning", "epochs"
 
@@ -86,7 +86,7 @@ def write_report(file: Path, rows: Sequence[Row], facts: dict[str, str]) -> None
     ]
     write_page(
         file,
-        "compare_report.html",
+        "lab/compare_report.html",
         facts={**facts, "seeds": ", ".join(map(str, seeds))},
         header=header,
         table_rows=table_rows,

@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/commands/compare_report.py``."""
+"""Tests of ``spacy_ssvm/lab/compare_report.py``."""
 
 import re
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from comparisons import BROWSER, DRAWN, ROWS, open_in_browser
 
-from spacy_ssvm.commands.compare import conclusion
-from spacy_ssvm.commands.compare_report import FIGURES, write_report
 from spacy_ssvm.commands.provenance import made
+from spacy_ssvm.lab.compare import conclusion
+from spacy_ssvm.lab.compare_report import FIGURES, write_report
 
 
 def test_the_report_needs_nothing_else(report: Path) -> None:

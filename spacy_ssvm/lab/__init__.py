@@ -1,0 +1,1 @@
+"""The laboratory: methods of the papers for comparison, and experiments with them."""

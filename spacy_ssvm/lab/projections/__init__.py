@@ -1,0 +1,69 @@
+"""Projections onto the convex hulls of structures [TLJ05, section 4].
+
+Structures come without them. Each file has those of one, as the oracle ``Structure.project``:
+label sequences as flows, matchings as flows with costs, cuts by minimum cuts.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from spacy_ssvm.align.matchings.layout import MatchingExamples
+from spacy_ssvm.chains.layout import Examples as ChainExamples
+from spacy_ssvm.chains.oracle import expected_difference as expected_chain_difference
+from spacy_ssvm.kernels.types import Ints
+from spacy_ssvm.lab.projections import chains, cuts, matchings
+from spacy_ssvm.sentences.cuts.layout import Examples as CutExamples
+from spacy_ssvm.structure import ExampleArrays, ExpectedDifference, Problem, Project
+
+
+class _Hull(NamedTuple):
+    """The convex hull of the structures of a kind."""
+
+    project: Project
+    expected_difference: ExpectedDifference
+    part_starts: Callable[[Any], Ints]  #: of examples: see ``ProjectedProblem``
+
+
+_HULLS: dict[type, _Hull] = {
+    ChainExamples: _Hull(chains.project, expected_chain_difference, chains.part_starts),
+    MatchingExamples: _Hull(
+        matchings.project, matchings.expected_difference, matchings.part_starts
+    ),
+    CutExamples: _Hull(cuts.project, cuts.expected_difference, cuts.part_starts),
+}
+
+
+class ProjectedProblem:
+    """A problem whose structures have ``project``; all else is that of the problem itself."""
+
+    def __init__(self, problem: Problem, hull: _Hull) -> None:
+        self._problem = problem
+        self._hull = hull
+        self.structure = problem.structure._replace(
+            project=hull.project, expected_difference=hull.expected_difference
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_problem"], name)
+
+    @property
+    def part_starts(self) -> Ints:
+        """Where the parts of each example start in an array of all (int64 [examples + 1]).
+
+        Those of examples that are there already do not change while others are appended.
+        """
+        return self._hull.part_starts(self._problem.examples())
+
+
+def with_projection(problem: Any) -> Any:
+    """The problem, with projections onto the hulls of its structures where they are known."""
+    if problem.structure.project is not None:
+        return problem
+    examples = problem.examples()
+    hull = _HULLS.get(type(examples))
+    return ProjectedProblem(problem, hull) if hull and _has_known_hull(examples) else problem
+
+
+def _has_known_hull(examples: ExampleArrays) -> bool:
+    """Whether its points are known: those of labelings of graphs are for two labels alone."""
+    return not isinstance(examples, CutExamples) or examples.nodes.costs.shape[1] == 2
