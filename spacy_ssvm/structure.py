@@ -1,4 +1,4 @@
-"""The interfaces between structures, solvers and components.
+"""The interfaces between structures and solvers.
 
 A structure (label sequences, dependency trees) is a set of compiled functions over the examples
 of a problem: its oracles. A solver passes them to its kernels as function pointers. All it
@@ -19,8 +19,8 @@ completion.
 ``docs/adding-a-structure.md`` adds a structure step by step.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 from spacy_ssvm.kernels.types import (
     Bool,
@@ -33,7 +33,6 @@ from spacy_ssvm.kernels.types import (
     Ints,
     Ints1,
     Ints2,
-    Keys,
     Rows1,
     Type,
     Weights1,
@@ -45,7 +44,7 @@ from spacy_ssvm.weights.groups import GroupedStore
 NEEDS_CAPACITY = -2
 
 #: The arrays that hold the examples of a problem: a ``NamedTuple`` of each structure's own.
-ExampleArrays = tuple[Any, ...]
+ExampleArrays = tuple[object, ...]
 
 Decode = Callable[..., tuple[Ints, float, bool]]
 Difference = Callable[..., int]
@@ -163,121 +162,3 @@ class GroupedProblem(Problem, Protocol):
     @property
     def group_sizes(self) -> Ints:
         """The number of weights that each template can have (int64 [T])."""
-
-
-class Reader(Protocol):
-    """The reader of a model, as components need it: it reads Docs."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the attributes that it reads."""
-
-    def inputs(self, doc: Any) -> Keys:
-        """The inputs of all features of a Doc: uint64 [tokens, columns], the words first."""
-
-
-class Model(Protocol):
-    """A model, as components need it: its definition, its weights, saving and loading.
-
-    ``chains.model.ChainModel`` and ``trees.model.ParserModel`` are models.
-    """
-
-    @property
-    def templates(self) -> tuple[Any, ...]:
-        """The feature templates; ``str`` gives them as a config lists them."""
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The names of the labels; none before ``define``."""
-
-    @property
-    def max_labels(self) -> int:
-        """The largest number of labels that it can have."""
-
-    @property
-    def resources(self) -> Any:
-        """The clusters and gazetteers that templates read: ``features.resources.Resources``."""
-
-    @property
-    def reader(self) -> Reader:
-        """The reader of the attributes that the templates name."""
-
-    @property
-    def summary(self) -> Any:
-        """The ``solvers.summary.TrainingSummary`` of a trained model, else None."""
-
-    @property
-    def beta(self) -> float | None:
-        """The scale of scores in exp(beta score); None for a model without probabilities."""
-
-    @property
-    def number_of_rows(self) -> int:
-        """The number of rows with weights."""
-
-    def define(self, templates: Iterable[Any], labels: Iterable[str], resources: Any) -> None:
-        """Set templates, labels and resources, and start from zero weights."""
-
-    def add_labels(self, labels: Sequence[str]) -> None:
-        """Append labels with zero weights; all other weights stay."""
-
-    def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
-        """The templates that name an attribute of some kind."""
-
-    @property
-    def types(self) -> Mapping[str, type]:
-        """The saved arrays with their types."""
-
-    def header(self) -> dict[str, Any]:
-        """The saved settings, in JSON types."""
-
-    def arrays(self) -> dict[str, Any]:
-        """The saved arrays, by the names of ``types``."""
-
-    def read(self, header: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        """The saved model, with its ``labels``, checked to be safe for kernels.
-
-        Raises ValueError, naming the flaw.
-        """
-
-    def become(self, saved: Any) -> None:
-        """Become the model that was saved, as ``read`` returned it."""
-
-
-Batch = TypeVar("Batch", contravariant=True)
-
-
-class Trainer(Protocol[Batch]):
-    """The training of a model on batches of Docs that were read with their gold labels.
-
-    Where the model has weights, training continues from them. ``chains.training.ChainTrainer`` and
-    ``trees.training.TreeTrainer`` are trainers.
-    """
-
-    @property
-    def problem(self) -> Problem:
-        """The examples."""
-
-    @property
-    def run(self) -> Any:
-        """The ``solvers.run.Run`` that improves the weights."""
-
-    def restart(self, solver: Any) -> None:
-        """Start again from the weights of the model, with another ``solvers.run.Solver``."""
-
-    def add(self, batch: Batch) -> list[range]:
-        """Make examples of Docs; return the numbers of those of each Doc."""
-
-    def remove(self, numbers: range) -> None:
-        """Remove examples from the problem, and their contribution from the weights."""
-
-    def reclaim(self) -> Ints | None:
-        """Free the memory of removed examples, once they are the larger part.
-
-        Returns None, or the new number of each example (int64 [examples before]).
-        """
-
-    def epoch(self, numbers: Ints) -> float:
-        """One pass of the solver over these examples; returns the sum of their losses."""
-
-    def update_model(self) -> None:
-        """Copy the current weights to the model."""

@@ -31,6 +31,7 @@ ALLOWED = {
     "objective.py": {"kernels", "structure.py", "weights"},
     "solvers": {"kernels", "objective.py", "penalties.py", "structure.py", "weights"},
     "selection.py": {"kernels", "features", "solvers", "structure.py"},
+    "models.py": {"features", "kernels", "solvers", "storage.py", "structure.py"},
     "chains": {
         "kernels",
         "decoders",
@@ -61,11 +62,11 @@ ALLOWED = {
         "chains",
         "explanation.py",
         "features",
+        "models.py",
         "objective.py",
         "selection.py",
         "solvers",
         "storage.py",
-        "structure.py",
         "threads.py",
         "trees",
     },
@@ -129,7 +130,7 @@ ALLOWED = {
 #: Rooms that the core does not import: they meet it through entry points, and in ROOTS.
 SLICES = {"align", "lab", "sentences"}
 ROOTS = {"cli", "factories.py"}
-MAX_ARROWS = 58  #: between rooms of the core
+MAX_ARROWS = 63  #: between rooms of the core
 
 
 #: What a tagger does without: it is not even imported.

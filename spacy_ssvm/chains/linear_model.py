@@ -14,6 +14,7 @@ from spacy_ssvm.chains.saved_model import (
     read_model,
     read_transitions,
 )
+from spacy_ssvm.features.attributes import Reader
 from spacy_ssvm.features.resources import (
     NO_RESOURCES,
     Resources,
@@ -25,7 +26,6 @@ from spacy_ssvm.features.templates import Template
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.storage import checked_texts
-from spacy_ssvm.structure import Reader
 from spacy_ssvm.weights.compact import CompactWeights
 from spacy_ssvm.weights.feature_index import Table
 from spacy_ssvm.weights.hash_table import empty_slots

@@ -1,11 +1,13 @@
 """Common checks of components that report confidence and explain their decisions."""
 
+from typing import Any
+
 from spacy.tokens import Doc, Token
 
-from spacy_ssvm.structure import Model
+from spacy_ssvm.models import Model
 
 
-def require_beta(name: str, model: Model) -> float:
+def require_beta(name: str, model: Model[Any, Any]) -> float:
     """The model's beta. Raises ValueError, naming solvers that have one, if it has none.
 
     name: of the component.

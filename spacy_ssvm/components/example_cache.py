@@ -17,7 +17,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_ssvm.kernels.types import Ints, Keys
-from spacy_ssvm.structure import Trainer
+from spacy_ssvm.models import Trainer
 
 #: As many Docs are read at a time: bounds the memory that their feature keys take.
 DOCS_AT_A_TIME = 1000

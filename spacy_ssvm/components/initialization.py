@@ -28,7 +28,7 @@ from spacy_ssvm.features.clusters import (
 from spacy_ssvm.features.gazetteers import needs_gazetteers, read_gazetteers
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.features.templates import VECTOR
-from spacy_ssvm.structure import Model
+from spacy_ssvm.models import Model
 
 #: What clusters are read from: a file, or spaCy's lookups.
 ClusterSource = str | Path | Lookups
@@ -88,7 +88,7 @@ def annotate_as_in_training(nlp: Language, component: object, examples: Sequence
 
 def read_resources(
     name: str,
-    model: Model,
+    model: Model[Any, Any],
     nlp: Language | None,
     vocab: Vocab,
     *,
@@ -129,7 +129,7 @@ CLUSTERS = Resource("clusters", needs_clusters, "word clusters", "clusters = PAT
 GAZETTEERS = Resource("gazetteers", needs_gazetteers, "gazetteers", 'gazetteers = {"TYPE": "PATH"}')
 
 
-def check_resource(name: str, model: Model, resource: Resource, value: object) -> None:
+def check_resource(name: str, model: Model[Any, Any], resource: Resource, value: object) -> None:
     """Raise ConfigValidationError where a template needs a resource, and there is no value."""
     templates = model.templates_with(resource.needs)
     if templates and not value:
@@ -141,7 +141,7 @@ def check_resource(name: str, model: Model, resource: Resource, value: object) -
         )
 
 
-def _check_vectors(name: str, model: Model, vocab: Vocab) -> None:
+def _check_vectors(name: str, model: Model[Any, Any], vocab: Vocab) -> None:
     templates = model.templates_with(VECTOR.__eq__)
     if templates and not vocab.vectors_length:
         raise initialize_error(
@@ -183,7 +183,7 @@ def _read_clusters(source: ClusterSource) -> Clusters:
     return clusters_of_numbers(words, numbers)
 
 
-def _check_cluster_sets(name: str, model: Model, sets: ClusterSets) -> None:
+def _check_cluster_sets(name: str, model: Model[Any, Any], sets: ClusterSets) -> None:
     for attribute in model.reader.names:
         if not needs_clusters(attribute) or set_of(attribute) in sets:
             continue
@@ -202,7 +202,7 @@ def _check_cluster_sets(name: str, model: Model, sets: ClusterSets) -> None:
         )
 
 
-def _check_gazetteer_types(name: str, model: Model, types: Sequence[str]) -> None:
+def _check_gazetteer_types(name: str, model: Model[Any, Any], types: Sequence[str]) -> None:
     for attribute in model.reader.names:
         kind = attribute.partition(".")[2]
         if needs_gazetteers(attribute) and kind and kind not in types:
@@ -215,7 +215,7 @@ def _check_gazetteer_types(name: str, model: Model, types: Sequence[str]) -> Non
             )
 
 
-def warn_of_unread(name: str, model: Model, resources: Resources) -> None:
+def warn_of_unread(name: str, model: Model[Any, Any], resources: Resources) -> None:
     """Warn where word clusters or gazetteers are given, and no template reads them."""
     for resource, is_given, attribute in (
         (CLUSTERS, resources.clusters, "cluster6.*"),

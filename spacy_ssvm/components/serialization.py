@@ -11,9 +11,9 @@ from spacy.vocab import Vocab
 
 from spacy_ssvm import storage
 from spacy_ssvm.components.settings import check_saved_settings
-from spacy_ssvm.structure import Model
+from spacy_ssvm.models import Model
 
-ModelT = TypeVar("ModelT", bound=Model)
+ModelT = TypeVar("ModelT", bound=Model[Any, Any])
 PipeT = TypeVar("PipeT", bound="SerializedPipe[Any]")
 
 

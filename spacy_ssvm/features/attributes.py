@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from spacy.attrs import IDS, ORTH, SENT_START, SPACY
@@ -191,6 +191,17 @@ def spaces_before(spaces: Keys, whitespace: Ints, kept: Ints, doc_starts: Ints) 
     same_doc = words < doc_starts[np.searchsorted(doc_starts, blanks, side="right")]
     np.maximum.at(before, words[same_doc], whitespace[blanks[same_doc]])
     return before.astype(np.uint64)
+
+
+class Reader(Protocol):
+    """What reads the Docs for a model, as components need it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the attributes that it reads."""
+
+    def inputs(self, doc: Doc) -> Keys:
+        """The inputs of all features of a Doc: uint64 [tokens, columns], the words first."""
 
 
 class AttributeReader:

@@ -24,7 +24,7 @@ class GrowingProblem(Problem, Protocol):
 
 
 class ExampleTrainer:
-    """A run of a solver on the examples of a problem; see ``structure.Trainer``.
+    """A run of a solver on the examples of a problem; see ``models.Trainer``.
 
     A subclass adds examples (``add``), says how many rows their features have
     (``number_of_rows``), and gives the weights to a model (``_write``).
