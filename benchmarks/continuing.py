@@ -34,8 +34,8 @@ from spacy.training import Example
 from wasabi import msg
 
 from spacy_ssvm.commands.conversion.files import Converted
-from spacy_ssvm.commands.quickstart.continuing import complete
-from spacy_ssvm.commands.quickstart.training import Corpus
+from spacy_ssvm.commands.recipes.continuing import complete
+from spacy_ssvm.commands.recipes.training import Corpus
 
 NAME, NEW, OLD = "ssvm_ner", "LOC", ("ORG", "PER")
 SENTENCES, SIZES, OLD_TIMES, SCORED = 2000, (4, 20, 100), 4, 1000

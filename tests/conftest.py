@@ -52,7 +52,7 @@ SLOW = {
         f"commands/test_{name}.py"
         for name in ("clusters", "figures", "gazetteers", "jackknife", "kills", "pages", "warmup")
     ),
-    *(f"commands/quickstart/test_{name}.py" for name in ("continuing", "swap")),
+    *(f"commands/recipes/test_{name}.py" for name in ("continuing", "swap")),
     *(
         f"test_{name}.py"
         for name in (

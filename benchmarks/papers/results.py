@@ -7,7 +7,7 @@ from thinc.api import Config
 
 from benchmarks.papers.tasks import Row, Run, make_row
 from spacy_ssvm.lab.compare import Measure, measure_of
-from spacy_ssvm.lab.record import Record
+from spacy_ssvm.lab.run_log import RunLog
 
 
 class Results:
@@ -20,7 +20,7 @@ class Results:
     """
 
     def __init__(self, file: Path, config: Config, *, resume: bool) -> None:
-        self._record: Record[Row] = Record(file, config, make_row, resume=resume)
+        self._record: RunLog[Row] = RunLog(file, config, make_row, resume=resume)
         self._runs: dict[Run, list[Row]] = {}
         for row in self._record.rows:
             self._runs.setdefault(row.run, []).append(row)

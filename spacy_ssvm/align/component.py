@@ -33,7 +33,7 @@ from spacy_ssvm.align.text_pairs import (
 from spacy_ssvm.components.costs import MAX_COST
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.initialization import ClusterSource
-from spacy_ssvm.components.page import Decider, Decision
+from spacy_ssvm.components.page import Decision, ExplainablePipe
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.components.settings import (
     check_rows,
@@ -58,7 +58,7 @@ class Links(NamedTuple):
         return self.text
 
 
-class WordAligner(Pipe[MatchingModel, GoldPairs], Decider[Links]):
+class WordAligner(Pipe[MatchingModel, GoldPairs], ExplainablePipe[Links]):
     """Writes ``doc._.alignment``, the links between the words of a pair; see ``text_pairs.py``.
 
     Without ``overwrite``, links that a Doc has already are kept, and the best others beside them
@@ -283,13 +283,13 @@ class WordAligner(Pipe[MatchingModel, GoldPairs], Decider[Links]):
         ]
 
     def lines(self, doc: Doc) -> list[Span]:
-        """See ``Decider``. The source and the target."""
+        """See ``ExplainablePipe``. The source and the target."""
         return list(sides(doc))
 
     def explain_against(
         self, doc: Doc, decision: Decision[Links], against: Links | None, *, top: int | None
     ) -> Explanation:
-        """See ``Decider``. Of several links that differ, the least sure one is explained."""
+        """See ``ExplainablePipe``. Of several links that differ, the least sure is explained."""
         source = decision.start - sides(doc).source.start
         margins = np.abs(self.scores(doc)[source])
         if against is not None:

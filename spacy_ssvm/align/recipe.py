@@ -10,8 +10,8 @@ from thinc.api import Config
 from spacy_ssvm.align.reader import ParallelCorpus, are_parallel, write_pairs
 from spacy_ssvm.align.text_pairs import POSSIBLE, read_links
 from spacy_ssvm.commands.conversion.files import split
-from spacy_ssvm.commands.quickstart.config import TRAINING, initialize_of
-from spacy_ssvm.commands.quickstart.training import Corpus, TrainingFolder
+from spacy_ssvm.commands.recipes.config import TRAINING, initialize_of
+from spacy_ssvm.commands.recipes.training import Corpus, TrainingFolder
 
 #: The name of the component.
 ALIGNER = "aligner"

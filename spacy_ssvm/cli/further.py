@@ -12,10 +12,10 @@ from spacy_ssvm.cli.common import show_errors, split_names
 from spacy_ssvm.cli.training import show_annotation, show_corpus, use_new_pipeline
 from spacy_ssvm.commands.conversion.files import Settings
 from spacy_ssvm.commands.pipelines import load_pipeline
-from spacy_ssvm.commands.quickstart import continuing, training
-from spacy_ssvm.commands.quickstart.annotation import find_annotation
-from spacy_ssvm.commands.quickstart.config import check_settings, write_config
-from spacy_ssvm.commands.quickstart.swap import keep_meta
+from spacy_ssvm.commands.recipes import continuing, training
+from spacy_ssvm.commands.recipes.annotation import find_annotation
+from spacy_ssvm.commands.recipes.config import check_settings, write_config
+from spacy_ssvm.commands.recipes.swap import keep_meta
 from spacy_ssvm.commands.report import measure
 
 #: How settings of components begin, which are part of the pipeline that is trained further.

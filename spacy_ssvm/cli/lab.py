@@ -63,7 +63,7 @@ def compare(
         SOLVERS,
         Comparison,
         conclusion,
-        open_record,
+        open_run_log,
         table,
         without_empty,
     )
@@ -74,7 +74,7 @@ def compare(
         names = read_names("solver", solvers, list(SOLVERS))
         settings = load_config(config, context, code)
         comparison = Comparison(settings, component=component, epochs=epochs)
-        record = open_record(output, comparison.config, resume=resume)
+        record = open_run_log(output, comparison.config, resume=resume)
         runs = [(name, seed) for seed, name in product(range(seeds), names)]
         there = {(row.solver, row.seed) for row in record.rows}
         missing = [run for run in runs if run not in there]
@@ -157,7 +157,7 @@ def select(
         search = searching.Search(
             settings, budgets=[*map(int, wanted)], component=component, epochs=epochs
         )
-        record = searching.open_record(output, search, resume=resume)
+        record = searching.open_run_log(output, search, resume=resume)
         missing = [name for name in names if name not in {point.method for point in record.rows}]
         if search.left_out:
             msg.warn(f"Left out, because they are not frozen: {', '.join(search.left_out)}")

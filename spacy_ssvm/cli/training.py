@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from spacy_ssvm.commands.conversion.files import Settings
     from spacy_ssvm.commands.jackknife import Predicted
-    from spacy_ssvm.commands.quickstart.annotation import Annotation
-    from spacy_ssvm.commands.quickstart.config import Resources
-    from spacy_ssvm.commands.quickstart.training import Corpus, TrainingFolder
+    from spacy_ssvm.commands.recipes.annotation import Annotation
+    from spacy_ssvm.commands.recipes.config import Resources
+    from spacy_ssvm.commands.recipes.training import Corpus, TrainingFolder
 
 _Gazetteers = Annotated[
     list[str] | None,
@@ -151,9 +151,9 @@ def train(
     import time
 
     from spacy_ssvm.align.reader import are_parallel
-    from spacy_ssvm.commands.quickstart import training
-    from spacy_ssvm.commands.quickstart.annotation import find_annotation
-    from spacy_ssvm.commands.quickstart.config import (
+    from spacy_ssvm.commands.recipes import training
+    from spacy_ssvm.commands.recipes.annotation import find_annotation
+    from spacy_ssvm.commands.recipes.config import (
         check_settings,
         describe,
         make_config,
@@ -269,8 +269,8 @@ def init(
     """
     from spacy.vocab import Vocab
 
-    from spacy_ssvm.commands.quickstart.annotation import find_annotation
-    from spacy_ssvm.commands.quickstart.config import (
+    from spacy_ssvm.commands.recipes.annotation import find_annotation
+    from spacy_ssvm.commands.recipes.config import (
         describe,
         make_config,
         next_commands,
@@ -354,10 +354,10 @@ def swap(
     """
     import time
 
-    from spacy_ssvm.commands.quickstart import swap as swapping
-    from spacy_ssvm.commands.quickstart import training
-    from spacy_ssvm.commands.quickstart.annotation import find_annotation
-    from spacy_ssvm.commands.quickstart.config import check_settings, write_config
+    from spacy_ssvm.commands.recipes import swap as swapping
+    from spacy_ssvm.commands.recipes import training
+    from spacy_ssvm.commands.recipes.annotation import find_annotation
+    from spacy_ssvm.commands.recipes.config import check_settings, write_config
 
     start = time.perf_counter()
     with show_errors("Cannot swap components"):
@@ -417,17 +417,15 @@ def jackknife(
     config: Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)],
     output: Annotated[Path, typer.Option("--output", "-o", help="The .spacy file to write")],
     folds: Annotated[int, typer.Option(help="Number of folds, and of models to train")] = 10,
-    component: Annotated[
-        list[str] | None,
+    components: Annotated[
+        str | None,
         typer.Option(
-            "--component",
-            "--components",
-            help="Train only this component, not the whole pipeline (repeatable)",
+            "--components", "--component", help="Comma-separated; by default the whole pipeline"
         ),
     ] = None,
-    then: Annotated[
-        list[str] | None,
-        typer.Option(help="Train this component next, on what those before predict (repeatable)"),
+    following: Annotated[
+        str | None,
+        typer.Option("--next", help="Comma-separated: those that read what the others predict"),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the output if it exists")
@@ -439,7 +437,7 @@ def jackknife(
     No text is annotated by a model that has seen it.
 
     Each model is trained on all folds but one, as spacy train does, and annotates that one. With
-    --then, a second round of models learns from the predictions of the first, and adds its own.
+    --next, a second round of models learns from the predictions of the first, and adds its own.
     Writes the Docs of the training corpus in their order with predicted annotations, for the
     reader spacy_ssvm.AnnotatedCorpus.v1, and prints the scores of each fold. Settings can be
     overridden as for spacy train.
@@ -460,7 +458,8 @@ def jackknife(
             raise ValueError(f"the output, {output}, must be a file that ends in .spacy")
         check_new(output, overwrite=overwrite)
         settings = load_config(config, context, code)
-        jackknives = make_rounds(settings, folds, [component or (), *([then] if then else [])])
+        rounds = [_names_in(components), *([_names_in(following)] if following else [])]
+        jackknives = make_rounds(settings, folds, rounds)
         for path in (jackknives[0].path, jackknives[0].dev_path):
             if output.resolve().is_relative_to(path.resolve()):
                 raise ValueError(f"the output, {output}, would become part of the corpus {path}")
@@ -478,6 +477,11 @@ def jackknife(
     for header, rows in tables:
         msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
     msg.good(f"Annotated {len(jackknives[-1].found)} Docs", str(output))
+
+
+def _names_in(text: str | None) -> list[str]:
+    """Comma-separated names; none for None."""
+    return [] if text is None else [name.strip() for name in text.split(",")]
 
 
 def _check_examples(file: str) -> None:
@@ -549,7 +553,7 @@ def _dev_files(dev: list[str] | None, share: float) -> tuple[list[Path], float]:
 
 def _resources(gazetteers: list[str] | None, clusters: str | None, lang: str) -> "Resources":
     """What components read besides examples. Raises ValueError for files that are not there."""
-    from spacy_ssvm.commands.quickstart.config import Resources, has_lookups
+    from spacy_ssvm.commands.recipes.config import Resources, has_lookups
 
     lists: dict[str, str] = {}
     for given in gazetteers or []:
@@ -566,7 +570,7 @@ def _resources(gazetteers: list[str] | None, clusters: str | None, lang: str) ->
 
 def _names_of(components: str | None, annotation: "Annotation | None") -> list[str]:
     """The components to learn, in the order of a pipeline."""
-    from spacy_ssvm.commands.quickstart.config import check_components
+    from spacy_ssvm.commands.recipes.config import check_components
 
     chosen = split_names(components)
     if annotation is None:
@@ -625,7 +629,7 @@ def _show_cost(
     others: "Language | None" = None,
 ) -> None:
     """Say what the training will take, before it starts. others: run in each evaluation, too."""
-    from spacy_ssvm.commands.quickstart.training import cost_of
+    from spacy_ssvm.commands.recipes.training import cost_of
 
     cost = cost_of(names, corpus, overrides, folds, reads_lookups=resources.lookups, others=others)
     first = (
@@ -655,7 +659,7 @@ def _jackknife(
     """
     from tqdm import tqdm
 
-    from spacy_ssvm.commands.quickstart import training
+    from spacy_ssvm.commands.recipes import training
 
     jackknives = training.make_jackknives(folder, names, corpus, overrides, predicted, folds)
     models = sum(jackknife.folds for jackknife in jackknives)

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_ssvm.commands.pipelines import annotate_in_stages, without_annotation
-from spacy_ssvm.components.page import Decider
+from spacy_ssvm.components.page import ExplainablePipe
 
 _BINS = 10
 
@@ -47,7 +47,7 @@ def reliabilities(nlp: Language, examples: Sequence[Example]) -> Iterator[Reliab
     """
     golds = [example.reference for example in examples]
     docs = [without_annotation(example.predicted) for example in examples]
-    names = [name for name, pipe in nlp.pipeline if isinstance(pipe, Decider)]
+    names = [name for name, pipe in nlp.pipeline if isinstance(pipe, ExplainablePipe)]
     for pipe, found in annotate_in_stages(nlp, docs, names):
         bins = _bins(pipe, found, golds)
         if bins:
@@ -55,7 +55,7 @@ def reliabilities(nlp: Language, examples: Sequence[Example]) -> Iterator[Reliab
             yield Reliability(pipe.name, probable, bins)
 
 
-def _bins(pipe: Decider[Any], docs: Sequence[Doc], golds: Sequence[Doc]) -> list[Bin]:
+def _bins(pipe: ExplainablePipe[Any], docs: Sequence[Doc], golds: Sequence[Doc]) -> list[Bin]:
     """Nothing where no gold label is known; fewer than ten where there are fewer decisions."""
     known = [
         decision

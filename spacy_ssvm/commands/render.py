@@ -50,11 +50,11 @@ def choose(nlp: Language, names: Sequence[str] | None, *, pairs: bool = False) -
     able = [
         name
         for name, pipe in nlp.pipeline
-        if isinstance(pipe, page.Decider) and pipe.reads_pairs == pairs
+        if isinstance(pipe, page.ExplainablePipe) and pipe.reads_pairs == pairs
     ]
     chosen = able if names is None else list(names)
     unable = [name for name in chosen if name not in able]
-    if not any(isinstance(pipe, page.Decider) for _, pipe in nlp.pipeline):
+    if not any(isinstance(pipe, page.ExplainablePipe) for _, pipe in nlp.pipeline):
         raise ValueError(
             "decisions of this package's components can be shown, and the pipeline has none of "
             f"them: it has {', '.join(nlp.pipe_names) or 'no components'}. Train some with 'python "
@@ -132,7 +132,7 @@ def read_pairs(nlp: Language, source: Path, target: Path, alignment: Path | None
 
 def read_parts(
     nlp: Language, found: Texts, names: Sequence[str], *, texts: int, top: int, only_errors: bool
-) -> list[page.Part]:
+) -> list[page.ComponentView]:
     """The decisions of components about texts.
 
     names: of the components, see ``choose``.
@@ -203,7 +203,12 @@ def _needs_sentences(nlp: Language) -> bool:
 
 
 def write_page(
-    file: Path, nlp: Language, model: str, source: Path, found: Texts, parts: Sequence[page.Part]
+    file: Path,
+    nlp: Language,
+    model: str,
+    source: Path,
+    found: Texts,
+    parts: Sequence[page.ComponentView],
 ) -> None:
     """Write the page."""
     left_out = [one for own in found.converted for one in own.left_out]

@@ -23,7 +23,7 @@ from spacy_ssvm.commands.scores import (
 )
 from spacy_ssvm.commands.thresholds import Thresholds, thresholds_of
 from spacy_ssvm.components.annotated_corpus import corpus_block, read_docs
-from spacy_ssvm.components.page import Decider
+from spacy_ssvm.components.page import ExplainablePipe
 from spacy_ssvm.components.pipe import Pipe
 
 Row = tuple[str, str]
@@ -114,7 +114,7 @@ def measure(
 def _refuse_aligners(nlp: Language) -> None:
     """Raise ValueError for a word aligner, which reads pairs of texts."""
     for name, pipe in nlp.pipeline:
-        if isinstance(pipe, Decider) and pipe.reads_pairs:
+        if isinstance(pipe, ExplainablePipe) and pipe.reads_pairs:
             raise ValueError(
                 f"'{name}' aligns pairs of texts: give a text, a sentence a line, with --target "
                 "TARGET, its translation, and --alignment LINKS"
@@ -192,7 +192,7 @@ def _of_component(
 ) -> list[Row]:
     model = pipe.model
     rate, unit = speed(nlp, name, [example.reference for example in examples]), "tokens"
-    if isinstance(pipe, Decider) and pipe.reads_pairs:
+    if isinstance(pipe, ExplainablePipe) and pipe.reads_pairs:
         rate, unit = rate * len(examples) / sum(len(e.reference) for e in examples), "pairs"
     rows = [
         (f"{name}: speed", f"{rate:,.0f} {unit}/s, one thread"),

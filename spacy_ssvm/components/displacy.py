@@ -16,7 +16,7 @@ from spacy import displacy
 from spacy.tokens import Doc
 
 from spacy_ssvm.components.ner import SCORE
-from spacy_ssvm.components.page import Decider
+from spacy_ssvm.components.page import ExplainablePipe
 from spacy_ssvm.components.parser import DependencyParser
 
 _UNSURE, _SURE = (244, 165, 130), (146, 197, 222)  # red, green and blue, with black text on them
@@ -36,7 +36,7 @@ def entities(docs: Doc | Iterable[Doc]) -> dict[str, Any]:
     return {"docs": shown, "style": "ent", "manual": True}
 
 
-def labels(docs: Doc | Iterable[Doc], pipe: Decider[Any]) -> dict[str, Any]:
+def labels(docs: Doc | Iterable[Doc], pipe: ExplainablePipe[Any]) -> dict[str, Any]:
     """What a component decides about words or sentences, in the colour of its confidence.
 
     docs: as the pipeline has annotated them.
@@ -56,7 +56,7 @@ def labels(docs: Doc | Iterable[Doc], pipe: Decider[Any]) -> dict[str, Any]:
 
 
 def trees(
-    docs: Doc | Iterable[Doc], parser: DependencyParser, tagger: Decider[Any] | None = None
+    docs: Doc | Iterable[Doc], parser: DependencyParser, tagger: ExplainablePipe[Any] | None = None
 ) -> dict[str, Any]:
     """Trees with the confidence in each arc; roots, which have no arc, are without.
 

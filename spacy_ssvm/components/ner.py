@@ -66,7 +66,7 @@ class EntityRecognizer(SpanPipe):
 
     @property
     def marked(self) -> str:
-        """See ``Decider``."""
+        """See ``ExplainablePipe``."""
         return "entities"
 
     def annotation(self) -> str:

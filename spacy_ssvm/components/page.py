@@ -41,7 +41,7 @@ class Decision(Generic[Label]):
         return self.gold is not None and self.gold != self.label
 
 
-class Decider(Generic[Label]):
+class ExplainablePipe(Generic[Label]):
     """A component whose decisions can be shown."""
 
     name: str
@@ -121,7 +121,7 @@ class Decider(Generic[Label]):
         return Page([read_part(self, [doc], top=top)])
 
 
-class Piece(NamedTuple):
+class TokenView(NamedTuple):
     """A unit of a page, or a token outside of units."""
 
     text: str
@@ -145,11 +145,11 @@ class Reasons(NamedTuple):
 class ShownDoc(NamedTuple):
     """A Doc of a page."""
 
-    lines: list[list[Piece]]
+    lines: list[list[TokenView]]
     reasons: list[Reasons]
 
 
-class Part(NamedTuple):
+class ComponentView(NamedTuple):
     """The decisions of a component."""
 
     name: str
@@ -163,13 +163,13 @@ class Part(NamedTuple):
     scores: str = ""  #: by which the component is judged
 
 
-def render_page(title: str, facts: Mapping[str, str], parts: Sequence[Part]) -> str:
+def render_page(title: str, facts: Mapping[str, str], parts: Sequence[ComponentView]) -> str:
     """A whole page in HTML. facts: names and values shown above the texts."""
     return render("components/page.html", title=title, facts=facts, parts=parts, page="")
 
 
 def render_demo(
-    title: str, facts: Mapping[str, str], parts: Sequence[Part], *, text: str, longest: int
+    title: str, facts: Mapping[str, str], parts: Sequence[ComponentView], *, text: str, longest: int
 ) -> str:
     """The same with a form for a text. longest: in characters."""
     values = {"title": title, "facts": facts, "parts": parts, "text": text, "longest": longest}
@@ -179,7 +179,7 @@ def render_demo(
 class Page:
     """HTML that notebooks show, beside others. ``str()`` gives it as text."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[ComponentView]) -> None:
         self.parts = parts
         self._identifier = uuid4().hex[:12]
 
@@ -191,7 +191,7 @@ class Page:
 
 
 def read_part(
-    pipe: Decider[Any],
+    pipe: ExplainablePipe[Any],
     docs: Sequence[Doc],
     references: Sequence[Doc] | None = None,
     *,
@@ -200,7 +200,7 @@ def read_part(
     explanations: int = 300,
     seconds: float = inf,
     only_errors: bool = False,
-) -> Part:
+) -> ComponentView:
     """The decisions of a component about Docs that the pipeline has annotated.
 
     references: Docs with gold annotation.
@@ -238,7 +238,7 @@ def read_part(
     colours = _colours(kinds.union(getattr(pipe, "labels", ())))
     errors = Counter(_kind_of_error(pipe, decision) for decision in wrong)
     confusions = Counter(pipe.confusion(decision.gold, decision.label) for decision in wrong)
-    return Part(
+    return ComponentView(
         pipe.name,
         pipe.marked,
         pipe.labels_spans,
@@ -266,13 +266,13 @@ def read_part(
 
 
 def _pieces(
-    pipe: Decider[Any],
+    pipe: ExplainablePipe[Any],
     decided: tuple[int, Doc, Sequence[Decision[Any]]],
     line: Span,
     colours: Mapping[str, int],
     unsure: Container[tuple[int, int]],
     explained: Container[tuple[int, int]],
-) -> Iterator[Piece]:
+) -> Iterator[TokenView]:
     """The text of a line, with what is decided about its units.
 
     decided: the number of a Doc, the Doc, and all that is decided about it. The line may be of
@@ -286,7 +286,7 @@ def _pieces(
         yield from _outside(doc, end, decision.start)
         end = decision.end
         place = n, decision.start
-        yield Piece(
+        yield TokenView(
             doc[decision.start : end].text,
             doc[end - 1].whitespace_,
             "" if str(decision.label) in _OUTSIDE else str(decision.label),
@@ -298,9 +298,9 @@ def _pieces(
     yield from _outside(line.doc, end, line.end)
 
 
-def _outside(doc: Doc, start: int, end: int) -> Iterator[Piece]:
+def _outside(doc: Doc, start: int, end: int) -> Iterator[TokenView]:
     """The tokens between units."""
-    return (Piece(token.text, token.whitespace_) for token in doc[start:end])
+    return (TokenView(token.text, token.whitespace_) for token in doc[start:end])
 
 
 def _gold(decision: Decision[Any]) -> str:
@@ -313,7 +313,7 @@ def _link(n: int, start: int) -> str:
     return f"{n}-{start}"
 
 
-def _kind_of_error(pipe: Decider[Any], decision: Decision[Any]) -> str:
+def _kind_of_error(pipe: ExplainablePipe[Any], decision: Decision[Any]) -> str:
     """In what way a decision is wrong; "" where it is not, or where there is one way alone."""
     return pipe.kind_of_error(decision.gold, decision.label) if decision.is_wrong else ""
 

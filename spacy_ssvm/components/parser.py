@@ -24,7 +24,7 @@ from spacy_ssvm.components.doc_arrays import (
     write_columns,
 )
 from spacy_ssvm.components.example_cache import GoldDoc
-from spacy_ssvm.components.page import Decider, Decision
+from spacy_ssvm.components.page import Decision, ExplainablePipe
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.components.settings import (
     check_number,
@@ -69,7 +69,7 @@ class Arc(NamedTuple):
         return self.text
 
 
-class DependencyParser(Pipe[ParserModel, GoldTrees], Decider[Arc]):
+class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
     """Writes ``token.head`` and ``token.dep``.
 
     Each sentence gets one tree, with one root; the boundaries are those of the Doc, and stay
@@ -389,7 +389,7 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], Decider[Arc]):
     def explain_against(
         self, doc: Doc, decision: Decision[Arc], against: Arc | None, *, top: int | None
     ) -> Explanation:
-        """See ``Decider``. Of arcs with the same head, the labels are explained."""
+        """See ``ExplainablePipe``. Of arcs with the same head, the labels are explained."""
         other: int | str | None = None
         if against is not None:
             other = against.label if against.head == decision.label.head else against.head

@@ -20,7 +20,7 @@ from spacy_ssvm.chains.training import (
 from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.linear import LinearPipe
-from spacy_ssvm.components.page import Decider, Decision
+from spacy_ssvm.components.page import Decision, ExplainablePipe
 from spacy_ssvm.explanation import Explanation, Features
 from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByWord
@@ -37,7 +37,7 @@ def read_batch_of(model: ChainModel, docs: Sequence[GoldDoc]) -> LabelledTokens:
     return read_labelled(model, *map(list, zip(*docs, strict=True)))
 
 
-class SequencePipe(LinearPipe[ChainModel, LabelledTokens], Decider[str]):
+class SequencePipe(LinearPipe[ChainModel, LabelledTokens], ExplainablePipe[str]):
     """A component whose model gives one label to each token, be it a tag or part of a span."""
 
     # Overridden by subclasses
@@ -178,7 +178,7 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens], Decider[str]):
     def explain_against(
         self, doc: Doc, decision: Decision[str], against: str | None, *, top: int | None
     ) -> Explanation:
-        """See ``Decider``."""
+        """See ``ExplainablePipe``."""
         return self.explain(doc, decision.start, top=top, against=against)
 
     def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[str]]:

@@ -321,11 +321,11 @@ class SpanPipe(SequencePipe):
 
     @property
     def marked(self) -> str:
-        """See ``Decider``."""
+        """See ``ExplainablePipe``."""
         return "spans"
 
     def marks(self, doc: Doc, reference: Doc | None = None) -> list[Decision[Marked]]:
-        """See ``Decider``: spans, together where decided and gold ones overlap, and other words."""
+        """See ``ExplainablePipe``: spans, together where gold ones overlap, and other words."""
         words = self.decisions(doc, reference)
         if self.cfg["threshold"] > 0:
             constraints = self.label_constraints([doc], overwrite=True)
@@ -357,26 +357,26 @@ class SpanPipe(SequencePipe):
         return marks
 
     def is_counted(self, decision: Decision[Marked]) -> bool:
-        """See ``Decider``. Words outside of spans are not."""
+        """See ``ExplainablePipe``. Words outside of spans are not."""
         return decision.gold is not None and bool(decision.gold.spans or decision.label.spans)
 
     def kind_of_error(self, gold: Marked, label: Marked) -> str:
-        """See ``Decider``."""
+        """See ``ExplainablePipe``."""
         return kind_of_error(gold.spans, label.spans)
 
     def kind_of_label(self, label: Marked) -> str:
-        """See ``Decider``. The type of the first span."""
+        """See ``ExplainablePipe``. The type of the first span."""
         return label.spans[0][2] if label.spans else ""
 
     def confusion(self, gold: Any, label: Any) -> tuple[str, str]:
-        """See ``Decider``. Types, without what is in the spans."""
+        """See ``ExplainablePipe``. Types, without what is in the spans."""
         has_others = bool(label.spans and gold.spans) and label.bounds() != gold.bounds()
         return gold.types(), label.types() + (", other boundaries" if has_others else "")
 
     def explain_against(
         self, doc: Doc, decision: Decision[Any], against: Any, *, top: int | None
     ) -> Explanation:
-        """See ``Decider``. Of a mark, the least sure word is explained, of those that differ."""
+        """See ``ExplainablePipe``. Of the words of a mark that differ, the least sure counts."""
         if not isinstance(decision.label, Marked):
             return super().explain_against(doc, decision, against, top=top)
         words = decision.label.words

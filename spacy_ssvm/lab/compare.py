@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from spacy.util import registry
 from thinc.api import Config
 
-from spacy_ssvm.lab.record import Record
-from spacy_ssvm.lab.trial import Trial
+from spacy_ssvm.lab.experiment import ComponentExperiment
+from spacy_ssvm.lab.run_log import RunLog
 
 _DUAL_COORDINATE_DESCENT = "spacy_ssvm.DualCoordinateDescent.v1"
 _DUAL_COORDINATE_ASCENT = "spacy_ssvm.DualCoordinateAscent.v1"
@@ -88,7 +88,7 @@ class Row(NamedTuple):
     working_set: int | None  #: the number of stored constraints
 
 
-class Comparison(Trial):
+class Comparison(ComponentExperiment):
     """Trains a component with several solvers, from the same features."""
 
     def prepare(self) -> None:
@@ -151,9 +151,9 @@ def known_value(value: float | None) -> float | None:
 # Records
 
 
-def open_record(folder: Path, config: Config, *, resume: bool = False) -> Record[Row]:
+def open_run_log(folder: Path, config: Config, *, resume: bool = False) -> RunLog[Row]:
     """The record of a comparison, with the rows of the runs that have ended."""
-    record = Record(folder / "compare.jsonl", config, Row, resume=resume)
+    record = RunLog(folder / "compare.jsonl", config, Row, resume=resume)
     if record.rows:
         epochs = config["training"]["max_epochs"]
         ended = {(row.solver, row.seed) for row in record.rows if row.epoch == epochs}

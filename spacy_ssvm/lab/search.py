@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from spacy.util import registry
 from thinc.api import Config
 
-from spacy_ssvm.lab.record import Record
-from spacy_ssvm.lab.trial import Trial
+from spacy_ssvm.lab.experiment import ComponentExperiment
+from spacy_ssvm.lab.run_log import RunLog
 from spacy_ssvm.selection import Selected, Selection
 from spacy_ssvm.storage import replacing
 
@@ -65,7 +65,7 @@ class Point(NamedTuple):
     steps: list[tuple[int, int]]  #: while selecting: examples seen, weights in memory
 
 
-class Search(Trial):
+class Search(ComponentExperiment):
     """Selects among the templates of a component, and trains on the selected ones.
 
     The settings of the selection that the methods and budgets leave open are those of the
@@ -160,9 +160,9 @@ class Search(Trial):
         return best, seconds, speed
 
 
-def open_record(folder: Path, search: Search, *, resume: bool = False) -> Record[Point]:
+def open_run_log(folder: Path, search: Search, *, resume: bool = False) -> RunLog[Point]:
     """The record of a search, with the points of the methods that have ended."""
-    record = Record(folder / "select.jsonl", search.config, Point, resume=resume)
+    record = RunLog(folder / "select.jsonl", search.config, Point, resume=resume)
     wanted = set(search.budgets)
     found = [(point.method, point.budget) for point in record.rows]
     ended = {

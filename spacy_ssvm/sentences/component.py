@@ -23,7 +23,7 @@ from spacy_ssvm.components.doc_arrays import (
 )
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.linear import LinearPipe
-from spacy_ssvm.components.page import Decider, Decision
+from spacy_ssvm.components.page import Decision, ExplainablePipe
 from spacy_ssvm.components.settings import (
     check_rows,
     check_selection,
@@ -89,7 +89,7 @@ class LabelledSpan(NamedTuple):
     score: float  #: in [0, 1]
 
 
-class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits], Decider[str]):
+class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits], ExplainablePipe[str]):
     """Writes ``doc.spans[spans_key]``, a span for each unit, with the label of the unit.
 
     The labels of a Doc are found together. The confidence of each is in the attribute ``scores``
@@ -382,7 +382,7 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits], Decider[str]):
 
     @property
     def units(self) -> str:
-        """See ``Decider``."""
+        """See ``ExplainablePipe``."""
         return self.model.units.kind
 
     def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[str]]:
@@ -407,7 +407,7 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits], Decider[str]):
     def explain_against(
         self, doc: Doc, decision: Decision[str], against: str | None, *, top: int | None
     ) -> Explanation:
-        """See ``Decider``."""
+        """See ``ExplainablePipe``."""
         unit = doc[decision.start : decision.end]
         return self.explain(doc, unit, top=top, against=against)
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from spacy_ssvm.align.recipe import make_aligner_config
 from spacy_ssvm.align.text_pairs import make_pair, read_links
 from spacy_ssvm.cli import ssvm
-from spacy_ssvm.commands.quickstart.training import TrainingFolder
+from spacy_ssvm.commands.recipes.training import TrainingFolder
 
 SHIPPED = TESTS.parent / "configs" / "aligner.cfg"
 

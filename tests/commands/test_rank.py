@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.rank import rank, read_texts, write_ranked
-from spacy_ssvm.components.page import Decider, Decision
+from spacy_ssvm.components.page import Decision, ExplainablePipe
 
 TEXTS = ["Mary Smith sings .", "Zzz qqq", "The cat", "Mary \n Smith"]
 
@@ -53,7 +53,7 @@ def test_each_of_several_components_counts(nlp: Language) -> None:
     assert {*both[: len(first)]} == first
 
 
-class Sure(Decider[str]):
+class Sure(ExplainablePipe[str]):
     """A component that is as sure of each word as its text says in one of its letters."""
 
     def __init__(self, name: str, letter: int) -> None:

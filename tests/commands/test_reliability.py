@@ -9,10 +9,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_ssvm.commands.reliability import Bin, Reliability, reliabilities
-from spacy_ssvm.components.page import Decider, Decision
+from spacy_ssvm.components.page import Decision, ExplainablePipe
 
 
-class Tagger(Decider[str]):
+class Tagger(ExplainablePipe[str]):
     """A component whose confidence is the text of a word."""
 
     def __init__(self, name: str, beta: float | None) -> None:

@@ -19,7 +19,14 @@ from spacy.training import Example
 from spacy_ssvm.align.component import Links
 from spacy_ssvm.align.text_pairs import make_pair
 from spacy_ssvm.chains.calibration import probabilities
-from spacy_ssvm.components.page import Decider, Decision, Page, _colours, read_part, render_page
+from spacy_ssvm.components.page import (
+    Decision,
+    ExplainablePipe,
+    Page,
+    _colours,
+    read_part,
+    render_page,
+)
 from spacy_ssvm.components.parser import Arc
 from spacy_ssvm.explanation import Explanation
 
@@ -36,7 +43,7 @@ def decided(label: str, gold: str | None = None, *, start: int = 0, score: float
     return Decision(start, start + 1, label, gold, score)
 
 
-class Guesser(Decider[str]):
+class Guesser(ExplainablePipe[str]):
     """Decides what it is told to, and explains everything."""
 
     name = "guesser"

@@ -24,7 +24,7 @@ from spacy_ssvm.lab.compare import (
     Row,
     conclusion,
     make_solver,
-    open_record,
+    open_run_log,
     summarize,
     table,
     without_empty,
@@ -177,7 +177,7 @@ def test_an_interrupted_run_is_done_again(corpus: Path, tmp_path: Path) -> None:
 def test_rows_are_written_as_they_come(corpus: Path, tmp_path: Path) -> None:
     comparison = Comparison(config_of(corpus))
     comparison.prepare()
-    record = open_record(tmp_path / "new" / "folder", comparison.config)
+    record = open_run_log(tmp_path / "new" / "folder", comparison.config)
     for number, row in enumerate(comparison.run("dcd-light", 0), start=1):
         record.add(row)
         assert len(list(srsly.read_jsonl(record.file))) == number
@@ -217,13 +217,13 @@ def test_errors_of_the_command(
 @compiled_only
 def test_errors_of_the_output(corpus: Path, tmp_path: Path) -> None:
     comparison = Comparison(config_of(corpus))
-    record = open_record(tmp_path, comparison.config)
+    record = open_run_log(tmp_path, comparison.config)
     record.add(Row("dcd-ssvm", 0, 1, 0.1, 0.9, None, None, None, None))
     with pytest.raises(ValueError, match=r"compare\.jsonl exists: give --resume"):
-        open_record(tmp_path, comparison.config)
+        open_run_log(tmp_path, comparison.config)
     other = Comparison(config_of(corpus), epochs=9)
     with pytest.raises(ValueError, match=r"was made with other settings: see .*config\.cfg"):
-        open_record(tmp_path, other.config, resume=True)
+        open_run_log(tmp_path, other.config, resume=True)
 
 
 def test_a_missing_extra(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

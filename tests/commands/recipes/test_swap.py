@@ -15,8 +15,8 @@ from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
-from spacy_ssvm.commands.quickstart.annotation import Annotation
-from spacy_ssvm.commands.quickstart.swap import (
+from spacy_ssvm.commands.recipes.annotation import Annotation
+from spacy_ssvm.commands.recipes.swap import (
     annotate_before,
     annotate_between,
     compare,

@@ -19,7 +19,7 @@ from spacy_ssvm.components.pipe import Pipe
 _FACTORY_PREFIX = "ssvm_"
 
 
-class Trial:
+class ComponentExperiment:
     """A component of a config, to be trained several times.
 
     config: as for ``spacy train``. Frozen components are kept before the component, and the

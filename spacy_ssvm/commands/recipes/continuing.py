@@ -11,10 +11,10 @@ from spacy.training import Corpus, Example
 from thinc.api import Config
 
 from spacy_ssvm.commands.jackknife import annotate
-from spacy_ssvm.commands.quickstart.annotation import Annotation
-from spacy_ssvm.commands.quickstart.config import FACTORIES, annotations_read, make_config
-from spacy_ssvm.commands.quickstart.swap import swapped_config
-from spacy_ssvm.commands.quickstart.training import Corpus as TrainingCorpus
+from spacy_ssvm.commands.recipes.annotation import Annotation
+from spacy_ssvm.commands.recipes.config import FACTORIES, annotations_read, make_config
+from spacy_ssvm.commands.recipes.swap import swapped_config
+from spacy_ssvm.commands.recipes.training import Corpus as TrainingCorpus
 from spacy_ssvm.commands.scores import name_of, percent, shown_with_arcs
 from spacy_ssvm.components.spans import SpanPipe
 from spacy_ssvm.storage import shorten

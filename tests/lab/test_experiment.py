@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/lab/trial.py``."""
+"""Tests of ``spacy_ssvm/lab/experiment.py``."""
 
 from pathlib import Path
 from typing import Any

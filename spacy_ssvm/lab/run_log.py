@@ -13,7 +13,7 @@ from spacy_ssvm.storage import replacing
 AnyRow = TypeVar("AnyRow", bound=NamedTuple)
 
 
-class Record(Generic[AnyRow]):
+class RunLog(Generic[AnyRow]):
     """Rows that are written to a file one by one.
 
     file: of the rows; ``config.cfg`` beside it holds all settings that they depend on.

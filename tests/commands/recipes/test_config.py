@@ -12,7 +12,7 @@ from thinc.config import Config
 from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
-from spacy_ssvm.commands.quickstart.config import (
+from spacy_ssvm.commands.recipes.config import (
     FACTORIES,
     Resources,
     annotations_read,
@@ -97,8 +97,8 @@ def test_who_learns_from_whom(names: list[str], read: list[str], rounds: list[li
     commands = next_commands(Path("c.cfg"), names, missing=["train", "dev"])
     assert len(commands) == 1 + bool(rounds)
     assert all("--paths.train train.spacy" in command for command in commands)
-    for own, option in zip(rounds, ("--component", "--then"), strict=False):
-        assert all(f"{option} {name}" in commands[0] for name in own)
+    for own, option in zip(rounds, ("--components", "--next"), strict=False):
+        assert f"{option} {','.join(own)} " in commands[0]
 
 
 def test_settings_follow_the_examples_and_the_other_components() -> None:

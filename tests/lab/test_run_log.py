@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 from thinc.api import Config
 
-from spacy_ssvm.lab.record import Record
+from spacy_ssvm.lab.run_log import RunLog
 
 CONFIG = Config({"training": {"max_epochs": 3}})
 
@@ -20,13 +20,13 @@ class Row(NamedTuple):
 ROWS = [Row("a", 0.1), Row("b", 1 / 3 + 1e-16), Row("ü", 1.0)]
 
 
-def resume(folder: Path) -> Record[Row]:
-    return Record(folder / "rows.jsonl", CONFIG, Row, resume=True)
+def resume(folder: Path) -> RunLog[Row]:
+    return RunLog(folder / "rows.jsonl", CONFIG, Row, resume=True)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    record = Record(tmp_path / "out" / "rows.jsonl", CONFIG, Row)
+    record = RunLog(tmp_path / "out" / "rows.jsonl", CONFIG, Row)
     for row in ROWS:
         record.add(row)
     return tmp_path / "out"

@@ -7,7 +7,7 @@ from corpora import make_doc
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from spacy_ssvm.commands.quickstart.annotation import LEARNS, find_annotation
+from spacy_ssvm.commands.recipes.annotation import LEARNS, find_annotation
 
 
 def doc(**annotations: Any) -> Doc:

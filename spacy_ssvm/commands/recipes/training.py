@@ -20,7 +20,7 @@ from spacy.training.loop import DIR_MODEL_BEST, DIR_MODEL_LAST
 from spacy_ssvm.commands.conversion.convert import LEFT_OUT, convert_files, write_left_out
 from spacy_ssvm.commands.conversion.files import Converted, Settings, split
 from spacy_ssvm.commands.jackknife import Jackknife, Predicted, make_rounds
-from spacy_ssvm.commands.quickstart.config import EPOCHS, FOLD_EPOCHS, FOLDS, jackknife_rounds
+from spacy_ssvm.commands.recipes.config import EPOCHS, FOLD_EPOCHS, FOLDS, jackknife_rounds
 from spacy_ssvm.components.annotated_corpus import write_docs
 from spacy_ssvm.storage import beside, replace_folder
 

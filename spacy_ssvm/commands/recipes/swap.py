@@ -14,8 +14,8 @@ from thinc.api import Config
 
 from spacy_ssvm.commands.jackknife import Predicted, annotate
 from spacy_ssvm.commands.pipelines import finds_sentences
-from spacy_ssvm.commands.quickstart.annotation import Annotation
-from spacy_ssvm.commands.quickstart.config import (
+from spacy_ssvm.commands.recipes.annotation import Annotation
+from spacy_ssvm.commands.recipes.config import (
     FACTORIES,
     READ_SENTENCES,
     READERS,

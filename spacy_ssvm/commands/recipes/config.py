@@ -13,7 +13,7 @@ from spacy.schemas import ConfigSchemaTraining
 from spacy.util import CONFIG_SECTION_ORDER, registry
 from thinc.api import Config, ConfigValidationError
 
-from spacy_ssvm.commands.quickstart.annotation import LEARNS, Annotation
+from spacy_ssvm.commands.recipes.annotation import LEARNS, Annotation
 from spacy_ssvm.storage import replacing
 
 #: The components that a config can have, and their factories.
@@ -299,8 +299,8 @@ def next_commands(
     commands, annotated = [], ""
     if rounds:
         annotated = " --paths.annotated annotated.spacy"
-        chosen = [f"--component {name}" for name in rounds[0]]
-        chosen += [f"--then {name}" for own in rounds[1:] for name in own]
+        options = ("--components", "--next")
+        chosen = [f"{option} {','.join(own)}" for option, own in zip(options, rounds, strict=False)]
         commands.append(
             f"python -m spacy ssvm jackknife {file} --output annotated.spacy --folds {folds} "
             f"{' '.join(chosen)}{paths} --training.max_epochs {FOLD_EPOCHS}"

@@ -19,15 +19,15 @@ from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.conversion.files import Converted
-from spacy_ssvm.commands.quickstart.annotation import find_annotation
-from spacy_ssvm.commands.quickstart.continuing import (
+from spacy_ssvm.commands.recipes.annotation import find_annotation
+from spacy_ssvm.commands.recipes.continuing import (
     annotate_for,
     complete,
     components_to_continue,
     continued_config,
     kind_of,
 )
-from spacy_ssvm.commands.quickstart.training import Corpus, TrainingFolder
+from spacy_ssvm.commands.recipes.training import Corpus, TrainingFolder
 from spacy_ssvm.components.annotated_corpus import annotations_of, read_docs
 
 NEW = """

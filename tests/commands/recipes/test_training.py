@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.conversion.files import Settings
-from spacy_ssvm.commands.quickstart.training import (
+from spacy_ssvm.commands.recipes.training import (
     Corpus,
     TrainingFolder,
     cost_of,
