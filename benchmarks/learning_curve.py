@@ -8,7 +8,7 @@ train drawn by a seed, the same for all systems:
 
     bare        ssvm_ner as it is, ten epochs
     strong      with clusters of spacy-lookups-data and the lists of
-                `python -m spacy ssvm gazetteers`, as in ner.py
+                `python -m spacy ssvm resources gazetteers`, as in ner.py
     spacy       spaCy's ner from `init config`, until its score on dev stops rising
 
 Every result is added to learning-curve.jsonl at once, and runs found there are not repeated. At the

@@ -14,7 +14,7 @@ With --strong:
 
     strong      ssvm_ner with what packages know of words: the clusters of spacy-lookups-data
                 (English and German for English, Spanish for Portuguese), and the lists of
-                `python -m spacy ssvm gazetteers`
+                `python -m spacy ssvm resources gazetteers`
     clusters    with the clusters alone, of each language
     names       with the lists alone
     document    strong, with document = true on whole documents (not for WNUT, which has none). For

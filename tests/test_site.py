@@ -119,6 +119,8 @@ def test_documented_commands_exist(path):
         words.whitespace_split = True
         name, *arguments = takewhile(lambda word: word not in ("&&", "|", ";", ">"), words)
         command = COMMANDS[name]
+        if hasattr(command, "commands"):  # a group
+            command, arguments = command.commands[arguments[0]], arguments[1:]
         context = command.context_class(command, **command.context_settings)
         command.make_parser(context).parse_args([*arguments])  # raises NoSuchOption
         others = {word.split("=")[0] for word in arguments if word.startswith("--")}

@@ -23,6 +23,7 @@ class Command(NamedTuple):
     has_settings: bool = False
 
 
+#: By name; the first of two words is that of a group.
 COMMANDS = {
     "train": Command(training.train, "Train a pipeline on annotated files, in one go", True),
     "init": Command(training.init, "Write a config for what your examples annotate"),
@@ -32,17 +33,22 @@ COMMANDS = {
     ),
     "convert": Command(data.convert, "Convert annotated files to .spacy files"),
     "convert-templates": Command(data.convert_templates, "Convert templates of CRF++ or Wapiti"),
-    "gazetteers": Command(data.gazetteers, "Write name lists for entity recognizers"),
-    "clusters": Command(data.clusters, "Cluster words by where they occur, for features"),
+    "resources gazetteers": Command(data.gazetteers, "Write name lists for entity recognizers"),
+    "resources clusters": Command(data.clusters, "Cluster words by where they occur, for features"),
     "rank": Command(data.rank, "Rank texts by uncertainty, for annotation"),
     "show": Command(inspection.show, "Annotate a text on the screen, with confidence"),
     "render": Command(inspection.render, "Write an HTML page: predictions with explanations"),
     "demo": Command(inspection.demo, "Open a page on which texts are annotated"),
     "report": Command(inspection.report, "Report accuracy, speed and size of a pipeline"),
-    "compare": Command(experiments.compare, "Compare solvers on your data", True),
-    "select": Command(experiments.select, "Search for a small set of feature templates", True),
+    "lab compare": Command(experiments.compare, "Compare solvers on your data", True),
+    "lab select": Command(experiments.select, "Search for a small set of feature templates", True),
     "align": Command(production.align, "Align the words of parallel texts"),
     "warmup": Command(production.warmup, "Compile all kernels, so that first use does not wait"),
+}
+
+GROUPS = {
+    "resources": "Make word clusters, and lists of names",
+    "lab": "Experiments: compare solvers, search for templates",
 }
 
 ssvm = typer.Typer(
@@ -69,10 +75,14 @@ def main(
     """Linear structured prediction: prepare, train and inspect pipelines of spacy_ssvm."""
 
 
+_groups = {name: typer.Typer(no_args_is_help=True) for name in GROUPS}
+for _name, _group in _groups.items():
+    ssvm.add_typer(_group, name=_name, help=GROUPS[_name])
 for _name, _command in COMMANDS.items():
     _settings: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
-    ssvm.command(
-        _name,
+    *_first, _last = _name.split()
+    (_groups[_first[0]] if _first else ssvm).command(
+        _last,
         short_help=_command.summary,
         context_settings=_settings if _command.has_settings else None,
     )(_command.run)

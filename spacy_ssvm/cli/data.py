@@ -239,7 +239,7 @@ def gazetteers(
 
     \b
     Example:
-      python -m spacy ssvm gazetteers assets/names --lang en
+      python -m spacy ssvm resources gazetteers assets/names --lang en
     """
     with need_extra("Cannot write lists", "gazetteers"):
         from spacy_ssvm.commands.gazetteers import collect_names, write_lists
@@ -297,8 +297,8 @@ def clusters(
 
     \b
     Examples:
-      python -m spacy ssvm clusters assets/clusters.txt --text news.txt --text mails.txt.gz
-      python -m spacy ssvm clusters assets/clusters.txt --vectors en_core_web_lg
+      python -m spacy ssvm resources clusters clusters.txt --text news.txt --text mails.txt.gz
+      python -m spacy ssvm resources clusters clusters.txt --vectors en_core_web_lg
     """
     with need_extra("Cannot cluster words", "clusters"):
         from spacy_ssvm.commands.clusters import (

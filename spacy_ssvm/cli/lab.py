@@ -50,7 +50,7 @@ def compare(
 
     \b
     Example:
-      python -m spacy ssvm compare tagger.cfg --output compared \\
+      python -m spacy ssvm lab compare tagger.cfg --output compared \\
         --solvers dcd-ssvm,dcd-light \\
         --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
     """
@@ -138,7 +138,7 @@ def select(
 
     \b
     Example:
-      python -m spacy ssvm select ner.cfg --output selected --budgets 10,20,40 \\
+      python -m spacy ssvm lab select ner.cfg --output selected --budgets 10,20,40 \\
         --components.ner.templates '["ner452"]' \\
         --paths.train corpus/train.spacy --paths.dev corpus/dev.spacy
     """

@@ -18,7 +18,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import spacy_ssvm
-from spacy_ssvm.cli import COMMANDS, ssvm  # importing it adds the commands, as spaCy does
+from spacy_ssvm.cli import COMMANDS, GROUPS, ssvm  # importing it adds the commands, as spaCy does
 
 CONFIGS = TESTS.parent / "configs"
 
@@ -130,27 +130,28 @@ def test_strong_configs_train_with_the_clusters_of_lookups(
         "show",
         "rank",
         "jackknife",
-        "compare",
-        "select",
+        "lab compare",
+        "lab select",
     ],
 )
 def test_the_example_of_a_help_text_can_be_run(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Copied from the screen, it is read as a command, which then finds its files empty."""
-    shown = CliRunner().invoke(app, ["ssvm", command, "--help"]).output
+    words = command.split()
+    shown = CliRunner().invoke(app, ["ssvm", *words, "--help"]).output
     example = re.search(r"Examples?:\n((?:.*\\\n)*.*\n)", shown)
     assert example is not None
     arguments = shlex.split(example[1].replace("\\\n", " "))
-    assert arguments[:5] == ["python", "-m", "spacy", "ssvm", command]
+    assert arguments[: 4 + len(words)] == ["python", "-m", "spacy", "ssvm", *words]
     monkeypatch.chdir(tmp_path)
-    for name in arguments[5:]:
+    for name in arguments[4 + len(words) :]:
         if re.search(r"/|\.(?!json$)\w+$", name) and not name.startswith(("-", "[")):
             Path(name).parent.mkdir(exist_ok=True)
             Path(name).touch()
     result = CliRunner().invoke(app, arguments[3:])
     assert result.exit_code == 1, result.output
-    assert f"Cannot {command}" in result.output
+    assert f"Cannot {words[-1]}" in result.output
 
 
 def test_the_help_has_a_line_for_each_command() -> None:
@@ -159,14 +160,17 @@ def test_the_help_has_a_line_for_each_command() -> None:
     lines = [
         line.split(maxsplit=1) for line in shown.partition("Commands:")[2].splitlines() if line
     ]
-    assert lines == [[name, command.summary] for name, command in COMMANDS.items()]
+    alone = [[name, command.summary] for name, command in COMMANDS.items() if " " not in name]
+    assert lines == [*alone, *([name, summary] for name, summary in GROUPS.items())]
 
 
 FILE_OPTIONS = {"--encoding", "--words", "--word", "--span", "--tag", "--spans-key", "--sentences"}
 
 
 def options_of(command: str) -> set[str]:
-    (found,) = [each for name, each in get_command(ssvm).commands.items() if name == command]
+    found = get_command(ssvm)
+    for word in command.split():
+        found = found.commands[word]
     return {option for parameter in found.params for option in parameter.opts}
 
 
@@ -177,7 +181,10 @@ def test_all_commands_that_read_annotated_files_have_the_same_options(command: s
 
 @pytest.mark.parametrize(
     "command",
-    ["train", "swap", "rank", "show", "render", "demo", "report", "align", "clusters", "jackknife"],
+    [
+        *("train", "swap", "rank", "show", "render", "demo", "report", "align", "jackknife"),
+        "resources clusters",
+    ],
 )
 def test_all_commands_that_load_a_pipeline_import_code_first(command: str) -> None:
     assert "--code" in options_of(command)

@@ -31,7 +31,7 @@ VERBS = [f"verb{i}" for i in range(20)]
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(ssvm, ["clusters", *arguments])
+    return CliRunner().invoke(ssvm, ["resources", "clusters", *arguments])
 
 
 def written(path: Path) -> dict[str, str]:

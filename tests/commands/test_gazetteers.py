@@ -20,7 +20,7 @@ TYPES = ["first_name", "last_name", "city", "country", "region", "language"]
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(ssvm, ["gazetteers", *arguments])
+    return CliRunner().invoke(ssvm, ["resources", "gazetteers", *arguments])
 
 
 def written(folder: Path) -> dict[str, list[str]]:

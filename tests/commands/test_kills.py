@@ -95,7 +95,7 @@ def data(corpus: Path, tmp_path: Path) -> Path:
 
 PATHS = ("--paths.train", "train.spacy", "--paths.dev", "dev.spacy")
 TRAIN = ("train", ".", "--components", "tagger", "--clusters", "none", "--training.max_epochs", "3")
-COMPARE = ("compare", "config.cfg", "--solvers", "dcd-light", "--seeds", "3", *PATHS)
+COMPARE = ("lab", "compare", "config.cfg", "--solvers", "dcd-light", "--seeds", "3", *PATHS)
 
 
 @compiled_only

@@ -39,7 +39,7 @@ def timeless(rows: Iterable[Row]) -> list[Row]:
 def command(corpus: Path, folder: Path, *arguments: Any) -> Any:
     config = corpus.with_name("config.cfg")
     config.write_text(CONFIG, encoding="utf8")
-    given = ["compare", config, "--output", folder / "out", *arguments]
+    given = ["lab", "compare", config, "--output", folder / "out", *arguments]
     paths = ["--paths.train", corpus, "--paths.dev", corpus]
     return CliRunner().invoke(ssvm, [*map(str, [*given, *paths])])
 
@@ -207,7 +207,7 @@ def test_errors_of_the_command(
     config.write_text(CONFIG, encoding="utf8")
     paths = {"--paths.train": str(corpus), "--paths.dev": str(corpus)}
     rest = [part for pair in paths.items() if pair[0] not in arguments for part in pair]
-    given = ["compare", str(config), "--output", str(tmp_path / "out"), *arguments, *rest]
+    given = ["lab", "compare", str(config), "--output", str(tmp_path / "out"), *arguments, *rest]
     result = CliRunner().invoke(ssvm, given)
     assert result.exit_code == 1
     assert re.search(message, " ".join(result.output.split())), result.output

@@ -52,7 +52,7 @@ def command(corpus: Path, folder: Path, *arguments: Any) -> Any:
     listed = srsly.json_dumps(TEMPLATES)
     text = CONFIG.replace('"ssvm_tagger"\n', f'"ssvm_tagger"\ntemplates = {listed}\n', 1)
     config.write_text(text, encoding="utf8")
-    given = ["select", config, "--output", folder / "out", *arguments]
+    given = ["lab", "select", config, "--output", folder / "out", *arguments]
     paths = ["--paths.train", corpus, "--paths.dev", corpus]
     return CliRunner().invoke(ssvm, [*map(str, [*given, *paths])])
 
@@ -130,6 +130,7 @@ def test_compilation_is_no_part_of_the_times(corpus: Path, monkeypatch: pytest.M
     )
     monkeypatch.setattr(
         Selector,
+        "lab",
         "select",
         slow_at_first(
             Selector.select, lambda _, settings, **__: str((settings.method, settings.groups))
