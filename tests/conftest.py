@@ -10,7 +10,7 @@ import spacy
 from comparisons import ROWS
 from corpora import SENTENCES, make_doc, tagged_sentences, tagging_examples
 from marks import PLAIN
-from pipelines import CHUNKER, COMPONENTS, LABELER, TAGGER, Component
+from pipelines import CHUNKER, COMPONENTS, LABELER, SENTER, TAGGER, Component
 from processes import TESTS, ScriptRunner
 from spacy.language import Language
 from spacy.tokens import DocBin
@@ -79,7 +79,7 @@ def pytest_configure() -> None:
 
 def _parameter(component: Component) -> Any:
     marks = [pytest.mark.filterwarnings(component.warning)] if component.warning else []
-    if component in (CHUNKER, LABELER):
+    if component in (CHUNKER, LABELER, SENTER):  # the core is tested on the others
         marks.append(pytest.mark.slow)
     return pytest.param(component, marks=marks, id=component.factory)
 

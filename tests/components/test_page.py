@@ -410,6 +410,7 @@ def aligner() -> Language:
     return nlp
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_links_of_words(aligner: Language, seed: int) -> None:
     pipe: Any = aligner.get_pipe("ssvm_aligner")
@@ -430,6 +431,7 @@ def test_links_of_words(aligner: Language, seed: int) -> None:
     assert [d.gold for d in pipe.decisions(doc)] == [None] * len(decisions)
 
 
+@pytest.mark.slow
 def test_wrong_links(aligner: Language) -> None:
     """The link that differs, and is the least sure, is explained."""
     pipe: Any = aligner.get_pipe("ssvm_aligner")
@@ -458,6 +460,7 @@ def test_wrong_links(aligner: Language) -> None:
     assert pipe.explain_decision(lonely, decision, top=3) is None
 
 
+@pytest.mark.slow
 def test_possible_links_are_right_whether_found_or_not(aligner: Language) -> None:
     pipe: Any = aligner.get_pipe("ssvm_aligner")
     words = ["s1", "s2"], ["t1", "t2", "u2"]
