@@ -202,6 +202,7 @@ def make_ner(
 @Language.factory(
     "ssvm_chunker",
     assigns=["doc.spans"],
+    requires=["token.tag"],
     default_config={
         "spans_key": "chunks",
         "scheme": "biluo",
@@ -313,6 +314,7 @@ def make_aligner(
 @Language.factory(
     "ssvm_parser",
     assigns=["token.dep", "token.head", "doc.sents"],
+    requires=["token.is_sent_start", "token.tag"],
     default_config={
         "order": 2,
         "projective": True,
@@ -405,6 +407,7 @@ def make_parser(
 @Language.factory(
     "ssvm_sentence_labeler",
     assigns=["doc.spans"],
+    requires=["token.is_sent_start"],
     default_config={
         "units": "sentences",
         "spans_key": "sentence_labels",

@@ -2,6 +2,8 @@
 
 from importlib.metadata import entry_points
 
+import pytest
+import spacy
 from processes import ScriptRunner
 
 BLANK = """
@@ -59,3 +61,22 @@ def test_without_numba_components_say_how_to_install_it(run_script: ScriptRunner
     lines = run_script(WITHOUT_NUMBA, *ours).splitlines()
     assert len(lines) == len(ours) > 6
     assert all("pip install numba" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        ("ssvm_parser", ["token.is_sent_start", "token.tag"]),
+        ("ssvm_chunker", ["token.tag"]),
+        ("ssvm_sentence_labeler", ["token.is_sent_start"]),
+        ("ssvm_ner", []),
+    ],
+)
+def test_an_analysis_of_the_pipeline_says_what_is_missing(name: str, missing: list[str]) -> None:
+    """What the default templates and units read, by ``nlp.analyze_pipes()``."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe(name)
+    assert nlp.analyze_pipes()["problems"][name] == missing
+    nlp.add_pipe("ssvm_tagger", first=True)
+    nlp.add_pipe("ssvm_senter", first=True)
+    assert not any(nlp.analyze_pipes()["problems"].values())
