@@ -66,6 +66,22 @@ class WordAligner(Pipe[MatchingModel, GoldPairs], ExplainablePipe[Links]):
 
     min_count: see ``FeatureIndex``.
     costs: of a sure link that is missing, and of a wrong link.
+
+    >>> import numpy as np
+    >>> import spacy
+    >>> from spacy.training import Example
+    >>> from spacy_ssvm.align.text_pairs import make_pair
+    >>> nlp = spacy.blank("xx")
+    >>> component = nlp.add_pipe("ssvm_aligner", config={"min_count": 1})
+    >>> words = ["the", "house"], ["das", "Haus"]
+    >>> reference = make_pair(nlp.vocab, *words, links=np.array([[0, 0], [1, 1]]))
+    >>> examples = [Example(make_pair(nlp.vocab, *words), reference)]
+    >>> nlp.initialize(lambda: examples)  # doctest: +ELLIPSIS
+    <...>
+    >>> for epoch in range(10):
+    ...     losses = nlp.update(examples)
+    >>> nlp(make_pair(nlp.vocab, *words))._.alignment
+    [(0, 2), (1, 3)]
     """
 
     kind = "ssvm_aligner"

@@ -13,7 +13,22 @@ from spacy_ssvm.storage import shorten
 
 
 class Chunker(SpanPipe):
-    """Writes ``doc.spans[spans_key]``, with the scores as its attribute ``scores``."""
+    """Writes ``doc.spans[spans_key]``, with the scores as its attribute ``scores``.
+
+    >>> import spacy
+    >>> from spacy.training import Example
+    >>> nlp = spacy.blank("en")
+    >>> component = nlp.add_pipe("ssvm_chunker")
+    >>> doc = nlp.make_doc("The old king sleeps")
+    >>> examples = [Example.from_dict(doc, {"spans": {"chunks": [(0, 12, "NP")]}})]
+    >>> nlp.initialize(lambda: examples)  # doctest: +ELLIPSIS
+    <...>
+    >>> for epoch in range(10):
+    ...     losses = nlp.update(examples)
+    >>> doc = nlp("The old king sleeps")
+    >>> [(span.text, span.label_) for span in doc.spans["chunks"]]
+    [('The old king', 'NP')]
+    """
 
     kind = "ssvm_chunker"
 

@@ -58,6 +58,19 @@ class EntityRecognizer(SpanPipe):
 
     With the setting ``document``, the model is a ``StackedModel``: its first pass is trained at the
     end of ``initialize``, on all examples, and ``update`` trains the second.
+
+    >>> import spacy
+    >>> from spacy.training import Example
+    >>> nlp = spacy.blank("en")
+    >>> component = nlp.add_pipe("ssvm_ner")
+    >>> doc = nlp.make_doc("Ada went to Paris")
+    >>> examples = [Example.from_dict(doc, {"entities": [(0, 3, "PER"), (12, 17, "LOC")]})]
+    >>> nlp.initialize(lambda: examples)  # doctest: +ELLIPSIS
+    <...>
+    >>> for epoch in range(10):
+    ...     losses = nlp.update(examples)
+    >>> [(ent.text, ent.label_) for ent in nlp("Ada went to Paris").ents]
+    [('Ada', 'PER'), ('Paris', 'LOC')]
     """
 
     kind = "ssvm_ner"

@@ -82,6 +82,21 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
     vocab, model, name, scorer, selection, cfg: see ``Pipe``.
     solver, label_solver: settings of the solvers of arcs, and of labels.
     min_count: features of labels that occur less often are left out.
+
+    >>> import spacy
+    >>> from spacy.training import Example
+    >>> nlp = spacy.blank("en")
+    >>> sentencizer = nlp.add_pipe("sentencizer")
+    >>> component = nlp.add_pipe("ssvm_parser")
+    >>> doc = nlp.make_doc("Dogs bark loudly")
+    >>> trees = {"heads": [1, 1, 1], "deps": ["nsubj", "ROOT", "advmod"]}
+    >>> examples = [Example.from_dict(doc, {**trees, "sent_starts": [1, 0, 0]})]
+    >>> nlp.initialize(lambda: examples)  # doctest: +ELLIPSIS
+    <...>
+    >>> for epoch in range(10):
+    ...     losses = nlp.update(examples)
+    >>> [(token.dep_, token.head.text) for token in nlp("Dogs bark loudly")]
+    [('nsubj', 'bark'), ('ROOT', 'bark'), ('advmod', 'bark')]
     """
 
     kind = "ssvm_parser"

@@ -35,6 +35,19 @@ class SentenceRecognizer(SequencePipe):
     A Doc is one label sequence. Without ``overwrite``, starts that a Doc has already, and
     tokens that are marked not to be one, are kept, and the best sequence with them is
     found. Whitespace tokens end the sentence before them, but for one that begins a Doc.
+
+    >>> import spacy
+    >>> from spacy.training import Example
+    >>> nlp = spacy.blank("en")
+    >>> component = nlp.add_pipe("ssvm_senter")
+    >>> doc = nlp.make_doc("Dogs bark. Cats purr.")
+    >>> examples = [Example.from_dict(doc, {"sent_starts": [1, 0, 0, 1, 0, 0]})]
+    >>> nlp.initialize(lambda: examples)  # doctest: +ELLIPSIS
+    <...>
+    >>> for epoch in range(10):
+    ...     losses = nlp.update(examples)
+    >>> [sentence.text for sentence in nlp("Dogs bark. Cats purr.").sents]
+    ['Dogs bark.', 'Cats purr.']
     """
 
     kind = "ssvm_senter"

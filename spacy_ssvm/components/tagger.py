@@ -47,6 +47,19 @@ class Tagger(SequencePipe):
     ``whole_docs``, the whole Doc. With ``whole_docs``, too, it learns from gold sentences, as long
     sequences teach less in each epoch; the features see the whole Doc. Without ``overwrite``,
     tags that a Doc has already are kept, and the best sequence with these tags is found.
+
+    >>> import spacy
+    >>> from spacy.training import Example
+    >>> nlp = spacy.blank("en")
+    >>> component = nlp.add_pipe("ssvm_tagger")
+    >>> doc = nlp.make_doc("Dogs bark")
+    >>> examples = [Example.from_dict(doc, {"tags": ["NNS", "VBP"]})]
+    >>> nlp.initialize(lambda: examples)  # doctest: +ELLIPSIS
+    <...>
+    >>> for epoch in range(10):
+    ...     losses = nlp.update(examples)
+    >>> [token.tag_ for token in nlp("Dogs bark")]
+    ['NNS', 'VBP']
     """
 
     kind = "ssvm_tagger"

@@ -99,6 +99,22 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits], ExplainablePipe[
     with them are found; their score is 1. ``sentence._.label`` is the label of a sentence.
 
     For the arguments, see ``LinearPipe``.
+
+    >>> import spacy
+    >>> from spacy.training import Example
+    >>> nlp = spacy.blank("en")
+    >>> sentencizer = nlp.add_pipe("sentencizer")
+    >>> component = nlp.add_pipe("ssvm_sentence_labeler")
+    >>> doc = sentencizer(nlp.make_doc("We ask why. We found it."))
+    >>> spans = {"sentence_labels": [(0, 11, "AIM"), (12, 24, "RESULT")]}
+    >>> examples = [Example.from_dict(doc, {"spans": spans})]
+    >>> nlp.initialize(lambda: examples)  # doctest: +ELLIPSIS
+    <...>
+    >>> for epoch in range(10):
+    ...     losses = nlp.update(examples)
+    >>> doc = nlp("We ask why. We found it.")
+    >>> [span.label_ for span in doc.spans["sentence_labels"]]
+    ['AIM', 'RESULT']
     """
 
     kind = "ssvm_sentence_labeler"
