@@ -44,7 +44,9 @@ class ProjectedProblem:
         )
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_problem"], name)
+        if name.startswith("__"):  # asked for while it is copied, before there is a problem
+            raise AttributeError(name)
+        return getattr(self._problem, name)
 
     @property
     def part_starts(self) -> Ints:

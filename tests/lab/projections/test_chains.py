@@ -1,5 +1,7 @@
 """Tests of ``spacy_ssvm/lab/projections/chains.py``."""
 
+from copy import copy
+
 import brute
 import naive
 import numpy as np
@@ -73,3 +75,14 @@ def test_the_start_is_the_gold_path():
         np.testing.assert_allclose(found, expected, atol=1e-12)
         np.testing.assert_allclose(difference, 0.0, atol=1e-12)
         assert cost == pytest.approx(0.0, abs=1e-12)
+
+
+def test_all_else_is_that_of_the_problem():
+    problem = Referee(naive.random_chains(0, K=3, rows=4, examples=3, length=3), C=1.0).problem()
+    found = copy(with_projection(problem))
+    assert problem.structure.project is None
+    assert found.structure.project is project
+    assert found.structure.decode is problem.structure.decode
+    assert found.number_of_examples == 3
+    assert found.max_entries == problem.max_entries
+    assert with_projection(found) is found
