@@ -1,0 +1,209 @@
+"""Whether the tests notice mistakes: one line of the package is changed, and its tests must fail.
+
+    python tests/mutants.py [WORD ...]
+
+Words choose mutants by their files. Prints for each the first test that fails, and exits with 1
+where one survives. Each takes about a minute, most of it to compile what depends on the line.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from wasabi import msg
+
+ROOT = Path(__file__).parent.parent
+_TIMEOUT = 600  # seconds
+
+
+class Mutant(NamedTuple):
+    """A change of one line."""
+
+    file: str  #: of the package
+    line: str  #: a part of it, that occurs once in the file
+    changed: str
+    tests: str
+
+
+MUTANTS = [
+    Mutant(
+        "decoders/chain.py",
+        "if best[t - 1, j] + transitions[j, k] > prefix:",
+        "if best[t - 1, j] + transitions[j, k] < prefix:",
+        "tests/decoders/test_chain.py",
+    ),
+    Mutant(
+        "decoders/tree.py",
+        "low, high = (h + 1, e + 1) if h < e else (e, h)",
+        "low, high = (h + 1, e) if h < e else (e, h)",
+        "tests/decoders/test_tree.py",
+    ),
+    Mutant(
+        "decoders/parts.py",
+        "parts.arcs[h, m] += value",
+        "parts.arcs[m, h] += value",
+        "tests/decoders/test_parts.py",
+    ),
+    Mutant(
+        "decoders/chain_marginals.py",
+        "for j in range(whole, n):",
+        "for j in range(whole + 1, n):",
+        "tests/decoders/test_chain_marginals.py",
+    ),
+    Mutant(
+        "weights/lazy.py",
+        "table.first_rows[removed] = table.counts[1]",
+        "table.first_rows[removed] = 0",
+        "tests/weights/test_lazy.py",
+    ),
+    Mutant(
+        "weights/feature_index.py",
+        "if -payload >= state[2]:",
+        "if -payload > state[2]:",
+        "tests/weights/test_feature_index.py",
+    ),
+    Mutant(
+        "features/extraction.py",
+        "if value == np.uint64(0):",
+        "if value == np.uint64(1):",
+        "tests/features/test_extraction.py",
+    ),
+    Mutant(
+        "objective.py",
+        "violation = violation_of(gamma * cost, w, indices, values, 0, size)",
+        "violation = violation_of(cost, w, indices, values, 0, size)",
+        "tests/test_objective.py",
+    ),
+    Mutant(
+        "solvers/dual_coordinate_descent.py",
+        "state.totals[0] += change * slope - change * change * curvature / 2",
+        "state.totals[0] += change * slope",
+        "tests/solvers/test_dual_coordinate_descent.py",
+    ),
+    Mutant(
+        "solvers/mira.py",
+        "min(C, violation / norm)",
+        "violation / norm",
+        "tests/solvers/test_mira.py",
+    ),
+    Mutant(
+        "solvers/frank_wolfe.py",
+        "rate = min(slope / curvature, 1.0)",
+        "rate = max(slope / curvature, 1.0)",
+        "tests/solvers/test_frank_wolfe.py",
+    ),
+    Mutant(
+        "chains/stores.py",
+        "size = add_entry(indices, values, scratch, size, offset + y[t], -value)",
+        "size = add_entry(indices, values, scratch, size, offset + y[t], value)",
+        "tests/chains/test_stores.py",
+    ),
+    Mutant(
+        "chains/oracle.py",
+        "return z, loss, recompleted, expected_cost(examples, i, labels)",
+        "return z, -loss, recompleted, expected_cost(examples, i, labels)",
+        "tests/test_objective.py",
+    ),
+    Mutant(
+        "trees/stores.py",
+        "if has_pairs and (is_wrong or siblings[0, m] != siblings[1, m]):",
+        "if has_pairs and is_wrong:",
+        "tests/trees/test_oracle.py",
+    ),
+    Mutant(
+        "trees/oracle.py",
+        "add_tree(coefficients, gold, -1.0)",
+        "add_tree(coefficients, gold, 1.0)",
+        "tests/trees tests/test_objective.py",
+    ),
+    Mutant(
+        "components/tagger.py",
+        "if overwrite or not any(doc.has_annotation(attribute) for doc in docs):",
+        "if not any(doc.has_annotation(attribute) for doc in docs):",
+        "tests/components/test_tagger.py tests/components/test_pipe.py",
+    ),
+    Mutant(
+        "components/example_cache.py",
+        "if cached.inputs != digests[i]",
+        "if cached.inputs is None",
+        "tests/components/test_example_cache.py",
+    ),
+    Mutant(
+        "storage.py",
+        'if _array_checksum(array) != expected["crc32"]:',
+        'if "crc32" not in expected:',
+        "tests/test_storage.py",
+    ),
+    Mutant(
+        "align/matchings/scores.py",
+        "counts[c] -= max(degree - 1 - c, 0)",
+        "counts[c] -= max(degree - c, 0)",
+        "tests/align/matchings/test_oracle.py",
+    ),
+    Mutant(
+        "sentences/cuts/decoder.py",
+        "residual[there] = penalties[e] - saved",
+        "residual[there] = penalties[e]",
+        "tests/sentences/cuts/test_decoder.py",
+    ),
+    Mutant(
+        "lab/projections/cuts.py",
+        "change = z[t] - gold[t]",
+        "change = z[t] + gold[t]",
+        "tests/sentences/cuts/test_oracle.py",
+    ),
+    Mutant(
+        "commands/conversion/offsets.py",
+        "0 <= start < end",
+        "0 < start < end",
+        "tests/commands/conversion",
+    ),
+]
+
+
+def killer(mutant: Mutant, folder: Path) -> str | None:
+    """The first test that fails where a copy of the project has the change; None for none."""
+    shutil.copytree(
+        ROOT, folder, ignore=shutil.ignore_patterns(".git", "__pycache__", ".*_cache", "site")
+    )
+    file = folder / "spacy_ssvm" / mutant.file
+    text = file.read_text(encoding="utf8")
+    if text.count(mutant.line) < 1:
+        sys.exit(f"{mutant.file} has no longer: {mutant.line}")
+    file.write_text(text.replace(mutant.line, mutant.changed, 1), encoding="utf8")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", *mutant.tests.split()]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path[1:]])}
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environ, capture_output=True, text=True, timeout=_TIMEOUT
+        )
+    except subprocess.TimeoutExpired:
+        return "none ends"
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, flags=re.MULTILINE)
+    if done.returncode and not failed:
+        return "none starts"
+    return failed[1] if failed else None
+
+
+def main() -> None:
+    words = sys.argv[1:]
+    chosen = [m for m in MUTANTS if not words or any(word in m.file for word in words)]
+    rows = []
+    for mutant in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            found = killer(mutant, Path(folder) / "copy")
+        print(f"{mutant.file}: {found or 'SURVIVES'}", flush=True)
+        rows.append((mutant.file, mutant.changed, found))
+    msg.table(
+        [(f, c, k or "SURVIVES") for f, c, k in rows], header=("file", "changed", "killed by")
+    )
+    sys.exit(any(found is None for *_, found in rows))
+
+
+if __name__ == "__main__":
+    main()
