@@ -84,7 +84,10 @@ def losses(problem: Problem, w: Floats, numbers: Ints, loss: Loss) -> Floats:
     """The losses of these examples at w.
 
     Partial gold has the completions of the problem, or else the best ones.
+    Raises ValueError for weights that are allocated on first use.
     """
+    if problem.structure.is_lazy:
+        raise ValueError("the objective at lazily allocated weights cannot be measured")
     found = np.zeros(len(numbers))
     arrays = problem.structure, problem.examples(), numbers, w
     if loss.beta is None:

@@ -101,7 +101,9 @@ class Structure(NamedTuple):
     #: the completed gold structure before the step, whatever it had. direction (float64, as long)
     #: receives g_i, 0 at parts that no legal structure has. Returns z' as ``expected_difference``
     #: takes it, for F_i z' - phi(x_i, y_i). With step = 0 this describes z itself.
-    #: None where there is no such projection, or it is that of ``lab/projections``.
+    #: The problem then says where the parts of examples start, as ``part_starts`` of
+    #: ``lab.projections.ProjectedProblem``. None where there is no such projection, or
+    #: ``lab/projections`` adds it.
     project: Project | None = None
 
     #: Whether weights are allocated on first use: differences can return ``NEEDS_CAPACITY``.
@@ -142,7 +144,7 @@ class Problem(Protocol):
 
     @property
     def max_expected_entries(self) -> int:
-        """The largest number of entries that expectations and projections write."""
+        """The largest number of entries that ``Structure.expected_difference`` writes."""
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""

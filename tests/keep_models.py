@@ -2,8 +2,9 @@
 
     python tests/keep_models.py
 
-writes them anew, after ``storage.FORMAT_VERSION`` has changed. A file holds a trained component as
-a folder and as bytes, both without the vocabulary, as a pickle, and what it annotates.
+writes them anew, after ``storage.FORMAT_VERSION`` has changed, or classes that pickles name have
+moved. A file holds a trained component as a folder and as bytes, both without the vocabulary, as a
+pickle, and what it annotates.
 """
 
 import json

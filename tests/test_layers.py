@@ -108,7 +108,6 @@ ALLOWED = {
         "chains",
         "commands",
         "components",
-        "decoders",
         "objective.py",
         "selection.py",
         "sentences",

@@ -418,13 +418,13 @@ def jackknife(
     output: Annotated[Path, typer.Option("--output", "-o", help="The .spacy file to write")],
     folds: Annotated[int, typer.Option(help="Number of folds, and of models to train")] = 10,
     components: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--components", "--component", help="Comma-separated; by default the whole pipeline"
         ),
     ] = None,
     following: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option("--next", help="Comma-separated: those that read what the others predict"),
     ] = None,
     overwrite: Annotated[
@@ -458,7 +458,7 @@ def jackknife(
             raise ValueError(f"the output, {output}, must be a file that ends in .spacy")
         check_new(output, overwrite=overwrite)
         settings = load_config(config, context, code)
-        rounds = [_names_in(components), *([_names_in(following)] if following else [])]
+        rounds = [_names_in(components or []), *([_names_in(following)] if following else [])]
         jackknives = make_rounds(settings, folds, rounds)
         for path in (jackknives[0].path, jackknives[0].dev_path):
             if output.resolve().is_relative_to(path.resolve()):
@@ -479,9 +479,9 @@ def jackknife(
     msg.good(f"Annotated {len(jackknives[-1].found)} Docs", str(output))
 
 
-def _names_in(text: str | None) -> list[str]:
-    """Comma-separated names; none for None."""
-    return [] if text is None else [name.strip() for name in text.split(",")]
+def _names_in(values: list[str]) -> list[str]:
+    """Comma-separated names of an option, which may be repeated."""
+    return split_names(",".join(values)) or [] if values else []
 
 
 def _check_examples(file: str) -> None:

@@ -219,12 +219,16 @@ def join_parts(scores: Floats, parts: PartTable) -> Floats:
 @kernel
 def split_parts(joined: Floats, N: int, has_pairs: bool, has_grandparents: bool) -> PartTable:
     """The table of n + 1 = N nodes that was joined; arcs without a score have 0."""
-    parts = number_parts(joined[: N * N].reshape(N, N).copy(), has_pairs, has_grandparents)
+    arcs = np.full((N, N), -np.inf)
+    for h in range(N):
+        for m in range(N):
+            if joined[h * N + m] != -np.inf:  # it may be NaN
+                arcs[h, m] = 0.0
+    parts = number_parts(arcs, has_pairs, has_grandparents)
     pairs = len(parts.pairs)
     parts.pairs[:] = joined[N * N : N * N + pairs]
     parts.grandparents[:] = joined[N * N + pairs :]
     for h in range(N):
         for m in range(N):
-            if parts.arcs[h, m] == -np.inf:
-                parts.arcs[h, m] = 0.0
+            parts.arcs[h, m] = joined[h * N + m] if arcs[h, m] > -np.inf else 0.0
     return parts

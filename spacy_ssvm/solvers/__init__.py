@@ -1,1 +1,1 @@
-"""Solvers: from a problem and its oracle to weights. None knows a structure or spaCy."""
+"""Solvers: from a problem and its oracles to weights. None knows a structure or spaCy."""

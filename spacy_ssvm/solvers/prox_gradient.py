@@ -18,7 +18,7 @@ import numpy as np
 
 from spacy_ssvm.kernels.compile import oracle_kernel
 from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1, tuple_of
-from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, Loss, Objective
+from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, Loss
 from spacy_ssvm.penalties import (
     TemplateGroups,
     coarse_to_fine_groups,
@@ -265,12 +265,6 @@ class ProxGradientRun(PrimalRun):
         square = float(weights @ weights)
         value += settings.l2_norm * float(np.sqrt(square)) + settings.l2 / 2 * square
         return self.problem.number_of_examples * value
-
-    def objective(self) -> Objective:
-        """See ``Run``. Raises ValueError for weights that oracles allocate while they decode."""
-        if self.problem.structure.is_lazy:
-            raise ValueError("the objective at lazily allocated weights cannot be measured")
-        return super().objective()
 
     def epoch(self, numbers: Ints) -> float:
         """See ``Run``."""

@@ -273,17 +273,18 @@ def _lazy_combination(
     """The same for arcs, whose features get rows. Returns NEEDS_CAPACITY for too small a table.
 
     Raises ValueError, with nothing written, where the buffers are too small for the arcs with
-    a coefficient.
+    a coefficient, or one is not a number.
     """
     templates, table = features.arcs, store.table
     arcs = coefficients.arcs
     N = len(arcs)
-    max_entries = 0
+    max_entries, has_nan = 0, False
     for h in range(N):
         for m in range(1, N):
+            has_nan |= np.isnan(arcs[h, m])
             if arcs[h, m] != 0:
                 max_entries += max_keys(templates, h, m)
-    if max_entries > len(indices):
+    if max_entries > len(indices) or has_nan:
         raise ValueError("arcs that are not scored have coefficients: are all weights finite?")
     if not has_capacity(table, max_entries):
         return NEEDS_CAPACITY

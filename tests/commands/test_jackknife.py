@@ -362,7 +362,7 @@ def test_a_second_round_by_the_command(corpus: Path, tmp_path: Path) -> None:
     output = tmp_path / "annotated.spacy"
     paths = ["--paths.train", corpus, "--paths.dev", corpus]
     arguments = [tmp_path / "config.cfg", "--folds", 2, "--output", output, *paths]
-    result = command(*arguments, "--components", "memory", "--next", "tagger")
+    result = command(*arguments, "--components", "memory", "--next", "tagger,tagger")
     assert result.exit_code == 0, result.output
     docs = read(output)
     assert {token.lemma_ for doc in docs for token in doc} == {"new"}
@@ -461,6 +461,8 @@ def test_an_annotated_corpus_cannot_be_dealt_out(corpus: Path) -> None:
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--folds", 1000], "1000 folds"),
     (["--components", "tagger, parser"], "no component 'parser'"),
+    (["--component", "parser", "--component", "tagger"], "no component 'parser'"),
+    (["--next", ""], "no component ''"),
     (["--output", "annotated.txt"], "must be a file that ends in .spacy"),
     (["--paths.dev", "config.cfg"], "config.cfg is not a .spacy file, nor a folder"),
     (["--paths.train", "nowhere.spacy"], "nowhere.spacy"),

@@ -75,6 +75,20 @@ def test_a_table_is_joined_and_split_again(drawn, order):
         np.testing.assert_array_equal(array, other)
 
 
+def test_numbers_that_are_none_do_not_change_the_numbering():
+    scores = np.zeros((4, 4))
+    np.fill_diagonal(scores, -np.inf)
+    scores[:, 0] = -np.inf
+    parts = number_parts(scores, True, True)
+    parts.pairs[:] = np.arange(len(parts.pairs))
+    found = parts._replace(arcs=np.full((4, 4), np.nan))
+    again = split_parts(join_parts(scores, found), 4, True, True)
+    np.testing.assert_array_equal(again.pairs, parts.pairs)
+    np.testing.assert_array_equal(again.starts, parts.starts)
+    assert np.isnan(again.arcs[scores == 0]).all()
+    assert (again.arcs[scores != 0] == 0).all()
+
+
 @checked
 @given(triple_tables(whole, whole, shortest=1, longest=4))
 def test_a_table_is_filled_with_one_tree(drawn):

@@ -223,6 +223,8 @@ def test_more_arcs_than_there_is_room_for_are_an_error() -> None:
     z, *_ = expect(problem.examples(), 0, w, 1.0, 0.0, True)
     with pytest.raises(ValueError, match="arcs that are not scored"):
         expected_difference(problem.examples(), 0, w, z, indices[:4], values[:4])
+    with pytest.raises(ValueError, match="are all weights finite"):
+        expected_difference(problem.examples(), 0, w, z * np.nan, indices, values)
     assert (indices == -7).all()
     assert problem.store.allocated == 0
 

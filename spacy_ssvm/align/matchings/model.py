@@ -172,7 +172,7 @@ class MatchingModel(storage.StoredModel):
         return link_steps(m, scorer.source_penalties), link_steps(n, scorer.target_penalties)
 
     def margins(self, pairs: Pairs, i: int) -> Floats:
-        """The margins of the links of pair i, see ``decoders.matching``: float64 [m, n]."""
+        """The margins of the links of pair i, see ``decoder.py``: float64 [m, n]."""
         scores = self.link_scores(pairs, i)
         steps = self.steps(*scores.shape)
         links, margins = np.zeros(scores.shape, dtype=bool), np.empty(scores.shape)

@@ -44,7 +44,7 @@ class ProjectedProblem:
         )
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # asked for while it is copied, before there is a problem
+        if name == "_problem" or name.startswith("__"):  # while it is copied, there is none yet
             raise AttributeError(name)
         return getattr(self._problem, name)
 

@@ -25,9 +25,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.decoders.piecewise import EPSILON, FLATNESS, MAX_STEPS, REACH, SLOW, next_point
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Flags, Floats, Ints
+from spacy_ssvm.lab.projections.piecewise import (
+    EPSILON,
+    FLATNESS,
+    MAX_STEPS,
+    REACH,
+    SLOW,
+    next_point,
+)
 
 #: Iterations at the full scale of the values, and at each smaller one.
 MAX_ITERATIONS = 500

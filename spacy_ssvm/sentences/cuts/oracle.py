@@ -1,8 +1,8 @@
-"""The oracle of labelings of graphs: what solvers ask about example i (see ``structure.py``).
+"""The oracles of labelings of graphs: what solvers ask about example i (see ``structure.py``).
 
-It is exact for two labels. For more it decodes by alpha-expansion, which finds a labeling that is
-nearly the best: see ``decoder.py``. A violation is then a lower bound of the largest one, but never
-below that of the gold labels, which is 0, where no edge weight is negative.
+They are exact for two labels. For more they decode by alpha-expansion, which finds a labeling that
+is nearly the best: see ``decoder.py``. A violation is then a lower bound of the largest one, but
+never below that of the gold labels, which is 0, where no edge weight is negative.
 """
 
 import numpy as np

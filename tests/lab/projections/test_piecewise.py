@@ -1,8 +1,8 @@
-"""Tests of ``spacy_ssvm/decoders/piecewise.py``."""
+"""Tests of ``spacy_ssvm/lab/projections/piecewise.py``."""
 
 import pytest
 
-from spacy_ssvm.decoders.piecewise import next_point
+from spacy_ssvm.lab.projections.piecewise import next_point
 
 pytestmark = pytest.mark.uncompiled
 
