@@ -38,7 +38,7 @@ SLOW = {
         f"decoders/test_{name}.py"
         for name in (
             *("belief_propagation", "grandparent_marginals", "grandparents", "hill_climbing"),
-            "k_best_siblings",
+            *("k_best_siblings", "sibling_marginals", "tree_marginals"),
         )
     ),
     *(
@@ -52,12 +52,14 @@ SLOW = {
         f"commands/test_{name}.py"
         for name in ("clusters", "figures", "gazetteers", "jackknife", "kills", "pages", "warmup")
     ),
+    "commands/conversion/test_treebank.py",
     *(f"commands/recipes/test_{name}.py" for name in ("continuing", "swap")),
     *(
         f"test_{name}.py"
         for name in (
             *("adding_a_structure", "deployment", "document_commands", "documents", "installs"),
-            *("kernel_cache", "penalties", "selection", "site", "spacy_suite", "structure"),
+            *("kernel_cache", "objective", "penalties", "selection", "site", "spacy_suite"),
+            "structure",
         )
     ),
 }

@@ -234,8 +234,8 @@ def test_a_missing_extra(corpus: Path, tmp_path: Path, monkeypatch: pytest.Monke
             raise ModuleNotFoundError(f"No module named '{name}'", name="matplotlib")
         return import_module(name, *arguments, **settings)
 
-    for module in ("compare_report", "figures"):
-        monkeypatch.delitem(sys.modules, f"spacy_ssvm.commands.{module}")
+    for module in ("lab.compare_report", "commands.figures"):
+        monkeypatch.delitem(sys.modules, f"spacy_ssvm.{module}")
     monkeypatch.setattr(builtins, "__import__", without)
     result = command(corpus, tmp_path)
     assert result.exit_code == 1

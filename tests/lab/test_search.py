@@ -130,7 +130,6 @@ def test_compilation_is_no_part_of_the_times(corpus: Path, monkeypatch: pytest.M
     )
     monkeypatch.setattr(
         Selector,
-        "lab",
         "select",
         slow_at_first(
             Selector.select, lambda _, settings, **__: str((settings.method, settings.groups))

@@ -131,6 +131,7 @@ def test_gold_arcs_are_always_scored_in_training(kind, sentence, seed, other, th
     assert violation_of(phi, delta, w) == best - trees.score(0, gold, w) >= 0
 
 
+@pytest.mark.slow
 @compiled_only
 @pytest.mark.parametrize("solver", [LBFGS(C=1.0), DualCoordinateAscent(C=1.0)], ids=repr)
 def test_a_completion_may_need_an_arc_that_the_pruner_discards(solver):
