@@ -32,7 +32,7 @@ from spacy_ssvm.components.example_cache import digest
 SOLVERS = [
     pytest.param(entry.name, {"strength": 1.0} if "ProxGradient" in entry.name else {})
     for entry in metadata.entry_points(group="spacy_misc")
-    if entry.module.startswith("spacy_ssvm.solvers.")
+    if entry.module.startswith(("spacy_ssvm.solvers.", "spacy_ssvm.lab."))
 ]
 
 
