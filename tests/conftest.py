@@ -7,7 +7,6 @@ from typing import Any
 import hypothesis
 import pytest
 import spacy
-from comparisons import ROWS
 from corpora import SENTENCES, make_doc, tagged_sentences, tagging_examples
 from marks import PLAIN
 from pipelines import CHUNKER, COMPONENTS, LABELER, SENTER, TAGGER, Component
@@ -16,8 +15,6 @@ from spacy.language import Language
 from spacy.tokens import DocBin
 from tiny_taggers import TINY, train
 from unwritten import fill_unwritten
-
-from spacy_ssvm.lab.compare_report import write_report
 
 hypothesis.settings.register_profile(  # no change may fail by a draw that it is not to blame for
     "tests", deadline=None, max_examples=15 if PLAIN else 50, derandomize="CI" in os.environ
@@ -135,6 +132,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
+    from comparisons import ROWS
+
+    from spacy_ssvm.lab.compare_report import write_report
+
     file = tmp_path / "report.html"
     write_report(file, ROWS, {"component": "<tagger>"})
     return file

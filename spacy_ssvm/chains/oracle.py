@@ -12,6 +12,7 @@ from spacy_ssvm.chains.scores import (
     cost,
     expected_cost,
     expected_transition_difference,
+    gold_of,
     is_annotated,
     is_partial,
     path_score,
@@ -59,12 +60,6 @@ def complete_example(
     changed = not np.array_equal(y, gold)
     gold[:] = y
     return changed
-
-
-@kernel
-def gold_of(examples: Examples, i: int) -> Ints:
-    """The completed gold labels of example i, in place."""
-    return examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
 
 
 @kernel

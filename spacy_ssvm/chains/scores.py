@@ -26,6 +26,12 @@ def add_costs(examples: Examples, i: int, gamma: float, emissions: Floats) -> No
 
 
 @kernel
+def gold_of(examples: Examples, i: int) -> Ints:
+    """The completed gold labels of example i, in place."""
+    return examples.completions[examples.token_starts[i] : examples.token_starts[i + 1]]
+
+
+@kernel
 def is_annotated(examples: Examples, i: int) -> bool:
     """Whether any token of example i is annotated."""
     K = examples.legality.shape[1]

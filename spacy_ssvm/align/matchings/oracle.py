@@ -39,6 +39,14 @@ def score_example(examples: MatchingExamples, i: int, w: Floats) -> tuple[Floats
 
 
 @kernel
+def gold_table(examples: MatchingExamples, i: int) -> Flags:
+    """The completed gold matching of example i (bool [m, n]), in place."""
+    first, last = examples.link_starts[i], examples.link_starts[i + 1]
+    m = examples.source_words[i]
+    return examples.completions[first:last].reshape(m, (last - first) // m)
+
+
+@kernel
 def complete_example(
     examples: MatchingExamples,
     i: int,
@@ -48,9 +56,8 @@ def complete_example(
     target_steps: Floats,
 ) -> tuple[Flags, bool]:
     """The completed gold matching (bool [m, n]) under these scores, and whether it changed."""
-    first, last = examples.link_starts[i], examples.link_starts[i + 1]
-    completion = examples.completions[first:last].reshape(scores.shape)
-    gold = examples.gold[first:last]
+    completion = gold_table(examples, i)
+    gold = examples.gold[examples.link_starts[i] : examples.link_starts[i + 1]]
     if examples.is_complete[i] and not (complete and gold.max() > SURE):
         return completion, False
     restricted = scores.copy()
@@ -61,24 +68,6 @@ def complete_example(
     completion[:] = links
     examples.is_complete[i] = True
     return completion, changed
-
-
-@kernel
-def gold_table(examples: MatchingExamples, i: int) -> Flags:
-    """The completed gold matching of example i (bool [m, n]), in place."""
-    first, last = examples.link_starts[i], examples.link_starts[i + 1]
-    m = examples.source_words[i]
-    return examples.completions[first:last].reshape(m, (last - first) // m)
-
-
-@kernel
-def _as_structure(links: Flags) -> Ints:
-    """A matching (bool [m, n]) as y."""
-    y = np.empty(links.size, dtype=np.int64)
-    for j in range(links.shape[0]):
-        for k in range(links.shape[1]):
-            y[j * links.shape[1] + k] = links[j, k]
-    return y
 
 
 @kernel
@@ -94,7 +83,7 @@ def decode(
     add_costs(gold, examples.costs, gamma, scores)
     links = np.empty(scores.shape, dtype=np.bool_)
     best_matching(scores, source_steps, target_steps, links)
-    return _as_structure(links), expected_cost(gold, examples.costs, links), changed
+    return links.ravel().astype(np.int64), expected_cost(gold, examples.costs, links), changed
 
 
 @kernel
@@ -111,7 +100,7 @@ def k_best_decode(
     best, _ = k_best_matchings(scores, source_steps, target_steps, k)
     ys, costs = np.empty((len(best), len(gold)), dtype=np.int64), np.empty(len(best))
     for b in range(len(best)):
-        ys[b] = _as_structure(best[b])
+        ys[b] = best[b].ravel()
         costs[b] = expected_cost(gold, examples.costs, best[b])
     return ys, costs
 

@@ -15,12 +15,11 @@ import numpy as np
 from spacy_ssvm.chains.layout import Examples
 from spacy_ssvm.chains.oracle import (
     complete_example,
-    gold_of,
     label_probabilities,
     score_example,
     transition_counts,
 )
-from spacy_ssvm.chains.scores import add_costs, expected_cost, is_annotated
+from spacy_ssvm.chains.scores import add_costs, expected_cost, gold_of, is_annotated
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.lab.projections.chain_points import project_chain

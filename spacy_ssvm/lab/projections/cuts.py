@@ -6,7 +6,7 @@ The parts are the nodes, 1 for label 1, and then the edges, 1 for different labe
 import numpy as np
 
 from spacy_ssvm.chains import layout
-from spacy_ssvm.chains.scores import add_costs, is_annotated
+from spacy_ssvm.chains.scores import add_costs, gold_of, is_annotated
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Rows
 from spacy_ssvm.lab.projections.cut_points import project_cut
@@ -95,8 +95,7 @@ def project(
     n = len(scores)
     recompleted = complete_example(examples, i, complete, scores, edges, penalties)
     if complete:
-        gold = nodes.completions[nodes.token_starts[i] : nodes.token_starts[i + 1]]
-        fill_parts(gold, edges, parts)
+        fill_parts(gold_of(nodes, i), edges, parts)
     add_costs(nodes, i, 1.0, scores)
     direction[:n] = scores[:, 1] - scores[:, 0]
     direction[n:] = -penalties

@@ -7,7 +7,14 @@ never below that of the gold labels, which is 0, where no edge weight is negativ
 
 import numpy as np
 
-from spacy_ssvm.chains.scores import add_costs, cost, is_annotated, is_partial, restrict_to_gold
+from spacy_ssvm.chains.scores import (
+    add_costs,
+    cost,
+    gold_of,
+    is_annotated,
+    is_partial,
+    restrict_to_gold,
+)
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
 from spacy_ssvm.sentences.cuts.decoder import best_labels, expand_labels, labeling_score
@@ -50,7 +57,7 @@ def complete_example(
     A completion is replaced by a better one alone.
     """
     nodes = examples.nodes
-    gold = nodes.completions[nodes.token_starts[i] : nodes.token_starts[i + 1]]
+    gold = gold_of(nodes, i)
     if not is_partial(nodes, i) or not (complete or gold.min() < 0):
         return False
     restricted = scores.copy()
@@ -75,7 +82,7 @@ def decode(
         return np.empty(0, dtype=np.int64), 0.0, False
     scores, edges, penalties = score_example(examples, i, w)
     recompleted = complete_example(examples, i, complete, scores, edges, penalties)
-    gold = nodes.completions[nodes.token_starts[i] : nodes.token_starts[i + 1]]
+    gold = gold_of(nodes, i)
     add_costs(nodes, i, gamma, scores)
     y = np.empty(len(gold), dtype=np.int64)
     _decode(scores, edges, penalties, gold, y)
