@@ -115,7 +115,7 @@ def _max_violations(
         i = numbers[position]
         y, cost, _ = decode(examples, i, w, gamma, False)
         if len(y) > 0:
-            size = difference(examples, i, w, y, indices, values)
+            size = difference(examples, i, y, indices, values)
             violation = violation_of(gamma * cost, w, indices, values, 0, size)
             violations[position] = max(violation, 0.0)
 

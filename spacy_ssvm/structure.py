@@ -71,8 +71,7 @@ class Structure(NamedTuple):
     #: decoding.
     decode: Decode
 
-    #: (examples, i, w, y, indices, values) -> size: writes Phi_i(y), values in float32. w is given
-    #: for weights that move when others are inserted.
+    #: (examples, i, y, indices, values) -> size: writes Phi_i(y), values in float32.
     difference: Difference
 
     #: (examples, i, w, beta, gamma, complete) -> (z, loss, recompleted, E[Delta_i(Y)]): z holds the
@@ -83,7 +82,7 @@ class Structure(NamedTuple):
     #: intractable.
     expect: Expect | None = None
 
-    #: (examples, i, w, z, indices, values) -> size: writes E[phi(x_i, Y)] - phi(x_i, y_i), values
+    #: (examples, i, z, indices, values) -> size: writes E[phi(x_i, Y)] - phi(x_i, y_i), values
     #: in float64, at most ``Problem.max_expected_entries``. This is the gradient of the loss.
     expected_difference: ExpectedDifference | None = None
 
@@ -112,16 +111,16 @@ class Structure(NamedTuple):
     def oracle_type(self, name: str) -> Type:
         """The numba type of an oracle."""
         returned, arguments = _SIGNATURES[name]
-        return FunctionType(returned(self.examples_type, Int, Floats1, *arguments))
+        return FunctionType(returned(self.examples_type, Int, *arguments))
 
 
 _SIGNATURES: dict[str, tuple[Type, tuple[Type, ...]]] = {
-    "decode": (tuple_of(Ints1, Float, Bool), (Float, Bool)),
+    "decode": (tuple_of(Ints1, Float, Bool), (Floats1, Float, Bool)),
     "difference": (Int, (Ints1, Rows1, Weights1)),
-    "expect": (tuple_of(Floats1, Float, Bool, Float), (Float, Float, Bool)),
+    "expect": (tuple_of(Floats1, Float, Bool, Float), (Floats1, Float, Float, Bool)),
     "expected_difference": (Int, (Floats1, Rows1, Floats1)),
-    "k_best_decode": (tuple_of(Ints2, Floats1), (Float, Int, Bool)),
-    "project": (tuple_of(Floats1, Float, Bool), (Float, Bool, Floats1, Floats1)),
+    "k_best_decode": (tuple_of(Ints2, Floats1), (Floats1, Float, Int, Bool)),
+    "project": (tuple_of(Floats1, Float, Bool), (Floats1, Float, Bool, Floats1, Floats1)),
 }
 
 

@@ -31,7 +31,6 @@ def difference_of(problem, i, gold, y):
     size += feature_difference(
         examples.features,
         examples.token_starts[i],
-        np.zeros(0),
         problem.K,
         gold,
         y,

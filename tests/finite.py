@@ -27,7 +27,7 @@ FiniteType = named_tuple(Finite, Ints1, Floats2, Floats1, Ints1)
 
 
 @kernel
-def difference(examples, i, w, y, indices, values):
+def difference(examples, i, y, indices, values):
     """See ``Structure.difference``."""
     start = examples.starts[i]
     gold, other = examples.phi[start + examples.gold[i]], examples.phi[start + y[0]]
@@ -71,7 +71,7 @@ def k_best_decode(examples, i, w, gamma, k, complete):
 
 
 @kernel
-def expected_difference(examples, i, w, z, indices, values):
+def expected_difference(examples, i, z, indices, values):
     """See ``Structure.expected_difference``: z has a weight for each candidate."""
     start, end = examples.starts[i], examples.starts[i + 1]
     size = 0

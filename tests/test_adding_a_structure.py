@@ -220,7 +220,6 @@ def decode(
 def difference(
     examples: SegmentExamples,
     i: int,
-    w: Floats,
     y: Ints,
     indices: Rows,
     values: Weights,
@@ -633,7 +632,7 @@ def test_the_oracle_finds_the_worst_segmentation(words: list[int], seed: int, da
     y = tuple(marks.tolist())
     assert cost == delta[y]
     assert cost + score[y] == pytest.approx(max(delta[y] + score[y] for y in score))
-    indices, values = difference_of(problem, 0, w, marks)
+    indices, values = difference_of(problem, 0, marks)
     phi = naive_features(words, completion)
     phi.subtract(naive_features(words, y))
     found = dict(zip(indices.tolist(), values.tolist(), strict=True))

@@ -304,7 +304,7 @@ def decode(examples, i, w, gamma, complete):
     return np.zeros(1, dtype=np.int64), float(examples.costs[i]), False
 
 @kernel
-def difference(examples, i, w, y, indices, values):
+def difference(examples, i, y, indices, values):
     return 0
 
 class Problem:

@@ -134,7 +134,7 @@ def check_gradient(problem, rows, loss, seed, *, spread=1.0, error=1e-6):
         )
         if len(z) == 0:
             continue
-        indices, values = gradient_of(problem, i, w, z)
+        indices, values = gradient_of(problem, i, z)
         ends = [
             losses(problem, w + sign * step * towards, np.array([i]), loss)[0] for sign in (1, -1)
         ]
@@ -224,7 +224,7 @@ def test_a_loss_that_seems_negative_is_0_and_has_no_gradient():
     problem = trees.problem()
     z, loss, _, cost = problem.structure.expect(problem.examples(), 0, w, 1.0, 0.0, False)
     assert loss == 0.0
-    assert len(gradient_of(problem, 0, w, z)[0]) == 0
+    assert len(gradient_of(problem, 0, z)[0]) == 0
     assert cost > 0
 
 

@@ -57,10 +57,12 @@ def cuts() -> tuple[Any, int]:
 
 
 def learned(problem: Any) -> tuple[Any, int]:
-    """A problem with lazily allocated weights, a few of which are allocated."""
+    """A problem with lazily allocated weights, a few allocated, without room for more."""
     run = ProxGradient(budget=2).start(problem)
     run.grow(0)
     run.epoch(np.arange(problem.number_of_examples // 4))
+    problem.store.table.requested[:] = 0
+    problem.store._resize(int(problem.store.table.counts[1]))
     return problem, 0
 
 
@@ -145,5 +147,5 @@ def test_differences_allocate_weights(name: str) -> None:
     indices, values = np.empty(made.max_entries, np.int32), np.empty(made.max_entries, np.float32)
     store.table.requested[:] = 10**5, 10**5
     store.reserve()
-    made.structure.difference(made.examples(), i, store.w, y, indices, values)
+    made.structure.difference(made.examples(), i, y, indices, values)
     assert store.allocated > before

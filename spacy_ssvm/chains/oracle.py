@@ -95,9 +95,7 @@ def k_best_decode(
 
 
 @kernel
-def difference(
-    examples: Examples, i: int, w: Floats, y: Ints, indices: Rows, values: Weights
-) -> int:
+def difference(examples: Examples, i: int, y: Ints, indices: Rows, values: Weights) -> int:
     """See ``Structure.difference``."""
     gold, K = gold_of(examples, i), examples.legality.shape[1]
     if not has_capacity_for(examples.features, (y != gold).sum()):
@@ -106,7 +104,6 @@ def difference(
     size += feature_difference(
         examples.features,
         examples.token_starts[i],
-        w,
         K,
         gold,
         y,
@@ -148,7 +145,7 @@ def expect(
 
 @kernel
 def expected_difference(
-    examples: Examples, i: int, w: Floats, z: Floats, indices: Rows, values: Floats
+    examples: Examples, i: int, z: Floats, indices: Rows, values: Floats
 ) -> int:
     """See ``Structure.expected_difference``."""
     gold, K = gold_of(examples, i), examples.legality.shape[1]
@@ -160,7 +157,6 @@ def expected_difference(
     size += expected_feature_difference(
         examples.features,
         examples.token_starts[i],
-        w,
         gold,
         labels,
         indices[size:],
@@ -172,7 +168,7 @@ def expected_difference(
 #: Chains whose features have rows of their own.
 CHAINS = Structure(ExamplesType, decode, difference, expect, expected_difference, k_best_decode)
 
-#: Chains with lazily allocated weights. They can move on insertion: no k-best decoding.
+#: Chains with lazily allocated weights.
 LAZY_CHAINS = Structure(
     LazyExamplesType, decode, difference, expect, expected_difference, is_lazy=True
 )

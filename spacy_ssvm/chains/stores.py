@@ -7,9 +7,16 @@ import numpy as np
 
 from spacy_ssvm.chains.layout import LazyFeatures, RowFeatures
 from spacy_ssvm.features.extraction import fill_keys
-from spacy_ssvm.kernels.compile import dispatch, kernel
+from spacy_ssvm.kernels.compile import dispatch, inner_kernel, kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
-from spacy_ssvm.weights.lazy import find_block, find_blocks, get_or_insert, has_capacity
+from spacy_ssvm.weights.lazy import (
+    LazyTable,
+    block_before,
+    find_block,
+    find_blocks,
+    get_or_insert,
+    has_capacity,
+)
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, find_index, scratch_table
 
 
@@ -33,6 +40,17 @@ def _row_emissions(features: RowFeatures, first: int, w: Floats, emissions: Floa
                 emissions[t, k] += value * row[k]
 
 
+@inner_kernel
+def _add_rows(
+    table: LazyTable, weights: Floats, scale: float, start: int, count: int, scores: Floats
+) -> None:
+    """Add the weights of a key, whose last block is given, to the scores of labels [K]."""
+    while count > 0:
+        for row in range(start, start + count):
+            scores[table.row_labels[row]] += scale * weights[row]
+        start, count = block_before(table, start)
+
+
 @kernel
 def _lazy_emissions(features: LazyFeatures, first: int, w: Floats, emissions: Floats) -> None:
     """The same: sum_m scale_m w[row of m and k]."""
@@ -50,20 +68,22 @@ def _lazy_emissions(features: LazyFeatures, first: int, w: Floats, emissions: Fl
         start, count = find_block(table, m, features.real_keys[d])
         for t in range(n):
             value = scales[m] * np.float64(features.reals[first + t, d])
-            for row in range(start, start + count):
-                emissions[t, table.row_labels[row]] += value * weights[row]
+            _add_rows(table, weights, value, start, count, emissions[t])
     for t in range(first, last):
         fill_keys(features.templates, features.attributes, first, last, t, keys)
         find_blocks(table, keys, starts, counts)
         scores = emissions[t - first]
         for m in range(T):
-            if counts[m] == K:
-                block = weights[starts[m] : starts[m] + K]
+            start, count = starts[m], counts[m]
+            if count >= K:
+                block = weights[start : start + K]
                 for k in range(K):
                     scores[k] += scales[m] * block[k]
+                if count > K:
+                    start, count = block_before(table, start)
+                    _add_rows(table, weights, scales[m], start, count, scores)
             else:
-                for row in range(starts[m], starts[m] + counts[m]):
-                    scores[table.row_labels[row]] += scales[m] * weights[row]
+                _add_rows(table, weights, scales[m], start, count, scores)
 
 
 @kernel
@@ -75,7 +95,7 @@ def _row_capacity(features: RowFeatures, tokens: int) -> bool:
 @kernel
 def _lazy_capacity(features: LazyFeatures, tokens: int) -> bool:
     """The same; if not, the required capacity is recorded."""
-    number = tokens * len(features.templates.seeds) + len(features.real_keys)
+    number = tokens * (len(features.templates.seeds) + len(features.real_keys))
     return has_capacity(features.table, number)
 
 
@@ -83,7 +103,6 @@ def _lazy_capacity(features: LazyFeatures, tokens: int) -> bool:
 def _row_difference(
     features: RowFeatures,
     first: int,
-    w: Floats,
     K: int,
     gold: Ints,
     y: Ints,
@@ -116,7 +135,6 @@ def _row_difference(
 def _lazy_difference(
     features: LazyFeatures,
     first: int,
-    w: Floats,
     K: int,
     gold: Ints,
     y: Ints,
@@ -127,33 +145,27 @@ def _lazy_difference(
     table, templates = features.table, features.templates
     last = first + len(y)
     offset = (K + 2) * K
-    weights = w[offset:]
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
     labels, rows = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
-    while True:
-        wrong = (y != gold).sum()
-        scratch = scratch_table(
-            2 * wrong * len(keys) + min(2 * wrong, K) * len(features.real_keys) + 1
-        )
-        size, moves = 0, table.counts[2]
-        for t in range(first, last):
-            labels[0], labels[1] = gold[t - first], y[t - first]
-            if labels[0] != labels[1]:
-                fill_keys(templates, features.attributes, first, last, t, keys)
-                for m in range(len(keys)):
-                    if keys[m] != np.uint64(0):
-                        get_or_insert(table, weights, m, keys[m], labels, rows)
-                        index = offset + rows[0]
-                        size = add_entry(indices, values, scratch, size, index, 1.0)
-                        index = offset + rows[1]
-                        size = add_entry(indices, values, scratch, size, index, -1.0)
-                for d in range(len(features.real_keys)):
-                    m, value = features.real_templates[d], np.float64(features.reals[t, d])
-                    get_or_insert(table, weights, m, features.real_keys[d], labels, rows)
-                    size = add_entry(indices, values, scratch, size, offset + rows[0], value)
-                    size = add_entry(indices, values, scratch, size, offset + rows[1], -value)
-        if table.counts[2] == moves:  # no row has moved since it was written
-            return drop_zeros(indices, values, size)
+    wrong = (y != gold).sum()
+    scratch = scratch_table(2 * wrong * len(keys) + min(2 * wrong, K) * len(features.real_keys) + 1)
+    size = 0
+    for t in range(first, last):
+        labels[0], labels[1] = gold[t - first], y[t - first]
+        if labels[0] == labels[1]:
+            continue
+        fill_keys(templates, features.attributes, first, last, t, keys)
+        for m in range(len(keys)):
+            if keys[m] != np.uint64(0):
+                get_or_insert(table, m, keys[m], labels, rows)
+                size = add_entry(indices, values, scratch, size, offset + rows[0], 1.0)
+                size = add_entry(indices, values, scratch, size, offset + rows[1], -1.0)
+        for d in range(len(features.real_keys)):
+            m, value = features.real_templates[d], np.float64(features.reals[t, d])
+            get_or_insert(table, m, features.real_keys[d], labels, rows)
+            size = add_entry(indices, values, scratch, size, offset + rows[0], value)
+            size = add_entry(indices, values, scratch, size, offset + rows[1], -value)
+    return drop_zeros(indices, values, size)
 
 
 @kernel
@@ -168,7 +180,6 @@ def _add_expected(block: Floats, value: float, labels: Floats, gold: int) -> Non
 def _expected_row_difference(
     features: RowFeatures,
     first: int,
-    w: Floats,
     gold: Ints,
     labels: Floats,
     indices: Rows,
@@ -205,7 +216,6 @@ def _expected_row_difference(
 def _expected_lazy_difference(
     features: LazyFeatures,
     first: int,
-    w: Floats,
     gold: Ints,
     labels: Floats,
     indices: Rows,
@@ -216,7 +226,6 @@ def _expected_lazy_difference(
     n, K = labels.shape
     last = first + n
     offset = (K + 2) * K
-    weights = w[offset:]
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
     all_labels, rows = np.arange(K), np.empty(K, dtype=np.int64)
     T, width = len(keys), len(features.real_keys)
@@ -231,7 +240,7 @@ def _expected_lazy_difference(
             value = np.float64(features.reals[t, f - T]) if is_real else 1.0
             if key == np.uint64(0):
                 continue
-            get_or_insert(table, weights, m, key, all_labels, rows)
+            get_or_insert(table, m, key, all_labels, rows)
             slot = find_index(indices, scratch, offset + rows[0])
             if scratch[slot] < 0:
                 scratch[slot] = size

@@ -206,7 +206,7 @@ def _add_violators(
         y, cost, _ = decode(examples, i, w, 1.0, False)
         if len(y) == 0:
             continue
-        size = difference(examples, i, w, y, indices, values)
+        size = difference(examples, i, y, indices, values)
         violation = violation_of(cost, w, indices, values, 0, size)
         violations[i] = max(violation, 0.0)
         if violation > 0:

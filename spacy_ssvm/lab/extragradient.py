@@ -518,7 +518,7 @@ def _project_all(
         point, cost, _ = project(examples, i, w, beta, is_new, moved, direction)
         if len(point) == 0:
             continue
-        size = expected_difference(examples, i, w, point, indices, values)
+        size = expected_difference(examples, i, point, indices, values)
         total_cost += cost
         add_scaled(gradient, indices, values, 0, size, 1.0)
         for part in range(last - first):
@@ -590,7 +590,7 @@ def _project_sums(
         moved[:] = z
         project(examples, i, before, 0.0, False, moved, other)
         point, cost, _ = project(examples, i, w, beta, False, moved, direction)
-        size = expected_difference(examples, i, w, point, indices, values)
+        size = expected_difference(examples, i, point, indices, values)
         total_cost += cost
         add_scaled(gradient, indices, values, 0, size, 1.0)
         for part in range(len(z)):

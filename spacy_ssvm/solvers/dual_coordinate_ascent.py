@@ -99,7 +99,7 @@ def _pass(
         z, loss, _, _ = expect(examples, i, averaged.w, beta, gamma, True)
         if len(z) == 0:
             continue
-        size = expected_difference(examples, i, averaged.w, z, indices, values)
+        size = expected_difference(examples, i, z, indices, values)
         norm = squared_norm(values, size)
         if loss > 0 and norm > 0:
             add_to_average(averaged, indices, values, size, -min(C, loss / norm))

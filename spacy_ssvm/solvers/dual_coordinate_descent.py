@@ -317,7 +317,7 @@ def outer_pass(
             continue
         start = sets.used[1]
         indices, values = sets.indices[start:], sets.values[start:]
-        size = difference(examples, i, state.w, y, indices, values)
+        size = difference(examples, i, y, indices, values)
         state.visits[i] = visits
         violation = violation_of(cost, state.w, indices, values, 0, size)
         if recompleted and sets.newest[i] >= 0:

@@ -482,7 +482,7 @@ def _pass(
         y, cost, recompleted = decode(examples, i, w, gamma, is_due(visits))
         if len(y) == 0:
             continue
-        size = difference(examples, i, w, y, indices, values)
+        size = difference(examples, i, y, indices, values)
         if recompleted:
             _remove_blocks(order[position : position + 1], blocks, average, w)
         violation = violation_of(gamma * cost, w, indices, values, 0, size)
@@ -521,7 +521,7 @@ def _smooth_pass(
         z, loss, recompleted, _ = expect(examples, i, w, beta, gamma, is_due(visits))
         if len(z) == 0:
             continue
-        size = expected_difference(examples, i, w, z, indices, values)
+        size = expected_difference(examples, i, z, indices, values)
         f = loss - dot(w, indices, values, 0, size)
         values[:size] *= -1.0  # they are -E_q[Phi_i(Y)]
         if recompleted:

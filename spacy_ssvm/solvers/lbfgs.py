@@ -201,7 +201,7 @@ def add_gradients(
     for i in numbers:
         z, loss, recompleted, cost = expect(examples, i, w, beta, gamma, complete)
         if len(z) > 0:
-            size = expected_difference(examples, i, w, z, indices, values)
+            size = expected_difference(examples, i, z, indices, values)
             total += loss
             any_recompleted |= recompleted
             total_cost += cost

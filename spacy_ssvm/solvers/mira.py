@@ -125,7 +125,7 @@ def _pass_over_best(
         y, cost, _ = decode(examples, i, averaged.w, augmentation, True)
         if len(y) == 0:
             continue
-        size = difference(examples, i, averaged.w, y, indices, values)
+        size = difference(examples, i, y, indices, values)
         violation = violation_of(gamma * cost, averaged.w, indices, values, 0, size)
         norm = squared_norm(values, size)
         if violation > 0 and norm > 0:
@@ -164,9 +164,7 @@ def _pass(
         violations = np.empty(count)
         for m in range(count):
             start = starts[m]
-            starts[m + 1] = start + difference(
-                examples, i, averaged.w, ys[m], indices[start:], values[start:]
-            )
+            starts[m + 1] = start + difference(examples, i, ys[m], indices[start:], values[start:])
             violations[m] = violation_of(
                 gamma * costs[m], averaged.w, indices, values, start, starts[m + 1]
             )

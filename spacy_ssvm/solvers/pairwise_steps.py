@@ -202,7 +202,7 @@ def pass_with_inference(
             continue
         start = sets.used[1]
         indices, values = sets.indices[start:], sets.values[start:]
-        size = difference(examples, i, state.w, y, indices, values)
+        size = difference(examples, i, y, indices, values)
         state.visits[i] = visits
         violation = violation_of(cost, state.w, indices, values, 0, size)
         if recompleted and sets.newest[i] >= 0:

@@ -81,7 +81,7 @@ def _pass(
         y, _, _ = decode(examples, i, averaged.w, 0.0, True)
         if len(y) == 0:
             continue
-        size = difference(examples, i, averaged.w, y, indices, values)
+        size = difference(examples, i, y, indices, values)
         total -= dot(averaged.w, indices, values, 0, size)
         add_to_average(averaged, indices, values, size, 1.0)
         end_step(averaged)

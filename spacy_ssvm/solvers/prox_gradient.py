@@ -383,7 +383,7 @@ def _violator_steps(
         y, cost, _ = decode(examples, i, weights.w, gamma, True)
         if len(y) == 0:
             continue
-        size = difference(examples, i, weights.w, y, indices, values)
+        size = difference(examples, i, y, indices, values)
         if size == NEEDS_CAPACITY:
             return position, total
         total += gamma * cost - scaled_dot(weights, indices, values, 0, size)
@@ -417,7 +417,7 @@ def _expected_steps(
         z, loss, _, _ = expect(examples, i, weights.w, beta, gamma, True)
         if len(z) == 0:
             continue
-        size = expected_difference(examples, i, weights.w, z, indices, values)
+        size = expected_difference(examples, i, z, indices, values)
         if size == NEEDS_CAPACITY:
             return position, total
         total += loss

@@ -226,7 +226,7 @@ def _pass(
         y, cost, _ = decode(examples, i, w, gamma / scale, True)
         if len(y) == 0:
             continue
-        size = difference(examples, i, w, y, indices, values)
+        size = difference(examples, i, y, indices, values)
         violation = gamma * cost - scale * dot(w, indices, values, 0, size)
         total += max(violation, 0.0)
         if violation <= 0:
@@ -263,7 +263,7 @@ def _expected_pass(
         z, loss, _, _ = expect(examples, i, w, beta * scale, gamma / scale, True)
         if len(z) == 0:
             continue
-        size = expected_difference(examples, i, w, z, indices, values)
+        size = expected_difference(examples, i, z, indices, values)
         total += scale * loss
         state = scale, nonnegative, prior, w
         scale = _step(schedule, eta, -1.0, indices, values, size, *state)

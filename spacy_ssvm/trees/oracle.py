@@ -98,16 +98,13 @@ def k_best_decode(
 
 
 @kernel
-def difference(
-    examples: TreeExamples, i: int, w: Floats, y: Ints, indices: Rows, values: Weights
-) -> int:
+def difference(examples: TreeExamples, i: int, y: Ints, indices: Rows, values: Weights) -> int:
     """See ``Structure.difference``."""
     return tree_difference(  # type: ignore[no-any-return]
         examples.store,
         examples.features,
         _arc_hashes(examples, i),
         _pair_hashes(examples, i),
-        w,
         _gold(examples, i),
         y,
         indices,
@@ -148,7 +145,7 @@ def expect(
 
 @kernel
 def expected_difference(
-    examples: TreeExamples, i: int, w: Floats, z: Floats, indices: Rows, values: Floats
+    examples: TreeExamples, i: int, z: Floats, indices: Rows, values: Floats
 ) -> int:
     """See ``Structure.expected_difference``."""
     features, gold = examples.features, _gold(examples, i)
@@ -160,7 +157,6 @@ def expected_difference(
         features,
         _arc_hashes(examples, i),
         _pair_hashes(examples, i),
-        w,
         coefficients,
         indices,
         values,

@@ -108,7 +108,6 @@ def _hashed_difference(
     features: ArcFeatures,
     endpoints: EndpointHashes,
     pair_endpoints: PairHashes,
-    w: Floats,
     gold: Ints,
     heads: Ints,
     indices: Rows,
@@ -229,7 +228,6 @@ def _hashed_combination(
     features: ArcFeatures,
     endpoints: EndpointHashes,
     pair_endpoints: PairHashes,
-    w: Floats,
     coefficients: PartTable,
     indices: Rows,
     values: Floats,
@@ -265,7 +263,6 @@ def _lazy_combination(
     features: ArcFeatures,
     endpoints: EndpointHashes,
     pair_endpoints: PairHashes,
-    w: Floats,
     coefficients: PartTable,
     indices: Rows,
     values: AnyWeights,
@@ -300,7 +297,7 @@ def _lazy_combination(
             if coefficient != 0:
                 count = fill_arc_keys(templates, endpoints, h, m, all_templates, keys, owners)
                 for k in range(count):
-                    get_or_insert(table, w, owners[k], keys[k], label, row)
+                    get_or_insert(table, owners[k], keys[k], label, row)
                     size = add_entry(indices, values, scratch, size, row[0], coefficient)
     return drop_zeros(indices, values, size)
 
@@ -311,7 +308,6 @@ def _lazy_difference(
     features: ArcFeatures,
     endpoints: EndpointHashes,
     pair_endpoints: PairHashes,
-    w: Floats,
     gold: Ints,
     heads: Ints,
     indices: Rows,
@@ -325,7 +321,7 @@ def _lazy_difference(
         arcs[heads[m], m] -= 1.0
     coefficients = number_parts(arcs, False, False)
     return _lazy_combination(
-        store, features, endpoints, pair_endpoints, w, coefficients, indices, values
+        store, features, endpoints, pair_endpoints, coefficients, indices, values
     )
 
 

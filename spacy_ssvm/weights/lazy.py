@@ -1,12 +1,13 @@
 """Weights allocated on first update and freed when their template is pruned.
 
-A row is the weight of a feature for a label, and belongs to a template. The rows of a feature are
-contiguous, in a block that moves to the end, with twice the capacity, when it is full. A loose
-block has a few labels in order of insertion, a dense block has all labels in their order. The
+A row is the weight of a feature for a label, and belongs to a template. It stays where it is until
+``LazyWeights.sweep``. The rows of a feature are in blocks: a loose block has a few labels in order
+of insertion. When it is full, another one continues it at the end of the table, behind a header
+that says where the full one is; a dense one where there are many, which has all labels in their
+order, those of the blocks before it with a weight of 0. The
 weights of a template are stored divided by its scale: shrinking a template is one multiplication,
 and removing it marks all its current rows as stale by ``first_rows`` [MSAF11, section 4, "Space and
-Time Efficiency"]. Stale rows and those that blocks have left are removed once they are many. All
-arrays grow and shrink in place.
+Time Efficiency"]. Stale rows are removed once they are many. All arrays grow and shrink in place.
 """
 
 from typing import NamedTuple
@@ -36,7 +37,8 @@ from spacy_ssvm.weights.hash_table import (
 )
 
 _MIN_SCALE = 1e-50  # below it, weights are multiplied out
-_MAX_LOOSE_BLOCK = 16  # rows
+_MAX_LOOSE_ROWS = 16  # of a feature; it gets a dense block for more
+_HEADER = 2  # rows before a block that continues another; their labels are its place, below -1
 _GROWTH = 1.25  # the factor by which a full table grows
 _IN_USE = 0.75  # the share of rows in use below which the others are removed
 _COUNT_BITS = np.uint64(16)  # of a slot's payload: first row, room, rows in use
@@ -48,10 +50,10 @@ class LazyTable(NamedTuple):
 
     slots: Keys  #: uint64 [capacity, 2]: keys with their block, see ``_pack``
     row_templates: Rows  #: int32 [room]
-    row_labels: Rows  #: int32 [room]; -1 for rows out of use
+    row_labels: Rows  #: int32 [room]; negative for rows without a weight
     first_rows: Ints  #: int64 [T]: rows of the template before this one are stale
     active: Ints  #: int64 [T]: the number of rows in use
-    counts: Ints  #: int64 [3]: keys in the slots, rows, moves of blocks in use
+    counts: Ints  #: int64 [3]: keys in the slots, rows, rows of headers
     requested: Ints  #: int64 [2]: further keys and rows that capacity is needed for
     scales: Floats  #: float64 [T]
     labels: int  #: the number of labels of a feature
@@ -71,15 +73,37 @@ def _pack(start: int, room: int, count: int) -> int:
 
 @kernel
 def _unpack(payload: int) -> tuple[int, int, int]:
-    """The first row of a block, its capacity, and the number of rows in use."""
+    """The first row of a block, its room, and the number of rows in use.
+
+    The room of a dense block that continues others is one more than its rows.
+    """
     room = (payload >> _COUNT_BITS) & _COUNT
     start = payload >> (_COUNT_BITS + _COUNT_BITS)
     return np.int64(start), np.int64(room), np.int64(payload & _COUNT)
 
 
 @kernel
+def block_before(table: LazyTable, start: int) -> tuple[int, int]:
+    """The first row of the block that a block continues, and the number of its rows; 0 for none."""
+    labels = table.row_labels
+    if start < _HEADER or labels[start - 1] >= -1:
+        return 0, 0
+    return -2 - np.int64(labels[start - 2]), -2 - np.int64(labels[start - 1])
+
+
+@kernel
+def _write_header(table: LazyTable, start: int, before: int, count: int) -> None:
+    """Say which block this one continues."""
+    table.row_labels[start - 2] = -2 - before
+    table.row_labels[start - 1] = -2 - count
+
+
+@kernel
 def find_blocks(table: LazyTable, keys: Keys, starts: Ints, counts: Ints) -> None:
-    """Write the rows of each template's key (uint64 [T]) for one token: the first, their number."""
+    """Write the last block of each template's key (uint64 [T]): first row, number of rows.
+
+    The number is one more for a dense block that continues others.
+    """
     slots, capacity = table.slots, len(table.slots)
     for m in range(len(keys)):  # loads all first slots at once: memory access overlaps
         counts[m] = 0
@@ -94,15 +118,15 @@ def find_blocks(table: LazyTable, keys: Keys, starts: Ints, counts: Ints) -> Non
             slot = find_slot(slots, keys[m])
             if slots[slot, 0] != keys[m]:
                 continue
-        start, _, count = _unpack(slots[slot, 1])
+        start, room, count = _unpack(slots[slot, 1])
         if start >= table.first_rows[m]:
             starts[m] = start
-            counts[m] = count
+            counts[m] = max(count, room) if count == table.labels else count
 
 
 @kernel
 def find_block(table: LazyTable, m: int, key: int) -> tuple[int, int]:
-    """The first row of a key of template m, and the number of its rows."""
+    """The first row of the last block of a key of template m, and the number of its rows."""
     slot = find_slot(table.slots, key)
     if table.slots[slot, 0] == np.uint64(0):
         return 0, 0
@@ -113,7 +137,7 @@ def find_block(table: LazyTable, m: int, key: int) -> tuple[int, int]:
 @kernel
 def has_capacity(table: LazyTable, features: int) -> bool:
     """Whether that many features can get rows; if not, the capacity is requested."""
-    rows = features * table.labels
+    rows = features * (table.labels + (_HEADER if table.labels > 1 else 0))
     is_wide = table.counts[1] + rows <= len(table.row_labels)
     if is_wide and 3 * (table.counts[0] + features) <= 2 * len(table.slots):
         return True
@@ -124,25 +148,50 @@ def has_capacity(table: LazyTable, features: int) -> bool:
 
 @kernel
 def _find_labels(table: LazyTable, start: int, count: int, labels: Ints, rows: Ints) -> int:
-    """Write the row of each label in a block, -1 for none; return the number without a row."""
-    missing = len(labels)
+    """Write the row of each label of a key, -1 for none; return the number of its loose rows.
+
+    start, count: its last block. A label has its first row: what a dense block continues counts.
+    """
+    is_dense, first = count == table.labels, start
+    if is_dense:
+        start, count = block_before(table, start)
+    total = 0
     for j in range(len(labels)):
-        rows[j] = -1
-        for row in range(start, start + count):
-            if table.row_labels[row] == labels[j]:
-                rows[j] = row
-                missing -= 1
-                break
-    return missing
+        rows[j] = first + labels[j] if is_dense else -1
+    while count > 0:
+        total += count
+        for j in range(len(labels)):
+            for row in range(start, start + count):
+                if table.row_labels[row] == labels[j]:
+                    rows[j] = row
+                    break
+        start, count = block_before(table, start)
+    return total
 
 
 @kernel
-def get_or_insert(
-    table: LazyTable, weights: Floats, m: int, key: int, labels: Ints, rows: Ints
-) -> None:
+def _append_block(table: LazyTable, m: int, room: int, full: int, count: int) -> int:
+    """Append a block of template m, which continues one with ``count`` rows from ``full`` on.
+
+    Returns its first row. A block that continues none, for a count of 0, has no header.
+    """
+    end = table.counts[1]
+    start = end + (_HEADER if count > 0 else 0)
+    table.counts[1] = start + room
+    table.counts[2] += start - end
+    table.row_templates[end : start + room] = m
+    for k in range(room):
+        table.row_labels[start + k] = k if room == table.labels else -1
+    if count > 0:
+        _write_header(table, start, full, count)
+    return start  # type: ignore[no-any-return]
+
+
+@kernel
+def get_or_insert(table: LazyTable, m: int, key: int, labels: Ints, rows: Ints) -> None:
     """Write the rows of a key of template m for some labels, inserting those that are missing.
 
-    weights: float64 [room]. labels, rows: int64. The block of the key may move.
+    labels: int64, all different. rows: int64. Rows that are inserted have a weight of 0.
     """
     slot = find_slot(table.slots, key)
     if table.slots[slot, 0] == np.uint64(0):
@@ -151,41 +200,33 @@ def get_or_insert(
     start, room, count = _unpack(table.slots[slot, 1])
     if start < table.first_rows[m]:
         start, room, count = 0, 0, 0
-    if count == table.labels:
+    if count == table.labels and count == room:
         for j in range(len(labels)):
             rows[j] = start + labels[j]
         return
-    missing = _find_labels(table, start, count, labels, rows)
-    if missing == 0:
-        return
-    table.active[m] += missing
-    if count + missing > room:
-        room = max(2 * room, count + missing)
-        is_dense = room >= table.labels or room > _MAX_LOOSE_BLOCK
-        if is_dense:
-            room = table.labels
-        new = table.counts[1]
-        table.counts[1] += room
-        table.counts[2] += count > 0
-        table.row_templates[new : new + room] = m
-        for j in range(room):
-            table.row_labels[new + j] = j if is_dense else -1
-        for j in range(count):
-            row = new + (table.row_labels[start + j] if is_dense else j)
-            table.row_labels[row] = table.row_labels[start + j]
-            table.row_labels[start + j] = -1
-            weights[row] = weights[start + j]
-            weights[start + j] = 0.0
-        start = new
-        if is_dense:
-            table.active[m] += room - count - missing
-            count = room
-        _find_labels(table, start, count, labels, rows)
+    total = _find_labels(table, start, count, labels, rows)
+    missing = (rows[: len(labels)] < 0).sum()
     for j in range(len(labels)):
-        if rows[j] < 0:
+        if rows[j] >= 0:
+            continue
+        if count == room and count < table.labels:
+            size = max(total, missing)
+            if total + size > min(table.labels - 1, _MAX_LOOSE_ROWS):
+                size = table.labels
+            start, count = _append_block(table, m, size, start, count), 0
+            room = size
+            if size == table.labels:
+                count, room = size, size + (total > 0)
+                table.active[m] += size - total
+        if count == table.labels:
+            rows[j] = start + labels[j]
+        else:
             rows[j] = start + count
-            table.row_labels[start + count] = labels[j]
+            table.row_labels[rows[j]] = labels[j]
+            table.active[m] += 1
             count += 1
+            total += 1
+        missing -= 1
     table.slots[slot, 1] = _pack(start, room, count)
 
 
@@ -200,50 +241,98 @@ def _multiply_out(table: LazyTable, m: int, weights: Floats) -> None:
 
 @kernel
 def _write_features(table: LazyTable, features: Rows) -> None:
-    """Write the first row of the block of each row; for rows out of use, any row."""
+    """Write the feature of each row (``row_features``); for rows out of use, any number."""
     features[:] = 0
     for slot in range(len(table.slots)):
         start, _, count = _unpack(table.slots[slot, 1])
-        features[start : start + count] = start
+        feature = start
+        while count > 0:
+            features[start : start + count] = feature
+            start, count = block_before(table, start)
+
+
+@kernel
+def _fold(table: LazyTable, weights: Floats, dense: int) -> None:
+    """Move the weights of all blocks that a dense one continues into it."""
+    start, count = block_before(table, dense)
+    while count > 0:
+        for row in range(start, start + count):
+            weights[dense + table.row_labels[row]] += weights[row]
+            weights[row] = 0.0
+        start, count = block_before(table, start)
+
+
+@kernel
+def _mark_block(table: LazyTable, weights: Floats, start: int, count: int, kept: Rows) -> int:
+    """Mark the rows of a block to be kept (int32 [rows]); return their number.
+
+    Zero weights are dropped, except in dense blocks with few of them.
+    """
+    size = 0
+    for row in range(start, start + count):
+        size += weights[row] != 0
+    is_dense = count == table.labels and size > min(count // 2, _MAX_LOOSE_ROWS)
+    for row in range(start, start + count):
+        kept[row] = is_dense or weights[row] != 0
+    return size
 
 
 @kernel
 def _renumber_rows(table: LazyTable, weights: Floats) -> Rows:
     """The new number of each row, the number of rows kept before it: int32 [rows + 1].
 
-    Stale rows are dropped, and so are zero weights, except in dense blocks with few of them.
+    Stale rows are dropped, too.
     """
     new_rows = np.zeros(table.counts[1] + 1, dtype=np.int32)
+    kept = new_rows[1:]
+    table.counts[2] = 0
     for slot in range(len(table.slots)):
         start, _, count = _unpack(table.slots[slot, 1])
         if count == 0 or start < table.first_rows[table.row_templates[start]]:
             continue
-        size = 0
-        for row in range(start, start + count):
-            size += weights[row] != 0
-        is_dense = count == table.labels and size > min(count // 2, _MAX_LOOSE_BLOCK)
-        for row in range(start, start + count):
-            new_rows[row + 1] = is_dense or weights[row] != 0
-    for row in range(len(new_rows) - 1):
+        later = -1  # the last block before this one on the way that is kept
+        if count == table.labels:
+            _fold(table, weights, start)
+        while count > 0:
+            if _mark_block(table, weights, start, count, kept) > 0:
+                if later >= 0:
+                    kept[later - _HEADER : later] = 1
+                    table.counts[2] += _HEADER
+                later = start
+            start, count = block_before(table, start)
+    for row in range(len(kept)):
         new_rows[row + 1] += new_rows[row]
     return new_rows
 
 
 @kernel
-def _move_rows(table: LazyTable, weights: Floats, new_rows: Rows) -> None:
-    """Move rows to their new numbers; keys without rows lose their slots."""
+def _move_blocks(table: LazyTable, new_rows: Rows) -> None:
+    """Write into slots and headers where blocks will be; keys without rows lose their slots."""
     table.active[:] = 0
     table.counts[0] = 0
     for slot in range(len(table.slots)):
         start, _, count = _unpack(table.slots[slot, 1])
-        size = new_rows[start + count] - new_rows[start]
-        if size > 0:
-            table.slots[slot, 1] = _pack(new_rows[start], size, size)
-            table.active[table.row_templates[start]] += size
-            table.counts[0] += 1
-        else:
+        later = -1
+        while count > 0:
+            full = block_before(table, start)
+            new, size = new_rows[start], new_rows[start + count] - new_rows[start]
+            if size > 0:
+                if later < 0:
+                    table.slots[slot, 1] = _pack(new, size, size)
+                    table.counts[0] += 1
+                else:
+                    _write_header(table, later, new, size)
+                table.active[table.row_templates[start]] += size
+                later = start
+            start, count = full
+        if later < 0:
             table.slots[slot, 0] = table.slots[slot, 1] = np.uint64(0)
     rehash_in_place(table.slots)
+
+
+@kernel
+def _move_rows(table: LazyTable, weights: Floats, new_rows: Rows) -> None:
+    """Move rows to their new numbers."""
     for row in range(len(new_rows) - 1):
         new = new_rows[row]
         if new < new_rows[row + 1]:
@@ -301,7 +390,7 @@ class LazyWeights:
         )
 
     def row_features(self) -> Rows:
-        """See ``GroupedStore``: a feature is numbered by its first row: int32 [room]."""
+        """See ``GroupedStore``: a feature has the number of its last block's first row."""
         features = np.empty(len(self.table.row_labels), dtype=np.int32)
         _write_features(self.table, features)
         return features
@@ -329,9 +418,10 @@ class LazyWeights:
     def sweep(self) -> None:
         """See ``GroupedStore``: stale rows are removed once they are many."""
         table = self.table
-        if self.allocated < _IN_USE * table.counts[1]:
+        if self.allocated + table.counts[2] < _IN_USE * table.counts[1]:
             new_rows = _renumber_rows(table, self.w[self.first :])
             self._peak_bytes = max(self._peak_bytes, self.bytes + new_rows.nbytes)
+            _move_blocks(table, new_rows)
             _move_rows(table, self.w[self.first :], new_rows)
             table.first_rows[:] = 0
             self._resize(int(table.counts[1]))

@@ -21,7 +21,7 @@ from spacy_ssvm.chains.oracle import (
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.lab.projections.chains import part_starts, project
 from spacy_ssvm.solvers.prox_gradient import ProxGradient
-from spacy_ssvm.weights.lazy import find_block
+from spacy_ssvm.weights.lazy import block_before, find_block
 
 
 def rows_in_use(table: Any) -> dict[tuple[int, int], int]:
@@ -30,9 +30,10 @@ def rows_in_use(table: Any) -> dict[tuple[int, int], int]:
     for key in table.slots[:, 0].tolist():
         for m in range(len(table.active)) if key else ():  # a feature is that of one template
             start, count = find_block(table, m, np.uint64(key))
-            for row in range(start, start + count):
-                if table.row_templates[row] == m:
+            while count > 0 and table.row_templates[start] == m:
+                for row in range(start, start + count):
                     found[key, int(table.row_labels[row])] = row
+                start, count = block_before(table, start)
     return found
 
 
@@ -124,17 +125,17 @@ def answers(problem: ChainProblem, w: np.ndarray) -> tuple[list[dict[int, float]
     examples = problem.examples()
     for i in range(problem.number_of_examples):
         y, *rest = decode(examples, i, w, 1.0, False)
-        vectors.append(entries(*difference_of(problem, i, w, y)))
+        vectors.append(entries(*difference_of(problem, i, y)))
         numbers += rest
         ys, costs = k_best_decode(examples, i, w, 1.0, 2, False)
-        vectors += [entries(*difference_of(problem, i, w, y)) for y in ys]
+        vectors += [entries(*difference_of(problem, i, y)) for y in ys]
         numbers += costs.tolist()
         z, *rest = expect(examples, i, w, 1.0, 1.0, False)
-        vectors.append(entries(*gradient_of(problem, i, w, z)))
+        vectors.append(entries(*gradient_of(problem, i, z)))
         numbers += rest
         parts = np.zeros(int(np.diff(part_starts(examples))[i]))
         z, *rest = project(examples, i, w, 0.5, True, parts, np.zeros_like(parts))
-        vectors.append(entries(*gradient_of(problem, i, w, z)))
+        vectors.append(entries(*gradient_of(problem, i, z)))
         numbers += rest
     return vectors, numbers
 

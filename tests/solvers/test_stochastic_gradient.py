@@ -43,7 +43,7 @@ def naive_epochs(run, epochs, prior):
                 z, met, _, _ = problem.structure.expect(
                     problem.examples(), i, w, loss.beta, loss.gamma, True
                 )
-                indices, values = gradient_of(problem, i, w, z)
+                indices, values = gradient_of(problem, i, z)
             if met > 0:
                 gradient[indices] += values
             w -= eta * gradient

@@ -62,7 +62,7 @@ def test_the_k_best(kind, sentence, seed, k, gamma):
     known = [(trees.cost(0, y), trees.difference(0, gold, y)) for y in every]
     found = []
     for y, cost in zip(ys, costs, strict=True):
-        indices, values = difference_of(problem, 0, w, y)
+        indices, values = difference_of(problem, 0, y)
         phi = dict(zip(indices.tolist(), values.tolist(), strict=True))
         assert (cost, phi) in known
         found.append(violation_of(phi, gamma * cost, w))

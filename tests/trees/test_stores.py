@@ -70,7 +70,7 @@ def asked(oracle: Any, difference: Any, problem: LazyTreeProblem, w: Any, *scale
     """Phi of the first example by key, and its cost or loss, with capacity for all features."""
     problem.store.w = w
     structure, value, *_ = oracle(problem.examples(), 0, w, *scales, True)
-    indices, values = difference(problem, 0, w, structure)
+    indices, values = difference(problem, 0, structure)
     key_of = {row: key for key, row in rows_in_use(problem.store.table).items()}
     keys = [key_of[row] for row in indices.tolist()]
     return dict(zip(keys, values.tolist(), strict=True)), value
@@ -208,7 +208,7 @@ def test_only_arcs_that_are_scored_have_expectations(projective: bool) -> None:
         assert last - first < (len(nodes[i]) - 2) ** 2  # not all of them
         z, *_ = expect(problem.examples(), i, problem.store.w, 1.0, 0.0, True)
         room = np.empty(10 * size)
-        indices, _ = written(expected_difference, problem, i, problem.store.w, z, room)
+        indices, _ = written(expected_difference, problem, i, z, room)
         key_of = {row: key for key, row in rows_in_use(problem.store.table).items()}
         assert {key_of[row] for row in indices.tolist()} <= expected
         assert 0 < len(indices) <= size
@@ -222,9 +222,9 @@ def test_more_arcs_than_there_is_room_for_are_an_error() -> None:
     w = np.zeros(0)
     z, *_ = expect(problem.examples(), 0, w, 1.0, 0.0, True)
     with pytest.raises(ValueError, match="arcs that are not scored"):
-        expected_difference(problem.examples(), 0, w, z, indices[:4], values[:4])
+        expected_difference(problem.examples(), 0, z, indices[:4], values[:4])
     with pytest.raises(ValueError, match="are all weights finite"):
-        expected_difference(problem.examples(), 0, w, z * np.nan, indices, values)
+        expected_difference(problem.examples(), 0, z * np.nan, indices, values)
     assert (indices == -7).all()
     assert problem.store.allocated == 0
 

@@ -109,7 +109,6 @@ def k_best_decode(
 def difference(
     examples: MatchingExamples,
     i: int,
-    w: Floats,  # noqa: ARG001
     y: Ints,
     indices: Rows,
     values: Weights,

@@ -46,7 +46,6 @@ def expected_cost(nodes: layout.Examples, i: int, parts: Floats) -> float:
 def expected_difference(
     examples: Examples,
     i: int,
-    w: Floats,  # noqa: ARG001
     z: Floats,
     indices: Rows,
     values: Floats,

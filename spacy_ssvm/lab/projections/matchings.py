@@ -71,7 +71,6 @@ def part_starts(examples: MatchingExamples) -> Ints:
 def expected_difference(
     examples: MatchingExamples,
     i: int,
-    w: Floats,  # noqa: ARG001
     z: Floats,
     indices: Rows,
     values: Floats,

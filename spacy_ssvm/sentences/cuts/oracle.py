@@ -93,7 +93,6 @@ def decode(
 def difference(
     examples: Examples,
     i: int,
-    w: Floats,  # noqa: ARG001
     y: Ints,
     indices: Rows,
     values: Weights,

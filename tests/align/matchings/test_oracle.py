@@ -87,7 +87,7 @@ def test_the_k_best(small, random, k, gamma):
         assert len(ys) == min(k, len(candidates))
         found = []
         for y, cost in zip(ys, costs, strict=True):
-            phi = dense(*difference_of(problem, i, w, y), len(w))
+            phi = dense(*difference_of(problem, i, y), len(w))
             found.append(gamma * cost - phi @ w)
             rows = np.column_stack([differences, example.costs_of(candidates)])
             assert np.any(np.all(rows == np.append(phi, cost), axis=1))

@@ -21,7 +21,7 @@ def projected(problem, i, w, step, z, *, complete=False):
     """What the oracle makes of z: z', the direction, F_i z' - phi(x_i, y_i) and the cost."""
     moved, direction = z.copy(), np.empty(len(z))
     sums, cost, _ = project(problem.examples(), i, w, step, complete, moved, direction)
-    indices, values = gradient_of(problem, i, w, sums)
+    indices, values = gradient_of(problem, i, sums)
     difference = np.zeros(len(w))
     difference[indices] = values
     return moved, direction, difference, cost

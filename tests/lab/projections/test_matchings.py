@@ -47,7 +47,7 @@ def project(problem, i, w, step, parts, *, complete=False):
     z, cost, _ = problem.structure.project(
         problem.examples(), i, w, step, complete, parts, direction
     )
-    indices, values = gradient_of(problem, i, w, z)
+    indices, values = gradient_of(problem, i, z)
     change = np.zeros(problem.number_of_weights(ROWS))
     change[indices] = values
     return change, cost, direction

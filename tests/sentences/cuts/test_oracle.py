@@ -39,7 +39,7 @@ def ask(drawn, problem, i, w, gamma, complete=True):
     y, cost, recompleted = problem.structure.decode(problem.examples(), i, w, gamma, complete)
     if len(y) == 0:
         return None, cost, recompleted
-    return dense(*difference_of(problem, i, w, y), drawn.size), cost, recompleted
+    return dense(*difference_of(problem, i, y), drawn.size), cost, recompleted
 
 
 def dense(indices, values, size):
@@ -146,7 +146,7 @@ def move(drawn, problem, i, w, step, parts, complete=False):
     z, cost, _ = problem.structure.project(*arrays)
     if len(z) == 0:
         return None, cost, direction
-    return dense(*gradient_of(problem, i, w, z), drawn.size), cost, direction
+    return dense(*gradient_of(problem, i, z), drawn.size), cost, direction
 
 
 @checked
