@@ -4,19 +4,15 @@ The information gain of a template is, over its features f and the labels a [MSA
 
     IG_m = sum_f sum_a P(f, a) log2 P(f, a) / (P(f) P(a))
 
-For templates of arcs, a is whether an arc is a gold one; P counts arcs, of words with a gold head.
+For templates of arcs and links, a is whether it is a gold one; P counts what has gold annotation.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys
-from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.features.extraction import CompiledTemplates, extract_keys
 from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
-from spacy_ssvm.weights.hash_table import empty_slots, find_slot
-
-_LABELS = np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 class Statistics(NamedTuple):
@@ -26,53 +22,66 @@ class Statistics(NamedTuple):
     gains: Floats  #: float64 [T]: the information gain, in bits
 
 
-@kernel
-def _plogp_sum(slots: Keys) -> float:
-    """sum n log2 n over all counts n."""
-    total = 0.0
-    for slot in range(len(slots)):
-        if slots[slot, 1] > np.uint64(0):
-            n = np.float64(slots[slot, 1])
-            total += n * np.log2(n)
-    return total
+def information_gains(
+    features: Ints, labels: Ints, priors: Ints, templates: Rows, T: int
+) -> Floats:
+    """The information gain of each template: float64 [T].
+
+    features, labels: int64, where features fire: their numbers, and the label there, -1 for none.
+    priors: int64 [K], how often there is each label, also where none of the features fires.
+    templates: int32 [features], the template of each feature.
+    """
+    known, K, number = labels >= 0, len(priors), max(int(priors.sum()), 1)
+    cells, counts = np.unique(features[known] * K + labels[known], return_counts=True)
+    feature, label = cells // K, cells % K
+    fired = np.bincount(feature, counts, minlength=len(templates))
+    terms = counts * np.log2(counts * number / (fired[feature] * priors[label]))
+    return np.bincount(templates[feature], terms, minlength=T) / number
 
 
-@kernel
-def _measure(
-    template: CompiledTemplates,
-    attributes: Keys,
-    sentence_starts: Ints,
-    gold: Ints,
-    priors: Floats,
-    slots: Keys,
-    joint: Keys,
-) -> tuple[int, float]:
-    """The features and the gain of one template; slots and joint are empty tables."""
-    features, annotated = 0, priors.sum()
-    unlabelled = 0.0  # sum of log2 P(a), over all features that fire
-    keys = np.empty(1, dtype=np.uint64)
-    for s in range(len(sentence_starts) - 1):
-        start, end = sentence_starts[s], sentence_starts[s + 1]
-        for t in range(start, end):
-            fill_keys(template, attributes, start, end, t, keys)
-            if keys[0] == np.uint64(0):
-                continue
-            slot = find_slot(slots, keys[0])
-            features += slots[slot, 0] == np.uint64(0)
-            slots[slot, 0] = keys[0]
-            if gold[t] < 0:
-                continue
-            slots[slot, 1] += np.uint64(1)
-            key = (keys[0] ^ np.uint64(gold[t] + 1)) * _LABELS
-            key ^= key >> np.uint64(29)
-            slot = find_slot(joint, key)
-            joint[slot, 0] = key
-            joint[slot, 1] += np.uint64(1)
-            unlabelled += np.log2(priors[gold[t]] / annotated)
-    if annotated == 0:
-        return features, 0.0
-    # Of counts: n(f,a) log2 n(f,a) - n(f,a) log2 n(f) - n(f,a) log2 P(a), where N cancels.
-    return features, (_plogp_sum(joint) - _plogp_sum(slots) - unlabelled) / annotated
+def measure_rows(starts: Ints, rows: Rows, labels: Ints, templates: Rows, T: int) -> Statistics:
+    """The statistics of templates whose features have rows.
+
+    starts: int64 [units + 1]; rows: int32, those that fire at each unit, all different.
+    labels: int64 [units], -1 for none. templates: int32 [rows], of T templates.
+    """
+    features = np.bincount(templates, minlength=T).astype(np.int64)
+    there = np.repeat(labels, np.diff(starts))
+    gains = information_gains(
+        rows.astype(np.int64), there, np.bincount(labels[labels >= 0]), templates, T
+    )
+    return Statistics(features, gains)
+
+
+def measure_keys(keys: Keys, labels: Ints, priors: Ints) -> tuple[int, float]:
+    """The features of one template, and its information gain.
+
+    keys: uint64, where it fires; 0 for no feature. labels, priors: as in ``information_gains``.
+    """
+    fires = keys != 0
+    found, features = np.unique(keys[fires], return_inverse=True)
+    one = np.zeros(len(found), dtype=np.int32)
+    return len(found), float(information_gains(features, labels[fires], priors, one, 1)[0])
+
+
+def measure_templates(
+    templates: CompiledTemplates, attributes: Keys, sentence_starts: Ints, gold: Ints, K: int
+) -> Statistics:
+    """Count the features of each template, and measure their information gain on the labels.
+
+    attributes: uint64 [tokens, columns]; gold: int64 [tokens], a label, or -1 for none.
+    """
+    priors = np.bincount(gold[gold >= 0], minlength=K)
+    T = len(templates.seeds)
+    features, gains = np.zeros(T, dtype=np.int64), np.zeros(T)
+    keys = np.empty((len(gold), 1), dtype=np.uint64)
+    for m in range(T):
+        one = templates._replace(
+            seeds=templates.seeds[m : m + 1], part_starts=templates.part_starts[m : m + 2]
+        )
+        extract_keys(one, attributes, sentence_starts, keys)
+        features[m], gains[m] = measure_keys(keys[:, 0], gold, priors)
+    return Statistics(features, gains)
 
 
 def with_reals(
@@ -85,41 +94,17 @@ def with_reals(
     reals: float32 [words, F]; templates: int32 [F], the template of each feature, rising.
     gold: int64 [words], a label, or -1 for none.
     """
-    annotated = gold >= 0
+    known = gold >= 0
+    priors = np.bincount(gold[known], minlength=K)
     gains = np.zeros(len(templates))
-    for d in range(len(templates)) if annotated.any() else ():
-        values = reals[annotated, d]
+    for d in range(len(templates)) if known.any() else ():
+        values = reals[known, d]
         is_high = (values > np.median(values)).astype(np.int64)
-        counts = np.bincount(2 * gold[annotated] + is_high, minlength=2 * K).reshape(K, 2)
-        joint = counts / counts.sum()
-        independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-        some = joint > 0
-        gains[d] = (joint[some] * np.log2(joint[some] / independent[some])).sum()
+        both = np.zeros(2, dtype=np.int32)
+        gains[d] = information_gains(is_high, gold[known], priors, both, 1)[0]
     numbers, widths = np.unique(templates, return_counts=True)
     means = [gains[templates == m].mean() for m in numbers]
     return Statistics(
         np.append(statistics.features, widths).astype(np.int64),
         np.append(statistics.gains, means).astype(np.float64),
     )
-
-
-def measure_templates(
-    templates: CompiledTemplates, attributes: Keys, sentence_starts: Ints, gold: Ints, K: int
-) -> Statistics:
-    """Count the features of each template, and measure their information gain on the labels.
-
-    attributes: uint64 [tokens, columns]; gold: int64 [tokens], a label, or -1 for none.
-    """
-    priors = np.bincount(gold[gold >= 0], minlength=K).astype(np.float64)
-    T = len(templates.seeds)
-    features, gains = np.zeros(T, dtype=np.int64), np.zeros(T)
-    slots, joint = empty_slots(len(gold)), empty_slots(len(gold))
-    for m in range(T):
-        slots[:] = joint[:] = 0
-        one = templates._replace(
-            seeds=templates.seeds[m : m + 1], part_starts=templates.part_starts[m : m + 2]
-        )
-        features[m], gains[m] = _measure(
-            one, attributes, sentence_starts, gold, priors, slots, joint
-        )
-    return Statistics(features, gains)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from spacy_ssvm.chains.problem import ChainProblem
-from spacy_ssvm.features.statistics import Statistics
-from spacy_ssvm.kernels.types import Floats, Ints, Rows
+from spacy_ssvm.features.statistics import measure_rows
+from spacy_ssvm.kernels.types import Floats, Rows
 from spacy_ssvm.selection import Selector
 from spacy_ssvm.sentences.model import SentenceModel
 from spacy_ssvm.sentences.training import LabelledUnits
@@ -57,24 +57,5 @@ def sentence_selector(
     problem = SelectionProblem(K, index.row_templates, T, costs=costs)
     gold = np.where(labels < 0, problem.any_label, labels)
     problem.append(starts, rows, np.unique(table.doc_units), gold)
-    statistics = measure_sparse(starts, rows, labels, index.row_templates, T)
+    statistics = measure_rows(starts, rows, labels, index.row_templates, T)
     return Selector(model.templates, problem, statistics)
-
-
-def measure_sparse(starts: Ints, rows: Rows, labels: Ints, templates: Rows, T: int) -> Statistics:
-    """The statistics of templates, as ``features.statistics`` defines them.
-
-    starts: int64 [units + 1]; rows: int32 [features], those of a unit are distinct.
-    labels: int64 [units], -1 for none. templates: int32 [rows], T of them.
-    """
-    K = int(labels.max(initial=0)) + 1
-    priors = np.bincount(labels[labels >= 0], minlength=K)
-    number = max(int(priors.sum()), 1)
-    features = np.bincount(templates, minlength=T).astype(np.int64)
-    label = np.repeat(labels, np.diff(starts))
-    known = label >= 0
-    cells, joint = np.unique(rows[known].astype(np.int64) * K + label[known], return_counts=True)
-    row = cells // K
-    totals = np.bincount(row, joint, minlength=len(templates))
-    terms = joint * np.log2(joint * number / (totals[row] * priors[cells % K]))
-    return Statistics(features, np.bincount(templates[row], terms, minlength=T) / number)

@@ -5,7 +5,12 @@ import pytest
 from planted_chains import Corpus
 
 from spacy_ssvm.features.extraction import compile_templates, extract_keys
-from spacy_ssvm.features.statistics import Statistics, measure_templates, with_reals
+from spacy_ssvm.features.statistics import (
+    Statistics,
+    measure_rows,
+    measure_templates,
+    with_reals,
+)
 
 
 @pytest.mark.uncompiled
@@ -49,3 +54,19 @@ def test_real_values_gain_what_being_above_the_median_tells():
     assert found.gains == pytest.approx([0.25, (gains[0] + gains[1]) / 2, gains[2]])
     none = with_reals(others, reals, np.array([1, 1, 2], dtype=np.int32), np.full(41, -1), 3)
     assert none.gains.tolist() == [0.25, 0, 0]
+
+
+def test_rows_gain_by_hand() -> None:
+    """Eight units: two templates, one of which tells all about four of them."""
+    labels = np.array([1, 1, 0, 0, 0, 0, -1, -1])
+    features = [[0, 2], [0, 2], [1, 2], [1, 2], [2], [2], [0, 1, 2], []]
+    starts = np.cumsum([0, *map(len, features)])
+    rows, templates = np.concatenate(features).astype(np.int32), np.array([0, 0, 1], np.int32)
+    found = measure_rows(starts, rows, labels, templates, 3)
+    assert found.features.tolist() == [2, 1, 0]
+    # p(feature, class) log2 p(class | feature) / p(class), of six units that are known
+    gain = (2 * np.log2(1 / (2 / 6)) + 2 * np.log2(1 / (4 / 6))) / 6
+    assert found.gains.tolist() == pytest.approx([gain, 0.0, 0.0])
+    none = measure_rows(starts, rows, np.full(8, -1), templates, 3)
+    assert none.features.tolist() == [2, 1, 0]
+    assert none.gains.tolist() == [0.0] * 3

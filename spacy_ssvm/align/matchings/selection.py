@@ -10,8 +10,7 @@ from spacy_ssvm.align.matchings.model import MatchingModel
 from spacy_ssvm.align.matchings.problem import HAMMING, MatchingProblem
 from spacy_ssvm.align.matchings.templates import find_link_refinements
 from spacy_ssvm.align.matchings.training import GoldPairs, LinkExtractor
-from spacy_ssvm.features.statistics import Statistics
-from spacy_ssvm.kernels.types import Floats, Ints, Rows
+from spacy_ssvm.features.statistics import measure_rows
 from spacy_ssvm.selection import Selector
 
 
@@ -28,37 +27,9 @@ def matching_selector(
     problem = MatchingProblem(costs=costs, templates=len(templates), refines=refines)
     extractor.append(problem, batch)
     examples = problem.examples()
-    statistics = measure_link_templates(
-        problem.row_templates,
-        len(templates),
-        examples.features.starts,
-        examples.features.rows,
-        examples.gold,
+    features, gold = examples.features, examples.gold
+    is_gold = np.where(gold == POSSIBLE, -1, gold != WRONG)
+    statistics = measure_rows(
+        features.starts, features.rows, is_gold, problem.row_templates, len(templates)
     )
     return Selector(templates, problem, statistics)
-
-
-def measure_link_templates(
-    row_templates: Rows, T: int, starts: Ints, rows: Rows, gold: Rows
-) -> Statistics:
-    """The features of each template, and what they tell of whether a link is gold.
-
-    starts, rows: the features of links, see ``LinkFeatures``; gold: int32 [links], of which
-    POSSIBLE tells nothing. Numbers count by whether they are there, not by their value.
-    """
-    number = len(row_templates)
-    kinds = gold == WRONG, (gold != WRONG) & (gold != POSSIBLE)
-    owners = np.repeat(np.arange(len(gold)), np.diff(starts))
-    counts = np.zeros((2, number))
-    for value, kind in enumerate(kinds):
-        counts[value] = np.bincount(rows[kind[owners]], minlength=number)
-    totals = np.array([np.count_nonzero(kind) for kind in kinds])
-    links = max(int(totals.sum()), 1)
-    terms: Floats = np.zeros(number)
-    fired = counts.sum(axis=0)
-    for value in range(2):
-        some = counts[value] > 0
-        ratio = counts[value, some] * links / (fired[some] * totals[value])
-        terms[some] += counts[value, some] * np.log2(ratio)
-    features = np.bincount(row_templates, minlength=T)
-    return Statistics(features, np.bincount(row_templates, terms, minlength=T) / links)

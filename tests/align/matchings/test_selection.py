@@ -6,35 +6,31 @@ import numpy as np
 import pytest
 from planted_pairs import batch_of, model_of
 
-from spacy_ssvm.align.matchings.layout import ALTERNATIVE, POSSIBLE, SURE, WRONG
-from spacy_ssvm.align.matchings.selection import matching_selector, measure_link_templates
+from spacy_ssvm.align.matchings.layout import ALTERNATIVE, POSSIBLE, SURE
+from spacy_ssvm.align.matchings.selection import matching_selector
 from spacy_ssvm.selection import Selection
 
 pytestmark = pytest.mark.uncompiled
 
 
-def test_features_and_gain_by_hand() -> None:
-    """Eight links: two templates, one of which tells all about four of them.
-
-    Alternatives are gold links; possible ones tell nothing.
-    """
-    gold = np.array([SURE, ALTERNATIVE, WRONG, WRONG, WRONG, WRONG, POSSIBLE, POSSIBLE])
-    features = [[0, 2], [0, 2], [1, 2], [1, 2], [2], [2], [0, 1, 2], []]
-    starts = np.cumsum([0, *map(len, features)])
-    rows = np.concatenate(features).astype(np.int32)
-    found = measure_link_templates(np.array([0, 0, 1], dtype=np.int32), 3, starts, rows, gold)
-    assert found.features.tolist() == [2, 1, 0]
-    # p(feature, class) log2 p(class | feature) / p(class), of six links that are known
-    gain = (2 * np.log2(1 / (2 / 6)) + 2 * np.log2(1 / (4 / 6))) / 6
-    assert found.gains.tolist() == pytest.approx([gain, 0.0, 0.0])
-
-
-def test_nothing_known() -> None:
-    rows = np.zeros(2, dtype=np.int32)
-    found = measure_link_templates(
-        np.zeros(1, dtype=np.int32), 1, np.array([0, 1, 2]), rows, np.array([POSSIBLE, POSSIBLE])
+def test_links_that_tell_nothing_count_for_features_alone() -> None:
+    """Alternatives are gold links; possible ones tell nothing."""
+    texts = ["source.lower+target.lower", "position"]
+    model = model_of(*texts, fertilities=(1, 1))
+    batch = batch_of(model, range(10))
+    certain = matching_selector(model, batch).statistics
+    gold = np.where(batch.gold == SURE, ALTERNATIVE, batch.gold)
+    assert matching_selector(model, batch._replace(gold=gold)).statistics.gains == pytest.approx(
+        certain.gains
     )
-    assert found.gains.tolist() == [0.0]
+    unknown = np.full_like(batch.gold, POSSIBLE)
+    found = matching_selector(model, batch._replace(gold=unknown)).statistics
+    assert found.features.tolist() == certain.features.tolist()
+    assert found.gains.tolist() == [0.0, 0.0]
+    assert certain.gains[0] > certain.gains[1] > 0
+    half = np.where(np.arange(len(gold)) % 2, batch.gold, POSSIBLE)
+    dropped = matching_selector(model, batch._replace(gold=half)).statistics
+    assert (dropped.gains != certain.gains).all()
 
 
 @pytest.mark.parametrize("fertilities", [(1, 1), (2, 2)])
