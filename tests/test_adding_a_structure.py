@@ -495,8 +495,8 @@ class Segmenter(Pipe[SegmentModel, GoldSegments]):
         tokens = self.model.reader.read(texts, inputs=inputs)
         return GoldSegments(tokens, np.concatenate(gold)[tokens.positions])
 
-    def make_trainer(self) -> SegmentTrainer:
-        return SegmentTrainer(self.model, self.solver)
+    def make_trainer(self, solver: Solver) -> SegmentTrainer:
+        return SegmentTrainer(self.model, solver)
 
     def predict(self, docs: Iterable[Doc]) -> list[Ints]:
         """The first tokens of the segments of each Doc, and the number of tokens."""

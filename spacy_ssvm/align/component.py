@@ -20,7 +20,7 @@ from spacy_ssvm.align.matchings.pairs import Pairs
 from spacy_ssvm.align.matchings.saved_model import MAX_FERTILITY
 from spacy_ssvm.align.matchings.selection import matching_selector
 from spacy_ssvm.align.matchings.templates import parse_link_templates
-from spacy_ssvm.align.matchings.training import GoldPairs, MatchingTrainer, objective
+from spacy_ssvm.align.matchings.training import GoldPairs, MatchingTrainer
 from spacy_ssvm.align.text_pairs import (
     ALIGNMENT,
     POSSIBLE,
@@ -43,7 +43,6 @@ from spacy_ssvm.components.settings import (
 )
 from spacy_ssvm.explanation import Explanation, numbered
 from spacy_ssvm.kernels.types import Flags, Floats, Ints
-from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.run import Solver
 
@@ -131,11 +130,9 @@ class WordAligner(Pipe[MatchingModel, GoldPairs], ExplainablePipe[Links]):
         return LABELS
 
     def can_start_unannotated(self, *, has_corpus: bool) -> bool:
-        """See ``Pipe``."""
         return not has_corpus
 
     def annotation(self) -> str:
-        """See ``Pipe``."""
         return f"word alignment (doc._.{ALIGNMENT})"
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
@@ -189,28 +186,19 @@ class WordAligner(Pipe[MatchingModel, GoldPairs], ExplainablePipe[Links]):
         return [_gold_links(example) for example in examples]
 
     def read_batch(self, docs: Sequence[GoldDoc]) -> GoldPairs:
-        """See ``Pipe``."""
         pairs = self.model.reader.read([d.doc for d in docs], inputs=[d.inputs for d in docs])
         gold = [
             links[np.ix_(*pairs.tokens(i))].ravel() for i, links in enumerate(d.gold for d in docs)
         ]
         return GoldPairs(pairs, np.concatenate([*gold, np.zeros(0)]).astype(np.int32))
 
-    def make_trainer(self) -> MatchingTrainer:
-        """See ``Pipe``."""
-        return MatchingTrainer(self.model, self.solver, min_count=self.min_count, costs=self.costs)
+    def make_trainer(self, solver: Solver) -> MatchingTrainer:
+        return MatchingTrainer(self.model, solver, min_count=self.min_count, costs=self.costs)
 
     def selector(self, examples: Sequence[Example]) -> Selector:
-        """See ``Pipe``."""
         return matching_selector(
             self.model, self.read_batch(self.gold_docs(examples)), costs=self.costs
         )
-
-    def objective(self, examples: Iterable[Example]) -> Objective:
-        """See ``Pipe``."""
-        self._sync()
-        batches = self.read_batches(self.gold_docs(examples))
-        return objective(self.model, batches, costs=self.costs)
 
     # Annotation
 

@@ -168,7 +168,6 @@ class _Evidence:
         }
 
     def check_end(self, pairs: int) -> None:
-        """See ``_Alignment``."""
         for file in self._files.values():
             file.check_end(pairs)
 

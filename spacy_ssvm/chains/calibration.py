@@ -59,7 +59,6 @@ class SpanTrainer(ChainTrainer):
         self._known = model.calibration
 
     def _write(self) -> None:
-        """See ``ExampleTrainer``."""
         super()._write()
         if self.model.beta is None and isinstance(self.run, WorkingSetRun):
             found = calibrate(self.problem, self.run, self._scheme)

@@ -83,7 +83,6 @@ class ChainModel(LinearModel):
         self._prepared: _Prepared | None = None
 
     def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
-        """See ``LinearModel``."""
         super().add_labels(labels, legality)
         self._prepared = None
 
@@ -266,12 +265,10 @@ class ChainModel(LinearModel):
     # Saving and loading
 
     def header(self) -> storage.Header:
-        """See ``LinearModel``."""
         calibration = {"calibration": self.calibration._asdict()} if self.calibration else {}
         return {**super().header(), "scales": header_of(self.scales), **calibration}
 
     def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:
-        """See ``LinearModel``."""
         saved = super().read(header, arrays)
         scales = read_scales(header["scales"])
         reals = [template for template in saved.templates if template.is_real]
@@ -287,7 +284,6 @@ class ChainModel(LinearModel):
         return saved._replace(scales=scales, calibration=calibration)
 
     def become(self, saved: SavedModel) -> None:
-        """See ``LinearModel``."""
         super().become(saved)
         self.scales = saved.scales
         self.calibration = saved.calibration

@@ -218,7 +218,6 @@ class ChainProblem:
 
     @property
     def group_sizes(self) -> Ints:
-        """See ``GroupedProblem``."""
         return self.K * np.bincount(self.row_templates, minlength=1)
 
 
@@ -285,7 +284,6 @@ class LazyChainProblem(ChainProblem):
 
     @property
     def max_entries(self) -> int:
-        """See ``Problem``."""
         lengths = np.diff(self._token_starts.array)
         longest = int(lengths.max(initial=0))
         reals = int(self._real_entries(lengths).max(initial=0))
@@ -293,7 +291,6 @@ class LazyChainProblem(ChainProblem):
 
     @property
     def max_expected_entries(self) -> int:
-        """See ``Problem``."""
         return (self.max_features + self._number_of_reals + self.K + 2) * self.K
 
     @property
@@ -303,5 +300,4 @@ class LazyChainProblem(ChainProblem):
 
     @property
     def group_sizes(self) -> Ints:
-        """See ``GroupedProblem``."""
         return self._group_sizes

@@ -64,11 +64,9 @@ class PredictedTypes(AttributeReader):
         return annotations
 
     def with_names(self, names: Iterable[str]) -> AttributeReader:
-        """See ``AttributeReader``."""
         return PredictedTypes(names, NO_RESOURCES, self._first, whole_docs=self._whole_docs)
 
     def text_value(self, name: str, doc: Doc, i: int) -> str | None:
-        """See ``AttributeReader``."""
         if name == _TYPE:
             found = int(predict_types(self._first, [doc])[0][i])
             names = _types_of(self._first)
@@ -89,14 +87,12 @@ class StackedModel(ChainModel):
     def define(
         self, templates: Iterable[Template], labels: Iterable[str], *more: Any, **named: Any
     ) -> None:
-        """See ``LinearModel``."""
         templates, labels = tuple(templates), tuple(labels)
         alone = [template for template in templates if not _reads_types(template)]
         self.first.define(alone, labels, *more, **named)
         super().define(templates, labels, *more, **named)
 
     def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
-        """See ``ChainModel``."""
         self.first.add_labels(labels, legality)
         super().add_labels(labels, legality)
 
@@ -108,7 +104,6 @@ class StackedModel(ChainModel):
         return model
 
     def make_reader(self, names: Iterable[str], resources: Resources) -> PredictedTypes:
-        """See ``ChainModel``."""
         return PredictedTypes(names, resources, self.first, whole_docs=self.whole_docs)
 
     # Saving and loading
@@ -121,11 +116,9 @@ class StackedModel(ChainModel):
         return {**own, **{_PREFIX + name: dtype for name, dtype in first.items()}}
 
     def header(self) -> storage.Header:
-        """See ``LinearModel``."""
         return {**super().header(), "first": self.first.header()}
 
     def arrays(self) -> storage.Arrays:
-        """See ``LinearModel``."""
         first = {
             _PREFIX + name: array
             for name, array in self.first.arrays().items()
@@ -134,7 +127,6 @@ class StackedModel(ChainModel):
         return {**super().arrays(), **first}
 
     def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:
-        """See ``LinearModel``."""
         saved = super().read(header, arrays)
         of_first = {
             name: arrays[name if name in RESOURCE_ARRAYS else _PREFIX + name]
@@ -148,7 +140,6 @@ class StackedModel(ChainModel):
         return saved._replace(first=first._replace(resources=saved.resources))
 
     def become(self, saved: SavedModel) -> None:
-        """See ``LinearModel``."""
         super().become(saved)
         assert saved.first is not None
         self.first.become(saved.first)

@@ -5,7 +5,7 @@ the solver improves the weights; ``update_model`` writes them to the model in co
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,8 +18,6 @@ from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import extract_keys
 from spacy_ssvm.features.reals import NO_SCALES, Scales, measure_scales
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Rows, Weights
-from spacy_ssvm.objective import Objective
-from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import TrainingSummary, summarize_run
 from spacy_ssvm.solvers.training import ExampleTrainer, GrowingProblem
@@ -154,7 +152,6 @@ class LinearTrainer(ExampleTrainer):
 
     @property
     def number_of_rows(self) -> int:
-        """See ``ExampleTrainer``."""
         return self.index.number_of_rows
 
     def _prior(self) -> Floats | None:
@@ -196,7 +193,6 @@ class LinearTrainer(ExampleTrainer):
         return [range(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
     def _write(self) -> None:
-        """See ``ExampleTrainer``."""
         self.model.set_weights(*self._compact())
 
     def _compact(self) -> tuple[Table, Floats, CompactWeights, Ints, TrainingSummary]:
@@ -287,44 +283,4 @@ class ChainTrainer(LinearTrainer):
         self.problem.real_rows = rows.astype(np.int32)
 
     def _write(self) -> None:
-        """See ``ExampleTrainer``."""
         self.model.set_weights(*self._compact(), scales=self._scales)
-
-
-def measure(
-    trainer: type[LinearTrainer],
-    model: LinearModel,
-    batches: Iterable[Any],
-    *,
-    costs: Floats | None = None,
-    legality: Floats | None = None,
-) -> Objective:
-    """Primal, dual and gap of a trained model, from its weights and its examples alone.
-
-    trainer: the class that trains such models.
-    batches, costs, legality: those that it was trained with.
-    Raises ValueError for a model that was not trained.
-    """
-    if model.summary is None:
-        raise ValueError("the model has not been trained: there is no objective to measure")
-    fresh: Any = trainer(
-        model,
-        DualCoordinateDescent(C=model.summary.C),
-        rows_per_template=model.table.rows_per_template,
-        costs=costs,
-        legality=legality,
-    )
-    for batch in batches:
-        fresh.add(batch)
-    return model.summary.objective(fresh.problem, fresh.run.w)
-
-
-def objective(
-    model: ChainModel,
-    batches: Iterable[LabelledTokens],
-    *,
-    costs: Floats | None = None,
-    legality: Floats | None = None,
-) -> Objective:
-    """See ``measure``."""
-    return measure(ChainTrainer, model, batches, costs=costs, legality=legality)

@@ -33,7 +33,6 @@ class Chunker(SpanPipe):
     kind = "ssvm_chunker"
 
     def annotation(self) -> str:
-        """See ``Pipe``."""
         return f"doc.spans['{self.cfg['spans_key']}']"
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:

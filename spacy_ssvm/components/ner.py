@@ -79,11 +79,9 @@ class EntityRecognizer(SpanPipe):
 
     @property
     def marked(self) -> str:
-        """See ``ExplainablePipe``."""
         return "entities"
 
     def annotation(self) -> str:
-        """See ``Pipe``."""
         return "entity"
 
     def can_start_unannotated(self, *, has_corpus: bool) -> bool:
@@ -104,7 +102,6 @@ class EntityRecognizer(SpanPipe):
     def learn_first_pass(
         self, get_examples: Callable[[], Iterable[Example]], nlp: Language | None
     ) -> None:
-        """See ``Pipe``."""
         if not isinstance(self.model, StackedModel) or not self.model.labels:
             return
         examples = list(get_examples())

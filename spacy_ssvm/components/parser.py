@@ -139,7 +139,6 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
         return super().restore_templates(names)
 
     def annotation(self) -> str:
-        """See ``Pipe``."""
         return "DEP"
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
@@ -235,9 +234,9 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
         batches = self.read_batches(self.gold_docs(examples))
         return tree_selector(self.model, batches, seed=self.solver.seed)
 
-    def make_trainer(self) -> TreeTrainer:
+    def make_trainer(self, solver: Solver) -> TreeTrainer:
         """A trainer of arcs and labels, without examples."""
-        return TreeTrainer(self.model, self.solver, self.label_solver, min_count=self.min_count)
+        return TreeTrainer(self.model, solver, self.label_solver, min_count=self.min_count)
 
     def objective(self, examples: Iterable[Example]) -> Objective:
         """Primal, dual and relative duality gap of the arcs.

@@ -38,6 +38,7 @@ from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
 from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.models import Trainer
 from spacy_ssvm.objective import Objective
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.storage import shorten
 from spacy_ssvm.threads import map_in_threads, number_of_threads
@@ -103,7 +104,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """
         raise NotImplementedError
 
-    def make_trainer(self) -> Trainer[Batch]:
+    def make_trainer(self, solver: Solver) -> Trainer[Batch]:
         """A trainer of the model, without examples."""
         raise NotImplementedError
 
@@ -122,10 +123,18 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
     def objective(self, examples: Iterable[Example]) -> Objective:
         """Primal, dual and relative duality gap of the trained model.
 
-        examples: all that it was trained on. Works for a loaded model too.
+        examples: all that it was trained on. Works for a loaded model too: it takes weights and
+        examples alone.
         Raises ValueError for a model that was not trained.
         """
-        raise NotImplementedError
+        self._sync()
+        summary = self.model.summary
+        if summary is None:
+            raise ValueError("the model has not been trained: there is no objective to measure")
+        trainer = self.make_trainer(DualCoordinateDescent(C=summary.C))
+        for batch in self.read_batches(self.gold_docs(examples)):
+            trainer.add(batch)
+        return summary.objective(trainer.problem, trainer.run.w)
 
     def can_start_unannotated(self, *, has_corpus: bool) -> bool:  # noqa: ARG002
         """Whether initialize may continue where the examples have no annotation to learn from.
@@ -409,7 +418,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """
         self._require_labels()
         if self._trainer is None:
-            self._trainer = self.make_trainer()
+            self._trainer = self.make_trainer(self.solver)
         numbers = find_examples(
             examples,
             self._cache,

@@ -95,11 +95,9 @@ class SentenceRecognizer(SequencePipe):
         return LABELS
 
     def can_start_unannotated(self, *, has_corpus: bool) -> bool:
-        """See ``Pipe``."""
         return not has_corpus
 
     def annotation(self) -> str:
-        """See ``Pipe``."""
         return "sentence boundary"
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:

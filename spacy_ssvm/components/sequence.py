@@ -14,7 +14,6 @@ from spacy_ssvm.chains.probabilities import label_probabilities
 from spacy_ssvm.chains.training import (
     ChainTrainer,
     LabelledTokens,
-    objective,
     read_labelled,
 )
 from spacy_ssvm.components.confidence import require_beta, token_index
@@ -26,7 +25,7 @@ from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.kernels.types import Floats
-from spacy_ssvm.objective import Objective
+from spacy_ssvm.solvers.run import Solver
 
 if TYPE_CHECKING:
     from spacy_ssvm.selection import Selector
@@ -69,9 +68,9 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens], ExplainablePipe[str])
         """The sequences of Docs with their gold labels."""
         return read_batch_of(self.model, docs)
 
-    def make_trainer(self) -> ChainTrainer:
+    def make_trainer(self, solver: Solver) -> ChainTrainer:
         """A trainer of label sequences, without examples."""
-        return self.trainer_of(self.model)
+        return ChainTrainer(self.model, solver, **self.trainer_settings())
 
     def trainer_of(self, model: ChainModel) -> ChainTrainer:
         """The same for another model with the same labels."""
@@ -87,17 +86,10 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens], ExplainablePipe[str])
         }
 
     def selector(self, examples: Sequence[Example]) -> "Selector":
-        """See ``Pipe``."""
         from spacy_ssvm.chains.selection import chain_selector  # which taggers rarely need
 
         batch = self.read_batch(self.gold_docs(examples))
         return chain_selector(self.model, batch, costs=self.label_costs(), legality=self.legality())
-
-    def objective(self, examples: Iterable[Example]) -> Objective:
-        """See ``Pipe``."""
-        self._sync()
-        batches = self.read_batches(self.gold_docs(examples))
-        return objective(self.model, batches, costs=self.label_costs(), legality=self.legality())
 
     # Confidence and explanations
 
@@ -178,7 +170,6 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens], ExplainablePipe[str])
     def explain_against(
         self, doc: Doc, decision: Decision[str], against: str | None, *, top: int | None
     ) -> Explanation:
-        """See ``ExplainablePipe``."""
         return self.explain(doc, decision.start, top=top, against=against)
 
     def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[str]]:

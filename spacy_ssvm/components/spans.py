@@ -40,6 +40,7 @@ from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
+from spacy_ssvm.solvers.run import Solver
 
 #: What is said where there is no span.
 NO_SPAN = "none"
@@ -193,9 +194,9 @@ class SpanPipe(SequencePipe):
         """The legal transitions of the scheme."""
         return self.scheme.legality()
 
-    def make_trainer(self) -> SpanTrainer:
+    def make_trainer(self, solver: Solver) -> SpanTrainer:
         """A trainer that calibrates the scores too, without examples."""
-        return SpanTrainer(self.model, self.solver, scheme=self.scheme, **self.trainer_settings())
+        return SpanTrainer(self.model, solver, scheme=self.scheme, **self.trainer_settings())
 
     def check_model(self, saved: SavedModel) -> None:
         """Raise ValueError where a saved model has another scheme or other labels."""
@@ -215,7 +216,6 @@ class SpanPipe(SequencePipe):
         return self._encode(examples, self.scheme)
 
     def gold_names(self, example: Example) -> list[str]:
-        """See ``SequencePipe``."""
         strings = example.reference.vocab.strings
         hashes = np.unique(self.gold_spans(example).types).tolist()
         types = dict.fromkeys([*self.labels, *(strings[value] for value in hashes if value)])
@@ -321,7 +321,6 @@ class SpanPipe(SequencePipe):
 
     @property
     def marked(self) -> str:
-        """See ``ExplainablePipe``."""
         return "spans"
 
     def marks(self, doc: Doc, reference: Doc | None = None) -> list[Decision[Marked]]:
@@ -361,7 +360,6 @@ class SpanPipe(SequencePipe):
         return decision.gold is not None and bool(decision.gold.spans or decision.label.spans)
 
     def kind_of_error(self, gold: Marked, label: Marked) -> str:
-        """See ``ExplainablePipe``."""
         return kind_of_error(gold.spans, label.spans)
 
     def kind_of_label(self, label: Marked) -> str:
@@ -407,7 +405,6 @@ class SpanPipe(SequencePipe):
         return super().scores(doc)
 
     def _best_labels(self, doc: Doc) -> tuple[ByWord, TokenTable, Floats]:
-        """See ``SequencePipe``."""
         labels, words, scores = super()._best_labels(doc)
         model, starts = self.model, np.zeros(len(labels), dtype=bool)
         starts[words.sentence_starts[:-1]] = True

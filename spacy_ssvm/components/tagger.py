@@ -121,7 +121,6 @@ class Tagger(SequencePipe):
         return [np.column_stack(pair) for pair in zip(gold, marks, strict=True)]
 
     def gold_names(self, example: Example) -> list[str]:
-        """See ``SequencePipe``."""
         values = _gold_values(example, ATTRIBUTES[self.cfg["attribute"]]).tolist()
         strings = example.reference.vocab.strings
         names = [strings[value] if value else "" for value in values]

@@ -105,11 +105,9 @@ class CuttingPlaneRun(DualRun):
 
     @property
     def violations(self) -> Floats:
-        """See ``DualRun``."""
         return self._violations
 
     def grow(self, rows: int) -> None:
-        """See ``Run``."""
         super().grow(rows)
         examples = self.problem.number_of_examples
         if examples > len(self._violations):
@@ -126,7 +124,6 @@ class CuttingPlaneRun(DualRun):
         self._clear()
 
     def keep(self, numbers: Ints) -> None:
-        """See ``Run``."""
         self._violations = self._violations[numbers]
 
     def _add_plane(self, numbers: Ints) -> None:

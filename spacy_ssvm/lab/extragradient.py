@@ -226,7 +226,6 @@ class ExtragradientRun(DualRun):
 
     @property
     def w(self) -> Floats:
-        """See ``Run``."""
         return self._point()[0]
 
     @property
@@ -243,11 +242,9 @@ class ExtragradientRun(DualRun):
 
     @property
     def violations(self) -> Floats:
-        """See ``DualRun``."""
         return self._violations
 
     def grow(self, rows: int) -> None:
-        """See ``Run``."""
         super().grow(rows)
         size, examples = len(self._w), self.problem.number_of_examples
         self._base = longer(self._base, size)[:size] if self._sums_gradients else self._w
@@ -269,11 +266,9 @@ class ExtragradientRun(DualRun):
         super().forget(numbers)
 
     def keep(self, numbers: Ints) -> None:
-        """See ``Run``."""
         self._present, self._violations = self._present[numbers], self._violations[numbers]
 
     def _remove(self, numbers: Ints) -> None:  # noqa: ARG002
-        """See ``DualRun``."""
         self._is_measured = False
 
     def _pass(self, numbers: Ints) -> None:  # noqa: ARG002
@@ -365,13 +360,11 @@ class SummedRun(ExtragradientRun):
         self._scale = 0.0  # B
 
     def grow(self, rows: int) -> None:
-        """See ``Run``."""
         super().grow(rows)
         size = len(self._w)
         self._potentials = longer(self._potentials, size)[:size]
 
     def _accept(self, w: Floats, beta: float) -> None:
-        """See ``ExtragradientRun``."""
         self._potentials += beta * w
         self._scale += beta
 
@@ -380,7 +373,6 @@ class EntropicRun(SummedRun):
     """A run whose z are distributions, by their log-potentials."""
 
     def _move(self, w: Floats, beta: float, *, corrects: bool) -> Sums:  # noqa: ARG002
-        """See ``ExtragradientRun``."""
         problem, gradient = self.problem, np.zeros(len(w))
         A, B = self._potentials + beta * w, self._scale + beta
         arrays = problem.structure, problem.examples(), self._numbers()
@@ -451,7 +443,6 @@ class StoredPointsRun(EuclideanRun):
         self._points = Points(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=bool), *nothing)
 
     def grow(self, rows: int) -> None:
-        """See ``Run``."""
         super().grow(rows)
         starts = self.problem.part_starts.copy()
         added = len(starts) - len(self._points.starts)
@@ -461,7 +452,6 @@ class StoredPointsRun(EuclideanRun):
             self._points = Points(starts, is_new, *arrays)
 
     def keep(self, numbers: Ints) -> None:
-        """See ``Run``."""
         super().keep(numbers)
         starts, is_new, *arrays = self._points
         kept, new_starts = gather_ranges(GrowingArray(np.int64, starts), numbers)
@@ -473,7 +463,6 @@ class StoredPointsRun(EuclideanRun):
         self._points.is_new[numbers] = True
 
     def _move(self, w: Floats, beta: float, *, corrects: bool) -> Sums:
-        """See ``ExtragradientRun``."""
         problem, gradient = self.problem, np.zeros(len(w))
         arrays = problem.structure, problem.examples(), self._numbers(), w, beta, corrects
         state = problem.max_expected_entries, self._points, gradient
@@ -481,7 +470,6 @@ class StoredPointsRun(EuclideanRun):
         return Sums(gradient, float(cost), distance=float(distance), turn=float(turn))
 
     def _accept(self, w: Floats, beta: float) -> None:  # noqa: ARG002
-        """See ``ExtragradientRun``."""
         points = self._points
         points.is_new[self._numbers()] = False
         self._points = points._replace(z=points.moved, moved=points.z)
@@ -539,7 +527,6 @@ class SummedPointsRun(SummedRun, EuclideanRun):
         super()._measure()
 
     def _move(self, w: Floats, beta: float, *, corrects: bool) -> Sums:
-        """See ``ExtragradientRun``."""
         problem, gradient = self.problem, np.zeros(len(w))
         A, B, step = self._potentials, self._scale, beta
         if corrects:

@@ -32,7 +32,6 @@ from spacy_ssvm.components.settings import (
 )
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.kernels.types import Floats, Ints
-from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.sentences.explanation import explain_unit
 from spacy_ssvm.sentences.model import CutSentenceModel, SentenceModel
@@ -42,7 +41,6 @@ from spacy_ssvm.sentences.training import (
     LabelledUnits,
     SentenceTrainer,
     empty_problem,
-    objective,
     read_labelled,
     trainer_class,
 )
@@ -138,7 +136,6 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits], ExplainablePipe[
         return True
 
     def annotation(self) -> str:
-        """See ``Pipe``."""
         return f"doc.spans['{self.spans_key}']"
 
     def collect_labels(self, examples: Iterable[Example]) -> list[str]:
@@ -266,28 +263,21 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits], ExplainablePipe[
         """The units of Docs with their gold labels."""
         return read_labelled(self.model, *map(list, zip(*docs, strict=True)))
 
-    def make_trainer(self) -> SentenceTrainer:
+    def make_trainer(self, solver: Solver) -> SentenceTrainer:
         """A trainer of the labels of units, without examples."""
         return trainer_class(self.model)(
             self.model,
-            self.solver,
+            solver,
             min_count=self.min_count,
             rows_per_template=self.rows_per_template,
             costs=self.label_costs(),
         )
 
     def selector(self, examples: Sequence[Example]) -> Selector:
-        """See ``Pipe``."""
         if isinstance(self.model, CutSentenceModel):
             raise ValueError(f"{self.name}: {_NO_SELECTION}")
         batch = self.read_batch(self.gold_docs(examples))
         return sentence_selector(self.model, batch, costs=self.label_costs())
-
-    def objective(self, examples: Iterable[Example]) -> Objective:
-        """See ``Pipe``."""
-        self._sync()
-        batches = self.read_batches(self.gold_docs(examples))
-        return objective(self.model, batches, costs=self.label_costs())
 
     # Annotation
 
@@ -398,7 +388,6 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits], ExplainablePipe[
 
     @property
     def units(self) -> str:
-        """See ``ExplainablePipe``."""
         return self.model.units.kind
 
     def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[str]]:
@@ -423,7 +412,6 @@ class SentenceLabeler(LinearPipe[SentenceModel, LabelledUnits], ExplainablePipe[
     def explain_against(
         self, doc: Doc, decision: Decision[str], against: str | None, *, top: int | None
     ) -> Explanation:
-        """See ``ExplainablePipe``."""
         unit = doc[decision.start : decision.end]
         return self.explain(doc, unit, top=top, against=against)
 

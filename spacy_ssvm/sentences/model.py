@@ -226,7 +226,6 @@ class CutSentenceModel(SentenceModel):
     def contrast(
         self, table: UnitTable, emissions: Floats, unit: int, what: str, against: str | None
     ) -> Contrast:
-        """See ``SentenceModel``."""
         _, edges, features = self.find_edges(table)
         names = [str(edge) for edge in self.edges]
         graph = edges, features, self.joint

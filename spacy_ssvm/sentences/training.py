@@ -1,14 +1,13 @@
 """Trains models of the labels of units: see ``chains/training.py``."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.chains.training import LinearTrainer, measure
+from spacy_ssvm.chains.training import LinearTrainer
 from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
-from spacy_ssvm.objective import Objective
 from spacy_ssvm.sentences.cuts.problem import CutProblem
 from spacy_ssvm.sentences.model import CutSentenceModel, SentenceModel
 from spacy_ssvm.sentences.unit_keys import extract_unit_keys
@@ -89,10 +88,3 @@ class CutSentenceTrainer(SentenceTrainer):
 def trainer_class(model: SentenceModel) -> type[SentenceTrainer]:
     """The class that trains such models."""
     return CutSentenceTrainer if isinstance(model, CutSentenceModel) else SentenceTrainer
-
-
-def objective(
-    model: SentenceModel, batches: Iterable[LabelledUnits], *, costs: Floats | None = None
-) -> Objective:
-    """Primal, dual and gap of a trained model; see ``chains.training.measure``."""
-    return measure(trainer_class(model), model, batches, costs=costs)

@@ -83,7 +83,6 @@ class AveragedRun(PrimalRun):
         return average
 
     def grow(self, rows: int) -> None:
-        """See ``Run``."""
         super().grow(rows)
         if len(self._w) > len(self._averaged.sums):
             sums = longer(self._averaged.sums, len(self._w))

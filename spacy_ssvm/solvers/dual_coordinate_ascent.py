@@ -71,7 +71,6 @@ class DualCoordinateAscentRun(AveragedRun):
     settings: DualCoordinateAscent
 
     def epoch(self, numbers: Ints) -> float:
-        """See ``Run``."""
         problem, settings = self.problem, self.settings
         arrays = problem.structure, problem.examples(), self._shuffled(numbers)
         assert settings.beta is not None  # MiraRun is the one for infinity

@@ -152,7 +152,6 @@ class DualCoordinateDescentRun(WorkingSetRun):
         return float(self._state.totals[1])
 
     def grow(self, rows: int) -> None:
-        """See ``Run``."""
         super().grow(rows)
         state, size = self._state, len(self._w)
         if size > len(state.w):
@@ -169,7 +168,6 @@ class DualCoordinateDescentRun(WorkingSetRun):
             self._solve(numbers)
 
     def _remove(self, numbers: Ints) -> None:
-        """See ``DualRun``."""
         remove_examples(numbers, self.sets, self._state)
 
     def _solve(self, numbers: Ints) -> None:

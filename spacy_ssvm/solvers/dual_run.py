@@ -95,7 +95,6 @@ class DualRun(PrimalRun):
         return float(self.violations[numbers].sum())
 
     def forget(self, numbers: Ints) -> None:
-        """See ``Run``."""
         self._remove(numbers)
         self._converged = False
 
@@ -122,7 +121,6 @@ class WorkingSetRun(DualRun):
 
     @property
     def violations(self) -> Floats:
-        """See ``DualRun``."""
         violations: Floats = self._state.violations
         return violations
 
@@ -132,7 +130,6 @@ class WorkingSetRun(DualRun):
         return number_of_constraints(self.sets)
 
     def grow(self, rows: int) -> None:
-        """See ``Run``."""
         super().grow(rows)
         examples = self.problem.number_of_examples
         if examples > len(self.violations):
@@ -148,7 +145,6 @@ class WorkingSetRun(DualRun):
         return run
 
     def keep(self, numbers: Ints) -> None:
-        """See ``Run``."""
         self._state = self._state._replace(
             violations=self.violations[numbers], visits=self._state.visits[numbers]
         )

@@ -216,7 +216,6 @@ class FrankWolfeRun(DualRun):
 
     @property
     def violations(self) -> Floats:
-        """See ``DualRun``."""
         return self.blocks.violations
 
     @property
@@ -226,7 +225,6 @@ class FrankWolfeRun(DualRun):
         return _dual(self, self._prior, costs)
 
     def grow(self, rows: int) -> None:
-        """See ``Run``."""
         super().grow(rows)
         examples = self.problem.number_of_examples
         if examples > len(self.blocks.sizes):
@@ -236,11 +234,9 @@ class FrankWolfeRun(DualRun):
             self._average = self._average._replace(sums=sums)
 
     def _remove(self, numbers: Ints) -> None:
-        """See ``DualRun``."""
         _remove_blocks(numbers, self.blocks, self._average, self._w)
 
     def keep(self, numbers: Ints) -> None:
-        """See ``Run``."""
         blocks = self.blocks
         self.blocks = blocks._replace(
             starts=blocks.starts[numbers],
@@ -293,7 +289,6 @@ class PairwiseRun(WorkingSetRun):
         return _dual(self, self._prior, float(sum_of_costs(self.sets)))
 
     def grow(self, rows: int) -> None:
-        """See ``Run``."""
         super().grow(rows)
         state, size = self._state, len(self._w)
         prior = longer(state.prior, size)[:size] if len(state.prior) else state.prior
@@ -303,12 +298,10 @@ class PairwiseRun(WorkingSetRun):
         self._state = state._replace(w=self._w, prior=prior, scratch=np.zeros(size), gaps=gaps)
 
     def keep(self, numbers: Ints) -> None:
-        """See ``Run``."""
         super().keep(numbers)
         self._state = self._state._replace(gaps=self._state.gaps[numbers])
 
     def _remove(self, numbers: Ints) -> None:
-        """See ``DualRun``."""
         remove_examples(numbers, self.sets, self._state)
 
     def _pass(self, numbers: Ints) -> None:

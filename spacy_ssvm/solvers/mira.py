@@ -93,7 +93,6 @@ class MiraRun(AveragedRun):
         self._augmentation = float(loss_augmented)
 
     def epoch(self, numbers: Ints) -> float:
-        """See ``Run``."""
         problem, settings = self.problem, self.settings
         arrays = problem.structure, problem.examples(), self._shuffled(numbers)
         gamma = float(settings.loss_function.gamma)

@@ -57,7 +57,6 @@ class PerceptronRun(AveragedRun):
         return 0.0
 
     def epoch(self, numbers: Ints) -> float:
-        """See ``Run``."""
         problem = self.problem
         order, entries = self._shuffled(numbers), problem.max_entries
         loss = _pass(problem.structure, problem.examples(), order, entries, self._averaged)

@@ -203,7 +203,6 @@ class ProxGradientRun(PrimalRun):
         self._start = self._seen
 
     def grow(self, rows: int) -> None:
-        """See ``Run``."""
         super().grow(rows)
         if len(self.store.weights().scales) > len(self._squares):
             self._squares = self.template_weights().norms ** 2
@@ -218,7 +217,6 @@ class ProxGradientRun(PrimalRun):
 
     @property
     def w(self) -> Floats:
-        """See ``Run``."""
         w: Floats = multiply_out(self.store.weights())
         return w
 
@@ -267,7 +265,6 @@ class ProxGradientRun(PrimalRun):
         return self.problem.number_of_examples * value
 
     def epoch(self, numbers: Ints) -> float:
-        """See ``Run``."""
         order = self._shuffled(numbers)
         total, done, size = 0.0, 0, self.problem.number_of_examples
         while done < len(order):

@@ -162,18 +162,15 @@ class PrimalRun:
 
     @property
     def w(self) -> Floats:
-        """See ``Run``."""
         return self._w
 
     @property
     def regularizer(self) -> float:
-        """See ``Run``."""
         change = self.w.copy()
         change[: len(self._prior)] -= self._prior
         return float(change @ change) / 2
 
     def objective(self) -> Objective:
-        """See ``Run``."""
         return evaluate(
             self.problem,
             self.w,
@@ -184,7 +181,6 @@ class PrimalRun:
         )
 
     def grow(self, rows: int) -> None:
-        """See ``Run``."""
         size = size_of_weights(self.problem, rows)
         if size > len(self._w):
             self._w = longer(self._w, size)

@@ -122,7 +122,6 @@ class StochasticGradientRun(PrimalRun):
         self._eta0 = 0.0 if self._kind == _PEGASOS else settings.eta0
 
     def epoch(self, numbers: Ints) -> float:
-        """See ``Run``."""
         if self._eta0 is None and len(numbers):
             self._eta0 = self._best_first_step(numbers)
         total = self.problem.number_of_examples

@@ -162,7 +162,6 @@ class LazyTreeProblem(TreeProblem):
 
     @property
     def max_expected_entries(self) -> int:
-        """See ``Problem``."""
         templates, arcs = self.features.arcs, self.arcs
         T, B = templates.codes.shape[1], len(templates.between)
         between = np.maximum(np.abs(arcs.heads - arcs.dependents) - 1, 0).astype(np.int64)

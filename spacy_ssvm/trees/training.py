@@ -109,7 +109,6 @@ class TreeTrainer(ExampleTrainer):
 
     @property
     def number_of_rows(self) -> int:
-        """See ``ExampleTrainer``."""
         return self.model.features.size
 
     def restart(self, solver: Solver) -> None:
@@ -143,7 +142,6 @@ class TreeTrainer(ExampleTrainer):
             self._sequences[i] = range(0)
 
     def _keep(self, numbers: Ints) -> None:
-        """See ``ExampleTrainer``."""
         super()._keep(numbers)
         self._pruner_problem.keep(numbers)
         self._pruner.keep(numbers)
@@ -162,7 +160,6 @@ class TreeTrainer(ExampleTrainer):
         return super().epoch(numbers) + label_loss
 
     def _write(self) -> None:
-        """See ``ExampleTrainer``."""
         self.labels.update_model()
         self.model.set_weights(
             self.run.w.astype(np.float32),

@@ -22,12 +22,10 @@ class DenseWeights:
 
     @property
     def allocated(self) -> int:
-        """See ``GroupedStore``."""
         return self.width * len(self.templates)
 
     @property
     def peak_bytes(self) -> int:
-        """See ``GroupedStore``."""
         return self.w.nbytes + self.templates.nbytes
 
     def weights(self) -> GroupedWeights:
@@ -44,7 +42,6 @@ class DenseWeights:
         """Nothing to do: all features have rows."""
 
     def rescale(self, factors: Floats) -> None:
-        """See ``GroupedStore``."""
         rows = self.w[self.first : self.first + self.allocated].reshape(-1, self.width)
         rows *= factors[self.templates, None]
 

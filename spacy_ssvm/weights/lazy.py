@@ -378,7 +378,6 @@ class LazyWeights:
 
     @property
     def peak_bytes(self) -> int:
-        """See ``GroupedStore``."""
         return self._peak_bytes
 
     def weights(self) -> GroupedWeights:
@@ -396,7 +395,6 @@ class LazyWeights:
         return features
 
     def reserve(self) -> None:
-        """See ``GroupedStore``."""
         table = self.table
         keys, rows = (int(number) for number in table.counts[:2] + table.requested)
         if rows > len(table.row_labels):

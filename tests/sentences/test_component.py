@@ -401,7 +401,7 @@ def test_costs() -> None:
     nlp, labeler = pipeline(costs={"aim": {"*": 3.0}})
     nlp.initialize(lambda: corpus(nlp))
     assert labeler.label_costs().tolist() == [[0, 3, 3], [1, 0, 1], [1, 1, 0]]
-    assert labeler.make_trainer().problem.examples().costs[0].tolist() == [0, 3, 3]
+    assert labeler.make_trainer(labeler.solver).problem.examples().costs[0].tolist() == [0, 3, 3]
 
 
 def test_a_saved_component_of_other_units_is_refused(trained: Language) -> None:

@@ -144,7 +144,6 @@ class PairReader:
         return rows
 
     def text_value(self, name: str, doc: Doc, i: int) -> str | None:
-        """See ``AttributeReader.text_value``."""
         return self._words.text_value(name, doc, i)
 
     def _extension_rows(self, doc: Doc, source: Side, target: Side) -> Keys:

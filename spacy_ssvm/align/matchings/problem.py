@@ -64,7 +64,6 @@ class MatchingProblem:
 
     @property
     def group_sizes(self) -> Ints:
-        """See ``GroupedProblem``."""
         return np.bincount(self._dense.templates, minlength=self._dense.number)
 
     @property
@@ -73,7 +72,6 @@ class MatchingProblem:
         return max(self.number_of_examples, 1)
 
     def reset_weights(self) -> None:
-        """See ``LazyProblem``."""
         self._dense.w = np.zeros(0)
 
     @property

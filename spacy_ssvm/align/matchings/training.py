@@ -4,7 +4,6 @@ Pairs with their gold links become examples of the problem; the solver improves 
 ``update_model`` writes them to the model.
 """
 
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,8 +16,6 @@ from spacy_ssvm.align.matchings.problem import HAMMING, MatchingProblem
 from spacy_ssvm.align.matchings.templates import LinkTemplates
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
-from spacy_ssvm.objective import Objective
-from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import summarize_run
 from spacy_ssvm.solvers.training import ExampleTrainer
@@ -143,7 +140,6 @@ class MatchingTrainer(ExampleTrainer):
 
     @property
     def number_of_rows(self) -> int:
-        """See ``ExampleTrainer``."""
         return self.index.number_of_rows
 
     def _prior(self) -> Floats | None:
@@ -184,20 +180,3 @@ def _chunks(link_starts: Ints) -> list[int]:
         if link_starts[i + 1] - link_starts[bounds[-1]] > _LINKS_AT_A_TIME:
             bounds.append(i)
     return [*bounds, len(link_starts) - 1]
-
-
-def objective(
-    model: MatchingModel, batches: Iterable[GoldPairs], *, costs: tuple[float, float] = HAMMING
-) -> Objective:
-    """Primal, dual and gap of a trained model, from its weights and its examples alone.
-
-    batches, costs: those that it was trained with.
-    Raises ValueError for a model that was not trained.
-    """
-    if model.summary is None:
-        raise ValueError("the model has not been trained: there is no objective to measure")
-    solver = DualCoordinateDescent(C=model.summary.C)
-    fresh = MatchingTrainer(model, solver, costs=costs)
-    for batch in batches:
-        fresh.add(batch)
-    return model.summary.objective(fresh.problem, fresh.run.w)

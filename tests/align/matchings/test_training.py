@@ -18,7 +18,7 @@ from spacy_ssvm.align.matchings.layout import POSSIBLE
 from spacy_ssvm.align.matchings.model import MatchingModel
 from spacy_ssvm.align.matchings.oracle import score_example
 from spacy_ssvm.align.matchings.problem import MatchingProblem
-from spacy_ssvm.align.matchings.training import GoldPairs, LinkExtractor, MatchingTrainer, objective
+from spacy_ssvm.align.matchings.training import GoldPairs, LinkExtractor, MatchingTrainer
 from spacy_ssvm.align.text_pairs import make_pair
 from spacy_ssvm.lab.cutting_plane import CuttingPlane
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
@@ -180,20 +180,6 @@ def test_examples_come_and_go() -> None:
         only.epoch(numbers)
     primals = [t.run.objective().primal for t in (trainer, only)]
     assert primals[0] == pytest.approx(primals[1], rel=1e-4)
-
-
-def test_the_objective_of_a_trained_model() -> None:
-    trainer, batch = trained(DualCoordinateDescent(C=0.1), epochs=30)
-    exact = trainer.run.objective()
-    found = objective(trainer.model, [batch])
-    assert found.primal == pytest.approx(exact.primal, rel=1e-4)
-    assert found.dual == pytest.approx(exact.dual, rel=1e-4)
-    halves = [batch_of(trainer.model, range(8)), batch_of(trainer.model, range(8, 20))]
-    assert objective(trainer.model, halves).primal == pytest.approx(found.primal)
-    dear = objective(trainer.model, [batch], costs=(5.0, 5.0))
-    assert dear.primal > found.primal
-    with pytest.raises(ValueError, match="has not been trained"):
-        objective(model_of(*TEMPLATES), [batch])
 
 
 def test_pairs_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
