@@ -27,6 +27,7 @@ from spacy_ssvm.decoders.chain import viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
 from spacy_ssvm.lab.compare import SOLVERS, make_solver
 from spacy_ssvm.lab.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.pairwise_frank_wolfe import PairwiseFrankWolfe
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS
@@ -42,7 +43,7 @@ EXACT = {
     "dcd-ssvm": DualCoordinateDescent(delta=1e-6, tolerance=TOLERANCE),
     "dcd-light": DualCoordinateDescent(variant="light", delta=1e-6, tolerance=TOLERANCE),
     "cpd": DualCoordinateDescent(variant="cpd", delta=1e-6, tolerance=TOLERANCE),
-    "frank-wolfe-pairwise": FrankWolfe(variant="pairwise", tolerance=TOLERANCE),
+    "frank-wolfe-pairwise": PairwiseFrankWolfe(tolerance=TOLERANCE),
     "frank-wolfe": FrankWolfe(tolerance=TOLERANCE),
     "cutting-plane": CuttingPlane(tolerance=TOLERANCE),
     "frank-wolfe-crf": FrankWolfe(beta=1.0, gamma=0.0, sampling="gap", tolerance=TOLERANCE),

@@ -14,6 +14,7 @@ from referee import all_numbers
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.lab.cutting_plane import CuttingPlane
 from spacy_ssvm.lab.extragradient import Extragradient
+from spacy_ssvm.lab.pairwise_frank_wolfe import PairwiseFrankWolfe
 from spacy_ssvm.objective import LOG_LOSS, Loss
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -106,7 +107,7 @@ def naive_loss(chains, i, w, loss):
 
 
 def pairwise_frank_wolfe(**options):
-    return FrankWolfe(variant="pairwise", **options)
+    return PairwiseFrankWolfe(**options)
 
 
 def averaged_frank_wolfe(**options):

@@ -45,6 +45,8 @@ from spacy_ssvm.kernels.types import (
     named_tuple,
 )
 from spacy_ssvm.lab.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.k_best_mira import KBestMira
+from spacy_ssvm.lab.pairwise_frank_wolfe import PairwiseFrankWolfe
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
@@ -681,9 +683,9 @@ def test_dual_coordinate_descent_reaches_the_optimum() -> None:
     assert objective.primal == pytest.approx(optimum(1.0), rel=1e-5)
 
 
-@pytest.mark.parametrize("variant", ["plain", "pairwise"])
-def test_frank_wolfe_agrees_with_the_cutting_plane_method(variant: str) -> None:
-    run = trained(FrankWolfe(C=1.0, variant=variant, tolerance=1e-4), epochs=3000)
+@pytest.mark.parametrize("solver", [FrankWolfe, PairwiseFrankWolfe])
+def test_frank_wolfe_agrees_with_the_cutting_plane_method(solver: Any) -> None:
+    run = trained(solver(C=1.0, tolerance=1e-4), epochs=3000)
     assert run.objective().gap <= 1e-3
     other = trained(CuttingPlane(C=1.0, tolerance=1e-6), epochs=100).objective()
     assert run.objective().primal == pytest.approx(other.primal, rel=2e-3)
@@ -701,7 +703,7 @@ def test_online_solvers_learn_the_gold_segmentations(solver: Solver) -> None:
 
 def test_solvers_whose_oracles_are_missing_are_refused() -> None:
     with pytest.raises(ValueError, match=r"Mira\(.* needs the k best structures"):
-        Mira(k=3).start(problem_of(SENTENCES, GOLD))
+        KBestMira(k=3).start(problem_of(SENTENCES, GOLD))
     with pytest.raises(ValueError, match=r"DualCoordinateAscent\(.* needs probabilities"):
         DualCoordinateAscent().start(problem_of(SENTENCES, GOLD))
 

@@ -20,6 +20,7 @@ from small_problems import (
 )
 from written_trees import BEHIND, COLUMNS, ROOT, SIZE, Trees, whole_weights
 
+from spacy_ssvm.lab.k_best_mira import KBestMira
 from spacy_ssvm.objective import HINGE, LOG_LOSS, PERCEPTRON_LOSS, SQUARED_HINGE, Loss, losses
 from spacy_ssvm.solvers.mira import Mira
 from spacy_ssvm.solvers.perceptron import Perceptron
@@ -235,5 +236,5 @@ def test_expectations_of_chains_are_gradients(chains, loss, seed):
 
 
 def test_the_k_best_trees_that_may_cross_are_refused():
-    with pytest.raises(ValueError, match=r"^Mira\(.*k=2.* needs the k best structures"):
-        Mira(k=2).start(tree_problem(projective=False))
+    with pytest.raises(ValueError, match=r"^KBestMira\(.*k=2.* needs the k best structures"):
+        KBestMira(k=2).start(tree_problem(projective=False))

@@ -17,6 +17,7 @@ from small_matchings import POSSIBLE, SURE, WRONG, made
 from written_trees import BEHIND, ROOT, Trees
 
 from spacy_ssvm.chains.problem import ChainProblem
+from spacy_ssvm.lab.k_best import with_k_best
 from spacy_ssvm.lab.projections import with_projection
 from spacy_ssvm.solvers.prox_gradient import ProxGradient
 from spacy_ssvm.weights.lazy import LazyWeights
@@ -103,7 +104,7 @@ def bytes_of(arrays: Any) -> dict[str, bytes]:
 
 def decoded(problem: Any, i: int, w: np.ndarray) -> list[Any]:
     """What all oracles but the differences return for an example."""
-    problem = with_projection(problem)
+    problem = with_k_best(with_projection(problem))
     structure, examples = problem.structure, problem.examples()
     found = [*structure.decode(examples, i, w, 1.0, True)]
     if structure.expect is not None:

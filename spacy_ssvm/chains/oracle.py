@@ -26,7 +26,7 @@ from spacy_ssvm.chains.stores import (
     feature_difference,
     has_capacity_for,
 )
-from spacy_ssvm.decoders.chain import k_best, viterbi
+from spacy_ssvm.decoders.chain import viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
@@ -75,23 +75,6 @@ def decode(
     y = np.empty(len(emissions), dtype=np.int64)
     viterbi(emissions, transitions, y)
     return y, cost(examples, i, y), recompleted
-
-
-@kernel
-def k_best_decode(
-    examples: Examples, i: int, w: Floats, gamma: float, k: int, complete: bool
-) -> tuple[Ints, Floats]:
-    """See ``Structure.k_best_decode``: Viterbi with lists."""
-    if not is_annotated(examples, i):
-        return np.empty((0, 0), dtype=np.int64), np.empty(0)
-    emissions, transitions = score_example(examples, i, w)
-    complete_example(examples, i, complete, emissions, transitions)
-    add_costs(examples, i, gamma, emissions)
-    sequences, _ = k_best(emissions, transitions, k)
-    costs = np.empty(len(sequences))
-    for m in range(len(sequences)):
-        costs[m] = cost(examples, i, sequences[m])
-    return sequences, costs
 
 
 @kernel
@@ -166,7 +149,7 @@ def expected_difference(
 
 
 #: Chains whose features have rows of their own.
-CHAINS = Structure(ExamplesType, decode, difference, expect, expected_difference, k_best_decode)
+CHAINS = Structure(ExamplesType, decode, difference, expect, expected_difference)
 
 #: Chains with lazily allocated weights.
 LAZY_CHAINS = Structure(

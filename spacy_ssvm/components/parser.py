@@ -526,7 +526,7 @@ def build_parser(
     check_rows(name, min_count, None)
     model = _build_model(name, settings)
     if "k_best_decode" in solver.oracles:
-        problem = "needs the k best trees: set k = 1 in it, or "
+        problem = "needs the k best trees: choose another, or "
         if not settings.projective:
             raise config_error(name, "solver", f"{problem}projective = true")
         if has_grandparents(model.features):

@@ -33,8 +33,7 @@ search a line and need the entropies of mixed marginals. The possible pairs (E[P
 set with a curved boundary, on which Frank-Wolfe converges at a linear rate [Levitin & Polyak 1966].
 
 The result of the variant 'averaged' is the average of the dual points, w and l of step t counted
-t times. The variant 'pairwise' keeps the structures and their dual variables apart:
-``pairwise_steps.py``.
+t times.
 
 Examples are taken in random order, or with 'gap' drawn with a probability proportional to the
 numerator of their last rate: the gap of the example's block [Osokin et al. 2016; Le Priol et al.
@@ -61,21 +60,12 @@ from spacy_ssvm.kernels.types import (
     Rows1,
     named_tuple,
 )
-from spacy_ssvm.objective import HINGE
-from spacy_ssvm.solvers.dual_run import DualRun, WorkingSetRun, is_due
-from spacy_ssvm.solvers.pairwise_steps import (
-    PairwiseState,
-    pass_over_stored,
-    pass_with_inference,
-    remove_examples,
-    sum_of_costs,
-)
+from spacy_ssvm.solvers.dual_run import DualRun, is_due
 from spacy_ssvm.solvers.run import (
     LossSettings,
     check_choice,
     check_not_negative,
     check_whole,
-    invalid_setting,
 )
 from spacy_ssvm.structure import (
     EXPECTED_ORACLES,
@@ -90,6 +80,7 @@ from spacy_ssvm.structure import (
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import dot, find_index, scratch_table, violation_of
 
+SAMPLINGS = ("uniform", "gap")
 _PASSES = 10  # of which one takes every example: what has been drawn seldom may have changed
 
 
@@ -133,10 +124,8 @@ class FrankWolfe(LossSettings):
     """Settings of the solver.
 
     C, beta, gamma: see ``LossSettings``.
-    variant: 'plain', 'averaged' whose result is an average of dual points, or 'pairwise' with
-        steps between structures that are stored.
+    variant: 'plain', or 'averaged', whose result is an average of dual points.
     sampling: of examples, 'uniform' or 'gap'.
-    inner_passes: of 'pairwise', over what is stored, before each pass with inference.
     seed: of the order of examples.
     tolerance: weights no longer change once the relative duality gap, measured
         exactly, is at most this.
@@ -145,26 +134,20 @@ class FrankWolfe(LossSettings):
 
     variant: str = "plain"
     sampling: str = "uniform"
-    inner_passes: int = 5
     seed: int = 0
     tolerance: float = 1e-3
     keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self, "variant", ("plain", "averaged", "pairwise"))
-        if self.variant == "pairwise" and self.loss_function != HINGE:
-            raise invalid_setting(
-                self, "variant", "is 'pairwise': this needs beta = null and gamma = 1"
-            )
-        check_choice(self, "sampling", ("uniform", "gap"))
-        check_whole(self, "inner_passes", "seed")
+        check_choice(self, "variant", ("plain", "averaged"))
+        check_choice(self, "sampling", SAMPLINGS)
+        check_whole(self, "seed")
         check_not_negative(self, "tolerance")
 
-    def start(self, problem: Problem, prior: Floats | None = None) -> DualRun:
+    def start(self, problem: Problem, prior: Floats | None = None) -> "FrankWolfeRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
-        run = PairwiseRun if self.variant == "pairwise" else FrankWolfeRun
-        return run(self, problem, prior)
+        return FrankWolfeRun(self, problem, prior)
 
 
 class Draws:
@@ -222,7 +205,7 @@ class FrankWolfeRun(DualRun):
     def dual(self) -> float:  # type: ignore[override]
         """D(alpha)."""
         costs = float(self.blocks.costs.sum()) - self._share * float(self._average.costs[0])
-        return _dual(self, self._prior, costs)
+        return dual_value(self, self._prior, costs)
 
     def grow(self, rows: int) -> None:
         super().grow(rows)
@@ -265,60 +248,7 @@ class FrankWolfeRun(DualRun):
             self.blocks = _with_capacity(self.blocks, len(self.blocks.sizes), entries)
 
 
-class PairwiseRun(WorkingSetRun):
-    """A run that stores structures instead of blocks: see ``pairwise_steps.py``."""
-
-    settings: FrankWolfe
-
-    def __init__(self, settings: FrankWolfe, problem: Problem, prior: Floats | None) -> None:
-        super().__init__(settings, problem, prior)
-        self._state = PairwiseState(
-            w=self._w,
-            prior=self._prior,
-            scratch=np.zeros(len(self._w)),
-            violations=np.zeros(0),
-            visits=np.zeros(0, dtype=np.int64),
-            gaps=np.zeros(0),
-            C=float(self.settings.C),
-        )
-        self._draws = Draws(settings.sampling)
-
-    @property
-    def dual(self) -> float:  # type: ignore[override]
-        """D(alpha)."""
-        return _dual(self, self._prior, float(sum_of_costs(self.sets)))
-
-    def grow(self, rows: int) -> None:
-        super().grow(rows)
-        state, size = self._state, len(self._w)
-        prior = longer(state.prior, size)[:size] if len(state.prior) else state.prior
-        gaps, examples = state.gaps, len(state.violations)
-        if examples > len(gaps):
-            gaps = longer(gaps, examples)
-        self._state = state._replace(w=self._w, prior=prior, scratch=np.zeros(size), gaps=gaps)
-
-    def keep(self, numbers: Ints) -> None:
-        super().keep(numbers)
-        self._state = self._state._replace(gaps=self._state.gaps[numbers])
-
-    def _remove(self, numbers: Ints) -> None:
-        remove_examples(numbers, self.sets, self._state)
-
-    def _pass(self, numbers: Ints) -> None:
-        for _ in range(self.settings.inner_passes):
-            pass_over_stored(self._shuffled(numbers), self.sets, self._state)
-        problem = self.problem
-        order = self._draws.order(numbers, self._state.gaps, self._order)
-        arrays = problem.structure, problem.examples(), order
-
-        def one_pass(done: int) -> int:
-            state = self.sets, self._state
-            return int(pass_with_inference(*arrays, done, problem.max_entries, *state))
-
-        self._pass_with_capacity(one_pass, len(order))
-
-
-def _dual(run: DualRun, prior: Floats, costs: float) -> float:
+def dual_value(run: DualRun, prior: Floats, costs: float) -> float:
     """D(alpha) of a run, by sum alpha_i,y Delta_i(y)."""
     change = run.w[: len(prior)] - prior
     return costs - float(prior @ change) - run.regularizer

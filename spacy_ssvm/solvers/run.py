@@ -119,7 +119,14 @@ _MEANINGS = {
 }
 
 #: The solvers that keep weights >= 0, for messages.
-_KEEP_SIGNS = ("DualCoordinateDescent", "Extragradient", "Mira", "Perceptron", "StochasticGradient")
+_KEEP_SIGNS = (
+    "DualCoordinateDescent",
+    "Extragradient",
+    "KBestMira",
+    "Mira",
+    "Perceptron",
+    "StochasticGradient",
+)
 
 
 class PrimalRun:

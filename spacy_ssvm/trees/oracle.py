@@ -20,7 +20,6 @@ from spacy_ssvm.trees.scores import (
     gold_heads,
     has_grandparents,
     is_second_order,
-    k_best,
     marginals,
     score_parts,
 )
@@ -41,7 +40,7 @@ def _arc_hashes(examples: TreeExamples, i: int) -> EndpointHashes:
 
 
 @kernel
-def _pair_hashes(examples: TreeExamples, i: int) -> PairHashes:
+def pair_hashes(examples: TreeExamples, i: int) -> PairHashes:
     """The hashes of the nodes of example i, for pairs of arcs."""
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
     return hash_pairs(examples.features, examples.attributes, start, end)
@@ -57,7 +56,7 @@ def _arc_scores(examples: TreeExamples, i: int, w: Floats, heads: Ints) -> Float
 
 
 @kernel
-def _score(examples: TreeExamples, i: int, w: Floats, complete: bool) -> tuple[Floats, bool]:
+def score_example(examples: TreeExamples, i: int, w: Floats, complete: bool) -> tuple[Floats, bool]:
     """The scores of the arcs of example i, and whether its completion changed."""
     start, end = examples.node_starts[i], examples.node_starts[i + 1]
     scores = _arc_scores(examples, i, w, examples.heads[start : end - 1])
@@ -74,27 +73,10 @@ def decode(
     if len(y) == 0:
         return y, 0.0, False
     features = examples.features
-    scores, recompleted = _score(examples, i, w, complete)
+    scores, recompleted = score_example(examples, i, w, complete)
     add_head_costs(heads, gamma, scores)
-    best_tree(features.projective, features, _pair_hashes(examples, i), w, scores, y)
+    best_tree(features.projective, features, pair_hashes(examples, i), w, scores, y)
     return y, count_wrong_heads(heads, y), recompleted
-
-
-@kernel
-def k_best_decode(
-    examples: TreeExamples, i: int, w: Floats, gamma: float, k: int, complete: bool
-) -> tuple[Ints, Floats]:
-    """See ``Structure.k_best_decode``: for projective trees without grandparents."""
-    heads = gold_heads(examples, i)
-    trees, costs = np.empty((k, len(heads)), dtype=np.int64), np.empty(k)
-    if len(heads) == 0:
-        return trees[:0], costs[:0]
-    scores, _ = _score(examples, i, w, complete)
-    add_head_costs(heads, gamma, scores)
-    count = k_best(score_parts(examples.features, _pair_hashes(examples, i), w, scores), trees)
-    for m in range(count):
-        costs[m] = count_wrong_heads(heads, trees[m])
-    return trees[:count], costs[:count]
 
 
 @kernel
@@ -104,7 +86,7 @@ def difference(examples: TreeExamples, i: int, y: Ints, indices: Rows, values: W
         examples.store,
         examples.features,
         _arc_hashes(examples, i),
-        _pair_hashes(examples, i),
+        pair_hashes(examples, i),
         _gold(examples, i),
         y,
         indices,
@@ -124,8 +106,8 @@ def expect(
     heads = gold_heads(examples, i)
     if len(heads) == 0:
         return np.empty(0), 0.0, False, 0.0
-    scores, recompleted = _score(examples, i, w, complete)
-    gold, pair_endpoints = _gold(examples, i), _pair_hashes(examples, i)
+    scores, recompleted = score_example(examples, i, w, complete)
+    gold, pair_endpoints = _gold(examples, i), pair_hashes(examples, i)
     parts = score_parts(features, pair_endpoints, w, scores)
     gold_score = tree_score(parts, gold)
     if gold_score == -np.inf:  # the completion has arcs that the pruner has discarded
@@ -156,18 +138,15 @@ def expected_difference(
         examples.store,
         features,
         _arc_hashes(examples, i),
-        _pair_hashes(examples, i),
+        pair_hashes(examples, i),
         coefficients,
         indices,
         values,
     )
 
 
-#: Projective trees with weights in hashed rows.
-TREES = Structure(TreeExamplesType, decode, difference, expect, expected_difference, k_best_decode)
-
-#: Trees whose arcs may cross, or with grandparents: the k best are not known.
-TREES_WITHOUT_K_BEST = TREES._replace(k_best_decode=None)
+#: Trees with weights in hashed rows.
+TREES = Structure(TreeExamplesType, decode, difference, expect, expected_difference)
 
 #: Trees with lazily allocated weights.
 LAZY_TREES = Structure(

@@ -7,9 +7,9 @@ from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Flags, Ints, Keys, Rows
 from spacy_ssvm.trees.layout import ArcFeatures, Arcs, HashedArcs, LazyArcs, Pruner, TreeExamples
 from spacy_ssvm.trees.nodes import find_flaw
-from spacy_ssvm.trees.oracle import LAZY_TREES, TREES, TREES_WITHOUT_K_BEST
+from spacy_ssvm.trees.oracle import LAZY_TREES, TREES
 from spacy_ssvm.trees.pruner import likely_arcs
-from spacy_ssvm.trees.scores import has_grandparents, max_rows, max_word_rows
+from spacy_ssvm.trees.scores import max_rows, max_word_rows
 from spacy_ssvm.trees.statistics import measure_arc_templates
 from spacy_ssvm.trees.templates import CompiledArcTemplates, compile_arc_templates
 from spacy_ssvm.weights.groups import GroupedStore
@@ -25,11 +25,10 @@ class TreeProblem:
     columns: the number of attributes of a token.
     """
 
+    structure = TREES
     nonnegative = 0
 
     def __init__(self, features: ArcFeatures, pruner: Pruner, columns: int) -> None:
-        has_k_best = features.projective and not has_grandparents(features)
-        self.structure = TREES if has_k_best else TREES_WITHOUT_K_BEST
         self.features = features
         self.pruner = pruner
         self._node_starts = GrowingArray(np.int64, [0])

@@ -10,11 +10,9 @@ from spacy_ssvm.decoders.grandparent_marginals import (
     grandparent_max_marginals,
 )
 from spacy_ssvm.decoders.hill_climbing import best_projective, climb_trees
-from spacy_ssvm.decoders.k_best_siblings import k_best_siblings
 from spacy_ssvm.decoders.parts import (
     PartTable,
     PartTableType,
-    number_pairs,
     number_parts,
     scaled_parts,
 )
@@ -348,19 +346,6 @@ def best_with_each_arc(
     total = grandparent_max_marginals(parts, found)
     best[:] = found.arcs
     return total
-
-
-@kernel
-def k_best(parts: PartTable, heads: Ints) -> int:
-    """Fill heads (int64 [k, n + 1]) with the k best projective trees; return their number.
-
-    parts: without grandparents.
-    """
-    starts, pairs = parts.starts, parts.pairs
-    if len(pairs) == 0:  # of first order
-        starts = np.empty(parts.arcs.shape, dtype=np.int64)
-        pairs = np.zeros(number_pairs(parts.arcs, starts))
-    return k_best_siblings(parts.arcs, starts, pairs, np.empty(len(heads)), heads)
 
 
 @kernel

@@ -19,7 +19,7 @@ from spacy_ssvm.components.spans import SpanPipe
 
 SOLVERS = {
     "DualCoordinateDescent": {},
-    "FrankWolfe": {"variant": "pairwise"},
+    "PairwiseFrankWolfe": {},
 }
 
 

@@ -16,9 +16,9 @@ from planted_chains import Corpus, passes
 from spacy_ssvm.chains.oracle import (
     decode,
     expect,
-    k_best_decode,
 )
 from spacy_ssvm.chains.problem import ChainProblem
+from spacy_ssvm.lab.k_best.chains import k_best_decode
 from spacy_ssvm.lab.projections.chains import part_starts, project
 from spacy_ssvm.solvers.prox_gradient import ProxGradient
 from spacy_ssvm.weights.lazy import block_before, find_block

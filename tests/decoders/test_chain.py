@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_ssvm.decoders.chain import (
-    k_best,
     max_marginals,
     swap_gains,
     viterbi,
@@ -112,28 +111,16 @@ def test_decoders_of_an_empty_sequence():
     emissions, transitions = np.zeros((0, 2)), np.ones((4, 2))
     assert decode(emissions, transitions) == (0.0, ())
     assert max_marginals(emissions, transitions).shape == (0, 2)
-    sequences, scores = k_best(emissions, transitions, 3)
-    assert sequences.shape == (1, 0)
-    assert scores.tolist() == [0.0]
-
-
-@pytest.mark.parametrize("n", [0, 2])
-@pytest.mark.parametrize("k", [0, -1])
-def test_fewer_than_one_of_the_best_is_refused(n, k):
-    with pytest.raises(ValueError, match="k must be at least 1"):
-        k_best(np.zeros((n, 2)), np.zeros((4, 2)), k)
 
 
 @checked
-@given(tables(scores=not_numbers), st.integers(1, 5))
-def test_nan_forbids_a_label_or_a_transition(drawn, k):
+@given(tables(scores=not_numbers))
+def test_nan_forbids_a_label_or_a_transition(drawn):
     emissions, transitions = drawn
     without = [np.where(np.isnan(table), -np.inf, table) for table in drawn]
     score, y = decode(emissions, transitions)
     assert (score, y) == decode(*without)
     assert all(0 <= label < emissions.shape[1] for label in y)
-    for found, expected in zip(k_best(emissions, transitions, k), k_best(*without, k), strict=True):
-        np.testing.assert_array_equal(found, expected)
 
 
 @checked
@@ -143,7 +130,6 @@ def test_decoders_leave_the_score_tables_alone(drawn):
     before = emissions.copy(), transitions.copy()
     decode(emissions, transitions)
     max_marginals(emissions, transitions)
-    k_best(emissions, transitions, 2)
     np.testing.assert_array_equal(emissions, before[0])
     np.testing.assert_array_equal(transitions, before[1])
 
@@ -166,39 +152,3 @@ def test_max_marginals_of_rounded_numbers(drawn):
         brute.max_marginals(emissions, transitions),
         atol=1e-9,
     )
-
-
-@checked
-@given(tables(shortest=1), st.integers(1, 100))
-def test_k_best_finds_the_k_best_scores(drawn, k):
-    emissions, transitions = drawn
-    scored = brute.scored_sequences(emissions, transitions)
-    expected = sorted((s for s in scored.values() if s > -np.inf), reverse=True)[:k]
-    sequences, scores = k_best(emissions, transitions, k)
-    assert scores.tolist() == expected
-    found = [tuple(y) for y in sequences.tolist()]
-    assert len(set(found)) == len(found)
-    assert [scored[y] for y in found] == expected
-
-
-@checked
-@given(tables(scores=rounded, shortest=1), st.integers(1, 10))
-def test_k_best_of_rounded_numbers(drawn, k):
-    emissions, transitions = drawn
-    scored = brute.scored_sequences(emissions, transitions)
-    expected = sorted(scored.values(), reverse=True)[:k]
-    sequences, scores = k_best(emissions, transitions, k)
-    np.testing.assert_allclose(scores, expected, atol=1e-9)
-    assert (np.diff(scores) <= 0).all()
-    found = [tuple(y) for y in sequences.tolist()]
-    assert len(set(found)) == len(found)
-    np.testing.assert_allclose([scored[y] for y in found], expected, atol=1e-9)
-
-
-@checked
-@given(tables(shortest=1))
-def test_the_first_of_the_k_best_scores_what_viterbi_scores(drawn):
-    emissions, transitions = drawn
-    score, _ = decode(emissions, transitions)
-    _, scores = k_best(emissions, transitions, 1)
-    assert scores.tolist() == ([score] if score > -np.inf else [])

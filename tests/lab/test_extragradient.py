@@ -13,7 +13,7 @@ from referee import LOW, Referee, all_numbers, partial_problem
 from small_problems import hinge_optimum, programmed, started, tree_problem
 
 from spacy_ssvm.lab.extragradient import Extragradient
-from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
+from spacy_ssvm.lab.pairwise_frank_wolfe import PairwiseFrankWolfe
 
 pytestmark = pytest.mark.uncompiled
 
@@ -260,9 +260,8 @@ def test_chains_end_at_the_optimum_of_the_quadratic_program(way):
 @pytest.mark.parametrize("projective", [True, False])
 def test_trees_end_at_the_optimum(projective):
     primals = []
-    for solver in (Extragradient, FrankWolfe):
-        options = {} if solver is Extragradient else {"variant": "pairwise"}
-        run = solver(C=0.5, tolerance=2e-5, **options).start(tree_problem(projective=projective))
+    for solver in (Extragradient, PairwiseFrankWolfe):
+        run = solver(C=0.5, tolerance=2e-5).start(tree_problem(projective=projective))
         run.grow(2**10)
         for _ in range(400):
             run.epoch(np.arange(4))

@@ -7,6 +7,7 @@ from referee import all_numbers
 
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.lab.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.pairwise_frank_wolfe import PairwiseFrankWolfe
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.uncompiled
     [
         DualCoordinateDescent(C=0.5),
         FrankWolfe(C=0.5),
-        FrankWolfe(C=0.5, variant="pairwise"),
+        PairwiseFrankWolfe(C=0.5),
         CuttingPlane(C=0.5),
     ],
     ids=repr,

@@ -23,6 +23,7 @@ from small_problems import (
     tree_problem,
 )
 
+from spacy_ssvm.lab.pairwise_frank_wolfe import PairwiseFrankWolfe
 from spacy_ssvm.objective import HINGE, LOG_LOSS
 from spacy_ssvm.solvers.frank_wolfe import Draws, FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS
@@ -161,12 +162,6 @@ def test_a_block_starts_again_where_its_completion_changes(loss):
             _, distance = nnls(equations, sums)
             assert distance == pytest.approx(0.0, abs=1e-6)
     assert changes > 0
-
-
-def test_a_smooth_loss_needs_single_blocks():
-    for loss in ({"beta": 1.0}, {"gamma": 2.0}):
-        with pytest.raises(ValueError, match="'pairwise': this needs beta = null and gamma = 1"):
-            FrankWolfe(variant="pairwise", **loss)
 
 
 @pytest.mark.parametrize("gamma", [0.5, 3.0])
@@ -328,12 +323,12 @@ def test_examples_are_drawn_by_their_gaps():
         assert sorted(uniform.order(everything, gaps, random)) == everything.tolist()
 
 
-@pytest.mark.parametrize("variant", ["plain", "pairwise"])
-def test_gap_sampling_visits_examples_by_their_gaps(variant):
+@pytest.mark.parametrize("solver", [FrankWolfe, PairwiseFrankWolfe])
+def test_gap_sampling_visits_examples_by_their_gaps(solver):
     chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
-    run = started(FrankWolfe(C=0.5, variant=variant, sampling="gap", tolerance=0.0), chains)
+    run = started(solver(C=0.5, sampling="gap", tolerance=0.0), chains)
     run.epoch(all_numbers(run))
-    state = run._state if variant == "pairwise" else run.blocks
+    state = run._state if solver is PairwiseFrankWolfe else run.blocks
     state.gaps[:] = 0.0
     state.gaps[3] = 1.0
     before = state.visits.copy()
@@ -344,7 +339,7 @@ def test_gap_sampling_visits_examples_by_their_gaps(variant):
 @checked
 @given(small, regularization)
 def test_gaps_of_stored_structures_are_those_of_blocks(chains, C):
-    run = started(FrankWolfe(C=C, variant="pairwise", inner_passes=0, tolerance=0.0), chains)
+    run = started(PairwiseFrankWolfe(C=C, inner_passes=0, tolerance=0.0), chains)
     for _ in range(3):
         for i in all_numbers(run):
             sets, w = run.sets, run.w.copy()
@@ -362,14 +357,14 @@ def test_gaps_of_stored_structures_are_those_of_blocks(chains, C):
             assert run._state.gaps[i] == pytest.approx(max(expected, 0.0), abs=1e-6)
 
 
-@pytest.mark.parametrize("variant", ["plain", "pairwise"])
-def test_gaps_are_kept_and_forgotten_with_their_examples(variant):
+@pytest.mark.parametrize("solver", [FrankWolfe, PairwiseFrankWolfe])
+def test_gaps_are_kept_and_forgotten_with_their_examples(solver):
     chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
-    run = started(FrankWolfe(C=0.5, variant=variant, tolerance=0.0), chains)
+    run = started(solver(C=0.5, tolerance=0.0), chains)
     run.epoch(all_numbers(run))
 
     def gaps() -> np.ndarray:
-        return run._state.gaps if variant == "pairwise" else run.blocks.gaps
+        return run._state.gaps if solver is PairwiseFrankWolfe else run.blocks.gaps
 
     before = gaps().copy()
     run._remove(np.array([2]))
@@ -381,5 +376,5 @@ def test_gaps_are_kept_and_forgotten_with_their_examples(variant):
 
 def test_gap_sampling_reaches_the_optimum_with_pairwise_steps():
     chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
-    solver = FrankWolfe(C=0.5, variant="pairwise", sampling="gap", tolerance=1e-6)
+    solver = PairwiseFrankWolfe(C=0.5, sampling="gap", tolerance=1e-6)
     assert trained(solver, chains, 200).objective().gap < 1e-5

@@ -25,6 +25,8 @@ from thinc.config import ConfigValidationError
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.lab.cutting_plane import CuttingPlane
 from spacy_ssvm.lab.extragradient import Extragradient
+from spacy_ssvm.lab.k_best_mira import KBestMira
+from spacy_ssvm.lab.pairwise_frank_wolfe import PairwiseFrankWolfe
 from spacy_ssvm.objective import HINGE, LOG_LOSS, SQUARED_HINGE, losses
 from spacy_ssvm.solvers import run as run_module
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
@@ -60,9 +62,9 @@ def test_an_example_that_is_twice_in_a_batch_counts_once_in_a_plane():
     [
         DualCoordinateAscent(C=0.01, beta=None, gamma=1.0),
         FrankWolfe(C=0.01),
-        FrankWolfe(C=0.01, variant="pairwise"),
+        PairwiseFrankWolfe(C=0.01),
         Mira(C=0.01),
-        Mira(C=0.01, k=3),
+        KBestMira(C=0.01, k=3),
         StochasticGradient(C=0.01, steps="pegasos"),
     ],
     ids=str,
@@ -78,9 +80,7 @@ EXACT = {
         DualCoordinateDescent(variant=variant, delta=1e-7, tolerance=2e-5)
         for variant in ("ssvm", "light", "cpd")
     ],
-    HINGE: [
-        FrankWolfe(variant="pairwise", inner_passes=passes, tolerance=2e-5) for passes in (0, 5)
-    ],
+    HINGE: [PairwiseFrankWolfe(inner_passes=passes, tolerance=2e-5) for passes in (0, 5)],
     LOG_LOSS: [LBFGS(), LBFGS(iterations=10), crf_frank_wolfe(tolerance=1e-6)],
 }
 
@@ -210,7 +210,7 @@ def test_nothing_to_learn_from(solver):
     [
         (Perceptron, "seed", -1),
         (Mira, "C", 0.0),
-        (Mira, "k", 0),
+        (KBestMira, "k", 0),
         (StochasticGradient, "C", float("nan")),
         (StochasticGradient, "steps", "fast"),
         (StochasticGradient, "eta0", -1.0),
@@ -219,7 +219,7 @@ def test_nothing_to_learn_from(solver):
         (FrankWolfe, "variant", "light"),
         (FrankWolfe, "beta", 0.0),
         (FrankWolfe, "gamma", -1.0),
-        (FrankWolfe, "inner_passes", -1),
+        (PairwiseFrankWolfe, "inner_passes", -1),
         (DualCoordinateAscent, "beta", 0.0),
         (DualCoordinateAscent, "gamma", -1.0),
         (CuttingPlane, "tolerance", -1.0),
@@ -315,7 +315,7 @@ def test_parsers_learn_with_every_solver(name, order, projective):
 @pytest.mark.parametrize(
     ("solver", "problem"),
     [
-        (block("Mira", k=0), "k is 0"),
+        (block("KBestMira", k=0), "k is 0"),
         (block("StochasticGradient", steps="fast"), "steps is 'fast'"),
         (block("CuttingPlane", C=0.0), "C is 0.0"),
         (block("FrankWolfe", tolerance=-1.0), "tolerance is -1.0"),
@@ -327,9 +327,9 @@ def test_what_a_parser_cannot_learn_by_is_a_config_error(solver, problem):
 
 
 def test_the_k_best_trees_must_be_projective():
-    parser(solver=block("Mira", k=3))
+    parser(solver=block("KBestMira", k=3))
     with pytest.raises(ConfigValidationError, match="set k = 1 in it, or projective = true"):
-        parser(solver=block("Mira", k=3), projective=False)
+        parser(solver=block("KBestMira", k=3), projective=False)
 
 
 @every_solver

@@ -10,6 +10,8 @@ from small_problems import programmed
 
 from spacy_ssvm.lab.cutting_plane import CuttingPlane
 from spacy_ssvm.lab.extragradient import Extragradient
+from spacy_ssvm.lab.k_best_mira import KBestMira
+from spacy_ssvm.lab.pairwise_frank_wolfe import PairwiseFrankWolfe
 from spacy_ssvm.solvers import run as run_module
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -99,7 +101,7 @@ KEEPING = [
     Extragradient(projection="euclidean", variant="dual"),
     Extragradient(average=True),
     Mira(),
-    Mira(k=3),
+    KBestMira(k=3),
     Perceptron(),
     StochasticGradient(eta0=0.5),
     StochasticGradient(steps="pegasos"),
@@ -110,7 +112,7 @@ REFUSING = [
     DualCoordinateAscent(),
     DualCoordinateAscent(beta=None),
     FrankWolfe(),
-    FrankWolfe(variant="pairwise"),
+    PairwiseFrankWolfe(),
     LBFGS(),
     ProxGradient(strength=0.1),
 ]
@@ -132,7 +134,7 @@ def test_weights_are_kept_from_being_negative(solver, seed):
         assert run.w[3:].min() < 0
 
 
-@pytest.mark.parametrize("solver", [Mira(C=0.5), Mira(C=0.5, k=3), Perceptron()], ids=str)
+@pytest.mark.parametrize("solver", [Mira(C=0.5), KBestMira(C=0.5, k=3), Perceptron()], ids=str)
 def test_averages_are_those_of_the_allowed_weights(solver):
     run = solver.start(random_problem(1))
     run.grow(0)

@@ -5,7 +5,7 @@ y has 1 for the links of a matching (int64 [links]).
 
 import numpy as np
 
-from spacy_ssvm.align.matchings.decoder import best_matching, k_best_matchings
+from spacy_ssvm.align.matchings.decoder import best_matching
 from spacy_ssvm.align.matchings.layout import SURE, MatchingExamples, MatchingExamplesType
 from spacy_ssvm.align.matchings.scores import (
     add_costs,
@@ -87,25 +87,6 @@ def decode(
 
 
 @kernel
-def k_best_decode(
-    examples: MatchingExamples, i: int, w: Floats, gamma: float, k: int, complete: bool
-) -> tuple[Ints, Floats]:
-    """See ``Structure.k_best_decode``."""
-    gold = examples.gold[examples.link_starts[i] : examples.link_starts[i + 1]]
-    if not is_annotated(gold):
-        return np.empty((0, 0), dtype=np.int64), np.empty(0)
-    scores, source_steps, target_steps = score_example(examples, i, w)
-    complete_example(examples, i, complete, scores, source_steps, target_steps)
-    add_costs(gold, examples.costs, gamma, scores)
-    best, _ = k_best_matchings(scores, source_steps, target_steps, k)
-    ys, costs = np.empty((len(best), len(gold)), dtype=np.int64), np.empty(len(best))
-    for b in range(len(best)):
-        ys[b] = best[b].ravel()
-        costs[b] = expected_cost(gold, examples.costs, best[b])
-    return ys, costs
-
-
-@kernel
 def difference(
     examples: MatchingExamples,
     i: int,
@@ -118,4 +99,4 @@ def difference(
     return matching_difference(examples, i, gold, (y != 0).reshape(gold.shape), indices, values)
 
 
-MATCHINGS = Structure(MatchingExamplesType, decode, difference, k_best_decode=k_best_decode)
+MATCHINGS = Structure(MatchingExamplesType, decode, difference)

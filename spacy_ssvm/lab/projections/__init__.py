@@ -11,6 +11,7 @@ from spacy_ssvm.align.matchings.layout import MatchingExamples
 from spacy_ssvm.chains.layout import Examples as ChainExamples
 from spacy_ssvm.chains.oracle import expected_difference as expected_chain_difference
 from spacy_ssvm.kernels.types import Ints
+from spacy_ssvm.lab.extended_problem import ExtendedProblem
 from spacy_ssvm.lab.projections import chains, cuts, matchings
 from spacy_ssvm.sentences.cuts.layout import Examples as CutExamples
 from spacy_ssvm.structure import ExampleArrays, ExpectedDifference, Problem, Project
@@ -33,20 +34,14 @@ _HULLS: dict[type, _Hull] = {
 }
 
 
-class ProjectedProblem:
-    """A problem whose structures have ``project``; all else is that of the problem itself."""
+class ProjectedProblem(ExtendedProblem):
+    """A problem whose structures have ``project``."""
 
     def __init__(self, problem: Problem, hull: _Hull) -> None:
-        self._problem = problem
-        self._hull = hull
-        self.structure = problem.structure._replace(
-            project=hull.project, expected_difference=hull.expected_difference
+        super().__init__(
+            problem, project=hull.project, expected_difference=hull.expected_difference
         )
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_problem" or name.startswith("__"):  # while it is copied, there is none yet
-            raise AttributeError(name)
-        return getattr(self._problem, name)
+        self._hull = hull
 
     @property
     def part_starts(self) -> Ints:

@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/solvers/pairwise_steps.py``."""
+"""Tests of ``spacy_ssvm/lab/pairwise_frank_wolfe.py``."""
 
 import naive
 import numpy as np
@@ -18,7 +18,7 @@ from small_problems import (
 )
 
 from spacy_ssvm.lab.cutting_plane import CuttingPlane
-from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
+from spacy_ssvm.lab.pairwise_frank_wolfe import PairwiseFrankWolfe
 
 pytestmark = pytest.mark.uncompiled
 
@@ -30,7 +30,7 @@ def test_pairwise_steps_reach_the_optimum_of_the_quadratic_program(chains, C, ha
     size = (chains.K + 2 + chains.rows) * chains.K
     prior = np.random.default_rng(0).integers(-2, 3, size) / 2 if has_prior else None
     value, _ = hinge_optimum(Referee(chains, prior=prior, C=C))
-    run = trained(FrankWolfe(C=C, variant="pairwise", tolerance=1e-6), chains, 300, prior)
+    run = trained(PairwiseFrankWolfe(C=C, tolerance=1e-6), chains, 300, prior)
     objective = run.objective()
     assert objective.gap <= 1e-5 or objective.primal <= 1e-6
     assert objective.primal == pytest.approx(value, rel=1e-4, abs=1e-6)
@@ -41,7 +41,7 @@ def test_pairwise_steps_reach_the_optimum_of_the_quadratic_program(chains, C, ha
 def test_pairwise_steps_keep_their_books_and_never_lower_the_dual(chains, C, has_prior):
     size = (chains.K + 2) * chains.K
     prior = np.random.default_rng(0).integers(-2, 3, size) / 2 if has_prior else None
-    run = started(FrankWolfe(C=C, variant="pairwise", tolerance=0.0), chains, prior)
+    run = started(PairwiseFrankWolfe(C=C, tolerance=0.0), chains, prior)
     dual = run.dual
     for _ in range(10):
         run.epoch(all_numbers(run))
@@ -70,7 +70,7 @@ def test_pairwise_steps_keep_their_books_and_never_lower_the_dual(chains, C, has
 
 def test_pairwise_steps_forget_examples():
     chains = naive.random_chains(6, K=3, rows=5, examples=8, length=3)
-    solver = FrankWolfe(C=0.5, variant="pairwise", tolerance=1e-6)
+    solver = PairwiseFrankWolfe(C=0.5, tolerance=1e-6)
     run = trained(solver, chains, 5)
     run.forget(np.arange(4, 8))
     run.problem.forget(range(4, 8))
@@ -89,7 +89,7 @@ def test_pairwise_steps_forget_examples():
 @compiled_only
 def test_working_sets_of_pairwise_steps_grow():
     chains = naive.random_chains(3, K=4, rows=40, examples=100, length=8)
-    run = trained(FrankWolfe(C=0.5, variant="pairwise", tolerance=1e-5), chains, 60)
+    run = trained(PairwiseFrankWolfe(C=0.5, tolerance=1e-5), chains, 60)
     assert run.objective().gap <= 1e-4
     plane = trained(CuttingPlane(C=0.5, tolerance=1e-5), chains, 300)
     assert run.objective().primal == pytest.approx(plane.objective().primal, rel=1e-4)

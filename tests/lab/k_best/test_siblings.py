@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/decoders/k_best_siblings.py``."""
+"""Tests of ``spacy_ssvm/lab/k_best/siblings.py``."""
 
 import brute
 import numpy as np
@@ -17,8 +17,8 @@ from tree_tables import (
     whole,
 )
 
-from spacy_ssvm.decoders.k_best_siblings import k_best_siblings
 from spacy_ssvm.decoders.siblings import eisner_siblings
+from spacy_ssvm.lab.k_best.siblings import k_best_siblings
 
 pytestmark = pytest.mark.uncompiled
 

@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/solvers/simplex_smo.py``."""
+"""Tests of ``spacy_ssvm/lab/simplex_smo.py``."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_problems import checked, regularization
 
-from spacy_ssvm.solvers.simplex_smo import hildreth
+from spacy_ssvm.lab.simplex_smo import hildreth
 
 pytestmark = pytest.mark.uncompiled
 
@@ -36,3 +36,9 @@ def test_hildreth_is_as_good_as_a_quadratic_program(seed, count, size, C):
     best = max(slopes.max(), 0.0)
     gain = C * best - alphas @ slopes  # bounds how far the dual is from its optimum
     assert gain <= 1e-6
+
+
+def test_hildreth_of_one_vector_is_in_closed_form():
+    assert hildreth(np.array([[4.0]]), np.array([2.0]), 1.0) == pytest.approx([0.5])
+    assert hildreth(np.array([[4.0]]), np.array([2.0]), 0.1) == pytest.approx([0.1])
+    assert hildreth(np.array([[0.0]]), np.array([0.0]), 0.1) == pytest.approx([0.0])

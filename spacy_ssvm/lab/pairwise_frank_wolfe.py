@@ -1,10 +1,10 @@
-"""Pairwise steps of block-coordinate Frank-Wolfe, over stored structures [Osokin et al. 2016].
+"""Block-coordinate Frank-Wolfe with pairwise steps over stored structures [Osokin et al. 2016].
 
     max_alpha >= 0, sum_y alpha_i,y = C    D(alpha) = -1/2 |v|^2 + sum alpha_i,y Delta'_i(y)
 
-as in ``frank_wolfe.py``, where the gold structure, with Phi_i = 0 and Delta_i = 0, has the rest of
-each example's C. A step takes weight from the stored structure a of an example that violates
-least, and gives it to the one b that violates most, as far as D rises:
+as in ``solvers/frank_wolfe.py``, where the gold structure, with Phi_i = 0 and Delta_i = 0, has the
+rest of each example's C. A step takes weight from the stored structure a of an example that
+violates least, and gives it to the one b that violates most, as far as D rises:
 
     (H_i(b) - H_i(a)) / |Phi_i(b) - Phi_i(a)|^2, at most alpha_i,a
 
@@ -12,13 +12,17 @@ so that the optimum is reached in the end at a linear rate [Lacoste-Julien & Jag
 steps towards b alone zigzag. Passes over what is stored need no inference.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from spacy_ssvm.kernels.compile import kernel, oracle_kernel
 from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1, named_tuple
-from spacy_ssvm.solvers.dual_run import is_due
+from spacy_ssvm.objective import HINGE, Loss
+from spacy_ssvm.solvers.dual_run import WorkingSetRun, is_due
+from spacy_ssvm.solvers.frank_wolfe import SAMPLINGS, Draws, dual_value
+from spacy_ssvm.solvers.run import check_C, check_choice, check_not_negative, check_whole
 from spacy_ssvm.solvers.working_sets import (
     WorkingSets,
     WorkingSetsType,
@@ -28,7 +32,8 @@ from spacy_ssvm.solvers.working_sets import (
     remove_zeros,
     score,
 )
-from spacy_ssvm.structure import HINGE_ORACLES, Decode, Difference, ExampleArrays
+from spacy_ssvm.structure import HINGE_ORACLES, Decode, Difference, ExampleArrays, Problem
+from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import violation_of
 
 _GOLD = -1
@@ -49,6 +54,94 @@ class PairwiseState(NamedTuple):
 PairwiseStateType = named_tuple(
     PairwiseState, Floats1, Floats1, Floats1, Floats1, Ints1, Floats1, Float
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseFrankWolfe:
+    """Settings of the solver.
+
+    C: the weight of the losses against the squared norm of the weights, per example.
+    sampling: of examples, 'uniform' or 'gap', see ``FrankWolfe``.
+    inner_passes: over what is stored, before each pass with inference.
+    seed: of the order of examples.
+    tolerance: weights no longer change once the relative duality gap, measured exactly, is at
+        most this.
+    Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+    """
+
+    C: float = 0.1
+    sampling: str = "uniform"
+    inner_passes: int = 5
+    seed: int = 0
+    tolerance: float = 1e-3
+    loss_function: ClassVar[Loss] = HINGE
+    oracles: ClassVar[tuple[str, ...]] = HINGE_ORACLES
+    keeps_signs: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_C(self)
+        check_choice(self, "sampling", SAMPLINGS)
+        check_whole(self, "inner_passes", "seed")
+        check_not_negative(self, "tolerance")
+
+    def start(self, problem: Problem, prior: Floats | None = None) -> "PairwiseRun":
+        """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
+        return PairwiseRun(self, problem, prior)
+
+
+class PairwiseRun(WorkingSetRun):
+    """The stored structures of a problem, and the passes that improve them."""
+
+    settings: PairwiseFrankWolfe
+
+    def __init__(
+        self, settings: PairwiseFrankWolfe, problem: Problem, prior: Floats | None
+    ) -> None:
+        super().__init__(settings, problem, prior)
+        self._state = PairwiseState(
+            w=self._w,
+            prior=self._prior,
+            scratch=np.zeros(len(self._w)),
+            violations=np.zeros(0),
+            visits=np.zeros(0, dtype=np.int64),
+            gaps=np.zeros(0),
+            C=float(self.settings.C),
+        )
+        self._draws = Draws(settings.sampling)
+
+    @property
+    def dual(self) -> float:  # type: ignore[override]
+        """D(alpha)."""
+        return dual_value(self, self._prior, float(_sum_of_costs(self.sets)))
+
+    def grow(self, rows: int) -> None:
+        super().grow(rows)
+        state, size = self._state, len(self._w)
+        prior = longer(state.prior, size)[:size] if len(state.prior) else state.prior
+        gaps, examples = state.gaps, len(state.violations)
+        if examples > len(gaps):
+            gaps = longer(gaps, examples)
+        self._state = state._replace(w=self._w, prior=prior, scratch=np.zeros(size), gaps=gaps)
+
+    def keep(self, numbers: Ints) -> None:
+        super().keep(numbers)
+        self._state = self._state._replace(gaps=self._state.gaps[numbers])
+
+    def _remove(self, numbers: Ints) -> None:
+        _remove_examples(numbers, self.sets, self._state)
+
+    def _pass(self, numbers: Ints) -> None:
+        for _ in range(self.settings.inner_passes):
+            _pass_over_stored(self._shuffled(numbers), self.sets, self._state)
+        problem = self.problem
+        order = self._draws.order(numbers, self._state.gaps, self._order)
+        arrays = problem.structure, problem.examples(), order
+
+        def one_pass(done: int) -> int:
+            state = self.sets, self._state
+            return int(_pass_with_inference(*arrays, done, problem.max_entries, *state))
+
+        self._pass_with_capacity(one_pass, len(order))
 
 
 @kernel
@@ -131,7 +224,7 @@ def _steps(i: int, sets: WorkingSets, state: PairwiseState) -> None:
 
 
 @kernel
-def pass_over_stored(order: Ints, sets: WorkingSets, state: PairwiseState) -> None:
+def _pass_over_stored(order: Ints, sets: WorkingSets, state: PairwiseState) -> None:
     """Steps for each of these examples, without inference."""
     for i in order:
         if sets.newest[i] >= 0:
@@ -151,7 +244,7 @@ def _gap(i: int, violation: float, sets: WorkingSets, state: PairwiseState) -> f
 
 
 @kernel
-def sum_of_costs(sets: WorkingSets) -> float:
+def _sum_of_costs(sets: WorkingSets) -> float:
     """sum alpha_i,y Delta_i(y)"""
     total = 0.0
     for i in range(len(sets.newest)):
@@ -163,7 +256,7 @@ def sum_of_costs(sets: WorkingSets) -> float:
 
 
 @kernel
-def remove_examples(numbers: Ints, sets: WorkingSets, state: PairwiseState) -> None:
+def _remove_examples(numbers: Ints, sets: WorkingSets, state: PairwiseState) -> None:
     """Remove examples: move all of their weight to gold, and update w."""
     for i in numbers:
         constraint = sets.newest[i]
@@ -178,7 +271,7 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: PairwiseState) -> N
 
 
 @oracle_kernel(HINGE_ORACLES, Int, Ints1, Int, Int, WorkingSetsType, PairwiseStateType)
-def pass_with_inference(
+def _pass_with_inference(
     decode: Decode,
     difference: Difference,
     examples: ExampleArrays,
@@ -206,7 +299,7 @@ def pass_with_inference(
         state.visits[i] = visits
         violation = violation_of(cost, state.w, indices, values, 0, size)
         if recompleted and sets.newest[i] >= 0:
-            remove_examples(order[position : position + 1], sets, state)
+            _remove_examples(order[position : position + 1], sets, state)
         state.violations[i] = max(violation, 0.0)
         state.gaps[i] = _gap(i, state.violations[i], sets, state)
         if violation > 0:

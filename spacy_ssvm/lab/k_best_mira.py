@@ -1,0 +1,135 @@
+"""K-best MIRA: each example is compared with its k worst structures [McDonald et al. 2005].
+
+    w_t = argmin_w 1/2 |w - w_t-1|^2 + C max(0, max_y Delta_i(y) - w . Phi_i(y)),
+
+where y is one of the k structures that violate most at w_t-1 or, without loss augmentation, of
+those that score best. ``simplex_smo.py`` solves the dual. The model gets the average of w over all
+steps. With k = 1, this is ``solvers/mira.py``.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from spacy_ssvm.kernels.compile import kernel, oracle_kernel
+from spacy_ssvm.kernels.types import Float, Floats, Int, Ints, Ints1, Rows, Weights
+from spacy_ssvm.lab.k_best import with_k_best
+from spacy_ssvm.lab.simplex_smo import hildreth
+from spacy_ssvm.objective import HINGE, Loss
+from spacy_ssvm.solvers.averaging import (
+    Averaged,
+    AveragedRun,
+    AveragedType,
+    add_to_average,
+    end_step,
+)
+from spacy_ssvm.solvers.run import check_C, check_whole
+from spacy_ssvm.structure import Difference, ExampleArrays, KBestDecode, Problem
+from spacy_ssvm.weights.sparse import dot, violation_of
+
+_ORACLES = ("k_best_decode", "difference")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KBestMira:
+    """Settings of the solver.
+
+    C: the largest step; the weight of the losses against the squared norm of the change.
+    k: the number of structures that an example is compared with.
+    loss_augmented: see ``Mira``.
+    seed: of the order of examples.
+    Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+    """
+
+    C: float = 0.1
+    k: int = 5
+    loss_augmented: bool = True
+    seed: int = 0
+    loss_function: ClassVar[Loss] = HINGE
+    oracles: ClassVar[tuple[str, ...]] = _ORACLES
+    keeps_signs: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_C(self)
+        check_whole(self, "k", least=1)
+        check_whole(self, "seed")
+
+    def start(self, problem: Problem, prior: Floats | None = None) -> "KBestMiraRun":
+        """A run on a problem, which may grow, from the weights ``prior`` or from zero.
+
+        Raises ValueError where only the best structure can be found.
+        """
+        return KBestMiraRun(self, with_k_best(problem), prior)
+
+
+class KBestMiraRun(AveragedRun):
+    """The weights and their average, and the passes that change them."""
+
+    settings: KBestMira
+
+    def epoch(self, numbers: Ints) -> float:
+        problem, settings = self.problem, self.settings
+        arrays = problem.structure, problem.examples(), self._shuffled(numbers)
+        gamma = float(settings.loss_function.gamma)
+        scales = float(settings.C), gamma, gamma * float(settings.loss_augmented)
+        return float(_pass(*arrays, *scales, settings.k, problem.max_entries, self._averaged))
+
+
+@oracle_kernel(_ORACLES, Float, Ints1, Float, Float, Float, Int, Int, AveragedType)
+def _pass(
+    k_best_decode: KBestDecode,
+    difference: Difference,
+    examples: ExampleArrays,
+    order: Ints,
+    C: float,
+    gamma: float,
+    augmentation: float,
+    k: int,
+    max_entries: int,
+    averaged: Averaged,
+) -> float:
+    """One step for each example; return the sum of their violations."""
+    starts = np.zeros(k + 1, dtype=np.int64)
+    indices = np.empty(k * max_entries, dtype=np.int32)
+    values = np.empty(k * max_entries, dtype=np.float32)
+    scratch = np.zeros(len(averaged.w))
+    total = 0.0
+    for i in order:
+        ys, costs = k_best_decode(examples, i, averaged.w, augmentation, k, True)
+        count = len(ys)
+        if count == 0:
+            continue
+        violations = np.empty(count)
+        for m in range(count):
+            start = starts[m]
+            starts[m + 1] = start + difference(examples, i, ys[m], indices[start:], values[start:])
+            violations[m] = violation_of(
+                gamma * costs[m], averaged.w, indices, values, start, starts[m + 1]
+            )
+        total += max(violations.max(), 0.0)
+        products = _products(starts[: count + 1], indices, values, scratch)
+        alphas = hildreth(products, violations, C)
+        for m in range(count):
+            first, last = starts[m], starts[m + 1]
+            if alphas[m] > 0:
+                add_to_average(
+                    averaged, indices[first:last], values[first:last], last - first, alphas[m]
+                )
+        end_step(averaged)
+    return total
+
+
+@kernel
+def _products(starts: Ints, indices: Rows, values: Weights, scratch: Floats) -> Floats:
+    """The inner products of sparse vectors; scratch: zeros, as long as w, before and after."""
+    count = len(starts) - 1
+    products = np.empty((count, count))
+    for m in range(count):
+        for entry in range(starts[m], starts[m + 1]):
+            scratch[indices[entry]] = values[entry]
+        for other in range(count):
+            products[m, other] = dot(scratch, indices, values, starts[other], starts[other + 1])
+        for entry in range(starts[m], starts[m + 1]):
+            scratch[indices[entry]] = 0.0
+    return products
