@@ -65,7 +65,7 @@ def make_tagger(
     attribute: the attribute to write: "TAG" (fine-grained tags) or "POS" (universal ones).
     whole_docs: whether to treat a Doc as one sequence even if it has sentence boundaries: for a
         tagger that precedes the component that sets them.
-    templates: feature templates and families, see docs/templates.md.
+    templates: feature templates and families, see docs/features.md.
     min_count: rarer features are left out.
     hash_bits: None for an exact feature dictionary, else the features share 2**hash_bits
         rows, which bounds memory and allows collisions.
@@ -364,7 +364,7 @@ def make_parser(
         a grandparent, which is more accurate and takes longer. Without such templates, 2 equals 1.
     projective: whether no two arcs cross. With False and order 2, the best tree is searched for
         step by step.
-    templates: of arcs and pairs of arcs, see docs/templates.md; with order 1, those of pairs
+    templates: of arcs and pairs of arcs, see docs/features.md; with order 1, those of pairs
         are left out. ["parser", "grandparents"] is the most accurate choice.
     label_templates: of labels, which are found on the finished tree.
     pruner_templates: of the pruner, a first model that discards unlikely arcs.

@@ -83,20 +83,15 @@ def with_recognizer(folder: Path) -> dict[str, Any]:
     return {}
 
 
-def with_recognizer_and_tagger(folder: Path) -> dict[str, Any]:
-    """The same, and a tagger that has learned from a general corpus."""
-    save(named(TAGGER, "tagger"), folder / "general")
-    return with_recognizer(folder)
-
-
 def with_parser(folder: Path) -> dict[str, Any]:
     """A parser, as ``spacy train`` leaves it."""
     save(named(PARSER, "parser"), folder / "training")
     return {}
 
 
-def with_trees(folder: Path) -> dict[str, Any]:
-    """A pipeline with a parser, and texts."""
+def with_trees_and_recognizer(folder: Path) -> dict[str, Any]:
+    """A pipeline with a parser, and texts; and a saved recognizer."""
+    with_recognizer(folder)
     return {"nlp": named(PARSER, "parser"), "texts": PARSER.texts()}
 
 
@@ -158,12 +153,11 @@ def with_tagger(folder: Path) -> dict[str, Any]:
 #: says are known. Other pages need nothing.
 NEEDS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "docs/aligner.md": with_aligner,
-    "docs/deployment.md": with_trees,
+    "docs/deployment.md": with_trees_and_recognizer,
     "docs/faq.md": with_recognizer,
     "docs/parser.md": with_parser,
-    "docs/quickstart.md": with_recognizer_and_tagger,
+    "docs/quickstart.md": with_recognizer,
     "docs/selection.md": with_tagger,
     "docs/sentences.md": with_labeler,
-    "docs/serving.md": with_recognizer,
-    "docs/tuning.md": with_all_that_displacy_shows,
+    "docs/training.md": with_all_that_displacy_shows,
 }

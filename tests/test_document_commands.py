@@ -17,6 +17,7 @@ from spacy_ssvm.components.annotated_corpus import write_docs
 
 DOCS = TESTS.parent / "docs"
 PACKAGE = "en_core_web_sm"  # of the pages; a small pipeline stands in for it
+PAGES = ["quickstart.md", "training.md#Active learning", "migrating.md", "sentences.md"]
 #: Where they would take long.
 SHORTER = ["--training.max_epochs", "2", "--clusters", "none"]
 LABELLED = '{"sentences": ["We study chains.", "They work."], "labels": ["objective", "result"]}\n'
@@ -33,8 +34,12 @@ TREES = """\
 
 
 def commands(page: str) -> list[list[str]]:
-    """The arguments of the commands in the blocks of a page, in their order."""
+    """The arguments of the commands in the blocks of a page, or a section, in their order."""
+    page, _, title = page.partition("#")
     text = (DOCS / page).read_text(encoding="utf8").replace("\\\n", " ")
+    if title:
+        _, text = text.split(f"\n## {title}\n")
+        text = text.partition("\n## ")[0]
     lines = re.findall(r"^\s+python -m spacy ssvm (.*)$", text, re.MULTILINE)
     return [shlex.split(line) for line in lines]
 
@@ -80,7 +85,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", ["quickstart.md", "annotating.md", "migrating.md", "sentences.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_commands_of_pages(page: str, folder: Path) -> None:
     given = commands(page)
     assert len(given) > 1

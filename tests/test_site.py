@@ -34,7 +34,7 @@ def two_settings(first: int, other: list[str] | None = None) -> None:
 
     first: what ``it`` is,
         2**3 or more.
-    other: see docs/tuning.md.
+    other: see docs/training.md.
     """
 
 
@@ -62,7 +62,7 @@ def test_tables_have_all_settings(site):
     """Tables escape what Markdown would read; a setting without a description is refused."""
     assert site.settings_table(two_settings).splitlines()[2:] == [
         "| `first` | `int` |  | what `it` is, 2\\*\\*3 or more. |",
-        "| `other` | `list[str] | None` | `null` | see [tuning.md](../tuning.md). |",
+        "| `other` | `list[str] | None` | `null` | see [training.md](../training.md). |",
     ]
     with pytest.raises(ValueError, match=r"two_settings leaves out 'third'"):
         site.settings_table(two_settings, site.read_entries(two_settings), {"third": 3})
@@ -75,8 +75,8 @@ def test_tables_have_all_settings(site):
     [
         ("[configs/ner.cfg](../configs/ner.cfg#x)", "`configs/ner.cfg`"),
         ("see [the config](../configs/ner.cfg).", "see the config (`configs/ner.cfg`)."),
-        ("[tuning.md](tuning.md#costs)", "[Tuning](tuning.md#costs)"),
-        ("[costs](tuning.md#costs)",) * 2,
+        ("[training.md](training.md#costs)", "[Training](training.md#costs)"),
+        ("[costs](training.md#costs)",) * 2,
         ("![curve](curve.svg) [spaCy](https://spacy.io/x)",) * 2,
     ],
 )

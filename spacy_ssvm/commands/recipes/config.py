@@ -48,15 +48,15 @@ FOLDS, FOLD_EPOCHS = 5, 8
 
 #: Comments before sections of a config.
 _COMMENTS = {
-    "components.tagger": "Fine-grained tags, token.tag_. Templates: docs/templates.md",
+    "components.tagger": "Fine-grained tags, token.tag_. Templates: docs/features.md",
     "components.pos_tagger": "Universal parts of speech, token.pos_",
     "components.senter": "Sentence boundaries; a missed one costs twice as much as a false one",
     "components.parser": "Dependency trees. Settings and their cost: docs/parser.md",
     "components.ner": "Entities. document = true reads each Doc twice: docs/features.md",
     "components.chunker": "Spans that do not overlap, in doc.spans",
     "components.sentence_labeler": "Labels of sentences, decided together: docs/sentences.md",
-    "components.tagger.solver": "C: a larger one fits the examples more closely. docs/tuning.md",
-    "components.ner.solver": "C: a larger one fits the examples more closely. docs/tuning.md",
+    "components.tagger.solver": "C: a larger one fits the examples more closely. docs/training.md",
+    "components.ner.solver": "C: a larger one fits the examples more closely. docs/training.md",
     "components.ner.costs": 'costs = {"*": {"O": 3.0}} finds more entities: a missed token costs 3',
     "corpora.train": "The examples",
     "training": "Each step is an epoch; training ends after max_epochs, or where the score on the "
