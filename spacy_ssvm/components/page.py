@@ -226,14 +226,10 @@ def read_part(
     least = places[: ceil(_UNSURE * len(places))]
     unsure = {(n, decision.start) for n, decision in least if isfinite(decision.score)}
     places.sort(key=lambda place: not place[1].is_wrong)
-    reasons: dict[tuple[int, int], Explanation] = {}
-    end = perf_counter() + seconds
-    for n, decision in places[:explanations]:
-        if perf_counter() >= end or (only_errors and not decision.is_wrong):
-            break
-        explanation = pipe.explain_decision(shown[n][0], decision, top=top)
-        if explanation is not None:
-            reasons[n, decision.start] = explanation
+    if only_errors:
+        places = [place for place in places if place[1].is_wrong]
+    end, texts_shown = perf_counter() + seconds, [doc for doc, _ in shown]
+    reasons = _explain(pipe, texts_shown, places[:explanations], end, top)
     kinds = {pipe.kind_of_label(decision.label) for decision in every} - {""}
     colours = _colours(kinds.union(getattr(pipe, "labels", ())))
     errors = Counter(_kind_of_error(pipe, decision) for decision in wrong)
@@ -263,6 +259,24 @@ def read_part(
         [(kind, number) for kind, number in errors.most_common() if kind],
         [(*pair, number) for pair, number in confusions.most_common(_CONFUSIONS)],
     )
+
+
+def _explain(
+    pipe: ExplainablePipe[Any],
+    docs: Sequence[Doc],
+    places: Sequence[tuple[int, Decision[Any]]],
+    end: float,
+    top: int | None,
+) -> dict[tuple[int, int], Explanation]:
+    """The explanations of decisions, by their Doc and first token, as far as the time suffices."""
+    reasons: dict[tuple[int, int], Explanation] = {}
+    for n, decision in places:
+        if perf_counter() >= end:
+            break
+        explanation = pipe.explain_decision(docs[n], decision, top=top)
+        if explanation is not None:
+            reasons[n, decision.start] = explanation
+    return reasons
 
 
 def _pieces(

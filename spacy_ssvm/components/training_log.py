@@ -46,22 +46,9 @@ def make_training_log(
         def log_step(info: Info | None) -> None:
             if info is None:
                 return
-            losses = info["losses"]
-            row = {
-                "epoch": info["epoch"],
-                "step": info["step"],
-                "seconds": round(time.perf_counter() - start, 3),
-                "score": info["score"],
-                "losses": {name: losses.get(name, 0.0) for name in pipes},
-                "gaps": {name: losses.get(f"{name}_gap") for name in pipes},
-                "scores": {name: info["other_scores"].get(name) for name in scores},
-            }
+            row = _row(info, pipes, scores, time.perf_counter() - start)
             rows.append(row)
-            cells = [str(row["epoch"]), str(row["step"])]
-            cells += [f"{loss:.1f}" for loss in row["losses"].values()]
-            cells += ["-" if gap is None else f"{gap:.4f}" for gap in row["gaps"].values()]
-            cells += ["-" if x is None else f"{100 * x:.2f}" for x in row["scores"].values()]
-            show([*cells, f"{100 * row['score']:.2f}", f"{row['seconds']:.1f}"])
+            show(_cells(row))
             if output_file is not None:
                 Path(output_file).parent.mkdir(parents=True, exist_ok=True)
                 srsly.write_jsonl(output_file, rows)
@@ -83,3 +70,26 @@ def make_training_log(
         return log_step, finish
 
     return setup
+
+
+def _row(info: Info, pipes: list[str], scores: list[str], seconds: float) -> Info:
+    """What is logged of a step."""
+    losses = info["losses"]
+    return {
+        "epoch": info["epoch"],
+        "step": info["step"],
+        "seconds": round(seconds, 3),
+        "score": info["score"],
+        "losses": {name: losses.get(name, 0.0) for name in pipes},
+        "gaps": {name: losses.get(f"{name}_gap") for name in pipes},
+        "scores": {name: info["other_scores"].get(name) for name in scores},
+    }
+
+
+def _cells(row: Info) -> list[str]:
+    """A row of the table."""
+    cells = [str(row["epoch"]), str(row["step"])]
+    cells += [f"{loss:.1f}" for loss in row["losses"].values()]
+    cells += ["-" if gap is None else f"{gap:.4f}" for gap in row["gaps"].values()]
+    cells += ["-" if x is None else f"{100 * x:.2f}" for x in row["scores"].values()]
+    return [*cells, f"{100 * row['score']:.2f}", f"{row['seconds']:.1f}"]

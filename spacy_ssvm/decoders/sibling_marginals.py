@@ -60,6 +60,34 @@ def _inside(
 
 
 @kernel
+def _outside_of_roots(
+    semiring: int,
+    scores: Floats,
+    starts: Ints,
+    pairs: Floats,
+    complete: Floats,
+    arcs: Floats,
+    found: Floats,
+    outside: Floats,
+) -> float:
+    """Write the sums of arcs of roots, and add to those outside of complete spans.
+
+    Returns the sum over all trees.
+    """
+    N, total = len(scores), -np.inf
+    for r in range(1, N):
+        if scores[0, r] > -np.inf:
+            at_root = scores[0, r] + pairs[starts[0, r]]
+            left, right = complete[r, 1], complete[r, N - 1]
+            arcs[0, r] = at_root + left + right
+            found[starts[0, r]] = arcs[0, r]
+            total = add(semiring, total, arcs[0, r])
+            outside[r, 1] = add(semiring, outside[r, 1], at_root + right)
+            outside[r, N - 1] = add(semiring, outside[r, N - 1], at_root + left)
+    return total
+
+
+@kernel
 def _inside_outside(
     semiring: int, scores: Floats, starts: Ints, pairs: Floats, arcs: Floats, found: Floats
 ) -> float:
@@ -78,16 +106,7 @@ def _inside_outside(
     outside = np.full((N, N), -np.inf)  # of complete spans
     outside_arc = np.full((N, N), -np.inf)  # of incomplete spans
     outside_joint = np.full((N, N), -np.inf)
-    everything = -np.inf
-    for r in range(1, N):
-        if scores[0, r] > -np.inf:
-            at_root = scores[0, r] + pairs[starts[0, r]]
-            left, right = complete[r, 1], complete[r, N - 1]
-            arcs[0, r] = at_root + left + right
-            found[starts[0, r]] = arcs[0, r]
-            everything = add(semiring, everything, arcs[0, r])
-            outside[r, 1] = add(semiring, outside[r, 1], at_root + right)
-            outside[r, N - 1] = add(semiring, outside[r, N - 1], at_root + left)
+    everything = _outside_of_roots(semiring, scores, starts, pairs, complete, arcs, found, outside)
     for width in range(N - 2, 0, -1):
         for i in range(1, N - width):
             j = i + width

@@ -177,23 +177,27 @@ class ParserModel(storage.StoredModel):
         """The inverse temperature of p(tree) ~ exp(beta score); None without probabilities."""
         return None if self.summary is None else self.summary.beta
 
-    def pruner(self, weights: TableWeights, *, is_training: bool) -> Pruner:
-        """The pruner with these weights.
-
-        is_training: whether arcs are learned. The costs of loss-augmented decoding raise a wrong
-            arc by 1 margin: the pruner then keeps arcs that are worse by half as much. More would
-            take longer, and make parsers no better. Only the slower decoders get fewer heads of
-            each word than there are: before it has learned, the pruner finds all arcs likely.
-        """
-        threshold = np.inf if self.pruning is None else self.pruning + 0.5 * is_training
+    def pruner(self, weights: TableWeights) -> Pruner:
+        """The pruner with these weights, for annotation."""
+        threshold = np.inf if self.pruning is None else self.pruning
         is_crossing = is_second_order(self.features) and not self.projective
-        if is_crossing or has_grandparents(self.features):
-            max_heads = MAX_HEADS_IF_SLOW
-        else:
-            max_heads = self.max_length if is_training else MAX_HEADS
+        is_slow = is_crossing or has_grandparents(self.features)
+        max_heads = MAX_HEADS_IF_SLOW if is_slow else MAX_HEADS
         return Pruner(
             self.pruner_arcs, 2**PRUNER_BITS, weights, threshold, self.projective, max_heads
         )
+
+    def training_pruner(self, weights: TableWeights) -> Pruner:
+        """The pruner with these weights, while arcs are learned.
+
+        The costs of loss-augmented decoding raise a wrong arc by 1 margin: arcs that are worse by
+        half as much are kept. More would take longer, and make parsers no better. Only the slower
+        decoders get fewer heads of each word than there are: before it has learned, the pruner
+        finds all arcs likely.
+        """
+        pruner = self.pruner(weights)
+        all_heads = self.max_length if pruner.max_heads == MAX_HEADS else pruner.max_heads
+        return pruner._replace(threshold=pruner.threshold + 0.5, max_heads=all_heads)
 
     @property
     def scorer(self) -> Scorer:
@@ -201,7 +205,7 @@ class ParserModel(storage.StoredModel):
         if self._quantized is None:
             self._quantized = quantize(self.weights), quantize(self.pruner_weights)
         weights, of_pruner = self._quantized
-        return Scorer(self.features, self.pruner(of_pruner, is_training=False), weights)
+        return Scorer(self.features, self.pruner(of_pruner), weights)
 
     def scorer_of(self, words: Keys) -> Scorer:
         """The scorer, without templates that cannot fire at any of these words.

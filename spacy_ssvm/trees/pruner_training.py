@@ -21,7 +21,7 @@ def start_pruner(
     """An empty problem for the pruner of a model, and a run of its solver."""
     no_pairs = compile_arc_templates((), model.reader.names)
     arcs = ArcFeatures(model.pruner_arcs, no_pairs, no_pairs, 2**PRUNER_BITS, True)
-    no_pruning = model.pruner(np.zeros(1), is_training=True)._replace(threshold=np.inf)
+    no_pruning = model.training_pruner(np.zeros(1))._replace(threshold=np.inf)
     problem = TreeProblem(arcs, no_pruning, len(model.reader.names))
     run = DualCoordinateDescent(C=_C, seed=seed).start(problem, prior)
     run.grow(2**PRUNER_BITS)

@@ -101,7 +101,7 @@ class TreeTrainer(ExampleTrainer):
         self._pruner_problem, self._pruner = start_pruner(
             model, solver.seed, model.pruner_weights.astype(np.float64) if trained else None
         )
-        pruner, columns = model.pruner(self._pruner.w, is_training=True), len(model.reader.names)
+        pruner, columns = model.training_pruner(self._pruner.w), len(model.reader.names)
         problem = TreeProblem(model.features, pruner, columns)
         super().__init__(problem, solver, model.weights.astype(np.float64) if trained else None)
         self.labels = ChainTrainer(model.label_model, label_solver, min_count=min_count)
@@ -127,7 +127,7 @@ class TreeTrainer(ExampleTrainer):
         self._sequences += [range(a, b) for a, b in pairwise((sequences + offset).tolist())]
         self.run.grow(self.model.features.size)
         learn_pruner(self._pruner, added)
-        self.problem.pruner = self.model.pruner(self._pruner.w, is_training=True)
+        self.problem.pruner = self.model.training_pruner(self._pruner.w)
         ends = nodes.tokens.doc_sentences + added.start
         return [range(a, b) for a, b in pairwise(ends.tolist())]
 
@@ -175,7 +175,7 @@ def objective(model: ParserModel, batches: Iterable[GoldTrees]) -> Objective:
     """
     if model.summary is None:
         raise ValueError("the model has not been trained: there is no objective to measure")
-    pruner = model.pruner(model.pruner_weights.astype(np.float64), is_training=True)
+    pruner = model.training_pruner(model.pruner_weights.astype(np.float64))
     problem = TreeProblem(model.features, pruner, len(model.reader.names))
     for nodes, heads, _ in batches:
         problem.append(nodes.attributes, nodes.starts, heads)

@@ -242,7 +242,7 @@ def test_equal_words_have_few_heads(config: dict[str, Any], most: int, in_traini
     model = parser.model
     model.set_weights(np.zeros_like(model.weights), np.zeros_like(model.pruner_weights), None)
     nodes = model.nodes([blank_doc(untrained.nlp, ["w"] * 250, [0])])
-    pruner = model.pruner(model.scorer.pruner.weights, is_training=True)
+    pruner = model.training_pruner(model.scorer.pruner.weights)
     for scorer, limit in (
         (model.scorer, most),
         (model.scorer._replace(pruner=pruner), in_training),
