@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from wasabi.tables import table as format_table
 
+from spacy_ssvm.storage import shorten
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -251,3 +253,39 @@ def strongest(features: Iterable[Reason], top: int | None) -> list[Reason]:
         weights = sum(r.weight for r in others), sum(r.runner_up_weight for r in others)
         shown.append(Reason(OTHER_FEATURES, f"{len(others)} more", *weights))
     return shown
+
+
+class Contrast(NamedTuple):
+    """The best labels against the best ones with the runner-up at some position."""
+
+    labels: tuple[int, int]  #: at the position: the best one and the runner-up
+    names: tuple[str, str]  #: of these labels
+    margin: float
+    around: tuple[Reason, ...]  #: by which the label and those next to it score together
+    elsewhere: tuple[float, float]  #: all other scores
+
+    def explain(self, text: str, features: list[Reason], elsewhere: str) -> Explanation:
+        """The explanation of the label of a text, by the features that fired there.
+
+        elsewhere: the name of all other scores.
+        """
+        reasons = (*features, *self.around, Reason(elsewhere, "", *self.elsewhere))
+        return Explanation(text, *self.names, self.margin, reasons)
+
+
+def other_label(labels: Sequence[str], best: int, against: str, what: str) -> int:
+    """The number of the label to compare the best one with.
+
+    Raises ValueError where it is the best one, or does not exist; what: is there, for the message.
+    """
+    number = label_number(labels, against)
+    if number == best:
+        raise ValueError(f"{what} has the label '{against}': give another one to compare it with")
+    return number
+
+
+def label_number(labels: Sequence[str], label: str) -> int:
+    """The number of a label. Raises ValueError where it does not exist."""
+    if label not in labels:
+        raise ValueError(f"there is no label '{label}' among {shorten(', '.join(labels))}")
+    return labels.index(label)

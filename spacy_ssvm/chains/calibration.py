@@ -15,7 +15,6 @@ import numpy as np
 from spacy_ssvm.chains.layout import Examples
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import ChainProblem
-from spacy_ssvm.chains.saved_model import Calibration, Curve
 from spacy_ssvm.chains.schemes import OUTSIDE, Scheme, SpanTable, spans_of
 from spacy_ssvm.chains.scores import is_annotated, transition_scores
 from spacy_ssvm.chains.stores import emission_scores
@@ -24,6 +23,7 @@ from spacy_ssvm.decoders.chain import max_marginals, viterbi
 from spacy_ssvm.decoders.margins import fill_margins
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Flags, Floats, Ints
+from spacy_ssvm.labelings.saved_model import Calibration, Curve
 from spacy_ssvm.solvers.dual_run import WorkingSetRun
 from spacy_ssvm.solvers.run import Solver
 

@@ -4,20 +4,26 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from spacy_ssvm.chains.inference import LabelConstraints
-from spacy_ssvm.chains.model import ChainModel
-from spacy_ssvm.chains.saved_model import TRANSITIONS
+from spacy_ssvm.chains.model import TRANSITIONS, ChainModel
 from spacy_ssvm.decoders.chain import max_marginals, viterbi
-from spacy_ssvm.explanation import Explanation, Feature, Features, Reason, strongest
+from spacy_ssvm.explanation import (
+    Contrast,
+    Explanation,
+    Feature,
+    Features,
+    Reason,
+    label_number,
+    other_label,
+    strongest,
+)
 from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.extraction import fill_keys
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.kernels.types import Floats, Ints, Weights
-from spacy_ssvm.storage import shorten
 
 OTHER_TOKENS = "labels of other tokens"
 
@@ -63,7 +69,7 @@ def strongest_features(model: ChainModel, docs: Sequence[Doc], label: str, top: 
 
     Real-valued ones are left out. Raises ValueError for a label that the model does not have.
     """
-    k = _number(model.labels, label)
+    k = label_number(model.labels, label)
     counts: Counter[int] = Counter()
     places: dict[int, tuple[int, int, int, int]] = {}  # Doc, sentence, word, template
     tables = [model.reader.read([doc]) for doc in docs]
@@ -87,24 +93,6 @@ def strongest_features(model: ChainModel, docs: Sequence[Doc], label: str, top: 
         value = _value(model, docs[n], tables[n], s, t, model.templates[m])
         found.append(Feature(str(model.templates[m]), value, weights[key], counts[key]))
     return Features(label, found)
-
-
-class Contrast(NamedTuple):
-    """The best labels against the best ones with the runner-up at some position."""
-
-    labels: tuple[int, int]  #: at the position: the best one and the runner-up
-    names: tuple[str, str]  #: of these labels
-    margin: float
-    around: tuple[Reason, ...]  #: by which the label and those next to it score together
-    elsewhere: tuple[float, float]  #: all other scores
-
-    def explain(self, text: str, features: list[Reason], elsewhere: str) -> Explanation:
-        """The explanation of the label of a text, by the features that fired there.
-
-        elsewhere: the name of all other scores.
-        """
-        reasons = (*features, *self.around, Reason(elsewhere, "", *self.elsewhere))
-        return Explanation(text, *self.names, self.margin, reasons)
 
 
 def contrast_labels(
@@ -148,23 +136,6 @@ def contrast_labels(
     names = labels[label], labels[runner_up]
     around = (Reason(TRANSITIONS, "", at_best, at_other),)
     return Contrast((label, runner_up), names, float(margin), around, (rest, other_rest))
-
-
-def other_label(labels: Sequence[str], best: int, against: str, what: str) -> int:
-    """The number of the label to compare the best one with.
-
-    Raises ValueError where it is the best one, or does not exist; what: is there, for the message.
-    """
-    number = _number(labels, against)
-    if number == best:
-        raise ValueError(f"{what} has the label '{against}': give another one to compare it with")
-    return number
-
-
-def _number(labels: Sequence[str], label: str) -> int:
-    if label not in labels:
-        raise ValueError(f"there is no label '{label}' among {shorten(', '.join(labels))}")
-    return labels.index(label)
 
 
 def fired_features(

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.chains.cached_sums import Features, KeptSums, Places, add_features, add_kept
 from spacy_ssvm.decoders.chain import max_marginals, viterbi_of_some
 from spacy_ssvm.decoders.margins import fill_margins
 from spacy_ssvm.features.coordinates import ByToken, ByWord
 from spacy_ssvm.kernels.compile import inner_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Weights
+from spacy_ssvm.labelings.cached_sums import Features, KeptSums, Places, add_features, add_kept
 
 
 class Scorer(NamedTuple):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm.chains.cached_sums import CachedSums, Features, nothing_kept
 from spacy_ssvm.chains.inference import (
     LabelConstraints,
     Scorer,
@@ -18,8 +17,6 @@ from spacy_ssvm.chains.inference import (
     predict_sentences,
     score_sentence,
 )
-from spacy_ssvm.chains.linear_model import LinearModel
-from spacy_ssvm.chains.saved_model import Calibration, SavedModel, read_calibration
 from spacy_ssvm.decoders.chain import swap_gains
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
@@ -44,13 +41,53 @@ from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
+from spacy_ssvm.labelings.cached_sums import CachedSums, Features, nothing_kept
+from spacy_ssvm.labelings.linear_model import LinearModel
+from spacy_ssvm.labelings.saved_model import Calibration, SavedModel, arrays_with, read_calibration
 from spacy_ssvm.storage import require
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.feature_index import Table, find_sparse_rows, find_token_rows
 from spacy_ssvm.weights.key_filter import key_filter
 
+TRANSITIONS = "transitions"
 
-class ChainModel(LinearModel):
+#: The saved arrays of models of label sequences, with their types.
+ARRAYS = arrays_with(TRANSITIONS)
+
+
+class TransitionModel(LinearModel):
+    """A linear model of label sequences.
+
+    ``joint`` has the transitions: float64 [K + 2, K], laid out as in ``decoders.chain``, with
+    legality.
+    """
+
+    joint_name = TRANSITIONS
+
+    def _zero_joint(self, labels: int, legality: Floats | None) -> Floats:
+        return np.zeros((labels + 2, labels)) if legality is None else legality.copy()
+
+    def _extended_joint(self, labels: int, legality: Floats | None) -> Floats:
+        before, joint = len(self.labels), self._zero_joint(labels, legality)
+        joint[[*range(before), labels, labels + 1], :before] = self.joint
+        return joint
+
+    def _read_joint(self, arrays: storage.Arrays, labels: int) -> Floats:
+        return read_transitions(arrays, labels)
+
+
+def read_transitions(arrays: storage.Arrays, labels: int) -> Floats:
+    """The transitions of so many labels. Raises ValueError where they are not such."""
+    joint: Floats = arrays[TRANSITIONS].astype(np.float64)
+    require(joint.shape == (labels + 2, labels), "the transitions do not fit the labels")
+    require(
+        bool(np.all(np.isfinite(joint) | np.isneginf(joint))),
+        "the weights of transitions are not finite",
+    )
+    return joint
+
+
+class ChainModel(TransitionModel):
     """A linear model of label sequences.
 
     templates: they define the features.
@@ -58,6 +95,7 @@ class ChainModel(LinearModel):
     whole_docs: whether a Doc is one sequence; its sentence boundaries are then ignored.
     """
 
+    kind = "chain model"
     reader: AttributeReader
 
     def __init__(

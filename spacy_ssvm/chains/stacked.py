@@ -13,7 +13,6 @@ import numpy as np
 
 from spacy_ssvm import storage
 from spacy_ssvm.chains.model import ChainModel
-from spacy_ssvm.chains.saved_model import SavedModel
 from spacy_ssvm.features.attributes import AttributeReader, Doc
 from spacy_ssvm.features.documents import base_of, is_document_attribute
 from spacy_ssvm.features.resources import ARRAYS as RESOURCE_ARRAYS
@@ -21,6 +20,7 @@ from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.kernels.types import Floats, Keys
+from spacy_ssvm.labelings.saved_model import SavedModel
 from spacy_ssvm.storage import require
 
 _TYPE = "ent_type"

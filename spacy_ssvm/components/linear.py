@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from spacy.vocab import Vocab
 
-from spacy_ssvm.chains.linear_model import LinearModel, TemplateShare
-from spacy_ssvm.chains.training import split_rows
 from spacy_ssvm.components.costs import Costs, read_costs
 from spacy_ssvm.components.pipe import Batch, Pipe
 from spacy_ssvm.kernels.types import Floats
+from spacy_ssvm.labelings.linear_model import LinearModel, TemplateShare
+from spacy_ssvm.labelings.training import split_rows
 from spacy_ssvm.solvers.run import Solver
 
 if TYPE_CHECKING:

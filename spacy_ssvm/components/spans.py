@@ -17,7 +17,6 @@ from spacy.vocab import Vocab
 from spacy_ssvm.chains.calibration import SpanTrainer, least, probabilities
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.probabilities import span_probabilities
-from spacy_ssvm.chains.saved_model import SavedModel
 from spacy_ssvm.chains.schemes import (
     BEGIN,
     INSIDE,
@@ -40,6 +39,7 @@ from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
+from spacy_ssvm.labelings.saved_model import SavedModel
 from spacy_ssvm.solvers.run import Solver
 
 #: What is said where there is no span.

@@ -210,7 +210,8 @@ class AttributeReader:
     ``names`` gives the order of the columns: attributes of word types, of tokens, extensions,
     gazetteers, and those of other occurrences in the Doc; real-valued attributes have none.
     ``column_groups`` has one group, of the attributes of word types, whose key is a hash of the
-    text; ``windows`` are groups of other attributes with few values, see ``chains/cached_sums.py``.
+    text; ``windows`` are groups of other attributes with few values: see
+    ``labelings/cached_sums.py``.
     whole_docs: whether a Doc is read as one sentence; its boundaries are then ignored.
     """
 

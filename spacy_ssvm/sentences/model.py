@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm.chains.explanation import Contrast, contrast_labels
-from spacy_ssvm.chains.linear_model import LinearModel
-from spacy_ssvm.chains.saved_model import SavedModel
+from spacy_ssvm.chains.explanation import contrast_labels
+from spacy_ssvm.chains.model import TransitionModel
+from spacy_ssvm.explanation import Contrast
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
 from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.labelings.saved_model import SavedModel
 from spacy_ssvm.sentences.cuts.explanation import contrast_labels as contrast_nodes
 from spacy_ssvm.sentences.cuts.inference import Graphs, label_graphs
 from spacy_ssvm.sentences.cuts.inference import measure_margins as measure_graph_margins
@@ -40,7 +41,7 @@ from spacy_ssvm.sentences.units import UnitReader, Units, UnitTable
 from spacy_ssvm.storage import checked_texts, require, shorten
 
 
-class SentenceModel(LinearModel):
+class SentenceModel(TransitionModel):
     """A linear model of the labels of the units of a Doc, which are a chain.
 
     templates: they define the features.
@@ -48,6 +49,7 @@ class SentenceModel(LinearModel):
     labels: the names of the labels, in the order of the columns of all score tables.
     """
 
+    kind = "sentence model"
     templates: tuple[SentenceTemplate, ...]
     reader: UnitReader
 
@@ -159,6 +161,7 @@ class CutSentenceModel(SentenceModel):
     edges: the edge features. For the other arguments, see ``SentenceModel``.
     """
 
+    kind = "sentence model with edges"
     joint_name = "edge_weights"
 
     def __init__(

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.chains.training import LinearTrainer
+from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
+from spacy_ssvm.labelings.training import LinearTrainer, RowProblem
 from spacy_ssvm.sentences.cuts.problem import CutProblem
 from spacy_ssvm.sentences.model import CutSentenceModel, SentenceModel
 from spacy_ssvm.sentences.unit_keys import extract_unit_keys
@@ -58,6 +59,9 @@ class SentenceTrainer(LinearTrainer):
             (starts, rows[:size]), sequences, batch.labels, doc_ends, *self._structure(table)
         )
 
+    def _new_problem(self, costs: Floats | None, legality: Floats | None) -> RowProblem:
+        return ChainProblem(len(self.model.labels), costs=costs, legality=legality)
+
     def _structure(self, table: UnitTable) -> tuple[Any, ...]:  # noqa: ARG002
         """What examples have beside features and gold labels."""
         return ()
@@ -75,9 +79,6 @@ class CutSentenceTrainer(SentenceTrainer):
 
     def _new_problem(self, costs: Floats | None, legality: Floats | None) -> CutProblem:  # noqa: ARG002
         return empty_problem(self.model, len(self.model.labels), costs)
-
-    def _follow_index(self) -> None:
-        """Do nothing: no solver selects among the templates of such problems."""
 
     def _structure(self, table: UnitTable) -> tuple[Any, ...]:
         starts, edges, features = self.model.find_edges(table)

@@ -73,7 +73,7 @@ def compile_columns(names: Sequence[str], attributes: Sequence[str]) -> Columns:
 
 
 def group_columns(names: Sequence[str]) -> list[list[int]]:
-    """Groups of columns that hold the same for many arcs: see ``chains/cached_sums.py``.
+    """Groups of columns that hold the same for many arcs: see ``labelings/cached_sums.py``.
 
     Those of the dependent, of the head, of both tags, and of the tags around the dependent.
     """

@@ -17,12 +17,12 @@ import numpy as np
 from spacy_ssvm import storage
 from spacy_ssvm.chains.inference import fix_labels
 from spacy_ssvm.chains.model import ChainModel
-from spacy_ssvm.chains.saved_model import MAX_LABELS
 from spacy_ssvm.features.attributes import AttributeReader, Doc, TokenTable
 from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByToken, ByWord
 from spacy_ssvm.features.extraction import Window, fill_group_keys
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Weights
+from spacy_ssvm.labelings.saved_model import MAX_LABELS
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.trees.inference import arc_margins, fill_arc_table, parse_sentences
 from spacy_ssvm.trees.labels import as_chain_templates, compile_columns, group_columns

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm.chains.saved_model import ARRAYS as CHAIN_ARRAYS
-from spacy_ssvm.chains.saved_model import SavedModel, read_model
+from spacy_ssvm.chains.model import ARRAYS as CHAIN_ARRAYS
+from spacy_ssvm.chains.model import read_transitions
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.kernels.types import Weights
+from spacy_ssvm.labelings.saved_model import SavedModel, read_model
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
 from spacy_ssvm.storage import checked_texts, require
 from spacy_ssvm.trees.labels import LABEL_ROLES, as_chain_templates
@@ -62,7 +63,9 @@ def read_parser_model(header: storage.Header, arrays: storage.Arrays) -> SavedPa
         arrays["arc_weights"],
         arrays["pruner_weights"],
         read_summary(header["summary"]),
-        read_model(header["labels"], label_arrays, as_chain_templates(label_templates)),
+        read_model(
+            header["labels"], label_arrays, as_chain_templates(label_templates), read_transitions
+        ),
     )
 
 

@@ -14,8 +14,8 @@ from spacy.training import Example
 
 from spacy_ssvm.chains import calibration
 from spacy_ssvm.chains.calibration import fit_curve, probabilities
-from spacy_ssvm.chains.saved_model import Calibration, Curve, read_calibration
 from spacy_ssvm.components.spans import SpanPipe
+from spacy_ssvm.labelings.saved_model import Calibration, Curve, read_calibration
 
 SOLVERS = {
     "DualCoordinateDescent": {},

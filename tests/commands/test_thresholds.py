@@ -8,10 +8,10 @@ import pytest
 from pipelines import CHUNKER, RECOGNIZER
 from spacy.training import Example
 
-from spacy_ssvm.chains.saved_model import Calibration, Curve
 from spacy_ssvm.cli.common import show_thresholds
 from spacy_ssvm.commands import thresholds
 from spacy_ssvm.commands.thresholds import ThresholdRow, Thresholds, thresholds_of
+from spacy_ssvm.labelings.saved_model import Calibration, Curve
 
 
 def rows_of(scores: Any, right: Any, gold: int, threshold: float = 0.0) -> list[ThresholdRow]:

@@ -7,7 +7,7 @@ import pytest
 from corpora import labelled_examples
 from pipelines import LABELER
 
-from spacy_ssvm.sentences.training import SentenceTrainer, objective, read_labelled
+from spacy_ssvm.sentences.training import SentenceTrainer, read_labelled
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 
 pytestmark = pytest.mark.uncompiled
@@ -66,7 +66,7 @@ def test_min_count_counts_units(labeler: Any) -> None:
 
 def test_the_objective_needs_a_trained_model(labeler: Any) -> None:
     with pytest.raises(ValueError, match="has not been trained"):
-        objective(labeler.model, [])
+        labeler.objective([])
 
 
 def test_training_goes_on_from_the_weights_of_the_model() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from marks import PLAIN
 
-from spacy_ssvm.chains.training import split_rows
+from spacy_ssvm.labelings.training import split_rows
 from spacy_ssvm.weights.feature_index import FeatureIndex
 
 pytestmark = pytest.mark.uncompiled

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacy_ssvm.chains.explanation import Contrast, other_label
-from spacy_ssvm.explanation import Reason
+from spacy_ssvm.explanation import Contrast, Reason, other_label
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.sentences.cuts.decoder import best_labels, labeling_score
 

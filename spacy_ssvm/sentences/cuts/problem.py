@@ -29,6 +29,7 @@ class CutProblem:
         self.K = K
         self.nonnegative = edge_features  # the weights of edges
         self.structure = CUTS
+        self.row_templates = np.zeros(0, dtype=np.int32)  # no solver selects among them
         self._nodes = ChainProblem(K, costs=costs)  # of which the transitions are not used
         self._edge_starts = GrowingArray(np.int64, [0])
         self._edges = GrowingArray(np.int64, np.zeros((0, 2)))

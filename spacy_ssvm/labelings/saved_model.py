@@ -1,4 +1,4 @@
-"""The saved form of a chain model, and the checks that make it safe for kernels."""
+"""The saved form of a linear model of labels, and the checks that make it safe for kernels."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -31,11 +31,7 @@ def arrays_with(joint: str) -> dict[str, type]:
     }
 
 
-#: The name of the transitions, and the saved arrays of models of label sequences.
-TRANSITIONS = "transitions"
-ARRAYS = arrays_with(TRANSITIONS)
-
-MAX_LABELS = 2**16 - 1  #: the largest number of labels that ``ARRAYS["labels"]`` can index
+MAX_LABELS = 2**16 - 1  #: the largest number of labels that the array ``labels`` can index
 
 
 class Curve(NamedTuple):
@@ -46,14 +42,14 @@ class Curve(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """The curves of a model of spans, see ``calibration.py``."""
+    """The curves of a model of spans, see ``chains/calibration.py``."""
 
     spans: Curve
     outside: Curve  #: of words outside of spans
 
 
 class SavedModel(NamedTuple):
-    """The content of a saved model, in the order of the settings and weights of ``ChainModel``."""
+    """The content of a saved model, in the order of the settings and weights of ``LinearModel``."""
 
     templates: tuple[Template, ...]
     labels: tuple[str, ...]
@@ -66,17 +62,6 @@ class SavedModel(NamedTuple):
     scales: Scales = NO_SCALES  #: of real-valued attributes
     first: "SavedModel | None" = None  #: of a ``StackedModel``
     calibration: Calibration | None = None  #: of a model of spans
-
-
-def read_transitions(arrays: storage.Arrays, labels: int) -> Floats:
-    """The transitions of so many labels. Raises ValueError where they are not such."""
-    joint: Floats = arrays[TRANSITIONS].astype(np.float64)
-    require(joint.shape == (labels + 2, labels), "the transitions do not fit the labels")
-    require(
-        bool(np.all(np.isfinite(joint) | np.isneginf(joint))),
-        "the weights of transitions are not finite",
-    )
-    return joint
 
 
 def read_calibration(saved: Any) -> Calibration | None:
@@ -102,7 +87,7 @@ def read_model(
     header: storage.Header,
     arrays: storage.Arrays,
     templates: tuple[Template, ...],
-    read_joint: Callable[[storage.Arrays, int], Floats] = read_transitions,
+    read_joint: Callable[[storage.Arrays, int], Floats],
 ) -> SavedModel:
     """Check a saved model with these templates. Raises ValueError as ``LinearModel.read`` does.
 

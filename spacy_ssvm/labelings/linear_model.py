@@ -6,14 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm.chains.saved_model import (
-    MAX_LABELS,
-    TRANSITIONS,
-    SavedModel,
-    arrays_with,
-    read_model,
-    read_transitions,
-)
 from spacy_ssvm.features.attributes import Reader
 from spacy_ssvm.features.resources import (
     NO_RESOURCES,
@@ -24,6 +16,12 @@ from spacy_ssvm.features.resources import (
 )
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.labelings.saved_model import (
+    MAX_LABELS,
+    SavedModel,
+    arrays_with,
+    read_model,
+)
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.storage import checked_texts
 from spacy_ssvm.weights.compact import CompactWeights
@@ -44,14 +42,11 @@ class LinearModel(storage.StoredModel):
     """Templates, labels and weights: of features with labels, and of labels together.
 
     A subclass says what has labels, tokens or units: it reads and compiles the templates. Labels
-    score together by ``joint``, the weights that come first in w: for label sequences, these are
-    the transitions (float64 [K + 2, K], laid out as in ``decoders.chain``, with legality). A
-    subclass for other structures has others.
+    score together by ``joint``, the weights that come first in w, such as transitions.
     """
 
-    kind = "chain model"
     max_labels = MAX_LABELS
-    joint_name = TRANSITIONS  #: the saved array of ``joint``
+    joint_name: str  #: the saved array of ``joint``
     reader: Reader  #: of the attributes that the templates name, set by ``_compile``
 
     # Implemented by subclasses
@@ -64,21 +59,17 @@ class LinearModel(storage.StoredModel):
         """Follow the templates and resources, which have been set."""
         raise NotImplementedError
 
-    # Overridden for other structures than label sequences
-
     def _zero_joint(self, labels: int, legality: Floats | None) -> Floats:
         """``joint`` for a number of labels, without weights."""
-        return np.zeros((labels + 2, labels)) if legality is None else legality.copy()
+        raise NotImplementedError
 
     def _extended_joint(self, labels: int, legality: Floats | None) -> Floats:
         """``joint`` with zero weights for new labels, up to a number of labels."""
-        before, joint = len(self.labels), self._zero_joint(labels, legality)
-        joint[[*range(before), labels, labels + 1], :before] = self.joint
-        return joint
+        raise NotImplementedError
 
     def _read_joint(self, arrays: storage.Arrays, labels: int) -> Floats:
         """``joint`` from saved arrays. Raises ValueError where it is invalid."""
-        return read_transitions(arrays, labels)
+        raise NotImplementedError
 
     # Shared
 

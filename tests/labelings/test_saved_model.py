@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/chains/saved_model.py``."""
+"""Tests of ``spacy_ssvm/labelings/saved_model.py``."""
 
 from collections.abc import Callable
 from typing import Any

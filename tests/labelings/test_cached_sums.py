@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_ssvm.chains import cached_sums
-from spacy_ssvm.chains.cached_sums import CachedSums, nothing_kept
 from spacy_ssvm.chains.inference import Scorer, predict_sentences, score_sentence
 from spacy_ssvm.decoders.chain import swap_gains
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.extraction import compile_templates, fill_group_keys
 from spacy_ssvm.features.templates import parse_templates
+from spacy_ssvm.labelings import cached_sums
+from spacy_ssvm.labelings.cached_sums import CachedSums, nothing_kept
 
 pytestmark = pytest.mark.uncompiled
 
