@@ -36,6 +36,7 @@ METHODS = ("initialize", "scores", "marginals", "explain", "show", "objective", 
 
 _ENTRY = re.compile(r"(\w+(?:, \w+)*): (.*)")  # of a docstring: "name, other: text"
 _OTHERS = re.compile(r"Settings not named here are those of ``(\w+)``\.")
+_FLAG = re.compile(r"  # doctest: .*")
 _SEE = re.compile(r"see ``(\w+)``\.?")
 ROOT = Path(__file__).parents[1]
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)#:]+)[^)]*\)")
@@ -131,6 +132,8 @@ def as_markdown(docstring: str, *, with_entries: bool = True) -> str:
             _, title, code = block.split("\n", maxsplit=2)
             language = "shell" if title.startswith("Example") else "text"
             blocks += [inline(title), fenced(textwrap.dedent(code), language)]
+        elif block.startswith(">>>"):
+            blocks.append(fenced(_FLAG.sub("", block), "pycon"))
         elif block.startswith("    "):
             blocks.append(fenced(textwrap.dedent(block)))
         else:
@@ -282,7 +285,8 @@ def solvers() -> str:
     blocks = ["# Solvers and selection", f"What they do, and the papers: see {pages}."]
     for name, settings in entries("misc").items():
         title = summary(inspect.getmodule(settings).__doc__)
-        blocks += [f"## {name}", title, settings_table(settings)]
+        example = [part for part in inspect.getdoc(settings).split("\n\n") if part[:3] == ">>>"]
+        blocks += [f"## {name}", title, settings_table(settings), *map(as_markdown, example)]
     return "\n\n".join(blocks)
 
 

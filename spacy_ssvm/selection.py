@@ -52,6 +52,12 @@ class Selection:
     epochs: passes over the examples.
     prox_period: examples between proximal steps; None for all label sequences, or 1000 trees.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+
+    >>> import spacy
+    >>> selection = {"@misc": "spacy_ssvm.Selection.v1", "budget": 20}
+    >>> tagger = spacy.blank("en").add_pipe("ssvm_tagger", config={"selection": selection})
+    >>> tagger.selection.budget
+    20
     """
 
     method: str = "group-lasso"

@@ -189,6 +189,16 @@ class ParallelCorpus:
     Pairs with an empty side are left out. The predicted Docs have the words of the references, and
     no links. Raises ValueError for files that do not exist, and, naming file and line, for those
     that do not fit together.
+
+    >>> import os, spacy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [os.path.join(folder, name) for name in ("en.txt", "de.txt", "links.txt")]
+    ...     for path, line in zip(paths, ("the house", "das Haus", "0-0 1-1")):
+    ...         with open(path, "w", encoding="utf8") as opened:
+    ...             _ = opened.write(line)
+    ...     examples = [*ParallelCorpus(*paths)(spacy.blank("xx"))]
+    >>> [token.text for token in examples[0].reference]
+    ['the', 'house', 'das', 'Haus']
     """
 
     def __init__(

@@ -114,6 +114,17 @@ class AnnotatedCorpus(Corpus):
 
     Annotations that do not align with the tokens of the predicted Doc are left out. Raises
     ValueError for annotations that do not exist, and where the corpora differ.
+
+    >>> import os, spacy, tempfile
+    >>> from spacy.tokens import Doc, DocBin
+    >>> nlp = spacy.blank("en")
+    >>> gold = Doc(nlp.vocab, words=["Dogs", "bark"], tags=["NNS", "VBP"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "gold.spacy")
+    ...     DocBin(docs=[gold]).to_disk(path)
+    ...     examples = [*AnnotatedCorpus(path, ["TAG"])(nlp)]
+    >>> [token.tag_ for token in examples[0].predicted]
+    ['NNS', 'VBP']
     """
 
     def __init__(

@@ -58,6 +58,12 @@ class CuttingPlane:
         measured exactly, is at most this.
     seed: unused; every solver takes one.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+
+    >>> import spacy
+    >>> solver = {"@misc": "spacy_ssvm.CuttingPlane.v1", "C": 0.3}
+    >>> tagger = spacy.blank("en").add_pipe("ssvm_tagger", config={"solver": solver})
+    >>> tagger.solver.C
+    0.3
     """
 
     C: float = 0.1

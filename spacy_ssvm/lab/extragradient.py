@@ -113,6 +113,12 @@ class Extragradient:
     tolerance: weights no longer change once the relative duality gap, measured
         exactly, is at most this.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+
+    >>> import spacy
+    >>> solver = {"@misc": "spacy_ssvm.Extragradient.v1", "C": 0.3}
+    >>> tagger = spacy.blank("en").add_pipe("ssvm_tagger", config={"solver": solver})
+    >>> tagger.solver.C
+    0.3
     """
 
     C: float = 0.1

@@ -40,6 +40,12 @@ class KBestMira:
     loss_augmented: see ``Mira``.
     seed: of the order of examples.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+
+    >>> import spacy
+    >>> solver = {"@misc": "spacy_ssvm.KBestMira.v1", "k": 3}
+    >>> tagger = spacy.blank("en").add_pipe("ssvm_tagger", config={"solver": solver})
+    >>> tagger.solver.k
+    3
     """
 
     C: float = 0.1

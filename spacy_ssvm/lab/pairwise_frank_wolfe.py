@@ -67,6 +67,12 @@ class PairwiseFrankWolfe:
     tolerance: weights no longer change once the relative duality gap, measured exactly, is at
         most this.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+
+    >>> import spacy
+    >>> solver = {"@misc": "spacy_ssvm.PairwiseFrankWolfe.v1", "C": 0.3}
+    >>> tagger = spacy.blank("en").add_pipe("ssvm_tagger", config={"solver": solver})
+    >>> tagger.solver.C
+    0.3
     """
 
     C: float = 0.1

@@ -40,6 +40,16 @@ class LabeledSentences:
     A Doc has its sentences one after another, separated by spaces, each tokenized by itself. The
     predicted Docs have their boundaries, so that a component that finds sentences is not needed.
     Raises ValueError naming file and line for a record that is not as described.
+
+    >>> import os, spacy, tempfile
+    >>> record = '{"sentences": ["We test.", "It works."], "labels": ["AIM", "RESULT"]}'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "abstracts.jsonl")
+    ...     with open(path, "w", encoding="utf8") as opened:
+    ...         _ = opened.write(record)
+    ...     examples = [*LabeledSentences(path)(spacy.blank("en"))]
+    >>> [(span.text, span.label_) for span in examples[0].reference.spans["sentence_labels"]]
+    [('We test.', 'AIM'), ('It works.', 'RESULT')]
     """
 
     def __init__(

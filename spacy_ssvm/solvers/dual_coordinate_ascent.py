@@ -48,6 +48,12 @@ class DualCoordinateAscent(LossSettings):
         the hinge, where None means infinity.
     seed: of the order of examples.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+
+    >>> import spacy
+    >>> solver = {"@misc": "spacy_ssvm.DualCoordinateAscent.v1", "C": 0.3}
+    >>> tagger = spacy.blank("en").add_pipe("ssvm_tagger", config={"solver": solver})
+    >>> tagger.solver.C
+    0.3
     """
 
     beta: float | None = 1.0

@@ -130,6 +130,12 @@ class FrankWolfe(LossSettings):
     tolerance: weights no longer change once the relative duality gap, measured
         exactly, is at most this.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+
+    >>> import spacy
+    >>> solver = {"@misc": "spacy_ssvm.FrankWolfe.v1", "beta": 1, "gamma": 0}
+    >>> tagger = spacy.blank("en").add_pipe("ssvm_tagger", config={"solver": solver})
+    >>> tagger.solver.beta
+    1
     """
 
     variant: str = "plain"

@@ -51,6 +51,12 @@ class LBFGS(LossSettings):
     tolerance: weights no longer change once no entry of the gradient is larger.
     seed: unused; every solver takes one.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+
+    >>> import spacy
+    >>> solver = {"@misc": "spacy_ssvm.LBFGS.v1", "C": 0.3}
+    >>> tagger = spacy.blank("en").add_pipe("ssvm_tagger", config={"solver": solver})
+    >>> tagger.solver.C
+    0.3
     """
 
     beta: float = 1.0

@@ -32,6 +32,12 @@ class Perceptron:
 
     seed: of the order of examples.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+
+    >>> import spacy
+    >>> solver = {"@misc": "spacy_ssvm.Perceptron.v1", "seed": 1}
+    >>> tagger = spacy.blank("en").add_pipe("ssvm_tagger", config={"solver": solver})
+    >>> tagger.solver.seed
+    1
     """
 
     seed: int = 0

@@ -96,6 +96,12 @@ class ProxGradient:
     eta0: the first step.
     seed: of the order of examples.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+
+    >>> import spacy
+    >>> solver = {"@misc": "spacy_ssvm.ProxGradient.v1", "strength": 1e-5}
+    >>> tagger = spacy.blank("en").add_pipe("ssvm_tagger", config={"solver": solver})
+    >>> tagger.solver.strength
+    1e-05
     """
 
     budget: int | None = None

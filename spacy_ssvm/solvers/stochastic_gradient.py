@@ -75,6 +75,12 @@ class StochasticGradient(LossSettings):
         lowest primal on a sample of 1000 of the first examples [CY13, section 4.3].
     seed: of the order of examples, and of the sample.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
+
+    >>> import spacy
+    >>> solver = {"@misc": "spacy_ssvm.StochasticGradient.v1", "C": 0.3}
+    >>> tagger = spacy.blank("en").add_pipe("ssvm_tagger", config={"solver": solver})
+    >>> tagger.solver.C
+    0.3
     """
 
     steps: str = "decay"
