@@ -17,8 +17,9 @@ of its own; an attribute that a token lacks (a fourth letter, a tag that is not 
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -195,6 +196,10 @@ PRESETS["ner452"] = (
 )
 
 
+#: A template of any structure.
+AnyTemplate = TypeVar("AnyTemplate")
+
+
 class TemplateError(ValueError):
     """A template that cannot be read, or that names an attribute that does not exist."""
 
@@ -244,42 +249,61 @@ class Template:
         return "+".join(map(str, self.parts))
 
 
+def parse_items(
+    items: Iterable[str],
+    parse: Callable[[str], AnyTemplate],
+    families: Mapping[str, Sequence[str]],
+    *,
+    expand: Callable[[str], Iterable[str]] | None = None,
+    example: str,
+) -> tuple[AnyTemplate, ...]:
+    """Parse templates and expand families, in order and without duplicates.
+
+    parse: a template. expand: the templates of an item; None for those of the families alone.
+    Both raise TemplateError. example: of a template, for a message.
+    Raises TemplateError, which names the item and the families.
+    """
+    templates: dict[AnyTemplate, None] = {}
+    for item in items:
+        try:
+            found = expand(item) if expand else families.get(item.strip(), (item,))
+            templates |= dict.fromkeys(map(parse, found))
+        except TemplateError as error:
+            others = f". Families: {', '.join(families)}" if families else ""
+            raise TemplateError(f"template '{shorten(item)}': {error}{others}") from None
+    if not templates:
+        raise TemplateError(f"there are no templates: give at least one, such as '{example}'")
+    return tuple(templates)
+
+
 def parse_templates(
     items: Iterable[str], *, is_attribute: Callable[[str], bool], attributes: Collection[str]
 ) -> tuple[Template, ...]:
-    """Parse templates and expand families, in order and without duplicates.
+    """Parse templates and families; see ``parse_items``.
 
-    items: templates and families.
     is_attribute: whether a name is an attribute of tokens.
     attributes: the names to list in errors.
-    Raises TemplateError, which names the item and lists what exists.
     """
-    templates: dict[Template, None] = {}
-    for item in items:
-        for text in _expand(item):
-            try:
-                template = Template.parse(text)
-            except TemplateError as error:
-                raise TemplateError(f"template '{shorten(item)}': {error}") from None
-            for part in template.parts:
-                if is_real_attribute(part.attribute):
-                    if len(template.parts) > 1:
-                        raise TemplateError(
-                            f"template '{shorten(item)}': '{shorten(part.attribute)}' has real "
-                            f"values, which cannot be joined with others: use '{part}' alone"
-                        )
-                elif not is_attribute(part.attribute):
+
+    def parse(text: str) -> Template:
+        template = Template.parse(text)
+        for part in template.parts:
+            if is_real_attribute(part.attribute):
+                if len(template.parts) > 1:
                     raise TemplateError(
-                        f"template '{shorten(item)}': there is no attribute "
-                        f"'{shorten(part.attribute)}'. Attributes: {', '.join(attributes)}; any "
-                        "spaCy token attribute in lower case (tag, pos, lemma, ent_type, like_num, "
-                        "...); _.name for an extension attribute; vector, tensor and real._.name "
-                        "for real values"
+                        f"'{shorten(part.attribute)}' has real values, which cannot be joined with "
+                        f"others: use '{part}' alone"
                     )
-            templates[template] = None
-    if not templates:
-        raise TemplateError("there are no templates: give at least one, such as 'lower[0]'")
-    return tuple(templates)
+            elif not is_attribute(part.attribute):
+                raise TemplateError(
+                    f"there is no attribute '{shorten(part.attribute)}'. Attributes: "
+                    f"{', '.join(attributes)}; any spaCy token attribute in lower case (tag, pos, "
+                    "lemma, ent_type, like_num, ...); _.name for an extension attribute; vector, "
+                    "tensor and real._.name for real values"
+                )
+        return template
+
+    return parse_items(items, parse, {}, expand=_expand, example="lower[0]")
 
 
 def _expand(item: str) -> Iterable[str]:
@@ -291,8 +315,7 @@ def _expand(item: str) -> Iterable[str]:
         attribute, n, window = match[1], int(match[2]), int(match[3])
         if not 1 <= n <= 2 * window + 1:
             raise TemplateError(
-                f"template '{shorten(item)}': n is {n}, but a window of {window} holds runs of "
-                f"1 to {2 * window + 1} tokens"
+                f"n is {n}, but a window of {window} holds runs of 1 to {2 * window + 1} tokens"
             )
         for length in range(1, n + 1):
             yield from _runs(attribute, length, window)

@@ -25,6 +25,7 @@ from spacy_ssvm.features.templates import (
     Part,
     Template,
     TemplateError,
+    parse_items,
 )
 from spacy_ssvm.storage import shorten
 
@@ -120,45 +121,35 @@ def _parse_part(text: str) -> UnitPart:
 def parse_sentence_templates(
     items: Iterable[str], *, is_attribute: Callable[[str], bool], attributes: Collection[str]
 ) -> tuple[SentenceTemplate, ...]:
-    """Parse templates and expand families, in order and without duplicates.
+    """Parse templates and families; see ``parse_items``.
 
-    items: templates and families.
     is_attribute: whether a name is an attribute of tokens.
     attributes: the names to list in errors.
-    Raises TemplateError, which names the item and lists what exists.
     """
-    templates: dict[SentenceTemplate, None] = {}
-    for item in items:
-        for text in SENTENCE_FAMILIES.get(item.strip(), (item,)):
-            try:
-                template = SentenceTemplate.parse(text)
-            except TemplateError as error:
-                raise TemplateError(
-                    f"template '{shorten(item)}': {error}. Families: {', '.join(SENTENCE_FAMILIES)}"
-                ) from None
-            for part in template.parts:
-                _check_attribute(item, part, is_attribute, attributes)
-            templates[template] = None
-    if not templates:
-        raise TemplateError("there are no templates: give at least one, such as 'bag(lower)'")
-    return tuple(templates)
+
+    def parse(text: str) -> SentenceTemplate:
+        template = SentenceTemplate.parse(text)
+        for part in template.parts:
+            _check_attribute(part, is_attribute, attributes)
+        return template
+
+    return parse_items(items, parse, SENTENCE_FAMILIES, example="bag(lower)")
 
 
 def _check_attribute(
-    item: str, part: UnitPart, is_attribute: Callable[[str], bool], attributes: Collection[str]
+    part: UnitPart, is_attribute: Callable[[str], bool], attributes: Collection[str]
 ) -> None:
     """Raise TemplateError where the part names an attribute that does not exist."""
     name = shorten(part.attribute)
     if part.kind == UNIT and not is_unit_attribute(part.attribute):
         raise TemplateError(
-            f"template '{shorten(item)}': units have no attribute '{name}'. Attributes: "
-            f"{', '.join(UNIT_ATTRIBUTES)}; _.name for an extension attribute of spans. For words, "
-            f"write bag({name}), first({name}) or last({name}). Families: "
-            f"{', '.join(SENTENCE_FAMILIES)}"
+            f"units have no attribute '{name}'. Attributes: {', '.join(UNIT_ATTRIBUTES)}; _.name "
+            f"for an extension attribute of spans. For words, write bag({name}), first({name}) or "
+            f"last({name})"
         )
     if part.kind != UNIT and not is_attribute(part.attribute):
         raise TemplateError(
-            f"template '{shorten(item)}': words have no attribute '{name}'. Attributes: "
-            f"{', '.join(attributes)}; any spaCy token attribute in lower case (tag, pos, lemma, "
-            "ent_type, ...); _.name for an extension attribute"
+            f"words have no attribute '{name}'. Attributes: {', '.join(attributes)}; any spaCy "
+            "token attribute in lower case (tag, pos, lemma, ent_type, ...); _.name for an "
+            "extension attribute"
         )

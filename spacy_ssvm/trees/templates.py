@@ -29,7 +29,14 @@ from spacy_ssvm.features.extraction import (
     compile_templates,
     select_templates,
 )
-from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateError, as_fine
+from spacy_ssvm.features.templates import (
+    MAX_OFFSET,
+    Part,
+    Template,
+    TemplateError,
+    as_fine,
+    parse_items,
+)
 from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.kernels.types import Bool, Flags, Ints, Ints1, Ints2, Keys, Keys2, named_tuple
 from spacy_ssvm.storage import shorten
@@ -130,34 +137,24 @@ def parse_arc_templates(
     is_attribute: Callable[[str], bool],
     attributes: Collection[str],
 ) -> tuple[ArcTemplate, ...]:
-    """Parse templates and expand families, in order and without duplicates.
+    """Parse templates and families; see ``parse_items``.
 
-    items: templates and names of families.
     roles: the roles that templates may have.
     is_attribute: whether a name is an attribute of tokens.
     attributes: the names to list in errors.
-    Raises TemplateError, which names the item and lists what exists.
     """
-    templates: dict[ArcTemplate, None] = {}
-    for item in items:
-        for text in families.get(item.strip(), (item,)):
-            try:
-                template = ArcTemplate.parse(text, roles)
-            except TemplateError as error:
+
+    def parse(text: str) -> ArcTemplate:
+        template = ArcTemplate.parse(text, roles)
+        for name in template.attributes:
+            if not is_attribute(name):
                 raise TemplateError(
-                    f"template '{shorten(item)}': {error}. Families: {', '.join(families)}"
-                ) from None
-            for name in template.attributes:
-                if not is_attribute(name):
-                    raise TemplateError(
-                        f"template '{shorten(item)}': there is no attribute '{shorten(name)}'. "
-                        f"Attributes: {', '.join(attributes)}; any spaCy token attribute in lower "
-                        "case"
-                    )
-            templates[template] = None
-    if not templates:
-        raise TemplateError("there are no templates: give at least one, such as 'head.tag'")
-    return tuple(templates)
+                    f"there is no attribute '{shorten(name)}'. Attributes: "
+                    f"{', '.join(attributes)}; any spaCy token attribute in lower case"
+                )
+        return template
+
+    return parse_items(items, parse, families, example="head.tag")
 
 
 def find_arc_refinements(templates: Sequence[ArcTemplate]) -> Flags:

@@ -27,7 +27,14 @@ from spacy_ssvm.features.extraction import (
     CompiledTemplatesType,
     compile_templates,
 )
-from spacy_ssvm.features.templates import MAX_OFFSET, Part, Template, TemplateError, as_fine
+from spacy_ssvm.features.templates import (
+    MAX_OFFSET,
+    Part,
+    Template,
+    TemplateError,
+    as_fine,
+    parse_items,
+)
 from spacy_ssvm.kernels.types import Flags, Ints, Ints1, named_tuple
 from spacy_ssvm.storage import shorten
 
@@ -137,24 +144,18 @@ def is_evidence(name: str) -> bool:
 def parse_link_templates(
     items: Iterable[str], *, is_attribute: Callable[[str], bool], attributes: Collection[str]
 ) -> tuple[LinkTemplate, ...]:
-    """Parse templates and expand families, in order and without duplicates.
+    """Parse templates and families; see ``parse_items``.
 
     items: templates, and names of families, see ``align/matchings/families.py``.
     is_attribute: whether a name is an attribute of tokens. attributes: those to list in errors.
-    Raises TemplateError, which names the item and lists what exists.
     """
-    templates: dict[LinkTemplate, None] = {}
-    for item in items:
-        for text in FAMILIES.get(item.strip(), (item,)):
-            try:
-                template = LinkTemplate.parse(text)
-                _check_names(template, is_attribute, attributes)
-            except TemplateError as error:
-                raise TemplateError(f"template '{shorten(item)}': {error}") from None
-            templates[template] = None
-    if not templates:
-        raise TemplateError("there are no templates: give at least one, such as 'aligner'")
-    return tuple(templates)
+
+    def parse(text: str) -> LinkTemplate:
+        template = LinkTemplate.parse(text)
+        _check_names(template, is_attribute, attributes)
+        return template
+
+    return parse_items(items, parse, FAMILIES, example="aligner")
 
 
 def _check_names(
@@ -164,7 +165,7 @@ def _check_names(
         if not is_evidence(name):
             raise TemplateError(
                 f"there is no number '{shorten(name)}'. Numbers of links: {', '.join(EVIDENCE)}; "
-                f"_.name for an extension attribute of Docs. Families: {', '.join(FAMILIES)}"
+                "_.name for an extension attribute of Docs"
             )
     for name in sorted(template.attributes):
         if not is_attribute(name):
