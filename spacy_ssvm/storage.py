@@ -51,6 +51,7 @@ _CODES = "F64=f8 F32=f4 F16=f2 I64=i8 I32=i4 I16=i2 I8=i1 U64=u8 U32=u4 U16=u2 U
 _DTYPES = {name: np.dtype(code) for name, code in (pair.split("=") for pair in _CODES.split())}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _MAX_AXES = 32  # of an array
+_MAX_TOLD = 300  # characters of what other errors say
 _MALFORMED = (LookupError, TypeError, AttributeError, ArithmeticError, ValueError)
 _CURE = "copy it again from where it was saved, or train it again"
 
@@ -234,8 +235,8 @@ def _load(
         build(saved_parts, arrays)
     except (*_MALFORMED, OSError, RecursionError) as error:
         flaw = str(error)
-        if not isinstance(error, ValueError):
-            flaw = f"not a valid model, {type(error).__name__}: {shorten(flaw)}: {_CURE}"
+        if type(error) is not ValueError:
+            flaw = f"not a valid model, {type(error).__name__}: {flaw[:_MAX_TOLD]}: {_CURE}"
         raise ModelFileError(f"{source}: {flaw}") from error
 
 
