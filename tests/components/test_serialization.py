@@ -3,7 +3,6 @@
 import json
 import os
 import tempfile
-import zlib
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -194,8 +193,8 @@ def test_a_model_that_could_not_be_loaded_replaces_none(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
-    [(tempfile, "mkdtemp"), (zlib, "crc32"), (os, "replace"), (os, "fsync")],
-    ids=["mkdtemp", "crc32", "replace", "fsync"],
+    [(tempfile, "mkdtemp"), (Path, "open"), (os, "replace"), (os, "fsync")],
+    ids=["mkdtemp", "open", "replace", "fsync"],
 )
 def test_an_interrupted_save_leaves_the_old_model_whole(
     component: Component,
@@ -214,7 +213,7 @@ def test_an_interrupted_save_leaves_the_old_model_whole(
     def saves(pipe: Any) -> bool:
         try:
             pipe.to_disk(path, exclude=exclude)
-        except OSError:
+        except (OSError, ModelFileError):
             return False
         return True
 
@@ -242,7 +241,10 @@ def test_an_interrupted_save_leaves_the_old_model_whole(
             patch.setattr(*function, fail)
             if saves(trained.get_pipe(component.name)):
                 break
-        assert component.annotate(load()) == old
+        left = [old]
+        if function == (os, "fsync") and calls_before_failure:  # of the folder, at the end
+            left.append(component.gold())
+        assert component.annotate(load()) in left
     assert calls_before_failure > 0
     assert component.annotate(load()) == component.gold()
     assert len(contents(path)) == len(files), "no leftovers of interrupted saves"
