@@ -1,56 +1,69 @@
-"""Saved components: a header and arrays, in a folder or as bytes.
+"""Saved components: settings and arrays in one file in the layout of safetensors, or as its bytes.
 
-A folder holds ``model.json`` (format version, kind of component, its parts, and the shape and
-checksum of each array) and ``arrays-<checksum>/*.npy``, which open memory-mapped. The arrays
-are written beside the old ones, and ``model.json`` is moved into place last: whenever a write is
-interrupted, the folder holds the old component or the new one, complete. One checksum covers
-the header, and through it the arrays; bytes begin with a checksum of all that follows.
+The file begins with the length of its header (8 bytes, little-endian). The header is JSON, padded
+with spaces: type, shape and place of each array, and as ``__metadata__`` the format version, a
+checksum of all that comes before the arrays, the kind of component, its parts, and a checksum of
+each array. The arrays follow, those of larger items first, so that all are aligned. They open
+memory-mapped. A file is written beside the old one, and takes its place last: whenever a write is
+interrupted, the folder holds the old component or the new one, complete.
 """
 
 import gzip
 import json
+import math
 import os
+import re
 import shutil
-import tempfile
-import time
 import zlib
 from codecs import lookup
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
+from mmap import ACCESS_COPY, mmap
 from pathlib import Path
-from typing import Any, Literal, Protocol, TextIO, TypeVar
+from typing import Any, Protocol, TextIO, TypeVar
 
 import numpy as np
-import srsly
 
-from spacy_ssvm._files import PATIENCE, locked, sync, sync_all
 from spacy_ssvm._files import beside as beside
 from spacy_ssvm._files import replace_folder as replace_folder
+from spacy_ssvm._files import sync
 
 #: What a file raises that is damaged, truncated, or in another encoding.
 DAMAGED = (EOFError, UnicodeError, zlib.error, gzip.BadGzipFile)
 #: What a file raises that cannot be read, or not in an encoding that does not exist.
 UNREADABLE = (*DAMAGED, OSError, LookupError)
 _MAX_QUOTED = 60  # characters of what messages quote from files and configs
-FORMAT_VERSION = 4
-_HEADER = "model.json"
-_WRITING = ".writing"  # and what follows at random
-_MAGIC = b"spacy_ssvm component\n"
-_CHECKSUM_BYTES = 4
-_TRIES, _PAUSE = 10, 0.005  # readings of a component, and seconds between them
+FORMAT_VERSION = 5
+_FILE = "model.safetensors"
+_OLD_FILE, _OLD_ARRAYS = "model.json", "arrays-*"  # of format 4
+_LENGTH = 8  # bytes of the length of the header
+_MAX_HEADER = 100_000_000  # bytes, as in safetensors
+_ALIGNMENT = 64  # of the first array
+_BEGINNING = f'{{"__metadata__":{{"format":"{FORMAT_VERSION}","checksum":"'
+_CHECKSUM = slice(_LENGTH + len(_BEGINNING), _LENGTH + len(_BEGINNING) + 8)  # in the file
+_VERSION = re.compile(  # of this format and newer ones; of older files; of older bytes
+    rb'.{8}\{"__metadata__":\{"format":"(\d{1,9})"|\{\s*"format": (\d{1,9})|spacy_ssvm component',
+    re.DOTALL,
+)
+_CAN_MAP = os.name == "posix"  # what is to be replaced
+_CODES = "F64=f8 F32=f4 F16=f2 I64=i8 I32=i4 I16=i2 I8=i1 U64=u8 U32=u4 U16=u2 U8=u1 BOOL=?"
+_DTYPES = {name: np.dtype(code) for name, code in (pair.split("=") for pair in _CODES.split())}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+_MAX_AXES = 32  # of an array
+_MAX_TOLD = 300  # characters of what other errors say
+_MALFORMED = (LookupError, TypeError, AttributeError, ArithmeticError, ValueError)
+_CURE = "copy it again from where it was saved, or train it again"
 
 Header = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 Types = Mapping[str, type]
 
-NO_ARRAYS: Types = {}
-
 StoredModelT = TypeVar("StoredModelT", bound="StoredModel")
 
 #: Makes a component of its saved parts and arrays. Raises ValueError, naming the flaw, or
 #: LookupError, TypeError, AttributeError or ArithmeticError where the parts are malformed; the
-#: component is then left as it was.
+#: component is then left as it was. Arrays are contiguous, in C order, and can be written to.
 Build = Callable[[Header, Arrays], None]
 
 
@@ -69,37 +82,14 @@ def save(
     where another process keeps the folder locked: what was saved there before is then left.
     """
     path = Path(path)
-    path.mkdir(parents=True, exist_ok=True)
     types = {name: array.dtype.type for name, array in arrays.items()}
-    header = _header(kind, parts, arrays)
-    folder = path / header["folder"]
-    with locked(path, PATIENCE):
-        for left in path.glob(f"{_WRITING}*"):  # by a killed process
-            shutil.rmtree(left, ignore_errors=True)
-        writing = Path(tempfile.mkdtemp(prefix=_WRITING, dir=path))
-        try:
-            new_header, new_arrays = writing / _HEADER, writing / folder.name
-            text = json.dumps(header, indent=1)
-            new_header.write_text(text, encoding="utf8")
-            is_new = not _holds_arrays(folder, header, types)
-            if is_new:
-                new_arrays.mkdir()
-                for name, array in arrays.items():
-                    np.save(new_arrays / f"{name}.npy", array, allow_pickle=False)
-            written = _read_arrays(new_arrays if is_new else folder, header, types)
-            _build(check, _parse(text, str(path)), written, f"{path}: not saved")
-            sync_all(writing)
-            if is_new:
-                shutil.rmtree(folder, ignore_errors=True)
-                os.replace(new_arrays, folder)
-                sync(path)
-            os.replace(new_header, path / _HEADER)
-            sync(path)
-        finally:
-            shutil.rmtree(writing, ignore_errors=True)
-        for old in path.glob("arrays-*"):
-            if old != folder:
-                shutil.rmtree(old, ignore_errors=True)
+    with replacing(path / _FILE) as new:
+        with new.open("wb") as file:
+            file.writelines(_encode(kind, parts, arrays))
+        _load(new, f"{path}: not saved", kind, (), types, check)
+    (path / _OLD_FILE).unlink(missing_ok=True)
+    for old in path.glob(_OLD_ARRAYS):
+        shutil.rmtree(old, ignore_errors=True)
 
 
 class Pipeline(Protocol):
@@ -138,71 +128,22 @@ def load(path: str | Path, kind: str, parts: Collection[str], types: Types, buil
     """Load from a folder. Raises ModelFileError, naming the file, where that fails.
 
     parts: the names of those to be loaded.
-    types: the arrays to be loaded, with their types.
+    types: arrays that there must be, with their types. Others that were saved are loaded, too.
     """
-    file = Path(path) / _HEADER
-    text, failures = _read(file), 0
-    while True:
-        header = _parse(text, str(file))
-        _check_header(header, kind, parts, types, str(file))
-        try:
-            arrays = _read_arrays(file.parent / header["folder"], header, types)
-            break
-        except ModelFileError:
-            # Another process may be saving: damage is what lasts while the header stays.
-            failures += 1
-            if failures == _TRIES:
-                raise
-            time.sleep(_PAUSE)
-            text_now = _read(file)
-            if text_now != text:
-                text, failures = text_now, 0
-    _build(build, header, arrays, str(file))
+    file = Path(path) / _FILE
+    if not file.exists() and file.with_name(_OLD_FILE).exists():
+        file = file.with_name(_OLD_FILE)  # which is refused
+    _load(file, str(file), kind, parts, types, build)
 
 
 def to_bytes(kind: str, parts: Header, arrays: Arrays) -> bytes:
-    """The component as bytes."""
-    raw = {name: array.tobytes() for name, array in arrays.items()}
-    message = {"header": _header(kind, parts, arrays), "arrays": raw}
-    packed: bytes = srsly.msgpack_dumps(message)
-    return _MAGIC + _checksum_bytes(packed) + packed
+    """The component as bytes: those of the file that ``save`` writes."""
+    return b"".join(_encode(kind, parts, arrays))
 
 
-def from_bytes(
-    data: bytes,
-    kind: str,
-    parts: Collection[str],
-    types: Types,
-    build: Build,
-    *,
-    optional: Types = NO_ARRAYS,
-) -> None:
-    """Load what ``to_bytes`` made; see ``load``. Raises ModelFileError where that fails.
-
-    optional: further arrays with their types, to be loaded where they were saved.
-    """
-    source = f"the bytes of '{kind}'"
-    start = len(_MAGIC) + _CHECKSUM_BYTES
-    packed = data[start:]
-    if data[: len(_MAGIC)] != _MAGIC:
-        raise ModelFileError(f"{source}: not those of a saved component of this spacy_ssvm")
-    if data[len(_MAGIC) : start] != _checksum_bytes(packed):
-        raise ModelFileError(f"{source}: damaged or truncated, the checksum does not match")
-    try:
-        message = srsly.msgpack_loads(packed)
-        header, raw = message["header"], message["arrays"]
-        _check_version(header, source)
-        saved = {name: optional[name] for name in optional if name in header["arrays"]}
-        _check_header(header, kind, parts, {**types, **saved}, source)
-        arrays = {
-            name: _unpack(raw[name], header["arrays"][name]["shape"], dtype)
-            for name, dtype in {**types, **saved}.items()
-        }
-    except ModelFileError:
-        raise
-    except Exception as error:  # what others have packed can raise anything
-        raise ModelFileError(f"{source}: not those of a saved component") from error
-    _build(build, header, arrays, source)
+def from_bytes(data: bytes, kind: str, parts: Collection[str], types: Types, build: Build) -> None:
+    """Load what ``to_bytes`` made; see ``load``. Raises ModelFileError where that fails."""
+    _load(data, f"the bytes of '{kind}'", kind, parts, types, build)
 
 
 class StoredModel:
@@ -249,144 +190,102 @@ class StoredModel:
         return self
 
 
-def _unpack(data: bytes, shape: list[int], dtype: type) -> np.ndarray:
-    """The array of these bytes. Raises ValueError where they are too many or too few."""
-    values: np.ndarray = np.frombuffer(data, dtype)
-    array: np.ndarray = values.reshape(shape).copy()
-    return array
+def _encode(kind: str, parts: Header, arrays: Arrays) -> list[bytes | memoryview]:
+    """What a file consists of: all that comes before the arrays, and the bytes of each."""
+    arrays = dict(sorted(arrays.items(), key=lambda item: -item[1].itemsize))
+    contents = [np.ascontiguousarray(a).reshape(-1).view(np.uint8).data for a in arrays.values()]
+    checksums = dict(zip(arrays, map(zlib.crc32, contents), strict=True))
+    metadata = {"format": str(FORMAT_VERSION), "checksum": "0" * 8, "component": kind}
+    metadata |= {"parts": json.dumps(parts), "crc32": json.dumps(checksums)}
+    header: Header = {"__metadata__": metadata}
+    end = 0
+    for name, array in arrays.items():
+        offsets = [end, end := end + array.nbytes]
+        dtype = _NAMES[array.dtype]
+        header[name] = {"dtype": dtype, "shape": array.shape, "data_offsets": offsets}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(_LENGTH + len(text)) % _ALIGNMENT)
+    require(len(text) <= _MAX_HEADER, f"the settings and labels of '{kind}' are too large to save")
+    return [_sealed(len(text).to_bytes(_LENGTH, "little") + text), *contents]
 
 
-def _header(kind: str, parts: Header, arrays: Arrays) -> Header:
-    header: Header = {
-        "format": FORMAT_VERSION,
-        "component": kind,
-        "parts": parts,
-        "arrays": {
-            name: {"shape": list(array.shape), "crc32": _array_checksum(array)}
-            for name, array in arrays.items()
-        },
-    }
-    header["folder"] = f"arrays-{_json_checksum(header['arrays'])}"
-    return header | {"checksum": _json_checksum(header)}
+def _sealed(head: bytes) -> bytes:
+    """What comes before the arrays, with its checksum in its place."""
+    before, after = head[: _CHECKSUM.start], head[_CHECKSUM.stop :]
+    return b"%b%08x%b" % (before, zlib.crc32(after, zlib.crc32(before)), after)
 
 
-def _json_checksum(value: object) -> str:
-    return f"{zlib.crc32(json.dumps(value, sort_keys=True).encode()):08x}"
-
-
-def _array_checksum(array: np.ndarray) -> int:
-    """The checksum of an array in C order."""
-    return zlib.crc32(np.ascontiguousarray(array).data if array.size else b"")
-
-
-def _checksum_bytes(data: bytes) -> bytes:
-    return zlib.crc32(data).to_bytes(_CHECKSUM_BYTES, "little")
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf8")
-    except (OSError, ValueError) as error:
-        raise ModelFileError(f"{file}: cannot be read as the header of a model") from error
-
-
-def _parse(text: str, source: str) -> Header:
-    """The header, once its version and its checksum are known to be right."""
-    try:
-        header: Header = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{source}: cannot be read as the header of a model") from error
-    _check_version(header, source)
-    checksum = header.pop("checksum", None)
-    if checksum != _json_checksum(header):
-        raise ModelFileError(f"{source}: damaged, its checksum has changed")
-    return header
-
-
-def _check_version(header: object, source: str) -> None:
-    version = header.get("format") if isinstance(header, dict) else None
-    if not isinstance(version, int):
-        raise ModelFileError(f"{source}: not the header of a model")
-    if version != FORMAT_VERSION:
-        advice = (
-            "install a newer spacy_ssvm"
-            if version > FORMAT_VERSION
-            else "train it again, or install the spacy_ssvm that it was saved with"
-        )
-        raise ModelFileError(
-            f"{source}: saved in format {version}, but this spacy_ssvm reads format "
-            f"{FORMAT_VERSION}: {advice}"
-        )
-
-
-def _check_header(
-    header: Header, kind: str, parts: Collection[str], types: Types, source: str
+def _load(
+    saved: Path | bytes, source: str, kind: str, parts: Collection[str], types: Types, build: Build
 ) -> None:
-    """Check that a header is that of a component of this kind, with these parts and arrays."""
+    """Build a component of a file, or of bytes. Raises ModelFileError, which names the source."""
     try:
-        flaw = _find_flaw(header, kind, parts, types)
-    except (LookupError, TypeError, AttributeError) as error:
-        flaw = f"the header of the model lacks {error}"
-    if flaw is not None:
-        raise ModelFileError(f"{source}: {flaw}")
+        data = _mapped(saved) if isinstance(saved, Path) else np.frombuffer(saved, np.uint8)
+        saved_kind, saved_parts, arrays = _decode(data)
+        require(saved_kind == kind, f"holds '{shorten(str(saved_kind))}', not '{kind}'")
+        for part in parts:
+            advice = f"load it with exclude=['{part}']"
+            require(part in saved_parts, f"saved without its {part}; {advice}")
+        for name, dtype in types.items():
+            advice = "load it with the settings it was saved with, or train it again"
+            is_there = name in arrays and arrays[name].dtype == dtype
+            require(is_there, f"lacks '{name}' of type {np.dtype(dtype)}: {advice}")
+        if not isinstance(saved, Path):
+            arrays = {name: array.copy() for name, array in arrays.items()}
+        build(saved_parts, arrays)
+    except (*_MALFORMED, OSError, RecursionError) as error:
+        flaw = str(error)
+        if type(error) is not ValueError:
+            flaw = f"not a valid model, {type(error).__name__}: {flaw[:_MAX_TOLD]}: {_CURE}"
+        raise ModelFileError(f"{source}: {flaw}") from error
 
 
-def _find_flaw(header: Header, kind: str, parts: Collection[str], types: Types) -> str | None:
-    if header["component"] != kind:
-        return f"holds '{shorten(str(header['component']))}', not '{kind}'"
-    for part in parts:
-        if part not in header["parts"]:
-            return f"saved without its {part}; load it with exclude=['{part}']"
-    for name in types:
-        described = header["arrays"][name]
-        for number in (described["crc32"], *described["shape"]):
-            if type(number) is not int or number < 0:
-                return f"the header of the model does not describe '{name}'"
-    folder = header["folder"]
-    if Path(folder).parts != (folder,) or not folder.startswith("arrays-"):
-        return "the header of the model names no folder"
-    return None
+def _mapped(file: Path) -> np.ndarray:
+    """The bytes of a file, copy-on-write, or in memory."""
+    with file.open("rb") as opened:
+        if _CAN_MAP and os.fstat(opened.fileno()).st_size:
+            return np.frombuffer(mmap(opened.fileno(), 0, access=ACCESS_COPY), np.uint8)
+        return np.fromfile(opened, np.uint8)
 
 
-def _build(build: Build, header: Header, arrays: Arrays, source: str) -> None:
-    try:
-        build(header["parts"], arrays)
-    except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
-        what = f"{type(error).__name__}: {error}" if type(error) is not ValueError else error
-        raise ModelFileError(f"{source}: not a valid model: {what}") from error
-
-
-def _read_arrays(folder: Path, header: Header, types: Types) -> Arrays:
+def _decode(data: np.ndarray) -> tuple[object, Header, Arrays]:
+    """The kind of component, the parts and the arrays. Raises what ``Build`` does."""
+    found = _VERSION.match(data[: _CHECKSUM.stop].tobytes())
+    version = int(found[1] or found[2] or 4) if found else FORMAT_VERSION
+    advice = "train it again, or install the spacy_ssvm that it was saved with"
+    if version > FORMAT_VERSION:
+        advice = "install a newer spacy_ssvm"
+    what = f"saved in format {version}, but this spacy_ssvm reads format {FORMAT_VERSION}"
+    require(version == FORMAT_VERSION, f"{what}: {advice}")
+    end = start = _LENGTH + int.from_bytes(data[:_LENGTH].tobytes(), "little")
+    _require_whole(end <= min(_LENGTH + _MAX_HEADER, data.size), "its header is cut off")
+    head = data[:end].tobytes()
+    _require_whole(head == _sealed(head), "the checksum of its header has changed")
+    header = json.loads(head[_LENGTH:].decode())
+    metadata = header.pop("__metadata__")
+    parts, checksums = json.loads(metadata["parts"]), json.loads(metadata["crc32"])
+    _require_whole(isinstance(parts, dict), "its parts have no names")
     arrays = {}
-    for name, dtype in types.items():
-        file = folder / f"{name}.npy"
-        # Copy-on-write: mapped, but of the same type as arrays in memory. An empty array
-        # cannot be mapped.
-        mode: Literal["c"] | None = None if 0 in header["arrays"][name]["shape"] else "c"
-        try:
-            array = np.asarray(np.load(file, mmap_mode=mode, allow_pickle=False))
-        except Exception as error:  # numpy parses the header of a file as Python
-            raise ModelFileError(f"{file}: missing, truncated or damaged") from error
-        arrays[name] = _checked(array, header["arrays"][name], dtype, str(file))
-    return arrays
+    for name, described in header.items():
+        what = f"the array '{shorten(name)}'"
+        dtype, shape = _DTYPES[described["dtype"]], described["shape"]
+        are_sizes = all(type(size) is int and size >= 0 for size in shape)
+        _require_whole(are_sizes and len(shape) <= _MAX_AXES, f"{what} has no such shape")
+        begin, end = end, end + dtype.itemsize * math.prod(shape)
+        is_there = described["data_offsets"] == [begin - start, end - start] and end <= data.size
+        _require_whole(is_there and begin % dtype.itemsize == 0, f"{what} is in no such place")
+        values = data[begin:end]
+        is_right = zlib.crc32(values.data) == checksums[name]
+        _require_whole(is_right, f"the checksum of {what} has changed")
+        is_right = dtype.kind != "b" or values.max(initial=0) <= 1
+        _require_whole(is_right, f"{what} holds other things than True and False")
+        arrays[name] = values.view(dtype).reshape(shape)
+    _require_whole(end == data.size, "it does not end after its last array")
+    return metadata["component"], parts, arrays
 
 
-def _holds_arrays(folder: Path, header: Header, types: Types) -> bool:
-    try:
-        _read_arrays(folder, header, types)
-    except ModelFileError:
-        return False
-    return True
-
-
-def _checked(array: np.ndarray, expected: Header, dtype: type, source: str) -> np.ndarray:
-    if array.dtype != dtype or list(array.shape) != expected["shape"]:
-        raise ModelFileError(f"{source}: holds {array.dtype} {array.shape}, not what was saved")
-    if not array.flags.c_contiguous:
-        raise ModelFileError(f"{source}: not in C order, as it was saved")
-    if _array_checksum(array) != expected["crc32"]:
-        raise ModelFileError(f"{source}: damaged, its checksum has changed")
-    return array
+def _require_whole(is_right: bool, what_is_wrong: str) -> None:
+    require(is_right, f"damaged, or not a saved model: {what_is_wrong}: {_CURE}")
 
 
 def require(is_right: bool, what_is_wrong: str) -> None:

@@ -15,7 +15,7 @@ from pipelines import TAGGER
 from processes import ScriptRunner, contents
 from spacy.language import Language
 
-from spacy_ssvm import _files, storage
+from spacy_ssvm import _files
 from spacy_ssvm._files import beside, locked, replace_folder
 from spacy_ssvm.storage import replacing, save_pipeline
 
@@ -234,8 +234,7 @@ def test_a_folder_that_stays_locked_is_an_error(
     act: Callable[[Language, Path], None],
 ) -> None:
     pytest.importorskip("fcntl")
-    for module in (_files, storage):
-        monkeypatch.setattr(module, "PATIENCE", 0.1)
+    monkeypatch.setattr(_files, "PATIENCE", 0.1)
     path.parent.mkdir()
     with locked(path.parent, 0):
         start = time.monotonic()

@@ -10,6 +10,7 @@ import pytest
 import spacy
 from keep_models import FOLDER, KEPT, Kept
 from pipelines import PARSER
+from saving import FILE, header_of
 
 from spacy_ssvm.storage import FORMAT_VERSION
 
@@ -19,7 +20,9 @@ def test_models_of_this_format_are_kept() -> None:
     assert {file.stem for file in FOLDER.iterdir()} == {kept.name for kept in KEPT}
     for file in FOLDER.iterdir():
         with zipfile.ZipFile(file) as archive:
-            assert json.loads(archive.read("folder/model.json"))["format"] == FORMAT_VERSION
+            data = archive.read(f"folder/{FILE}")
+            assert header_of(data)[0]["__metadata__"]["format"] == str(FORMAT_VERSION)
+            assert archive.read("bytes") == data
 
 
 @pytest.mark.filterwarnings(PARSER.warning)

@@ -52,14 +52,13 @@ class SerializedPipe(TrainablePipe, Generic[ModelT]):
 
         Raises ModelFileError where that fails; the component then stays as it was.
         """
-        optional = {} if "vocab" in exclude else {"vocab": np.uint8}
 
         def build(saved: storage.Header, arrays: storage.Arrays) -> None:
             self._become(saved, arrays, exclude)
-            if "vocab" in arrays:
+            if "vocab" in arrays and "vocab" not in exclude:
                 self.vocab.from_bytes(arrays["vocab"].tobytes(), exclude=exclude)
 
-        storage.from_bytes(bytes_data, self.kind, *self._wanted(exclude), build, optional=optional)
+        storage.from_bytes(bytes_data, self.kind, *self._wanted(exclude), build)
         self._follow_model()
         return self
 

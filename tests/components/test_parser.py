@@ -24,6 +24,7 @@ from parses import (
 )
 from pipelines import PARSER, arc_of_each_token, copy_of
 from probable_structures import ASCENT
+from saving import FILE, header_of
 from spacy.attrs import DEP, HEAD
 from spacy.language import Language
 from spacy.pipeline._parser_internals.nonproj import contains_cycle, is_nonproj_tree
@@ -749,15 +750,17 @@ def test_damaged_arrays_of_arcs_are_named(trained: Language, tmp_path: Path) -> 
     for name in ("arc_weights", "pruner_weights", "labels.weights"):
         folder = tmp_path / name
         shutil.copytree(tmp_path / "whole", folder)
-        (file,) = (folder / NAME).glob(f"arrays-*/{name}.npy")
+        file = folder / NAME / FILE
         data = bytearray(file.read_bytes())
-        data[-1] ^= 1
+        header, arrays = header_of(bytes(data))
+        data[len(data) - len(arrays) + header[name]["data_offsets"][1] - 1] ^= 1
         file.write_bytes(bytes(data))
-        with pytest.raises(ModelFileError, match="damaged, its checksum has changed") as caught:
+        message = f"the checksum of the array '{name}' has changed"
+        with pytest.raises(ModelFileError, match=message) as caught:
             spacy.load(folder)
         assert str(file) in str(caught.value)
         file.unlink()
-        with pytest.raises(ModelFileError, match="missing, truncated or damaged"):
+        with pytest.raises(ModelFileError, match="No such file"):
             spacy.load(folder)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from marks import compiled_only
 from pipelines import COMPONENTS, Component, copy_of
 from processes import ScriptRunner, contents
 from roundtrips import primal, roundtrips, save_component, solver
+from saving import FILE, header_of
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -50,12 +52,14 @@ def test_a_copy_learns_on_without_its_original(
 
 def test_saved_fields(component: Component, trained: Language, tmp_path: Path) -> None:
     pipe: Any = trained.get_pipe(component.name)
-    for excluded, left in [("vocab", {"model.json", "arrays"}), ("model", {"model.json", "vocab"}),
-                           ("cfg", {"model.json", "arrays", "vocab"})]:  # fmt: skip
+    for excluded, left in [("vocab", {FILE}), ("model", {FILE, "vocab"}), ("cfg", {FILE, "vocab"})]:
         pipe.to_disk(tmp_path / excluded, exclude=[excluded])
-        names = {path.name.partition("-")[0] for path in (tmp_path / excluded).iterdir()}
-        assert names == left
-        assert len(pipe.to_bytes(exclude=[excluded])) < len(pipe.to_bytes())
+        assert {path.name for path in (tmp_path / excluded).iterdir()} == left
+        header, _ = header_of((tmp_path / excluded / FILE).read_bytes())
+        assert (len(header) > 1) == (excluded != "model"), "there are arrays beside the metadata"
+        parts = json.loads(header["__metadata__"]["parts"])
+        assert parts.keys() == {"cfg", "model"} - {excluded}
+        assert ("vocab" in header_of(pipe.to_bytes(exclude=[excluded]))[0]) == (excluded != "vocab")
 
 
 @pytest.mark.parametrize("excluded", ["cfg", "model"])
@@ -167,7 +171,7 @@ def test_saving_over_the_folder_that_is_in_use(component: Component, tmp_path: P
     assert component.annotate(trained) == component.gold()
     assert component.annotate(spacy.load(tmp_path)) == component.gold()
     clean = save_component(component, trained, tmp_path / "elsewhere")
-    assert set(saved) == set(clean), "the old arrays are gone"
+    assert saved == clean
 
 
 def test_a_model_that_could_not_be_loaded_replaces_none(
@@ -189,8 +193,8 @@ def test_a_model_that_could_not_be_loaded_replaces_none(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
-    [(np, "save"), (os, "replace"), (os, "fsync")],
-    ids=["save", "replace", "fsync"],
+    [(tempfile, "mkdtemp"), (Path, "open"), (os, "replace"), (os, "fsync")],
+    ids=["mkdtemp", "open", "replace", "fsync"],
 )
 def test_an_interrupted_save_leaves_the_old_model_whole(
     component: Component,
@@ -209,7 +213,7 @@ def test_an_interrupted_save_leaves_the_old_model_whole(
     def saves(pipe: Any) -> bool:
         try:
             pipe.to_disk(path, exclude=exclude)
-        except OSError:
+        except (OSError, ModelFileError):
             return False
         return True
 
@@ -237,8 +241,11 @@ def test_an_interrupted_save_leaves_the_old_model_whole(
             patch.setattr(*function, fail)
             if saves(trained.get_pipe(component.name)):
                 break
-        assert component.annotate(load()) == old
-    assert calls_before_failure > 1, "saving writes and moves more than once"
+        left = [old]
+        if function == (os, "fsync") and calls_before_failure:  # of the folder, at the end
+            left.append(component.gold())
+        assert component.annotate(load()) in left
+    assert calls_before_failure > 0
     assert component.annotate(load()) == component.gold()
     assert len(contents(path)) == len(files), "no leftovers of interrupted saves"
 
@@ -246,12 +253,14 @@ def test_an_interrupted_save_leaves_the_old_model_whole(
 def test_the_saved_form_holds_no_pickles(
     component: Component, trained: Language, tmp_path: Path
 ) -> None:
+    """It is JSON and numbers, which its kind and numpy's types describe."""
     trained.to_disk(tmp_path)
-    arrays = list((tmp_path / component.name).glob("arrays-*/*.npy"))
-    assert arrays
-    for path in arrays:
-        opened = np.load(path, mmap_mode="r", allow_pickle=False)
-        assert isinstance(opened, np.memmap) or opened.size == 0
+    header, arrays = header_of((tmp_path / component.name / FILE).read_bytes())
+    types: Any = trained.get_pipe(component.name).model.types  # type: ignore[attr-defined]
+    assert header.pop("__metadata__")["component"] == trained.get_pipe_meta(component.name).factory
+    assert header.keys() == types.keys()
+    assert sum(described["data_offsets"][1] - described["data_offsets"][0]
+               for described in header.values()) == len(arrays)  # fmt: skip
 
 
 TRAIN_AND_SAVE = """
