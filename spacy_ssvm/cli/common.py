@@ -2,11 +2,12 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from click import ClickException
@@ -89,20 +90,52 @@ def file_settings(
     return Settings(word, span, tag, spans_key, sentences, encoding, words, offsets is Units.utf16)
 
 
-def reads_files(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of ``file_settings``, in place of its parameter ``settings``."""
-    options = inspect.signature(file_settings).parameters
+#: The names of these options.
+FILE_OPTIONS = (*inspect.signature(file_settings).parameters,)
+
+
+def reads_files(command: Callable[..., None], only_with: str = "") -> Callable[..., None]:
+    """Give a command the options of ``file_settings``, in place of its parameter ``settings``.
+
+    only_with: the option without which they do nothing, for their help texts.
+    """
+    options = [*inspect.signature(file_settings).parameters.values()]
+    if only_with:
+        options = [_needing(only_with, option) for option in options]
     own = inspect.signature(command).parameters.values()
-    parameters = [*(each for each in own if each.name != "settings"), *options.values()]
+    parameters = [*(each for each in own if each.name != "settings"), *options]
 
     @functools.wraps(command)
     def run(**arguments: Any) -> None:
-        given = {name: arguments.pop(name) for name in options}
+        given = {name: arguments.pop(name) for name in FILE_OPTIONS}
         command(settings=file_settings(**given), **arguments)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+def _needing(option: str, parameter: inspect.Parameter) -> inspect.Parameter:
+    """A parameter whose help text begins with the option that it needs."""
+    kind, info = get_args(parameter.annotation)
+    own = copy(info)
+    own.help = f"With {option}: {info.help[0].lower()}{info.help[1:]}"
+    return parameter.replace(annotation=Annotated[kind, own])
+
+
+def refuse(context: typer.Context, names: Iterable[str], reason: str) -> None:
+    """End the command where one of its parameters is given that would do nothing."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        is_given = source is not None and source.name == "COMMANDLINE"
+        if is_given and context.params[name] not in ((), [], None):
+            raise wrong_usage(context, name, reason)
+
+
+def wrong_usage(context: typer.Context, name: str, reason: str) -> typer.BadParameter:
+    """The error of a parameter, which the message names."""
+    parameter: Any = next(each for each in context.command.params if each.name == name)
+    return typer.BadParameter(reason, context, parameter)
 
 
 Strict = Annotated[
@@ -224,6 +257,12 @@ def check_new(file: str | Path, *, overwrite: bool) -> None:
         raise ValueError(f"{file} is a folder: name a file")
     if Path(file).exists() and not overwrite:
         raise ValueError(f"{file} exists: give --overwrite to replace it, or another file")
+
+
+def check_page(file: Path) -> None:
+    """Raise ValueError for what is no name of a page."""
+    if file.suffix != ".html" or file.is_dir():
+        raise ValueError(f"the page, {file}, must be a file that ends in .html")
 
 
 def check_there(file: str | Path) -> None:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from spacy_ssvm.commands.conversion.offsets import LeftOut
 
 from spacy_ssvm.cli.common import (
+    FILE_OPTIONS,
     MANY,
     Code,
     Encoding,
     Languages,
     Model,
-    Output,
     Shown,
     Strict,
     check_language,
@@ -29,18 +29,23 @@ from spacy_ssvm.cli.common import (
     load_pipeline,
     need_extra,
     reads_files,
+    refuse,
     show_errors,
     split_names,
+    wrong_usage,
 )
 
 
 @reads_files
 def convert(
-    files: Annotated[
-        list[Path], typer.Argument(help="Annotated files, or folders of brat's", exists=True)
-    ],
-    output: Output,
+    context: typer.Context,
     settings: "Settings",
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Annotated files, or folders of brat's", exists=True)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write to", file_okay=False)
+    ] = None,
     lang: Languages = "en",
     dev: Annotated[
         float | None,
@@ -52,8 +57,15 @@ def convert(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of this split")] = 0,
     strict: Strict = False,
+    templates: Annotated[
+        Path | None,
+        typer.Option(help="Instead of files: feature templates of CRF++ or Wapiti", exists=True),
+    ] = None,
+    columns: Annotated[
+        str, typer.Option(help="With --templates: attributes in the columns that it reads, from 0")
+    ] = "orth,tag",
 ) -> None:
-    """Convert annotated files to .spacy files, for spacy train.
+    """Convert annotated files to .spacy files, for spacy train; or feature templates for a config.
 
     \b
     The ending of a file tells its format:
@@ -76,11 +88,15 @@ def convert(
     stay one token, unless the tokenizer of the language divides them as well ("don't"); with
     --words, each word is a token, and components learn from such tokens alone.
 
+    With --templates, prints the setting of a component. Features of one label are converted, those
+    of two labels left out: pairs of adjacent labels have weights of their own here.
+
     \b
     Examples:
       python -m spacy ssvm convert annotated.jsonl --output corpus --dev 0.2
       python -m spacy ssvm convert train.conll dev.conll --output corpus
       python -m spacy ssvm convert brat_folder --output corpus --dev 0.1 --test 0.1 --lang de
+      python -m spacy ssvm convert --templates template --columns orth,tag
     """
     from spacy_ssvm.commands.conversion.convert import (
         LEFT_OUT,
@@ -90,6 +106,16 @@ def convert(
         write,
     )
 
+    if templates is not None:
+        others = ("files", "output", "lang", "dev", "test", "seed", "strict", *FILE_OPTIONS)
+        refuse(context, others, "it does not go with --templates")
+        _convert_templates(templates, columns)
+        return
+    refuse(context, ["columns"], "it needs --templates")
+    if not files:
+        raise wrong_usage(context, "files", "name a file")
+    if output is None:
+        raise wrong_usage(context, "output", "name a folder")
     shares = {name: share for name, share in (("dev", dev), ("test", test)) if share}
     with show_errors("Cannot convert"):
         check_tokenizer(lang)
@@ -190,21 +216,8 @@ def show_treebanks(converted: "Sequence[Converted]", file: Path | None = None) -
             print(f"All are listed in {file}")
 
 
-def convert_templates(
-    file: Annotated[Path, typer.Argument(help="Templates of CRF++ or Wapiti", exists=True)],
-    columns: Annotated[
-        str, typer.Option("--columns", help="Attributes in the columns that it reads, from 0")
-    ] = "orth,tag",
-) -> None:
-    """Turn feature templates of CRF++ or Wapiti into templates for a config.
-
-    Features of one label are converted, those of two labels left out: pairs of adjacent labels have
-    weights of their own here. Prints the setting for a component.
-
-    \b
-    Example:
-      python -m spacy ssvm convert-templates template --columns orth,tag
-    """
+def _convert_templates(file: Path, columns: str) -> None:
+    """Print templates of CRF++ or Wapiti as the setting of a component."""
     import json
 
     from spacy_ssvm.commands.conversion import crf_templates

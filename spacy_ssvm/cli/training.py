@@ -235,7 +235,7 @@ def train(
     show_thresholds(measured.thresholds)
     msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(folder.best))
     msg.info("Next: see what it gets wrong, and why")
-    print(f"python -m spacy ssvm render {folder.best} {folder.dev} --errors")
+    print(f"python -m spacy ssvm show {folder.best} {folder.dev} --errors --html errors.html")
 
 
 def init(

@@ -54,9 +54,9 @@ def test_an_aligner_from_three_files(tmp_path: Path) -> None:
     train, dev = pairs_of(folder.pairs("train")), pairs_of(folder.pairs("dev"))
     assert sorted(train + dev) == sorted(given)
     assert {pair[:2] for pair in train}.isdisjoint(pair[:2] for pair in dev)
-    (line,) = [line for line in result.output.splitlines() if "ssvm render" in line]
-    page = tmp_path / "errors.html"
-    assert run(*line.split()[4:], "-o", page).exit_code == 0
+    (line,) = [line for line in result.output.splitlines() if "ssvm show" in line]
+    *shown, page = line.split()[4:]
+    assert run(*shown, tmp_path / page).exit_code == 0
     again = run(*arguments)
     assert again.exit_code == 1
     assert "--overwrite" in again.output

@@ -301,10 +301,12 @@ def test_a_slow_text_does_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatc
 
 
 def test_errors_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = CliRunner().invoke(ssvm, ["demo", str(tmp_path)])
+    result = CliRunner().invoke(ssvm, ["show", str(tmp_path), "--serve"])
     assert result.exit_code == 1
     assert "Cannot open a page" in result.output
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    result = CliRunner().invoke(ssvm, ["demo", str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "spacy_ssvm.commands.demo")
+    monkeypatch.delattr("spacy_ssvm.commands.demo")
+    result = CliRunner().invoke(ssvm, ["show", str(tmp_path), "--serve"])
     assert result.exit_code == 1
     assert 'pip install "spacy-ssvm[demo-server]"' in " ".join(result.output.split())
