@@ -42,12 +42,20 @@ def given_share(share: float | None) -> float | None:
 Code = Annotated[
     Path | None, typer.Option("--code", "-c", help="Python file to import first", exists=True)
 ]
+ConfigFile = Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)]
 Model = Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")]
-Shown = Annotated[
-    str | None,
-    typer.Option("--components", "--component", help="Comma-separated; by default all"),
-]
+Shown = Annotated[str | None, typer.Option(help="Comma-separated; by default all")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to write to", file_okay=False)]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace what the output has, if there is any")
+]
+Target = Annotated[
+    Path | None,
+    typer.Option(help="Of a word aligner: the translation, line by line", exists=True),
+]
+Alignment = Annotated[
+    Path | None, typer.Option(help="Gold links, such as 0-0 1-2, line by line", exists=True)
+]
 Languages = Annotated[str, typer.Option(help="Language by whose rules texts are tokenized")]
 Encoding = Annotated[str, typer.Option(help="Encoding of the files: utf8, latin-1, ...")]
 
@@ -94,48 +102,61 @@ def file_settings(
 FILE_OPTIONS = (*inspect.signature(file_settings).parameters,)
 
 
-def reads_files(command: Callable[..., None], only_with: str = "") -> Callable[..., None]:
-    """Give a command the options of ``file_settings``, in place of its parameter ``settings``.
-
-    only_with: the option without which they do nothing, for their help texts.
-    """
-    options = [*inspect.signature(file_settings).parameters.values()]
-    if only_with:
-        options = [_needing(only_with, option) for option in options]
+def reads_files(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of ``file_settings``, in place of its parameter ``settings``."""
+    options = inspect.signature(file_settings).parameters.values()
     own = inspect.signature(command).parameters.values()
-    parameters = [*(each for each in own if each.name != "settings"), *options]
 
-    @functools.wraps(command)
     def run(**arguments: Any) -> None:
         given = {name: arguments.pop(name) for name in FILE_OPTIONS}
         command(settings=file_settings(**given), **arguments)
 
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return _replacing(command, run, [*(each for each in own if each.name != "settings"), *options])
+
+
+def needing(option: str, *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Refuse parameters of a command without an option, which their help texts then name."""
+
+    def explained(parameter: inspect.Parameter) -> inspect.Parameter:
+        if parameter.name not in names:
+            return parameter
+        kind, info = get_args(parameter.annotation)
+        own = copy(info)
+        own.help = f"With --{option}: {info.help[0].lower()}{info.help[1:]}"
+        return parameter.replace(annotation=Annotated[kind, own])
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def run(**arguments: Any) -> None:
+            if not arguments[option]:
+                refuse(arguments["context"], names, f"it needs --{option}")
+            command(**arguments)
+
+        return _replacing(
+            command, run, map(explained, inspect.signature(command).parameters.values())
+        )
+
+    return decorate
+
+
+def _replacing(
+    command: Callable[..., None], run: Callable[..., None], parameters: Iterable[inspect.Parameter]
+) -> Callable[..., None]:
+    """A function in place of a command, with these parameters."""
+    functools.update_wrapper(run, command)
+    signature = inspect.Signature([*parameters])
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
     return run
-
-
-def _needing(option: str, parameter: inspect.Parameter) -> inspect.Parameter:
-    """A parameter whose help text begins with the option that it needs."""
-    kind, info = get_args(parameter.annotation)
-    own = copy(info)
-    own.help = f"With {option}: {info.help[0].lower()}{info.help[1:]}"
-    return parameter.replace(annotation=Annotated[kind, own])
 
 
 def refuse(context: typer.Context, names: Iterable[str], reason: str) -> None:
     """End the command where one of its parameters is given that would do nothing."""
-    for name in names:
-        source = context.get_parameter_source(name)
+    parameters: Any = context.command.params
+    for each in parameters:
+        source = context.get_parameter_source(each.name)
         is_given = source is not None and source.name == "COMMANDLINE"
-        if is_given and context.params[name] not in ((), [], None):
-            raise wrong_usage(context, name, reason)
-
-
-def wrong_usage(context: typer.Context, name: str, reason: str) -> typer.BadParameter:
-    """The error of a parameter, which the message names."""
-    parameter: Any = next(each for each in context.command.params if each.name == name)
-    return typer.BadParameter(reason, context, parameter)
+        if each.name in names and is_given and context.params[each.name] not in ((), [], None):
+            raise typer.BadParameter(reason, context, each)
 
 
 Strict = Annotated[

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from spacy_ssvm.commands.conversion.offsets import LeftOut
 
 from spacy_ssvm.cli.common import (
-    FILE_OPTIONS,
     MANY,
     Code,
     Encoding,
     Languages,
     Model,
+    Output,
+    Overwrite,
     Shown,
     Strict,
     check_language,
@@ -28,14 +29,15 @@ from spacy_ssvm.cli.common import (
     given_share,
     load_pipeline,
     need_extra,
+    needing,
     reads_files,
     refuse,
     show_errors,
     split_names,
-    wrong_usage,
 )
 
 
+@needing("templates", "columns")
 @reads_files
 def convert(
     context: typer.Context,
@@ -62,7 +64,7 @@ def convert(
         typer.Option(help="Instead of files: feature templates of CRF++ or Wapiti", exists=True),
     ] = None,
     columns: Annotated[
-        str, typer.Option(help="With --templates: attributes in the columns that it reads, from 0")
+        str, typer.Option(help="Attributes in the columns that it reads, from 0")
     ] = "orth,tag",
 ) -> None:
     """Convert annotated files to .spacy files, for spacy train; or feature templates for a config.
@@ -107,15 +109,14 @@ def convert(
     )
 
     if templates is not None:
-        others = ("files", "output", "lang", "dev", "test", "seed", "strict", *FILE_OPTIONS)
+        others = context.params.keys() - {"templates", "columns"}
         refuse(context, others, "it does not go with --templates")
         _convert_templates(templates, columns)
         return
-    refuse(context, ["columns"], "it needs --templates")
     if not files:
-        raise wrong_usage(context, "files", "name a file")
+        raise typer.BadParameter("name a file", param_hint="FILES")
     if output is None:
-        raise wrong_usage(context, "output", "name a folder")
+        raise typer.BadParameter("name a folder", param_hint="--output")
     shares = {name: share for name, share in (("dev", dev), ("test", test)) if share}
     with show_errors("Cannot convert"):
         check_tokenizer(lang)
@@ -237,7 +238,7 @@ def _convert_templates(file: Path, columns: str) -> None:
 
 
 def gazetteers(
-    folder: Annotated[Path, typer.Argument(help="Folder to write the lists to", file_okay=False)],
+    output: Output,
     lang: Annotated[str, typer.Option(help="Language, as in [nlp] lang of a config")],
     population: Annotated[
         int, typer.Option(help="Leave out cities with fewer inhabitants", min=500)
@@ -252,7 +253,7 @@ def gazetteers(
 
     \b
     Example:
-      python -m spacy ssvm resources gazetteers assets/names --lang en
+      python -m spacy ssvm resources gazetteers --output assets/names --lang en
     """
     with need_extra("Cannot write lists", "gazetteers"):
         from spacy_ssvm.commands.gazetteers import collect_names, write_lists
@@ -260,7 +261,7 @@ def gazetteers(
     with show_errors("Cannot write lists"):
         check_language(lang)
         lists = collect_names(lang, population)
-        files = write_lists(folder, lists)
+        files = write_lists(output, lists)
     rows = [
         (kind, f"{len(names):,}", ", ".join(names[len(names) // 3 :][:2]), source)
         for kind, names, source in lists
@@ -279,7 +280,9 @@ def gazetteers(
 
 
 def clusters(
-    output: Annotated[Path, typer.Argument(help="File to write, bit strings and words")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write, bit strings and words")
+    ],
     text: Annotated[
         list[Path] | None,
         typer.Option(help="Raw text to learn from, plain or .gz; can be repeated", exists=True),
@@ -287,12 +290,12 @@ def clusters(
     vectors: Annotated[
         str | None, typer.Option(help="Pipeline with vectors, a package or a folder")
     ] = None,
-    words: Annotated[
+    only: Annotated[
         Path | None,
-        typer.Option(help="With --vectors: cluster these words only, one a line", exists=True),
+        typer.Option(help="With --vectors: cluster these words alone, one a line", exists=True),
     ] = None,
     lang: Annotated[str, typer.Option(help="With --text: language of the tokenizer")] = "en",
-    number: Annotated[int, typer.Option("--clusters", help="Number of clusters", min=2)] = 1000,
+    number: Annotated[int, typer.Option(help="Number of clusters", min=2)] = 1000,
     min_count: Annotated[
         int, typer.Option(help="With --text: leave out words that are rarer", min=1)
     ] = 10,
@@ -310,8 +313,8 @@ def clusters(
 
     \b
     Examples:
-      python -m spacy ssvm resources clusters clusters.txt --text news.txt --text mails.txt.gz
-      python -m spacy ssvm resources clusters clusters.txt --vectors en_core_web_lg
+      python -m spacy ssvm resources clusters --text news.txt --text mails.txt.gz -o clusters.txt
+      python -m spacy ssvm resources clusters --vectors en_core_web_lg --output clusters.txt
     """
     with need_extra("Cannot cluster words", "clusters"):
         from spacy_ssvm.commands.clusters import (
@@ -333,7 +336,7 @@ def clusters(
             )
         else:
             import_code(code)
-            found = vectors_of_pipeline(str(vectors), words)
+            found = vectors_of_pipeline(str(vectors), only)
         clustered = cluster_words(found, number, seed=seed)
         write_clusters(output, clustered)
     rows = [(bits, f"{size:,}", ", ".join(most)) for bits, size, most in sample_clusters(clustered)]
@@ -358,9 +361,7 @@ def rank(
         "ranked.jsonl"
     ),
     number: Annotated[int, typer.Option(help="How many texts to write", min=1)] = 100,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the output if it exists")
-    ] = False,
+    overwrite: Overwrite = False,
     components: Shown = None,
     exclude: Annotated[
         list[Path] | None,

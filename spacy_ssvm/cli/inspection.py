@@ -1,6 +1,5 @@
 """Commands that show what a pipeline does: show, report."""
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,19 +9,21 @@ from wasabi import msg
 
 from spacy_ssvm.cli.common import (
     FILE_OPTIONS,
+    Alignment,
     Code,
     Model,
     Shown,
+    Target,
     check_page,
     check_there,
     load_pipeline,
     need_extra,
+    needing,
     reads_files,
     refuse,
     show_errors,
     show_thresholds,
     split_names,
-    wrong_usage,
 )
 
 if TYPE_CHECKING:
@@ -30,15 +31,12 @@ if TYPE_CHECKING:
 
     from spacy_ssvm.commands.conversion.files import Settings
     from spacy_ssvm.commands.render import Table
-    from spacy_ssvm.components.page import ComponentView
 
 
-#: What does nothing without --html, and without --serve.
-_OF_PAGE = ("errors", "target", "alignment", "texts", "top", *FILE_OPTIONS)
-_OF_SERVER = ("port", "host", "allow_host")
-
-
-@partial(reads_files, only_with="--html")
+@needing("html", "errors", "target", "number", "top", *FILE_OPTIONS)
+@needing("target", "alignment")
+@needing("serve", "port", "host", "allow_host")
+@reads_files
 def show(
     context: typer.Context,
     model: Model,
@@ -55,36 +53,26 @@ def show(
     serve: Annotated[
         bool, typer.Option("--serve", help="Open a page on which texts are annotated")
     ] = False,
-    port: Annotated[
-        int, typer.Option(help="With --serve: port to listen on", min=1, max=65535)
-    ] = 8000,
-    host: Annotated[
-        str, typer.Option(help="With --serve: address; by default, of this machine alone")
-    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on", min=1, max=65535)] = 8000,
+    host: Annotated[str, typer.Option(help="Address; by default, of this machine alone")] = (
+        "127.0.0.1"
+    ),
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
-            help="With --serve: answer to this name too, * for any; else to those of this machine "
-            "(repeatable)"
+            help="Answer to this name too, * for any; else to those of this machine (repeatable)"
         ),
     ] = None,
     html: Annotated[
         Path | None, typer.Option(help="Write a page on the texts of a file, to this .html file")
     ] = None,
     errors: Annotated[
-        bool,
-        typer.Option("--errors", help="With --html: only what is wrong, by the file's annotation"),
+        bool, typer.Option("--errors", help="Only what is wrong, by the file's annotation")
     ] = False,
-    target: Annotated[
-        Path | None,
-        typer.Option(help="With --html: the translation, line by line, to show links", exists=True),
-    ] = None,
-    alignment: Annotated[
-        Path | None,
-        typer.Option(help="With --target: gold links, such as 0-0 1-2, line by line", exists=True),
-    ] = None,
-    texts: Annotated[int, typer.Option(help="With --html: the most texts to show", min=1)] = 50,
-    top: Annotated[int, typer.Option(help="With --html: features in an explanation", min=1)] = 8,
+    target: Target = None,
+    alignment: Alignment = None,
+    number: Annotated[int, typer.Option(help="The most texts to show", min=1)] = 50,
+    top: Annotated[int, typer.Option(help="Features in an explanation", min=1)] = 8,
 ) -> None:
     """Show what a pipeline makes of texts: on the screen, as an HTML page, or on a page to try.
 
@@ -95,7 +83,7 @@ def show(
 
     With --html, writes one page on a file, with explanations. The least sure words are dotted.
     Where the file is annotated, wrong ones are marked, and explained against what would be right.
-    With --errors, texts without errors are left out, and --texts counts those that are left. With
+    With --errors, texts without errors are left out, and --number counts those that are left. With
     --target, words have those that they are linked with.
 
     With --serve, opens a page for texts of up to 5,000 characters. Programs post {"text": "..."} to
@@ -112,37 +100,39 @@ def show(
       python -m spacy ssvm show model/model-best --serve --port 8000
     """
     from spacy_ssvm.cli.data import show_left_out
-    from spacy_ssvm.commands.render import choose, read_parts, read_texts, tables_of, write_page
+    from spacy_ssvm.commands import render
 
     given = text or []
     if html is not None:
-        refuse(context, ("serve", *_OF_SERVER), "it does not go with --html")
+        refuse(context, ["serve"], "it does not go with --html")
         if len(given) != 1:
-            raise wrong_usage(context, "text", f"--html takes one file, and here are {len(given)}")
+            raise typer.BadParameter(f"--html takes one file, not {len(given)}", param_hint="TEXT")
     elif serve:
-        refuse(context, ("text", *_OF_PAGE), "it does not go with --serve")
+        refuse(context, ["text"], "it does not go with --serve")
         with need_extra("Cannot open a page", "demo-server"):
             from spacy_ssvm.commands import demo
-    else:
-        refuse(context, _OF_PAGE, "it needs --html")
-        refuse(context, _OF_SERVER, "it needs --serve")
-        if not given:
-            raise wrong_usage(context, "text", "give a text, a file and --html, or --serve")
+    elif not given:
+        raise typer.BadParameter("give a text, a file and --html, or --serve", param_hint="TEXT")
     with show_errors("Cannot open a page" if serve else "Cannot show"):
         if html is not None:
             check_page(html)
             check_there(given[0])
         nlp = load_pipeline(model, code)
-        names = choose(nlp, split_names(components), pairs=target is not None)
+        names = render.choose(nlp, split_names(components), pairs=target is not None)
         if html is not None:
             file = Path(given[0])
             if html.resolve() in [each.resolve() for each in (file, target, alignment) if each]:
                 raise ValueError(f"the page, {html}, would replace a file to show")
-            found = read_texts(nlp, file, settings, target, alignment)
+            found = render.read_texts(nlp, file, settings, target, alignment)
             show_left_out(found.converted)
-            parts = read_parts(nlp, found, names, texts=texts, top=top, only_errors=errors)
-            write_page(html, nlp, model, file, found, parts)
-            _show_parts(parts)
+            parts = render.read_parts(nlp, found, names, texts=number, top=top, only_errors=errors)
+            render.write_page(html, nlp, model, file, found, parts)
+            msg.table(
+                render.rows_of(parts),
+                header=("component", "texts shown", "compared with gold", "wrong"),
+                aligns=("l", "r", "r", "r"),
+                divider=True,
+            )
             msg.good("Rendered", str(html))
         elif serve:
             app = demo.make_app(nlp, model, names, [*demo.hosts_of(host), *(allow_host or ())])
@@ -150,7 +140,7 @@ def show(
             msg.good(f"Open http://{host}:{port} in a browser; stop with Ctrl-C")
             demo.run(app, place)
         else:
-            _print_tables([tables_of(nlp, each, names) for each in given])
+            _print_tables([render.tables_of(nlp, each, names) for each in given])
 
 
 def _print_tables(texts: "Sequence[Sequence[Table]]") -> None:
@@ -168,21 +158,6 @@ def _print_tables(texts: "Sequence[Sequence[Table]]") -> None:
     )
 
 
-def _show_parts(parts: "Sequence[ComponentView]") -> None:
-    """Print how many texts are on a page, and how much of them is wrong."""
-    rows = [
-        (
-            part.name,
-            len(part.docs),
-            f"{part.known:,} {part.units}" if part.known else "-",
-            part.wrong,
-        )
-        for part in parts
-    ]
-    header = ("component", "texts shown", "compared with gold", "wrong")
-    msg.table(rows, header=header, aligns=("l", "r", "r", "r"), divider=True)
-
-
 def report(
     model: Model,
     corpus: Annotated[
@@ -192,14 +167,8 @@ def report(
             exists=True,
         ),
     ],
-    target: Annotated[
-        Path | None,
-        typer.Option(help="Of a word aligner: the translation, line by line", exists=True),
-    ] = None,
-    alignment: Annotated[
-        Path | None,
-        typer.Option(help="With --target: gold links, such as 0-0 1-2, line by line", exists=True),
-    ] = None,
+    target: Target = None,
+    alignment: Alignment = None,
     gap: Annotated[
         bool,
         typer.Option("--gap", help="Measure the duality gap on the training corpus of its config"),

@@ -126,8 +126,6 @@ def read_texts(
         examples = pipelines.read_pairs(nlp, file, target, alignment)
         golds = None if alignment is None else [example.reference for example in examples]
         return Texts([example.predicted for example in examples], golds)
-    if alignment is not None:
-        raise ValueError("--alignment needs --target, the other text")
     if ending_of(annotation_file(file)) in (".txt", ".md"):
         return Texts(_texts(nlp, file, settings.encoding), None)
     converted = convert_file(file, spacy.blank(nlp.lang or "xx"), settings)
@@ -204,6 +202,19 @@ def _needs_sentences(nlp: Language) -> bool:
     return not any(finds_sentences(nlp, name) for name in nlp.pipe_names) and any(
         isinstance(pipe, Pipe) and pipe.needs_sentences for _, pipe in nlp.pipeline
     )
+
+
+def rows_of(parts: Sequence[page.ComponentView]) -> list[tuple[str, int, str, int]]:
+    """Of each component: the number of texts that are shown, of known units, and of wrong ones."""
+    return [
+        (
+            part.name,
+            len(part.docs),
+            f"{part.known:,} {part.units}" if part.known else "-",
+            part.wrong,
+        )
+        for part in parts
+    ]
 
 
 def write_page(

@@ -159,11 +159,15 @@ def test_the_help_has_a_line_for_each_command() -> None:
 FILE_OPTIONS = {"--encoding", "--words", "--word", "--span", "--tag", "--spans-key", "--sentences"}
 
 
-def options_of(command: str) -> set[str]:
-    found = get_command(ssvm)
+def parameters_of(command: str) -> list[Any]:
+    found: Any = get_command(ssvm)
     for word in command.split():
         found = found.commands[word]
-    return {option for parameter in found.params for option in parameter.opts}
+    return list(found.params)
+
+
+def options_of(command: str) -> set[str]:
+    return {option for parameter in parameters_of(command) for option in parameter.opts}
 
 
 @pytest.mark.parametrize("command", ["convert", "train", "swap", "show"])
@@ -182,12 +186,12 @@ def test_all_commands_that_load_a_pipeline_import_code_first(command: str) -> No
     assert "--code" in options_of(command)
 
 
-def test_both_spellings_of_options_are_known() -> None:
+def test_each_option_has_one_spelling() -> None:
+    others = {"--component", "--out", "--output-path", "--force", "--language", "--share"}
     for name in COMMANDS:
-        options = options_of(name)
-        assert ("--component" in options) == ("--components" in options), name
-        if "--output" not in options:
-            assert "--out" not in options, name
+        assert not options_of(name) & others, name
+        for parameter in parameters_of(name):
+            assert sum(option.startswith("--") for option in parameter.opts) <= 1, parameter.name
 
 
 CODE = """

@@ -63,12 +63,12 @@ def row(output: str) -> list[str]:
     ("file", "arguments", "counts"),
     [
         ("letter.txt", [], ["2", "-", "0"]),
-        ("letter.txt", ["--texts", "1"], ["1", "-", "0"]),
+        ("letter.txt", ["--number", "1"], ["1", "-", "0"]),
         ("letter.TXT.gz", ["--components", "ssvm_ner,ssvm_ner"], ["2", "-", "0"]),
         ("gold.jsonl", [], ["2", "2", "1"]),
         ("gold.jsonl", ["--errors"], ["1", "2", "1"]),
-        ("gold.jsonl", ["--texts", "1"], ["1", "1", "0"]),
-        ("gold.jsonl", ["--texts", "1", "--errors"], ["1", "2", "1"]),
+        ("gold.jsonl", ["--number", "1"], ["1", "1", "0"]),
+        ("gold.jsonl", ["--number", "1", "--errors"], ["1", "2", "1"]),
         ("gold.jsonl", ["--components", "ssvm_ner"], ["2", "2", "1"]),
     ],
 )
@@ -292,17 +292,18 @@ def test_several_texts_on_the_screen(saved: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ([], "': give a text, a file and --html, or --serve"),
+        ([], "TEXT: give a text, a file and --html, or --serve"),
         (["a", "--errors"], "'--errors': it needs --html"),
         (["a", "--encoding", "utf8"], "'--encoding': it needs --html"),  # as by default
         (["a", "--port", "8000"], "'--port': it needs --serve"),
         (["a", "--serve"], "': it does not go with --serve"),
-        (["--serve", "--top", "3"], "'--top': it does not go with --serve"),
-        (["--serve", "--words"], "'--words': it does not go with --serve"),
+        (["a", "--html", "page.html", "--alignment", __file__], "'--alignment': it needs --target"),
+        (["--serve", "--top", "3"], "'--top': it needs --html"),
+        (["--serve", "--words"], "'--words': it needs --html"),
         (["a", "--html", "page.html", "--serve"], "'--serve': it does not go with --html"),
-        (["a", "--html", "page.html", "--allow-host", "b"], "'--allow-host': it does not go with"),
-        (["--html", "page.html"], "': --html takes one file, and here are 0"),
-        (["a", "b", "--html", "page.html"], "--html takes one file, and here are 2"),
+        (["a", "--html", "page.html", "--allow-host", "b"], "'--allow-host': it needs --serve"),
+        (["--html", "page.html"], "TEXT: --html takes one file, not 0"),
+        (["a", "b", "--html", "page.html"], "TEXT: --html takes one file, not 2"),
     ],
 )
 def test_options_of_another_mode_are_refused(arguments: list[str], problem: str) -> None:
@@ -316,7 +317,6 @@ def test_options_of_another_mode_are_refused(arguments: list[str], problem: str)
     ("file", "arguments", "problem"),
     [
         ("letter.txt", ["--errors"], "there is no annotation that tells what is wrong"),
-        ("letter.txt", ["--alignment", __file__], "--alignment needs --target"),
         ("empty.txt", [], "empty.txt has no text"),
         ("nosuch.txt", [], "nosuch.txt does not exist"),
         ("gold.jsonl", ["--components", "nosuch"], "no component 'nosuch' that can be shown"),

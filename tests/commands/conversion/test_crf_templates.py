@@ -108,8 +108,8 @@ def test_what_the_command_refuses(
         (["--templates", __file__, "--dev", "0.1"], "'--dev': it does not go with --templates"),
         (["--templates", __file__, "--word", "0"], "'--word': it does not go with --templates"),
         ([__file__, "-o", "corpus", "--columns", "orth"], "'--columns': it needs --templates"),
-        (["-o", "corpus"], "': name a file"),
-        ([__file__], "'--output' / '-o': name a folder"),
+        (["-o", "corpus"], "FILES: name a file"),
+        ([__file__], "--output: name a folder"),
     ],
 )
 def test_templates_and_annotated_files_do_not_go_together(
