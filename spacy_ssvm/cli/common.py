@@ -51,7 +51,7 @@ Overwrite = Annotated[
 ]
 Target = Annotated[
     Path | None,
-    typer.Option(help="Of a word aligner: the translation, line by line", exists=True),
+    typer.Option(help="The translation of the text, line by line, for a word aligner", exists=True),
 ]
 Alignment = Annotated[
     Path | None, typer.Option(help="Gold links, such as 0-0 1-2, line by line", exists=True)

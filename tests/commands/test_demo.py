@@ -310,3 +310,26 @@ def test_errors_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     result = CliRunner().invoke(ssvm, ["show", str(tmp_path), "--serve"])
     assert result.exit_code == 1
     assert 'pip install "spacy-ssvm[demo-server]"' in " ".join(result.output.split())
+
+
+def test_the_command_listens_to_a_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    RECOGNIZER.trained().to_disk(tmp_path)
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    served: list[tuple[Any, tuple[str, int]]] = []
+
+    def run(app: Any, place: socket.socket) -> None:
+        served.append((app, place.getsockname()))
+        place.close()
+
+    monkeypatch.setattr("spacy_ssvm.commands.demo.run", run)
+    arguments = ["show", str(tmp_path), "--serve", "--port", str(port), "--allow-host", "name.org"]
+    result = CliRunner().invoke(ssvm, arguments)
+    assert result.exit_code == 0, result.output
+    assert f"Open http://127.0.0.1:{port} in a browser" in result.output
+    ((app, place),) = served
+    assert place == ("127.0.0.1", port)
+    client = DemoClient(app)
+    statuses = [client.send("/", Host=name)[0] for name in ("name.org", "evil.example")]
+    client.stop()
+    assert statuses == [200, 400]
