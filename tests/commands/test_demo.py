@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from threading import Event
@@ -223,14 +224,18 @@ def test_a_long_word_is_refused_on_the_page_and_a_text_without_spaces_is_not() -
 
 
 def test_bodies_that_are_too_large_are_not_read(client: DemoClient) -> None:
-    connection = HTTPConnection(client.address.removeprefix("http://"), timeout=60)
-    connection.putrequest("POST", "/annotate")
-    connection.putheader("Content-Length", str(LARGEST_BODY + 1))
-    connection.endheaders()  # and nothing of the body
-    answer = connection.getresponse()
-    assert (answer.status, answer.read()) == (413, b'{"detail":"a body has at most 65,536 bytes"}')
-    connection.close()
-    assert client.send("/annotate", iter([b"{}"]))[0] == 411, "of unknown length"
+    def answer(header: str, value: str) -> tuple[int, bytes]:
+        connection = HTTPConnection(client.address.removeprefix("http://"), timeout=60)
+        connection.putrequest("POST", "/annotate")
+        connection.putheader(header, value)
+        connection.endheaders()  # and nothing of the body
+        found = connection.getresponse()
+        with closing(connection):
+            return found.status, found.read()
+
+    too_large = b'{"detail":"a body has at most 65,536 bytes"}'
+    assert answer("Content-Length", str(LARGEST_BODY + 1)) == (413, too_large)
+    assert answer("Transfer-Encoding", "chunked")[0] == 411, "of unknown length"
     longest = "\N{GRINNING FACE}" * 100 + " "
     longest *= LONGEST // len(longest)
     assert client.ask("/annotate", {"text": longest})[0] == 200, "twelve bytes a character"
