@@ -1,4 +1,4 @@
-"""The server of `python -m spacy ssvm demo` under load, on this machine.
+"""The server of `python -m spacy ssvm show --serve` under load, on this machine.
 
     python benchmarks/demo.py MODEL [--requests 400]
 

@@ -2,11 +2,11 @@
 
     python benchmarks/demo_under_attack.py MODEL [--minutes 10] [--bad 4] [--good 2]
 
-Starts `python -m spacy ssvm demo` on a free port of the loopback address. Good clients post short
-texts and open pages; bad ones send the longest texts that there may be, long words, large bodies,
-things that are no text, names of other hosts, and connections that say nothing. Prints the times
-of the answers to good clients, and the memory of the server, and fails where a good client gets
-anything but its answer, or a bad one an error of the server, or where the server takes more
+Starts `python -m spacy ssvm show --serve` on a free port of the loopback address. Good clients post
+short texts and open pages; bad ones send the longest texts that there may be, long words, large
+bodies, things that are no text, names of other hosts, and connections that say nothing. Prints the
+times of the answers to good clients, and the memory of the server, and fails where a good client
+gets anything but its answer, or a bad one an error of the server, or where the server takes more
 memory or time than the limits. Requires the extra `demo-server`, and Linux.
 """
 
@@ -139,7 +139,8 @@ def main() -> None:
     parser.add_argument("--most-time", type=float, default=10.0, help="seconds, 99 %% of answers")
     options = parser.parse_args()
     port = free_port()
-    command = [sys.executable, "-m", "spacy", "ssvm", "demo", options.model, "--port", str(port)]
+    command = [sys.executable, "-m", "spacy", "ssvm", "show", options.model]
+    command += ["--serve", "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
         try:
             clients = Clients(port, 0.0)

@@ -35,7 +35,7 @@ GUIDE = ROOT / "docs" / "quickstart.md"
 #: The commands of each job, by what they begin with.
 JOBS = {
     "entities": ["python -m spacy ssvm train annotated.jsonl"],
-    "mistakes": ["python -m spacy ssvm render model/model-best model/corpus/dev.spacy --errors"],
+    "mistakes": ["python -m spacy ssvm show model/model-best model/corpus/dev.spacy --errors"],
     "swap": ["python -m spacy ssvm swap en_core_web_sm"],
 }
 SENTENCES, NAMES = 500, 5000

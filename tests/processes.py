@@ -1,6 +1,7 @@
 """Processes that import what the tests import, and the files they leave."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,11 @@ def bound_by_permissions() -> list[str]:
     if shutil.which("setpriv") is None:
         pytest.skip("root may write everywhere, and there is no setpriv to take that right away")
     return ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"]
+
+
+def plain(output: str) -> str:
+    """What a command printed, in one line, without boxes."""
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", output).split())
 
 
 class ScriptRunner:

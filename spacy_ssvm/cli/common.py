@@ -2,11 +2,12 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from click import ClickException
@@ -41,12 +42,20 @@ def given_share(share: float | None) -> float | None:
 Code = Annotated[
     Path | None, typer.Option("--code", "-c", help="Python file to import first", exists=True)
 ]
+ConfigFile = Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)]
 Model = Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")]
-Shown = Annotated[
-    str | None,
-    typer.Option("--components", "--component", help="Comma-separated; by default all"),
-]
+Shown = Annotated[str | None, typer.Option(help="Comma-separated; by default all")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to write to", file_okay=False)]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace what the output has, if there is any")
+]
+Target = Annotated[
+    Path | None,
+    typer.Option(help="The translation of the text, line by line, for a word aligner", exists=True),
+]
+Alignment = Annotated[
+    Path | None, typer.Option(help="Gold links, such as 0-0 1-2, line by line", exists=True)
+]
 Languages = Annotated[str, typer.Option(help="Language by whose rules texts are tokenized")]
 Encoding = Annotated[str, typer.Option(help="Encoding of the files: utf8, latin-1, ...")]
 
@@ -89,20 +98,65 @@ def file_settings(
     return Settings(word, span, tag, spans_key, sentences, encoding, words, offsets is Units.utf16)
 
 
+#: The names of these options.
+FILE_OPTIONS = (*inspect.signature(file_settings).parameters,)
+
+
 def reads_files(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of ``file_settings``, in place of its parameter ``settings``."""
-    options = inspect.signature(file_settings).parameters
+    options = inspect.signature(file_settings).parameters.values()
     own = inspect.signature(command).parameters.values()
-    parameters = [*(each for each in own if each.name != "settings"), *options.values()]
 
-    @functools.wraps(command)
     def run(**arguments: Any) -> None:
-        given = {name: arguments.pop(name) for name in options}
+        given = {name: arguments.pop(name) for name in FILE_OPTIONS}
         command(settings=file_settings(**given), **arguments)
 
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return _replacing(command, run, [*(each for each in own if each.name != "settings"), *options])
+
+
+def needing(option: str, *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Refuse parameters of a command without an option, which their help texts then name."""
+
+    def explained(parameter: inspect.Parameter) -> inspect.Parameter:
+        if parameter.name not in names:
+            return parameter
+        kind, info = get_args(parameter.annotation)
+        own = copy(info)
+        own.help = f"With --{option}: {info.help[0].lower()}{info.help[1:]}"
+        return parameter.replace(annotation=Annotated[kind, own])
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def run(**arguments: Any) -> None:
+            if not arguments[option]:
+                refuse(arguments["context"], names, f"it needs --{option}")
+            command(**arguments)
+
+        return _replacing(
+            command, run, map(explained, inspect.signature(command).parameters.values())
+        )
+
+    return decorate
+
+
+def _replacing(
+    command: Callable[..., None], run: Callable[..., None], parameters: Iterable[inspect.Parameter]
+) -> Callable[..., None]:
+    """A function in place of a command, with these parameters."""
+    functools.update_wrapper(run, command)
+    signature = inspect.Signature([*parameters])
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
     return run
+
+
+def refuse(context: typer.Context, names: Iterable[str], reason: str) -> None:
+    """End the command where one of its parameters is given that would do nothing."""
+    parameters: Any = context.command.params
+    for each in parameters:
+        source = context.get_parameter_source(each.name)
+        is_given = source is not None and source.name == "COMMANDLINE"
+        if each.name in names and is_given and context.params[each.name] not in ((), [], None):
+            raise typer.BadParameter(reason, context, each)
 
 
 Strict = Annotated[
@@ -224,6 +278,12 @@ def check_new(file: str | Path, *, overwrite: bool) -> None:
         raise ValueError(f"{file} is a folder: name a file")
     if Path(file).exists() and not overwrite:
         raise ValueError(f"{file} exists: give --overwrite to replace it, or another file")
+
+
+def check_page(file: Path) -> None:
+    """Raise ValueError for what is no name of a page."""
+    if file.suffix != ".html" or file.is_dir():
+        raise ValueError(f"the page, {file}, must be a file that ends in .html")
 
 
 def check_there(file: str | Path) -> None:

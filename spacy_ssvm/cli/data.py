@@ -20,6 +20,7 @@ from spacy_ssvm.cli.common import (
     Languages,
     Model,
     Output,
+    Overwrite,
     Shown,
     Strict,
     check_language,
@@ -28,19 +29,25 @@ from spacy_ssvm.cli.common import (
     given_share,
     load_pipeline,
     need_extra,
+    needing,
     reads_files,
+    refuse,
     show_errors,
     split_names,
 )
 
 
+@needing("templates", "columns")
 @reads_files
 def convert(
-    files: Annotated[
-        list[Path], typer.Argument(help="Annotated files, or folders of brat's", exists=True)
-    ],
-    output: Output,
+    context: typer.Context,
     settings: "Settings",
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Annotated files, or folders of brat's", exists=True)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write to", file_okay=False)
+    ] = None,
     lang: Languages = "en",
     dev: Annotated[
         float | None,
@@ -52,8 +59,15 @@ def convert(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of this split")] = 0,
     strict: Strict = False,
+    templates: Annotated[
+        Path | None,
+        typer.Option(help="Instead of files: feature templates of CRF++ or Wapiti", exists=True),
+    ] = None,
+    columns: Annotated[
+        str, typer.Option(help="Attributes in the columns that it reads, from 0")
+    ] = "orth,tag",
 ) -> None:
-    """Convert annotated files to .spacy files, for spacy train.
+    """Convert annotated files to .spacy files, for spacy train; or feature templates for a config.
 
     \b
     The ending of a file tells its format:
@@ -76,11 +90,15 @@ def convert(
     stay one token, unless the tokenizer of the language divides them as well ("don't"); with
     --words, each word is a token, and components learn from such tokens alone.
 
+    With --templates, prints the setting of a component. Features of one label are converted, those
+    of two labels left out: pairs of adjacent labels have weights of their own here.
+
     \b
     Examples:
       python -m spacy ssvm convert annotated.jsonl --output corpus --dev 0.2
       python -m spacy ssvm convert train.conll dev.conll --output corpus
       python -m spacy ssvm convert brat_folder --output corpus --dev 0.1 --test 0.1 --lang de
+      python -m spacy ssvm convert --templates template --columns orth,tag
     """
     from spacy_ssvm.commands.conversion.convert import (
         LEFT_OUT,
@@ -90,6 +108,15 @@ def convert(
         write,
     )
 
+    if templates is not None:
+        others = context.params.keys() - {"templates", "columns"}
+        refuse(context, others, "it does not go with --templates")
+        _convert_templates(templates, columns)
+        return
+    if not files:
+        raise typer.BadParameter("name a file", param_hint="FILES")
+    if output is None:
+        raise typer.BadParameter("name a folder", param_hint="--output")
     shares = {name: share for name, share in (("dev", dev), ("test", test)) if share}
     with show_errors("Cannot convert"):
         check_tokenizer(lang)
@@ -190,21 +217,8 @@ def show_treebanks(converted: "Sequence[Converted]", file: Path | None = None) -
             print(f"All are listed in {file}")
 
 
-def convert_templates(
-    file: Annotated[Path, typer.Argument(help="Templates of CRF++ or Wapiti", exists=True)],
-    columns: Annotated[
-        str, typer.Option("--columns", help="Attributes in the columns that it reads, from 0")
-    ] = "orth,tag",
-) -> None:
-    """Turn feature templates of CRF++ or Wapiti into templates for a config.
-
-    Features of one label are converted, those of two labels left out: pairs of adjacent labels have
-    weights of their own here. Prints the setting for a component.
-
-    \b
-    Example:
-      python -m spacy ssvm convert-templates template --columns orth,tag
-    """
+def _convert_templates(file: Path, columns: str) -> None:
+    """Print templates of CRF++ or Wapiti as the setting of a component."""
     import json
 
     from spacy_ssvm.commands.conversion import crf_templates
@@ -224,7 +238,7 @@ def convert_templates(
 
 
 def gazetteers(
-    folder: Annotated[Path, typer.Argument(help="Folder to write the lists to", file_okay=False)],
+    output: Output,
     lang: Annotated[str, typer.Option(help="Language, as in [nlp] lang of a config")],
     population: Annotated[
         int, typer.Option(help="Leave out cities with fewer inhabitants", min=500)
@@ -239,7 +253,7 @@ def gazetteers(
 
     \b
     Example:
-      python -m spacy ssvm resources gazetteers assets/names --lang en
+      python -m spacy ssvm resources gazetteers --output assets/names --lang en
     """
     with need_extra("Cannot write lists", "gazetteers"):
         from spacy_ssvm.commands.gazetteers import collect_names, write_lists
@@ -247,7 +261,7 @@ def gazetteers(
     with show_errors("Cannot write lists"):
         check_language(lang)
         lists = collect_names(lang, population)
-        files = write_lists(folder, lists)
+        files = write_lists(output, lists)
     rows = [
         (kind, f"{len(names):,}", ", ".join(names[len(names) // 3 :][:2]), source)
         for kind, names, source in lists
@@ -266,7 +280,9 @@ def gazetteers(
 
 
 def clusters(
-    output: Annotated[Path, typer.Argument(help="File to write, bit strings and words")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write, bit strings and words")
+    ],
     text: Annotated[
         list[Path] | None,
         typer.Option(help="Raw text to learn from, plain or .gz; can be repeated", exists=True),
@@ -274,12 +290,12 @@ def clusters(
     vectors: Annotated[
         str | None, typer.Option(help="Pipeline with vectors, a package or a folder")
     ] = None,
-    words: Annotated[
+    only: Annotated[
         Path | None,
-        typer.Option(help="With --vectors: cluster these words only, one a line", exists=True),
+        typer.Option(help="With --vectors: cluster these words alone, one a line", exists=True),
     ] = None,
     lang: Annotated[str, typer.Option(help="With --text: language of the tokenizer")] = "en",
-    number: Annotated[int, typer.Option("--clusters", help="Number of clusters", min=2)] = 1000,
+    number: Annotated[int, typer.Option(help="Number of clusters", min=2)] = 1000,
     min_count: Annotated[
         int, typer.Option(help="With --text: leave out words that are rarer", min=1)
     ] = 10,
@@ -297,8 +313,8 @@ def clusters(
 
     \b
     Examples:
-      python -m spacy ssvm resources clusters clusters.txt --text news.txt --text mails.txt.gz
-      python -m spacy ssvm resources clusters clusters.txt --vectors en_core_web_lg
+      python -m spacy ssvm resources clusters --text news.txt --text mails.txt.gz -o clusters.txt
+      python -m spacy ssvm resources clusters --vectors en_core_web_lg --output clusters.txt
     """
     with need_extra("Cannot cluster words", "clusters"):
         from spacy_ssvm.commands.clusters import (
@@ -320,7 +336,7 @@ def clusters(
             )
         else:
             import_code(code)
-            found = vectors_of_pipeline(str(vectors), words)
+            found = vectors_of_pipeline(str(vectors), only)
         clustered = cluster_words(found, number, seed=seed)
         write_clusters(output, clustered)
     rows = [(bits, f"{size:,}", ", ".join(most)) for bits, size, most in sample_clusters(clustered)]
@@ -345,9 +361,7 @@ def rank(
         "ranked.jsonl"
     ),
     number: Annotated[int, typer.Option(help="How many texts to write", min=1)] = 100,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the output if it exists")
-    ] = False,
+    overwrite: Overwrite = False,
     components: Shown = None,
     exclude: Annotated[
         list[Path] | None,

@@ -145,4 +145,4 @@ def train_aligner(
     msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(folder.best))
     msg.info("Next: see what it gets wrong, and why")
     texts = f"{source} --target {target} --alignment {links}"
-    print(f"python -m spacy ssvm render {folder.best} {texts} --errors")
+    print(f"python -m spacy ssvm show {folder.best} {texts} --errors --html errors.html")

@@ -1,6 +1,5 @@
 """Commands that compare: solvers, templates, and the papers' claims."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,6 +7,7 @@ from wasabi import msg
 
 from spacy_ssvm.cli.common import (
     Code,
+    ConfigFile,
     Output,
     load_config,
     need_extra,
@@ -15,10 +15,20 @@ from spacy_ssvm.cli.common import (
     show_errors,
 )
 
+_Resume = Annotated[
+    bool, typer.Option("--resume", help="Keep what is finished in the output folder")
+]
+_Epochs = Annotated[
+    int | None, typer.Option(help="Epochs of each model; by default max_epochs of the config")
+]
+_Component = Annotated[
+    str | None, typer.Option("--components", help="Which to train, if several are of this package")
+]
+
 
 def compare(
     context: typer.Context,
-    config: Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)],
+    config: ConfigFile,
     output: Output,
     solvers: Annotated[
         str | None, typer.Option(help="Comma-separated names; by default all that can learn it")
@@ -26,20 +36,9 @@ def compare(
     seeds: Annotated[
         int, typer.Option(help="Number of runs of each, with seeds 0, 1, ...", min=1)
     ] = 3,
-    component: Annotated[
-        str | None,
-        typer.Option(
-            "--component",
-            "--components",
-            help="Component to train, if several are of this package",
-        ),
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option(help="Epochs of each run; by default max_epochs of the config")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the finished runs in the output folder")
-    ] = False,
+    component: _Component = None,
+    epochs: _Epochs = None,
+    resume: _Resume = False,
     code: Code = None,
 ) -> None:
     """Compare solvers on your data: accuracy, objective and time.
@@ -107,26 +106,15 @@ def compare(
 
 def select(
     context: typer.Context,
-    config: Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)],
+    config: ConfigFile,
     output: Output,
     budgets: Annotated[str, typer.Option(help="Comma-separated numbers of templates to keep")],
     methods: Annotated[
         str | None, typer.Option(help="Comma-separated names; all by default")
     ] = None,
-    component: Annotated[
-        str | None,
-        typer.Option(
-            "--component",
-            "--components",
-            help="Component with the templates, if several are of this package",
-        ),
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option(help="Epochs of each model; by default max_epochs of the config")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the finished methods in the output folder")
-    ] = False,
+    component: _Component = None,
+    epochs: _Epochs = None,
+    resume: _Resume = False,
     code: Code = None,
 ) -> None:
     """Search for a small set of feature templates, by method and budget.

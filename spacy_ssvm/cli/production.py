@@ -28,9 +28,7 @@ def align(
     ] = None,
     component: Annotated[
         str | None,
-        typer.Option(
-            "--component", "--components", help="Run only this component, not the whole pipeline"
-        ),
+        typer.Option("--components", help="Run only this component, not the whole pipeline"),
     ] = None,
     evidence: Annotated[
         list[str] | None,

@@ -12,15 +12,17 @@ from wasabi import msg
 
 from spacy_ssvm.cli.common import (
     Code,
+    ConfigFile,
     Languages,
     Model,
     Output,
+    Overwrite,
+    Shown,
     Strict,
     check_new,
     check_share,
     check_there,
     check_tokenizer,
-    given_share,
     load_config,
     load_pipeline,
     reads_files,
@@ -44,60 +46,30 @@ _Gazetteers = Annotated[
     list[str] | None,
     typer.Option("--gazetteer", help="TYPE=FILE: a list of names for ner, one a line (repeatable)"),
 ]
-
-
 _Data = Annotated[
     list[str],
     typer.Argument(help="Annotated files, as for convert; or a folder with train.spacy"),
 ]
-
-
 _Dev = Annotated[
     list[str] | None,
     typer.Option(
         "--dev",
-        help="Files by which the best epoch is chosen (repeatable), or a share, such as 0.2",
+        help="Files by which the best epoch is chosen (repeatable), or a share; by default 0.1",
     ),
 ]
-
-
 _Seed = Annotated[int, typer.Option(help="Seed of the share")]
-
-
 _Folds = Annotated[
     int,
     typer.Option(help="Models that annotate examples where components learn from others", min=2),
 ]
-
-
-_Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace a pipeline in the output folder")
-]
-
-
-_Share = Annotated[
-    float,
-    typer.Option(
-        help="Without --dev: the share of the texts to take for it", min=0.01, callback=given_share
-    ),
-]
-
-
 _Clusters = Annotated[
     str | None,
     typer.Option(help="Word clusters: a file, or none; by default those of spacy-lookups-data"),
 ]
-
-
 _Components = Annotated[
     str | None,
-    typer.Option(
-        "--components",
-        "--component",
-        help="Comma-separated, such as tagger,parser; by default all that can learn",
-    ),
+    typer.Option(help="Comma-separated, such as tagger,parser; by default all that can learn"),
 ]
-
 
 _TRIED = 3  #: Docs that a new pipeline annotates once, for its kernels
 
@@ -108,7 +80,6 @@ def train(
     output: Output,
     settings: "Settings",
     dev: _Dev = None,
-    share: _Share = 0.1,
     components: _Components = None,
     lang: Languages = "en",
     gazetteer: _Gazetteers = None,
@@ -121,7 +92,7 @@ def train(
             "--from", help="Trained pipeline of this package to train further: a folder, or a name"
         ),
     ] = None,
-    overwrite: _Overwrite = False,
+    overwrite: Overwrite = False,
     code: Code = None,
     strict: Strict = False,
 ) -> None:
@@ -166,7 +137,7 @@ def train(
     start = time.perf_counter()
     with show_errors("Cannot train"):
         files, overrides = _files_and_overrides(data)
-        held_out, share = _dev_files(dev, share)
+        held_out, share = _dev_files(dev)
         import_code(code)
         if are_parallel(files):
             from spacy_ssvm.cli.further import train_aligner
@@ -235,7 +206,7 @@ def train(
     show_thresholds(measured.thresholds)
     msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(folder.best))
     msg.info("Next: see what it gets wrong, and why")
-    print(f"python -m spacy ssvm render {folder.best} {folder.dev} --errors")
+    print(f"python -m spacy ssvm show {folder.best} {folder.dev} --errors --html errors.html")
 
 
 def init(
@@ -252,9 +223,7 @@ def init(
     lang: Languages = "en",
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the config if it exists")
-    ] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write a complete config for spacy train, with comments, for what your examples annotate.
 
@@ -324,19 +293,15 @@ def init(
 def swap(
     model: Model,
     data: _Data,
-    components: Annotated[
-        str,
-        typer.Option("--components", "--component", help="Comma-separated, such as parser,tagger"),
-    ],
+    components: Annotated[str, typer.Option(help="Comma-separated, such as parser,tagger")],
     output: Output,
     settings: "Settings",
     dev: _Dev = None,
-    share: _Share = 0.1,
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
     folds: _Folds = 5,
     seed: _Seed = 0,
-    overwrite: _Overwrite = False,
+    overwrite: Overwrite = False,
     code: Code = None,
     strict: Strict = False,
 ) -> None:
@@ -362,7 +327,7 @@ def swap(
     start = time.perf_counter()
     with show_errors("Cannot swap components"):
         files, overrides = _files_and_overrides(data)
-        held_out, share = _dev_files(dev, share)
+        held_out, share = _dev_files(dev)
         folder = training.TrainingFolder(output)
         own = [Path(model)] if Path(model).exists() else []
         folder.check([*files, *held_out, *own], overwrite=overwrite)
@@ -414,22 +379,15 @@ def swap(
 
 def jackknife(
     context: typer.Context,
-    config: Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)],
+    config: ConfigFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="The .spacy file to write")],
     folds: Annotated[int, typer.Option(help="Number of folds, and of models to train")] = 10,
-    components: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--components", "--component", help="Comma-separated; by default the whole pipeline"
-        ),
-    ] = None,
+    components: Shown = None,
     following: Annotated[
-        list[str] | None,
+        str | None,
         typer.Option("--next", help="Comma-separated: those that read what the others predict"),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the output if it exists")
-    ] = False,
+    overwrite: Overwrite = False,
     code: Code = None,
 ) -> None:
     """Annotate the training corpus by cross-validation: jackknifing.
@@ -458,7 +416,7 @@ def jackknife(
             raise ValueError(f"the output, {output}, must be a file that ends in .spacy")
         check_new(output, overwrite=overwrite)
         settings = load_config(config, context, code)
-        rounds = [_names_in(components or []), *([_names_in(following)] if following else [])]
+        rounds = [split_names(components) or [], *filter(None, [split_names(following)])]
         jackknives = make_rounds(settings, folds, rounds)
         for path in (jackknives[0].path, jackknives[0].dev_path):
             if output.resolve().is_relative_to(path.resolve()):
@@ -477,11 +435,6 @@ def jackknife(
     for header, rows in tables:
         msg.table(rows, header=header, aligns=("r",) * len(header), divider=True)
     msg.good(f"Annotated {len(jackknives[-1].found)} Docs", str(output))
-
-
-def _names_in(values: list[str]) -> list[str]:
-    """Comma-separated names of an option, which may be repeated."""
-    return split_names(",".join(values)) or [] if values else []
 
 
 def _check_examples(file: str) -> None:
@@ -541,7 +494,7 @@ def _files_and_overrides(data: list[str]) -> tuple[list[Path], dict[str, Any]]:
     return files, overrides
 
 
-def _dev_files(dev: list[str] | None, share: float) -> tuple[list[Path], float]:
+def _dev_files(dev: list[str] | None, share: float = 0.1) -> tuple[list[Path], float]:
     """The files of dev, and the share of the texts where there are none: --dev 0.2 names one."""
     given = dev or []
     if len(given) == 1 and re.fullmatch(r"\d*\.?\d+", given[0]) and not Path(given[0]).exists():

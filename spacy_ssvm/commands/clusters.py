@@ -91,7 +91,7 @@ def vectors_of_pipeline(name: str, words: Path | None = None) -> WordVectors:
     if words is not None:
         chosen = words.read_text(encoding="utf8").split("\n")
     elif table.mode == Mode.floret:
-        raise ValueError(f"{name} has floret vectors, which list no words: name a file by --words")
+        raise ValueError(f"{name} has floret vectors, which list no words: name a file by --only")
     else:
         rows = sorted(table.key2row.items(), key=lambda item: item[1])
         chosen = [vocab.strings[key] for key, _ in rows if key in vocab.strings]

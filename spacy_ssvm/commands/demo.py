@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
+import uvicorn
 from fastapi import Body, FastAPI, Query
 from fastapi.responses import HTMLResponse
 from spacy.language import Language
@@ -112,6 +113,12 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise ValueError(f"{host}, port {port}: {error.strerror}; give another --port") from error
+
+
+def run(app: FastAPI, place: socket.socket) -> None:
+    """Answer on a socket until the process is stopped."""
+    config = uvicorn.Config(app, log_level="warning", limit_concurrency=MOST_REQUESTS)
+    uvicorn.Server(config).run(sockets=[place])
 
 
 def _entity(ent: Span) -> dict[str, Any]:

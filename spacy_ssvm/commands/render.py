@@ -66,7 +66,7 @@ def choose(nlp: Language, names: Sequence[str] | None, *, pairs: bool = False) -
             "Of pairs of texts, word aligners of this package can"
             if pairs
             else "Taggers, senters, recognizers, chunkers, parsers and sentence labelers of this "
-            "package can; word aligners need pairs of texts: 'render --target', or show(doc) in a "
+            "package can; word aligners need pairs of texts: 'show --target', or show(doc) in a "
             "notebook"
         )
         raise ValueError(
@@ -109,25 +109,27 @@ def _table(doc: Doc, columns: Sequence[_Column]) -> Table:
     return Table(header, [(shorten(doc[a:b].text), *row) for (a, b), row in sorted(cells.items())])
 
 
-def read_texts(nlp: Language, file: Path, settings: Settings) -> Texts:
-    """The texts of a file, annotated or not.
+def read_texts(
+    nlp: Language,
+    file: Path,
+    settings: Settings,
+    target: Path | None = None,
+    alignment: Path | None = None,
+) -> Texts:
+    """The texts of a file, annotated or not; or its pairs with the lines of a translation.
 
-    Raises ValueError for a file that cannot be read, and one without a text.
+    alignment: the links of the pairs.
+    Raises ValueError for a file that cannot be read, one without a text, and where the files do not
+    fit together.
     """
+    if target is not None:
+        examples = pipelines.read_pairs(nlp, file, target, alignment)
+        golds = None if alignment is None else [example.reference for example in examples]
+        return Texts([example.predicted for example in examples], golds)
     if ending_of(annotation_file(file)) in (".txt", ".md"):
         return Texts(_texts(nlp, file, settings.encoding), None)
     converted = convert_file(file, spacy.blank(nlp.lang or "xx"), settings)
     return Texts(words_of(nlp, converted.docs), converted.docs, [converted])
-
-
-def read_pairs(nlp: Language, source: Path, target: Path, alignment: Path | None) -> Texts:
-    """The pairs of lines of two files, with the links of a third one where it is given.
-
-    Raises ValueError where the files do not fit together.
-    """
-    examples = pipelines.read_pairs(nlp, source, target, alignment)
-    golds = None if alignment is None else [example.reference for example in examples]
-    return Texts([example.predicted for example in examples], golds)
 
 
 def read_parts(
@@ -200,6 +202,19 @@ def _needs_sentences(nlp: Language) -> bool:
     return not any(finds_sentences(nlp, name) for name in nlp.pipe_names) and any(
         isinstance(pipe, Pipe) and pipe.needs_sentences for _, pipe in nlp.pipeline
     )
+
+
+def rows_of(parts: Sequence[page.ComponentView]) -> list[tuple[str, int, str, int]]:
+    """Of each component: the number of texts that are shown, of known units, and of wrong ones."""
+    return [
+        (
+            part.name,
+            len(part.docs),
+            f"{part.known:,} {part.units}" if part.known else "-",
+            part.wrong,
+        )
+        for part in parts
+    ]
 
 
 def write_page(

@@ -115,7 +115,7 @@ def _choose(config: Config, name: str | None) -> str:
     ours = [n for n in pipeline if blocks.get(n, {}).get("factory", "").startswith(_FACTORY_PREFIX)]
     if len(ours) != 1:
         found = ", ".join(ours) or "none"
-        raise ValueError(f"name the component with --component; of this package there are: {found}")
+        raise ValueError(f"name one with --components; of this package there are: {found}")
     return str(ours[0])
 
 

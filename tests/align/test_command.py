@@ -104,7 +104,7 @@ def test_to_a_file(
 def test_one_component(
     model: Path, texts: tuple[Path, Path], component: str, expected: str
 ) -> None:
-    assert run(model, *texts, "--component", component).stdout == expected
+    assert run(model, *texts, "--components", component).stdout == expected
 
 
 class Copier:
@@ -212,7 +212,7 @@ def test_texts_that_cannot_be_aligned(
 def test_components_that_are_not_there(
     model: Path, texts: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    message = refused(tmp_path, model, *texts, "--component", "nobody")
+    message = refused(tmp_path, model, *texts, "--components", "nobody")
     assert f"no component 'nobody' in {model}: choose one of forwards, crosswise, off" in message
 
 

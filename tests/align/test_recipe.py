@@ -36,7 +36,7 @@ def rows_of(output: str) -> dict[str, str]:
 def test_an_aligner_from_three_files(tmp_path: Path) -> None:
     files, folder = write_bitext(tmp_path, "text", range(40)), TrainingFolder(tmp_path / "out")
     arguments = ("train", *files, "-o", folder.path, "--training.max_epochs", 4)
-    result = run(*arguments, "--share", 0.25)
+    result = run(*arguments, "--dev", 0.25)
     assert result.exit_code == 0, result.output
     shown = " ".join(result.output.split())
     assert "30 pairs to learn from, 10 to choose the best epoch by" in shown
@@ -54,9 +54,9 @@ def test_an_aligner_from_three_files(tmp_path: Path) -> None:
     train, dev = pairs_of(folder.pairs("train")), pairs_of(folder.pairs("dev"))
     assert sorted(train + dev) == sorted(given)
     assert {pair[:2] for pair in train}.isdisjoint(pair[:2] for pair in dev)
-    (line,) = [line for line in result.output.splitlines() if "ssvm render" in line]
-    page = tmp_path / "errors.html"
-    assert run(*line.split()[4:], "-o", page).exit_code == 0
+    (line,) = [line for line in result.output.splitlines() if "ssvm show" in line]
+    *shown, page = line.split()[4:]
+    assert run(*shown, tmp_path / page).exit_code == 0
     again = run(*arguments)
     assert again.exit_code == 1
     assert "--overwrite" in again.output
@@ -109,7 +109,7 @@ def test_the_config_is_the_shipped_one(tmp_path: Path) -> None:
         (["EN", "CS", "ALIGN", "--training.foo", "1"], "[training] has no such setting"),
         (["EN", "CS", "ALIGN", "--paths.train_source", "EN"], "name the files as arguments"),
         (["EN", "CS", "ALIGN", "--paths.bitext_source", "EN"], "it needs source and target"),
-        (["EN", "CS", "ALIGN", "--share", "0.9"], "nothing would be left for train"),
+        (["EN", "CS", "ALIGN", "--dev", "0.9"], "nothing would be left for train"),
     ],
 )
 def test_what_no_aligner_can_be_trained_on(

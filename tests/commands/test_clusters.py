@@ -31,7 +31,7 @@ VERBS = [f"verb{i}" for i in range(20)]
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(ssvm, ["resources", "clusters", *arguments])
+    return CliRunner().invoke(ssvm, ["resources", "clusters", "--output", *arguments])
 
 
 def written(path: Path) -> dict[str, str]:
@@ -132,7 +132,7 @@ def test_words_of_texts_with_the_same_neighbours_share_a_cluster(
     text: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "new" / "clusters.txt"
-    arguments = ("--text", str(text), "--clusters", "8", "--dimensions", "20", "--epochs", "60")
+    arguments = ("--text", str(text), "--number", "8", "--dimensions", "20", "--epochs", "60")
     result = run(str(output), *arguments)
     assert result.exit_code == 0, result.output
     paths = written(output)
@@ -171,17 +171,17 @@ def test_vectors_of_a_pipeline(tmp_path: Path) -> None:
     nlp.vocab.vectors.add(nlp.vocab.strings.add("cats"), row=nlp.vocab.vectors.find(key="cat"))
     nlp.to_disk(tmp_path / "pipeline")
     output = tmp_path / "clusters.txt"
-    result = run(str(output), "--vectors", str(tmp_path / "pipeline"), "--clusters", "3")
+    result = run(str(output), "--vectors", str(tmp_path / "pipeline"), "--number", "3")
     assert result.exit_code == 0, result.output
     paths = written(output)
     assert paths.keys() == {"cat", "cats", "dog", "run"}
     assert paths["cat"] == paths["cats"] != paths["dog"]
     assert paths["cat"][0] == paths["dog"][0] != paths["run"][0]
-    run(str(output), "--vectors", str(tmp_path / "pipeline"), "--clusters", "2")
+    run(str(output), "--vectors", str(tmp_path / "pipeline"), "--number", "2")
     assert [word for word in written(output) if word != "run"] == ["cat", "cats", "dog"]  # by rows
     words = tmp_path / "words.txt"
     words.write_text("run\n\nunknown\r\ncat\nrun\nin two\n", encoding="utf8")
-    some = ("--vectors", str(tmp_path / "pipeline"), "--words", str(words))
+    some = ("--vectors", str(tmp_path / "pipeline"), "--only", str(words))
     assert run(str(output), *some).exit_code == 0
     assert written(output).keys() == {"cat", "run"}
     assert len(output.read_text(encoding="utf8").splitlines()) == 2
@@ -200,9 +200,9 @@ def test_floret_vectors_need_a_list_of_words(tmp_path: Path) -> None:
     nlp.to_disk(tmp_path / "pipeline")
     output, words = tmp_path / "clusters.txt", tmp_path / "words.txt"
     arguments = (str(output), "--vectors", str(tmp_path / "pipeline"))
-    assert "which list no words: name a file by --words" in run(*arguments).output
+    assert "which list no words: name a file by --only" in run(*arguments).output
     words.write_text("cat\ndog\nhouse\n", encoding="utf8")
-    assert run(*arguments, "--words", str(words)).exit_code == 0
+    assert run(*arguments, "--only", str(words)).exit_code == 0
     assert written(output).keys() == {"cat", "dog", "house"}
 
 
@@ -220,8 +220,8 @@ def test_wrong_arguments_are_one_message(text: Path, tmp_path: Path) -> None:
     cases = (
         (["--text", str(rare)], "no word occurs 10 times"),
         (["--text", str(empty)], "no word occurs 10 times"),
-        (["--vectors", str(tmp_path / "cat"), "--words", str(empty)], "none of the words has"),
-        (["--vectors", str(tmp_path / "cat"), "--words", str(rare)], "none of the words has"),
+        (["--vectors", str(tmp_path / "cat"), "--only", str(empty)], "none of the words has"),
+        (["--vectors", str(tmp_path / "cat"), "--only", str(rare)], "none of the words has"),
         ([], "choose either --text or --vectors"),
         (["--text", str(text), "--vectors", "x"], "choose either --text or --vectors"),
         (["--text", str(text), "--lang", "qq"], "'qq' is not the code of a language"),

@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from threading import Event
@@ -223,14 +224,18 @@ def test_a_long_word_is_refused_on_the_page_and_a_text_without_spaces_is_not() -
 
 
 def test_bodies_that_are_too_large_are_not_read(client: DemoClient) -> None:
-    connection = HTTPConnection(client.address.removeprefix("http://"), timeout=60)
-    connection.putrequest("POST", "/annotate")
-    connection.putheader("Content-Length", str(LARGEST_BODY + 1))
-    connection.endheaders()  # and nothing of the body
-    answer = connection.getresponse()
-    assert (answer.status, answer.read()) == (413, b'{"detail":"a body has at most 65,536 bytes"}')
-    connection.close()
-    assert client.send("/annotate", iter([b"{}"]))[0] == 411, "of unknown length"
+    def answer(header: str, value: str) -> tuple[int, bytes]:
+        connection = HTTPConnection(client.address.removeprefix("http://"), timeout=60)
+        connection.putrequest("POST", "/annotate")
+        connection.putheader(header, value)
+        connection.endheaders()  # and nothing of the body
+        found = connection.getresponse()
+        with closing(connection):
+            return found.status, found.read()
+
+    too_large = b'{"detail":"a body has at most 65,536 bytes"}'
+    assert answer("Content-Length", str(LARGEST_BODY + 1)) == (413, too_large)
+    assert answer("Transfer-Encoding", "chunked")[0] == 411, "of unknown length"
     longest = "\N{GRINNING FACE}" * 100 + " "
     longest *= LONGEST // len(longest)
     assert client.ask("/annotate", {"text": longest})[0] == 200, "twelve bytes a character"
@@ -301,10 +306,35 @@ def test_a_slow_text_does_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatc
 
 
 def test_errors_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = CliRunner().invoke(ssvm, ["demo", str(tmp_path)])
+    result = CliRunner().invoke(ssvm, ["show", str(tmp_path), "--serve"])
     assert result.exit_code == 1
     assert "Cannot open a page" in result.output
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    result = CliRunner().invoke(ssvm, ["demo", str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "spacy_ssvm.commands.demo")
+    monkeypatch.delattr("spacy_ssvm.commands.demo")
+    result = CliRunner().invoke(ssvm, ["show", str(tmp_path), "--serve"])
     assert result.exit_code == 1
     assert 'pip install "spacy-ssvm[demo-server]"' in " ".join(result.output.split())
+
+
+def test_the_command_listens_to_a_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    RECOGNIZER.trained().to_disk(tmp_path)
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    served: list[tuple[Any, tuple[str, int]]] = []
+
+    def run(app: Any, place: socket.socket) -> None:
+        served.append((app, place.getsockname()))
+        place.close()
+
+    monkeypatch.setattr("spacy_ssvm.commands.demo.run", run)
+    arguments = ["show", str(tmp_path), "--serve", "--port", str(port), "--allow-host", "name.org"]
+    result = CliRunner().invoke(ssvm, arguments)
+    assert result.exit_code == 0, result.output
+    assert f"Open http://127.0.0.1:{port} in a browser" in result.output
+    ((app, place),) = served
+    assert place == ("127.0.0.1", port)
+    client = DemoClient(app)
+    statuses = [client.send("/", Host=name)[0] for name in ("name.org", "evil.example")]
+    client.stop()
+    assert statuses == [200, 400]

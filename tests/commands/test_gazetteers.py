@@ -32,7 +32,7 @@ def names_are_collected_once() -> Iterator[None]:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(ssvm, ["resources", "gazetteers", *arguments])
+    return CliRunner().invoke(ssvm, ["resources", "gazetteers", "--output", *arguments])
 
 
 def written(folder: Path) -> dict[str, list[str]]:

@@ -374,7 +374,7 @@ def test_command(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "config.cfg").write_text(CONFIG)
     output = tmp_path / "new" / "annotated.spacy"
     paths = ["--paths.train", corpus, "--paths.dev", corpus]
-    arguments = [tmp_path / "config.cfg", "--folds", 2, "--component", "tagger", *paths]
+    arguments = [tmp_path / "config.cfg", "--folds", 2, "--components", "tagger", *paths]
     result = command(*arguments, "--output", output)
     assert result.exit_code == 0, result.output
     assert "tag_acc" in result.output
@@ -461,7 +461,7 @@ def test_an_annotated_corpus_cannot_be_dealt_out(corpus: Path) -> None:
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--folds", 1000], "1000 folds"),
     (["--components", "tagger, parser"], "no component 'parser'"),
-    (["--component", "parser", "--component", "tagger"], "no component 'parser'"),
+    (["--components", "parser,tagger"], "no component 'parser'"),
     (["--next", ""], "no component ''"),
     (["--output", "annotated.txt"], "must be a file that ends in .spacy"),
     (["--paths.dev", "config.cfg"], "config.cfg is not a .spacy file, nor a folder"),
@@ -587,7 +587,7 @@ def test_from_the_command_to_a_trained_pipeline(tmp_path: Path) -> None:
     annotated = tmp_path / "annotated.spacy"
     annotated.unlink()
     config = tmp_path / "config.cfg"
-    arguments = ["--output", annotated, "--folds", 3, "--component", "tagger"]
+    arguments = ["--output", annotated, "--folds", 3, "--components", "tagger"]
     assert command(config, *arguments, "--paths.train", paths["paths.train"]).exit_code == 0
     wrong = errors(read(annotated), docs)
     assert 0 < wrong < sum(map(len, docs)) / 2

@@ -10,6 +10,7 @@ import pytest
 import spacy
 from pipelines import LABELER, RECOGNIZER, TAGGER
 from planted_pairs import EAGER, planted_examples, planted_words
+from processes import plain
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
@@ -47,8 +48,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def render(folder: Path, file: str, *arguments: str) -> Any:
-    paths = [str(folder / "pipeline"), str(folder / file), "-o", str(folder / "page.html")]
-    return CliRunner().invoke(ssvm, ["render", *paths, *arguments])
+    return show(folder, str(folder / file), "--html", str(folder / "page.html"), *arguments)
 
 
 def row(output: str) -> list[str]:
@@ -63,12 +63,12 @@ def row(output: str) -> list[str]:
     ("file", "arguments", "counts"),
     [
         ("letter.txt", [], ["2", "-", "0"]),
-        ("letter.txt", ["--texts", "1"], ["1", "-", "0"]),
+        ("letter.txt", ["--number", "1"], ["1", "-", "0"]),
         ("letter.TXT.gz", ["--components", "ssvm_ner,ssvm_ner"], ["2", "-", "0"]),
         ("gold.jsonl", [], ["2", "2", "1"]),
         ("gold.jsonl", ["--errors"], ["1", "2", "1"]),
-        ("gold.jsonl", ["--texts", "1"], ["1", "1", "0"]),
-        ("gold.jsonl", ["--texts", "1", "--errors"], ["1", "2", "1"]),
+        ("gold.jsonl", ["--number", "1"], ["1", "1", "0"]),
+        ("gold.jsonl", ["--number", "1", "--errors"], ["1", "2", "1"]),
         ("gold.jsonl", ["--components", "ssvm_ner"], ["2", "2", "1"]),
     ],
 )
@@ -185,14 +185,14 @@ def test_links_of_words(aligned: Path) -> None:
 def test_no_text_is_replaced(aligned: Path) -> None:
     target = aligned / "text.cs"
     before = target.read_text(encoding="utf8")
-    result = render(aligned, "text.en", "--target", str(target), "-o", str(target))
+    result = render(aligned, "text.en", "--target", str(target), "--html", str(target))
     assert result.exit_code == 1
     assert "must be a file that ends in .html" in " ".join(result.output.split())
     assert target.read_text(encoding="utf8") == before
     page = target.with_suffix(".html")
     page.write_text(before, encoding="utf8")
     for given in (["--target", str(page)], ["--target", str(target), "--alignment", str(page)]):
-        result = render(aligned, "text.en", *given, "-o", str(page))
+        result = render(aligned, "text.en", *given, "--html", str(page))
         assert result.exit_code == 1
         assert "would replace a file to show" in " ".join(result.output.split())
     assert page.read_text(encoding="utf8") == before
@@ -201,7 +201,7 @@ def test_no_text_is_replaced(aligned: Path) -> None:
 @pytest.mark.parametrize(
     ("fixture", "arguments", "problem"),
     [
-        ("aligned", [], "word aligners need pairs of texts: 'render --target', or show(doc)"),
+        ("aligned", [], "word aligners need pairs of texts: 'show --target', or show(doc)"),
         ("saved", ["--target", __file__], "Of pairs of texts, word aligners of this package can"),
     ],
 )
@@ -281,12 +281,44 @@ def test_what_cannot_be_shown(arguments: list[str], problem: str, saved: Path) -
     assert problem in " ".join(result.output.split())
 
 
+def test_several_texts_on_the_screen(saved: Path) -> None:
+    output = show(saved, "Mary Smith sings .", "The end .").output
+    rows = [line.split()[0] for line in output.splitlines() if line.strip()]
+    first, second = (number for number, word in enumerate(rows) if word == "words")
+    assert "Mary" in rows[first:second]
+    assert rows[second + 2 :] == ["The", "end", ".", "conf.:"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "TEXT: give a text, a file and --html, or --serve"),
+        (["a", "--errors"], "'--errors': it needs --html"),
+        (["a", "--encoding", "utf8"], "'--encoding': it needs --html"),  # as by default
+        (["a", "--port", "8000"], "'--port': it needs --serve"),
+        (["a", "--serve"], "': it does not go with --serve"),
+        (["a", "--html", "page.html", "--alignment", __file__], "'--alignment': it needs --target"),
+        (["--serve", "--top", "3"], "'--top': it needs --html"),
+        (["--serve", "--words"], "'--words': it needs --html"),
+        (["a", "--html", "page.html", "--serve"], "'--serve': it does not go with --html"),
+        (["a", "--html", "page.html", "--allow-host", "b"], "'--allow-host': it needs --serve"),
+        (["--html", "page.html"], "TEXT: --html takes one file, not 0"),
+        (["a", "b", "--html", "page.html"], "TEXT: --html takes one file, not 2"),
+    ],
+)
+def test_options_of_another_mode_are_refused(arguments: list[str], problem: str) -> None:
+    """Before the pipeline is loaded."""
+    result = CliRunner().invoke(ssvm, ["show", "nosuch", *arguments])
+    assert result.exit_code == 2
+    assert problem in plain(result.output)
+
+
 @pytest.mark.parametrize(
     ("file", "arguments", "problem"),
     [
         ("letter.txt", ["--errors"], "there is no annotation that tells what is wrong"),
-        ("letter.txt", ["--alignment", __file__], "--alignment needs --target"),
         ("empty.txt", [], "empty.txt has no text"),
+        ("nosuch.txt", [], "nosuch.txt does not exist"),
         ("gold.jsonl", ["--components", "nosuch"], "no component 'nosuch' that can be shown"),
         ("broken.jsonl", [], "broken.jsonl, line 1: this is not JSON"),
     ],

@@ -149,7 +149,7 @@ def test_what_is_trained_is_compiled(run_script: ScriptRunner, tmp_path: Path) -
     assert len(trained) > 40
     for command in (
         ("show", best, "Mary  barks at cats, who sing.\n\nDogs do not."),
-        ("render", best, tmp_path / "wrong.spacy", "-o", page),
+        ("show", best, tmp_path / "wrong.spacy", "--html", page),
         ("rank", best, tmp_path / "texts.txt", "-o", tmp_path / "ranked.jsonl"),
         ("report", best, corpus / "dev.spacy"),
     ):

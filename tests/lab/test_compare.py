@@ -190,14 +190,14 @@ def test_rows_are_written_as_they_come(corpus: Path, tmp_path: Path) -> None:
             ["--solvers", "dcd-ssvm,astrology"],
             r"no solver 'astrology': choose one of dcd-ssvm, dcd-light",
         ),
-        (["--component", "parser"], "no component 'parser' among tagger"),
+        (["--components", "parser"], "no component 'parser' among tagger"),
         (["--paths.dev", "nowhere.spacy"], r"\[corpora.dev\].*'nowhere.spacy' does not exist"),
         (["--training.dev_corpus", "corpora.test"], r"\[corpora.test\].*it is not set"),
         (["--epochs", "0"], "0 epochs: give --epochs"),
         (["--training.max_epochs", "-1"], "-1 epochs: give --epochs"),
-        (["--nlp.pipeline", '["tagger","parser"]'], "--component; .*there are: tagger, parser"),
-        (["--nlp.pipeline", '["lemmas"]'], "--component; .*there are: none"),
-        (["--training.frozen_components", '["tagger"]', "--component", "tagger"], "is frozen"),
+        (["--nlp.pipeline", '["tagger","parser"]'], "--components; .*there are: tagger, parser"),
+        (["--nlp.pipeline", '["lemmas"]'], "--components; .*there are: none"),
+        (["--training.frozen_components", '["tagger"]', "--components", "tagger"], "is frozen"),
     ],
 )
 def test_errors_of_the_command(

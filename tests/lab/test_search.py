@@ -190,7 +190,7 @@ def test_a_resumed_search_does_what_is_missing(corpus: Path, tmp_path: Path) -> 
         (("--budgets", "0"), "budgets are numbers of templates above 0"),
         (("--budgets", "7"), "budget is 7, but there are only 6 templates"),
         (("--budgets", "2", "--methods", "lasso,magic"), "there is no method 'magic'"),
-        (("--budgets", "2", "--component", "ner"), "there is no component 'ner'"),
+        (("--budgets", "2", "--components", "ner"), "there is no component 'ner'"),
     ],
 )
 def test_what_cannot_be_searched(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import spacy
+from processes import plain
 from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
@@ -65,7 +66,7 @@ def test_what_there_is_no_template_for(line: str, reason: str) -> None:
 
 
 def run(*arguments: Any) -> Any:
-    return CliRunner().invoke(ssvm, ["convert-templates", *map(str, arguments)])
+    return CliRunner().invoke(ssvm, ["convert", "--templates", *map(str, arguments)])
 
 
 def test_the_command_prints_templates_that_a_component_reads(tmp_path: Path) -> None:
@@ -97,3 +98,23 @@ def test_what_the_command_refuses(
     assert result.exit_code == 1
     assert isinstance(result.exception, SystemExit), "no traceback"
     assert problem in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--templates", __file__, __file__], "': it does not go with --templates"),
+        (["--templates", __file__, "-o", "corpus"], "'--output' / '-o': it does not go with"),
+        (["--templates", __file__, "--dev", "0.1"], "'--dev': it does not go with --templates"),
+        (["--templates", __file__, "--word", "0"], "'--word': it does not go with --templates"),
+        ([__file__, "-o", "corpus", "--columns", "orth"], "'--columns': it needs --templates"),
+        (["-o", "corpus"], "FILES: name a file"),
+        ([__file__], "--output: name a folder"),
+    ],
+)
+def test_templates_and_annotated_files_do_not_go_together(
+    arguments: list[str], problem: str
+) -> None:
+    result = CliRunner().invoke(ssvm, ["convert", *arguments])
+    assert result.exit_code == 2
+    assert problem in plain(result.output)

@@ -60,8 +60,9 @@ def test_entities_from_json_lines(annotated: Path, tmp_path: Path) -> None:
     assert parts[1] == max(1, round(0.1 * sum(parts)))
     assert load_config(folder.config)["paths"]["train"] == folder.train.as_posix()
     assert "entity F1" in result.output
-    (line,) = [line for line in result.output.splitlines() if "ssvm render" in line]
-    shown = CliRunner().invoke(ssvm, [*line.split()[4:], "-o", str(tmp_path / "errors.html")])
+    (line,) = [line for line in result.output.splitlines() if "ssvm show" in line]
+    *command, page = line.split()[4:]
+    shown = CliRunner().invoke(ssvm, [*command, str(tmp_path / page)])
     assert shown.exit_code == 0, shown.output
     again = train(annotated, "-o", folder.path)
     assert again.exit_code == 1
