@@ -24,17 +24,16 @@ _OF_COMPONENTS = "components."
 
 def train_further(
     model: str,
+    folder: training.TrainingFolder,
     files: Sequence[Path],
     overrides: dict[str, Any],
     settings: Settings,
     *,
-    output: Path,
     dev: Sequence[Path],
     share: float,
     seed: int,
     components: str | None,
     has_resources: bool,
-    overwrite: bool,
     strict: bool,
 ) -> None:
     """Train components of a pipeline further, and print scores of before and after.
@@ -46,9 +45,6 @@ def train_further(
         _check_settings_of_model(model, overrides, has_resources)
         of_components = {k: v for k, v in overrides.items() if k.startswith(_OF_COMPONENTS)}
         of_training = {k: v for k, v in overrides.items() if k not in of_components}
-        folder = training.TrainingFolder(output)
-        own = [Path(model)] if Path(model).exists() else []
-        folder.check([*files, *dev, *own], overwrite=overwrite)
         nlp = load_pipeline(model, settings=of_components)
         lang = str(nlp.lang)
         corpus = training.read_corpus(files, dev, lang, settings, share=share, seed=seed)
@@ -111,20 +107,17 @@ def _show_completed(model: str, found: Sequence[str], lacking: Mapping[str, int]
 
 
 def train_aligner(
+    folder: training.TrainingFolder,
     files: Sequence[Path],
     overrides: dict[str, Any],
     *,
-    output: Path,
     dev: Sequence[Path],
     share: float,
     seed: int,
-    overwrite: bool,
 ) -> None:
     """Train a word aligner on a source, a target and links, and print its scores."""
     start = time.perf_counter()
     with show_errors("Cannot train"):
-        folder = training.TrainingFolder(output)
-        folder.check([*files, *dev], overwrite=overwrite)
         corpus = aligning.read_pairs_with_links(files, dev, share=share, seed=seed)
         show_corpus(corpus)
         by_error_rate = aligning.has_possible_links(corpus.dev)

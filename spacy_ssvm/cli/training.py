@@ -139,6 +139,9 @@ def train(
         files, overrides = _files_and_overrides(data)
         held_out, share = _dev_files(dev)
         import_code(code)
+        folder = training.TrainingFolder(output)
+        own = [Path(source)] if source is not None and Path(source).exists() else []
+        folder.check([*files, *held_out, *own], overwrite=overwrite)
         if are_parallel(files):
             from spacy_ssvm.cli.further import train_aligner
 
@@ -146,38 +149,27 @@ def train(
             refused = [name for name, value in options.items() if value]
             if refused:
                 raise ValueError(f"a word aligner, of SOURCE TARGET LINKS, takes no {refused[0]}")
-            train_aligner(
-                files,
-                overrides,
-                output=output,
-                dev=held_out,
-                share=share,
-                seed=seed,
-                overwrite=overwrite,
-            )
+            train_aligner(folder, files, overrides, dev=held_out, share=share, seed=seed)
             return
         if source is not None:
             from spacy_ssvm.cli.further import train_further
 
             train_further(
                 source,
+                folder,
                 files,
                 overrides,
                 settings,
-                output=output,
                 dev=held_out,
                 share=share,
                 seed=seed,
                 components=components,
                 has_resources=bool(gazetteer) or clusters not in (None, "none"),
-                overwrite=overwrite,
                 strict=strict,
             )
             return
         check_tokenizer(lang)
         resources = _resources(gazetteer, clusters, lang)
-        folder = training.TrainingFolder(output)
-        folder.check([*files, *held_out], overwrite=overwrite)
         corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
         show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
