@@ -29,7 +29,7 @@ def sequence_scores(labeler: Any, doc: Doc) -> tuple[np.ndarray, np.ndarray]:
     model = labeler.model
     table = model.reader.read([doc]).table
     emissions = model.emissions(table)
-    transitions = model.joint
+    transitions = model.label_pairs
     n, K = emissions.shape
     sequences = np.array(list(product(range(K), repeat=n)))
     scores = emissions[np.arange(n), sequences].sum(axis=1)

@@ -52,7 +52,7 @@ def explain_label(
     s = int(np.searchsorted(tokens.sentence_starts, word, side="right")) - 1
     t = word - int(tokens.sentence_starts[s])
     emissions = model.emissions(tokens, s, label_constraints)
-    transitions = model.joint
+    transitions = model.label_pairs
     contrast = contrast_labels(
         emissions, transitions, t, model.labels, f"token {i}", against=against
     )

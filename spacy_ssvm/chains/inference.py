@@ -9,15 +9,15 @@ from spacy_ssvm.decoders.margins import fill_margins
 from spacy_ssvm.features.coordinates import ByToken, ByWord
 from spacy_ssvm.kernels.compile import inner_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Weights
-from spacy_ssvm.labelings.cached_sums import Features, KeptSums, Places, add_features, add_kept
+from spacy_ssvm.labelings.cached_sums import Features, Sums, SumSlots, add_cached, add_features
 
 
 class Scorer(NamedTuple):
     """Everything that kernels need to score labels, given the attributes of words."""
 
-    rest: Features  #: of the templates whose sums are not kept
-    kept: KeptSums
-    places: Places
+    uncached: Features  #: of the templates whose sums are not cached
+    cached: Sums
+    sum_slots: SumSlots
     reals: Weights  #: float32 [words, F]: the values of real-valued features
     real_weights: Floats  #: float64 [F, K]: their weights
     transitions: Floats  #: float64 [K + 2, K], laid out as in decoders.chain, with legality
@@ -61,12 +61,12 @@ def score_sentence(
 ) -> Floats:
     """The emission table of the sentence [start, end), with the constraints: float64 [n, K]."""
     emissions = np.zeros((end - start, scorer.transitions.shape[1]))
-    keys = np.empty(len(scorer.rest.templates.seeds), dtype=np.uint64)
+    keys = np.empty(len(scorer.uncached.templates.seeds), dtype=np.uint64)
     rows = np.empty(len(keys), dtype=np.int64)
     for t in range(start, end):
         scores = emissions[t - start]
-        add_kept(scorer.kept, scorer.places, t, scores)
-        add_features(scorer.rest, attributes, start, end, t, keys, rows, scores)
+        add_cached(scorer.cached, scorer.sum_slots, t, scores)
+        add_features(scorer.uncached, attributes, start, end, t, keys, rows, scores)
         for d in range(len(scorer.real_weights)):
             value, weights = np.float64(scorer.reals[t, d]), scorer.real_weights[d]
             for k in range(len(scores)):

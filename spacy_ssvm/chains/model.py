@@ -41,7 +41,7 @@ from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
-from spacy_ssvm.labelings.cached_sums import CachedSums, Features, nothing_kept
+from spacy_ssvm.labelings.cached_sums import CachedSums, Features, nothing_cached
 from spacy_ssvm.labelings.linear_model import LinearModel
 from spacy_ssvm.labelings.saved_model import Calibration, SavedModel, arrays_with, read_calibration
 from spacy_ssvm.storage import require
@@ -58,33 +58,33 @@ ARRAYS = arrays_with(TRANSITIONS)
 class TransitionModel(LinearModel):
     """A linear model of label sequences.
 
-    ``joint`` has the transitions: float64 [K + 2, K], laid out as in ``decoders.chain``, with
+    ``label_pairs`` has the transitions: float64 [K + 2, K], laid out as in ``decoders.chain``, with
     legality.
     """
 
-    joint_name = TRANSITIONS
+    label_pairs_name = TRANSITIONS
 
-    def _zero_joint(self, labels: int, legality: Floats | None) -> Floats:
+    def _zero_label_pairs(self, labels: int, legality: Floats | None) -> Floats:
         return np.zeros((labels + 2, labels)) if legality is None else legality.copy()
 
-    def _extended_joint(self, labels: int, legality: Floats | None) -> Floats:
-        before, joint = len(self.labels), self._zero_joint(labels, legality)
-        joint[[*range(before), labels, labels + 1], :before] = self.joint
-        return joint
+    def _extended_label_pairs(self, labels: int, legality: Floats | None) -> Floats:
+        before, label_pairs = len(self.labels), self._zero_label_pairs(labels, legality)
+        label_pairs[[*range(before), labels, labels + 1], :before] = self.label_pairs
+        return label_pairs
 
-    def _read_joint(self, arrays: storage.Arrays, labels: int) -> Floats:
+    def _read_label_pairs(self, arrays: storage.Arrays, labels: int) -> Floats:
         return read_transitions(arrays, labels)
 
 
 def read_transitions(arrays: storage.Arrays, labels: int) -> Floats:
     """The transitions of so many labels. Raises ValueError where they are not such."""
-    joint: Floats = arrays[TRANSITIONS].astype(np.float64)
-    require(joint.shape == (labels + 2, labels), "the transitions do not fit the labels")
+    label_pairs: Floats = arrays[TRANSITIONS].astype(np.float64)
+    require(label_pairs.shape == (labels + 2, labels), "the transitions do not fit the labels")
     require(
-        bool(np.all(np.isfinite(joint) | np.isneginf(joint))),
+        bool(np.all(np.isfinite(label_pairs) | np.isneginf(label_pairs))),
         "the weights of transitions are not finite",
     )
-    return joint
+    return label_pairs
 
 
 class ChainModel(TransitionModel):
@@ -145,11 +145,11 @@ class ChainModel(TransitionModel):
         cache = prepared.cache
         reals = self.real_values(tokens, self.scales), prepared.real_weights
         words = tokens.group_keys, tokens.attributes, tokens.sentence_starts
-        kept = None if cache is None else cache.find(*words)
-        if cache is None or kept is None:
-            nothing = nothing_kept(len(tokens.attributes))
-            return Scorer(prepared.features, *nothing, *reals, self.joint)
-        return Scorer(cache.rest, *kept, *reals, self.joint)
+        cached = None if cache is None else cache.find(*words)
+        if cache is None or cached is None:
+            nothing = nothing_cached(len(tokens.attributes))
+            return Scorer(prepared.features, *nothing, *reals, self.label_pairs)
+        return Scorer(cache.uncached, *cached, *reals, self.label_pairs)
 
     def real_values(self, tokens: TokenTable, scales: Scales) -> Weights:
         """The values of real-valued features of these words: float32 [words, F].
@@ -230,9 +230,9 @@ class ChainModel(TransitionModel):
             keys, templates = self.real_keys(self.scales)
             real_weights = np.zeros((len(keys), len(self.labels)))
             _fill_real_weights(self.table, keys, templates, self.weights, real_weights)
-            gains = swap_gains(self.joint)
-            kept = cache if is_useful else None
-            self._prepared = _Prepared(features, gains, kept, templates, real_weights)
+            gains = swap_gains(self.label_pairs)
+            useful = cache if is_useful else None
+            self._prepared = _Prepared(features, gains, useful, templates, real_weights)
         return self._prepared
 
     def constrain_words(

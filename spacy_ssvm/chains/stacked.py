@@ -98,7 +98,7 @@ class StackedModel(ChainModel):
 
     def new_first(self) -> ChainModel:
         """A model like the first one, without weights."""
-        legality = np.where(np.isinf(self.first.joint), self.first.joint, 0.0)
+        legality = np.where(np.isinf(self.first.label_pairs), self.first.label_pairs, 0.0)
         model = ChainModel((), whole_docs=self.whole_docs)
         model.define(self.first.templates, self.first.labels, self.resources, legality)
         return model

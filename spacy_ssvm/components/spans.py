@@ -203,7 +203,7 @@ class SpanPipe(SequencePipe):
         super().check_model(saved)
         if saved.labels:
             legality = Scheme(self.cfg["scheme"], self.component_labels(saved.labels)).legality()
-            if not np.array_equal(np.isinf(legality), np.isinf(saved.joint)):
+            if not np.array_equal(np.isinf(legality), np.isinf(saved.label_pairs)):
                 raise ValueError(
                     f"its transitions are not those of the scheme {self.cfg['scheme']}"
                 )

@@ -1,4 +1,4 @@
-"""Sums of weights that are computed once and kept.
+"""Sums of weights that are computed once and cached.
 
 Many templates see one word alone, by attributes that its text decides: what they add to the scores
 of labels, at the word or at a neighbour, is the same wherever the type occurs. So is what the
@@ -47,7 +47,7 @@ class Features(NamedTuple):
     weights: CompactWeights
 
 
-class KeptSums(NamedTuple):
+class Sums(NamedTuple):
     """What keys add to the scores of labels of the words around them."""
 
     offsets: Ints  #: int64, of templates: those of each group, one group after another
@@ -55,18 +55,18 @@ class KeptSums(NamedTuple):
     sums: Floats  #: float64: of each key [offsets of its group, K]
 
 
-class Places(NamedTuple):
-    """Where the sums of the windows of a table are kept, which start at words and around them."""
+class SumSlots(NamedTuple):
+    """Where the sums of the windows of a table are cached, which start at words and around them."""
 
-    slots: Ints  #: int64 [rows, G]: the first number of ``KeptSums.sums``
+    slots: Ints  #: int64 [rows, G]: the first number of ``Sums.sums``
     rows: Ints  #: int64 [words]: the row of the windows that start at each word
 
 
-def nothing_kept(words: int) -> tuple[KeptSums, Places]:
-    """Sums and places of words without groups."""
+def nothing_cached(words: int) -> tuple[Sums, SumSlots]:
+    """Sums and slots of words without groups."""
     none = np.empty(0, dtype=np.int64)
-    kept = KeptSums(none, np.zeros(1, dtype=np.int64), np.empty(0))
-    return kept, Places(np.empty((words, 0), dtype=np.int64), np.arange(words))
+    cached = Sums(none, np.zeros(1, dtype=np.int64), np.empty(0))
+    return cached, SumSlots(np.empty((words, 0), dtype=np.int64), np.arange(words))
 
 
 @inlined_kernel
@@ -91,14 +91,14 @@ def add_features(
 
 
 @inlined_kernel
-def add_kept(kept: KeptSums, places: Places, t: int, scores: Floats) -> None:
-    """Add the sums that are kept for word t to scores [K]."""
-    K, row = len(scores), places.rows[t]
-    for group in range(len(kept.group_starts) - 1):
-        first_offset = kept.group_starts[group]
-        for i in range(first_offset, kept.group_starts[group + 1]):
-            start = places.slots[row + kept.offsets[i], group] + K * (i - first_offset)
-            total = kept.sums[start : start + K]
+def add_cached(cached: Sums, sum_slots: SumSlots, t: int, scores: Floats) -> None:
+    """Add the sums that are cached for word t to scores [K]."""
+    K, row = len(scores), sum_slots.rows[t]
+    for group in range(len(cached.group_starts) - 1):
+        first_offset = cached.group_starts[group]
+        for i in range(first_offset, cached.group_starts[group + 1]):
+            start = sum_slots.slots[row + cached.offsets[i], group] + K * (i - first_offset)
+            total = cached.sums[start : start + K]
             for k in range(K):
                 scores[k] += total[k]
 
@@ -130,7 +130,7 @@ def _fill_sums(
 def _fill_window_keys(
     word_keys: Keys, widths: Ints, sentence_starts: Ints, margin: int, keys: Keys, rows: Ints
 ) -> None:
-    """Write the keys of all windows and the rows of words: see ``Places``.
+    """Write the keys of all windows and the rows of words: see ``SumSlots``.
 
     word_keys: uint64 [words, G]. keys: uint64 [words + 2 margin sentences, G], none of them 0.
     """
@@ -154,7 +154,7 @@ def _fill_window_keys(
 def _find_places(
     templates: CompiledTemplates, groups: Sequence[Window]
 ) -> list[tuple[int, int] | None]:
-    """The first group that sees each template, and the offset; None for templates of the rest."""
+    """The first group that sees each template, and the offset; None for the uncached ones."""
     found: list[tuple[int, int] | None] = []
     for first, end in zip(templates.part_starts[:-1], templates.part_starts[1:], strict=True):
         offsets = templates.offsets[first:end].tolist()
@@ -190,7 +190,7 @@ class CachedSums:
         def features_of(numbers: list[int]) -> Features:
             return features._replace(templates=select_templates(features.templates, numbers))
 
-        self.rest = features_of(templates_at(None))  #: of the templates that no group sees
+        self.uncached = features_of(templates_at(None))  #: of the templates that no group sees
         self._given = [g for g in used if g < len(groups)]
         self._offsets = [sorted({p[1] for p in found if p is not None and p[0] == g}) for g in used]
         numbers = [[templates_at((g, o)) for o in self._offsets[i]] for i, g in enumerate(used)]
@@ -210,7 +210,7 @@ class CachedSums:
         self._lock = threading.Lock()
         self._size = 0
         self._table = empty_slots(0)
-        self._kept: KeptSums | None = None
+        self._cached: Sums | None = None
 
     @property
     def is_useful(self) -> bool:
@@ -219,7 +219,7 @@ class CachedSums:
 
     def find(
         self, group_keys: Keys, attributes: Keys, sentence_starts: Ints
-    ) -> tuple[KeptSums, Places] | None:
+    ) -> tuple[Sums, SumSlots] | None:
         """The sums, and where those of each word are; None where the keys do not fit.
 
         group_keys: uint64 [words, groups]. attributes: uint64 [words, columns].
@@ -230,27 +230,29 @@ class CachedSums:
         word_keys = np.hstack((group_keys[:, self._given], of_windows))
         rows = words + 2 * self._margin * (len(sentence_starts) - 1)
         keys = np.empty((rows, len(self._sizes)), dtype=np.uint64)
-        places = Places(np.empty(keys.shape, dtype=np.int64), np.empty(words, dtype=np.int64))
-        _fill_window_keys(word_keys, self._widths, sentence_starts, self._margin, keys, places.rows)
+        sum_slots = SumSlots(np.empty(keys.shape, dtype=np.int64), np.empty(words, dtype=np.int64))
+        _fill_window_keys(
+            word_keys, self._widths, sentence_starts, self._margin, keys, sum_slots.rows
+        )
         with self._lock:
-            is_missing = self._kept is None or find_payloads(
-                self._table, keys.ravel(), places.slots.ravel()
+            is_missing = self._cached is None or find_payloads(
+                self._table, keys.ravel(), sum_slots.slots.ravel()
             )
-            if is_missing and not self._learn(keys, attributes, sentence_starts, places.slots):
+            if is_missing and not self._learn(keys, attributes, sentence_starts, sum_slots.slots):
                 return None
-            assert self._kept is not None
-            return self._kept, places
+            assert self._cached is not None
+            return self._cached, sum_slots
 
     def _learn(self, keys: Keys, attributes: Keys, sentence_starts: Ints, slots: Ints) -> bool:
         """Add the keys that are missing; return whether there was room."""
         everything = np.ones(keys.shape, dtype=bool)
-        new, rows, groups = _different(keys, everything if self._kept is None else slots < 0)
-        if self._kept is None or self._size + self._sizes[groups].sum() > self._room:
+        new, rows, groups = _different(keys, everything if self._cached is None else slots < 0)
+        if self._cached is None or self._size + self._sizes[groups].sum() > self._room:
             new, rows, groups = _different(keys, everything)
             if self._sizes[groups].sum() > self._room:
                 return False
             self._forget()
-        assert self._kept is not None
+        assert self._cached is not None
         sizes = self._sizes[groups]
         firsts = self._size + np.cumsum(sizes) - sizes
         # The windows with the new keys: where they start, and their sentences.
@@ -263,7 +265,7 @@ class CachedSums:
             for i, features in enumerate(by_offset):
                 words, first = positions[own] - self._offsets[group][i], firsts[own] + self._K * i
                 _fill_sums(
-                    features, attributes, words, *of_sentences, first, self._K, self._kept.sums
+                    features, attributes, words, *of_sentences, first, self._K, self._cached.sums
                 )
         insert_all(self._table, new, firsts.astype(np.uint64))
         self._size += int(sizes.sum())
@@ -272,7 +274,7 @@ class CachedSums:
 
     def _forget(self) -> None:
         """Start with no keys. Sums that others have been given stay as they are."""
-        self._kept = KeptSums(
+        self._cached = Sums(
             np.array([o for of_group in self._offsets for o in of_group], dtype=np.int64),
             np.cumsum([0, *map(len, self._offsets)]),
             np.empty(self._room),

@@ -42,11 +42,11 @@ class LinearModel(storage.StoredModel):
     """Templates, labels and weights: of features with labels, and of labels together.
 
     A subclass says what has labels, tokens or units: it reads and compiles the templates. Labels
-    score together by ``joint``, the weights that come first in w, such as transitions.
+    score together by ``label_pairs``, the weights that come first in w, such as transitions.
     """
 
     max_labels = MAX_LABELS
-    joint_name: str  #: the saved array of ``joint``
+    label_pairs_name: str  #: the saved array of ``label_pairs``
     reader: Reader  #: of the attributes that the templates name, set by ``_compile``
 
     # Implemented by subclasses
@@ -59,16 +59,16 @@ class LinearModel(storage.StoredModel):
         """Follow the templates and resources, which have been set."""
         raise NotImplementedError
 
-    def _zero_joint(self, labels: int, legality: Floats | None) -> Floats:
-        """``joint`` for a number of labels, without weights."""
+    def _zero_label_pairs(self, labels: int, legality: Floats | None) -> Floats:
+        """``label_pairs`` for a number of labels, without weights."""
         raise NotImplementedError
 
-    def _extended_joint(self, labels: int, legality: Floats | None) -> Floats:
-        """``joint`` with zero weights for new labels, up to a number of labels."""
+    def _extended_label_pairs(self, labels: int, legality: Floats | None) -> Floats:
+        """``label_pairs`` with zero weights for new labels, up to a number of labels."""
         raise NotImplementedError
 
-    def _read_joint(self, arrays: storage.Arrays, labels: int) -> Floats:
-        """``joint`` from saved arrays. Raises ValueError where it is invalid."""
+    def _read_label_pairs(self, arrays: storage.Arrays, labels: int) -> Floats:
+        """``label_pairs`` from saved arrays. Raises ValueError where it is invalid."""
         raise NotImplementedError
 
     # Shared
@@ -90,7 +90,7 @@ class LinearModel(storage.StoredModel):
         self._compile()
         self.set_weights(
             Table(empty_slots(0), 0),
-            self._zero_joint(len(self.labels), legality),
+            self._zero_label_pairs(len(self.labels), legality),
             CompactWeights(
                 np.zeros(1, dtype=np.int64),
                 np.zeros(0, dtype=np.uint16),
@@ -103,7 +103,7 @@ class LinearModel(storage.StoredModel):
     def set_weights(
         self,
         table: Table,
-        joint: Floats,
+        label_pairs: Floats,
         weights: CompactWeights,
         template_rows: Ints,
         summary: TrainingSummary | None,
@@ -113,7 +113,7 @@ class LinearModel(storage.StoredModel):
         template_rows: int64 [T + 1], the first row of each template.
         """
         self.table = table
-        self.joint = joint
+        self.label_pairs = label_pairs
         self.weights = weights
         self.template_rows = template_rows
         self.summary = summary
@@ -123,7 +123,7 @@ class LinearModel(storage.StoredModel):
 
         legality: of all labels, see ``ChainProblem``.
         """
-        self.joint = self._extended_joint(len(self.labels) + len(labels), legality)
+        self.label_pairs = self._extended_label_pairs(len(self.labels) + len(labels), legality)
         self.labels = (*self.labels, *labels)
 
     @property
@@ -175,7 +175,7 @@ class LinearModel(storage.StoredModel):
     @property
     def types(self) -> storage.Types:
         """The saved arrays with their types."""
-        return arrays_with(self.joint_name)
+        return arrays_with(self.label_pairs_name)
 
     def header(self) -> storage.Header:
         """The part of the saved model that is not an array."""
@@ -192,7 +192,7 @@ class LinearModel(storage.StoredModel):
         return {
             "slots": self.table.slots,
             "template_rows": self.template_rows,
-            self.joint_name: self.joint.astype(np.float32),
+            self.label_pairs_name: self.label_pairs.astype(np.float32),
             "row_starts": self.weights.row_starts,
             "labels": self.weights.labels,
             "weights": self.weights.weights,
@@ -205,7 +205,7 @@ class LinearModel(storage.StoredModel):
         Raises ValueError, which describes the flaw, or an error that ``storage.Build`` names.
         """
         templates = self._parse(checked_texts(header["templates"], "templates"))
-        saved = read_model(header, arrays, templates, self._read_joint)
+        saved = read_model(header, arrays, templates, self._read_label_pairs)
         if saved.labels:
             names = {part.attribute for template in templates for part in template.parts}
             check_resources(names, saved.resources)
@@ -215,5 +215,5 @@ class LinearModel(storage.StoredModel):
         """Replace this model by a saved one."""
         self.define(saved.templates, saved.labels, saved.resources)
         self.set_weights(
-            saved.table, saved.joint, saved.weights, saved.template_rows, saved.summary
+            saved.table, saved.label_pairs, saved.weights, saved.template_rows, saved.summary
         )

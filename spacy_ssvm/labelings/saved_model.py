@@ -18,12 +18,12 @@ from spacy_ssvm.weights.feature_index import Table
 from spacy_ssvm.weights.hash_table import check_numbered, check_slots
 
 
-def arrays_with(joint: str) -> dict[str, type]:
-    """The saved arrays with their types. joint: the name of that of ``LinearModel.joint``."""
+def arrays_with(label_pairs: str) -> dict[str, type]:
+    """The saved arrays with their types. label_pairs: the name of that of these weights."""
     return {
         "slots": np.uint64,
         "template_rows": np.int64,
-        joint: np.float32,
+        label_pairs: np.float32,
         "row_starts": np.int64,
         "labels": np.uint16,
         "weights": np.float32,
@@ -55,7 +55,7 @@ class SavedModel(NamedTuple):
     labels: tuple[str, ...]
     resources: Resources
     table: Table
-    joint: Floats
+    label_pairs: Floats
     weights: CompactWeights
     template_rows: Ints
     summary: TrainingSummary | None
@@ -87,11 +87,11 @@ def read_model(
     header: storage.Header,
     arrays: storage.Arrays,
     templates: tuple[Template, ...],
-    read_joint: Callable[[storage.Arrays, int], Floats],
+    read_label_pairs: Callable[[storage.Arrays, int], Floats],
 ) -> SavedModel:
     """Check a saved model with these templates. Raises ValueError as ``LinearModel.read`` does.
 
-    read_joint: (arrays, number of labels) -> the checked ``LinearModel.joint``.
+    read_label_pairs: (arrays, number of labels) -> the checked ``LinearModel.label_pairs``.
     """
     labels = checked_texts(header["labels"], "labels")
     K, T = len(labels), len(templates)
@@ -105,7 +105,7 @@ def read_model(
         "rows_per_template is not a number of rows",
     )
     require(K <= MAX_LABELS, f"{K} labels: at most {MAX_LABELS} are possible")
-    joint = read_joint(arrays, K)
+    label_pairs = read_label_pairs(arrays, K)
     check_slots(slots)
     rows = len(row_starts) - 1
     require(row_starts.ndim == 1 and rows >= 0 and row_starts[0] == 0, "the rows have no start")
@@ -134,7 +134,7 @@ def read_model(
         labels,
         read_resources(header, arrays),
         Table(slots, rows_per_template),
-        joint,
+        label_pairs,
         CompactWeights(row_starts, columns, weights),
         template_rows,
         read_summary(header["summary"]),

@@ -89,11 +89,11 @@ class LinearTrainer(ExampleTrainer):
             keys = numbered_keys(model.table.slots)
             templates = np.searchsorted(model.template_rows, np.arange(len(keys)), side="right") - 1
             self.index.load(keys, templates.astype(np.int32))
-        rows, joint = self.index.number_of_rows, model.joint
+        rows, label_pairs = self.index.number_of_rows, model.label_pairs
         prior = np.zeros(self.problem.number_of_weights(rows))
-        prior[: joint.size] = np.where(np.isfinite(joint), joint, 0).ravel()
+        prior[: label_pairs.size] = np.where(np.isfinite(label_pairs), label_pairs, 0).ravel()
         number = np.repeat(np.arange(rows), np.diff(model.weights.row_starts))
-        of_rows = prior[joint.size :].reshape(rows, len(model.labels))
+        of_rows = prior[label_pairs.size :].reshape(rows, len(model.labels))
         of_rows[number, model.weights.labels] = model.weights.weights
         return prior
 
@@ -120,8 +120,8 @@ class LinearTrainer(ExampleTrainer):
         """The weights in compact form, in float32, rows sorted by template."""
         K, rows = self.problem.K, self.index.number_of_rows
         w = self.run.w[: self.problem.number_of_weights(rows)]
-        first, shape = self.problem.number_of_weights(0), self.model.joint.shape
-        joint = w[:first].reshape(shape).astype(np.float32).astype(np.float64)
+        first, shape = self.problem.number_of_weights(0), self.model.label_pairs.shape
+        label_pairs = w[:first].reshape(shape).astype(np.float32).astype(np.float64)
         emissions = w[first:].reshape(rows, K)
         sizes = np.empty(rows, dtype=np.int64)
         row_sizes(emissions, sizes)
@@ -141,7 +141,7 @@ class LinearTrainer(ExampleTrainer):
         templates = self.index.row_templates[kept]
         return (
             Table(slots, rows_per_template),
-            joint + self._legality,
+            label_pairs + self._legality,
             CompactWeights(row_starts, labels, weights),
             np.searchsorted(templates, np.arange(T + 1)).astype(np.int64),
             summarize_run(self.run, self.epochs),

@@ -101,7 +101,7 @@ class SentenceModel(TransitionModel):
     def label(self, table: UnitTable, emissions: Floats) -> Ints:
         """The best label sequences of Docs, given their ``emissions``: int64 [units]."""
         y = np.empty(len(emissions), dtype=np.int64)
-        label_sequences(emissions, self.joint, table.doc_units, y)
+        label_sequences(emissions, self.label_pairs, table.doc_units, y)
         return y
 
     def margins(self, table: UnitTable, emissions: Floats, y: Ints) -> Floats:
@@ -110,13 +110,13 @@ class SentenceModel(TransitionModel):
         Returns float64 [units], infinite where a unit can have only one label.
         """
         margins = np.zeros(len(y))
-        measure_margins(emissions, self.joint, table.doc_units, y, margins)
+        measure_margins(emissions, self.label_pairs, table.doc_units, y, margins)
         return margins
 
     def probabilities(self, table: UnitTable, emissions: Floats, beta: float) -> Floats:
         """P(y_u = k) under p(y) ~ exp(beta score(y)): float64 [units, K]."""
         found = np.zeros(emissions.shape)
-        measure_probabilities(emissions, self.joint, table.doc_units, beta, found)
+        measure_probabilities(emissions, self.label_pairs, table.doc_units, beta, found)
         return found
 
     def contrast(
@@ -132,7 +132,9 @@ class SentenceModel(TransitionModel):
         what: the unit, for messages. against: the other label; None for the runner-up.
         Raises the errors of ``chains.explanation.contrast_labels``.
         """
-        return contrast_labels(emissions, self.joint, unit, self.labels, what, against=against)
+        return contrast_labels(
+            emissions, self.label_pairs, unit, self.labels, what, against=against
+        )
 
     # Saving and loading
 
@@ -155,14 +157,14 @@ class SentenceModel(TransitionModel):
 class CutSentenceModel(SentenceModel):
     """A linear model of the labels of the units of a Doc, which are a graph.
 
-    ``joint`` holds the penalty of different labels for each edge feature: float64 [E], none
+    ``label_pairs`` holds the penalty of different labels for each edge feature: float64 [E], none
     negative. Labels are decided by a minimum cut, or by alpha-expansion: see ``cuts/decoder.py``.
 
     edges: the edge features. For the other arguments, see ``SentenceModel``.
     """
 
     kind = "sentence model with edges"
-    joint_name = "edge_weights"
+    label_pairs_name = "edge_weights"
 
     def __init__(
         self,
@@ -176,20 +178,23 @@ class CutSentenceModel(SentenceModel):
         self.edges = tuple(edges)
         super().__init__(templates, units, labels=labels, resources=resources)
 
-    def _zero_joint(self, labels: int, legality: Floats | None) -> Floats:  # noqa: ARG002
+    def _zero_label_pairs(self, labels: int, legality: Floats | None) -> Floats:  # noqa: ARG002
         return np.zeros(len(self.edges))
 
-    def _extended_joint(self, labels: int, legality: Floats | None) -> Floats:  # noqa: ARG002
-        return self.joint
+    def _extended_label_pairs(self, labels: int, legality: Floats | None) -> Floats:  # noqa: ARG002
+        return self.label_pairs
 
-    def _read_joint(self, arrays: storage.Arrays, labels: int) -> Floats:  # noqa: ARG002
-        joint: Floats = arrays[self.joint_name].astype(np.float64)
-        require(joint.shape == (len(self.edges),), "the weights of edges do not fit their features")
+    def _read_label_pairs(self, arrays: storage.Arrays, labels: int) -> Floats:  # noqa: ARG002
+        label_pairs: Floats = arrays[self.label_pairs_name].astype(np.float64)
         require(
-            bool(np.all(np.isfinite(joint) & (joint >= 0))),
+            label_pairs.shape == (len(self.edges),),
+            "the weights of edges do not fit their features",
+        )
+        require(
+            bool(np.all(np.isfinite(label_pairs) & (label_pairs >= 0))),
             "weights of edges are negative, or not finite",
         )
-        return joint
+        return label_pairs
 
     def _attributes(self) -> tuple[set[str], set[str]]:
         names, unit_names = super()._attributes()
@@ -208,7 +213,7 @@ class CutSentenceModel(SentenceModel):
     def graphs(self, table: UnitTable) -> Graphs:
         """The units of Docs as graphs, with the penalties of edges."""
         starts, edges, features = self.find_edges(table)
-        return Graphs(table.doc_units, starts, edges, features @ self.joint)
+        return Graphs(table.doc_units, starts, edges, features @ self.label_pairs)
 
     def label(self, table: UnitTable, emissions: Floats) -> Ints:
         """See ``SentenceModel``. The best labels for two labels, nearly the best for more."""
@@ -231,7 +236,7 @@ class CutSentenceModel(SentenceModel):
     ) -> Contrast:
         _, edges, features = self.find_edges(table)
         names = [str(edge) for edge in self.edges]
-        graph = edges, features, self.joint
+        graph = edges, features, self.label_pairs
         return contrast_nodes(emissions, *graph, unit, self.labels, names, what, against=against)
 
     # Saving and loading

@@ -101,7 +101,7 @@ def explain_arc_label(
     labels = model.label_model
     emissions = labels.emissions(arcs, s)
     contrast = contrast_labels(
-        emissions, labels.joint, t, labels.labels, f"token {i}", against=against
+        emissions, labels.label_pairs, t, labels.labels, f"token {i}", against=against
     )
     roles = _label_roles(heads[start : end - 1], m)
     texts = [

@@ -24,7 +24,7 @@ def sequence_scores(tagger: Any, doc: Doc) -> tuple[np.ndarray, np.ndarray]:
     """All label sequences of a Doc of one sentence, and their scores."""
     tokens = tagger.model.reader.read([doc])
     emissions = tagger.model.emissions(tokens, 0)
-    transitions = tagger.model.joint
+    transitions = tagger.model.label_pairs
     n, K = emissions.shape
     sequences = np.array(list(product(range(K), repeat=n)))
     scores = emissions[np.arange(n), sequences].sum(axis=1)

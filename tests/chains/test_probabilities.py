@@ -27,7 +27,7 @@ def tables_of(pipe: Any, doc: Doc, sentence: int = 0) -> tuple[np.ndarray, np.nd
     pipe._sync()
     model = pipe.model
     emissions = model.emissions(model.reader.read([doc]), sentence)
-    return model.beta * emissions, model.beta * model.joint
+    return model.beta * emissions, model.beta * model.label_pairs
 
 
 def probable_sequences(emissions: np.ndarray, transitions: np.ndarray) -> dict[Any, float]:
@@ -50,8 +50,8 @@ def random_weights(pipe: Any, seed: int) -> None:
     weights = pipe.model.weights
     random = np.random.default_rng(seed)
     values = random.normal(size=len(weights.weights)).astype(np.float32)
-    transitions = random.normal(size=pipe.model.joint.shape)
-    pipe.model.joint = np.where(np.isfinite(pipe.model.joint), transitions, -np.inf)
+    transitions = random.normal(size=pipe.model.label_pairs.shape)
+    pipe.model.label_pairs = np.where(np.isfinite(pipe.model.label_pairs), transitions, -np.inf)
     pipe.model.weights = weights._replace(weights=values)
 
 

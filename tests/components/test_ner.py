@@ -84,8 +84,8 @@ def set_weights(recognizer: Any, transitions: np.ndarray, emissions: np.ndarray)
         np.tile(np.arange(K, dtype=np.uint16), rows),
         emissions.astype(np.float32).ravel(),
     )
-    joint = transitions + recognizer.scheme.legality()
-    model.set_weights(model.table, joint, weights, model.template_rows, None)
+    label_pairs = transitions + recognizer.scheme.legality()
+    model.set_weights(model.table, label_pairs, weights, model.template_rows, None)
 
 
 def shapes(recognizer: Any) -> tuple[int, int]:
@@ -677,7 +677,7 @@ def sequence_scores(recognizer: Any, doc: Doc) -> tuple[np.ndarray, np.ndarray]:
     """All legal label sequences of a Doc of one sentence, and their scores."""
     tokens = recognizer.model.reader.read([doc])
     emissions = recognizer.model.emissions(tokens, 0)
-    transitions = recognizer.model.joint
+    transitions = recognizer.model.label_pairs
     n, K = emissions.shape
     sequences = legal_sequences(recognizer.scheme.name, n)
     scores = emissions[np.arange(n), sequences].sum(axis=1)

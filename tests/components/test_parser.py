@@ -862,7 +862,7 @@ def test_labels_from_cached_sums_are_those_without(trained: Language) -> None:
     model = pipe.model.label_model
     assert PARSER.annotate(nlp) == PARSER.gold()
     cache = model._prepared.cache
-    assert 0 < len(cache.rest.templates.seeds) < len(model.templates)
+    assert 0 < len(cache.uncached.templates.seeds) < len(model.templates)
     assert cache._size > 0
     model._prepared = model._prepared._replace(cache=None)
     assert PARSER.annotate(nlp) == PARSER.gold()

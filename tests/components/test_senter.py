@@ -111,7 +111,7 @@ def test_the_best_sequence_with_preset_boundaries_is_found(trained: Language) ->
     doc = marked(trained, text, starts)
     tokens = senter.model.reader.read([doc])
     emissions = senter.model.emissions(tokens, 0)
-    transitions = senter.model.joint
+    transitions = senter.model.label_pairs
     best, best_score = None, -math.inf
     for y in product(range(2), repeat=len(doc)):
         if all(y[i] == int(is_start) for i, is_start in {**starts, 0: True}.items()):

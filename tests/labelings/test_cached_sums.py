@@ -17,7 +17,7 @@ from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.extraction import compile_templates, fill_group_keys
 from spacy_ssvm.features.templates import parse_templates
 from spacy_ssvm.labelings import cached_sums
-from spacy_ssvm.labelings.cached_sums import CachedSums, nothing_kept
+from spacy_ssvm.labelings.cached_sums import CachedSums, nothing_cached
 
 pytestmark = pytest.mark.uncompiled
 
@@ -72,8 +72,8 @@ def nlp() -> Any:
 
 def plain_scorer(model: Any, tokens: Any) -> Scorer:
     """The scorer without a cache."""
-    kept = nothing_kept(len(tokens.attributes))
-    return Scorer(model._features, *kept, *no_reals(model, tokens), model.joint)
+    cached = nothing_cached(len(tokens.attributes))
+    return Scorer(model._features, *cached, *no_reals(model, tokens), model.label_pairs)
 
 
 def no_reals(model: Any, tokens: Any) -> tuple[Any, Any]:
@@ -87,7 +87,7 @@ def plain_labels(model: Any, tokens: Any) -> list[int]:
     constraints = model.constrain_words(tokens, None)
     predict_sentences(
         plain_scorer(model, tokens),
-        swap_gains(model.joint),
+        swap_gains(model.label_pairs),
         tokens.attributes,
         tokens.sentence_starts,
         constraints,
@@ -120,7 +120,7 @@ def same_scores(model: Any, cache: CachedSums, tokens: Any) -> None:
     for start, end in zip(tokens.sentence_starts[:-1], tokens.sentence_starts[1:], strict=True):
         arguments = tokens.attributes, constraints, int(start), int(end)
         expected = score_sentence(plain_scorer(model, tokens), *arguments)
-        scorer = Scorer(cache.rest, *found, *no_reals(model, tokens), model.joint)
+        scorer = Scorer(cache.uncached, *found, *no_reals(model, tokens), model.label_pairs)
         scores = score_sentence(scorer, *arguments)
         np.testing.assert_allclose(scores, expected, atol=1e-12)
 
@@ -139,7 +139,7 @@ def test_templates_that_see_a_type_or_a_window_are_summed(nlp: Any) -> None:
     cache = model._for_labels().cache
     rest = {parse_templates([text], **ANY)[0] for text in OF_THE_REST}
     seeds = compile_templates(sorted(rest, key=str), model.reader.names).seeds
-    assert sorted(cache.rest.templates.seeds) == sorted(seeds)
+    assert sorted(cache.uncached.templates.seeds) == sorted(seeds)
     assert cache._widths.tolist() == [1, 3, 2, 3]
     assert cache._offsets == [[-2, -1, 0, 1, 2], [-3, -1, 0], [-1, 0, 1, 3], [-2]]
 
@@ -156,15 +156,15 @@ def test_a_cache_that_is_full_starts_again(
     batches = [
         model.reader.read(docs_of(nlp, [[f"{word}{i}" for word in WORDS[:5]]])) for i in range(5)
     ]
-    kept, _ = find(cache, batches[0])
+    cached, _ = find(cache, batches[0])
     used = cache._size
-    before, has_started_again = kept.sums[:used].copy(), False
+    before, has_started_again = cached.sums[:used].copy(), False
     for tokens in [*batches, batches[0]] * 3:
         same_scores(model, cache, tokens)
         assert cache._size <= room * size
-        has_started_again |= cache._kept.sums is not kept.sums
+        has_started_again |= cache._cached.sums is not cached.sums
     assert has_started_again
-    np.testing.assert_array_equal(kept.sums[:used], before)
+    np.testing.assert_array_equal(cached.sums[:used], before)
     many = model.reader.read(docs_of(nlp, [[f"w{i}" for i in range(10 * room)]]))
     assert find(cache, many) is None
     same_scores(model, cache, batches[1])
@@ -175,7 +175,7 @@ def test_types_that_do_not_fit_are_labelled_without_the_cache(
 ) -> None:
     model = nlp.get_pipe("ssvm_tagger").model
     monkeypatch.setattr(model._for_labels().cache, "_room", 2)
-    monkeypatch.setattr(model._for_labels().cache, "_kept", None)
+    monkeypatch.setattr(model._for_labels().cache, "_cached", None)
     tokens = model.reader.read(docs_of(nlp, [[f"ant{i}" for i in range(9)]]))
     assert model.label(tokens).tolist() == plain_labels(model, tokens)
 
@@ -244,7 +244,7 @@ def test_groups_share_a_cache(nlp: Any, sentences: Any) -> None:
     columns = np.array([column for group in groups for column in group])
     fill_group_keys(columns, np.array([0, 2, 3, 6]), tokens.attributes, keys)
     cache = CachedSums(model._features, len(model.labels), groups)
-    assert len(cache.rest.templates.seeds) < len(TEMPLATES) - 4
+    assert len(cache.uncached.templates.seeds) < len(TEMPLATES) - 4
     for _ in range(2):
         same_scores(model, cache, tokens._replace(group_keys=keys))
     used = keys[:, cache._given]

@@ -35,7 +35,7 @@ def with_weights(nlp: Language) -> Language:
     labeler: Any = nlp.get_pipe(NAME)
     labeler._sync()
     labeler._trainer = None
-    labeler.model.joint = np.array([0.25, 0.125, 0.5, 1.0])
+    labeler.model.label_pairs = np.array([0.25, 0.125, 0.5, 1.0])
     return nlp
 
 
@@ -82,8 +82,8 @@ def test_labels_spread_along_edges(solver: dict[str, Any]) -> None:
         else:
             assert odd[1:] == even[1:]
         model = of(nlp).model
-        assert (model.joint >= 0).all()
-        assert model.joint.any() == bool(edges)
+        assert (model.label_pairs >= 0).all()
+        assert model.label_pairs.any() == bool(edges)
 
 
 def test_labels_are_those_of_the_cut_of_the_doc(nlp: Language) -> None:
@@ -113,7 +113,7 @@ def test_a_doc_gets_the_same_labels_in_a_batch(nlp: Language) -> None:
 
 def test_present_labels_are_kept_and_spread(nlp: Language) -> None:
     strong = copy_of(nlp)
-    of(strong).model.joint = np.array([100.0, 0, 0, 0])
+    of(strong).model.label_pairs = np.array([100.0, 0, 0, 0])
     for label in of(strong).labels:
         doc = lines_of(strong, ["we sing", "old trees fall .", "we fall"])
         doc.spans["sentence_labels"] = [Span(doc, 3, 7, label)]
@@ -170,7 +170,7 @@ def test_a_copy_is_the_same(nlp: Language) -> None:
     expected = model.margins(table, model.emissions(table), y)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), of(copy_of(nlp)).model):
         assert other.edges == model.edges
-        assert other.joint.tolist() == model.joint.tolist()
+        assert other.label_pairs.tolist() == model.label_pairs.tolist()
         y = other.label(table, other.emissions(table))
         np.testing.assert_array_equal(other.margins(table, other.emissions(table), y), expected)
 
@@ -200,7 +200,7 @@ def replaced(model: Any, **changes: Any) -> Any:
 )
 def test_damaged_models_are_refused(nlp: Language, changes: Any, message: str) -> None:
     model = of(nlp).model
-    assert replaced(model).joint.tolist() == model.joint.tolist()
+    assert replaced(model).label_pairs.tolist() == model.label_pairs.tolist()
     with pytest.raises(ValueError, match=message):
         replaced(model, **changes)
 
@@ -221,7 +221,7 @@ def test_training_goes_on_from_saved_weights(nlp: Language) -> None:
     weights = np.abs(labeler.model.weights.weights.astype(float)).sum()
     assert np.abs(trainer.run.w[4:]).sum() == pytest.approx(weights)
     labeler.add_label("new")
-    assert labeler.model.joint.tolist() == [0.25, 0.125, 0.5, 1.0]
+    assert labeler.model.label_pairs.tolist() == [0.25, 0.125, 0.5, 1.0]
     other.update(labelled_examples(other.vocab))
     assert len(written(other("we sing\nold trees"))) == 2
 

@@ -115,7 +115,7 @@ def test_reasons_against_any_label_add_up_to_its_margin(nlp: Language) -> None:
     tokens = nodes.tokens.positions[np.searchsorted(nodes.words, arc_nodes)]
     for s, start in enumerate(arcs.sentence_starts[:-1].tolist()):
         emissions = model.label_model.emissions(arcs, s)
-        best = brute.max_marginals(emissions, model.label_model.joint)
+        best = brute.max_marginals(emissions, model.label_model.label_pairs)
         for t in range(len(emissions)):
             i = int(tokens[start + t])
             for k, label in enumerate(parser.labels):
