@@ -21,16 +21,13 @@ from contextlib import contextmanager
 from itertools import count
 from mmap import ACCESS_COPY, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import Any, Protocol, TextIO, TypeVar
 
 import numpy as np
 
 from spacy_ssvm._files import beside as beside
 from spacy_ssvm._files import replace_folder as replace_folder
 from spacy_ssvm._files import sync
-
-if TYPE_CHECKING:
-    from spacy.language import Language
 
 #: What a file raises that is damaged, truncated, or in another encoding.
 DAMAGED = (EOFError, UnicodeError, zlib.error, gzip.BadGzipFile)
@@ -95,7 +92,14 @@ def save(
         shutil.rmtree(old, ignore_errors=True)
 
 
-def save_pipeline(nlp: "Language", path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+class Pipeline(Protocol):
+    """What can be saved as a folder: spaCy's ``Language``."""
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str]) -> None:
+        """Save into a folder, which is made where there is none."""
+
+
+def save_pipeline(nlp: Pipeline, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
     """Save a pipeline, which takes the place of the one in the folder once it is complete.
 
     ``nlp.to_disk`` writes file by file into the folder: where it is interrupted, parts of two
