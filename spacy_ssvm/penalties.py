@@ -67,17 +67,6 @@ def description_lengths(sizes: Ints) -> Floats:
     return lengths
 
 
-def soft_threshold(w: Floats, tau: float) -> Floats:
-    """The operator of the lasso [MSAF11 Eq. 13]."""
-    shrunk: Floats = np.sign(w) * np.maximum(np.abs(w) - tau, 0)
-    return shrunk
-
-
-def elastic_net(w: Floats, l1: float, l2: float) -> Floats:
-    """The operator of l1 |w|_1 + l2/2 |w|^2."""
-    return soft_threshold(w, l1) / (1 + l2)
-
-
 @kernel
 def _shrink(starts: Ints, members: Ints, thresholds: Floats, norms: Floats) -> None:
     """Shrink groups one after the other, in place [MSAF11 Eq. 14]."""

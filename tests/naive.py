@@ -306,3 +306,8 @@ def sentences(doc: Any) -> list[list[int]]:
             found[-1].append(token.i)
             begins = False
     return found
+
+
+def soft_threshold(w: np.ndarray, tau: float) -> np.ndarray:
+    """The proximal operator of the lasso [MSAF11 Eq. 13]."""
+    return np.sign(w) * np.maximum(np.abs(w) - tau, 0)

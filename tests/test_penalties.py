@@ -18,12 +18,11 @@ from spacy_ssvm.penalties import (
     coarse_to_fine_groups,
     description_lengths,
     disjoint_groups,
-    elastic_net,
     penalty,
     shrink,
     shrink_to_budget,
-    soft_threshold,
 )
+from spacy_ssvm.weights.groups import GroupedWeights, threshold_weights
 
 pytestmark = pytest.mark.uncompiled
 
@@ -66,6 +65,16 @@ def check_optimal(v: np.ndarray, w: np.ndarray, groups: list[tuple[float, list[i
     np.testing.assert_allclose(v, best, atol=2e-3)
 
 
+def soft_threshold(w: np.ndarray, tau: float) -> np.ndarray:
+    """The operator of tau |w|_1, of one template with a scale."""
+    scale, rows = 0.5, np.zeros(len(w), dtype=np.int32)
+    weights = GroupedWeights(
+        w / scale, 0, 1, 1, rows, np.array([scale]), np.zeros(1, dtype=np.int64)
+    )
+    threshold_weights(tau, weights)
+    return scale * weights.w
+
+
 def scaled(w: np.ndarray, templates: list[list[int]], groups: TemplateGroups, tau: float):
     """The operator over groups of templates, applied to the weights."""
     norms = np.array([np.linalg.norm(w[m]) for m in templates])
@@ -84,7 +93,9 @@ def test_the_lasso(w, tau):
 @given(vectors, strengths, strengths)
 def test_the_elastic_net(w, l1, l2):
     groups = [(l1, [j]) for j in range(len(w))]
-    np.testing.assert_allclose(elastic_net(w, l1, l2), minimizer(w, groups, l2), atol=2e-3)
+    np.testing.assert_allclose(
+        soft_threshold(w, l1) / (1 + l2), minimizer(w, groups, l2), atol=2e-3
+    )
 
 
 @given(st.lists(vectors, min_size=1, max_size=4), strengths, strengths)

@@ -14,8 +14,7 @@ from fastapi.responses import HTMLResponse
 from spacy.language import Language
 from spacy.tokens import Span
 
-from spacy_ssvm.commands.pipelines import annotate_in_stages, title_of
-from spacy_ssvm.commands.provenance import made
+from spacy_ssvm.commands.pipelines import annotate_in_stages, made, title_of
 from spacy_ssvm.commands.service import LOCAL_HOSTS, SharedZone, guard
 from spacy_ssvm.components.ner import SCORE
 from spacy_ssvm.components.page import WORDS, read_part, render_demo

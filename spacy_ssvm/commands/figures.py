@@ -5,8 +5,7 @@ Needs the extra ``compare``, and is imported only where a report is written.
 
 import io
 import re
-from collections.abc import Collection, Mapping, Sequence
-from graphlib import TopologicalSorter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -15,13 +14,13 @@ import matplotlib.figure
 from markupsafe import Markup
 from matplotlib.ticker import MaxNLocator
 
-from spacy_ssvm.commands.provenance import made
+from spacy_ssvm.commands.pipelines import made
 from spacy_ssvm.explanation import render
 from spacy_ssvm.storage import replacing
 
 #: Of lines: the colour on white, and the one on black. Colour-blind readers tell them apart,
 #: and the dashes do too.
-_COLOURS = (
+COLOURS = (
     ("#0b62a8", "#6cb4f5"),
     ("#b8480a", "#ff9d5c"),
     ("#0a7a55", "#4fd0a0"),
@@ -41,12 +40,10 @@ _DASHES: tuple[tuple[float, ...], ...] = (
     (6, 1, 1, 1, 1, 1),
 )  # lengths of dashes and of what parts them, in widths of the line
 _WIDTH = 2  # of a line
-_EDGE: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.5, "zorder": 0}
-_NAMED = 40  # names in a diagram of an order
 _SIZE = (6.5, 3.9)  # in inches of 72 points: small, so that letters are large on a phone
 _INK = "#000000"  # as matplotlib writes it, for text, axes and ticks
 
-_SETTINGS: dict[Any, Any] = {
+SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "spacy_ssvm",  # the same figures give the same bytes
     "font.size": 11,
@@ -95,15 +92,15 @@ def draw(number: int, spec: FigureSpec, lines: Mapping[str, Sequence[Points]]) -
     """
     across, up = spec.labels
     legend, without, ends = [], [], []
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(SETTINGS):
         figure = matplotlib.figure.Figure(figsize=_SIZE, layout="constrained")
         axes = figure.subplots()
         for line, (name, runs) in enumerate(lines.items()):
             if not all(runs):
                 without.append(name)
                 continue
-            colour = _COLOURS[line % len(_COLOURS)][0]
-            dashes = _DASHES[(line + line // len(_COLOURS)) % len(_DASHES)]  # each pair once
+            colour = COLOURS[line % len(COLOURS)][0]
+            dashes = _DASHES[(line + line // len(COLOURS)) % len(_DASHES)]  # each pair once
             if len(runs) > 1:
                 for run in runs:
                     axes.plot(*zip(*run, strict=True), color=colour, alpha=0.35, linewidth=0.8)
@@ -116,7 +113,7 @@ def draw(number: int, spec: FigureSpec, lines: Mapping[str, Sequence[Points]]) -
                 marker="o",
                 markersize=3,
             )
-            legend.append(Key(name, _pattern(line % len(_COLOURS), dashes)))
+            legend.append(Key(name, _pattern(line % len(COLOURS), dashes)))
             ends.append(f"{name} ends at {mean[-1][1]:,.4g}, where {across} is {mean[-1][0]:,.4g}")
         axes.set_xlabel(across)
         axes.set_ylabel(up)
@@ -129,10 +126,10 @@ def draw(number: int, spec: FigureSpec, lines: Mapping[str, Sequence[Points]]) -
                 axis.set_major_formatter("{x:,.10g}")
         if spec.counts:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        drawn = _svg(figure)
+        drawn = as_svg(figure)
     shown = "; ".join(ends) or "There are no such values"
     description = f"A line for each name: {up} against {across}. {shown}."
-    svg = _inline(drawn, f"figure-{number}", spec.title, description)
+    svg = inline(drawn, f"figure-{number}", spec.title, description)
     return Figure(number, spec, svg, legend, without)
 
 
@@ -146,68 +143,19 @@ def _pattern(colour: int, dashes: Sequence[float]) -> str:
     return ", ".join(stops)
 
 
-def draw_order(
-    number: int, spec: FigureSpec, order: Sequence[tuple[str, str]], kept: Collection[str]
-) -> Figure:
-    """A Hasse diagram: what is coarse at the bottom, with lines to what refines it.
-
-    order: pairs of a coarser and a finer name. kept: the names that are filled; those that are in
-    no pair are not shown.
-    """
-    places = layers(order)
-    shown = {name: None for name in kept if name in places}
-    height = max(y for _, y in places.values())
-    with matplotlib.rc_context({**_SETTINGS, "axes.grid": False}):
-        figure = matplotlib.figure.Figure(figsize=(9, 2 + height), layout="constrained")
-        axes = figure.subplots()
-        for pair in order:
-            axes.plot(*zip(*map(places.__getitem__, pair), strict=True), color="#808080", **_EDGE)
-        colour = _COLOURS[0][0]
-        for name, (x, y) in places.items():
-            is_kept = name in shown
-            axes.scatter(x, y, s=30 if is_kept else 12, color=colour if is_kept else "#808080")
-        if len(shown) <= _NAMED:
-            for name in shown:
-                axes.annotate(name, places[name], (3, 3), textcoords="offset points", fontsize=8)
-        axes.set_xticks([])
-        axes.set_yticks([])
-        axes.set_ylabel(spec.labels[1])
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        svg = _svg(figure)
-    text = f"{len(shown)} of {len(places)} are kept: {', '.join(shown) or 'none'}"
-    return Figure(number, spec, _inline(svg, f"figure-{number}", spec.title, text), [], [])
-
-
-def layers(order: Sequence[tuple[str, str]]) -> dict[str, tuple[float, int]]:
-    """The place of each name: above all that it refines, and near them."""
-    graph: dict[str, list[str]] = {}
-    for coarse, fine in order:
-        graph.setdefault(coarse, [])
-        graph.setdefault(fine, []).append(coarse)
-    layer: dict[str, int] = {}
-    for name in TopologicalSorter(graph).static_order():
-        layer[name] = max((layer[coarse] + 1 for coarse in graph[name]), default=0)
-    places: dict[str, tuple[float, int]] = {}
-    for y in range(max(layer.values()) + 1):
-        names = [name for name in graph if layer[name] == y]
-        names.sort(key=lambda name: fmean([places[coarse][0] for coarse in graph[name]] or [0.0]))
-        places |= {name: ((i + 0.5) / len(names), y) for i, name in enumerate(names)}
-    return places
-
-
 def write_page(file: Path, template: str, *, facts: dict[str, str], **values: Any) -> None:
     """Write a report from a template of the package, which extends ``commands/report_page.html``.
 
     facts: names and values shown at the top; when and by what it was made is added.
     """
     facts = {**facts, "made": made()}
-    html = render(template, colours=_COLOURS, facts=facts, **values)
+    html = render(template, colours=COLOURS, facts=facts, **values)
     with replacing(file) as beside:
         beside.write_text(html, encoding="utf8")
 
 
-def _svg(figure: matplotlib.figure.Figure) -> str:
+def as_svg(figure: matplotlib.figure.Figure) -> str:
+    """A figure as SVG."""
     stream = io.StringIO()
     figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
     return stream.getvalue()
@@ -218,13 +166,13 @@ def _mean_point(points: Points) -> tuple[float, float]:
     return fmean(across), fmean(up)
 
 
-def _inline(svg: str, name: str, title: str, description: str) -> Markup:
+def inline(svg: str, name: str, title: str, description: str) -> Markup:
     """A figure as part of a page: with a title, names of its own, and the page's colours."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
     svg = svg.replace(_INK, "currentColor")
-    for line, (colour, _) in enumerate(_COLOURS):
+    for line, (colour, _) in enumerate(COLOURS):
         svg = svg.replace(colour, f"var(--line-{line})")
     opening, rest = svg.split(">", 1)
     opening = re.sub(r' (width|height)="[^"]*"', "", opening)

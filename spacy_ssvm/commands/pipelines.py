@@ -1,6 +1,8 @@
-"""Trained pipelines, as commands load them."""
+"""Trained pipelines, as commands load them, and name them on pages."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +94,9 @@ def load_pipeline(
         nlp.disable_pipe(name)
     nlp.enable_pipe(component)
     return nlp
+
+
+def made() -> str:
+    """When, and by which versions of packages, a page was made."""
+    versions = ", ".join(f"{name} {version(name)}" for name in ("spacy-ssvm", "spacy", "numba"))
+    return f"{date.today().isoformat()} with {versions}"

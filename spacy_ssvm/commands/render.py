@@ -17,8 +17,7 @@ from spacy_ssvm.commands.conversion.files import (
     annotation_file,
     convert_file,
 )
-from spacy_ssvm.commands.pipelines import annotate_in_stages, finds_sentences, title_of
-from spacy_ssvm.commands.provenance import made
+from spacy_ssvm.commands.pipelines import annotate_in_stages, finds_sentences, made, title_of
 from spacy_ssvm.commands.scores import name_of, shown_with_arcs
 from spacy_ssvm.components import page
 from spacy_ssvm.components.json_records import ending_of

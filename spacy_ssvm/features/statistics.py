@@ -46,11 +46,9 @@ def measure_rows(starts: Ints, rows: Rows, labels: Ints, templates: Rows, T: int
     labels: int64 [units], -1 for none. templates: int32 [rows], of T templates.
     """
     features = np.bincount(templates, minlength=T).astype(np.int64)
-    there = np.repeat(labels, np.diff(starts))
-    gains = information_gains(
-        rows.astype(np.int64), there, np.bincount(labels[labels >= 0]), templates, T
-    )
-    return Statistics(features, gains)
+    where = rows.astype(np.int64), np.repeat(labels, np.diff(starts))
+    priors = np.bincount(labels[labels >= 0])
+    return Statistics(features, information_gains(*where, priors, templates, T))
 
 
 def measure_keys(keys: Keys, labels: Ints, priors: Ints) -> tuple[int, float]:
@@ -100,8 +98,7 @@ def with_reals(
     for d in range(len(templates)) if known.any() else ():
         values = reals[known, d]
         is_high = (values > np.median(values)).astype(np.int64)
-        both = np.zeros(2, dtype=np.int32)
-        gains[d] = information_gains(is_high, gold[known], priors, both, 1)[0]
+        gains[d] = information_gains(is_high, gold[known], priors, np.zeros(2, np.int32), 1)[0]
     numbers, widths = np.unique(templates, return_counts=True)
     means = [gains[templates == m].mean() for m in numbers]
     return Statistics(

@@ -6,7 +6,8 @@ Needs the extra ``compare``, and is imported only where a report is written.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from spacy_ssvm.commands.figures import FigureSpec, Points, draw, draw_order, write_page
+from spacy_ssvm.commands.figures import FigureSpec, Points, draw, write_page
+from spacy_ssvm.lab.hasse_diagram import draw_order
 from spacy_ssvm.lab.search import ALL, HEADER, Point, conclusion, name_of, table
 
 _SCORE = "dev score"

@@ -60,6 +60,7 @@ class DualCoordinateAscent(LossSettings):
     gamma: float = 0.0
     seed: int = 0
     keeps_signs: ClassVar[bool] = False
+    loss_augmented: ClassVar[bool] = True  # see ``Mira``, which it is for the hinge
 
     def __post_init__(self) -> None:
         super().__post_init__()

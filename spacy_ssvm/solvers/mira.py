@@ -25,7 +25,7 @@ from spacy_ssvm.solvers.averaging import (
     add_to_average,
     end_step,
 )
-from spacy_ssvm.solvers.run import Solver, check_C, check_whole
+from spacy_ssvm.solvers.run import check_C, check_whole
 from spacy_ssvm.structure import (
     HINGE_ORACLES,
     Decode,
@@ -67,28 +67,19 @@ class Mira:
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "MiraRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
-        return MiraRun(self, problem, prior, loss_augmented=self.loss_augmented)
+        return MiraRun(self, problem, prior)
 
 
 class MiraRun(AveragedRun):
     """The weights and their average, and the passes that change them."""
 
-    def __init__(
-        self,
-        settings: Solver,
-        problem: Problem,
-        prior: Floats | None = None,
-        *,
-        loss_augmented: bool = True,
-    ) -> None:
-        super().__init__(settings, problem, prior)
-        self._augmentation = float(loss_augmented)
+    settings: Mira  # or DualCoordinateAscent, for the hinge
 
     def epoch(self, numbers: Ints) -> float:
         problem, settings = self.problem, self.settings
         arrays = problem.structure, problem.examples(), self._shuffled(numbers)
         gamma = float(settings.loss_function.gamma)
-        scales = float(settings.C), gamma, gamma * self._augmentation
+        scales = float(settings.C), gamma, gamma * settings.loss_augmented
         return float(_pass(*arrays, *scales, problem.max_entries, self._averaged))
 
 

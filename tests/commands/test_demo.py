@@ -120,6 +120,7 @@ def test_names_that_tokens_have_already() -> None:
         make_app(nlp, "model", ["text"])
 
 
+@pytest.mark.slow
 def test_programs_get_spans_of_units_of_several_words() -> None:
     client = DemoClient(make_app(LABELER.trained(), "model", ["ssvm_sentence_labeler"]))
     status, answer = client.ask("/annotate", {"text": "We ask why .\n\nbirds sing ."})

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.pipeline_report import conclusion, facts
-from spacy_ssvm.commands.provenance import made
+from spacy_ssvm.commands.pipelines import made
 from spacy_ssvm.commands.report import Measured
 
 

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 import spacy
 from spacy.vocab import Vocab
 
+import spacy_ssvm
 from spacy_ssvm.align.text_pairs import make_pair, sides
-from spacy_ssvm.commands.pipelines import load_pipeline, title_of, without_annotation
+from spacy_ssvm.commands.pipelines import load_pipeline, made, title_of, without_annotation
 
 
 @pytest.fixture
@@ -75,3 +77,9 @@ def test_the_words_of_a_pair_without_its_links() -> None:
     assert [[token.text for token in side] for side in sides(bare)] == [["a", "b"], ["x"]]
     assert bare._.alignment is None
     assert not bare[0].tag_
+
+
+def test_what_a_page_says_of_itself() -> None:
+    text = made()
+    assert text.startswith(f"{date.today():%Y-%m-%d} with ")
+    assert f"spacy-ssvm {spacy_ssvm.__version__}, spacy {spacy.__version__}, numba " in text

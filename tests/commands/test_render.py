@@ -109,6 +109,7 @@ def labeled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_labels_of_sentences(labeled: Path) -> None:
     """The sentences are those of the file where the pipeline finds none."""
     result = render(labeled, "gold.jsonl", "--errors")
@@ -125,6 +126,7 @@ def test_labels_of_sentences(labeled: Path) -> None:
     assert "Put a component that finds sentences before it" in " ".join(result.output.split())
 
 
+@pytest.mark.slow
 def test_a_table_of_sentences_on_the_screen(labeled: Path) -> None:
     nlp = spacy.load(labeled / "pipeline")
     nlp.add_pipe("sentencizer", first=True)
@@ -166,6 +168,7 @@ def aligned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_links_of_words(aligned: Path) -> None:
     target = ["--target", str(aligned / "text.cs")]
     result = render(aligned, "text.en", *target)
@@ -182,6 +185,7 @@ def test_links_of_words(aligned: Path) -> None:
     assert "there is no annotation that tells what is wrong" in " ".join(result.output.split())
 
 
+@pytest.mark.slow
 def test_no_text_is_replaced(aligned: Path) -> None:
     target = aligned / "text.cs"
     before = target.read_text(encoding="utf8")
@@ -201,7 +205,12 @@ def test_no_text_is_replaced(aligned: Path) -> None:
 @pytest.mark.parametrize(
     ("fixture", "arguments", "problem"),
     [
-        ("aligned", [], "word aligners need pairs of texts: 'show --target', or show(doc)"),
+        pytest.param(
+            "aligned",
+            [],
+            "word aligners need pairs of texts: 'show --target', or show(doc)",
+            marks=pytest.mark.slow,
+        ),
         ("saved", ["--target", __file__], "Of pairs of texts, word aligners of this package can"),
     ],
 )

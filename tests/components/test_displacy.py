@@ -41,7 +41,9 @@ def test_entities_without_a_score_are_those_of_displacy() -> None:
     assert html_of(entities(doc)) == displacy.render(doc, style="ent", jupyter=False)
 
 
-@pytest.mark.parametrize("component", [TAGGER, LABELER], ids=["words", "lines"])
+@pytest.mark.parametrize(
+    "component", [TAGGER, pytest.param(LABELER, marks=pytest.mark.slow)], ids=["words", "lines"]
+)
 def test_labels_of_words_and_lines(component: Any) -> None:
     nlp = component.trained()
     pipe: Any = nlp.get_pipe(component.name)

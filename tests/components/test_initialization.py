@@ -137,7 +137,7 @@ def test_labels_from_the_config_spare_the_corpus_pass(
 
 @pytest.mark.parametrize(("component", "plain", "template"), [
     (TAGGER, "lower[0]", "cluster6.*[0]"), (RECOGNIZER, "lower[0]", "gazetteer.*[0]"),
-    (LABELER, "bag(lower)", "bag(cluster6.*)"),
+    pytest.param(LABELER, "bag(lower)", "bag(cluster6.*)", marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_what_no_template_reads(
     tmp_path: Path, component: Component, plain: str, template: str

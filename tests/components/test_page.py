@@ -367,6 +367,7 @@ def test_heads_of_the_same_text_are_told_apart() -> None:
     assert pipe.decisions(unparsed) == []
 
 
+@pytest.mark.slow
 def test_units_of_several_tokens() -> None:
     nlp = LABELER.trained()
     labeler: Any = nlp.get_pipe("ssvm_sentence_labeler")

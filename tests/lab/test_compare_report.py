@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from comparisons import BROWSER, DRAWN, ROWS, open_in_browser
 
-from spacy_ssvm.commands.provenance import made
+from spacy_ssvm.commands.pipelines import made
 from spacy_ssvm.lab.compare import conclusion
 from spacy_ssvm.lab.compare_report import FIGURES, write_report
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from small_problems import started
 
+from spacy_ssvm.lab.k_best_mira import KBestMira
 from spacy_ssvm.solvers.averaging import Averaged, add_to_average
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.mira import Mira
@@ -16,7 +17,7 @@ ONLINE = [
     DualCoordinateAscent(C=0.3, seed=3),
     Perceptron(seed=3),
     Mira(C=0.3, seed=3),
-    Mira(C=0.3, k=3, seed=3),
+    KBestMira(C=0.3, k=3, seed=3),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import naive
 import numpy as np
 import pytest
 from marks import compiled_only
@@ -11,7 +12,6 @@ from planted_chains import Corpus, passes
 from thinc.config import ConfigValidationError
 
 from spacy_ssvm.features.templates import find_refinements
-from spacy_ssvm.penalties import soft_threshold
 from spacy_ssvm.solvers.prox_gradient import ProxGradient
 
 
@@ -32,8 +32,8 @@ def shrunk(rows: Any, owners: Any, refines: Any, settings: ProxGradient, etas: f
     K, T, strength = rows.shape[1], len(refines), settings.strength
     tau = etas * strength
     if settings.groups == "weight":
-        rows = soft_threshold(rows, tau)
-    rows = soft_threshold(rows, etas * settings.l1)
+        rows = naive.soft_threshold(rows, tau)
+    rows = naive.soft_threshold(rows, etas * settings.l1)
     if settings.groups == "attribute":
         each = [[row] for row in range(len(rows))]
         rows = shrunk_groups(rows, each, tau, [np.log2(K)] * len(rows))

@@ -21,6 +21,7 @@ from spacy_ssvm.align.matchings.problem import MatchingProblem
 from spacy_ssvm.align.matchings.training import GoldPairs, LinkExtractor, MatchingTrainer
 from spacy_ssvm.align.text_pairs import make_pair
 from spacy_ssvm.lab.cutting_plane import CuttingPlane
+from spacy_ssvm.lab.k_best_mira import KBestMira
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
@@ -64,7 +65,7 @@ def test_dual_coordinate_descent_ends_at_the_optimum(small):
 
 
 @pytest.mark.parametrize(
-    "solver", [Perceptron(), Mira(), Mira(k=3), DualCoordinateDescent(C=1.0)], ids=str
+    "solver", [Perceptron(), Mira(), KBestMira(k=3), DualCoordinateDescent(C=1.0)], ids=str
 )
 @pytest.mark.parametrize("doubled", [False, True], ids=["single", "doubled"])
 def test_separable_pairs_are_learned(solver: Any, doubled: bool) -> None:
