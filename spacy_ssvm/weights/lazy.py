@@ -3,11 +3,11 @@
 A row is the weight of a feature for a label, and belongs to a template. It stays where it is until
 ``LazyWeights.sweep``. The rows of a feature are in blocks: a loose block has a few labels in order
 of insertion. When it is full, another one continues it at the end of the table, behind a header
-that says where the full one is; a dense one where there are many, which has all labels in their
-order, those of the blocks before it with a weight of 0. The
-weights of a template are stored divided by its scale: shrinking a template is one multiplication,
-and removing it marks all its current rows as stale by ``first_rows`` [MSAF11, section 4, "Space and
-Time Efficiency"]. Stale rows are removed once they are many. All arrays grow and shrink in place.
+that says where the full one is; where there are many, a dense block, which has all labels in their
+order, those of the blocks before it with a weight of 0. The weights of a template are stored
+divided by its scale: shrinking a template is one multiplication, and removing it marks all its
+current rows as stale by ``first_rows`` [MSAF11, section 4, "Space and Time Efficiency"]. Stale rows
+are removed once they are many. All arrays grow and shrink in place.
 """
 
 from typing import NamedTuple
