@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.compile import inner_kernel, kernel
 from spacy_ssvm.kernels.types import (
     Floats,
     Floats1,
@@ -82,7 +82,7 @@ def _unpack(payload: int) -> tuple[int, int, int]:
     return np.int64(start), np.int64(room), np.int64(payload & _COUNT)
 
 
-@kernel
+@inner_kernel
 def block_before(table: LazyTable, start: int) -> tuple[int, int]:
     """The first row of the block that a block continues, and the number of its rows; 0 for none."""
     labels = table.row_labels
