@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from wasabi.tables import table as format_table
 
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.files import shorten
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -8,32 +8,21 @@ memory-mapped. A file is written beside the old one, and takes its place last: w
 interrupted, the folder holds the old component or the new one, complete.
 """
 
-import gzip
 import json
 import math
 import os
 import re
 import shutil
 import zlib
-from codecs import lookup
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from itertools import count
+from collections.abc import Callable, Collection, Iterable, Mapping
 from mmap import ACCESS_COPY, mmap
 from pathlib import Path
-from typing import Any, Protocol, TextIO, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from spacy_ssvm._files import beside as beside
-from spacy_ssvm._files import replace_folder as replace_folder
-from spacy_ssvm._files import sync
+from spacy_ssvm.files import beside, replace_folder, replacing, shorten
 
-#: What a file raises that is damaged, truncated, or in another encoding.
-DAMAGED = (EOFError, UnicodeError, zlib.error, gzip.BadGzipFile)
-#: What a file raises that cannot be read, or not in an encoding that does not exist.
-UNREADABLE = (*DAMAGED, OSError, LookupError)
-_MAX_QUOTED = 60  # characters of what messages quote from files and configs
 FORMAT_VERSION = 5
 _FILE = "model.safetensors"
 _OLD_FILE, _OLD_ARRAYS = "model.json", "arrays-*"  # of format 4
@@ -303,61 +292,3 @@ def checked_texts(texts: object, what: str) -> tuple[str, ...]:
     ):
         raise ValueError(f"the {what} are not a list of different texts")
     return tuple(texts)
-
-
-@contextmanager
-def replacing(file: Path) -> Iterator[Path]:
-    """A path to write to, which takes the place of a file once the block ends without error."""
-    with beside(file) as folder:
-        new = folder / file.name
-        yield new
-        sync(new)
-        os.replace(new, file)
-        sync(file.parent)
-
-
-def open_text(path: Path, encoding: str = "utf8") -> TextIO:
-    """A text, plain or gzip (``.gz``), to be read; UTF-8 may begin with a byte order mark.
-
-    Raises LookupError for an encoding that does not exist.
-    """
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding=with_mark(encoding))
-    return path.open(encoding=with_mark(encoding))
-
-
-def read_text(path: Path, encoding: str = "utf8") -> str:
-    """A whole text, see ``open_text``. Raises ValueError naming a file that cannot be read."""
-    try:
-        with open_text(path, encoding) as opened:
-            return opened.read()
-    except UNREADABLE as error:
-        raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
-
-
-def read_lines(path: Path, most: int) -> Iterator[str]:
-    """The lines of a text, see ``open_text``, one after another.
-
-    most: characters of a line. A longer one is not read whole: ValueError names its place.
-    """
-    with open_text(path) as opened:
-        for number in count(1):
-            line = opened.readline(most + 2)
-            if not line:
-                return
-            if len(line.rstrip("\n")) > most:
-                raise ValueError(f"{path}, line {number}: has more than {most:,} characters")
-            yield line
-
-
-def with_mark(encoding: str) -> str:
-    """An encoding, with which UTF-8 may begin with a byte order mark.
-
-    Raises LookupError for an encoding that does not exist.
-    """
-    return "utf-8-sig" if lookup(encoding).name == "utf-8" else encoding
-
-
-def shorten(text: str) -> str:
-    """The text, or its beginning and "..." where it has more than 60 characters."""
-    return text if len(text) <= _MAX_QUOTED else f"{text[: _MAX_QUOTED - 3]}..."

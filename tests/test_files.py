@@ -15,9 +15,9 @@ from pipelines import TAGGER
 from processes import ScriptRunner, contents
 from spacy.language import Language
 
-from spacy_ssvm import _files
-from spacy_ssvm._files import beside, locked, replace_folder
-from spacy_ssvm.storage import replacing, save_pipeline
+from spacy_ssvm import files
+from spacy_ssvm.files import beside, locked, replace_folder, replacing
+from spacy_ssvm.storage import save_pipeline
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_whichever_call_fails_the_old_pipeline_is_left(
     step: int,
 ) -> None:
     """Where folders cannot be exchanged, there are more of them."""
-    monkeypatch.setattr(_files, "_exchange", lambda *_: False)
+    monkeypatch.setattr(files, "_exchange", lambda *_: False)
     save_pipeline(early, path)
     expected, original = TAGGER.annotate(early), getattr(os, function)
     for calls_before_failure in count(step=step):
@@ -174,16 +174,16 @@ def test_on_a_full_disk_the_old_pipeline_is_left(
 DIE_BETWEEN_TWO_STEPS = """
 import os, sys
 from pathlib import Path
-from spacy_ssvm import _files
+from spacy_ssvm import files
 
 path = Path(sys.argv[1])
 steps = iter([os.rename])
-_files._exchange = lambda *_: False
+files._exchange = lambda *_: False
 os.rename = lambda old, new: next(steps, lambda *_: os._exit(0))(old, new)
-with _files.beside(path) as folder:
+with files.beside(path) as folder:
     (folder / path.name).mkdir()
     (folder / path.name / "new").touch()
-    _files.replace_folder(folder / path.name, path)
+    files.replace_folder(folder / path.name, path)
 """
 
 
@@ -203,7 +203,7 @@ def test_what_a_process_took_away_that_died_between_two_steps_comes_back(
 def test_folders_that_cannot_be_exchanged_are_replaced_in_two_steps(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_files, "_exchange", lambda *_: False)
+    monkeypatch.setattr(files, "_exchange", lambda *_: False)
     for name in ("one", "two"):
         with beside(path) as folder:
             (folder / "new" / name).mkdir(parents=True)
@@ -234,7 +234,7 @@ def test_a_folder_that_stays_locked_is_an_error(
     act: Callable[[Language, Path], None],
 ) -> None:
     pytest.importorskip("fcntl")
-    monkeypatch.setattr(_files, "PATIENCE", 0.1)
+    monkeypatch.setattr(files, "PATIENCE", 0.1)
     path.parent.mkdir()
     with locked(path.parent, 0):
         start = time.monotonic()

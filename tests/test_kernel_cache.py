@@ -18,7 +18,7 @@ from pipelines import TAGGER
 from processes import ScriptRunner, bound_by_permissions, environment
 from spacy.language import Language
 
-from spacy_ssvm._files import locked
+from spacy_ssvm.files import locked
 from spacy_ssvm.kernels import folders
 from spacy_ssvm.kernels.folders import PACKAGE
 

@@ -29,7 +29,8 @@ from spacy_ssvm.components.columns import read_sentences
 from spacy_ssvm.features.clusters import read_clusters
 from spacy_ssvm.features.gazetteers import read_gazetteers
 from spacy_ssvm.features.templates import parse_templates
-from spacy_ssvm.storage import ModelFileError, shorten
+from spacy_ssvm.files import shorten
+from spacy_ssvm.storage import ModelFileError
 from spacy_ssvm.trees.families import ARC_FAMILIES
 from spacy_ssvm.trees.templates import ARC_ROLES, parse_arc_templates
 

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy_ssvm.align.component import WordAligner
 from spacy_ssvm.align.reader import NO_FILES, read_pairs
 from spacy_ssvm.align.text_pairs import read_links, sides
-from spacy_ssvm.storage import replacing, shorten
+from spacy_ssvm.files import replacing, shorten
 
 
 def read_evidence(options: Sequence[str]) -> dict[str, Path]:

@@ -27,8 +27,8 @@ from spacy_ssvm.align.text_pairs import (
     sides,
     write_links,
 )
+from spacy_ssvm.files import replacing
 from spacy_ssvm.kernels.types import Ints
-from spacy_ssvm.storage import replacing
 
 #: No links of other aligners.
 NO_FILES: Mapping[str, Path] = {}

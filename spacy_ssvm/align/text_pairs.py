@@ -18,8 +18,8 @@ from spacy.training import Alignment, Example
 from spacy.vocab import Vocab
 
 from spacy_ssvm.components.doc_arrays import SOURCE, TARGET, columns_of
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Flags, Ints
-from spacy_ssvm.storage import shorten
 
 #: The extension attributes of Docs.
 TRANSLATION, ALIGNMENT, POSSIBLE = "translation", "alignment", "possible_alignment"

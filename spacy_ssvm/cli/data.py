@@ -222,7 +222,7 @@ def _convert_templates(file: Path, columns: str) -> None:
     import json
 
     from spacy_ssvm.commands.conversion import crf_templates
-    from spacy_ssvm.storage import read_text
+    from spacy_ssvm.files import read_text
 
     with show_errors("Cannot convert templates"):
         lines = read_text(file).split("\n")

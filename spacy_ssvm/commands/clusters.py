@@ -17,7 +17,7 @@ from spacy.vectors import Mode
 from tqdm import tqdm
 
 from spacy_ssvm.commands.pipelines import load_pipeline
-from spacy_ssvm.storage import open_text, replacing
+from spacy_ssvm.files import open_text, replacing
 
 _BATCH = 1000  # lines
 _MAX_BITS = 63  # that models can store of a word

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from spacy_ssvm.commands.pipelines import made
 from spacy_ssvm.explanation import render
-from spacy_ssvm.storage import replacing
+from spacy_ssvm.files import replacing
 
 #: Of lines: the colour on white, and the one on black. Colour-blind readers tell them apart,
 #: and the dashes do too.

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from spacy_ssvm.commands.pipelines import annotate_in_stages
 from spacy_ssvm.components.json_records import ending_of, read_records
-from spacy_ssvm.storage import read_text, replacing, shorten
+from spacy_ssvm.files import read_text, replacing, shorten
 
 
 class Ranked(NamedTuple):

@@ -22,7 +22,7 @@ from spacy_ssvm.commands.scores import name_of, shown_with_arcs
 from spacy_ssvm.components import page
 from spacy_ssvm.components.json_records import ending_of
 from spacy_ssvm.components.pipe import Pipe
-from spacy_ssvm.storage import read_text, replacing, shorten
+from spacy_ssvm.files import read_text, replacing, shorten
 
 
 class Texts(NamedTuple):

@@ -23,8 +23,8 @@ from spacy.vocab import Vocab
 from thinc.api import Config
 
 from spacy_ssvm.components.doc_arrays import aligned_marks, columns_of, write_columns
+from spacy_ssvm.files import replacing, shorten
 from spacy_ssvm.kernels.types import Keys
-from spacy_ssvm.storage import replacing, shorten
 
 #: Annotations that can be carried over to the predicted Docs, and their attributes.
 ANNOTATIONS: dict[str, tuple[int, ...]] = {

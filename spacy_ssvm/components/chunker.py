@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from spacy_ssvm.chains.schemes import BEGIN, INSIDE, MISSING, OUT
 from spacy_ssvm.components.spans import GoldSpans, ScoredSpans, SpanPipe
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.files import shorten
 
 
 class Chunker(SpanPipe):

@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from spacy_ssvm.chains.schemes import SCHEMES
-from spacy_ssvm.storage import UNREADABLE, open_text, shorten
+from spacy_ssvm.files import UNREADABLE, open_text, shorten
 
 
 class Token(NamedTuple):

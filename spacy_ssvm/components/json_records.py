@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from spacy_ssvm.storage import read_text, shorten
+from spacy_ssvm.files import read_text, shorten
 
 
 def read_records(

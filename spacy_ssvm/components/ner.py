@@ -28,8 +28,8 @@ from spacy_ssvm.components.spans import GoldSpans, SpanPipe, build_span_pipe
 from spacy_ssvm.components.stacking import FoundTypes, learn_first_pass
 from spacy_ssvm.features.coordinates import ByToken
 from spacy_ssvm.features.text_hash import string_ids
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Flags, Ints, Keys
-from spacy_ssvm.storage import shorten
 
 if TYPE_CHECKING:
     from spacy_ssvm.selection import Selection

@@ -38,11 +38,11 @@ from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByNode, ByToken
 from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.solvers.run import Solver
-from spacy_ssvm.storage import shorten
 from spacy_ssvm.trees.explanation import explain_arc, explain_arc_label
 from spacy_ssvm.trees.families import ARC_FAMILIES
 from spacy_ssvm.trees.labels import LABEL_ROLES

@@ -25,8 +25,8 @@ from spacy_ssvm.components.settings import build_chain_pipe, config_error
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByToken
 from spacy_ssvm.features.text_hash import string_ids
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Ints, Keys
-from spacy_ssvm.storage import shorten
 
 ATTRIBUTES = {"TAG": TAG, "POS": POS}
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from spacy_ssvm.features.text_hash import hash_word
 from spacy_ssvm.features.wildcards import EACH
+from spacy_ssvm.files import DAMAGED, read_lines, shorten
 from spacy_ssvm.kernels.types import Ints, Keys
-from spacy_ssvm.storage import DAMAGED, read_lines, shorten
 
 #: The names of attributes to list in messages.
 CLUSTER_ATTRIBUTES = ("cluster", "cluster4", "cluster6", "cluster10")

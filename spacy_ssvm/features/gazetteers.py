@@ -14,9 +14,9 @@ import numpy as np
 import srsly
 
 from spacy_ssvm.features.wildcards import EACH
+from spacy_ssvm.files import UNREADABLE, read_lines, shorten
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Flags, Keys
-from spacy_ssvm.storage import UNREADABLE, read_lines, shorten
 from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,
     check_slots,

@@ -22,8 +22,8 @@ from thinc.api import NumpyOps
 
 from spacy_ssvm.features.templates import REAL, TENSOR, VECTOR, Template
 from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
-from spacy_ssvm.storage import shorten
 
 #: The mean squared norm of the features of a template; that of any other template is at most 1.
 MEAN_SQUARE = 1.0

@@ -23,8 +23,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Flags
-from spacy_ssvm.storage import shorten
 
 #: The largest distance of a part from the current token.
 MAX_OFFSET = 16

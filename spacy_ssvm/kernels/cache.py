@@ -22,7 +22,7 @@ from numba.core.compiler import compile_result
 from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime.nrt import rtsys
 
-from spacy_ssvm._files import locked
+from spacy_ssvm.files import locked
 from spacy_ssvm.kernels.folders import (
     PACKAGE,
     announce_compilation,

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 from spacy import util
 from thinc.api import Config
 
-from spacy_ssvm.storage import replacing
+from spacy_ssvm.files import replacing
 
 AnyRow = TypeVar("AnyRow", bound=NamedTuple)
 

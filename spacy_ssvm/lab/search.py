@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from spacy.util import registry
 from thinc.api import Config
 
+from spacy_ssvm.files import replacing
 from spacy_ssvm.lab.experiment import ComponentExperiment
 from spacy_ssvm.lab.run_log import RunLog
 from spacy_ssvm.selection import Selected, Selection
-from spacy_ssvm.storage import replacing
 
 #: How each method selects.
 METHODS: dict[str, dict[str, Any]] = {

@@ -31,6 +31,7 @@ from spacy_ssvm.components.settings import (
     read_templates,
 )
 from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.selection import Selection, Selector
 from spacy_ssvm.sentences.explanation import explain_unit
@@ -56,7 +57,6 @@ from spacy_ssvm.sentences.units import (
     has_units,
 )
 from spacy_ssvm.solvers.run import Solver
-from spacy_ssvm.storage import shorten
 
 #: The extension attribute of sentences, and of other units, that holds their label.
 LABEL = "label"

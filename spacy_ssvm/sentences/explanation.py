@@ -6,12 +6,12 @@ import numpy as np
 
 from spacy_ssvm.explanation import Explanation, Reason, strongest
 from spacy_ssvm.features.attributes import Doc
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Ints
 from spacy_ssvm.sentences.model import SentenceModel
 from spacy_ssvm.sentences.templates import BAG, FIRST, UNIT, UnitPart
 from spacy_ssvm.sentences.unit_keys import fill_unit_keys, max_unit_keys, template_alone
 from spacy_ssvm.sentences.units import UnitBatch
-from spacy_ssvm.storage import shorten
 from spacy_ssvm.weights.feature_index import find_sparse_rows
 
 OTHER_UNITS = "labels of other units"

@@ -18,6 +18,7 @@ from spacy_ssvm.chains.model import TransitionModel
 from spacy_ssvm.explanation import Contrast
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.labelings.saved_model import SavedModel
 from spacy_ssvm.sentences.cuts.explanation import contrast_labels as contrast_nodes
@@ -38,7 +39,7 @@ from spacy_ssvm.sentences.templates import (
 from spacy_ssvm.sentences.unit_edges import EdgeTable, UnitEdge, edge_attributes, find_edges
 from spacy_ssvm.sentences.unit_keys import compile_unit_templates
 from spacy_ssvm.sentences.units import UnitReader, Units, UnitTable
-from spacy_ssvm.storage import checked_texts, require, shorten
+from spacy_ssvm.storage import checked_texts, require
 
 
 class SentenceModel(TransitionModel):

@@ -22,7 +22,7 @@ from spacy_ssvm.components.json_records import (
     read_records,
     shown,
 )
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.files import shorten
 
 
 class LabeledSentences:

@@ -27,7 +27,7 @@ from spacy_ssvm.features.templates import (
     TemplateError,
     parse_items,
 )
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.files import shorten
 
 BAG, FIRST, LAST = "bag", "first", "last"
 UNIT = ""  #: the kind of an attribute of the unit itself

@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm.features.templates import TemplateError
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
 from spacy_ssvm.sentences.units import PARAGRAPH, UnitTable
-from spacy_ssvm.storage import shorten
 
 NEIGHBOR, SIMILAR = "neighbor", "similar"
 

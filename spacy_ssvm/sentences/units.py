@@ -13,9 +13,9 @@ import numpy as np
 from spacy_ssvm.features.attributes import AttributeReader, Doc, TokenTable, count_line_breaks
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Flags, Ints, Keys
 from spacy_ssvm.sentences.templates import UNIT_ATTRIBUTES
-from spacy_ssvm.storage import shorten
 
 SENTENCES, LINES, PARAGRAPHS, SPANS = "sentences", "lines", "paragraphs", "spans"
 UNITS = (SENTENCES, LINES, PARAGRAPHS, SPANS)

@@ -38,8 +38,8 @@ from spacy_ssvm.features.templates import (
     parse_items,
 )
 from spacy_ssvm.features.text_hash import hash_text
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Bool, Flags, Ints, Ints1, Ints2, Keys, Keys2, named_tuple
-from spacy_ssvm.storage import shorten
 
 HEAD, DEPENDENT, BETWEEN = "head", "dependent", "between"
 SIBLING, GRANDPARENT = "sibling", "grandparent"

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm.features.extraction import mix
+from spacy_ssvm.files import open_text, shorten
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Keys, Weights
-from spacy_ssvm.storage import Arrays, open_text, require, shorten
+from spacy_ssvm.storage import Arrays, require
 
 _MAX_NUMBER = float(np.finfo(np.float32).max)
 _START = np.uint64(0xD6E8FEB86659FD93)  # before the words of a hashed pair

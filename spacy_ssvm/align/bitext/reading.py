@@ -15,8 +15,8 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Ints
-from spacy_ssvm.storage import shorten
 
 _LINK = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 _NUMBER = re.compile(r"[0-9]{1,9}")

@@ -10,9 +10,9 @@ from spacy_ssvm.align.bitext.lexicon import Lexicon, fill_numbers
 from spacy_ssvm.align.bitext.link_scores import link_scores
 from spacy_ssvm.align.matchings.keys import relative_position
 from spacy_ssvm.features.attributes import Doc
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
-from spacy_ssvm.storage import shorten
 
 _MAX_LETTERS = 24  # of a word: spelling is compared up to there
 

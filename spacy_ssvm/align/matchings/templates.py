@@ -35,8 +35,8 @@ from spacy_ssvm.features.templates import (
     as_fine,
     parse_items,
 )
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Flags, Ints, Ints1, named_tuple
-from spacy_ssvm.storage import shorten
 
 SOURCE, TARGET, SAME, BIN, RANK = "source", "target", "same", "bin", "rank"
 POSITION = "position"

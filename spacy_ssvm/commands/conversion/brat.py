@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from spacy_ssvm.commands.conversion.offsets import AnnotatedText, LeftOut, Offsets
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.files import shorten
 
 _SPAN = re.compile(r"(\S+) +([0-9]{1,9}) +([0-9]{1,9})((?:;[0-9]{1,9} +[0-9]{1,9})*) *")
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from spacy.parts_of_speech import IDS
 
-from spacy_ssvm.storage import shorten, with_mark
+from spacy_ssvm.files import shorten, with_mark
 
 _COLUMNS = 10
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,6}")

@@ -17,7 +17,7 @@ from spacy_ssvm.commands.conversion.files import (
 )
 from spacy_ssvm.commands.conversion.offsets import LeftOut
 from spacy_ssvm.components.annotated_corpus import write_docs
-from spacy_ssvm.storage import replacing, shorten
+from spacy_ssvm.files import replacing, shorten
 
 #: The list of what could not be used, in the folder of what could.
 LEFT_OUT = "left_out.tsv"

@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.files import shorten
 
 _LAST_OF_ONE_UNIT = "\uffff"  #: characters after it are two units of UTF-16
 _NO_LABELS = ("O", "-")

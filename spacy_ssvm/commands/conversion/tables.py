@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from spacy_ssvm.commands.conversion.records import KEYS
 from spacy_ssvm.components.columns import Token
 from spacy_ssvm.components.json_records import ending_of
-from spacy_ssvm.storage import read_text, shorten
+from spacy_ssvm.files import read_text, shorten
 
 #: The names of columns, in small letters; the first of them that a file has counts.
 _TEXTS = ("text",)

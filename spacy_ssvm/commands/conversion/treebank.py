@@ -21,7 +21,7 @@ from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
 from spacy_ssvm.commands.conversion.conllu import Sentence, Token, Word
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.files import shorten
 
 _SPACES_AFTER = re.compile(r"(?:^|\|)SpacesAfter=([^|]*)")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|([sntrp\\]))")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from spacy.attrs import DEP, POS, TAG
 from spacy.tokens import Doc
 
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.files import shorten
 
 #: What each component learns from, in the order of a pipeline.
 LEARNS = {

@@ -14,7 +14,7 @@ from spacy.util import CONFIG_SECTION_ORDER, registry
 from thinc.api import Config, ConfigValidationError
 
 from spacy_ssvm.commands.recipes.annotation import LEARNS, Annotation
-from spacy_ssvm.storage import replacing
+from spacy_ssvm.files import replacing
 
 #: The components that a config can have, and their factories.
 FACTORIES = {name: f"ssvm_{name.removeprefix('pos_')}" for name in LEARNS}

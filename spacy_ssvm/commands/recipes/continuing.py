@@ -17,7 +17,7 @@ from spacy_ssvm.commands.recipes.swap import swapped_config
 from spacy_ssvm.commands.recipes.training import Corpus as TrainingCorpus
 from spacy_ssvm.commands.scores import name_of, percent, shown_with_arcs
 from spacy_ssvm.components.spans import SpanPipe
-from spacy_ssvm.storage import shorten
+from spacy_ssvm.files import shorten
 
 #: The settings by which components of one factory, or with other annotation, are told apart.
 _TELLING = {

@@ -26,7 +26,7 @@ from spacy_ssvm.commands.recipes.config import (
 )
 from spacy_ssvm.commands.scores import annotate_and_score, name_of, percent, shown_with_arcs
 from spacy_ssvm.components.annotated_corpus import annotations_of
-from spacy_ssvm.storage import replacing
+from spacy_ssvm.files import replacing
 
 #: The factories whose components do the work of each new one, and are replaced by it.
 _ALIKE = {

@@ -22,7 +22,7 @@ from spacy_ssvm.commands.conversion.files import Converted, Settings, split
 from spacy_ssvm.commands.jackknife import Jackknife, Predicted, make_rounds
 from spacy_ssvm.commands.recipes.config import EPOCHS, FOLD_EPOCHS, FOLDS, jackknife_rounds
 from spacy_ssvm.components.annotated_corpus import write_docs
-from spacy_ssvm.storage import beside, replace_folder
+from spacy_ssvm.files import beside, replace_folder
 
 #: Of a processor, roughly, for an epoch of a thousand words; with its evaluation.
 _SECONDS = {

@@ -1,23 +1,82 @@
-"""Files and folders that take the place of others whole, and locks between processes that write.
+"""Files: text, plain or compressed; atomic replacement of files and folders; locks.
 
-What is read is the old or the new, whenever a process is killed, or the power fails.
+Texts are read as UTF-8 with or without a byte order mark, and messages quote them shortened. What
+replaces a file or a folder is written beside it: whenever a process is killed, or the power fails,
+what is read is the old or the new, whole. Locks are between processes that write.
 """
 
 import ctypes
 import errno
 import glob
+import gzip
 import os
 import shutil
 import sys
 import tempfile
 import time
+import zlib
+from codecs import lookup
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
+from typing import TextIO
 
+#: What a file raises that is damaged, truncated, or in another encoding.
+DAMAGED = (EOFError, UnicodeError, zlib.error, gzip.BadGzipFile)
+#: What a file raises that cannot be read, or not in an encoding that does not exist.
+UNREADABLE = (*DAMAGED, OSError, LookupError)
+_MAX_QUOTED = 60  # characters of what messages quote from files and configs
 PATIENCE = 60.0  # seconds to wait for other processes that save
 _PAUSE = 0.01  # seconds between attempts
 _OLD = ".old"
+
+
+def open_text(path: Path, encoding: str = "utf8") -> TextIO:
+    """A text, plain or gzip (``.gz``), to be read; UTF-8 may begin with a byte order mark.
+
+    Raises LookupError for an encoding that does not exist.
+    """
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding=with_mark(encoding))
+    return path.open(encoding=with_mark(encoding))
+
+
+def read_text(path: Path, encoding: str = "utf8") -> str:
+    """A whole text, see ``open_text``. Raises ValueError naming a file that cannot be read."""
+    try:
+        with open_text(path, encoding) as opened:
+            return opened.read()
+    except UNREADABLE as error:
+        raise ValueError(f"{path}: cannot be read as {encoding}: {error}") from error
+
+
+def read_lines(path: Path, most: int) -> Iterator[str]:
+    """The lines of a text, see ``open_text``, one after another.
+
+    most: characters of a line. A longer one is not read whole: ValueError names its place.
+    """
+    with open_text(path) as opened:
+        for number in count(1):
+            line = opened.readline(most + 2)
+            if not line:
+                return
+            if len(line.rstrip("\n")) > most:
+                raise ValueError(f"{path}, line {number}: has more than {most:,} characters")
+            yield line
+
+
+def with_mark(encoding: str) -> str:
+    """An encoding, with which UTF-8 may begin with a byte order mark.
+
+    Raises LookupError for an encoding that does not exist.
+    """
+    return "utf-8-sig" if lookup(encoding).name == "utf-8" else encoding
+
+
+def shorten(text: str) -> str:
+    """The text, or its beginning and "..." where it has more than 60 characters."""
+    return text if len(text) <= _MAX_QUOTED else f"{text[: _MAX_QUOTED - 3]}..."
 
 
 @contextmanager
@@ -80,6 +139,17 @@ def _clear(folder: Path, path: Path) -> None:
     if old.exists() and not path.exists():
         os.rename(old, path)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def replacing(file: Path) -> Iterator[Path]:
+    """A path to write to, which takes the place of a file once the block ends without error."""
+    with beside(file) as folder:
+        new = folder / file.name
+        yield new
+        sync(new)
+        os.replace(new, file)
+        sync(file.parent)
 
 
 def replace_folder(new: Path, path: Path) -> None:
