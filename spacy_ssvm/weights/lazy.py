@@ -279,10 +279,7 @@ def _mark_block(table: LazyTable, weights: Floats, start: int, count: int, kept:
 
 @kernel
 def _renumber_rows(table: LazyTable, weights: Floats) -> Rows:
-    """The new number of each row, the number of rows kept before it: int32 [rows + 1].
-
-    Stale rows are dropped, too.
-    """
+    """The new number of each row: how many rows, none of them stale, are kept before it."""
     new_rows = np.zeros(table.counts[1] + 1, dtype=np.int32)
     kept = new_rows[1:]
     table.counts[2] = 0
