@@ -328,7 +328,7 @@ def test_what_a_parser_cannot_learn_by_is_a_config_error(solver, problem):
 
 def test_the_k_best_trees_must_be_projective():
     parser(solver=block("KBestMira", k=3))
-    with pytest.raises(ConfigValidationError, match="set k = 1 in it, or projective = true"):
+    with pytest.raises(ConfigValidationError, match="choose another, or projective = true"):
         parser(solver=block("KBestMira", k=3), projective=False)
 
 
