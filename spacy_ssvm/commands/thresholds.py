@@ -60,7 +60,8 @@ class Thresholds(NamedTuple):
         """How to read the table, with an example where a threshold reaches one of the aims."""
         found = [row for row in self.rows if row.aim is not None]
         if not found:
-            return f"{self.name}: no threshold reaches a precision of {100 * _PRECISIONS[0]:.0f} %"
+            reached = "as it is" if self.rows[0].precision >= _PRECISIONS[0] else "by no threshold"
+            return f"{self.name}: a precision of {100 * _PRECISIONS[0]:.0f} % is reached {reached}"
         row = min(found, key=lambda row: abs(row.aim - _EXAMPLE))  # type: ignore[operator]
         return (
             f"{self.name}: for a precision of {100 * (row.aim or 0):.0f} %: threshold "

@@ -49,7 +49,10 @@ def test_lower_thresholds_than_the_present_one_are_not_offered() -> None:
 def test_a_precision_that_is_out_of_reach_has_no_row() -> None:
     assert [row.aim for row in rows_of([0.3, 0.4], [False, False], 2)] == [None]
     assert Thresholds("ner", rows_of([0.3], [False], 2)).note == (
-        "ner: no threshold reaches a precision of 80 %"
+        "ner: a precision of 80 % is reached by no threshold"
+    )
+    assert Thresholds("ner", rows_of([1.0], [True], 2)).note == (
+        "ner: a precision of 80 % is reached as it is"
     )
 
 
