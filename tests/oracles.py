@@ -5,6 +5,13 @@ import numpy as np
 from spacy_ssvm.structure import NEEDS_CAPACITY
 
 
+def dense(indices, values, size):
+    """A sparse vector with these entries as an array."""
+    found = np.zeros(size)
+    found[indices] = values
+    return found
+
+
 def written(oracle, problem, i, structure, values):
     """The indices and values that a difference writes into a buffer: each index once, no zeros.
 

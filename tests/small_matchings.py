@@ -166,6 +166,13 @@ def drawn_complete():
     return drawn(kinds, examples=3).map(complete).filter(lambda small: small.examples)
 
 
+def completion_of(problem, i):
+    """The completed gold links of example i, as a table."""
+    examples = problem.examples()
+    first, last = examples.link_starts[i : i + 2]
+    return examples.completions[first:last].reshape(examples.source_words[i], -1)
+
+
 def whole_weights(small, random):
     """Weights whose sums are exact; those of further links are not negative."""
     w = np.array([random.randint(-3, 3) for _ in range(small.size)], dtype=float)

@@ -16,15 +16,14 @@ from spacy_ssvm.kernels.compile import kernel, oracle_kernel
 from spacy_ssvm.kernels.types import Float, Floats, Int, Ints, Ints1, Rows, Weights
 from spacy_ssvm.lab.k_best import with_k_best
 from spacy_ssvm.lab.simplex_smo import hildreth
-from spacy_ssvm.objective import HINGE, Loss
 from spacy_ssvm.solvers.averaging import (
     Averaged,
-    AveragedRun,
     AveragedType,
     add_to_average,
     end_step,
 )
-from spacy_ssvm.solvers.run import check_C, check_whole
+from spacy_ssvm.solvers.mira import Mira, MiraRun
+from spacy_ssvm.solvers.run import check_whole
 from spacy_ssvm.structure import Difference, ExampleArrays, KBestDecode, Problem
 from spacy_ssvm.weights.sparse import dot, violation_of
 
@@ -32,13 +31,11 @@ _ORACLES = ("k_best_decode", "difference")
 
 
 @dataclass(frozen=True, kw_only=True)
-class KBestMira:
+class KBestMira(Mira):
     """Settings of the solver.
 
-    C: the largest step; the weight of the losses against the squared norm of the change.
     k: the number of structures that an example is compared with.
-    loss_augmented: see ``Mira``.
-    seed: of the order of examples.
+    C, loss_augmented, seed: see ``Mira``.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
 
     >>> import spacy
@@ -48,18 +45,12 @@ class KBestMira:
     3
     """
 
-    C: float = 0.1
     k: int = 5
-    loss_augmented: bool = True
-    seed: int = 0
-    loss_function: ClassVar[Loss] = HINGE
     oracles: ClassVar[tuple[str, ...]] = _ORACLES
-    keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_C(self)
+        super().__post_init__()
         check_whole(self, "k", least=1)
-        check_whole(self, "seed")
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "KBestMiraRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero.
@@ -69,17 +60,14 @@ class KBestMira:
         return KBestMiraRun(self, with_k_best(problem), prior)
 
 
-class KBestMiraRun(AveragedRun):
+class KBestMiraRun(MiraRun):
     """The weights and their average, and the passes that change them."""
 
     settings: KBestMira
 
     def epoch(self, numbers: Ints) -> float:
-        problem, settings = self.problem, self.settings
-        arrays = problem.structure, problem.examples(), self._shuffled(numbers)
-        gamma = float(settings.loss_function.gamma)
-        scales = float(settings.C), gamma, gamma * float(settings.loss_augmented)
-        return float(_pass(*arrays, *scales, settings.k, problem.max_entries, self._averaged))
+        sizes = self.settings.k, self.problem.max_entries
+        return float(_pass(*self._arguments(numbers), *sizes, self._averaged))
 
 
 @oracle_kernel(_ORACLES, Float, Ints1, Float, Float, Float, Int, Int, AveragedType)

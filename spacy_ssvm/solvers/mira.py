@@ -11,7 +11,7 @@ The model gets the average of w over all steps. ``lab/k_best_mira.py`` compares 
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,13 +26,7 @@ from spacy_ssvm.solvers.averaging import (
     end_step,
 )
 from spacy_ssvm.solvers.run import check_C, check_whole
-from spacy_ssvm.structure import (
-    HINGE_ORACLES,
-    Decode,
-    Difference,
-    ExampleArrays,
-    Problem,
-)
+from spacy_ssvm.structure import HINGE_ORACLES, Decode, Difference, ExampleArrays, Problem
 from spacy_ssvm.weights.sparse import squared_norm, violation_of
 
 
@@ -76,11 +70,14 @@ class MiraRun(AveragedRun):
     settings: Mira  # or DualCoordinateAscent, for the hinge
 
     def epoch(self, numbers: Ints) -> float:
+        return float(_pass(*self._arguments(numbers), self.problem.max_entries, self._averaged))
+
+    def _arguments(self, numbers: Ints) -> tuple[Any, ...]:
+        """What passes begin with: structure, examples, their order, C, gamma, augmentation."""
         problem, settings = self.problem, self.settings
-        arrays = problem.structure, problem.examples(), self._shuffled(numbers)
         gamma = float(settings.loss_function.gamma)
         scales = float(settings.C), gamma, gamma * settings.loss_augmented
-        return float(_pass(*arrays, *scales, problem.max_entries, self._averaged))
+        return problem.structure, problem.examples(), self._shuffled(numbers), *scales
 
 
 @oracle_kernel(HINGE_ORACLES, Float, Ints1, Float, Float, Float, Int, AveragedType)

@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import violator
-from small_matchings import ALTERNATIVE, POSSIBLE, SURE, WRONG, drawn, made, whole_weights
+from oracles import dense, violator
+from small_matchings import (
+    ALTERNATIVE,
+    POSSIBLE,
+    SURE,
+    WRONG,
+    completion_of,
+    drawn,
+    made,
+    whole_weights,
+)
 from tree_tables import checked
 
 from spacy_ssvm.align.matchings.oracle import MATCHINGS
@@ -17,18 +26,6 @@ def decode(problem, i, w, *, gamma=1.0, complete=False):
     """(dense Phi, Delta, whether the completion changed)."""
     indices, values, cost, changed = violator(problem, i, w, gamma, complete=complete)
     return dense(indices, values, len(w)), cost, changed
-
-
-def dense(indices, values, size):
-    found = np.zeros(size)
-    found[indices] = values
-    return found
-
-
-def completion_of(problem, i):
-    examples = problem.examples()
-    first, last = examples.link_starts[i : i + 2]
-    return examples.completions[first:last].reshape(examples.source_words[i], -1)
 
 
 @checked

@@ -4,25 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import difference_of
-from small_matchings import drawn, whole_weights
+from oracles import dense, difference_of
+from small_matchings import completion_of, drawn, whole_weights
 from tree_tables import checked
 
 from spacy_ssvm.lab.k_best.matchings import k_best_decode
 
 pytestmark = pytest.mark.uncompiled
-
-
-def dense(indices, values, size):
-    found = np.zeros(size)
-    found[indices] = values
-    return found
-
-
-def completion_of(problem, i):
-    examples = problem.examples()
-    first, last = examples.link_starts[i : i + 2]
-    return examples.completions[first:last].reshape(examples.source_words[i], -1)
 
 
 @checked

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from marks import PLAIN, compiled_only
-from oracles import difference_of, gradient_of
+from oracles import dense, difference_of, gradient_of
 from scipy import sparse
 from small_cuts import Cuts, cuts, planted_cuts
 
@@ -40,12 +40,6 @@ def ask(drawn, problem, i, w, gamma, complete=True):
     if len(y) == 0:
         return None, cost, recompleted
     return dense(*difference_of(problem, i, y), drawn.size), cost, recompleted
-
-
-def dense(indices, values, size):
-    phi = np.zeros(size)
-    phi[indices] = values
-    return phi
 
 
 def cost_of(problem, i, y):
