@@ -12,7 +12,7 @@ bounds the distance of both from the optimum. With partial gold this holds for t
 that the problem has; with the best completions, the measured gap can be slightly below 0.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1, V
 from spacy_ssvm.structure import (
     EXPECTED_ORACLES,
     HINGE_ORACLES,
+    AllocatingProblem,
     Decode,
     Difference,
     ExampleArrays,
@@ -84,17 +85,21 @@ def losses(problem: Problem, w: Floats, numbers: Ints, loss: Loss) -> Floats:
     """The losses of these examples at w.
 
     Partial gold has the completions of the problem, or else the best ones.
-    Raises ValueError for weights that are allocated on first use.
     """
-    if problem.structure.is_lazy:
-        raise ValueError("the objective at lazily allocated weights cannot be measured")
     found = np.zeros(len(numbers))
-    arrays = problem.structure, problem.examples(), numbers, w
+    arrays = problem.structure, _measured_examples(problem), numbers, w
     if loss.beta is None:
         _max_violations(*arrays, float(loss.gamma), problem.max_entries, found)
     else:
         _smooth_losses(*arrays, float(loss.beta), float(loss.gamma), found)
     return found**2 if loss.squared else found
+
+
+def _measured_examples(problem: Problem) -> ExampleArrays:
+    """The arrays of a problem, whose weights stay as they are."""
+    if problem.structure.is_lazy:
+        return cast(AllocatingProblem, problem).frozen_examples()
+    return problem.examples()
 
 
 @oracle_kernel(HINGE_ORACLES, Void, Ints1, Floats1, Float, Int, Floats1)

@@ -33,6 +33,7 @@ from spacy_ssvm.kernels.types import (
     Ints,
     Ints1,
     Ints2,
+    Rows,
     Rows1,
     Type,
     Weights1,
@@ -40,7 +41,7 @@ from spacy_ssvm.kernels.types import (
 )
 from spacy_ssvm.weights.groups import GroupedStore
 
-#: The size of a difference where weights must be allocated first: see ``GroupedStore.reserve``.
+#: The size of a difference where weights must be allocated first.
 NEEDS_CAPACITY = -2
 
 #: The arrays that hold the examples of a problem: a ``NamedTuple`` of each structure's own.
@@ -105,7 +106,8 @@ class Structure(NamedTuple):
     #: ``lab/projections`` adds it.
     project: Project | None = None
 
-    #: Whether weights are allocated on first use: differences can return ``NEEDS_CAPACITY``.
+    #: Whether weights are allocated on first use: differences can return ``NEEDS_CAPACITY``, and
+    #: the problem is an ``AllocatingProblem``.
     is_lazy: bool = False
 
     def oracle_type(self, name: str) -> Type:
@@ -152,10 +154,32 @@ class Problem(Protocol):
         """The arrays that kernels read, of type ``Structure.examples_type``."""
 
 
+class AllocatingProblem(Problem, Protocol):
+    """A problem whose weights are allocated on first use."""
+
+    def reserve(self) -> Rows | None:
+        """Make room for the weights that an oracle has asked for; ``number_of_weights`` grows.
+
+        Returns None, or where the weights have moved to: int32 [weights before], -1 for those
+        without a meaning.
+        """
+
+    def with_own_weights(self) -> "AllocatingProblem":
+        """The same examples, for a copy of a run: what it allocates is its own."""
+
+    def frozen_examples(self) -> ExampleArrays:
+        """The arrays, for kernels that allocate nothing.
+
+        Differences leave out what has no weight yet: it would be 0.
+        """
+
+
 class GroupedProblem(Problem, Protocol):
     """A problem whose templates a solver can select."""
 
-    store: GroupedStore
+    @property
+    def store(self) -> GroupedStore:
+        """Where the weights are."""
 
     #: Whether template b refines template a (bool [T, T]); None where that is not known.
     refines: Flags | None

@@ -57,8 +57,8 @@ MUTANTS = [
     ),
     Mutant(
         "weights/lazy.py",
-        "table.first_rows[removed] = table.counts[1]",
-        "table.first_rows[removed] = 0",
+        "table.first_entries[removed] = table.counts[1]",
+        "table.first_entries[removed] = 0",
         "tests/weights/test_lazy.py",
     ),
     Mutant(

@@ -8,7 +8,7 @@ Machines). It has two parameters, which Newton's method fits in a few lines: sci
 are no requirements of this package. The weights of the model are those of all examples.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -83,10 +83,10 @@ def calibrate(problem: ChainProblem, run: WorkingSetRun, scheme: Scheme) -> Cali
             rest = run.without(numbers)
             for _ in range(_PASSES):
                 rest.epoch(np.flatnonzero(folds != fold))
-            for own, found in zip(
-                (spans, outside), find_held_out(examples, rest.w, numbers, scheme), strict=True
-            ):
-                own.append(found)
+            arrays = cast(Examples, rest.problem.examples())
+            found = find_held_out(arrays, rest.w, numbers, scheme)
+            for own, more in zip((spans, outside), found, strict=True):
+                own.append(more)
             if sum(len(found.right) for found in spans) >= _ENOUGH:
                 break
     finally:

@@ -31,10 +31,11 @@ from spacy_ssvm.kernels.types import (
     named_tuple,
 )
 from spacy_ssvm.weights.lazy import LazyTable, LazyTableType
+from spacy_ssvm.weights.rows import RowTable, RowTableType
 
 
 class RowFeatures(NamedTuple):
-    """Features that were extracted in advance; w[(K + 2) * K + row * K + k] is a weight.
+    """Features that were extracted in advance; w[(K + 2) * K + entry] is a weight of the table.
 
     Those of ``rows`` have the value 1; F others have real values, see ``features/reals.py``.
     """
@@ -43,6 +44,7 @@ class RowFeatures(NamedTuple):
     rows: Rows  #: int32 [features]
     reals: Weights  #: float32 [tokens, F]
     real_rows: Rows  #: int32 [F]
+    table: RowTable  #: has all rows above
 
 
 class LazyFeatures(NamedTuple):
@@ -73,7 +75,7 @@ class Examples(NamedTuple):
     features: RowFeatures | LazyFeatures
 
 
-RowFeaturesType = named_tuple(RowFeatures, Ints1, Rows1, Weights2, Rows1)
+RowFeaturesType = named_tuple(RowFeatures, Ints1, Rows1, Weights2, Rows1, RowTableType)
 LazyFeaturesType = named_tuple(
     LazyFeatures, Keys2, CompiledTemplatesType, LazyTableType, Weights2, Keys1, Rows1
 )

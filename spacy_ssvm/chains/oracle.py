@@ -81,7 +81,7 @@ def decode(
 def difference(examples: Examples, i: int, y: Ints, indices: Rows, values: Weights) -> int:
     """See ``Structure.difference``."""
     gold, K = gold_of(examples, i), examples.legality.shape[1]
-    if not has_capacity_for(examples.features, (y != gold).sum()):
+    if not has_capacity_for(examples.features, examples.token_starts[i], y != gold):
         return NEEDS_CAPACITY
     size = transition_difference(gold, y, K, indices, values)
     size += feature_difference(
@@ -133,7 +133,8 @@ def expected_difference(
     """See ``Structure.expected_difference``."""
     gold, K = gold_of(examples, i), examples.legality.shape[1]
     n = len(gold)
-    if not has_capacity_for(examples.features, n):
+    is_used = np.ones(n, dtype=np.bool_)
+    if not has_capacity_for(examples.features, examples.token_starts[i], is_used):
         return NEEDS_CAPACITY
     labels = label_probabilities(z, n, K)
     size = expected_transition_difference(gold, labels, transition_counts(z, K), indices, values)
@@ -151,7 +152,10 @@ def expected_difference(
 #: Chains whose features have rows of their own.
 CHAINS = Structure(ExamplesType, decode, difference, expect, expected_difference)
 
-#: Chains with lazily allocated weights.
+#: The same, with weights for the labels that a feature has been updated with.
+SPARSE_CHAINS = CHAINS._replace(is_lazy=True)
+
+#: Chains with lazily allocated weights of features without rows.
 LAZY_CHAINS = Structure(
     LazyExamplesType, decode, difference, expect, expected_difference, is_lazy=True
 )

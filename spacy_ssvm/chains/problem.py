@@ -1,18 +1,20 @@
 """Examples of chains, checked once, as contiguous arrays to which more are appended."""
 
 from collections.abc import Sequence
+from copy import copy, deepcopy
 
 import numpy as np
 
 from spacy_ssvm.chains.layout import Examples, LazyFeatures, RowFeatures
-from spacy_ssvm.chains.oracle import CHAINS, LAZY_CHAINS
+from spacy_ssvm.chains.oracle import CHAINS, LAZY_CHAINS, SPARSE_CHAINS
 from spacy_ssvm.features.extraction import CompiledTemplates
 from spacy_ssvm.features.reals import NO_REALS, RealKeys
-from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Rows, Weights
-from spacy_ssvm.weights.dense import DenseWeights
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Labels, Rows, Weights
+from spacy_ssvm.structure import Structure
 from spacy_ssvm.weights.groups import GroupedStore
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
 from spacy_ssvm.weights.lazy import LazyWeights
+from spacy_ssvm.weights.rows import DenseWeights, RowTable, SparseRows, dense_table
 
 
 def hamming_costs(K: int) -> Floats:
@@ -29,7 +31,7 @@ class ChainProblem:
         illegal, else 0. All are legal by default.
     """
 
-    structure = CHAINS
+    structure: Structure = CHAINS
     nonnegative = 0
     refines: Flags | None = None  # see ``GroupedProblem``
 
@@ -57,10 +59,53 @@ class ChainProblem:
         self._feature_starts = GrowingArray(np.int64, [0])
         self._rows = GrowingArray(np.int32)
         self._dense = DenseWeights(first=(K + 2) * K, width=K)
-        self.store: GroupedStore = self._dense
+        self._sparse: SparseRows | None = None
+        self._dense_table = dense_table(K)
         self._gold = GrowingArray(np.int64)
         self._completions = GrowingArray(np.int64)
+        self._number_of_rows = 0
         self.real_rows = np.zeros(0, dtype=np.int32)
+
+    @property
+    def store(self) -> GroupedStore:
+        """See ``GroupedProblem``. Raises ValueError where rows do not have all labels."""
+        if self._sparse is not None:
+            raise ValueError("weights that are allocated on first use have no groups")
+        return self._dense
+
+    def allocate(self, *, lazily: bool) -> None:
+        """Give rows weights for all labels, or else for those that differences ask for.
+
+        A run that is under way must not go on: its weights are forgotten.
+        """
+        self._sparse, self.structure = None, CHAINS
+        if lazily:
+            self._sparse, self.structure = (
+                SparseRows(self.K, first=(self.K + 2) * self.K),
+                SPARSE_CHAINS,
+            )
+            self._sparse.extend(self._number_of_rows)
+
+    @property
+    def table(self) -> RowTable:
+        """Where the weights of rows are, from ``number_of_weights(0)`` on."""
+        return self._dense_table if self._sparse is None else self._sparse.table
+
+    def insert(self, starts: Ints, labels: Labels) -> Ints:
+        """Allocate weights of rows 0, 1, ...; return their entries: see ``CompactWeights``."""
+        if self._sparse is not None:
+            return self._sparse.insert(starts, labels)
+        return np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * self.K + labels
+
+    def reserve(self) -> Rows | None:
+        """See ``AllocatingProblem``."""
+        return None if self._sparse is None else self._sparse.reserve()
+
+    def with_own_weights(self) -> "ChainProblem":
+        """See ``AllocatingProblem``."""
+        problem = copy(self)
+        problem._sparse = deepcopy(self._sparse)
+        return problem
 
     @property
     def any_label(self) -> int:
@@ -75,7 +120,14 @@ class ChainProblem:
     @real_rows.setter
     def real_rows(self, rows: Rows) -> None:
         self._real_rows = rows
+        self._extend(int(rows.max(initial=-1)) + 1)
         self._reals = GrowingArray(np.float32, np.zeros((self._gold.size, len(rows))))
+
+    def _extend(self, rows: int) -> None:
+        """Let there be this many rows, or more."""
+        self._number_of_rows = max(self._number_of_rows, rows)
+        if self._sparse is not None:
+            self._sparse.extend(self._number_of_rows)
 
     @property
     def _number_of_reals(self) -> int:
@@ -142,6 +194,7 @@ class ChainProblem:
         self._token_starts.extend(token_starts[1:] + self._gold.size)
         self._feature_starts.extend(feature_starts[1:] + self._rows.size)
         self._rows.extend(rows)
+        self._extend(int(rows.max(initial=-1)) + 1)
         self._reals.extend(reals)
         self._gold.extend(gold)
         self._completions.extend(np.where(gold < self.K, gold, -1))
@@ -170,6 +223,15 @@ class ChainProblem:
 
     def examples(self) -> Examples:
         """The arrays, for kernels; valid until the next ``append``, or change of the store."""
+        return self._arrays(self._features())
+
+    def frozen_examples(self) -> Examples:
+        """See ``AllocatingProblem``."""
+        features = self._features()
+        table = features.table._replace(grows=False)
+        return self._arrays(features._replace(table=table))  # type: ignore[arg-type]
+
+    def _arrays(self, features: RowFeatures | LazyFeatures) -> Examples:
         return Examples(
             self._token_starts.array,
             self._gold.array,
@@ -177,12 +239,16 @@ class ChainProblem:
             self._label_sets,
             self._costs,
             self._legality,
-            self._features(),
+            features,
         )
 
     def _features(self) -> RowFeatures | LazyFeatures:
         return RowFeatures(
-            self._feature_starts.array, self._rows.array, self._reals.array, self._real_rows
+            self._feature_starts.array,
+            self._rows.array,
+            self._reals.array,
+            self._real_rows,
+            self.table,
         )
 
     @property
@@ -204,8 +270,9 @@ class ChainProblem:
         return int(features.max(initial=0) + self._number_of_reals + self.K + 2) * self.K
 
     def number_of_weights(self, rows: int) -> int:
-        """The length of w for a number of feature rows."""
-        return (self.K + 2 + rows) * self.K
+        """The length of w for a number of feature rows, or else of those that are allocated."""
+        entries = rows * self.K if self._sparse is None else self._sparse.number_of_entries
+        return (self.K + 2) * self.K + entries
 
     @property
     def row_templates(self) -> Rows:
@@ -215,6 +282,7 @@ class ChainProblem:
     @row_templates.setter
     def row_templates(self, templates: Rows) -> None:
         self._dense.templates = templates
+        self._extend(len(templates))
 
     @property
     def group_sizes(self) -> Ints:
@@ -250,11 +318,25 @@ class LazyChainProblem(ChainProblem):
         self.reset_weights()
         self._attributes = np.zeros((0, 0), dtype=np.uint64)
 
+    @property
+    def store(self) -> LazyWeights:
+        """See ``GroupedProblem``."""
+        return self._lazy
+
+    def reserve(self) -> None:
+        """See ``AllocatingProblem``."""
+        self._lazy.reserve()
+
+    def with_own_weights(self) -> "LazyChainProblem":
+        """See ``AllocatingProblem``."""
+        problem = copy(self)
+        problem._lazy = deepcopy(self._lazy)
+        return problem
+
     def reset_weights(self) -> None:
         """Reset the weights of features."""
         T, K = len(self._group_sizes), self.K
         self._lazy = LazyWeights(T, first=(K + 2) * K, labels=K)
-        self.store = self._lazy
 
     def set_tokens(
         self, attributes: Keys, token_starts: Ints, gold: Ints, reals: Weights | None = None
@@ -274,7 +356,7 @@ class LazyChainProblem(ChainProblem):
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w. Ignores ``rows``: the store counts those that are allocated."""
-        return (self.K + 2) * self.K + len(self._lazy.table.row_labels)
+        return (self.K + 2) * self.K + len(self._lazy.table.entry_labels)
 
     @property
     def max_features(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from spacy_ssvm.chains.layout import LazyFeatures, RowFeatures
 from spacy_ssvm.features.extraction import fill_keys
 from spacy_ssvm.kernels.compile import dispatch, inner_kernel, kernel
-from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Rows, Weights
 from spacy_ssvm.weights.lazy import (
     LazyTable,
     block_before,
@@ -17,6 +17,7 @@ from spacy_ssvm.weights.lazy import (
     get_or_insert,
     has_capacity,
 )
+from spacy_ssvm.weights.rows import add_row, find_entries, has_row_capacity
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, find_index, scratch_table
 
 
@@ -24,20 +25,16 @@ from spacy_ssvm.weights.sparse import add_entry, drop_zeros, find_index, scratch
 def _row_emissions(features: RowFeatures, first: int, w: Floats, emissions: Floats) -> None:
     """Write the emission table [n, K] of the tokens from ``first`` on, under w."""
     n, K = emissions.shape
+    table, weights = features.table, w[(K + 2) * K :]
     for t in range(n):
+        scores = emissions[t]
         for k in range(K):
-            emissions[t, k] = 0.0
+            scores[k] = 0.0
         for f in range(features.starts[first + t], features.starts[first + t + 1]):
-            offset = (K + 2 + np.int64(features.rows[f])) * K
-            row = w[offset : offset + K]
-            for k in range(K):
-                emissions[t, k] += row[k]
+            add_row(table, weights, 1.0, np.int64(features.rows[f]), scores)
         for d in range(len(features.real_rows)):
             value = np.float64(features.reals[first + t, d])
-            offset = (K + 2 + np.int64(features.real_rows[d])) * K
-            row = w[offset : offset + K]
-            for k in range(K):
-                emissions[t, k] += value * row[k]
+            add_row(table, weights, value, np.int64(features.real_rows[d]), scores)
 
 
 @inner_kernel
@@ -47,7 +44,7 @@ def _add_rows(
     """Add the weights of a key, whose last block is given, to the scores of labels [K]."""
     while count > 0:
         for row in range(start, start + count):
-            scores[table.row_labels[row]] += scale * weights[row]
+            scores[table.entry_labels[row]] += scale * weights[row]
         start, count = block_before(table, start)
 
 
@@ -87,16 +84,45 @@ def _lazy_emissions(features: LazyFeatures, first: int, w: Floats, emissions: Fl
 
 
 @kernel
-def _row_capacity(features: RowFeatures, tokens: int) -> bool:
-    """Whether the features of that many tokens can be written: always, since all have rows."""
-    return True
+def _row_capacity(features: RowFeatures, first: int, is_wrong: Flags) -> bool:
+    """Whether there is room for the weights of all features of wrong tokens, counted from first.
+
+    If not, it is requested.
+    """
+    number = 0
+    for t in range(len(is_wrong)):
+        if is_wrong[t]:
+            number += features.starts[first + t + 1] - features.starts[first + t]
+            number += len(features.real_rows)
+    return has_row_capacity(features.table, number)
 
 
 @kernel
-def _lazy_capacity(features: LazyFeatures, tokens: int) -> bool:
-    """The same; if not, the required capacity is recorded."""
-    number = tokens * (len(features.templates.seeds) + len(features.real_keys))
+def _lazy_capacity(features: LazyFeatures, first: int, is_wrong: Flags) -> bool:
+    """The same."""
+    number = is_wrong.sum() * (len(features.templates.seeds) + len(features.real_keys))
     return has_capacity(features.table, number)
+
+
+@inner_kernel
+def _add_labels(
+    indices: Rows,
+    values: Weights,
+    scratch: Rows,
+    size: int,
+    offset: int,
+    found: Ints,
+    value: float,
+) -> int:
+    """Add a value at the weight of the gold label, and take it from that of the other one.
+
+    found: int64 [2], their entries, -1 for none. See ``sparse.py``.
+    """
+    if found[0] >= 0:
+        size = add_entry(indices, values, scratch, size, offset + found[0], value)
+    if found[1] >= 0:
+        size = add_entry(indices, values, scratch, size, offset + found[1], -value)
+    return size
 
 
 @kernel
@@ -109,25 +135,30 @@ def _row_difference(
     indices: Rows,
     values: Weights,
 ) -> int:
-    """Write the feature entries of Phi_i(y), each index once; return their number."""
-    n = len(y)
+    """Write the feature entries of Phi_i(y), each index once; return their number.
+
+    A weight that is missing is allocated. Where the table does not grow it is left out: it is 0.
+    """
+    n, table, offset = len(y), features.table, (K + 2) * K
+    labels, found = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
     scratch = scratch_table(
         2 * (features.starts[first + n] - features.starts[first])
         + min(2 * n, K) * len(features.real_rows)
         + 1
     )
     size = 0
+    width = len(features.real_rows)
     for t in range(n):
-        if gold[t] != y[t]:
-            for f in range(features.starts[first + t], features.starts[first + t + 1]):
-                offset = (K + 2 + np.int64(features.rows[f])) * K
-                size = add_entry(indices, values, scratch, size, offset + gold[t], 1.0)
-                size = add_entry(indices, values, scratch, size, offset + y[t], -1.0)
-            for d in range(len(features.real_rows)):
-                value = np.float64(features.reals[first + t, d])
-                offset = (K + 2 + np.int64(features.real_rows[d])) * K
-                size = add_entry(indices, values, scratch, size, offset + gold[t], value)
-                size = add_entry(indices, values, scratch, size, offset + y[t], -value)
+        if gold[t] == y[t]:
+            continue
+        labels[0], labels[1] = gold[t], y[t]
+        start, end = features.starts[first + t], features.starts[first + t + 1]
+        for f in range(start, end + width):
+            is_real = f >= end
+            row = features.real_rows[f - end] if is_real else features.rows[f]
+            value = np.float64(features.reals[first + t, f - end]) if is_real else 1.0
+            find_entries(table, np.int64(row), labels, found)
+            size = _add_labels(indices, values, scratch, size, offset, found, value)
     return drop_zeros(indices, values, size)
 
 
@@ -141,12 +172,12 @@ def _lazy_difference(
     indices: Rows,
     values: Weights,
 ) -> int:
-    """The same; the features get rows."""
+    """The same, for features without rows."""
     table, templates = features.table, features.templates
     last = first + len(y)
     offset = (K + 2) * K
     keys = np.empty(len(templates.seeds), dtype=np.uint64)
-    labels, rows = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
+    labels, found = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
     wrong = (y != gold).sum()
     scratch = scratch_table(2 * wrong * len(keys) + min(2 * wrong, K) * len(features.real_keys) + 1)
     size = 0
@@ -157,14 +188,12 @@ def _lazy_difference(
         fill_keys(templates, features.attributes, first, last, t, keys)
         for m in range(len(keys)):
             if keys[m] != np.uint64(0):
-                get_or_insert(table, m, keys[m], labels, rows)
-                size = add_entry(indices, values, scratch, size, offset + rows[0], 1.0)
-                size = add_entry(indices, values, scratch, size, offset + rows[1], -1.0)
+                get_or_insert(table, m, keys[m], labels, found)
+                size = _add_labels(indices, values, scratch, size, offset, found, 1.0)
         for d in range(len(features.real_keys)):
             m, value = features.real_templates[d], np.float64(features.reals[t, d])
-            get_or_insert(table, m, features.real_keys[d], labels, rows)
-            size = add_entry(indices, values, scratch, size, offset + rows[0], value)
-            size = add_entry(indices, values, scratch, size, offset + rows[1], -value)
+            get_or_insert(table, m, features.real_keys[d], labels, found)
+            size = _add_labels(indices, values, scratch, size, offset, found, value)
     return drop_zeros(indices, values, size)
 
 
@@ -188,8 +217,11 @@ def _expected_row_difference(
     """Write the feature entries of E[phi(x_i, Y)] - phi(x_i, gold); return their number.
 
     labels: float64 [n, K], P(y_t = k).
+    Raises ValueError where weights are allocated on first use: all labels have expectations.
     """
     n, K = labels.shape
+    if len(features.table.blocks) > 0:
+        raise ValueError("expectations need the weights of all labels")
     # Blocks of K entries, one for each row.
     width = len(features.real_rows)
     scratch = scratch_table(features.starts[first + n] - features.starts[first] + width + 1)

@@ -113,7 +113,7 @@ def find_examples(
     *,
     read_inputs: Callable[[Doc], Keys],
     gold_labels: Callable[[Sequence[Example]], list[Ints]],
-    read_batches: Callable[[Sequence[GoldDoc]], list[Batch]],
+    read_batch: Callable[[Sequence[GoldDoc]], Batch],
 ) -> Ints:
     """The numbers of examples in the problem of a trainer (int64).
 
@@ -121,6 +121,25 @@ def find_examples(
     once: the digest of the inputs of its features identifies it, and the inputs become features
     where it is new.
     """
+    readers = read_inputs, gold_labels, read_batch
+    found = []
+    for start in range(0, len(examples), DOCS_AT_A_TIME):
+        found += _find_some(examples[start : start + DOCS_AT_A_TIME], cache, trainer, *readers)
+    new_numbers = trainer.reclaim()
+    if new_numbers is not None:
+        cache.renumber(new_numbers)
+    return np.array([i for cached in found for i in cached.numbers], dtype=np.int64)
+
+
+def _find_some(
+    examples: Sequence[Example],
+    cache: ExampleCache,
+    trainer: Trainer[Batch],
+    read_inputs: Callable[[Doc], Keys],
+    gold_labels: Callable[[Sequence[Example]], list[Ints]],
+    read_batch: Callable[[Sequence[GoldDoc]], Batch],
+) -> list[CachedExample]:
+    """The examples of some Docs, which are in the problem then."""
     inputs = [read_inputs(example.predicted) for example in examples]
     digests = [digest(columns.tobytes()) for columns in inputs]
     unknown = [i for i, e in enumerate(examples) if not cache.holds(e.reference, digests[i])]
@@ -136,16 +155,11 @@ def find_examples(
     last = {cached: i for i, cached in enumerate(found)}
     changed = {cached: i for cached, i in last.items() if cached.inputs != digests[i]}
     new = [GoldDoc(examples[i].predicted, gold[i], inputs[i]) for i in changed.values()]
-    batches = read_batches(new)  # all that can fail comes before examples are removed
+    batch = read_batch(new) if new else None  # what can fail comes before examples are removed
     for cached in changed:
         if cached.numbers:
             trainer.remove(cached.numbers)
-    added: list[range] = []
-    while batches:
-        added += trainer.add(batches.pop(0))  # frees its memory
+    added = [] if batch is None else trainer.add(batch)
     for (cached, i), numbers in zip(changed.items(), added, strict=True):
         cached.inputs, cached.numbers = digests[i], numbers
-    new_numbers = trainer.reclaim()
-    if new_numbers is not None:
-        cache.renumber(new_numbers)
-    return np.array([i for cached in found for i in cached.numbers], dtype=np.int64)
+    return found

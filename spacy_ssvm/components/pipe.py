@@ -425,7 +425,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             self._trainer,
             read_inputs=self.read_inputs,
             gold_labels=self.gold_labels,
-            read_batches=self.read_batches,
+            read_batch=self.read_batch,
         )
         return self._trainer, numbers
 

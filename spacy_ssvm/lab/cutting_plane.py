@@ -71,6 +71,7 @@ class CuttingPlane:
     seed: int = 0
     loss_function: ClassVar[Loss] = HINGE
     oracles: ClassVar[tuple[str, ...]] = HINGE_ORACLES
+    allocates: ClassVar[bool] = False
     keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -131,6 +131,7 @@ class Extragradient:
     seed: int = 0
     tolerance: float = 1e-3
     loss_function: ClassVar[Loss] = HINGE
+    allocates: ClassVar[bool] = False
     keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

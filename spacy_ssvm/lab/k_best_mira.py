@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from spacy_ssvm.kernels.compile import kernel, oracle_kernel
-from spacy_ssvm.kernels.types import Float, Floats, Int, Ints, Ints1, Rows, Weights
+from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1, Rows, Weights
 from spacy_ssvm.lab.k_best import with_k_best
 from spacy_ssvm.lab.simplex_smo import hildreth
 from spacy_ssvm.solvers.averaging import (
@@ -24,7 +24,7 @@ from spacy_ssvm.solvers.averaging import (
 )
 from spacy_ssvm.solvers.mira import Mira, MiraRun
 from spacy_ssvm.solvers.run import check_whole
-from spacy_ssvm.structure import Difference, ExampleArrays, KBestDecode, Problem
+from spacy_ssvm.structure import NEEDS_CAPACITY, Difference, ExampleArrays, KBestDecode, Problem
 from spacy_ssvm.weights.sparse import dot, violation_of
 
 _ORACLES = ("k_best_decode", "difference")
@@ -66,30 +66,31 @@ class KBestMiraRun(MiraRun):
     settings: KBestMira
 
     def epoch(self, numbers: Ints) -> float:
-        sizes = self.settings.k, self.problem.max_entries
-        return float(_pass(*self._arguments(numbers), *sizes, self._averaged))
+        return self._steps(_pass, numbers, self.settings.k)
 
 
-@oracle_kernel(_ORACLES, Float, Ints1, Float, Float, Float, Int, Int, AveragedType)
+@oracle_kernel(_ORACLES, Int, Ints1, Int, Float, Float, Float, Int, Int, AveragedType, Floats1)
 def _pass(
     k_best_decode: KBestDecode,
     difference: Difference,
     examples: ExampleArrays,
     order: Ints,
+    done: int,
     C: float,
     gamma: float,
     augmentation: float,
     k: int,
     max_entries: int,
     averaged: Averaged,
-) -> float:
-    """One step for each example; return the sum of their violations."""
+    total: Floats,
+) -> int:
+    """See ``mira._pass``: steps with the k best of each example."""
     starts = np.zeros(k + 1, dtype=np.int64)
     indices = np.empty(k * max_entries, dtype=np.int32)
     values = np.empty(k * max_entries, dtype=np.float32)
     scratch = np.zeros(len(averaged.w))
-    total = 0.0
-    for i in order:
+    for position in range(done, len(order)):
+        i = order[position]
         ys, costs = k_best_decode(examples, i, averaged.w, augmentation, k, True)
         count = len(ys)
         if count == 0:
@@ -97,11 +98,14 @@ def _pass(
         violations = np.empty(count)
         for m in range(count):
             start = starts[m]
-            starts[m + 1] = start + difference(examples, i, ys[m], indices[start:], values[start:])
+            size = difference(examples, i, ys[m], indices[start:], values[start:])
+            if size == NEEDS_CAPACITY:
+                return position
+            starts[m + 1] = start + size
             violations[m] = violation_of(
                 gamma * costs[m], averaged.w, indices, values, start, starts[m + 1]
             )
-        total += max(violations.max(), 0.0)
+        total[0] += max(violations.max(), 0.0)
         products = _products(starts[: count + 1], indices, values, scratch)
         alphas = hildreth(products, violations, C)
         for m in range(count):
@@ -111,7 +115,7 @@ def _pass(
                     averaged, indices[first:last], values[first:last], last - first, alphas[m]
                 )
         end_step(averaged)
-    return total
+    return len(order)
 
 
 @kernel

@@ -18,7 +18,17 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from spacy_ssvm.kernels.compile import kernel, oracle_kernel
-from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1, named_tuple
+from spacy_ssvm.kernels.types import (
+    Flags,
+    Flags1,
+    Float,
+    Floats,
+    Floats1,
+    Int,
+    Ints,
+    Ints1,
+    named_tuple,
+)
 from spacy_ssvm.objective import HINGE, Loss
 from spacy_ssvm.solvers.dual_run import WorkingSetRun, is_due
 from spacy_ssvm.solvers.frank_wolfe import SAMPLINGS, Draws, dual_value
@@ -32,7 +42,14 @@ from spacy_ssvm.solvers.working_sets import (
     remove_zeros,
     score,
 )
-from spacy_ssvm.structure import HINGE_ORACLES, Decode, Difference, ExampleArrays, Problem
+from spacy_ssvm.structure import (
+    HINGE_ORACLES,
+    NEEDS_CAPACITY,
+    Decode,
+    Difference,
+    ExampleArrays,
+    Problem,
+)
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import violation_of
 
@@ -48,11 +65,12 @@ class PairwiseState(NamedTuple):
     violations: Floats  #: float64 [examples]: max_y H_i(y) when example i was last decoded
     visits: Ints  #: int64 [examples]: how often example i was decoded
     gaps: Floats  #: float64 [examples]: of the block of example i when it was last decoded
+    recompleted: Flags  #: bool [1]: of an example that is decoded again when there is memory
     C: float
 
 
 PairwiseStateType = named_tuple(
-    PairwiseState, Floats1, Floats1, Floats1, Floats1, Ints1, Floats1, Float
+    PairwiseState, Floats1, Floats1, Floats1, Floats1, Ints1, Floats1, Flags1, Float
 )
 
 
@@ -82,6 +100,7 @@ class PairwiseFrankWolfe:
     tolerance: float = 1e-3
     loss_function: ClassVar[Loss] = HINGE
     oracles: ClassVar[tuple[str, ...]] = HINGE_ORACLES
+    allocates: ClassVar[bool] = True
     keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -111,6 +130,7 @@ class PairwiseRun(WorkingSetRun):
             violations=np.zeros(0),
             visits=np.zeros(0, dtype=np.int64),
             gaps=np.zeros(0),
+            recompleted=np.zeros(1, dtype=bool),
             C=float(self.settings.C),
         )
         self._draws = Draws(settings.sampling)
@@ -122,12 +142,13 @@ class PairwiseRun(WorkingSetRun):
 
     def grow(self, rows: int) -> None:
         super().grow(rows)
-        state, size = self._state, len(self._w)
-        prior = longer(state.prior, size)[:size] if len(state.prior) else state.prior
-        gaps, examples = state.gaps, len(state.violations)
+        gaps, examples = self._state.gaps, len(self._state.violations)
         if examples > len(gaps):
-            gaps = longer(gaps, examples)
-        self._state = state._replace(w=self._w, prior=prior, scratch=np.zeros(size), gaps=gaps)
+            self._state = self._state._replace(gaps=longer(gaps, examples))
+
+    def _follow_weights(self) -> None:
+        super()._follow_weights()
+        self._state = self._state._replace(scratch=np.zeros(len(self._w)))
 
     def keep(self, numbers: Ints) -> None:
         super().keep(numbers)
@@ -141,13 +162,12 @@ class PairwiseRun(WorkingSetRun):
             _pass_over_stored(self._shuffled(numbers), self.sets, self._state)
         problem = self.problem
         order = self._draws.order(numbers, self._state.gaps, self._order)
-        arrays = problem.structure, problem.examples(), order
 
         def one_pass(done: int) -> int:
-            state = self.sets, self._state
-            return int(_pass_with_inference(*arrays, done, problem.max_entries, *state))
+            arrays = problem.structure, problem.examples(), order, done, problem.max_entries
+            return int(_pass_with_inference(*arrays, self.sets, self._state))
 
-        self._pass_with_capacity(one_pass, len(order))
+        self._repeat(one_pass, len(order))
 
 
 @kernel
@@ -289,7 +309,7 @@ def _pass_with_inference(
 ) -> int:
     """Store the most violating structures of order[done:], and make steps.
 
-    Returns how far the capacity sufficed.
+    Returns how far the memory sufficed.
     """
     for position in range(done, len(order)):
         i = order[position]
@@ -302,6 +322,10 @@ def _pass_with_inference(
         start = sets.used[1]
         indices, values = sets.indices[start:], sets.values[start:]
         size = difference(examples, i, y, indices, values)
+        recompleted |= state.recompleted[0]
+        state.recompleted[0] = recompleted and size == NEEDS_CAPACITY
+        if size == NEEDS_CAPACITY:
+            return position
         state.visits[i] = visits
         violation = violation_of(cost, state.w, indices, values, 0, size)
         if recompleted and sets.newest[i] >= 0:

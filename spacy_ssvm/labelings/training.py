@@ -5,14 +5,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from spacy_ssvm.kernels.types import Floats, Ints, Rows
+from spacy_ssvm.kernels.types import Floats, Ints, Labels, Rows
 from spacy_ssvm.labelings.linear_model import LinearModel
-from spacy_ssvm.solvers.run import Solver
+from spacy_ssvm.solvers.run import Run, Solver
 from spacy_ssvm.solvers.summary import TrainingSummary, summarize_run
 from spacy_ssvm.solvers.training import ExampleTrainer, GrowingProblem
 from spacy_ssvm.weights.compact import CompactWeights, fill_rows, row_sizes
 from spacy_ssvm.weights.feature_index import FeatureIndex, Table
 from spacy_ssvm.weights.hash_table import empty_slots, number_keys, numbered_keys
+from spacy_ssvm.weights.rows import RowTable
 
 
 def split_rows(hash_bits: int | None, templates: int) -> int:
@@ -29,6 +30,16 @@ class RowProblem(GrowingProblem, Protocol):
     @property
     def any_label(self) -> int:
         """The label set of what has no gold annotation."""
+
+    @property
+    def table(self) -> RowTable:
+        """Where the weights of rows are, behind those of pairs of labels."""
+
+    def allocate(self, *, lazily: bool) -> None:
+        """Give rows weights for all labels, or else for those that differences ask for."""
+
+    def insert(self, starts: Ints, labels: Labels) -> Ints:
+        """Allocate weights of rows 0, 1, ...; return their entries: see ``CompactWeights``."""
 
     @property
     def append(self) -> Callable[..., range]:
@@ -62,10 +73,11 @@ class LinearTrainer(ExampleTrainer):
             len(model.templates), min_count=min_count, rows_per_template=rows_per_template
         )
         self._legality: Floats | float = 0.0 if legality is None else legality
+        self._loaded = None if model.summary is None else (model.label_pairs, model.weights)
         self.problem = self._new_problem(costs, legality)
-        prior = self._prior()
+        self._load_rows()
         self.problem.row_templates = self.index.row_templates
-        super().__init__(self.problem, solver, prior)
+        super().__init__(self.problem, solver, None)
 
     def _new_problem(self, costs: Floats | None, legality: Floats | None) -> RowProblem:
         """A problem without examples."""
@@ -75,11 +87,11 @@ class LinearTrainer(ExampleTrainer):
     def number_of_rows(self) -> int:
         return self.index.number_of_rows
 
-    def _prior(self) -> Floats | None:
-        """The model's weights as w_0, and its rows in the index; None where it has none."""
+    def _load_rows(self) -> None:
+        """Give the rows of a trained model to the index."""
         model = self.model
-        if model.summary is None:
-            return None
+        if self._loaded is None:
+            return
         if model.table.rows_per_template != self.index.table.rows_per_template:
             raise ValueError(
                 "hash_bits has changed: set it to the value that the weights to continue from were "
@@ -89,12 +101,21 @@ class LinearTrainer(ExampleTrainer):
             keys = numbered_keys(model.table.slots)
             templates = np.searchsorted(model.template_rows, np.arange(len(keys)), side="right") - 1
             self.index.load(keys, templates.astype(np.int32))
-        rows, label_pairs = self.index.number_of_rows, model.label_pairs
-        prior = np.zeros(self.problem.number_of_weights(rows))
+
+    def _new_run(self, solver: Solver) -> Run:
+        self.problem.allocate(lazily=solver.allocates)
+        self._start = self._prior()
+        return super()._new_run(solver)
+
+    def _prior(self) -> Floats | None:
+        """The weights of the trained model as w_0; None where there are none."""
+        if self._loaded is None:
+            return None
+        label_pairs, (row_starts, labels, weights) = self._loaded
+        entries = label_pairs.size + self.problem.insert(row_starts, labels)
+        prior = np.zeros(self.problem.number_of_weights(self.index.number_of_rows))
         prior[: label_pairs.size] = np.where(np.isfinite(label_pairs), label_pairs, 0).ravel()
-        number = np.repeat(np.arange(rows), np.diff(model.weights.row_starts))
-        of_rows = prior[label_pairs.size :].reshape(rows, len(model.labels))
-        of_rows[number, model.weights.labels] = model.weights.weights
+        prior[entries] = weights
         return prior
 
     def _append(
@@ -118,13 +139,12 @@ class LinearTrainer(ExampleTrainer):
 
     def _compact(self) -> tuple[Table, Floats, CompactWeights, Ints, TrainingSummary]:
         """The weights in compact form, in float32, rows sorted by template."""
-        K, rows = self.problem.K, self.index.number_of_rows
-        w = self.run.w[: self.problem.number_of_weights(rows)]
-        first, shape = self.problem.number_of_weights(0), self.model.label_pairs.shape
+        rows, w = self.index.number_of_rows, self.run.w
+        first, shape = self.model.label_pairs.size, self.model.label_pairs.shape
         label_pairs = w[:first].reshape(shape).astype(np.float32).astype(np.float64)
-        emissions = w[first:].reshape(rows, K)
+        table, emissions = self.problem.table, w[first:]
         sizes = np.empty(rows, dtype=np.int64)
-        row_sizes(emissions, sizes)
+        row_sizes(table, emissions, sizes)
         T = len(self.model.templates)
         rows_per_template = self.index.table.rows_per_template
         slots = empty_slots(0)
@@ -137,7 +157,7 @@ class LinearTrainer(ExampleTrainer):
         row_starts = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
         labels = np.empty(row_starts[-1], dtype=np.uint16)
         weights = np.empty(row_starts[-1], dtype=np.float32)
-        fill_rows(emissions, kept, row_starts, labels, weights)
+        fill_rows(table, emissions, kept, row_starts, labels, weights)
         templates = self.index.row_templates[kept]
         return (
             Table(slots, rows_per_template),

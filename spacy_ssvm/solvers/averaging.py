@@ -26,6 +26,7 @@ from spacy_ssvm.kernels.types import (
 from spacy_ssvm.solvers.run import PrimalRun, Solver
 from spacy_ssvm.structure import Problem
 from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.sparse import move
 
 
 class Averaged(NamedTuple):
@@ -82,8 +83,13 @@ class AveragedRun(PrimalRun):
         self._allow(average)  # against rounding
         return average
 
-    def grow(self, rows: int) -> None:
-        super().grow(rows)
+    def _renumber(self, numbers: Rows) -> None:
+        super()._renumber(numbers)
+        sums = move(self._averaged.sums, numbers)
+        self._averaged = self._averaged._replace(w=self._w, sums=sums)
+
+    def _lengthen(self, size: int) -> None:
+        super()._lengthen(size)
         if len(self._w) > len(self._averaged.sums):
             sums = longer(self._averaged.sums, len(self._w))
             self._averaged = self._averaged._replace(w=self._w, sums=sums)

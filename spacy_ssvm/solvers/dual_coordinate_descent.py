@@ -25,6 +25,8 @@ import numpy as np
 from spacy_ssvm.kernels.compile import kernel, oracle_kernel
 from spacy_ssvm.kernels.types import (
     Bool,
+    Flags,
+    Flags1,
     Float,
     Floats,
     Floats1,
@@ -53,8 +55,14 @@ from spacy_ssvm.solvers.working_sets import (
     remove_zeros,
     score,
 )
-from spacy_ssvm.structure import HINGE_ORACLES, Decode, Difference, ExampleArrays, Problem
-from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.structure import (
+    HINGE_ORACLES,
+    NEEDS_CAPACITY,
+    Decode,
+    Difference,
+    ExampleArrays,
+    Problem,
+)
 from spacy_ssvm.weights.sparse import violation_of
 
 _MIN_RISE = 1e-5  # of D, relative, by a pass of CPD that is worth another one
@@ -71,12 +79,13 @@ class State(NamedTuple):
     violations: Floats  #: float64 [examples]: max_y H_i(y) when example i was last decoded
     visits: Ints  #: int64 [examples]: how often example i was decoded
     random: Keys  #: uint64 [1]: the state of the random numbers
+    recompleted: Flags  #: bool [1]: of an example that is decoded again when there is memory
     C: float
     delta: float
 
 
 StateType = named_tuple(
-    State, Floats1, Floats1, Floats1, Floats1, Floats1, Ints1, Keys1, Float, Float
+    State, Floats1, Floats1, Floats1, Floats1, Floats1, Ints1, Keys1, Flags1, Float, Float
 )
 
 
@@ -109,6 +118,7 @@ class DualCoordinateDescent:
     tolerance: float = 1e-3
     loss_function: ClassVar[Loss] = SQUARED_HINGE
     oracles: ClassVar[tuple[str, ...]] = HINGE_ORACLES
+    allocates: ClassVar[bool] = True
     keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -143,6 +153,7 @@ class DualCoordinateDescentRun(WorkingSetRun):
             violations=np.zeros(0),
             visits=np.zeros(0, dtype=np.int64),
             random=np.array([settings.seed], dtype=np.int64).view(np.uint64),
+            recompleted=np.zeros(1, dtype=bool),
             C=float(settings.C),
             delta=float(settings.delta),
         )
@@ -156,13 +167,6 @@ class DualCoordinateDescentRun(WorkingSetRun):
     def regularizer(self) -> float:
         """1/2 |w - w_0|^2, kept up to date by each step."""
         return float(self._state.totals[1])
-
-    def grow(self, rows: int) -> None:
-        super().grow(rows)
-        state, size = self._state, len(self._w)
-        if size > len(state.w):
-            prior = longer(state.prior, size) if len(state.prior) else state.prior
-            self._state = state._replace(w=self._w, prior=prior)
 
     def _pass(self, numbers: Ints) -> None:
         """The inner passes over stored constraints, and one with inference."""
@@ -186,13 +190,12 @@ class DualCoordinateDescentRun(WorkingSetRun):
 
     def _outer_pass(self, order: Ints) -> None:
         problem, updates = self.problem, self.settings.variant != "cpd"
-        arrays = problem.structure, problem.examples(), order
 
         def one_pass(done: int) -> int:
-            state = updates, self.sets, self._state
-            return int(outer_pass(*arrays, done, problem.max_entries, *state))
+            arrays = problem.structure, problem.examples(), order, done, problem.max_entries
+            return int(outer_pass(*arrays, updates, self.sets, self._state))
 
-        self._pass_with_capacity(one_pass, len(order))
+        self._repeat(one_pass, len(order))
 
 
 @kernel
@@ -306,7 +309,7 @@ def outer_pass(
     sets: WorkingSets,
     state: State,
 ) -> int:
-    """DCD-Light over order[done:] [CY13 Alg. 2]; return how far the capacity sufficed.
+    """DCD-Light over order[done:] [CY13 Alg. 2]; return how far the memory sufficed.
 
     Without ``updates``, violated constraints are stored and nothing else changes.
     """
@@ -322,6 +325,10 @@ def outer_pass(
         start = sets.used[1]
         indices, values = sets.indices[start:], sets.values[start:]
         size = difference(examples, i, y, indices, values)
+        recompleted |= state.recompleted[0]
+        state.recompleted[0] = recompleted and size == NEEDS_CAPACITY
+        if size == NEEDS_CAPACITY:
+            return position
         state.visits[i] = visits
         violation = violation_of(cost, state.w, indices, values, 0, size)
         if recompleted and sets.newest[i] >= 0:

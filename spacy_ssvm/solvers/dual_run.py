@@ -7,24 +7,25 @@ make is solved to the tolerance (the concave-convex procedure). The dual variabl
 whose completion changes start from 0 again.
 """
 
-from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from spacy_ssvm.kernels.compile import kernel, oracle_kernel
-from spacy_ssvm.kernels.types import Flags, Flags1, Floats, Floats1, Ints, Void
+from spacy_ssvm.kernels.types import Flags, Flags1, Floats, Floats1, Ints, Rows, Void
 from spacy_ssvm.objective import relative_gap
 from spacy_ssvm.solvers.run import PrimalRun, Solver
 from spacy_ssvm.solvers.working_sets import (
     empty_working_sets,
+    has_capacity,
     keep_examples,
     number_of_constraints,
     with_capacity,
 )
-from spacy_ssvm.structure import Decode, ExampleArrays, Problem
+from spacy_ssvm.structure import AllocatingProblem, Decode, ExampleArrays, Problem
 from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.sparse import renumber
 
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
 _MAX_COMPLETIONS = 20  # and then at most this often, whenever a problem is solved
@@ -139,8 +140,11 @@ class WorkingSetRun(DualRun):
             self.sets = with_capacity(self.sets, len(violations), 0)
 
     def without(self: RunT, numbers: Ints) -> RunT:
-        """A copy of the run, on the same problem, that has forgotten these examples."""
-        run = deepcopy(self, {id(self.problem): self.problem})
+        """A copy of the run, on the same examples, that has forgotten these."""
+        problem = self.problem
+        if problem.structure.is_lazy:
+            problem = cast(AllocatingProblem, problem).with_own_weights()
+        run = deepcopy(self, {id(self.problem): problem})
         run.forget(numbers)
         return run
 
@@ -150,14 +154,28 @@ class WorkingSetRun(DualRun):
         )
         self.sets = keep_examples(self.sets, numbers)
 
-    def _pass_with_capacity(self, one_pass: Callable[[int], int], size: int) -> None:
-        """Repeat a pass from where the capacity of the working sets ended, until it is complete.
+    def _renumber(self, numbers: Rows) -> None:
+        super()._renumber(numbers)
+        renumber(self.sets.indices, int(self.sets.used[1]), numbers)
+        self._follow_weights()
 
-        one_pass: takes and returns the number of examples that are done. size: of all.
-        """
-        done = 0
-        while (done := one_pass(done)) < size:
-            self.sets = with_capacity(self.sets, len(self.sets.newest), self.problem.max_entries)
+    def _lengthen(self, size: int) -> None:
+        super()._lengthen(size)
+        if len(self._w) > len(self._state.w):
+            self._follow_weights()
+
+    def _follow_weights(self) -> None:
+        """Let the passes see the weights as they are now."""
+        prior = self._prior
+        if 0 < len(prior) < len(self._w):
+            prior = longer(prior, len(self._w))
+        self._state = self._state._replace(w=self._w, prior=prior)
+
+    def _make_room(self) -> None:
+        super()._make_room()
+        entries = self.problem.max_entries
+        if not has_capacity(self.sets, entries):
+            self.sets = with_capacity(self.sets, len(self.sets.newest), entries)
 
 
 @kernel

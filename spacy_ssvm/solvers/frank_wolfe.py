@@ -50,6 +50,8 @@ import numpy as np
 from spacy_ssvm.kernels.compile import kernel, oracle_kernel
 from spacy_ssvm.kernels.types import (
     AnyWeights,
+    Flags,
+    Flags1,
     Float,
     Floats,
     Floats1,
@@ -70,6 +72,7 @@ from spacy_ssvm.solvers.run import (
 from spacy_ssvm.structure import (
     EXPECTED_ORACLES,
     HINGE_ORACLES,
+    NEEDS_CAPACITY,
     Decode,
     Difference,
     ExampleArrays,
@@ -78,7 +81,7 @@ from spacy_ssvm.structure import (
     Problem,
 )
 from spacy_ssvm.weights.growing import longer
-from spacy_ssvm.weights.sparse import dot, find_index, scratch_table, violation_of
+from spacy_ssvm.weights.sparse import dot, find_index, move, renumber, scratch_table, violation_of
 
 SAMPLINGS = ("uniform", "gap")
 _PASSES = 10  # of which one takes every example: what has been drawn seldom may have changed
@@ -96,10 +99,11 @@ class Blocks(NamedTuple):
     indices: Rows  #: int32 [entries]: indices into w
     values: Floats  #: float64 [entries]
     used: Ints  #: int64 [1]: entries in use or abandoned
+    recompleted: Flags  #: bool [1]: of an example that is decoded again when there is memory
 
 
 BlocksType = named_tuple(
-    Blocks, Ints1, Ints1, Floats1, Floats1, Floats1, Ints1, Rows1, Floats1, Ints1
+    Blocks, Ints1, Ints1, Floats1, Floats1, Floats1, Ints1, Rows1, Floats1, Ints1, Flags1
 )
 
 
@@ -218,9 +222,27 @@ class FrankWolfeRun(DualRun):
         examples = self.problem.number_of_examples
         if examples > len(self.blocks.sizes):
             self.blocks = _with_capacity(self.blocks, longer(self.blocks.sizes, examples).size, 0)
-        if self.settings.variant == "averaged":
-            sums = longer(self._average.sums, len(self._w))
-            self._average = self._average._replace(sums=sums)
+
+    def _renumber(self, numbers: Rows) -> None:
+        super()._renumber(numbers)
+        renumber(self.blocks.indices, int(self.blocks.used[0]), numbers)
+        self._average = self._average._replace(sums=move(self._average.sums, numbers))
+
+    def _lengthen(self, size: int) -> None:
+        super()._lengthen(size)
+        sums = self._average.sums
+        if self.settings.variant == "averaged" and len(self._w) > len(sums):
+            self._average = self._average._replace(sums=longer(sums, len(self._w)))
+
+    def _make_room(self) -> None:
+        super()._make_room()
+        self.blocks = _with_capacity(self.blocks, len(self.blocks.sizes), self._max_entries)
+
+    @property
+    def _max_entries(self) -> int:
+        """The largest number of entries of what a step goes towards."""
+        is_hinge = self.settings.beta is None
+        return self.problem.max_entries if is_hinge else self.problem.max_expected_entries
 
     def _remove(self, numbers: Ints) -> None:
         _remove_blocks(numbers, self.blocks, self._average, self._w)
@@ -239,19 +261,16 @@ class FrankWolfeRun(DualRun):
     def _pass(self, numbers: Ints) -> None:
         order = self._draws.order(numbers, self.blocks.gaps, self._order)
         problem, settings = self.problem, self.settings
-        arrays = problem.structure, problem.examples(), order
         C, gamma = float(settings.C), float(settings.gamma)
-        one_pass, entries, scales = _pass, problem.max_entries, [C, gamma]
+        kernel, scales = _pass, [C, gamma]
         if settings.beta is not None:
-            one_pass, entries = _smooth_pass, problem.max_expected_entries
-            scales = [C, float(settings.beta), gamma]
-        done = 0
-        while True:
-            state = self.blocks, self._average, self._w
-            done = one_pass(*arrays, done, entries, *scales, *state)
-            if done == len(order):
-                break
-            self.blocks = _with_capacity(self.blocks, len(self.blocks.sizes), entries)
+            kernel, scales = _smooth_pass, [C, float(settings.beta), gamma]
+
+        def one_pass(done: int) -> int:
+            arrays = problem.structure, problem.examples(), order, done, self._max_entries
+            return int(kernel(*arrays, *scales, self.blocks, self._average, self._w))
+
+        self._repeat(one_pass, len(order))
 
 
 def dual_value(run: DualRun, prior: Floats, costs: float) -> float:
@@ -271,6 +290,7 @@ def _empty_blocks(examples: int, entries: int) -> Blocks:
         indices=np.empty(entries, dtype=np.int32),
         values=np.empty(entries),
         used=np.zeros(1, dtype=np.int64),
+        recompleted=np.zeros(1, dtype=bool),
     )
 
 
@@ -279,7 +299,7 @@ def _with_capacity(blocks: Blocks, examples: int, entries: int) -> Blocks:
     used = int(blocks.sizes.sum())
     packed = _empty_blocks(examples, 2 * used + 2 * entries + 1024)
     _pack(blocks, packed)
-    return packed
+    return packed._replace(recompleted=blocks.recompleted)
 
 
 @kernel
@@ -400,7 +420,7 @@ def _pass(
     average: Average,
     w: Floats,
 ) -> int:
-    """One step for each of order[done:]; return how far the capacity sufficed."""
+    """One step for each of order[done:]; return how far the memory sufficed."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
     for position in range(done, len(order)):
@@ -412,6 +432,10 @@ def _pass(
         if len(y) == 0:
             continue
         size = difference(examples, i, y, indices, values)
+        recompleted |= blocks.recompleted[0]
+        blocks.recompleted[0] = recompleted and size == NEEDS_CAPACITY
+        if size == NEEDS_CAPACITY:
+            return position
         if recompleted:
             _remove_blocks(order[position : position + 1], blocks, average, w)
         violation = violation_of(gamma * cost, w, indices, values, 0, size)

@@ -10,13 +10,14 @@ scores best [McDonald et al. 2005]:
 The model gets the average of w over all steps. ``lab/k_best_mira.py`` compares with k of them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from spacy_ssvm.kernels.compile import oracle_kernel
-from spacy_ssvm.kernels.types import Float, Floats, Int, Ints, Ints1
+from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1
 from spacy_ssvm.objective import HINGE, Loss
 from spacy_ssvm.solvers.averaging import (
     Averaged,
@@ -26,7 +27,14 @@ from spacy_ssvm.solvers.averaging import (
     end_step,
 )
 from spacy_ssvm.solvers.run import check_C, check_whole
-from spacy_ssvm.structure import HINGE_ORACLES, Decode, Difference, ExampleArrays, Problem
+from spacy_ssvm.structure import (
+    HINGE_ORACLES,
+    NEEDS_CAPACITY,
+    Decode,
+    Difference,
+    ExampleArrays,
+    Problem,
+)
 from spacy_ssvm.weights.sparse import squared_norm, violation_of
 
 
@@ -53,6 +61,7 @@ class Mira:
     seed: int = 0
     loss_function: ClassVar[Loss] = HINGE
     oracles: ClassVar[tuple[str, ...]] = HINGE_ORACLES
+    allocates: ClassVar[bool] = True
     keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -70,41 +79,58 @@ class MiraRun(AveragedRun):
     settings: Mira  # or DualCoordinateAscent, for the hinge
 
     def epoch(self, numbers: Ints) -> float:
-        return float(_pass(*self._arguments(numbers), self.problem.max_entries, self._averaged))
+        return self._steps(_pass, numbers)
 
-    def _arguments(self, numbers: Ints) -> tuple[Any, ...]:
-        """What passes begin with: structure, examples, their order, C, gamma, augmentation."""
+    def _steps(self, kernel: Callable[..., int], numbers: Ints, *more: int) -> float:
+        """Make a pass over these examples; return the sum of their violations.
+
+        kernel: takes what ``_pass`` takes, and ``more`` before the largest number of entries.
+        """
         problem, settings = self.problem, self.settings
         gamma = float(settings.loss_function.gamma)
         scales = float(settings.C), gamma, gamma * settings.loss_augmented
-        return problem.structure, problem.examples(), self._shuffled(numbers), *scales
+        order, sizes, total = self._shuffled(numbers), (*more, problem.max_entries), np.zeros(1)
+
+        def one_pass(done: int) -> int:
+            arrays = problem.structure, problem.examples(), order, done
+            return int(kernel(*arrays, *scales, *sizes, self._averaged, total))
+
+        self._repeat(one_pass, len(order))
+        return float(total[0])
 
 
-@oracle_kernel(HINGE_ORACLES, Float, Ints1, Float, Float, Float, Int, AveragedType)
+@oracle_kernel(HINGE_ORACLES, Int, Ints1, Int, Float, Float, Float, Int, AveragedType, Floats1)
 def _pass(
     decode: Decode,
     difference: Difference,
     examples: ExampleArrays,
     order: Ints,
+    done: int,
     C: float,
     gamma: float,
     augmentation: float,
     max_entries: int,
     averaged: Averaged,
-) -> float:
-    """One step for each example; return the sum of their violations."""
+    total: Floats,
+) -> int:
+    """One step for each of order[done:]; return how far the memory sufficed.
+
+    Adds the violations to total (float64 [1]).
+    """
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
-    total = 0.0
-    for i in order:
+    for position in range(done, len(order)):
+        i = order[position]
         y, cost, _ = decode(examples, i, averaged.w, augmentation, True)
         if len(y) == 0:
             continue
         size = difference(examples, i, y, indices, values)
+        if size == NEEDS_CAPACITY:
+            return position
         violation = violation_of(gamma * cost, averaged.w, indices, values, 0, size)
         norm = squared_norm(values, size)
         if violation > 0 and norm > 0:
             add_to_average(averaged, indices, values, size, min(C, violation / norm))
-        total += max(violation, 0.0)
+        total[0] += max(violation, 0.0)
         end_step(averaged)
-    return total
+    return len(order)

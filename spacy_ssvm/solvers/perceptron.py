@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from spacy_ssvm.kernels.compile import oracle_kernel
-from spacy_ssvm.kernels.types import Float, Floats, Int, Ints, Ints1
+from spacy_ssvm.kernels.types import Floats, Floats1, Int, Ints, Ints1
 from spacy_ssvm.objective import PERCEPTRON_LOSS, Loss
 from spacy_ssvm.solvers.averaging import (
     Averaged,
@@ -22,7 +22,14 @@ from spacy_ssvm.solvers.averaging import (
     end_step,
 )
 from spacy_ssvm.solvers.run import check_whole
-from spacy_ssvm.structure import HINGE_ORACLES, Decode, Difference, ExampleArrays, Problem
+from spacy_ssvm.structure import (
+    HINGE_ORACLES,
+    NEEDS_CAPACITY,
+    Decode,
+    Difference,
+    ExampleArrays,
+    Problem,
+)
 from spacy_ssvm.weights.sparse import dot
 
 
@@ -44,6 +51,7 @@ class Perceptron:
     C: ClassVar[float] = 1.0
     loss_function: ClassVar[Loss] = PERCEPTRON_LOSS
     oracles: ClassVar[tuple[str, ...]] = HINGE_ORACLES
+    allocates: ClassVar[bool] = True
     keeps_signs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -64,30 +72,42 @@ class PerceptronRun(AveragedRun):
 
     def epoch(self, numbers: Ints) -> float:
         problem = self.problem
-        order, entries = self._shuffled(numbers), problem.max_entries
-        loss = _pass(problem.structure, problem.examples(), order, entries, self._averaged)
-        return float(loss)
+        order, entries, total = self._shuffled(numbers), problem.max_entries, np.zeros(1)
+
+        def one_pass(done: int) -> int:
+            arrays = problem.structure, problem.examples(), order, done, entries
+            return int(_pass(*arrays, self._averaged, total))
+
+        self._repeat(one_pass, len(order))
+        return float(total[0])
 
 
-@oracle_kernel(HINGE_ORACLES, Float, Ints1, Int, AveragedType)
+@oracle_kernel(HINGE_ORACLES, Int, Ints1, Int, Int, AveragedType, Floats1)
 def _pass(
     decode: Decode,
     difference: Difference,
     examples: ExampleArrays,
     order: Ints,
+    done: int,
     max_entries: int,
     averaged: Averaged,
-) -> float:
-    """One step for each example; return the sum of their losses."""
+    total: Floats,
+) -> int:
+    """One step for each of order[done:]; return how far the memory sufficed.
+
+    Adds the losses to total (float64 [1]).
+    """
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
-    total = 0.0
-    for i in order:
+    for position in range(done, len(order)):
+        i = order[position]
         y, _, _ = decode(examples, i, averaged.w, 0.0, True)
         if len(y) == 0:
             continue
         size = difference(examples, i, y, indices, values)
-        total -= dot(averaged.w, indices, values, 0, size)
+        if size == NEEDS_CAPACITY:
+            return position
+        total[0] -= dot(averaged.w, indices, values, 0, size)
         add_to_average(averaged, indices, values, size, 1.0)
         end_step(averaged)
-    return total
+    return len(order)

@@ -116,6 +116,7 @@ class ProxGradient:
     eta0: float = 1.0
     seed: int = 0
     C: ClassVar[float] = 1.0
+    allocates: ClassVar[bool] = False
     keeps_signs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -178,7 +179,7 @@ class ProxGradientRun(PrimalRun):
 
     problem: GroupedProblem
     settings: ProxGradient
-    reserves = True
+    _can_allocate = True  # where the problem has groups of weights
 
     def __init__(
         self, settings: ProxGradient, problem: GroupedProblem, prior: Floats | None

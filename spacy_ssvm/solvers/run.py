@@ -1,16 +1,18 @@
 """The interfaces of solvers, their common base, and checks of settings."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from thinc.config import ConfigValidationError
 
-from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.kernels.types import Floats, Ints, Rows
 from spacy_ssvm.objective import Loss, Objective, evaluate
-from spacy_ssvm.structure import Problem
+from spacy_ssvm.structure import AllocatingProblem, Problem
 from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.sparse import move
 
 _MAX_WEIGHTS = 2**31 - 1  # indices into w are int32
 _MAX_WHOLE = 2**63 - 1  # what kernels are given is int64
@@ -35,6 +37,10 @@ class Solver(Protocol):
     @property
     def oracles(self) -> tuple[str, ...]:
         """The oracles of ``Structure`` that the solver calls."""
+
+    @property
+    def allocates(self) -> bool:
+        """Whether it can learn weights that are allocated on first use."""
 
     @property
     def keeps_signs(self) -> bool:
@@ -110,6 +116,11 @@ class LossSettings:
         """The oracles of ``Structure`` that the solver calls."""
         return self.loss_function.oracles
 
+    @property
+    def allocates(self) -> bool:
+        """Whether it can learn weights that are allocated on first use: with the hinge."""
+        return self.beta is None
+
 
 #: What oracles that a structure can lack compute, for messages.
 _MEANINGS = {
@@ -139,9 +150,10 @@ class PrimalRun:
 
     dual: float | None = None
     gap: float | None = None
-    reserves = False  #: whether it allocates the weights that oracles ask for
 
     def __init__(self, settings: Solver, problem: Problem, prior: Floats | None) -> None:
+        self.settings = settings
+        self.problem = problem
         for oracle in settings.oracles:
             if getattr(problem.structure, oracle) is None:
                 raise ValueError(
@@ -153,19 +165,22 @@ class PrimalRun:
                 f"{settings} does not keep weights from being negative, as these structures need "
                 f"it: choose {', '.join(_KEEP_SIGNS[:-1])} or {_KEEP_SIGNS[-1]}"
             )
-        if problem.structure.is_lazy and not self.reserves:
+        if problem.structure.is_lazy and not self._can_allocate:
             raise ValueError(
                 f"{settings} does not allocate weights on first use, as this problem needs it: "
-                "choose ProxGradient, or a problem whose features have rows"
+                "choose another solver, or a problem whose weights all exist"
             )
-        self.settings = settings
-        self.problem = problem
         self._order = np.random.default_rng(settings.seed)
         self._prior = np.zeros(0) if prior is None else prior
         if problem.nonnegative > 0:
             self._prior = self._prior.copy()
             self._allow(self._prior)
         self._w: Floats = self._prior.copy()
+
+    @property
+    def _can_allocate(self) -> bool:
+        """Whether it allocates the weights that oracles ask for."""
+        return self.settings.allocates
 
     @property
     def w(self) -> Floats:
@@ -188,9 +203,38 @@ class PrimalRun:
         )
 
     def grow(self, rows: int) -> None:
-        size = size_of_weights(self.problem, rows)
+        self._lengthen(size_of_weights(self.problem, rows))
+
+    def _lengthen(self, size: int) -> None:
+        """Let there be this many weights, or more, and what else there is for each of them."""
         if size > len(self._w):
             self._w = longer(self._w, size)
+
+    def _renumber(self, numbers: Rows) -> None:
+        """Move weights, and what else there is for each of them: see ``AllocatingProblem``."""
+        self._w, self._prior = move(self._w, numbers), move(self._prior, numbers)
+
+    def _allocate(self) -> None:
+        """Allocate the weights that an oracle has asked for."""
+        if self.problem.structure.is_lazy:
+            numbers = cast(AllocatingProblem, self.problem).reserve()
+            if numbers is not None:
+                self._renumber(numbers)
+            self._lengthen(size_of_weights(self.problem, 0))
+
+    def _make_room(self) -> None:
+        """Allocate the memory that has made a pass return."""
+        self._allocate()
+
+    def _repeat(self, one_pass: Callable[[int], int], size: int) -> None:
+        """Repeat a pass from where it lacked memory, until it is complete.
+
+        one_pass: takes and returns the number of examples that are done. size: of all.
+        """
+        self._allocate()
+        done = 0
+        while (done := one_pass(done)) < size:
+            self._make_room()
 
     def forget(self, numbers: Ints) -> None:
         """Does nothing: a step leaves no record of its example."""

@@ -20,8 +20,9 @@ last w. Within a pass w = s u, so that a shrinking step costs as much as the exa
 w . phi + gamma Delta is s (u . phi + gamma / s Delta).
 """
 
+from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -48,6 +49,8 @@ from spacy_ssvm.solvers.run import (
 from spacy_ssvm.structure import (
     EXPECTED_ORACLES,
     HINGE_ORACLES,
+    NEEDS_CAPACITY,
+    AllocatingProblem,
     Decode,
     Difference,
     ExampleArrays,
@@ -131,37 +134,44 @@ class StochasticGradientRun(PrimalRun):
         if self._eta0 is None and len(numbers):
             self._eta0 = self._best_first_step(numbers)
         total = self.problem.number_of_examples
-        loss = self._pass(self._w, self._shuffled(numbers), self._eta0 or 0.0, self._steps, total)
+        loss = self._pass(self._shuffled(numbers), self._eta0 or 0.0, self._steps, total)
         self._steps += len(numbers)
         return loss
 
-    def _pass(self, w: Floats, order: Ints, eta0: float, steps: int, total: int) -> float:
-        """Steps from w, as on a problem of ``total`` examples; return the sum of losses."""
-        prior = np.zeros(len(w))
-        prior[: len(self._prior)] = self._prior
+    def _pass(self, order: Ints, eta0: float, steps: int, total: int) -> float:
+        """Steps, as on a problem of ``total`` examples; return the sum of losses."""
         problem, settings = self.problem, self.settings
-        arrays = problem.structure, problem.examples(), order
-        min_scale = _MIN_SCALE_WITH_PRIOR if prior.any() else _MIN_SCALE
+        min_scale = _MIN_SCALE_WITH_PRIOR if self._prior.any() else _MIN_SCALE
         schedule = Schedule(
             self._kind, float(settings.C), float(total), float(eta0), steps, min_scale
         )
-        state = schedule, problem.nonnegative, prior, w
-        gamma = float(settings.gamma)
-        if settings.beta is None:
-            return float(_pass(*arrays, gamma, problem.max_entries, *state))
-        scales = float(settings.beta), gamma
-        return float(_expected_pass(*arrays, *scales, problem.max_expected_entries, *state))
+        kernel, scales, entries = _pass, [float(settings.gamma)], problem.max_entries
+        if settings.beta is not None:
+            kernel, entries = _expected_pass, problem.max_expected_entries
+            scales.insert(0, float(settings.beta))
+        so_far = np.array([1.0, 0.0])
+
+        def one_pass(done: int) -> int:
+            prior = np.zeros(len(self._w))
+            prior[: len(self._prior)] = self._prior
+            arrays = problem.structure, problem.examples(), order, done, *scales, entries
+            return int(kernel(*arrays, schedule, problem.nonnegative, prior, self._w, so_far))
+
+        self._repeat(one_pass, len(order))
+        return float(so_far[1])
 
     def _best_first_step(self, numbers: Ints) -> float:
         """The first step that makes the lowest primal after one pass over a sample."""
         sample = self._shuffled(numbers)[:_SAMPLE]
         primals = []
         for eta0 in _FIRST_STEPS:
-            w = self._w.copy()
-            self._pass(w, sample, eta0, 0, len(sample))
-            loss = losses(self.problem, w, sample, self.settings.loss_function).sum()
-            w[: len(self._prior)] -= self._prior
-            primals.append(w @ w / 2 + self.settings.C * loss)
+            trial = copy(self)
+            trial._w = self._w.copy()
+            if self.problem.structure.is_lazy:
+                trial.problem = cast(AllocatingProblem, self.problem).with_own_weights()
+            trial._pass(sample, eta0, 0, len(sample))
+            loss = losses(trial.problem, trial.w, sample, self.settings.loss_function).sum()
+            primals.append(trial.regularizer + self.settings.C * loss)
         return _FIRST_STEPS[int(np.argmin(primals))]
 
 
@@ -208,48 +218,61 @@ def _step(
     return scale
 
 
-@oracle_kernel(HINGE_ORACLES, Float, Ints1, Float, Int, ScheduleType, Int, Floats1, Floats1)
+@oracle_kernel(
+    HINGE_ORACLES, Int, Ints1, Int, Float, Int, ScheduleType, Int, Floats1, Floats1, Floats1
+)
 def _pass(
     decode: Decode,
     difference: Difference,
     examples: ExampleArrays,
     order: Ints,
+    done: int,
     gamma: float,
     max_entries: int,
     schedule: Schedule,
     nonnegative: int,
     prior: Floats,
     w: Floats,
-) -> float:
-    """One step for each example; return the sum of violations."""
+    so_far: Floats,
+) -> int:
+    """One step for each of order[done:]; return how far the memory sufficed.
+
+    so_far: float64 [2], s and the sum of violations.
+    """
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
-    scale, total, steps = 1.0, 0.0, schedule.steps
-    for i in order:
-        eta = _length(schedule, steps)
-        steps += 1
+    scale = so_far[0]
+    for position in range(done, len(order)):
+        i = order[position]
+        eta = _length(schedule, schedule.steps + position)
         y, cost, _ = decode(examples, i, w, gamma / scale, True)
         if len(y) == 0:
             continue
         size = difference(examples, i, y, indices, values)
+        if size == NEEDS_CAPACITY:
+            so_far[0] = scale
+            return position
         violation = gamma * cost - scale * dot(w, indices, values, 0, size)
-        total += max(violation, 0.0)
+        so_far[1] += max(violation, 0.0)
         if violation <= 0:
             size = 0
         state = scale, nonnegative, prior, w
         scale = _step(schedule, eta, 1.0, indices, values, size, *state)
     _fold(scale, prior, w)
-    return total
+    return len(order)
 
 
 @oracle_kernel(
-    EXPECTED_ORACLES, Float, Ints1, Float, Float, Int, ScheduleType, Int, Floats1, Floats1
+    EXPECTED_ORACLES,
+    Int,
+    *(Ints1, Int, Float, Float, Int, ScheduleType, Int, Floats1, Floats1, Floats1),
 )
 def _expected_pass(
     expect: Expect,
     expected_difference: ExpectedDifference,
     examples: ExampleArrays,
     order: Ints,
+    done: int,
     beta: float,
     gamma: float,
     max_entries: int,
@@ -257,20 +280,21 @@ def _expected_pass(
     nonnegative: int,
     prior: Floats,
     w: Floats,
-) -> float:
-    """One step for each example; return the sum of losses."""
+    so_far: Floats,
+) -> int:
+    """The same for a finite beta; memory suffices."""
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries)
-    scale, total, steps = 1.0, 0.0, schedule.steps
-    for i in order:
-        eta = _length(schedule, steps)
-        steps += 1
+    scale = so_far[0]
+    for position in range(done, len(order)):
+        i = order[position]
+        eta = _length(schedule, schedule.steps + position)
         z, loss, _, _ = expect(examples, i, w, beta * scale, gamma / scale, True)
         if len(z) == 0:
             continue
         size = expected_difference(examples, i, z, indices, values)
-        total += scale * loss
+        so_far[1] += scale * loss
         state = scale, nonnegative, prior, w
         scale = _step(schedule, eta, -1.0, indices, values, size, *state)
     _fold(scale, prior, w)
-    return total
+    return len(order)

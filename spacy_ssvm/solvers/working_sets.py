@@ -25,6 +25,8 @@ from spacy_ssvm.kernels.types import (
 from spacy_ssvm.weights.sparse import add_scaled, dot
 
 _NONE = -1
+_GROWTH = 1.25  # the factor by which full arrays grow
+_MUCH = 0.25  # of the entries: removed ones, above which the others are moved together
 
 
 class WorkingSets(NamedTuple):
@@ -41,7 +43,7 @@ class WorkingSets(NamedTuple):
     alphas: Floats  #: float64 [constraints]
     indices: Rows  #: int32 [entries]: indices into w
     values: Weights  #: float32 [entries]
-    used: Ints  #: int64 [3]: constraints and entries in use, constraints removed
+    used: Ints  #: int64 [4]: constraints and entries so far, and how many of them were removed
 
 
 WorkingSetsType = named_tuple(
@@ -66,19 +68,32 @@ def empty_working_sets(examples: int, constraints: int, entries: int) -> Working
         alphas=np.empty(constraints),
         indices=np.empty(entries, dtype=np.int32),
         values=np.empty(entries, dtype=np.float32),
-        used=np.zeros(3, dtype=np.int64),
+        used=np.zeros(4, dtype=np.int64),
     )
 
 
 def with_capacity(sets: WorkingSets, examples: int, entries: int) -> WorkingSets:
-    """The same working sets, packed, with capacity for these and about as many again."""
-    packed = empty_working_sets(
-        examples,
-        constraints=2 * number_of_constraints(sets) + examples + 64,
-        entries=3 * int(sets.used[1]) // 2 + 2 * entries + 1024,
-    )
-    pack(sets, packed)
-    return packed
+    """The same working sets, in the same arrays, with capacity for these and some more.
+
+    What is no longer in use is overwritten first, where it is much.
+    """
+    if sets.used[3] > _MUCH * sets.used[1]:
+        pack(sets)
+    constraints = int(_GROWTH * sets.used[0]) + examples // 4 + 64
+    for array in sets[2:9]:
+        _lengthen(array, constraints, constraints)
+    needed = int(sets.used[1]) + entries
+    for entries_of in (sets.indices, sets.values):
+        _lengthen(entries_of, needed, max(needed, int(_GROWTH * sets.used[1])) + 1024)
+    more = examples - len(sets.newest)
+    newest = np.append(sets.newest, np.full(more, _NONE, dtype=np.int64))
+    return sets._replace(newest=newest, alpha_sums=np.append(sets.alpha_sums, np.zeros(more)))
+
+
+def _lengthen(array: np.ndarray, needed: int, size: int) -> None:
+    """Let an array have this size, in place, where it is shorter than needed."""
+    if needed > len(array):
+        array.resize(size, refcheck=False)
 
 
 def number_of_constraints(sets: WorkingSets) -> int:
@@ -92,34 +107,41 @@ def keep_examples(sets: WorkingSets, numbers: Ints) -> WorkingSets:
 
 
 @kernel
-def pack(sets: WorkingSets, packed: WorkingSets) -> None:
-    """Copy what is in use into empty working sets, each example's constraints together."""
-    constraint, entry = 0, 0
+def pack(sets: WorkingSets) -> None:
+    """Move what is in use to the beginning of the arrays, in the same order."""
+    numbers = np.full(sets.used[0], _NONE)  # the new one of each constraint in use
     for i in range(len(sets.newest)):
-        packed.alpha_sums[i] = sets.alpha_sums[i]
-        last = -1
-        source = sets.newest[i]
-        while source >= 0:
-            if last < 0:
-                packed.newest[i] = constraint
-            else:
-                packed.older[last] = constraint
-            size, start = sets.sizes[source], sets.starts[source]
-            packed.older[constraint] = -1
-            packed.starts[constraint] = entry
-            packed.sizes[constraint] = size
-            packed.costs[constraint] = sets.costs[source]
-            packed.norms[constraint] = sets.norms[source]
-            packed.prior_scores[constraint] = sets.prior_scores[source]
-            packed.alphas[constraint] = sets.alphas[source]
-            packed.indices[entry : entry + size] = sets.indices[start : start + size]
-            packed.values[entry : entry + size] = sets.values[start : start + size]
-            last = constraint
-            constraint += 1
-            entry += size
-            source = sets.older[source]
-    packed.used[0] = constraint
-    packed.used[1] = entry
+        constraint = sets.newest[i]
+        while constraint >= 0:
+            numbers[constraint] = 0
+            constraint = sets.older[constraint]
+    constraints, entries = 0, 0
+    for source in range(len(numbers)):
+        if numbers[source] < 0:
+            continue
+        numbers[source] = constraints
+        size, start = sets.sizes[source], sets.starts[source]
+        for entry in range(size):
+            sets.indices[entries + entry] = sets.indices[start + entry]
+            sets.values[entries + entry] = sets.values[start + entry]
+        sets.older[constraints] = sets.older[source]
+        sets.starts[constraints] = entries
+        sets.sizes[constraints] = size
+        sets.costs[constraints] = sets.costs[source]
+        sets.norms[constraints] = sets.norms[source]
+        sets.prior_scores[constraints] = sets.prior_scores[source]
+        sets.alphas[constraints] = sets.alphas[source]
+        constraints += 1
+        entries += size
+    for i in range(len(sets.newest)):
+        if sets.newest[i] >= 0:
+            sets.newest[i] = numbers[sets.newest[i]]
+    for constraint in range(constraints):
+        if sets.older[constraint] >= 0:
+            sets.older[constraint] = numbers[sets.older[constraint]]
+    sets.used[0] = constraints
+    sets.used[1] = entries
+    sets.used[2:] = 0
 
 
 @kernel
@@ -199,6 +221,7 @@ def remove_zeros(sets: WorkingSets, i: int) -> None:
             newer = constraint
         else:
             sets.used[2] += 1
+            sets.used[3] += sets.sizes[constraint]
             if newer < 0:
                 sets.newest[i] = older
             else:

@@ -1,5 +1,7 @@
 """Examples of trees, checked once, as contiguous arrays to which more are appended."""
 
+from copy import copy, deepcopy
+
 import numpy as np
 
 from spacy_ssvm.features.statistics import Statistics
@@ -152,12 +154,27 @@ class LazyTreeProblem(TreeProblem):
             self.features.arcs, *nodes, self._heads.array, self.arcs
         )
 
+    def reserve(self) -> None:
+        """See ``AllocatingProblem``."""
+        self._lazy.reserve()
+
+    def with_own_weights(self) -> "LazyTreeProblem":
+        """See ``AllocatingProblem``."""
+        problem = copy(self)
+        problem.store = problem._lazy = deepcopy(self._lazy)
+        return problem
+
+    def frozen_examples(self) -> TreeExamples:
+        """See ``AllocatingProblem``."""
+        table = self._lazy.table._replace(grows=False)
+        return self.examples()._replace(store=LazyArcs(self.arcs, table))
+
     def _arc_store(self) -> LazyArcs:
         return LazyArcs(self.arcs, self._lazy.table)
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w. Ignores ``rows``: the store counts those that are allocated."""
-        return len(self._lazy.table.row_labels)
+        return len(self._lazy.table.entry_labels)
 
     @property
     def max_expected_entries(self) -> int:

@@ -91,7 +91,7 @@ def _add_rows(
     values: AnyWeights,
     scratch: Rows,
     size: int,
-    rows: Rows,
+    rows: Rows | Ints,
     none: int,
     value: float,
 ) -> int:
@@ -298,7 +298,7 @@ def _lazy_combination(
                 count = fill_arc_keys(templates, endpoints, h, m, all_templates, keys, owners)
                 for k in range(count):
                     get_or_insert(table, owners[k], keys[k], label, row)
-                    size = add_entry(indices, values, scratch, size, row[0], coefficient)
+                    size = _add_rows(indices, values, scratch, size, row, -1, coefficient)
     return drop_zeros(indices, values, size)
 
 

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel
+from spacy_ssvm.kernels.compile import inlined_kernel, kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Labels, Weights
+from spacy_ssvm.weights.rows import RowTable, add_row
 
 
 class CompactWeights(NamedTuple):
@@ -20,32 +21,38 @@ class CompactWeights(NamedTuple):
     weights: Weights  #: float32 [entries]
 
 
-@inner_kernel
-def row_sizes(emissions: Floats, sizes: Ints) -> None:
-    """The size of each row [rows, K] in compact form; 0 for an empty one."""
-    rows, K = emissions.shape
-    for row in range(rows):
+@kernel
+def row_sizes(table: RowTable, weights: Floats, sizes: Ints) -> None:
+    """The size of each row in compact form (int64 [rows]); 0 for an empty one."""
+    K = table.labels
+    row = np.empty(K)
+    for r in range(len(sizes)):
+        row[:] = 0.0
+        add_row(table, weights, 1.0, r, row)
         size = 0
         for k in range(K):
-            if np.float32(emissions[row, k]) != 0:
+            if np.float32(row[k]) != 0:
                 size += 1
-        sizes[row] = K if 4 * size > K else size
+        sizes[r] = K if 4 * size > K else size
 
 
-@inner_kernel
+@kernel
 def fill_rows(
-    emissions: Floats, rows: Ints, row_starts: Ints, labels: Labels, weights: Weights
+    table: RowTable, weights: Floats, rows: Ints, row_starts: Ints, labels: Labels, values: Weights
 ) -> None:
     """Write the given rows in compact form."""
-    K = emissions.shape[1]
+    K = table.labels
+    row = np.empty(K)
     for i in range(len(rows)):
+        row[:] = 0.0
+        add_row(table, weights, 1.0, rows[i], row)
         entry = row_starts[i]
         full = row_starts[i + 1] - entry == K
         for k in range(K):
-            weight = np.float32(emissions[rows[i], k])
+            weight = np.float32(row[k])
             if full or weight != 0:
                 labels[entry] = k
-                weights[entry] = weight
+                values[entry] = weight
                 entry += 1
 
 

@@ -41,6 +41,27 @@ def add_entry(
     return size + 1
 
 
+@kernel
+def move(weights: Floats, numbers: Rows) -> Floats:
+    """Weights at other indices, with zeros elsewhere.
+
+    numbers: int32 [weights or more], the new indices; -1 for those that are left out.
+    """
+    numbers = numbers[: len(weights)]
+    found = np.zeros(max(numbers.max() + 1, 0) if len(numbers) > 0 else 0)
+    for index in range(len(numbers)):
+        if numbers[index] >= 0:
+            found[numbers[index]] = weights[index]
+    return found
+
+
+@inner_kernel
+def renumber(indices: Rows, size: int, numbers: Rows) -> None:
+    """Replace the first indices by the new ones, see ``move``."""
+    for entry in range(size):
+        indices[entry] = numbers[indices[entry]]
+
+
 @inner_kernel
 def dot(w: Floats, indices: Rows, values: AnyWeights, start: int, end: int) -> float:
     """w . v of the sparse vector v in entries start to end."""

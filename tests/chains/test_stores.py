@@ -30,9 +30,9 @@ def rows_in_use(table: Any) -> dict[tuple[int, int], int]:
     for key in table.slots[:, 0].tolist():
         for m in range(len(table.active)) if key else ():  # a feature is that of one template
             start, count = find_block(table, m, np.uint64(key))
-            while count > 0 and table.row_templates[start] == m:
+            while count > 0 and table.entry_templates[start] == m:
                 for row in range(start, start + count):
-                    found[key, int(table.row_labels[row])] = row
+                    found[key, int(table.entry_labels[row])] = row
                 start, count = block_before(table, start)
     return found
 
@@ -77,7 +77,7 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K,
     expected = dict(zip(index.row_keys.tolist(), rows, strict=True))
     table = lazy.store.table
     found = run.w[first:]
-    assert len(found) == len(table.row_labels)
+    assert len(found) == len(table.entry_labels)
     seen = {key: np.zeros(K) for key in expected}
     in_use = np.zeros(len(found), dtype=bool)
     for (key, label), row in rows_in_use(table).items():
@@ -92,7 +92,7 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K,
         assert step.templates == naive_step.templates
         assert step.loss == pytest.approx(naive_step.loss)
         assert step.strength == pytest.approx(naive_step.strength)
-    norms = [np.linalg.norm(found[table.row_templates == m]) for m in range(len(run.norms))]
+    norms = [np.linalg.norm(found[table.entry_templates == m]) for m in range(len(run.norms))]
     np.testing.assert_allclose(run.norms, norms, atol=1e-7)
 
 

@@ -19,7 +19,7 @@ from referee import (
 
 from spacy_ssvm.chains.problem import hamming_costs
 from spacy_ssvm.solvers.dual_coordinate_descent import inner_pass
-from spacy_ssvm.solvers.working_sets import with_capacity
+from spacy_ssvm.solvers.working_sets import pack
 
 pytestmark = pytest.mark.uncompiled
 
@@ -74,9 +74,10 @@ def test_working_sets_survive_packing():
         run.epoch(all_numbers(run))
         packed.epoch(all_numbers(packed))
         before = [constraints(packed, i) for i in all_numbers(packed)]
-        packed.sets = with_capacity(packed.sets, len(packed.sets.newest), 0)
+        pack(packed.sets)
         assert [constraints(packed, i) for i in all_numbers(packed)] == before
-        assert packed.sets.used[2] == 0
+        assert packed.sets.used[2:].tolist() == [0, 0]
+        assert packed.sets.used[1] == sum(len(phi) for own in before for _, _, phi in own)
         assert packed.sets.used[0] == sum(map(len, before))
     assert run.sets.used[0] > 1000
     assert run.w.tobytes() == packed.w.tobytes()

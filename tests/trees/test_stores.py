@@ -31,9 +31,9 @@ from spacy_ssvm.trees.templates import (
     in_order,
     parse_arc_templates,
 )
-from spacy_ssvm.weights.dense import DenseWeights
 from spacy_ssvm.weights.groups import GroupedWeights
 from spacy_ssvm.weights.lazy import find_block
+from spacy_ssvm.weights.rows import DenseWeights
 
 pytestmark = pytest.mark.filterwarnings(PARSER.warning or "")
 
@@ -49,7 +49,7 @@ def with_weights(problem: LazyTreeProblem, trees: Trees, seed: int) -> tuple[Any
     w = run._w
     w[:] = random.normal(size=len(w))
     meant = {
-        key: table.scales[table.row_templates[row]] * w[row]
+        key: table.scales[table.entry_templates[row]] * w[row]
         for key, row in rows_in_use(table).items()
     }
     return w, meant
@@ -61,7 +61,7 @@ def rows_in_use(table: Any) -> dict[int, int]:
     for key in table.slots[:, 0].tolist():
         for m in range(len(table.active)):  # a feature is that of one template
             row, count = find_block(table, m, np.uint64(key)) if key else (0, 0)
-            if count and table.row_templates[row] == m:
+            if count and table.entry_templates[row] == m:
                 found[key] = int(row)
     return found
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from spacy_ssvm.weights.compact import CompactWeights, add_rows, fill_rows, row_sizes
+from spacy_ssvm.weights.rows import dense_table
 
 pytestmark = pytest.mark.uncompiled
 
@@ -20,11 +21,11 @@ def test_compact_rows_add_up_to_what_the_full_rows_add_up_to(data, K, rows):
     )
     kept = np.array(data.draw(st.permutations(range(rows))), dtype=np.int64)
     sizes = np.full(rows, -1, dtype=np.int64)
-    row_sizes(emissions, sizes)
+    row_sizes(dense_table(K), emissions.ravel(), sizes)
     starts = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
     labels = np.full(starts[-1], 999, dtype=np.uint16)
     weights = np.full(starts[-1], np.nan, dtype=np.float32)
-    fill_rows(emissions, kept, starts, labels, weights)
+    fill_rows(dense_table(K), emissions.ravel(), kept, starts, labels, weights)
     compact = CompactWeights(starts, labels, weights)
 
     fired = np.array(data.draw(st.lists(st.integers(0, rows - 1), max_size=6)), dtype=np.int64)

@@ -55,7 +55,7 @@ def rows_of(store: LazyWeights, m: int, key: np.uint64) -> dict[int, int]:
     table, rows = store.table, {}
     start, count = find_block(table, m, key)
     while count > 0:
-        block = {int(table.row_labels[row]): row for row in range(start, start + count)}
+        block = {int(table.entry_labels[row]): row for row in range(start, start + count)}
         if rows.keys() & block.keys():
             assert len(rows) == table.labels
             assert not any(store.w[1 + rows[label]] for label in block)
@@ -106,7 +106,7 @@ def test_rows_stay_until_they_are_swept(labels: int) -> None:
         if time % 60 == 59:  # headers and spare rows have no weights
             store.w[[1 + row for row in every]] = 0.0
             table, numbers = store.table, np.arange(len(store.w) - 1)
-            is_stale = numbers < table.first_rows[table.row_templates]
+            is_stale = numbers < table.first_entries[table.entry_templates]
             assert not store.w[1:][~is_stale].any()
             meant = {key: {} for key in keys}
 

@@ -11,9 +11,9 @@ from spacy_ssvm.align.matchings.layout import (
 )
 from spacy_ssvm.align.matchings.oracle import MATCHINGS
 from spacy_ssvm.kernels.types import Flags, Ints, Rows, Weights
-from spacy_ssvm.weights.dense import DenseWeights
 from spacy_ssvm.weights.groups import GroupedStore
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
+from spacy_ssvm.weights.rows import DenseWeights
 
 #: The cost of a sure link that is missing, and of a wrong link.
 HAMMING = (1.0, 1.0)

@@ -23,7 +23,7 @@ _ORACLES: dict[type, KBestDecode] = {
 
 def with_k_best(problem: Any) -> Any:
     """The problem, with the k best of its structures where they are known."""
-    if problem.structure.k_best_decode is not None or problem.structure.is_lazy:
+    if problem.structure.k_best_decode is not None:
         return problem
     examples = problem.examples()
     oracle = _ORACLES.get(type(examples))

@@ -7,10 +7,11 @@ import numpy as np
 
 from spacy_ssvm.chains.layout import RowFeatures
 from spacy_ssvm.chains.problem import ChainProblem
-from spacy_ssvm.kernels.types import Floats, Ints, Rows
+from spacy_ssvm.kernels.types import Floats, Ints, Labels, Rows
 from spacy_ssvm.sentences.cuts.layout import Examples
 from spacy_ssvm.sentences.cuts.oracle import CUTS
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
+from spacy_ssvm.weights.rows import RowTable
 
 #: The largest edge feature: sums over the edges of an example are finite in float32.
 _MAX_FEATURE = 1e30
@@ -39,6 +40,18 @@ class CutProblem:
     def any_label(self) -> int:
         """The label set of a node without gold annotation."""
         return self._nodes.any_label
+
+    @property
+    def table(self) -> RowTable:
+        """Where the weights of rows are, behind those of edges."""
+        return self._nodes.table
+
+    def allocate(self, *, lazily: bool) -> None:
+        """Does nothing: rows have weights for all labels, of which there are few."""
+
+    def insert(self, starts: Ints, labels: Labels) -> Ints:
+        """The entries of the weights of rows 0, 1, ...: see ``CompactWeights``."""
+        return self._nodes.insert(starts, labels)
 
     @property
     def number_of_examples(self) -> int:

@@ -1,0 +1,276 @@
+"""The weights of features that have rows.
+
+Either all of them exist, K for each row, or a row has weights for the labels that its feature has
+been updated with, in the blocks of ``lazy.py``. The latter take less memory and are faster to read
+where there are many labels, as most features meet few of them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel
+from spacy_ssvm.kernels.types import (
+    Bool,
+    Floats,
+    Int,
+    Ints,
+    Ints1,
+    Keys,
+    Keys1,
+    Labels,
+    Rows,
+    Rows1,
+    named_tuple,
+)
+from spacy_ssvm.weights.groups import GroupedWeights
+from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.lazy import (
+    GROWTH,
+    block_before,
+    find_labels,
+    insert_labels,
+    max_entries,
+    pack,
+    unpack,
+)
+
+_SHARE = 4  # a row has all labels where those that it needs are more than one in so many
+_UNTIDY = 0.05  # the share of entries between blocks that continue others, above which they move
+
+
+class RowTable(NamedTuple):
+    """Where the weights of rows are; see ``BlockTable``.
+
+    Without ``blocks``, row r has the entries r K to r K + K - 1, by label.
+    """
+
+    blocks: Keys  #: uint64 [rows]: the last block of each row, see ``lazy.pack``; or empty
+    entry_labels: Rows  #: int32 [room]
+    counts: Ints  #: int64 [4]
+    requested: Ints  #: int64 [1]: further entries that capacity is needed for
+    labels: int  #: K
+    grows: bool  #: whether entries that are missing are inserted
+
+
+RowTableType = named_tuple(RowTable, Keys1, Rows1, Ints1, Ints1, Int, Bool)
+
+
+def dense_table(K: int) -> RowTable:
+    """A table of rows that have weights for all K labels."""
+    none = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32)
+    return RowTable(*none, np.zeros(4, dtype=np.int64), np.zeros(1, dtype=np.int64), K, False)
+
+
+@inlined_kernel
+def last_block(table: RowTable, row: int) -> tuple[int, int]:
+    """The first entry of the last block of a row, and the number of its entries.
+
+    The number is K for a block with all labels, and K + 1 where it continues others.
+    """
+    K = table.labels
+    if len(table.blocks) == 0:
+        return row * K, K
+    start, room, count = unpack(table.blocks[row])
+    return start, max(count, room) if count == K else count
+
+
+@inlined_kernel
+def add_row(table: RowTable, weights: Floats, scale: float, row: int, scores: Floats) -> None:
+    """Add the weights of a row, times a scale, to the scores of labels [K]."""
+    K = table.labels
+    start, count = last_block(table, row)
+    if count >= K:
+        block = weights[start : start + K]
+        for k in range(K):
+            scores[k] += scale * block[k]
+        if count == K:
+            return
+        start, count = block_before(table, start)
+    while count > 0:
+        for entry in range(start, start + count):
+            scores[table.entry_labels[entry]] += scale * weights[entry]
+        start, count = block_before(table, start)
+
+
+@inner_kernel
+def has_row_capacity(table: RowTable, features: int) -> bool:
+    """Whether that many features can get entries; if not, the capacity is requested."""
+    if len(table.blocks) == 0 or not table.grows:
+        return True
+    entries = features * max_entries(table)
+    if table.counts[1] + entries <= len(table.entry_labels):
+        return True
+    table.requested[0] = entries
+    return False
+
+
+@inner_kernel
+def find_entries(table: RowTable, row: int, labels: Ints, entries: Ints) -> None:
+    """Write the entries of a row for some labels, which are inserted where they are missing.
+
+    labels: int64, all different. entries: int64; -1 where the label is missing and the table
+    does not grow.
+    """
+    if len(table.blocks) == 0:
+        for j in range(len(labels)):
+            entries[j] = row * table.labels + labels[j]
+    elif table.grows:
+        most = table.labels // _SHARE
+        table.blocks[row] = insert_labels(table, table.blocks[row], most, labels, entries)
+    else:
+        start, _, count = unpack(table.blocks[row])
+        find_labels(table, start, count, labels, entries)
+
+
+@kernel
+def _insert_rows(table: RowTable, starts: Ints, labels: Labels, entries: Ints) -> None:
+    """Insert labels of rows 0, 1, ..., for which there is room; see ``SparseRows.insert``."""
+    for row in range(len(starts) - 1):
+        first, last = starts[row], starts[row + 1]
+        find_entries(table, row, labels[first:last].astype(np.int64), entries[first:last])
+
+
+@kernel
+def _join_blocks(table: RowTable, first_weight: int, numbers: Rows, new_labels: Rows) -> int:
+    """Let each row be one block, as ``blocks`` say then; return the number of entries.
+
+    first_weight: the number of weights before those of rows, which stay.
+    numbers: int32 [first_weight + entries], gets the new index of each weight, -1 for none.
+    new_labels: int32 [entries or more], gets the label of each new entry.
+    """
+    K, size = table.labels, 0
+    numbers[:] = -1
+    numbers[:first_weight] = np.arange(first_weight)
+    new_entries = numbers[first_weight:]
+    for row in range(len(table.blocks)):
+        start, _, count = unpack(table.blocks[row])
+        if count == 0:
+            continue
+        first, end = size, size
+        is_dense = count == K
+        if is_dense:
+            for k in range(K):
+                new_entries[start + k] = first_weight + first + k
+            end = first + K
+            dense = start
+            start, count = block_before(table, start)
+        while count > 0:
+            for entry in range(start, start + count):
+                if is_dense:
+                    new_entries[dense + table.entry_labels[entry]] = -1
+                    new_entries[entry] = first_weight + first + table.entry_labels[entry]
+                else:
+                    new_entries[entry] = first_weight + end
+                    new_labels[end] = table.entry_labels[entry]
+                    end += 1
+            start, count = block_before(table, start)
+        if is_dense:
+            for k in range(K):
+                new_labels[first + k] = k
+        size = end
+        table.blocks[row] = pack(first, end - first, end - first)
+    return size
+
+
+class SparseRows:
+    """Rows that have weights for some of K labels each: they are allocated on first use.
+
+    first: the number of weights before those of rows.
+    """
+
+    def __init__(self, K: int, *, first: int) -> None:
+        self.first = first
+        self.table = RowTable(
+            np.zeros(0, dtype=np.uint64),
+            np.zeros(0, dtype=np.int32),
+            np.zeros(4, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+            K,
+            True,
+        )
+
+    @property
+    def number_of_entries(self) -> int:
+        """The number of weights that there is room for."""
+        return len(self.table.entry_labels)
+
+    def extend(self, rows: int) -> None:
+        """Let there be this many rows, or more."""
+        if rows > len(self.table.blocks):
+            self.table = self.table._replace(blocks=longer(self.table.blocks, rows))
+
+    def reserve(self) -> Rows | None:
+        """Make the room that ``has_row_capacity`` has asked for, and join the blocks of rows.
+
+        See ``AllocatingProblem.reserve``.
+        """
+        table, numbers = self.table, None
+        if table.counts[2] > _UNTIDY * table.counts[1]:
+            size = int(table.counts[1])
+            numbers = np.empty(self.first + size, dtype=np.int32)
+            labels = np.empty(size, dtype=np.int32)
+            table.counts[1:3] = _join_blocks(table, self.first, numbers, labels), 0
+            self.table = table = table._replace(entry_labels=labels)
+        needed = int(table.counts[1] + table.requested[0])
+        if needed > len(table.entry_labels):
+            room = max(needed, int(GROWTH * table.counts[1]))
+            table.entry_labels.resize(room, refcheck=False)
+        table.requested[0] = 0
+        return numbers
+
+    def insert(self, starts: Ints, labels: Labels) -> Ints:
+        """Insert labels of rows 0, 1, ..., which have none; return the entry of each.
+
+        starts, labels: see ``CompactWeights``.
+        """
+        entries = np.empty(len(labels), dtype=np.int64)
+        self.extend(len(starts) - 1)
+        sizes, K = np.diff(starts), self.table.labels
+        self.table.requested[0] = np.where(sizes > K // _SHARE, K, sizes).sum()
+        self.reserve()
+        _insert_rows(self.table, starts, labels, entries)
+        return entries
+
+
+class DenseWeights:
+    """The weights of rows that the caller numbers: float64 [first + rows * width].
+
+    number: the number of templates; by default, that of those with rows.
+    templates: int32 [rows], the template of each row; set as rows are added.
+    """
+
+    def __init__(self, *, first: int, width: int, number: int = 0) -> None:
+        self.first = first
+        self.width = width
+        self.number = number
+        self.templates: Rows = np.zeros(0, dtype=np.int32)
+        self.w: Floats = np.zeros(0)
+
+    @property
+    def allocated(self) -> int:
+        return self.width * len(self.templates)
+
+    @property
+    def peak_bytes(self) -> int:
+        return self.w.nbytes + self.templates.nbytes
+
+    def weights(self) -> GroupedWeights:
+        """See ``GroupedStore``; weights are stored as they are."""
+        T = max(self.number, int(self.templates.max(initial=0)) + 1)
+        scales = np.ones(T), np.zeros(T, dtype=np.int64)
+        return GroupedWeights(self.w, self.first, self.width, self.width, self.templates, *scales)
+
+    def row_features(self) -> Rows:
+        """See ``GroupedStore``: each row is a feature."""
+        return np.arange(len(self.templates), dtype=np.int32)
+
+    def reserve(self) -> None:
+        """Nothing to do: all features have rows."""
+
+    def rescale(self, factors: Floats) -> None:
+        rows = self.w[self.first : self.first + self.allocated].reshape(-1, self.width)
+        rows *= factors[self.templates, None]
+
+    def sweep(self) -> None:
+        """Nothing to do: all features keep their rows."""
