@@ -30,9 +30,16 @@ class GrowingArray:
         """Append values, of the same shape except for the first axis."""
         size = self.size + len(values)
         if size > len(self._buffer):
-            self._buffer = longer(self._buffer, size)
+            self._lengthen(max(size, 5 * size // 4))
         self._buffer[self.size : size] = values
         self.size = size
+
+    def _lengthen(self, size: int) -> None:
+        """Make the buffer longer: in place, without a copy, unless views of it are in use."""
+        try:
+            self._buffer.resize((size, *self._buffer.shape[1:]))
+        except ValueError:
+            self._buffer = longer(self._buffer, size)
 
 
 def gather_ranges(starts: GrowingArray, numbers: Ints) -> tuple[Ints, GrowingArray]:
