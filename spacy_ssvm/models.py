@@ -123,3 +123,6 @@ class Trainer(Protocol[BatchT]):
 
     def update_model(self) -> None:
         """Copy the current weights to the model."""
+
+    def memory(self) -> dict[str, int]:
+        """The bytes of what it keeps: weights, features and, with a dual, constraints."""

@@ -158,9 +158,16 @@ def _with_sides(doc: Doc) -> Doc:
     return doc
 
 
+def _link(doc: Doc, **links: Any) -> None:
+    """Set the links of a Doc where there is an aligner, which registers their attributes."""
+    for name, value in links.items():
+        if Doc.has_extension(name):
+            doc._.set(name, value)
+
+
 def _example(nlp: Language) -> Example:
     gold = Doc(nlp.vocab, words=_WORDS, tags=_TAGS, heads=_HEADS, deps=_TAGS, ents=_ENTS)
-    gold._.alignment = _LINKS
+    _link(gold, alignment=_LINKS)
     _with_sides(gold)
     gold.spans["chunks"] = list(gold.ents)
     gold.spans["sentence_labels"] = [Span(gold, 0, 4, "first"), Span(gold, 4, 7, "last")]
@@ -174,6 +181,6 @@ def _partial_example(nlp: Language) -> Example:
     gold = Doc(nlp.vocab, words=_WORDS, tags=tags, ents=ents, sent_starts=starts)
     for i in range(3):
         gold[i].head, gold[i].dep_ = gold[_HEADS[i]], _TAGS[i]
-    gold._.alignment, gold._.possible_alignment = _LINKS[:1], _LINKS[1:]
+    _link(gold, alignment=_LINKS[:1], possible_alignment=_LINKS[1:])
     _with_sides(gold)
     return Example(_doc(nlp), gold)

@@ -29,6 +29,7 @@ from spacy_ssvm.features.gazetteers import needs_gazetteers, read_gazetteers
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.features.templates import VECTOR
 from spacy_ssvm.models import Model
+from spacy_ssvm.solvers.run import Solver
 
 #: What clusters are read from: a file, or spaCy's lookups.
 ClusterSource = str | Path | Lookups
@@ -231,11 +232,12 @@ def warn_of_unread(name: str, model: Model[Any, Any], resources: Resources) -> N
 
 
 def warn_of_many_labels(
-    name: str, number_of_labels: int, examples: Iterable[Example], advice: str
+    name: str, number_of_labels: int, examples: Iterable[Example], solver: Solver, advice: str
 ) -> None:
     """Warn where a model has so many labels that it needs much time and memory.
 
-    Decoding a token takes K^2 operations, and each feature has K weights in training.
+    Decoding a token takes K^2 operations, and each feature has K weights in training, unless the
+    solver allocates them on first use.
     examples: read only where there are too many labels.
     advice: a sentence on reducing the number of labels.
     """
@@ -244,12 +246,12 @@ def warn_of_many_labels(
         return
     tokens = sum(len(example.predicted) for example in examples)
     duration = show_duration(tokens * K**2 * _SECONDS_PER_TRANSITION)
+    features = "" if solver.allocates else f" and {K * 8e5 / 1e9:.1f} GB for every 100,000 features"
     warnings.warn(
         f"{name}: the model has {K:,} labels, and time grows with the square of their "
         f"number. A pass over the {tokens:,} tokens of the examples will take about "
         f"{duration}, and training at least {K**2 * _BYTES_PER_TRANSITION / 1e9:.1f} GB of "
-        f"memory for transitions and {K * 8e5 / 1e9:.1f} GB for every 100,000 features. "
-        f"{advice}",
+        f"memory for transitions{features}. {advice}",
         stacklevel=3,
     )
 

@@ -325,7 +325,8 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         self.check_gazetteers(labels, resources)
         examples = check_examples(get_examples, self.name)
         number = len(self.model_labels(labels))
-        warn_of_many_labels(self.name, number, examples, self.fewer_labels(labels))
+        advice = self.fewer_labels(labels)
+        warn_of_many_labels(self.name, number, examples, self.solver, advice)
         templates = self.restore_templates(names_of(resources))
         if not templates:
             raise initialize_error(
@@ -456,6 +457,22 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         return losses
+
+    def training_memory(self) -> dict[str, int]:
+        """The bytes that training keeps: of weights, of features and, with a dual, of constraints.
+
+        Nothing before the first update, and after ``end_training``.
+        """
+        return {} if self._trainer is None else self._trainer.memory()
+
+    def end_training(self) -> None:
+        """Free the memory of training: examples, their features, and the state of the solver.
+
+        The component keeps its weights. Further updates continue from them, see the solver's
+        w_0: examples that were seen before are new ones then.
+        """
+        self._sync()
+        self._stop_training()
 
     def finish_update(self, sgd: object) -> None:
         """Nothing to do: each update is complete by itself."""

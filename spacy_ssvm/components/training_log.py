@@ -2,13 +2,16 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
 
 import srsly
 from spacy.language import Language
 from wasabi.printer import Printer
+
+from spacy_ssvm.components.pipe import Pipe
 
 Info = dict[str, Any]
 Log = tuple[Callable[[Info | None], None], Callable[[], None]]  #: log a step, and finish
@@ -23,7 +26,8 @@ def make_training_log(
 ]:
     """Print a row at each evaluation, and write it to a file of JSON lines.
 
-    Says at the end which components should be trained longer.
+    Says at the end which components should be trained longer, and what memory they took, which is
+    freed then: see ``Pipe.end_training``.
 
     output_file: replaced where it exists; None for no file.
     """
@@ -54,22 +58,36 @@ def make_training_log(
                 srsly.write_jsonl(output_file, rows)
 
         def finish() -> None:
-            gaps = rows[-1]["gaps"] if rows else {}
-            for name, gap in gaps.items():
-                if gap is not None and gap > _FAR:
-                    print(
-                        f"{name}: training has ended far from the best weights (relative duality "
-                        f"gap {gap:.2f}), and the scores of other epochs may differ much: train "
-                        "longer, with a larger max_epochs or patience in [training]",
-                        file=stdout,
-                        flush=True,
-                    )
+            for line in (*_far_from_best(rows[-1]["gaps"] if rows else {}), *_end_training(nlp)):
+                print(line, file=stdout, flush=True)
 
         show(header)
         show(["-" * width for width in widths])
         return log_step, finish
 
     return setup
+
+
+def _far_from_best(gaps: dict[str, float | None]) -> Iterator[str]:
+    """Advice for components whose duality gap is still large."""
+    for name, gap in gaps.items():
+        if gap is not None and gap > _FAR:
+            yield (
+                f"{name}: training has ended far from the best weights (relative duality gap "
+                f"{gap:.2f}), and the scores of other epochs may differ much: train longer, with "
+                "a larger max_epochs or patience in [training]"
+            )
+
+
+def _end_training(nlp: Language) -> Iterator[str]:
+    """Free the memory of training; say how much each component took, and for what."""
+    for name, pipe in nlp.pipeline:
+        if isinstance(pipe, Pipe) and pipe.training_memory():
+            parts = pipe.training_memory()
+            sizes = sorted(parts.items(), key=itemgetter(1), reverse=True)
+            listed = ", ".join(f"{part} {size / 1e6:,.0f} MB" for part, size in sizes)
+            yield f"{name}: training took {sum(parts.values()) / 1e6:,.0f} MB ({listed})"
+            pipe.end_training()
 
 
 def _row(info: Info, pipes: list[str], scores: list[str], seconds: float) -> Info:

@@ -134,6 +134,11 @@ class LinearTrainer(ExampleTrainer):
         ends = doc_ends + added.start
         return [range(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
+    def memory(self) -> dict[str, int]:
+        """See ``models.Trainer``."""
+        found = super().memory()
+        return found | {"features": found["features"] + self.index.bytes}
+
     def _write(self) -> None:
         self.model.set_weights(*self._compact())
 

@@ -24,7 +24,7 @@ from spacy_ssvm.solvers.working_sets import (
     with_capacity,
 )
 from spacy_ssvm.structure import AllocatingProblem, Decode, ExampleArrays, Problem
-from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.growing import bytes_of, longer
 from spacy_ssvm.weights.sparse import renumber
 
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
@@ -129,6 +129,10 @@ class WorkingSetRun(DualRun):
     def number_of_constraints(self) -> int:
         """The number of constraints in the working sets."""
         return number_of_constraints(self.sets)
+
+    def memory(self) -> dict[str, int]:
+        constraints = bytes_of(self.sets)
+        return {"weights": super().memory()["weights"] - constraints, "constraints": constraints}
 
     def grow(self, rows: int) -> None:
         super().grow(rows)

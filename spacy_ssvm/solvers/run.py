@@ -11,7 +11,7 @@ from thinc.config import ConfigValidationError
 from spacy_ssvm.kernels.types import Floats, Ints, Rows
 from spacy_ssvm.objective import Loss, Objective, evaluate
 from spacy_ssvm.structure import AllocatingProblem, Problem
-from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.growing import bytes_of, longer
 from spacy_ssvm.weights.sparse import move
 
 _MAX_WEIGHTS = 2**31 - 1  # indices into w are int32
@@ -72,6 +72,9 @@ class Run(Protocol):
     @property
     def gap(self) -> float | None:
         """The relative duality gap, estimated during the last passes; None without a dual."""
+
+    def memory(self) -> dict[str, int]:
+        """The bytes of what it keeps, by what that is: weights, constraints."""
 
     def objective(self) -> Objective:
         """Primal, dual and gap, by inference on all examples with the weights as they are."""
@@ -191,6 +194,9 @@ class PrimalRun:
         change = self.w.copy()
         change[: len(self._prior)] -= self._prior
         return float(change @ change) / 2
+
+    def memory(self) -> dict[str, int]:
+        return {"weights": bytes_of(tuple(vars(self).values()))}
 
     def objective(self) -> Objective:
         return evaluate(

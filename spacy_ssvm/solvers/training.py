@@ -7,7 +7,7 @@ import numpy as np
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.solvers.run import Run, Solver
 from spacy_ssvm.structure import Problem
-from spacy_ssvm.weights.growing import surviving
+from spacy_ssvm.weights.growing import bytes_of, surviving
 
 
 class GrowingProblem(Problem, Protocol):
@@ -98,6 +98,10 @@ class ExampleTrainer:
         if self._changed:
             self._write()
             self._changed = False
+
+    def memory(self) -> dict[str, int]:
+        """See ``models.Trainer``."""
+        return self.run.memory() | {"features": bytes_of(self.problem.examples())}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copied component starts a new run, from the weights of its model.

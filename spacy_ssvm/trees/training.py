@@ -4,6 +4,7 @@ Three solvers share the examples. The pruner's makes a few passes over new sente
 others start; the second trains the weights of arcs, the third the labels of gold trees.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -158,6 +159,13 @@ class TreeTrainer(ExampleTrainer):
         sequences = [i for number in numbers.tolist() for i in self._sequences[number]]
         label_loss = self.labels.epoch(np.array(sequences, dtype=np.int64))
         return super().epoch(numbers) + label_loss
+
+    def memory(self) -> dict[str, int]:
+        """See ``models.Trainer``: of all three solvers."""
+        found: Counter[str] = Counter()
+        for part in (super().memory(), self.labels.memory(), self._pruner.memory()):
+            found.update(part)
+        return dict(found)
 
     def _write(self) -> None:
         self.labels.update_model()

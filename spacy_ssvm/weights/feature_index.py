@@ -134,6 +134,11 @@ class FeatureIndex:
         return int(self._state[1])
 
     @property
+    def bytes(self) -> int:
+        """The memory of the index."""
+        return self._slots.nbytes + self._row_keys.nbytes + self._row_templates.nbytes
+
+    @property
     def row_keys(self) -> Keys:
         """The key of each row: uint64 [rows], empty for a hashed index."""
         return self._row_keys[: self.number_of_rows]

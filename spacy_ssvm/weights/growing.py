@@ -42,6 +42,19 @@ class GrowingArray:
             self._buffer = longer(self._buffer, size)
 
 
+def bytes_of(value: object) -> int:
+    """The memory of an array, or of those in a tuple, each counted once."""
+    arrays: dict[int, np.ndarray] = {}
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, np.ndarray):
+            arrays[id(part)] = part
+        elif isinstance(part, tuple):
+            pending += part
+    return sum(array.nbytes for array in arrays.values())
+
+
 def gather_ranges(starts: GrowingArray, numbers: Ints) -> tuple[Ints, GrowingArray]:
     """The indices of all entries of these ranges, and where the ranges start among them.
 

@@ -246,3 +246,18 @@ def test_a_training_without_a_step_says_nothing() -> None:
     output = io.StringIO()
     make_training_log()(TAGGER.pipeline(), output, output)[1]()
     assert "far from" not in output.getvalue()
+
+
+def test_a_training_ends_with_the_memory_that_it_took() -> None:
+    nlp = TAGGER.pipeline()
+    examples = TAGGER.examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    output = io.StringIO()
+    _, finish = make_training_log()(nlp, output, output)
+    nlp.update(examples)
+    finish()
+    line = rf"{TAGGER.name}: training took \d+ MB \((\w+ \d+ MB, )*constraints \d+ MB"
+    assert re.search(line, output.getvalue())
+    assert nlp.get_pipe(TAGGER.name).training_memory() == {}
+    finish()
+    assert output.getvalue().count("training took") == 1

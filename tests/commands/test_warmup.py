@@ -207,3 +207,13 @@ def test_arcs_are_explained_by_kernels_of_a_parser_that_was_used_once(
 ) -> None:
     """Also where no tagger beside it has asked for them."""
     assert run_script(EXPLAIN).strip() == "[]"
+
+
+def test_without_an_aligner_there_are_no_links(run_script: ScriptRunner) -> None:
+    """Its extension attributes are not registered before it is imported."""
+    run_script(
+        "import spacy\n"
+        "from spacy_ssvm.commands import warmup\n"
+        "for make in (warmup._example, warmup._partial_example):\n"
+        "    make(spacy.blank('xx'))\n"
+    )

@@ -209,17 +209,26 @@ def test_many_labels_are_warned_about_once(
     assert messages == []
 
 
-def test_estimates_of_time_and_memory() -> None:
+@pytest.mark.parametrize(
+    ("solver", "memory"),
+    [
+        ({}, "at least 0.2 GB of memory for transitions. "),
+        (
+            {"solver": {"@misc": "spacy_ssvm.DualCoordinateAscent.v1"}},
+            "at least 0.2 GB of memory for transitions and 1.6 GB for every 100,000 features. ",
+        ),
+    ],
+    ids=["weights on first use", "all weights"],
+)
+def test_estimates_of_time_and_memory(solver: dict[str, Any], memory: str) -> None:
     """2,001 labels: 4 million pairs of 0.5 ns and 40 bytes; 8 bytes for each feature and label."""
-    _, (message,) = initialized(RECOGNIZER, 500)
+    _, (message,) = initialized(RECOGNIZER, 500, **solver)
     tokens = sum(
         len(example.predicted) for example in RECOGNIZER.examples(RECOGNIZER.pipeline().vocab)
     )
     assert f"the {tokens:,} tokens of the examples will take about" in message
     assert f"about {tokens * 2001**2 / 2e9:.1f} s, " in message
-    assert (
-        "at least 0.2 GB of memory for transitions and 1.6 GB for every 100,000 features" in message
-    )
+    assert memory in message
 
 
 @pytest.mark.parametrize(

@@ -714,3 +714,39 @@ def test_spacy_train_with_a_frozen_component(
     assert contents(best / component.name) == before
     assert contents(best / "second") != before
     assert component.accuracy(spacy.load(best)) > 0.98
+
+
+@compiled_only
+def test_the_end_of_training(component: Component) -> None:
+    """Its memory is freed, the weights stay, and further training goes on from them."""
+    nlp = component.pipeline()
+    examples = component.examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    pipe: Any = nlp.get_pipe(component.name)
+    assert pipe.training_memory() == {}
+    for _ in range(2):
+        nlp.update(examples)
+    parts = pipe.training_memory()
+    assert {*parts} == {"weights", "constraints", "features"}
+    assert min(parts.values()) > 0
+    before = pipe.to_bytes()
+    pipe.end_training()
+    assert pipe.training_memory() == {}
+    assert pipe.to_bytes() == before
+    pipe.end_training()
+    nlp.update(examples)
+    assert pipe.training_memory()
+    assert pipe.to_bytes() != before
+
+
+def test_the_memory_of_training_grows_with_examples() -> None:
+    nlp = TAGGER.pipeline()
+    examples = TAGGER.examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    pipe: Any = nlp.get_pipe(TAGGER.name)
+    pipe.update(examples[:1])
+    before = pipe.training_memory()
+    pipe.update(examples)
+    after = pipe.training_memory()
+    assert after["features"] > before["features"]
+    assert after["constraints"] > before["constraints"]
