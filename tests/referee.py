@@ -112,14 +112,24 @@ def converge(run, gap=1e-9):
     raise AssertionError(f"after {EPOCHS} epochs: {run.objective()}")
 
 
+def phi_of(sets, constraint):
+    """The indices and values of a stored Phi."""
+    start, size, units = (a[constraint] for a in (sets.starts, sets.sizes, sets.units))
+    indices = sets.indices[start : start + size]
+    first = sets.value_starts[constraint]
+    rest = sets.values[first : first + size - units]
+    assert not (abs(rest) == 1).any()
+    values = np.concatenate([np.where(indices[:units] < 0, -1.0, 1.0), rest])
+    return np.where(indices < 0, ~indices, indices), values
+
+
 def constraints(run, i):
     """What is stored of example i, newest first: (alpha, Delta, Phi as a dict)."""
     sets = run.sets
     found = []
     constraint = sets.newest[i]
     while constraint >= 0:
-        entries = slice(sets.starts[constraint], sets.starts[constraint] + sets.sizes[constraint])
-        phi = dict(zip(sets.indices[entries].tolist(), sets.values[entries].tolist(), strict=True))
+        phi = dict(zip(*(part.tolist() for part in phi_of(sets, constraint)), strict=True))
         assert len(phi) == sets.sizes[constraint]
         found.append((float(sets.alphas[constraint]), float(sets.costs[constraint]), phi))
         constraint = sets.older[constraint]

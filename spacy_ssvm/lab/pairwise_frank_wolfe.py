@@ -202,12 +202,9 @@ def _product(one: int, other: int, sets: WorkingSets, scratch: Floats) -> float:
     """Phi_i(y) . Phi_i(y') of two structures; 0 where one of them is gold."""
     if one == _GOLD or other == _GOLD:
         return 0.0
-    start = sets.starts[one]
-    for entry in range(start, start + sets.sizes[one]):
-        scratch[sets.indices[entry]] = sets.values[entry]
+    add_constraint(sets, one, 1.0, scratch)
     product = score(sets, other, scratch)
-    for entry in range(start, start + sets.sizes[one]):
-        scratch[sets.indices[entry]] = 0.0
+    add_constraint(sets, one, -1.0, scratch)
     return product
 
 
@@ -311,6 +308,8 @@ def _pass_with_inference(
 
     Returns how far the memory sufficed.
     """
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries, dtype=np.float32)
     for position in range(done, len(order)):
         i = order[position]
         if not has_capacity(sets, max_entries):
@@ -319,8 +318,6 @@ def _pass_with_inference(
         y, cost, recompleted = decode(examples, i, state.w, 1.0, is_due(visits))
         if len(y) == 0:
             continue
-        start = sets.used[1]
-        indices, values = sets.indices[start:], sets.values[start:]
         size = difference(examples, i, y, indices, values)
         recompleted |= state.recompleted[0]
         state.recompleted[0] = recompleted and size == NEEDS_CAPACITY
@@ -333,7 +330,7 @@ def _pass_with_inference(
         state.violations[i] = max(violation, 0.0)
         state.gaps[i] = _gap(i, state.violations[i], sets, state)
         if violation > 0:
-            append(sets, i, size, cost, state.prior)
+            append(sets, i, indices, values, size, cost, state.prior)
         if sets.newest[i] >= 0:
             _steps(i, sets, state)
     return len(order)

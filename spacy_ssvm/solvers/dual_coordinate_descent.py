@@ -313,6 +313,8 @@ def outer_pass(
 
     Without ``updates``, violated constraints are stored and nothing else changes.
     """
+    indices = np.empty(max_entries, dtype=np.int32)
+    values = np.empty(max_entries, dtype=np.float32)
     scratch = np.empty(16, dtype=np.int64)
     for position in range(done, len(order)):
         i = order[position]
@@ -322,8 +324,6 @@ def outer_pass(
         y, cost, recompleted = decode(examples, i, state.w, 1.0, is_due(visits))
         if len(y) == 0:
             continue
-        start = sets.used[1]
-        indices, values = sets.indices[start:], sets.values[start:]
         size = difference(examples, i, y, indices, values)
         recompleted |= state.recompleted[0]
         state.recompleted[0] = recompleted and size == NEEDS_CAPACITY
@@ -337,7 +337,7 @@ def outer_pass(
             _remove_example(i, sets, state)
         state.violations[i] = max(violation, 0.0)
         if violation - sets.alpha_sums[i] / (2 * state.C) >= state.delta:
-            append(sets, i, size, cost, state.prior)
+            append(sets, i, indices, values, size, cost, state.prior)
         if updates and sets.newest[i] >= 0:
             scratch = _update_weight(i, sets, state, scratch)
     return len(order)

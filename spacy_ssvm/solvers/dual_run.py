@@ -21,11 +21,11 @@ from spacy_ssvm.solvers.working_sets import (
     has_capacity,
     keep_examples,
     number_of_constraints,
+    renumber,
     with_capacity,
 )
 from spacy_ssvm.structure import AllocatingProblem, Decode, ExampleArrays, Problem
 from spacy_ssvm.weights.growing import bytes_of, longer
-from spacy_ssvm.weights.sparse import renumber
 
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
 _MAX_COMPLETIONS = 20  # and then at most this often, whenever a problem is solved
@@ -160,7 +160,7 @@ class WorkingSetRun(DualRun):
 
     def _renumber(self, numbers: Rows) -> None:
         super()._renumber(numbers)
-        renumber(self.sets.indices, int(self.sets.used[1]), numbers)
+        renumber(self.sets, numbers)
         self._follow_weights()
 
     def _lengthen(self, size: int) -> None:

@@ -4,13 +4,16 @@ A constraint is a wrong structure y of example i, kept as the sparse row Phi_i(y
 Delta_i(y), |Phi_i(y)|^2 and its dual variable alpha. The constraints of an example form a
 list, newest first. A kernel appends to the arrays while their capacity suffices, and then
 returns to Python.
+
+Nearly all entries of Phi_i(y) are 1 or -1. They come first, and have no values: the index of one
+that is -1 has all its bits inverted.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel
 from spacy_ssvm.kernels.types import (
     Floats,
     Floats1,
@@ -22,7 +25,7 @@ from spacy_ssvm.kernels.types import (
     Weights1,
     named_tuple,
 )
-from spacy_ssvm.weights.sparse import add_scaled, dot
+from spacy_ssvm.weights.sparse import squared_norm
 
 _NONE = -1
 _GROWTH = 1.25  # the factor by which full arrays grow
@@ -37,19 +40,21 @@ class WorkingSets(NamedTuple):
     older: Ints  #: int64 [constraints]: the next constraint of the same example
     starts: Ints  #: int64 [constraints]: its first entry
     sizes: Ints  #: int64 [constraints]: its number of entries
+    units: Ints  #: int64 [constraints]: how many of them are 1 or -1
+    value_starts: Ints  #: int64 [constraints]: the first value of the others
     costs: Floats  #: float64 [constraints]: Delta_i(y)
     norms: Floats  #: float64 [constraints]: |Phi_i(y)|^2
     prior_scores: Floats  #: float64 [constraints]: w_0 . Phi_i(y)
     alphas: Floats  #: float64 [constraints]
-    indices: Rows  #: int32 [entries]: indices into w
-    values: Weights  #: float32 [entries]
-    used: Ints  #: int64 [4]: constraints and entries so far, and how many of them were removed
+    indices: Rows  #: int32 [entries]: indices into w, see above
+    values: Weights  #: float32: those of entries that are neither 1 nor -1
+    used: Ints  #: int64 [5]: constraints and entries so far, how many were removed; values
 
 
 WorkingSetsType = named_tuple(
     WorkingSets,
     *(Ints1, Floats1),
-    *(Ints1, Ints1, Ints1, Floats1, Floats1, Floats1, Floats1),
+    *(Ints1, Ints1, Ints1, Ints1, Ints1, Floats1, Floats1, Floats1, Floats1),
     *(Rows1, Weights1, Ints1),
 )
 
@@ -62,13 +67,15 @@ def empty_working_sets(examples: int, constraints: int, entries: int) -> Working
         older=np.empty(constraints, dtype=np.int64),
         starts=np.empty(constraints, dtype=np.int64),
         sizes=np.empty(constraints, dtype=np.int64),
+        units=np.empty(constraints, dtype=np.int64),
+        value_starts=np.empty(constraints, dtype=np.int64),
         costs=np.empty(constraints),
         norms=np.empty(constraints),
         prior_scores=np.empty(constraints),
         alphas=np.empty(constraints),
         indices=np.empty(entries, dtype=np.int32),
         values=np.empty(entries, dtype=np.float32),
-        used=np.zeros(4, dtype=np.int64),
+        used=np.zeros(5, dtype=np.int64),
     )
 
 
@@ -80,17 +87,17 @@ def with_capacity(sets: WorkingSets, examples: int, entries: int) -> WorkingSets
     if sets.used[3] > _MUCH * sets.used[1]:
         pack(sets)
     constraints = int(_GROWTH * sets.used[0]) + examples // 4 + 64
-    for array in sets[2:9]:
+    for array in sets[2:-3]:
         _lengthen(array, constraints, constraints)
-    needed = int(sets.used[1]) + entries
-    for entries_of in (sets.indices, sets.values):
-        _lengthen(entries_of, needed, max(needed, int(_GROWTH * sets.used[1])) + 1024)
+    for of_entries, used in ((sets.indices, sets.used[1]), (sets.values, sets.used[4])):
+        needed = int(used) + entries
+        _lengthen(of_entries, needed, max(needed, int(_GROWTH * used)) + 1024)
     more = examples - len(sets.newest)
     newest = np.append(sets.newest, np.full(more, _NONE, dtype=np.int64))
     return sets._replace(newest=newest, alpha_sums=np.append(sets.alpha_sums, np.zeros(more)))
 
 
-def _lengthen(array: np.ndarray, needed: int, size: int) -> None:
+def _lengthen(array: Any, needed: int, size: int) -> None:
     """Let an array have this size, in place, where it is shorter than needed."""
     if needed > len(array):
         array.resize(size, refcheck=False)
@@ -115,7 +122,7 @@ def pack(sets: WorkingSets) -> None:
         while constraint >= 0:
             numbers[constraint] = 0
             constraint = sets.older[constraint]
-    constraints, entries = 0, 0
+    constraints, entries, values = 0, 0, 0
     for source in range(len(numbers)):
         if numbers[source] < 0:
             continue
@@ -123,16 +130,21 @@ def pack(sets: WorkingSets) -> None:
         size, start = sets.sizes[source], sets.starts[source]
         for entry in range(size):
             sets.indices[entries + entry] = sets.indices[start + entry]
-            sets.values[entries + entry] = sets.values[start + entry]
+        start, rest = sets.value_starts[source], size - sets.units[source]
+        for value in range(rest):
+            sets.values[values + value] = sets.values[start + value]
         sets.older[constraints] = sets.older[source]
         sets.starts[constraints] = entries
         sets.sizes[constraints] = size
+        sets.units[constraints] = sets.units[source]
+        sets.value_starts[constraints] = values
         sets.costs[constraints] = sets.costs[source]
         sets.norms[constraints] = sets.norms[source]
         sets.prior_scores[constraints] = sets.prior_scores[source]
         sets.alphas[constraints] = sets.alphas[source]
         constraints += 1
         entries += size
+        values += rest
     for i in range(len(sets.newest)):
         if sets.newest[i] >= 0:
             sets.newest[i] = numbers[sets.newest[i]]
@@ -141,71 +153,133 @@ def pack(sets: WorkingSets) -> None:
             sets.older[constraint] = numbers[sets.older[constraint]]
     sets.used[0] = constraints
     sets.used[1] = entries
-    sets.used[2:] = 0
+    sets.used[2:4] = 0
+    sets.used[4] = values
 
 
 @kernel
 def has_capacity(sets: WorkingSets, entries: int) -> bool:
     """Whether one more constraint with this number of entries fits."""
-    constraint, entry = sets.used[0], sets.used[1]
-    return bool(constraint < len(sets.starts) and entry + entries <= len(sets.indices))
+    constraint, entry, value = sets.used[0], sets.used[1], sets.used[4]
+    return bool(
+        constraint < len(sets.starts)
+        and entry + entries <= len(sets.indices)
+        and value + entries <= len(sets.values)
+    )
 
 
-@kernel
+@inner_kernel
 def score(sets: WorkingSets, constraint: int, w: Floats) -> float:
     """w . Phi_i(y)"""
-    start = sets.starts[constraint]
-    return dot(w, sets.indices, sets.values, start, start + sets.sizes[constraint])
+    start, end = sets.starts[constraint], sets.starts[constraint] + sets.sizes[constraint]
+    rest, value = start + sets.units[constraint], sets.value_starts[constraint]
+    even, odd = 0.0, 0.0
+    for entry in range(start, rest - 1, 2):  # often the same feature, with two labels
+        even += _signed(w, sets.indices[entry])
+        odd += _signed(w, sets.indices[entry + 1])
+    if (rest - start) % 2 == 1:
+        even += _signed(w, sets.indices[rest - 1])
+    total = even + odd
+    for entry in range(rest, end):
+        total += w[sets.indices[entry]] * np.float64(sets.values[value + entry - rest])
+    return total
 
 
-@kernel
+@inlined_kernel
+def _signed(w: Floats, index: int) -> float:
+    """The weight of a unit entry, times its value."""
+    inverted = np.int64(index) >> 63
+    return w[index ^ inverted] * np.float64(1 | inverted)  # type: ignore[no-any-return]
+
+
+@inner_kernel
 def add_constraint(sets: WorkingSets, constraint: int, scale: float, w: Floats) -> None:
     """w += scale Phi_i(y)"""
-    start = sets.starts[constraint]
-    add_scaled(w, sets.indices, sets.values, start, start + sets.sizes[constraint], scale)
+    start, end = sets.starts[constraint], sets.starts[constraint] + sets.sizes[constraint]
+    rest, value = start + sets.units[constraint], sets.value_starts[constraint]
+    for entry in range(start, rest):
+        inverted = np.int64(sets.indices[entry]) >> 63
+        w[sets.indices[entry] ^ inverted] += scale * np.float64(1 | inverted)
+    for entry in range(rest, end):
+        w[sets.indices[entry]] += scale * np.float64(sets.values[value + entry - rest])
 
 
 @kernel
-def append(sets: WorkingSets, i: int, size: int, cost: float, prior: Floats) -> int:
-    """Make the first ``size`` entries after those in use a constraint of example i.
+def renumber(sets: WorkingSets, numbers: Rows) -> None:
+    """Follow weights that have moved: see ``weights.sparse.move``."""
+    for entry in range(sets.used[1]):
+        index = sets.indices[entry]
+        sets.indices[entry] = numbers[index] if index >= 0 else ~numbers[~index]
 
-    Returns its number, or -1 where the example has the same one already.
+
+@kernel
+def append(
+    sets: WorkingSets,
+    i: int,
+    indices: Rows,
+    values: Weights,
+    size: int,
+    cost: float,
+    prior: Floats,
+) -> None:
+    """Make the first ``size`` entries of a sparse vector a constraint of example i.
+
+    Does nothing where the example has the same one already.
     """
-    start = sets.used[1]
+    constraint = np.int64(sets.used[0])
+    _write(sets, constraint, indices, values, size)
     other = sets.newest[i]
     while other >= 0:
-        if sets.costs[other] == cost and _same_entries(sets, other, start, size):
-            return -1
+        if sets.costs[other] == cost and _are_same(sets, other, constraint):
+            return
         other = sets.older[other]
-    constraint = np.int64(sets.used[0])
-    norm = 0.0
-    for entry in range(start, start + size):
-        norm += np.float64(sets.values[entry]) ** 2
     sets.older[constraint] = sets.newest[i]
     sets.newest[i] = constraint
-    sets.starts[constraint] = start
-    sets.sizes[constraint] = size
     sets.costs[constraint] = cost
-    sets.norms[constraint] = norm
+    sets.norms[constraint] = squared_norm(values, size)
     sets.alphas[constraint] = 0.0
     sets.prior_scores[constraint] = 0.0
     if len(prior) > 0:
         sets.prior_scores[constraint] = score(sets, constraint, prior)
     sets.used[0] += 1
     sets.used[1] += size
-    return int(constraint)
+    sets.used[4] += size - sets.units[constraint]
 
 
-@kernel
-def _same_entries(sets: WorkingSets, constraint: int, start: int, size: int) -> bool:
-    if sets.sizes[constraint] != size:
-        return False
-    other = sets.starts[constraint]
+@inner_kernel
+def _write(sets: WorkingSets, constraint: int, indices: Rows, values: Weights, size: int) -> None:
+    """Write the entries of a constraint behind those that there are."""
+    unit, value = sets.used[1], sets.used[4]
+    rest = unit
     for entry in range(size):
-        if (
-            sets.indices[start + entry] != sets.indices[other + entry]
-            or sets.values[start + entry] != sets.values[other + entry]
-        ):
+        rest += abs(values[entry]) == 1
+    sets.starts[constraint] = unit
+    sets.sizes[constraint] = size
+    sets.units[constraint] = rest - unit
+    sets.value_starts[constraint] = value
+    for entry in range(size):
+        if abs(values[entry]) == 1:
+            sets.indices[unit] = indices[entry] if values[entry] > 0 else ~indices[entry]
+            unit += 1
+        else:
+            sets.indices[rest] = indices[entry]
+            sets.values[value] = values[entry]
+            rest += 1
+            value += 1
+
+
+@inner_kernel
+def _are_same(sets: WorkingSets, one: int, other: int) -> bool:
+    """Whether two constraints have the same entries."""
+    if sets.sizes[one] != sets.sizes[other] or sets.units[one] != sets.units[other]:
+        return False
+    start, other_start = sets.starts[one], sets.starts[other]
+    for entry in range(sets.sizes[one]):
+        if sets.indices[start + entry] != sets.indices[other_start + entry]:
+            return False
+    start, other_start = sets.value_starts[one], sets.value_starts[other]
+    for value in range(sets.sizes[one] - sets.units[one]):
+        if sets.values[start + value] != sets.values[other_start + value]:
             return False
     return True
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from marks import compiled_only
-from referee import Referee, all_numbers
+from referee import Referee, all_numbers, phi_of
 from small_problems import (
     checked,
     hinge_optimum,
@@ -55,9 +55,8 @@ def test_pairwise_steps_keep_their_books_and_never_lower_the_dual(chains, C, has
                 alpha = sets.alphas[constraint]
                 assert alpha > 0
                 weight += alpha
-                start = sets.starts[constraint]
-                entries = slice(start, start + sets.sizes[constraint])
-                np.add.at(expansion, sets.indices[entries], alpha * sets.values[entries])
+                indices, values = phi_of(sets, constraint)
+                np.add.at(expansion, indices, alpha * values)
                 constraint = sets.older[constraint]
             assert weight <= C + 1e-9
             assert sets.alpha_sums[i] == pytest.approx(weight, abs=1e-9)

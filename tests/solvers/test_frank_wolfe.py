@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from referee import Referee, all_numbers
+from referee import Referee, all_numbers, phi_of
 from scipy.optimize import minimize, nnls
 from scipy.special import entr, softmax
 from small_problems import (
@@ -345,9 +345,8 @@ def test_gaps_of_stored_structures_are_those_of_blocks(chains, C):
             sets, w = run.sets, run.w.copy()
             expected, constraint = 0.0, sets.newest[i]
             while constraint >= 0:
-                start = sets.starts[constraint]
-                entries = slice(start, start + sets.sizes[constraint])
-                along = w[sets.indices[entries]] @ sets.values[entries]
+                indices, values = phi_of(sets, constraint)
+                along = w[indices] @ values
                 expected -= sets.alphas[constraint] * (sets.costs[constraint] - along)
                 constraint = sets.older[constraint]
             if run.objective().gap <= 0:  # an epoch does nothing at the optimum

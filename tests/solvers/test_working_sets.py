@@ -76,7 +76,9 @@ def test_working_sets_survive_packing():
         before = [constraints(packed, i) for i in all_numbers(packed)]
         pack(packed.sets)
         assert [constraints(packed, i) for i in all_numbers(packed)] == before
-        assert packed.sets.used[2:].tolist() == [0, 0]
+        assert packed.sets.used[2:4].tolist() == [0, 0]
+        rest = [v for own in before for *_, phi in own for v in phi.values() if abs(v) != 1]
+        assert packed.sets.used[4] == len(rest)
         assert packed.sets.used[1] == sum(len(phi) for own in before for _, _, phi in own)
         assert packed.sets.used[0] == sum(map(len, before))
     assert run.sets.used[0] > 1000
