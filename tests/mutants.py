@@ -99,9 +99,27 @@ MUTANTS = [
     ),
     Mutant(
         "chains/stores.py",
-        "size = add_entry(indices, values, scratch, size, offset + y[t], -value)",
-        "size = add_entry(indices, values, scratch, size, offset + y[t], value)",
+        "size = add_entry(indices, values, scratch, size, offset + found[1], -value)",
+        "size = add_entry(indices, values, scratch, size, offset + found[1], value)",
         "tests/chains/test_stores.py",
+    ),
+    Mutant(
+        "weights/rows.py",
+        "new_entries[dense + table.entry_labels[entry]] = -1",
+        "new_entries[dense + table.entry_labels[entry]] = new_entries[dense]",
+        "tests/weights/test_rows.py",
+    ),
+    Mutant(
+        "solvers/run.py",
+        "self._w, self._prior = move(self._w, numbers), move(self._prior, numbers)",
+        "self._w = move(self._w, numbers)",
+        "tests/solvers/test_allocation.py",
+    ),
+    Mutant(
+        "solvers/working_sets.py",
+        "sets.indices[entry] = numbers[index] if index >= 0 else ~numbers[~index]",
+        "sets.indices[entry] = numbers[index] if index >= 0 else numbers[~index]",
+        "tests/solvers/test_allocation.py",
     ),
     Mutant(
         "chains/oracle.py",
