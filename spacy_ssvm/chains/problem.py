@@ -80,10 +80,8 @@ class ChainProblem:
         """
         self._sparse, self.structure = None, CHAINS
         if lazily:
-            self._sparse, self.structure = (
-                SparseRows(self.K, first=(self.K + 2) * self.K),
-                SPARSE_CHAINS,
-            )
+            self._sparse = SparseRows(self.K, first=(self.K + 2) * self.K)
+            self.structure = SPARSE_CHAINS
             self._sparse.extend(self._number_of_rows)
 
     @property

@@ -99,7 +99,7 @@ class Comparison(ComponentExperiment):
     def refusal(self, name: str) -> str | None:
         """Why the solver of this name cannot learn these structures; None where it can."""
         try:
-            make_solver(SOLVERS[name], 0, self._pipe.solver).start(self._trainer.problem)
+            self._trainer.restart(make_solver(SOLVERS[name], 0, self._pipe.solver))
         except ValueError as error:
             return str(error)
         return None

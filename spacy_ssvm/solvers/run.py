@@ -263,8 +263,8 @@ def size_of_weights(problem: Problem, rows: int) -> int:
     size = problem.number_of_weights(rows)
     if size > _MAX_WEIGHTS:
         raise ValueError(
-            f"{rows} feature rows make {size} weights, more than can be indexed "
-            f"({_MAX_WEIGHTS}): raise min_count, or set hash_bits"
+            f"the features make {size} weights, more than can be indexed ({_MAX_WEIGHTS}): raise "
+            "min_count, or set hash_bits"
         )
     return size
 

@@ -100,6 +100,15 @@ def test_a_solver_starts_without_the_completions_of_another(corpus: Path, compon
     assert (training.problem.examples().completions == before).all()
 
 
+@compiled_only
+def test_what_a_solver_needs_does_not_depend_on_the_one_before(corpus: Path) -> None:
+    """A tagger's weights are allocated on first use by some of the solvers only."""
+    comparison = Comparison(config_of(corpus, **{"nlp.pipeline": ["tagger"]}))
+    comparison.prepare()
+    for name in ("crf", "perceptron", "lbfgs", "dcd-ssvm"):
+        assert comparison.refusal(name) is None, name
+
+
 def test_the_conclusion() -> None:
     assert conclusion(ROWS) == "far has the best score, 94.00 ± 1.41."
     slow = [Row("slow", 0, epoch, 9.0 * epoch, 0.8 + epoch / 20, *[None] * 4) for epoch in (1, 2)]
