@@ -16,12 +16,31 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 
+#: The environment variable with the number of threads of a process.
+VARIABLE = "SPACY_SSVM_THREADS"
+
+
 class _Threads:
     """The threads of this process."""
 
     def __init__(self) -> None:
-        self.number = 1
+        self._number: int | None = None
         self.forget()
+
+    @property
+    def number(self) -> int:
+        """How many there are; where ``set`` has not been called, as the environment says, or 1.
+
+        Raises ValueError where that is not an integer from 1.
+        """
+        if self._number is None:
+            text = os.environ.get(VARIABLE, "1")
+            if not text.isdecimal() or int(text) < 1:
+                raise ValueError(
+                    f"the environment variable {VARIABLE} must be an integer from 1, not {text!r}"
+                )
+            self._number = int(text)
+        return self._number
 
     def forget(self) -> None:
         """Start new threads when the next ones are needed: a forked process has none."""
@@ -33,7 +52,7 @@ class _Threads:
         with self._lock:
             if self._executor is not None:
                 self._executor.shutdown(wait=False)
-            self._executor, self.number = None, number
+            self._executor, self._number = None, number
 
     def submit(self, function: Callable[[T], S], value: T) -> Future[S]:
         """Call a function in one of the threads."""
@@ -51,8 +70,8 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 def set_threads(number: int) -> None:
     """Set the number of threads in which all components of this process annotate Docs.
 
-    It applies to ``nlp.pipe``, from the next call on; the default is 1. Raises ValueError unless
-    the number is an integer from 1.
+    It applies to ``nlp.pipe``, from the next call on; the default is that of the environment
+    variable SPACY_SSVM_THREADS, or 1. Raises ValueError unless the number is an integer from 1.
     """
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise ValueError(f"the number of threads must be an integer from 1, not {number!r}")

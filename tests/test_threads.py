@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pipelines import TAGGER
+from processes import ScriptRunner
 
 from spacy_ssvm import set_threads
 from spacy_ssvm.threads import map_in_threads
@@ -147,3 +148,30 @@ def test_nothing_is_begun_after_an_error() -> None:
     others.join()
     assert list(map_in_threads(str, range(4))) == ["0", "1", "2", "3"]
     assert sorted(begun) == [0, 1]
+
+
+NUMBER = "from spacy_ssvm.threads import number_of_threads, set_threads\n"
+
+
+@pytest.mark.parametrize(("value", "number"), [(None, "1"), ("1", "1"), ("3", "3")])
+def test_the_environment_sets_threads(
+    run_script: ScriptRunner, value: str | None, number: str
+) -> None:
+    printed = run_script(NUMBER + "print(number_of_threads())", SPACY_SSVM_THREADS=value)
+    assert printed.strip() == number
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "two", "", "1.5", "²"])
+def test_an_environment_that_sets_no_threads(run_script: ScriptRunner, value: str) -> None:
+    """Importing the package does not fail, nor does setting another number."""
+    message = run_script(
+        "import spacy\n" + NUMBER + "try:\n"
+        "    number_of_threads()\n"
+        "except ValueError as error:\n"
+        "    print(error)\n"
+        "set_threads(2)\n"
+        "assert number_of_threads() == 2\n",
+        SPACY_SSVM_THREADS=value,
+    )
+    expected = f"SPACY_SSVM_THREADS must be an integer from 1, not {value!r}"
+    assert expected in message

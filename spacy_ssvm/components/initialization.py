@@ -1,7 +1,7 @@
 """Helpers of initialize: examples, annotation, resources, an estimate of costs."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -254,6 +254,25 @@ def warn_of_many_labels(
         f"memory for transitions{features}. {advice}",
         stacklevel=3,
     )
+
+
+def out_of_memory(name: str, parts: Mapping[str, int]) -> str:
+    """What to do where training needs more memory than there is.
+
+    parts: see ``Pipe.training_memory``.
+    """
+    return (
+        f"{name}: there is not enough memory for training, which took {show_sizes(parts)} so far. "
+        f"In [components.{name}], raise min_count or set hash_bits for fewer features and weights, "
+        'or use a solver that stores no constraints, such as {"@misc": "spacy_ssvm.Perceptron.v1"}'
+    )
+
+
+def show_sizes(parts: Mapping[str, int]) -> str:
+    """Numbers of bytes as text: their sum and, the largest first, each of them."""
+    largest_first = sorted(parts.items(), key=lambda part: -part[1])
+    listed = ", ".join(f"{part} {size / 1e6:,.0f} MB" for part, size in largest_first)
+    return f"{sum(parts.values()) / 1e6:,.0f} MB" + (f" ({listed})" if listed else "")
 
 
 def show_duration(seconds: float) -> str:

@@ -27,6 +27,7 @@ from spacy_ssvm.components.initialization import (
     annotate_as_in_training,
     check_examples,
     no_annotation_error,
+    out_of_memory,
     read_resources,
     warn_of_many_labels,
     warn_of_unread,
@@ -400,13 +401,20 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         corpus is one epoch of the solver. drop and sgd are ignored. Adds to losses
         ``NAME``, the sum of the losses, and, where the solver has a dual, sets
         ``NAME_gap``, the relative duality gap as measured during the passes so far.
+        Raises MemoryError, with what to change, where memory does not suffice. The component then
+        has the weights that it was last used or saved with, and no state of training.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.update")
-        trainer, numbers = self.featurize(examples)
-        losses[self.name] += trainer.epoch(numbers)
+        try:
+            trainer, numbers = self.featurize(examples)
+            losses[self.name] += trainer.epoch(numbers)
+        except MemoryError as error:
+            message = out_of_memory(self.name, self.training_memory())
+            self._stop_training()  # which frees memory, and drops what is half done
+            raise MemoryError(message) from error
         gap = trainer.run.gap
         if gap is not None:
             losses[f"{self.name}_gap"] = gap

@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,6 +10,7 @@ import srsly
 from spacy.language import Language
 from wasabi.printer import Printer
 
+from spacy_ssvm.components.initialization import show_sizes
 from spacy_ssvm.components.pipe import Pipe
 
 Info = dict[str, Any]
@@ -83,10 +83,7 @@ def _end_training(nlp: Language) -> Iterator[str]:
     """Free the memory of training; say how much each component took, and for what."""
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, Pipe) and pipe.training_memory():
-            parts = pipe.training_memory()
-            sizes = sorted(parts.items(), key=itemgetter(1), reverse=True)
-            listed = ", ".join(f"{part} {size / 1e6:,.0f} MB" for part, size in sizes)
-            yield f"{name}: training took {sum(parts.values()) / 1e6:,.0f} MB ({listed})"
+            yield f"{name}: training took {show_sizes(pipe.training_memory())}"
             pipe.end_training()
 
 

@@ -750,3 +750,26 @@ def test_the_memory_of_training_grows_with_examples() -> None:
     after = pipe.training_memory()
     assert after["features"] > before["features"]
     assert after["constraints"] > before["constraints"]
+
+
+def test_too_little_memory_names_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And leaves a component that works, with the weights that it last had."""
+    nlp = TAGGER.pipeline()
+    examples = TAGGER.examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    pipe: Any = nlp.get_pipe(TAGGER.name)
+    pipe.update(examples)
+    before = pipe.to_bytes()
+    pipe.update(examples)
+
+    def fail(numbers: Any) -> float:
+        raise MemoryError
+
+    monkeypatch.setattr(pipe._trainer, "epoch", fail)
+    pattern = r"not enough memory.* took \d+ MB \(.*constraints \d+ MB.*min_count or set hash_bits"
+    with pytest.raises(MemoryError, match=pattern):
+        pipe.update(examples)
+    assert pipe.to_bytes() == before
+    assert pipe.training_memory() == {}
+    pipe.update(examples)
+    assert pipe.to_bytes() != before
