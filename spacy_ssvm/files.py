@@ -16,7 +16,7 @@ import tempfile
 import time
 import zlib
 from codecs import lookup
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -72,6 +72,13 @@ def with_mark(encoding: str) -> str:
     Raises LookupError for an encoding that does not exist.
     """
     return "utf-8-sig" if lookup(encoding).name == "utf-8" else encoding
+
+
+def show_sizes(parts: Mapping[str, int]) -> str:
+    """Numbers of bytes as text: their sum and, the largest first, each of them."""
+    largest_first = sorted(parts.items(), key=lambda part: -part[1])
+    listed = ", ".join(f"{part} {size / 1e6:,.0f} MB" for part, size in largest_first)
+    return f"{sum(parts.values()) / 1e6:,.0f} MB" + (f" ({listed})" if listed else "")
 
 
 def shorten(text: str) -> str:

@@ -28,6 +28,7 @@ from spacy_ssvm.features.clusters import (
 from spacy_ssvm.features.gazetteers import needs_gazetteers, read_gazetteers
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.features.templates import VECTOR
+from spacy_ssvm.files import show_sizes
 from spacy_ssvm.models import Model
 from spacy_ssvm.solvers.run import Solver
 
@@ -266,13 +267,6 @@ def out_of_memory(name: str, parts: Mapping[str, int]) -> str:
         f"In [components.{name}], raise min_count or set hash_bits for fewer features and weights, "
         'or use a solver that stores no constraints, such as {"@misc": "spacy_ssvm.Perceptron.v1"}'
     )
-
-
-def show_sizes(parts: Mapping[str, int]) -> str:
-    """Numbers of bytes as text: their sum and, the largest first, each of them."""
-    largest_first = sorted(parts.items(), key=lambda part: -part[1])
-    listed = ", ".join(f"{part} {size / 1e6:,.0f} MB" for part, size in largest_first)
-    return f"{sum(parts.values()) / 1e6:,.0f} MB" + (f" ({listed})" if listed else "")
 
 
 def show_duration(seconds: float) -> str:

@@ -10,8 +10,7 @@ import srsly
 from spacy.language import Language
 from wasabi.printer import Printer
 
-from spacy_ssvm.components.initialization import show_sizes
-from spacy_ssvm.components.pipe import Pipe
+from spacy_ssvm.files import show_sizes
 
 Info = dict[str, Any]
 Log = tuple[Callable[[Info | None], None], Callable[[], None]]  #: log a step, and finish
@@ -81,9 +80,11 @@ def _far_from_best(gaps: dict[str, float | None]) -> Iterator[str]:
 
 def _end_training(nlp: Language) -> Iterator[str]:
     """Free the memory of training; say how much each component took, and for what."""
-    for name, pipe in nlp.pipeline:
-        if isinstance(pipe, Pipe) and pipe.training_memory():
-            yield f"{name}: training took {show_sizes(pipe.training_memory())}"
+    for name, component in nlp.pipeline:
+        pipe: Any = component
+        parts = pipe.training_memory() if hasattr(pipe, "training_memory") else {}
+        if parts:
+            yield f"{name}: training took {show_sizes(parts)}"
             pipe.end_training()
 
 

@@ -12,10 +12,10 @@ Where every sequence is forbidden, the score is minus infinity and the sequence 
 
 import numpy as np
 
-from spacy_ssvm.kernels.compile import inner_kernel, kernel
+from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel
 from spacy_ssvm.kernels.types import Floats, Ints
 
-_MANY = 256  # labels, above which no gains are computed
+_MOST = 10**9  # steps, above which no gains are computed: about two seconds
 _SLACK = 1e-9  # relative, of scores that are compared to bounds: above all rounding
 
 
@@ -43,25 +43,55 @@ def swap_gains(transitions: Floats) -> Floats:
 
     Returns float64 [K, K]: of label b instead of a, max_l transitions[b, l] - transitions[a, l],
     the end included. A prefix that ends with b is no part of a best sequence where one that ends
-    with a is better by more. Infinite for many labels, where they would take long to compute.
+    with a is better by more. Infinite where they would take long to compute: the time is that of
+    transitions that are not 0, of which there are few where there are many labels.
     """
     K = transitions.shape[1]
-    if K > _MANY:
+    starts, labels = _nonzero_labels(transitions)
+    if 2 * K * len(labels) > _MOST:
         return np.full((K, K), np.inf)
     gains = np.full((K, K), -np.inf)
     for a in range(K):
         for b in range(K):
-            gain = transitions[K + 1, b] - transitions[K + 1, a]
-            if not transitions[K + 1, b] > -np.inf:
-                gain = -np.inf
-            elif not transitions[K + 1, a] > -np.inf:
-                gain = np.inf
-            for label in range(K):
-                of_a, of_b = transitions[a, label], transitions[b, label]
-                if of_b > -np.inf:
-                    gain = max(gain, of_b - of_a if of_a > -np.inf else np.inf)
-            gains[a, b] = gain
+            gain = _gain(transitions[K + 1, a], transitions[K + 1, b], -np.inf)
+            i, j, size = starts[a], starts[b], 0
+            while i < starts[a + 1] or j < starts[b + 1]:
+                of_i = labels[i] if i < starts[a + 1] else K
+                of_j = labels[j] if j < starts[b + 1] else K
+                label = min(of_i, of_j)
+                i += of_i == label
+                j += of_j == label
+                gain = _gain(transitions[a, label], transitions[b, label], gain)
+                size += 1
+            gains[a, b] = max(gain, 0.0) if size < K else gain
     return gains
+
+
+@inlined_kernel
+def _gain(of_a: float, of_b: float, gain: float) -> float:
+    """The larger of a gain, and of that of one score instead of another."""
+    if not of_b > -np.inf:
+        return gain
+    return max(gain, of_b - of_a if of_a > -np.inf else np.inf)
+
+
+@kernel
+def _nonzero_labels(transitions: Floats) -> tuple[Ints, Ints]:
+    """The labels that follow each label with a score other than 0.
+
+    Returns where they start (int64 [K + 1]), and the labels, in order.
+    """
+    K = transitions.shape[1]
+    starts = np.zeros(K + 1, dtype=np.int64)
+    labels = np.empty((transitions[:K] != 0).sum(), dtype=np.int64)
+    size = 0
+    for a in range(K):
+        for label in range(K):
+            if transitions[a, label] != 0:  # or is not a number
+                labels[size] = label
+                size += 1
+        starts[a + 1] = size
+    return starts, labels
 
 
 @kernel

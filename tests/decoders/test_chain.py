@@ -6,6 +6,7 @@ import pytest
 from chain_tables import checked, tables, whole
 from hypothesis import given
 from hypothesis import strategies as st
+from marks import compiled_only
 
 from spacy_ssvm.decoders.chain import (
     max_marginals,
@@ -85,6 +86,28 @@ def test_gains_are_those_of_the_best_next_label(drawn):
                     gain = of_b - of_a if of_a > -np.inf else np.inf
                     expected[a, b] = max(expected[a, b], gain)
     np.testing.assert_array_equal(swap_gains(drawn[1]), expected)
+
+
+@compiled_only
+@pytest.mark.parametrize("K", [30, 700])
+def test_gains_of_many_labels(K):
+    """Where most scores are 0, the others decide; where none is, gains would take too long."""
+    random = np.random.default_rng(K)
+    transitions = random.normal(size=(K + 2, K))
+    transitions[:K][random.random((K, K)) < 0.97] = 0.0
+    transitions[3, 5] = -np.inf
+    gains = swap_gains(transitions)
+    following = np.hstack([transitions[:K], transitions[K + 1 :].T])
+    for a in (0, 3, K - 1):
+        with np.errstate(invalid="ignore"):
+            differences = following - following[a]
+        differences[following == -np.inf] = -np.inf
+        np.testing.assert_array_equal(gains[a], differences.max(axis=1))
+    dense = random.normal(size=(900, 898))
+    assert (swap_gains(dense) == np.inf).all()
+    emissions, y = random.normal(size=(6, K)) * 3, np.empty(6, dtype=np.int64)
+    score = viterbi_of_some(emissions, transitions, gains, y)
+    assert (score, tuple(y.tolist())) == decode(emissions, transitions)
 
 
 def test_viterbi_takes_label_0_where_all_are_alike():
