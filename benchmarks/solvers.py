@@ -65,8 +65,7 @@ def decoding(training) -> None:
     """Time both decoders on the score tables of the current weights."""
     examples, w = training.problem.examples(), training.run.w
     K = training.problem.K
-    transitions = np.empty((K + 2, K))
-    transition_scores(w, examples.legality, transitions)
+    transitions = transition_scores(w, examples.legality)
     tables = []
     for i in range(min(SENTENCES, training.problem.number_of_examples)):
         emissions = np.empty((int(np.diff(examples.token_starts[i : i + 2])[0]), K))

@@ -180,8 +180,7 @@ def label_examples(examples: Examples, w: Floats, numbers: Ints, y: Ints, margin
     Leaves out examples without gold annotation.
     """
     K = examples.legality.shape[1]
-    transitions = np.empty((K + 2, K))
-    transition_scores(w, examples.legality, transitions)
+    transitions = transition_scores(w, examples.legality)
     for i in numbers:
         if is_annotated(examples, i):
             first, last = examples.token_starts[i], examples.token_starts[i + 1]

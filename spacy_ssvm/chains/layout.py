@@ -71,7 +71,8 @@ class Examples(NamedTuple):
     completions: Ints  #: int64 [tokens]: gold labels; -1 or the imputed label where gold is a set
     label_sets: Flags  #: bool [sets, K]: the labels that a set allows
     costs: Floats  #: float64 [sets, K]: Delta of a label where the gold is a set
-    legality: Floats  #: float64 [K + 2, K]: 0, or minus infinity for an illegal transition
+    legality: Floats  #: float64 [K + 2, K]: 0, or minus infinity for an illegal transition; or
+    #: [0, K] where all are legal
     features: RowFeatures | LazyFeatures
 
 

@@ -35,12 +35,11 @@ from spacy_ssvm.structure import NEEDS_CAPACITY, Structure
 
 @kernel
 def score_example(examples: Examples, i: int, w: Floats) -> tuple[Floats, Floats]:
-    """The emission table [n, K] and the transition table [K + 2, K] of an example under w."""
+    """The emissions [n, K] of an example under w, and ``transition_scores``."""
     first, last = examples.token_starts[i], examples.token_starts[i + 1]
     K = examples.legality.shape[1]
-    transitions = np.empty((K + 2, K))
+    transitions = transition_scores(w, examples.legality)
     emissions = np.empty((last - first, K))
-    transition_scores(w, examples.legality, transitions)
     emission_scores(examples.features, first, w, emissions)
     return emissions, transitions
 

@@ -51,6 +51,8 @@ class ChainProblem:
         legality = np.zeros((K + 2, K)) if legality is None else np.asarray(legality)
         if legality.shape != (K + 2, K) or not ((legality == 0) | np.isneginf(legality)).all():
             raise ValueError(f"legality: expected {(K + 2, K)} values, each 0 or minus infinity")
+        if not legality.any():
+            legality = legality[:0]
         self._legality = np.ascontiguousarray(legality, dtype=np.float64)
         self._label_sets = np.vstack([np.eye(K, dtype=bool), np.ones((1, K), dtype=bool)])
         self._costs = np.vstack([costs, np.zeros((1, K))])
