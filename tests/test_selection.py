@@ -8,7 +8,7 @@ import pytest
 import spacy
 from marks import compiled_only
 from pipelines import CHUNKER, TAGGER
-from planted_chains import Corpus, selection
+from planted_chains import Corpus, passes, selection
 from processes import TESTS
 from saving import FILE, header_of
 from spacy.cli.train import train
@@ -23,11 +23,19 @@ from spacy_ssvm.trees.keys import compile_arc_keys
 from spacy_ssvm.trees.problem import LazyTreeProblem
 
 
-def test_the_objective_at_lazy_weights_is_refused():
-    run = ProxGradient(budget=3).start(Corpus().lazy())
-    run.grow(0)
-    with pytest.raises(ValueError, match="lazily allocated"):
-        run.objective()
+def test_the_objective_at_lazy_weights():
+    """Weights are stored divided by a scale, which the objective must not count twice."""
+    corpus, settings = Corpus(40), ProxGradient(budget=3, l2=0.01, prox_period=10)
+    eager, index = corpus.eager()
+    lazy = passes(settings, corpus.lazy(), 0, 2)
+    assert (lazy.problem.store.table.scales != 1).any()
+    before = lazy.problem.store.table.counts.copy()
+    primal = lazy.objective().primal
+    assert primal == pytest.approx(
+        passes(settings, eager, index.number_of_rows, 2).objective().primal
+    )
+    assert primal > 0
+    assert (lazy.problem.store.table.counts == before).all()
 
 
 @pytest.mark.parametrize("groups", ["template", "coarse-to-fine"])

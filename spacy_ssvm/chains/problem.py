@@ -13,7 +13,7 @@ from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Labels, Rows, We
 from spacy_ssvm.structure import Structure
 from spacy_ssvm.weights.groups import GroupedStore
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
-from spacy_ssvm.weights.lazy import LazyWeights
+from spacy_ssvm.weights.lazy import LazyWeights, frozen
 from spacy_ssvm.weights.rows import DenseWeights, RowTable, SparseRows, dense_table
 
 
@@ -228,8 +228,9 @@ class ChainProblem:
     def frozen_examples(self) -> Examples:
         """See ``AllocatingProblem``."""
         features = self._features()
-        table = features.table._replace(grows=False)
-        return self._arrays(features._replace(table=table))  # type: ignore[arg-type]
+        if isinstance(features, LazyFeatures):
+            return self._arrays(features._replace(table=frozen(features.table)))
+        return self._arrays(features._replace(table=features.table._replace(grows=False)))
 
     def _arrays(self, features: RowFeatures | LazyFeatures) -> Examples:
         return Examples(

@@ -16,7 +16,7 @@ from spacy_ssvm.trees.statistics import measure_arc_templates
 from spacy_ssvm.trees.templates import CompiledArcTemplates, compile_arc_templates
 from spacy_ssvm.weights.groups import GroupedStore
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
-from spacy_ssvm.weights.lazy import LazyWeights
+from spacy_ssvm.weights.lazy import LazyWeights, frozen
 
 
 class TreeProblem:
@@ -166,8 +166,7 @@ class LazyTreeProblem(TreeProblem):
 
     def frozen_examples(self) -> TreeExamples:
         """See ``AllocatingProblem``."""
-        table = self._lazy.table._replace(grows=False)
-        return self.examples()._replace(store=LazyArcs(self.arcs, table))
+        return self.examples()._replace(store=LazyArcs(self.arcs, frozen(self._lazy.table)))
 
     def _arc_store(self) -> LazyArcs:
         return LazyArcs(self.arcs, self._lazy.table)

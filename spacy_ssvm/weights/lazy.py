@@ -84,6 +84,11 @@ LazyTableType = named_tuple(
 )
 
 
+def frozen(table: LazyTable) -> LazyTable:
+    """The table, for kernels that allocate nothing; weights are given as they are, not scaled."""
+    return table._replace(grows=False, scales=np.ones_like(table.scales))
+
+
 @inlined_kernel
 def pack(start: int, room: int, count: int) -> int:
     """A block as the payload of a slot."""
