@@ -88,7 +88,7 @@ class ChainProblem:
 
     @property
     def table(self) -> RowTable:
-        """Where the weights of rows are, from ``number_of_weights(0)`` on."""
+        """Where the weights of rows are, behind those of pairs of labels."""
         return self._dense_table if self._sparse is None else self._sparse.table
 
     def insert(self, starts: Ints, labels: Labels) -> Ints:

@@ -1,7 +1,7 @@
 """Helpers of initialize: examples, annotation, resources, an estimate of costs."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -257,14 +257,15 @@ def warn_of_many_labels(
     )
 
 
-def out_of_memory(name: str, parts: Mapping[str, int]) -> str:
-    """What to do where training needs more memory than there is.
-
-    parts: see ``Pipe.training_memory``.
-    """
+def out_of_memory(pipe: Any) -> str:
+    """What to do where the training of a ``Pipe`` needs more memory than there is."""
+    ways = {"min_count": "raise min_count", "hash_bits": "set hash_bits to a small number"}
+    known = {*vars(pipe), *vars(pipe.model)}
+    fewer = " or ".join(way for setting, way in ways.items() if setting in known)
     return (
-        f"{name}: there is not enough memory for training, which took {show_sizes(parts)} so far. "
-        f"In [components.{name}], raise min_count or set hash_bits for fewer features and weights, "
+        f"{pipe.name}: there is not enough memory for training, which took "
+        f"{show_sizes(pipe.training_memory())} so far. In [components.{pipe.name}], "
+        f"{fewer} for fewer features and weights, "
         'or use a solver that stores no constraints, such as {"@misc": "spacy_ssvm.Perceptron.v1"}'
     )
 

@@ -412,7 +412,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             trainer, numbers = self.featurize(examples)
             losses[self.name] += trainer.epoch(numbers)
         except MemoryError as error:
-            message = out_of_memory(self.name, self.training_memory())
+            message = out_of_memory(self)
             self._stop_training()  # which frees memory, and drops what is half done
             raise MemoryError(message) from error
         gap = trainer.run.gap

@@ -8,14 +8,14 @@ whose completion changes start from 0 again.
 """
 
 from copy import deepcopy
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from spacy_ssvm.kernels.compile import kernel, oracle_kernel
 from spacy_ssvm.kernels.types import Flags, Flags1, Floats, Floats1, Ints, Rows, Void
 from spacy_ssvm.objective import relative_gap
-from spacy_ssvm.solvers.run import PrimalRun, Solver
+from spacy_ssvm.solvers.run import PrimalRun, Solver, with_own_weights
 from spacy_ssvm.solvers.working_sets import (
     empty_working_sets,
     has_capacity,
@@ -24,8 +24,8 @@ from spacy_ssvm.solvers.working_sets import (
     renumber,
     with_capacity,
 )
-from spacy_ssvm.structure import AllocatingProblem, Decode, ExampleArrays, Problem
-from spacy_ssvm.weights.growing import bytes_of, longer
+from spacy_ssvm.structure import Decode, ExampleArrays, Problem
+from spacy_ssvm.weights.growing import longer
 
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
 _MAX_COMPLETIONS = 20  # and then at most this often, whenever a problem is solved
@@ -130,9 +130,9 @@ class WorkingSetRun(DualRun):
         """The number of constraints in the working sets."""
         return number_of_constraints(self.sets)
 
-    def memory(self) -> dict[str, int]:
-        constraints = bytes_of(self.sets)
-        return {"weights": super().memory()["weights"] - constraints, "constraints": constraints}
+    @property
+    def _stored(self) -> tuple[object, ...]:
+        return self.sets
 
     def grow(self, rows: int) -> None:
         super().grow(rows)
@@ -145,10 +145,7 @@ class WorkingSetRun(DualRun):
 
     def without(self: RunT, numbers: Ints) -> RunT:
         """A copy of the run, on the same examples, that has forgotten these."""
-        problem = self.problem
-        if problem.structure.is_lazy:
-            problem = cast(AllocatingProblem, problem).with_own_weights()
-        run = deepcopy(self, {id(self.problem): problem})
+        run = deepcopy(self, {id(self.problem): with_own_weights(self.problem)})
         run.forget(numbers)
         return run
 

@@ -80,7 +80,7 @@ from spacy_ssvm.structure import (
     ExpectedDifference,
     Problem,
 )
-from spacy_ssvm.weights.growing import bytes_of, longer
+from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import dot, find_index, move, renumber, scratch_table, violation_of
 
 SAMPLINGS = ("uniform", "gap")
@@ -228,9 +228,9 @@ class FrankWolfeRun(DualRun):
         renumber(self.blocks.indices, int(self.blocks.used[0]), numbers)
         self._average = self._average._replace(sums=move(self._average.sums, numbers))
 
-    def memory(self) -> dict[str, int]:
-        constraints = bytes_of(self.blocks)
-        return {"weights": super().memory()["weights"] - constraints, "constraints": constraints}
+    @property
+    def _stored(self) -> tuple[object, ...]:
+        return self.blocks
 
     def _lengthen(self, size: int) -> None:
         super()._lengthen(size)

@@ -196,7 +196,13 @@ class PrimalRun:
         return float(change @ change) / 2
 
     def memory(self) -> dict[str, int]:
-        return {"weights": bytes_of(tuple(vars(self).values()))}
+        weights, stored = bytes_of(tuple(vars(self).values())), bytes_of(self._stored)
+        return {"weights": weights - stored} | ({"constraints": stored} if stored else {})
+
+    @property
+    def _stored(self) -> tuple[object, ...]:
+        """The arrays of stored constraints; none for a solver without any."""
+        return ()
 
     def objective(self) -> Objective:
         return evaluate(
@@ -256,6 +262,13 @@ class PrimalRun:
     def _shuffled(self, numbers: Ints) -> Ints:
         """The examples in an order that depends on the seed, not on that of the numbers."""
         return self._order.permutation(np.sort(numbers))
+
+
+def with_own_weights(problem: Problem) -> Problem:
+    """The same examples, for a copy of a run: what it allocates is its own."""
+    if problem.structure.is_lazy:
+        return cast(AllocatingProblem, problem).with_own_weights()
+    return problem
 
 
 def size_of_weights(problem: Problem, rows: int) -> int:

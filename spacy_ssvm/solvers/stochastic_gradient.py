@@ -22,7 +22,7 @@ w . phi + gamma Delta is s (u . phi + gamma / s Delta).
 
 from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -45,12 +45,12 @@ from spacy_ssvm.solvers.run import (
     check_choice,
     check_positive,
     check_whole,
+    with_own_weights,
 )
 from spacy_ssvm.structure import (
     EXPECTED_ORACLES,
     HINGE_ORACLES,
     NEEDS_CAPACITY,
-    AllocatingProblem,
     Decode,
     Difference,
     ExampleArrays,
@@ -167,8 +167,7 @@ class StochasticGradientRun(PrimalRun):
         for eta0 in _FIRST_STEPS:
             trial = copy(self)
             trial._w = self._w.copy()
-            if self.problem.structure.is_lazy:
-                trial.problem = cast(AllocatingProblem, self.problem).with_own_weights()
+            trial.problem = with_own_weights(self.problem)
             trial._pass(sample, eta0, 0, len(sample))
             loss = losses(trial.problem, trial.w, sample, self.settings.loss_function).sum()
             primals.append(trial.regularizer + self.settings.C * loss)

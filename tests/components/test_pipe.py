@@ -27,6 +27,7 @@ from thinc.api import Adam
 
 from spacy_ssvm import set_threads
 from spacy_ssvm.components.example_cache import digest
+from spacy_ssvm.components.initialization import out_of_memory
 
 #: All solvers by their names in a config, with the settings that have no default.
 SOLVERS = [
@@ -773,3 +774,17 @@ def test_too_little_memory_names_the_settings(monkeypatch: pytest.MonkeyPatch) -
     assert pipe.training_memory() == {}
     pipe.update(examples)
     assert pipe.to_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("factory", "advice"),
+    [
+        ("ssvm_tagger", "raise min_count or set hash_bits to a small number for fewer"),
+        ("ssvm_parser", "raise min_count or set hash_bits to a small number for fewer"),
+        ("ssvm_aligner", "raise min_count for fewer"),
+    ],
+)
+def test_advice_about_memory_names_settings_that_there_are(factory: str, advice: str) -> None:
+    assert f"In [components.{factory}], {advice}" in out_of_memory(
+        spacy.blank("en").add_pipe(factory)
+    )
