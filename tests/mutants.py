@@ -101,7 +101,7 @@ MUTANTS = [
         "chains/stores.py",
         "size = add_entry(indices, values, scratch, size, offset + found[1], -value)",
         "size = add_entry(indices, values, scratch, size, offset + found[1], value)",
-        "tests/chains/test_stores.py",
+        "tests/chains/test_scores.py",
     ),
     Mutant(
         "weights/rows.py",
