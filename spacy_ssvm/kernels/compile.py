@@ -110,12 +110,18 @@ def oracle_kernel(
             dispatcher.disable_compile()
             return dispatcher  # type: ignore[no-any-return]
 
+        known: dict[Any, tuple[Callable[..., Any], list[Any]]] = {}
+
         @functools.wraps(function)
         def call(structure: Any, *others: Any) -> Any:
-            types_of_oracles = map(structure.oracle_type, oracles)
-            for_structure = compiled(structure.examples_type, *types_of_oracles)
-            called = (getattr(structure, name) for name in oracles)
-            pointers = (getattr(oracle, "dispatcher", oracle) for oracle in called)
+            called = [getattr(structure, name) for name in oracles]
+            key = (id(structure.examples_type), *called)  # to hash a type takes long
+            if key not in known:
+                types_of_oracles = map(structure.oracle_type, oracles)
+                for_structure = compiled(structure.examples_type, *types_of_oracles)
+                pointers = [getattr(oracle, "dispatcher", oracle) for oracle in called]
+                known[key] = for_structure, pointers
+            for_structure, pointers = known[key]
             return for_structure(*pointers, *others)
 
         return call

@@ -31,6 +31,7 @@ _USED = (
     Dispatcher._numba_type_,
     Dispatcher.compile,
     Dispatcher.get_call_template,
+    Dispatcher.get_compile_result,
     Dispatcher.get_overload,
     cgutils.get_or_insert_function,
     cgutils.if_unlikely,
@@ -130,12 +131,29 @@ class LinkedKernel:
 
         dispatcher.get_call_template = lambda args, kws: methods(args)[0](args, kws)
         dispatcher.get_overload = lambda args: methods(args)[1](args)
+        _remember_results(dispatcher)
         return dispatcher
 
     @property
     def _numba_type_(self) -> Type:
         """How numba sees it in the kernels that call it."""
         return self.dispatcher._numba_type_  # type: ignore[no-any-return]
+
+
+def _remember_results(dispatcher: Any) -> None:
+    """Find what is compiled for a signature by its identity.
+
+    Numba asks for it whenever a kernel is given a function pointer, twice, by a hash of all types,
+    which takes as long as decoding a short sentence.
+    """
+    compile_for, results = dispatcher.get_compile_result, dict[int, tuple[Signature, Any]]()
+
+    def get_compile_result(signature: Signature) -> Any:
+        if id(signature) not in results:
+            results[id(signature)] = signature, compile_for(signature)
+        return results[id(signature)][1]
+
+    dispatcher.get_compile_result = get_compile_result
 
 
 def _linked(function: Callable[..., Any], **options: Any) -> Any:
