@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spacy_ssvm.threads import set_threads as set_threads
+    from spacy_ssvm.kernels.threads import set_threads as set_threads
 
 __version__ = "0.1.0"
 
@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """Import what the package offers when it is asked for: importing the package costs nothing."""
     if name == "set_threads":
-        from spacy_ssvm.threads import set_threads
+        from spacy_ssvm.kernels.threads import set_threads
 
         return set_threads
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

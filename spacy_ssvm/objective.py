@@ -17,6 +17,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from spacy_ssvm.kernels.compile import oracle_kernel
+from spacy_ssvm.kernels.threads import map_by_all_threads
 from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1, Void
 from spacy_ssvm.structure import (
     EXPECTED_ORACLES,
@@ -29,6 +30,8 @@ from spacy_ssvm.structure import (
     Problem,
 )
 from spacy_ssvm.weights.sparse import violation_of
+
+_PART = 250  # examples that a thread measures at a time
 
 
 class Loss(NamedTuple):
@@ -86,12 +89,17 @@ def losses(problem: Problem, w: Floats, numbers: Ints, loss: Loss) -> Floats:
 
     Partial gold has the completions of the problem, or else the best ones.
     """
-    found = np.zeros(len(numbers))
-    arrays = problem.structure, _measured_examples(problem), numbers, w
-    if loss.beta is None:
-        _max_violations(*arrays, float(loss.gamma), problem.max_entries, found)
-    else:
-        _smooth_losses(*arrays, float(loss.beta), float(loss.gamma), found)
+    found, gamma = np.zeros(len(numbers)), float(loss.gamma)
+    arrays, most = (problem.structure, _measured_examples(problem)), problem.max_entries
+
+    def measure(part: slice) -> None:
+        if loss.beta is None:
+            _max_violations(*arrays, numbers[part], w, gamma, most, found[part])
+        else:
+            _smooth_losses(*arrays, numbers[part], w, float(loss.beta), gamma, found[part])
+
+    starts = range(0, len(numbers), _PART)
+    map_by_all_threads(measure, [slice(start, start + _PART) for start in starts])
     return found**2 if loss.squared else found
 
 

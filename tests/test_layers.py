@@ -17,8 +17,7 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 
 #: What each room, a folder or a file beside the folders, may import of the others.
 ALLOWED = {
-    "__init__.py": {"threads.py"},
-    "threads.py": set(),
+    "__init__.py": {"kernels"},
     "files.py": set(),
     "kernels": {"files.py"},
     "storage.py": {"files.py"},
@@ -29,7 +28,13 @@ ALLOWED = {
     "structure.py": {"kernels", "weights"},
     "features": {"kernels", "files.py", "storage.py", "weights"},
     "objective.py": {"kernels", "structure.py", "weights"},
-    "solvers": {"kernels", "objective.py", "penalties.py", "structure.py", "weights"},
+    "solvers": {
+        "kernels",
+        "objective.py",
+        "penalties.py",
+        "structure.py",
+        "weights",
+    },
     "selection.py": {"kernels", "features", "solvers", "structure.py"},
     "models.py": {"features", "kernels", "solvers", "storage.py", "structure.py"},
     "labelings": {
@@ -78,7 +83,6 @@ ALLOWED = {
         "selection.py",
         "solvers",
         "storage.py",
-        "threads.py",
         "trees",
     },
     "commands": {

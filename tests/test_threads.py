@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/threads.py``."""
+"""Tests of ``spacy_ssvm/kernels/threads.py``."""
 
 import multiprocessing
 import sys
@@ -12,7 +12,7 @@ from pipelines import TAGGER
 from processes import ScriptRunner
 
 from spacy_ssvm import set_threads
-from spacy_ssvm.threads import map_in_threads
+from spacy_ssvm.kernels.threads import map_by_all_threads, map_in_threads
 
 
 @pytest.fixture(autouse=True)
@@ -150,7 +150,53 @@ def test_nothing_is_begun_after_an_error() -> None:
     assert sorted(begun) == [0, 1]
 
 
-NUMBER = "from spacy_ssvm.threads import number_of_threads, set_threads\n"
+@pytest.mark.parametrize("number", [1, 2, 3, 8])
+@pytest.mark.parametrize("values", [0, 1, 2, 5, 40])
+def test_all_threads_share_values(number: int, values: int) -> None:
+    set_threads(number)
+
+    def late(value: int) -> tuple[int, int]:
+        time.sleep(0.0005 * (value % 4))
+        return value, threading.get_ident()
+
+    found = map_by_all_threads(late, range(values))
+    assert [value for value, _ in found] == list(range(values))
+    idents = [ident for _, ident in found]
+    assert idents[:1] == [threading.get_ident()][:values]
+    assert len(set(idents)) <= number
+    assert values < 8 or number == 1 or len(set(idents)) > 1
+
+
+def test_an_error_in_one_thread_waits_for_the_others() -> None:
+    set_threads(3)
+    done = []
+
+    def work(value: int) -> None:
+        if value == bad:
+            raise ZeroDivisionError(value)
+        time.sleep(0.01)
+        done.append(value)
+
+    for bad in range(3):
+        done.clear()
+        with pytest.raises(ZeroDivisionError, match=str(bad)):
+            map_by_all_threads(work, range(3))
+        assert sorted(done) == [value for value in range(3) if value != bad]
+
+
+def test_threads_that_share_values_again() -> None:
+    """A thread that others wait for does not wait for others."""
+    set_threads(2)
+
+    def outer(value: int) -> list[int]:
+        return map_by_all_threads(lambda inner: 10 * value + inner, range(5))
+
+    expected = [[10 * value + inner for inner in range(5)] for value in range(6)]
+    assert map_by_all_threads(outer, range(6)) == expected
+    assert list(map_in_threads(outer, range(6))) == expected
+
+
+NUMBER = "from spacy_ssvm.kernels.threads import number_of_threads, set_threads\n"
 
 
 @pytest.mark.parametrize(("value", "number"), [(None, "1"), ("1", "1"), ("3", "3")])

@@ -19,8 +19,7 @@ from spacy_ssvm.chains.schemes import OUTSIDE, Scheme, SpanTable, spans_of
 from spacy_ssvm.chains.scores import is_annotated, transition_scores
 from spacy_ssvm.chains.stores import emission_scores
 from spacy_ssvm.chains.training import ChainTrainer
-from spacy_ssvm.decoders.chain import max_marginals, viterbi
-from spacy_ssvm.decoders.margins import fill_margins
+from spacy_ssvm.decoders.chain import fill_margins, max_marginals, viterbi
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Flags, Floats, Ints
 from spacy_ssvm.labelings.saved_model import Calibration, Curve

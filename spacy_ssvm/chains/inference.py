@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.decoders.chain import max_marginals, viterbi_of_some
-from spacy_ssvm.decoders.margins import fill_margins
+from spacy_ssvm.decoders.chain import fill_margins, max_marginals, viterbi_of_some
 from spacy_ssvm.features.coordinates import ByToken, ByWord
 from spacy_ssvm.kernels.compile import inner_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Weights

@@ -65,6 +65,7 @@ class ChainProblem:
         self._dense_table = dense_table(K)
         self._gold = GrowingArray(np.int64)
         self._completions = GrowingArray(np.int64)
+        self._longest, self._most_features, self._most_of_both = 0, 0, 0
         self._number_of_rows = 0
         self.real_rows = np.zeros(0, dtype=np.int32)
 
@@ -191,6 +192,7 @@ class ChainProblem:
         if len(rows) and rows.min() < 0:
             raise ValueError("rows: must not be negative")
         first = self.number_of_examples
+        self._measure(feature_starts[token_starts], token_starts)
         self._token_starts.extend(token_starts[1:] + self._gold.size)
         self._feature_starts.extend(feature_starts[1:] + self._rows.size)
         self._rows.extend(rows)
@@ -199,6 +201,13 @@ class ChainProblem:
         self._gold.extend(gold)
         self._completions.extend(np.where(gold < self.K, gold, -1))
         return range(first, self.number_of_examples)
+
+    def _measure(self, feature_bounds: Ints, token_starts: Ints) -> None:
+        """Let the maxima over examples include these; bounds as of their features."""
+        features, lengths = np.diff(feature_bounds), np.diff(token_starts)
+        self._longest = max(self._longest, int(lengths.max(initial=0)))
+        self._most_features = max(self._most_features, int(features.max(initial=0)))
+        self._most_of_both = max(self._most_of_both, int((features + lengths).max(initial=0)))
 
     def forget(self, numbers: range) -> None:
         """Remove the gold annotation of examples: from now on, every structure is correct."""
@@ -220,6 +229,9 @@ class ChainProblem:
         self._completions = GrowingArray(np.int64, self._completions.array[tokens])
         self._rows = GrowingArray(np.int32, self._rows.array[features])
         self._reals = GrowingArray(np.float32, self._reals.array[tokens])
+        self._longest, self._most_features, self._most_of_both = 0, 0, 0
+        starts = self._token_starts.array
+        self._measure(self._feature_starts.array[starts], starts)
 
     def examples(self) -> Examples:
         """The arrays, for kernels; valid until the next ``append``, or change of the store."""
@@ -254,21 +266,18 @@ class ChainProblem:
 
     @property
     def max_entries(self) -> int:
-        """The maximum number of entries of Phi_i(y), over all examples."""
-        lengths = np.diff(self._token_starts.array)
-        features = np.diff(self._feature_starts.array[self._token_starts.array])
-        sizes = 2 * (features + lengths + 1) + self._real_entries(lengths)
-        return int(sizes.max(initial=0))
+        """The largest number of entries that Phi_i(y) can have, over all examples."""
+        return 2 * (self._most_of_both + 1) + self._most_real_entries
 
-    def _real_entries(self, lengths: Ints) -> Ints:
-        """The largest number of entries of real-valued features, by the length of examples."""
-        return np.minimum(2 * lengths, self.K) * self._number_of_reals
+    @property
+    def _most_real_entries(self) -> int:
+        """The largest number of entries of real-valued features, over all examples."""
+        return min(2 * self._longest, self.K) * self._number_of_reals
 
     @property
     def max_expected_entries(self) -> int:
-        """The maximum number of entries of E[phi(x_i, Y)], over all examples."""
-        features = np.diff(self._feature_starts.array[self._token_starts.array])
-        return int(features.max(initial=0) + self._number_of_reals + self.K + 2) * self.K
+        """The largest number of entries that E[phi(x_i, Y)] can have, over all examples."""
+        return (self._most_features + self._number_of_reals + self.K + 2) * self.K
 
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows, or else of those that are allocated."""
@@ -362,15 +371,11 @@ class LazyChainProblem(ChainProblem):
     @property
     def max_features(self) -> int:
         """The maximum number of features of an example."""
-        lengths = np.diff(self._token_starts.array)
-        return int(lengths.max(initial=0)) * len(self.templates.seeds)
+        return self._longest * len(self.templates.seeds)
 
     @property
     def max_entries(self) -> int:
-        lengths = np.diff(self._token_starts.array)
-        longest = int(lengths.max(initial=0))
-        reals = int(self._real_entries(lengths).max(initial=0))
-        return 2 * (self.max_features + longest + 1) + reals
+        return 2 * (self.max_features + self._longest + 1) + self._most_real_entries
 
     @property
     def max_expected_entries(self) -> int:

@@ -37,12 +37,12 @@ from spacy_ssvm.components.settings import config_error, initialize_error
 from spacy_ssvm.features.resources import Resources, names_of
 from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
 from spacy_ssvm.files import shorten
+from spacy_ssvm.kernels.threads import map_in_threads, number_of_threads
 from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.models import Trainer
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.run import Solver
-from spacy_ssvm.threads import map_in_threads, number_of_threads
 
 if TYPE_CHECKING:
     from spacy_ssvm.selection import Selected, Selection, Selector

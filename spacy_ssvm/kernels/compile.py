@@ -14,12 +14,13 @@ Compiled kernels are kept on disk: see ``cache.py``. Where numba's internals are
 import functools
 import logging
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from numba import types
-from numba.extending import overload
+from numba.extending import intrinsic, overload
 
 from spacy_ssvm.kernels.folders import PACKAGE
 from spacy_ssvm.kernels.types import Signature, Type
@@ -142,6 +143,39 @@ def dispatch(implementations: Mapping[type, Callable[..., Any]]) -> Callable[...
 def by_type(implementations: Mapping[type, Callable[..., Any]]) -> Callable[..., Any]:
     """The same of plain functions, by the type of an array, a number or a ``NamedTuple``."""
     return _overloaded(implementations, implementations)
+
+
+_lock = Lock()
+
+
+def take_next(counter: Any) -> int:
+    """Add 1 to what threads share in an array (int64 [1]), and return what was there before.
+
+    Kernels do so by one atomic instruction.
+    """
+    with _lock:
+        taken = int(counter[0])
+        counter[0] += 1
+    return taken
+
+
+def _add_one(typing_context: Any, counter: Any) -> Any:  # noqa: ARG001
+    """The type of ``_fetch_and_add``, and its code."""
+
+    def lower(context: Any, builder: Any, signature: Signature, values: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, values[0])
+        one = context.get_constant(types.int64, 1)
+        return builder.atomic_rmw("add", array.data, one, "monotonic")
+
+    return types.int64(counter), lower
+
+
+_fetch_and_add: Any = intrinsic(_add_one)
+
+
+@overload(take_next, strict=False)
+def _take_next(counter: Any) -> Any:  # noqa: ARG001
+    return lambda counter: _fetch_and_add(counter)
 
 
 def _overloaded(

@@ -160,14 +160,15 @@ class PairwiseRun(WorkingSetRun):
     def _pass(self, numbers: Ints) -> None:
         for _ in range(self.settings.inner_passes):
             _pass_over_stored(self._shuffled(numbers), self.sets, self._state)
-        problem = self.problem
+        problem, most = self.problem, self.problem.max_entries
         order = self._draws.order(numbers, self._state.gaps, self._order)
 
         def one_pass(done: int) -> int:
-            arrays = problem.structure, problem.examples(), order, done, problem.max_entries
+            arrays = problem.structure, problem.examples(), part, done, most
             return int(_pass_with_inference(*arrays, self.sets, self._state))
 
-        self._repeat(one_pass, len(order))
+        for part in self._parts(order):
+            self._repeat(one_pass, len(part))
 
 
 @kernel

@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.decoders.chain import max_marginals, viterbi
+from spacy_ssvm.decoders.chain import fill_margins, max_marginals, viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
-from spacy_ssvm.decoders.margins import fill_margins
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.sentences.unit_keys import (

@@ -15,14 +15,23 @@ Only constraints that were violated are stored (``working_sets.py``). An epoch m
 [CY13 Alg. 3]; without the inner passes it is DCD-Light [CY13 Alg. 2]. CPD [CY13, sections 2.2
 and 4.4.1, after Chang et al. 2010] adds the violated constraints of all examples with w fixed,
 and then makes passes over the stored ones until D stops rising noticeably.
+
+With blocks of more than one example (``decoding.py``), threads share in the passes after the first.
+An example that violates no new constraint is then left to the inner passes; and these are divided:
+each half of the examples changes a copy of w, and the changes are added up. If they are d and d',
+D has risen by what both halves have gained, less d . d'. For two halves this converges whenever
+passes in turn do, as Jacobi's method does where Gauss and Seidel's does; when an epoch's passes no
+longer gain more than d . d' takes, the others are left out.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from spacy_ssvm.kernels.compile import kernel, oracle_kernel
+from spacy_ssvm.kernels.threads import map_by_all_threads
 from spacy_ssvm.kernels.types import (
     Bool,
     Flags,
@@ -38,7 +47,15 @@ from spacy_ssvm.kernels.types import (
     named_tuple,
 )
 from spacy_ssvm.objective import SQUARED_HINGE, Loss
-from spacy_ssvm.solvers.dual_run import WorkingSetRun, is_due
+from spacy_ssvm.solvers.decoding import (
+    NOTHING,
+    Decoded,
+    DecodedType,
+    block_size,
+    check_block,
+    decode_block,
+)
+from spacy_ssvm.solvers.dual_run import WorkingSetRun, are_due, is_due
 from spacy_ssvm.solvers.run import (
     check_C,
     check_choice,
@@ -67,6 +84,7 @@ from spacy_ssvm.weights.sparse import violation_of
 
 _MIN_RISE = 1e-5  # of D, relative, by a pass of CPD that is worth another one
 _MAX_PASSES = 1000  # of CPD, in an epoch
+_CPD_BLOCK = 200  # of CPD, whose pass with inference leaves w as it is
 
 
 class State(NamedTuple):
@@ -98,6 +116,9 @@ class DualCoordinateDescent:
         until the stored constraints are solved, after inference with w fixed.
     inner_passes: r, the passes over stored constraints before each pass with inference.
     delta: the least violation that adds a constraint.
+    block: how many examples are decoded before weights change, for threads to share in: 1 for the
+        algorithms as published; by default, 1/1000 of all examples, from 32 to 200, or else 1. The
+        result depends on it, and not on the number of threads.
     seed: of the order of examples and of updates.
     tolerance: weights no longer change once the relative duality gap, measured
         exactly, is at most this.
@@ -114,6 +135,7 @@ class DualCoordinateDescent:
     variant: str = "ssvm"
     inner_passes: int = 5
     delta: float = 1e-3
+    block: int | None = None
     seed: int = 0
     tolerance: float = 1e-3
     loss_function: ClassVar[Loss] = SQUARED_HINGE
@@ -126,6 +148,7 @@ class DualCoordinateDescent:
         check_positive(self, "delta")
         check_choice(self, "variant", ("ssvm", "light", "cpd"))
         check_whole(self, "inner_passes", "seed")
+        check_block(self, self.block)
         check_not_negative(self, "tolerance")
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "DualCoordinateDescentRun":
@@ -145,6 +168,7 @@ class DualCoordinateDescentRun(WorkingSetRun):
         prior: Floats | None = None,
     ) -> None:
         super().__init__(settings, problem, prior)
+        self._copies = np.zeros(0), np.zeros(0)  # of w, for halves of the inner passes
         self._state = State(
             w=self._w,
             prior=self._prior,
@@ -170,10 +194,11 @@ class DualCoordinateDescentRun(WorkingSetRun):
 
     def _pass(self, numbers: Ints) -> None:
         """The inner passes over stored constraints, and one with inference."""
+        examples, visits = self.problem.number_of_examples, self._state.visits[numbers]
+        block = block_size(self.settings.block, examples, visits)
         if self.settings.variant == "ssvm":
-            for _ in range(self.settings.inner_passes):
-                inner_pass(self._shuffled(numbers), self.sets, self._state)
-        self._outer_pass(self._shuffled(numbers))
+            self._inner_passes(numbers, divided=block > 1)
+        self._outer_pass(self._shuffled(numbers), block)
         if self.settings.variant == "cpd":
             self._solve(numbers)
 
@@ -188,14 +213,66 @@ class DualCoordinateDescentRun(WorkingSetRun):
             if self.dual - before <= _MIN_RISE * self.dual:
                 break
 
-    def _outer_pass(self, order: Ints) -> None:
-        problem, updates = self.problem, self.settings.variant != "cpd"
+    def _inner_passes(self, numbers: Ints, *, divided: bool) -> None:
+        """The passes without inference before one with it."""
+        entries = int(self.sets.used[1]) * len(numbers) // max(len(self.sets.newest), 1)
+        # Joining copies of w takes as long as a third as many entries.
+        divided &= self.problem.nonnegative == 0 and 2 * entries >= len(self._w)
+        if divided:
+            self._copy_weights()
+        for _ in range(self.settings.inner_passes):
+            order = self._shuffled(numbers)
+            if not divided:
+                inner_pass(order, self.sets, self._state)
+            elif not self._divided_pass(order):
+                break
 
-        def one_pass(done: int) -> int:
-            arrays = problem.structure, problem.examples(), order, done, problem.max_entries
-            return int(outer_pass(*arrays, updates, self.sets, self._state))
+    def _copy_weights(self) -> None:
+        """Let the copies be the weights as they are now."""
+        if len(self._copies[0]) != len(self._w):
+            self._copies = np.empty_like(self._w), np.empty_like(self._w)
+        for copy in self._copies:
+            np.copyto(copy, self._w)
 
-        self._repeat(one_pass, len(order))
+    def _divided_pass(self, order: Ints) -> bool:
+        """A pass over halves of the examples, by two threads; return whether another is worth it.
+
+        The copies are the weights, now and afterwards.
+        """
+        before, other = self._copies
+        sets, state, halves = self.sets, self._state, np.array_split(order, 2)
+        random = self._order.integers(2**63, size=1).view(np.uint64)
+        of_others = (
+            sets._replace(used=sets.used.copy()),
+            state._replace(w=other, totals=state.totals.copy(), random=random),
+        )
+        used, totals = sets.used.copy(), state.totals.copy()
+        arguments = [(halves[0], sets, state), (halves[1], *of_others)]
+        map_by_all_threads(lambda half: inner_pass(*half), arguments)
+        bounds = np.linspace(0, len(other), 3).astype(np.int64)
+        parts = [slice(*bounds[:2]), slice(*bounds[1:])]
+        loss = sum(map_by_all_threads(lambda p: _join(state.w[p], other[p], before[p]), parts))
+        sets.used[:] += of_others[0].used - used
+        gains = state.totals - totals + of_others[1].totals - totals
+        state.totals[:] = totals + gains + (-loss, loss)
+        return bool(loss < gains[0] / 2)
+
+    def _outer_pass(self, order: Ints, block: int) -> None:
+        problem, most = self.problem, self.problem.max_entries
+        updates = self.settings.variant != "cpd"
+        if not updates:
+            block = max(block, _CPD_BLOCK)
+        for part in self._parts(order, block) if block > 1 else self._parts(order):
+            self._allocate()
+            decoded = NOTHING
+            if block > 1:
+                due = are_due(self._state.visits[part] + 1)
+                decoded = decode_block(problem, part, self._w, 1.0, due)
+            self._repeat(functools.partial(self._visit, part, decoded, most, updates), len(part))
+
+    def _visit(self, part: Ints, decoded: Decoded, most: int, updates: bool, done: int) -> int:
+        arrays = self.problem.structure, self.problem.examples(), part, done, most
+        return int(outer_pass(*arrays, decoded, updates, self.sets, self._state))
 
 
 @kernel
@@ -280,6 +357,20 @@ def inner_pass(order: Ints, sets: WorkingSets, state: State) -> None:
 
 
 @kernel
+def _join(w: Floats, other: Floats, before: Floats) -> float:
+    """Add the changes of two copies of w, d and d', in all of them; return d . d'."""
+    total = 0.0
+    for index in range(len(w)):
+        old = before[index]
+        if w[index] != old or other[index] != old:  # most weights have not changed
+            other_change = other[index] - old
+            total += (w[index] - old) * other_change
+            w[index] += other_change
+            other[index] = before[index] = w[index]
+    return total
+
+
+@kernel
 def _remove_example(i: int, sets: WorkingSets, state: State) -> None:
     constraint = sets.newest[i]
     while constraint >= 0:
@@ -297,7 +388,7 @@ def remove_examples(numbers: Ints, sets: WorkingSets, state: State) -> None:
         _remove_example(i, sets, state)
 
 
-@oracle_kernel(HINGE_ORACLES, Int, Ints1, Int, Int, Bool, WorkingSetsType, StateType)
+@oracle_kernel(HINGE_ORACLES, Int, Ints1, Int, Int, DecodedType, Bool, WorkingSetsType, StateType)
 def outer_pass(
     decode: Decode,
     difference: Difference,
@@ -305,14 +396,17 @@ def outer_pass(
     order: Ints,
     done: int,
     max_entries: int,
+    decoded: Decoded,
     updates: bool,
     sets: WorkingSets,
     state: State,
 ) -> int:
     """DCD-Light over order[done:] [CY13 Alg. 2]; return how far the memory sufficed.
 
+    decoded: what has been found for the order, or ``NOTHING``.
     Without ``updates``, violated constraints are stored and nothing else changes.
     """
+    ahead = len(decoded.starts) > 0
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
     scratch = np.empty(16, dtype=np.int64)
@@ -321,7 +415,11 @@ def outer_pass(
         if not has_capacity(sets, max_entries):
             return position
         visits = state.visits[i] + 1
-        y, cost, recompleted = decode(examples, i, state.w, 1.0, is_due(visits))
+        if ahead:
+            y = decoded.ys[decoded.starts[position] : decoded.starts[position + 1]]
+            cost, recompleted = decoded.costs[position], decoded.recompleted[position]
+        else:
+            y, cost, recompleted = decode(examples, i, state.w, 1.0, is_due(visits))
         if len(y) == 0:
             continue
         size = difference(examples, i, y, indices, values)
@@ -336,8 +434,9 @@ def outer_pass(
             # not bound.
             _remove_example(i, sets, state)
         state.violations[i] = max(violation, 0.0)
-        if violation - sets.alpha_sums[i] / (2 * state.C) >= state.delta:
+        is_violated = violation - sets.alpha_sums[i] / (2 * state.C) >= state.delta
+        if is_violated:
             append(sets, i, indices, values, size, cost, state.prior)
-        if updates and sets.newest[i] >= 0:
+        if updates and (is_violated or not ahead) and sets.newest[i] >= 0:
             scratch = _update_weight(i, sets, state, scratch)
     return len(order)

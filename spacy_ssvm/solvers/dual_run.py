@@ -185,6 +185,12 @@ def is_due(visits: int) -> bool:
     return bool(visits <= _EARLY_VISITS and visits & (visits - 1) == 0)
 
 
+def are_due(visits: Ints) -> Flags:
+    """The same for several examples."""
+    due: Flags = (visits <= _EARLY_VISITS) & (visits & (visits - 1) == 0)
+    return due
+
+
 @oracle_kernel(("decode",), Void, Floats1, Flags1)
 def complete_all(
     decode: Decode,

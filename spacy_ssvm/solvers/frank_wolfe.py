@@ -39,9 +39,11 @@ Examples are taken in random order, or with 'gap' drawn with a probability propo
 numerator of their last rate: the gap of the example's block [Osokin et al. 2016; Le Priol et al.
 2018]. Costs count gamma times.
 
-Partial gold is completed as in ``dual_run.py``.
+Partial gold is completed as in ``dual_run.py``. With the hinge loss, examples can be decoded in
+blocks, see ``decoding.py``: as the rate is that of the weights as they are, D never falls.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -62,7 +64,15 @@ from spacy_ssvm.kernels.types import (
     Rows1,
     named_tuple,
 )
-from spacy_ssvm.solvers.dual_run import DualRun, is_due
+from spacy_ssvm.solvers.decoding import (
+    NOTHING,
+    Decoded,
+    DecodedType,
+    block_size,
+    check_block,
+    decode_block,
+)
+from spacy_ssvm.solvers.dual_run import DualRun, are_due, is_due
 from spacy_ssvm.solvers.run import (
     LossSettings,
     check_choice,
@@ -130,6 +140,8 @@ class FrankWolfe(LossSettings):
     C, beta, gamma: see ``LossSettings``.
     variant: 'plain', or 'averaged', whose result is an average of dual points.
     sampling: of examples, 'uniform' or 'gap'.
+    block: how many examples are decoded before weights change, as of ``DualCoordinateDescent``;
+        with a finite beta, it is always 1.
     seed: of the order of examples.
     tolerance: weights no longer change once the relative duality gap, measured
         exactly, is at most this.
@@ -144,6 +156,7 @@ class FrankWolfe(LossSettings):
 
     variant: str = "plain"
     sampling: str = "uniform"
+    block: int | None = None
     seed: int = 0
     tolerance: float = 1e-3
     keeps_signs: ClassVar[bool] = False
@@ -153,6 +166,7 @@ class FrankWolfe(LossSettings):
         check_choice(self, "variant", ("plain", "averaged"))
         check_choice(self, "sampling", SAMPLINGS)
         check_whole(self, "seed")
+        check_block(self, self.block)
         check_not_negative(self, "tolerance")
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "FrankWolfeRun":
@@ -266,15 +280,36 @@ class FrankWolfeRun(DualRun):
         order = self._draws.order(numbers, self.blocks.gaps, self._order)
         problem, settings = self.problem, self.settings
         C, gamma = float(settings.C), float(settings.gamma)
-        kernel, scales = _pass, [C, gamma]
+        most, examples = self._max_entries, problem.number_of_examples
+        block = block_size(settings.block, examples, self.blocks.visits[order])
         if settings.beta is not None:
-            kernel, scales = _smooth_pass, [C, float(settings.beta), gamma]
+            block = 1
+        decoded = NOTHING
 
         def one_pass(done: int) -> int:
-            arrays = problem.structure, problem.examples(), order, done, self._max_entries
-            return int(kernel(*arrays, *scales, self.blocks, self._average, self._w))
+            arrays = problem.structure, problem.examples(), part, done, most
+            state = self.blocks, self._average, self._w
+            if settings.beta is not None:
+                return int(_smooth_pass(*arrays, C, float(settings.beta), gamma, *state))
+            return int(_pass(*arrays, decoded, C, gamma, *state))
 
-        self._repeat(one_pass, len(order))
+        for part in self._distinct_parts(order, block) if block > 1 else self._parts(order):
+            self._allocate()
+            if block > 1:
+                due = are_due(self.blocks.visits[part] + 1)
+                decoded = decode_block(problem, part, self._w, gamma, due)
+            self._repeat(one_pass, len(part))
+
+    def _distinct_parts(self, order: Ints, size: int) -> Iterator[Ints]:
+        """The parts of a pass, in which no example occurs twice."""
+        for part in self._parts(order, size):
+            start, seen = 0, set[int]()
+            for end, i in enumerate(part.tolist()):
+                if i in seen:
+                    yield part[start:end]
+                    start, seen = end, set()
+                seen.add(i)
+            yield part[start:]
 
 
 def dual_value(run: DualRun, prior: Floats, costs: float) -> float:
@@ -410,7 +445,11 @@ def _has_room(i: int, max_entries: int, blocks: Blocks) -> bool:
     return bool(blocks.used[0] + blocks.sizes[i] + max_entries <= len(blocks.indices))
 
 
-@oracle_kernel(HINGE_ORACLES, Int, Ints1, Int, Int, Float, Float, BlocksType, AverageType, Floats1)
+@oracle_kernel(
+    HINGE_ORACLES,
+    Int,
+    *(Ints1, Int, Int, DecodedType, Float, Float, BlocksType, AverageType, Floats1),
+)
 def _pass(
     decode: Decode,
     difference: Difference,
@@ -418,13 +457,18 @@ def _pass(
     order: Ints,
     done: int,
     max_entries: int,
+    decoded: Decoded,
     C: float,
     gamma: float,
     blocks: Blocks,
     average: Average,
     w: Floats,
 ) -> int:
-    """One step for each of order[done:]; return how far the memory sufficed."""
+    """One step for each of order[done:]; return how far the memory sufficed.
+
+    decoded: what has been found for the order, or ``NOTHING``.
+    """
+    ahead = len(decoded.starts) > 0
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
     for position in range(done, len(order)):
@@ -432,7 +476,11 @@ def _pass(
         if not _has_room(i, max_entries, blocks):
             return position
         visits = blocks.visits[i] + 1
-        y, cost, recompleted = decode(examples, i, w, gamma, is_due(visits))
+        if ahead:
+            y = decoded.ys[decoded.starts[position] : decoded.starts[position + 1]]
+            cost, recompleted = decoded.costs[position], decoded.recompleted[position]
+        else:
+            y, cost, recompleted = decode(examples, i, w, gamma, is_due(visits))
         if len(y) == 0:
             continue
         size = difference(examples, i, y, indices, values)

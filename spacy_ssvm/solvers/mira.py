@@ -89,13 +89,14 @@ class MiraRun(AveragedRun):
         problem, settings = self.problem, self.settings
         gamma = float(settings.loss_function.gamma)
         scales = float(settings.C), gamma, gamma * settings.loss_augmented
-        order, sizes, total = self._shuffled(numbers), (*more, problem.max_entries), np.zeros(1)
+        sizes, total = (*more, problem.max_entries), np.zeros(1)
 
         def one_pass(done: int) -> int:
-            arrays = problem.structure, problem.examples(), order, done
+            arrays = problem.structure, problem.examples(), part, done
             return int(kernel(*arrays, *scales, *sizes, self._averaged, total))
 
-        self._repeat(one_pass, len(order))
+        for part in self._parts(self._shuffled(numbers)):
+            self._repeat(one_pass, len(part))
         return float(total[0])
 
 

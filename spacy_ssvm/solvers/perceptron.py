@@ -72,13 +72,14 @@ class PerceptronRun(AveragedRun):
 
     def epoch(self, numbers: Ints) -> float:
         problem = self.problem
-        order, entries, total = self._shuffled(numbers), problem.max_entries, np.zeros(1)
+        entries, total = problem.max_entries, np.zeros(1)
 
         def one_pass(done: int) -> int:
-            arrays = problem.structure, problem.examples(), order, done, entries
+            arrays = problem.structure, problem.examples(), part, done, entries
             return int(_pass(*arrays, self._averaged, total))
 
-        self._repeat(one_pass, len(order))
+        for part in self._parts(self._shuffled(numbers)):
+            self._repeat(one_pass, len(part))
         return float(total[0])
 
 

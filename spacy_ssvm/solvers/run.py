@@ -1,6 +1,6 @@
 """The interfaces of solvers, their common base, and checks of settings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Protocol, cast
@@ -14,6 +14,7 @@ from spacy_ssvm.structure import AllocatingProblem, Problem
 from spacy_ssvm.weights.growing import bytes_of, longer
 from spacy_ssvm.weights.sparse import move
 
+_PART = 1000  # examples of a pass, after which progress is reported
 _MAX_WEIGHTS = 2**31 - 1  # indices into w are int32
 _MAX_WHOLE = 2**63 - 1  # what kernels are given is int64
 _MIN_C, _MAX_C = 1e-30, 1e30
@@ -81,6 +82,9 @@ class Run(Protocol):
 
     def grow(self, rows: int) -> None:
         """Allocate memory for the problem's examples and for this number of feature rows."""
+
+    #: Called during a pass with the number of examples that it has visited since the last call.
+    report: Callable[[int], None]
 
     def epoch(self, numbers: Ints) -> float:
         """Improve the weights by a pass over these examples; return the sum of their losses."""
@@ -173,6 +177,7 @@ class PrimalRun:
                 f"{settings} does not allocate weights on first use, as this problem needs it: "
                 "choose another solver, or a problem whose weights all exist"
             )
+        self.report: Callable[[int], None] = _ignore
         self._order = np.random.default_rng(settings.seed)
         self._prior = np.zeros(0) if prior is None else prior
         if problem.nonnegative > 0:
@@ -238,6 +243,13 @@ class PrimalRun:
         """Allocate the memory that has made a pass return."""
         self._allocate()
 
+    def _parts(self, order: Ints, size: int = _PART) -> Iterator[Ints]:
+        """The parts of a pass, each of this many examples; what follows one is reported."""
+        for start in range(0, len(order), size):
+            part = order[start : start + size]
+            yield part
+            self.report(len(part))
+
     def _repeat(self, one_pass: Callable[[int], int], size: int) -> None:
         """Repeat a pass from where it lacked memory, until it is complete.
 
@@ -262,6 +274,10 @@ class PrimalRun:
     def _shuffled(self, numbers: Ints) -> Ints:
         """The examples in an order that depends on the seed, not on that of the numbers."""
         return self._order.permutation(np.sort(numbers))
+
+
+def _ignore(examples: int) -> None:
+    """Nobody wants to know how far a pass is."""
 
 
 def with_own_weights(problem: Problem) -> Problem:

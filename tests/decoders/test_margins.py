@@ -1,4 +1,4 @@
-"""Tests of ``spacy_ssvm/decoders/margins.py``."""
+"""Tests of ``fill_margins`` in ``spacy_ssvm/decoders/chain.py``."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spacy_ssvm.decoders.margins import fill_margins
+from spacy_ssvm.decoders.chain import fill_margins
 
 pytestmark = pytest.mark.uncompiled
 

@@ -27,6 +27,8 @@ VARIANTS = [
     *(solver() for solver in ALLOCATING),
     FrankWolfe(variant="averaged"),
     DualCoordinateDescent(variant="cpd"),
+    DualCoordinateDescent(block=8),
+    FrankWolfe(block=8),
     StochasticGradient(eta0=0.25),
     Mira(loss_augmented=False),
 ]

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from spacy_ssvm.decoders.margins import fill_margins
+from spacy_ssvm.decoders.chain import fill_margins
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.sentences.cuts.decoder import best_labels, cut_margins

@@ -1,16 +1,17 @@
-"""Threads in which components annotate batches of Docs.
+"""Threads in which components annotate batches of Docs, and solvers decode examples.
 
 Kernels run without the GIL: while one thread is in a kernel, others can tokenize, read Docs and
 write annotation. Components of a pipeline share the threads. Each takes a few batches ahead of what
-is asked of it, so that the first ones already work on the next batches.
+is asked of it, so that the first ones already work on the next batches. A solver divides what it
+is about to do among the threads, its own included, and waits for all of them.
 """
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from threading import Lock
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from threading import Lock, local
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -58,8 +59,17 @@ class _Threads:
         """Call a function in one of the threads."""
         with self._lock:
             if self._executor is None:
-                self._executor = ThreadPoolExecutor(self.number, thread_name_prefix="spacy_ssvm")
+                self._executor = ThreadPoolExecutor(
+                    self.number, thread_name_prefix="spacy_ssvm", initializer=_mark_thread
+                )
             return self._executor.submit(function, value)
+
+
+_this_thread = local()  # ``is_ours``: set in the threads that are started here
+
+
+def _mark_thread() -> None:
+    _this_thread.is_ours = True
 
 
 _threads = _Threads()
@@ -68,10 +78,11 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 def set_threads(number: int) -> None:
-    """Set the number of threads in which all components of this process annotate Docs.
+    """Set the number of threads in which all components of this process annotate Docs and learn.
 
-    It applies to ``nlp.pipe``, from the next call on; the default is that of the environment
-    variable SPACY_SSVM_THREADS, or 1. Raises ValueError unless the number is an integer from 1.
+    It applies from the next call of ``nlp.pipe``, ``update`` or ``evaluate`` on; the default is
+    that of the environment variable SPACY_SSVM_THREADS, or 1. What is annotated and learned does
+    not depend on it. Raises ValueError unless the number is an integer from 1.
     """
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise ValueError(f"the number of threads must be an integer from 1, not {number!r}")
@@ -79,7 +90,7 @@ def set_threads(number: int) -> None:
 
 
 def number_of_threads() -> int:
-    """The number of threads that annotate Docs."""
+    """The number of threads that annotate Docs and learn."""
     return _threads.number
 
 
@@ -103,3 +114,27 @@ def map_in_threads(function: Callable[[T], S], values: Iterable[T]) -> Iterator[
     finally:
         for future in ahead:
             future.cancel()
+
+
+def map_by_all_threads(function: Callable[[T], S], values: Sequence[T]) -> list[S]:
+    """The results of a function for some values, in order: a part of them from each thread.
+
+    It is called in this thread and in all others but one. In one of the threads themselves, which
+    others may be waiting for, it is called for all values.
+    """
+    n = min(_threads.number, len(values))
+    if n <= 1 or getattr(_this_thread, "is_ours", False):
+        return [function(value) for value in values]
+
+    def work(first: int) -> list[S]:
+        return [function(value) for value in values[first::n]]
+
+    futures = [_threads.submit(work, first) for first in range(1, n)]
+    results: list[Any] = [None] * len(values)
+    try:
+        results[0::n] = work(0)
+        for first, future in enumerate(futures, start=1):
+            results[first::n] = future.result()
+    finally:
+        wait(futures)
+    return results

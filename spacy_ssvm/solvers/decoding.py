@@ -1,0 +1,141 @@
+"""Blocks of examples that threads share: they are decoded under weights that do not change.
+
+A pass of a solver goes through its examples in order. With blocks of one example, each is decoded
+under the weights that the one before it has left, as in the papers. Otherwise all threads decode a
+block, and then the weights are updated by its examples in order. What is learned depends on the
+size of blocks, but not on how many threads there are.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm.kernels.compile import kernel, oracle_kernel, take_next
+from spacy_ssvm.kernels.threads import map_by_all_threads, number_of_threads
+from spacy_ssvm.kernels.types import (
+    Flags,
+    Flags1,
+    Float,
+    Floats,
+    Floats1,
+    Ints,
+    Ints1,
+    named_tuple,
+    tuple_of,
+)
+from spacy_ssvm.solvers.run import Solver, check_whole
+from spacy_ssvm.structure import Decode, ExampleArrays, Problem
+
+_LARGEST, _SHARE, _LEAST = 200, 1000, 32  # see ``block_size``
+
+
+def block_size(setting: int | None, examples: int, visits: Ints) -> int:
+    """The number of examples of a block in a pass.
+
+    setting: of the solver; None stands for 1/1000 of all examples, at most 200: then it needs as
+        many passes as without blocks. Where this is below 32, threads would gain too little, and
+        blocks have one example.
+    examples: their number in all. visits: int64 [examples of the pass], how often each was decoded:
+        where most are new, too much changes for others to be decoded ahead.
+    """
+    size = min(examples // _SHARE, _LARGEST) if setting is None else setting
+    is_new = 2 * np.count_nonzero(visits == 0) > len(visits)
+    return 1 if is_new or (setting is None and size < _LEAST) else size
+
+
+def check_block(settings: Solver, block: int | None) -> None:
+    """Raise ConfigValidationError unless the size of blocks is None or a whole number from 1."""
+    if block is not None:
+        check_whole(settings, "block", least=1)
+
+
+class Decoded(NamedTuple):
+    """What was found for each of some examples."""
+
+    ys: Ints  #: int64 [parts]: the structures, one after another
+    starts: Ints  #: int64 [examples + 1]: where those of each example begin
+    costs: Floats  #: float64 [examples]: Delta_i(y)
+    recompleted: Flags  #: bool [examples]: whether the completion of partial gold has changed
+
+
+DecodedType = named_tuple(Decoded, Ints1, Ints1, Floats1, Flags1)
+
+
+#: For kernels that decode each example when its turn comes.
+NOTHING = Decoded(
+    np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=bool)
+)
+
+
+def decode_block(problem: Problem, numbers: Ints, w: Floats, gamma: float, due: Flags) -> Decoded:
+    """Decode examples, all different, by all threads.
+
+    due: bool [examples]: whether the partial gold of each is completed again.
+    """
+    n, taken = len(numbers), np.zeros(1, dtype=np.int64)
+    starts = np.zeros(n + 1, dtype=np.int64)
+    costs, recompleted = np.zeros(n), np.zeros(n, dtype=bool)
+    examples = problem.examples()
+
+    def decode(_: int) -> tuple[Ints, Ints]:
+        found = numbers, w, gamma, due, taken, starts, costs, recompleted
+        return _decode(problem.structure, examples, *found)  # type: ignore[no-any-return]
+
+    parts = map_by_all_threads(decode, range(min(number_of_threads(), n)))
+    np.cumsum(starts, out=starts)
+    if len(parts) == 1:
+        return Decoded(parts[0][1], starts, costs, recompleted)
+    ys = np.empty(starts[-1], dtype=np.int64)
+    for positions, found in parts:
+        _gather(positions, found, starts, ys)
+    return Decoded(ys, starts, costs, recompleted)
+
+
+@oracle_kernel(
+    ("decode",),
+    tuple_of(Ints1, Ints1),
+    *(Ints1, Floats1, Float, Flags1, Ints1, Ints1, Floats1, Flags1),
+)
+def _decode(
+    decode: Decode,
+    examples: ExampleArrays,
+    numbers: Ints,
+    w: Floats,
+    gamma: float,
+    due: Flags,
+    taken: Ints,
+    starts: Ints,
+    costs: Floats,
+    recompleted: Flags,
+) -> tuple[Ints, Ints]:
+    """Decode examples until all are taken; return the positions of these, and their structures.
+
+    taken: int64 [1], the number of those that threads have taken. starts (int64 [examples + 1])
+    gets the length of the structure of the example before.
+    """
+    positions, count = np.empty(len(numbers), dtype=np.int64), 0
+    ys, end = np.empty(32 * len(numbers), dtype=np.int64), 0
+    while True:
+        position = take_next(taken)
+        if position >= len(numbers):
+            return positions[:count].copy(), ys[:end].copy()
+        y, cost, changed = decode(examples, numbers[position], w, gamma, due[position])
+        starts[position + 1], costs[position], recompleted[position] = len(y), cost, changed
+        if end + len(y) > len(ys):
+            longer = np.empty(2 * (end + len(y)), dtype=np.int64)
+            longer[:end] = ys[:end]
+            ys = longer
+        ys[end : end + len(y)] = y
+        end += len(y)
+        positions[count] = position
+        count += 1
+
+
+@kernel
+def _gather(positions: Ints, found: Ints, starts: Ints, ys: Ints) -> None:
+    """Write the structures at some positions to where they start."""
+    end = 0
+    for position in positions:
+        size = starts[position + 1] - starts[position]
+        ys[starts[position] : starts[position + 1]] = found[end : end + size]
+        end += size
