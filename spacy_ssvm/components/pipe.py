@@ -404,13 +404,17 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         Raises MemoryError, with what to change, where memory does not suffice. The component then
         has the weights that it was last used or saved with, and no state of training.
         """
+        from spacy_ssvm.components.training_log import progress_bar  # annotation needs none
+
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.update")
         try:
             trainer, numbers = self.featurize(examples)
-            losses[self.name] += trainer.epoch(numbers)
+            words = sum(len(example.predicted) for example in examples)
+            with progress_bar(self.name, trainer.run, len(numbers), words):
+                losses[self.name] += trainer.epoch(numbers)
         except MemoryError as error:
             message = out_of_memory(self)
             self._stop_training()  # which frees memory, and drops what is half done

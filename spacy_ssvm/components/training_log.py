@@ -1,8 +1,12 @@
-"""The logger ``spacy_ssvm.TrainingLog.v1``: loss, duality gap, scores and time by step."""
+"""What people see of training: a bar in long epochs, and a table of the steps.
+
+The table is that of the logger ``spacy_ssvm.TrainingLog.v1``: loss, duality gap, scores and time.
+"""
 
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,11 +15,45 @@ from spacy.language import Language
 from wasabi.printer import Printer
 
 from spacy_ssvm.files import show_sizes
+from spacy_ssvm.solvers.run import Run, ignore_progress
 
 Info = dict[str, Any]
 Log = tuple[Callable[[Info | None], None], Callable[[], None]]  #: log a step, and finish
 
+_LONG = 2.0  # seconds: an epoch that takes longer has a bar
 _FAR = 0.5  # the relative duality gap at the end of a training that should have gone on
+
+
+@contextmanager
+def progress_bar(name: str, run: Run, examples: int, words: int) -> Iterator[None]:
+    """Show how far an epoch of a run is, once it takes long: words, words/s and what is left.
+
+    It is written to stderr where that is a terminal, and disappears at the end.
+    examples, words: of the epoch.
+    """
+    start, done = time.perf_counter(), 0
+    bar: Any = None
+
+    def report(more: int) -> None:
+        nonlocal bar, done
+        if bar is None and time.perf_counter() - start > _LONG:
+            from tqdm import tqdm
+
+            bar = tqdm(
+                desc=name, total=words, unit=" words", unit_scale=True, leave=False, disable=None
+            )
+            bar.start_t, bar.n = time.time() - _LONG, done * words // examples
+        if bar is not None:
+            bar.update((done + more) * words // examples - done * words // examples)
+        done += more
+
+    run.report = report
+    try:
+        yield
+    finally:
+        run.report = ignore_progress
+        if bar is not None:
+            bar.close()
 
 
 def make_training_log(

@@ -262,7 +262,7 @@ class DualCoordinateDescentRun(WorkingSetRun):
         updates = self.settings.variant != "cpd"
         if not updates:
             block = max(block, _CPD_BLOCK)
-        for part in self._parts(order, block) if block > 1 else self._parts(order):
+        for part in self._parts(order, block if block > 1 else None):
             self._allocate()
             decoded = NOTHING
             if block > 1:

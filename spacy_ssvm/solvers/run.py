@@ -177,7 +177,7 @@ class PrimalRun:
                 f"{settings} does not allocate weights on first use, as this problem needs it: "
                 "choose another solver, or a problem whose weights all exist"
             )
-        self.report: Callable[[int], None] = _ignore
+        self.report: Callable[[int], None] = ignore_progress
         self._order = np.random.default_rng(settings.seed)
         self._prior = np.zeros(0) if prior is None else prior
         if problem.nonnegative > 0:
@@ -243,8 +243,9 @@ class PrimalRun:
         """Allocate the memory that has made a pass return."""
         self._allocate()
 
-    def _parts(self, order: Ints, size: int = _PART) -> Iterator[Ints]:
-        """The parts of a pass, each of this many examples; what follows one is reported."""
+    def _parts(self, order: Ints, size: int | None = None) -> Iterator[Ints]:
+        """The parts of a pass, each of so many examples; reports each when it has been visited."""
+        size = size or _PART
         for start in range(0, len(order), size):
             part = order[start : start + size]
             yield part
@@ -276,7 +277,7 @@ class PrimalRun:
         return self._order.permutation(np.sort(numbers))
 
 
-def _ignore(examples: int) -> None:
+def ignore_progress(examples: int) -> None:
     """Nobody wants to know how far a pass is."""
 
 

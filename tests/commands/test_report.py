@@ -1,5 +1,6 @@
 """The report of a pipeline: its figures, and what cannot be reported."""
 
+import functools
 import io
 import re
 import shutil
@@ -16,10 +17,12 @@ from planted_pairs import planted_examples, write_bitext
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
+from tqdm import tqdm
 from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
 from spacy_ssvm.components.training_log import make_training_log
+from spacy_ssvm.solvers.run import ignore_progress
 
 
 @pytest.fixture(scope="module")
@@ -261,3 +264,36 @@ def test_a_training_ends_with_the_memory_that_it_took() -> None:
     assert nlp.get_pipe(TAGGER.name).training_memory() == {}
     finish()
     assert output.getvalue().count("training took") == 1
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_long_epochs_have_a_bar(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = Terminal() if is_terminal else io.StringIO()
+    monkeypatch.setattr("sys.stderr", seen)
+    monkeypatch.setattr("spacy_ssvm.components.training_log._LONG", 0.0)
+    monkeypatch.setattr("spacy_ssvm.solvers.run._PART", 2)
+    monkeypatch.setattr("tqdm.tqdm", functools.partial(tqdm, mininterval=0, ascii=True))
+    nlp = TAGGER.trained()
+    pipe: Any = nlp.get_pipe("ssvm_tagger")
+    examples = TAGGER.examples(nlp.vocab) * 3
+    words = sum(len(example.predicted) for example in examples)
+    pipe.update(examples)
+    bars = [line for line in seen.getvalue().split("\r") if f"/{words}" in line]
+    assert bool(bars) == is_terminal
+    if is_terminal:
+        assert bars[-1].startswith("ssvm_tagger: 100%")
+        assert f"| {words}/{words} [" in bars[-1]
+        assert len(bars) > 5
+    assert pipe.featurize([])[0].run.report is ignore_progress
+
+
+def test_short_epochs_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", seen := Terminal())
+    nlp = TAGGER.trained()
+    nlp.update(TAGGER.examples(nlp.vocab))
+    assert seen.getvalue() == ""
