@@ -28,7 +28,7 @@ from small_problems import SMOOTH, hinge_optimum, tree_problem
 from spacy_ssvm import set_threads
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.objective import HINGE, SQUARED_HINGE, losses
-from spacy_ssvm.solvers import decoding
+from spacy_ssvm.solvers import decoding, lbfgs
 from spacy_ssvm.solvers.decoding import block_size, decode_block
 from spacy_ssvm.solvers.dual_coordinate_descent import (
     DualCoordinateDescent,
@@ -114,6 +114,26 @@ def test_any_number_of_threads_learns_the_same_bytes(
             measured = losses(run.problem, run.w, all_numbers(run), solver.loss_function)
             learned.append((number, epoch, run.w.tobytes(), run.dual, loss, measured.tobytes()))
     assert [part[1:] for part in learned[:5]] == [part[1:] for part in learned[5:]]
+
+
+@compiled_only
+def test_expectations_are_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """L-BFGS: four parts of the examples, whatever the number of threads."""
+    evaluate, learned = lbfgs.add_gradients, []
+
+    def late(*arguments: Any) -> Any:
+        time.sleep(random.random() * 0.002)
+        return evaluate(*arguments)
+
+    monkeypatch.setattr(lbfgs, "add_gradients", late)
+    for threads in (1, 2, 3, 8):
+        set_threads(threads)
+        chains = partial_chains()
+        run = lbfgs.LBFGS(iterations=5).start(problem_with(chains))
+        run.grow(chains.rows)
+        losses_of = [run.epoch(all_numbers(run)) for _ in range(3)]
+        learned.append((run.w.tobytes(), *losses_of))
+    assert len(set(learned)) == 1
 
 
 @compiled_only
