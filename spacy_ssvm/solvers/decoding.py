@@ -23,30 +23,16 @@ from spacy_ssvm.kernels.types import (
     named_tuple,
     tuple_of,
 )
-from spacy_ssvm.solvers.run import Solver, check_whole
 from spacy_ssvm.structure import Decode, ExampleArrays, Problem
 
-_LARGEST, _SHARE, _LEAST = 200, 1000, 32  # see ``block_size``
 
+def block_size(block: int, visits: Ints) -> int:
+    """The number of examples of a block in a pass: 1 where most examples are new.
 
-def block_size(setting: int | None, examples: int, visits: Ints) -> int:
-    """The number of examples of a block in a pass.
-
-    setting: of the solver; None stands for 1/1000 of all examples, at most 200: then it needs as
-        many passes as without blocks. Where this is below 32, threads would gain too little, and
-        blocks have one example.
-    examples: their number in all. visits: int64 [examples of the pass], how often each was decoded:
-        where most are new, too much changes for others to be decoded ahead.
+    Then too much changes for others to be decoded ahead.
+    block: of the settings. visits: int64 [examples of the pass], how often each was decoded.
     """
-    size = min(examples // _SHARE, _LARGEST) if setting is None else setting
-    is_new = 2 * np.count_nonzero(visits == 0) > len(visits)
-    return 1 if is_new or (setting is None and size < _LEAST) else size
-
-
-def check_block(settings: Solver, block: int | None) -> None:
-    """Raise ConfigValidationError unless the size of blocks is None or a whole number from 1."""
-    if block is not None:
-        check_whole(settings, "block", least=1)
+    return 1 if 2 * np.count_nonzero(visits == 0) > len(visits) else block
 
 
 class Decoded(NamedTuple):

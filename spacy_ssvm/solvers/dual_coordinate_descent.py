@@ -52,7 +52,6 @@ from spacy_ssvm.solvers.decoding import (
     Decoded,
     DecodedType,
     block_size,
-    check_block,
     decode_block,
 )
 from spacy_ssvm.solvers.dual_run import WorkingSetRun, are_due, is_due
@@ -116,9 +115,8 @@ class DualCoordinateDescent:
         until the stored constraints are solved, after inference with w fixed.
     inner_passes: r, the passes over stored constraints before each pass with inference.
     delta: the least violation that adds a constraint.
-    block: how many examples are decoded before weights change, for threads to share in: 1 for the
-        algorithms as published; by default, 1/1000 of all examples, from 32 to 200, or else 1. The
-        result depends on it, and not on the number of threads.
+    block: how many examples are decoded before weights change, for threads to share in; 1 for the
+        algorithms as published. The result depends on it, and not on the number of threads.
     seed: of the order of examples and of updates.
     tolerance: weights no longer change once the relative duality gap, measured
         exactly, is at most this.
@@ -135,7 +133,7 @@ class DualCoordinateDescent:
     variant: str = "ssvm"
     inner_passes: int = 5
     delta: float = 1e-3
-    block: int | None = None
+    block: int = 1
     seed: int = 0
     tolerance: float = 1e-3
     loss_function: ClassVar[Loss] = SQUARED_HINGE
@@ -148,7 +146,7 @@ class DualCoordinateDescent:
         check_positive(self, "delta")
         check_choice(self, "variant", ("ssvm", "light", "cpd"))
         check_whole(self, "inner_passes", "seed")
-        check_block(self, self.block)
+        check_whole(self, "block", least=1)
         check_not_negative(self, "tolerance")
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "DualCoordinateDescentRun":
@@ -194,8 +192,7 @@ class DualCoordinateDescentRun(WorkingSetRun):
 
     def _pass(self, numbers: Ints) -> None:
         """The inner passes over stored constraints, and one with inference."""
-        examples, visits = self.problem.number_of_examples, self._state.visits[numbers]
-        block = block_size(self.settings.block, examples, visits)
+        block = block_size(self.settings.block, self._state.visits[numbers])
         if self.settings.variant == "ssvm":
             self._inner_passes(numbers, divided=block > 1)
         self._outer_pass(self._shuffled(numbers), block)

@@ -69,7 +69,6 @@ from spacy_ssvm.solvers.decoding import (
     Decoded,
     DecodedType,
     block_size,
-    check_block,
     decode_block,
 )
 from spacy_ssvm.solvers.dual_run import DualRun, are_due, is_due
@@ -156,7 +155,7 @@ class FrankWolfe(LossSettings):
 
     variant: str = "plain"
     sampling: str = "uniform"
-    block: int | None = None
+    block: int = 1
     seed: int = 0
     tolerance: float = 1e-3
     keeps_signs: ClassVar[bool] = False
@@ -166,7 +165,7 @@ class FrankWolfe(LossSettings):
         check_choice(self, "variant", ("plain", "averaged"))
         check_choice(self, "sampling", SAMPLINGS)
         check_whole(self, "seed")
-        check_block(self, self.block)
+        check_whole(self, "block", least=1)
         check_not_negative(self, "tolerance")
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "FrankWolfeRun":
@@ -280,8 +279,7 @@ class FrankWolfeRun(DualRun):
         order = self._draws.order(numbers, self.blocks.gaps, self._order)
         problem, settings = self.problem, self.settings
         C, gamma = float(settings.C), float(settings.gamma)
-        most, examples = self._max_entries, problem.number_of_examples
-        block = block_size(settings.block, examples, self.blocks.visits[order])
+        block, most = block_size(settings.block, self.blocks.visits[order]), self._max_entries
         if settings.beta is not None:
             block = 1
         decoded = NOTHING
