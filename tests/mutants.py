@@ -86,6 +86,42 @@ MUTANTS = [
         "tests/solvers/test_dual_coordinate_descent.py",
     ),
     Mutant(
+        "solvers/dual_coordinate_descent.py",
+        "total += (w[index] - old) * other_change",
+        "total -= (w[index] - old) * other_change",
+        "tests/solvers/test_decoding.py",
+    ),
+    Mutant(
+        "solvers/dual_coordinate_descent.py",
+        "sets.used[:] += of_others[0].used - used",
+        "sets.used[:] += used - used",
+        "tests/solvers/test_decoding.py",
+    ),
+    Mutant(
+        "solvers/decoding.py",
+        "        end += size",
+        "        end += 0",
+        "tests/solvers/test_decoding.py",
+    ),
+    Mutant(
+        "solvers/decoding.py",
+        "2 * np.count_nonzero(visits == 0)",
+        "np.count_nonzero(visits == 0)",
+        "tests/solvers/test_decoding.py",
+    ),
+    Mutant(
+        "solvers/frank_wolfe.py",
+        "if i in seen:",
+        "if i in ():",
+        "tests/solvers/test_decoding.py",
+    ),
+    Mutant(
+        "kernels/threads.py",
+        "results[first::n] = future.result()",
+        "results[first::n] = future.result()[::-1]",
+        "tests/test_threads.py",
+    ),
+    Mutant(
         "solvers/mira.py",
         "min(C, violation / norm)",
         "violation / norm",

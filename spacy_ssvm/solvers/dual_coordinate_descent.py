@@ -19,9 +19,9 @@ and then makes passes over the stored ones until D stops rising noticeably.
 With blocks of more than one example (``decoding.py``), threads share in the passes after the first.
 An example that violates no new constraint is then left to the inner passes; and these are divided:
 each half of the examples changes a copy of w, and the changes are added up. If they are d and d',
-D has risen by what both halves have gained, less d . d'. For two halves this converges whenever
-passes in turn do, as Jacobi's method does where Gauss and Seidel's does; when an epoch's passes no
-longer gain more than d . d' takes, the others are left out.
+D has risen by what both halves have gained, less d . d' (Jacobi's method, where an undivided pass
+is Gauss and Seidel's). Once that takes half of what they have gained, an undivided pass, which
+never lowers D, is the last one of the epoch.
 """
 
 import functools
@@ -222,6 +222,7 @@ class DualCoordinateDescentRun(WorkingSetRun):
             if not divided:
                 inner_pass(order, self.sets, self._state)
             elif not self._divided_pass(order):
+                inner_pass(self._shuffled(numbers), self.sets, self._state)
                 break
 
     def _copy_weights(self) -> None:

@@ -17,6 +17,7 @@ from referee import (
     all_numbers,
     check_expansion,
     checked,
+    constraints,
     converge,
     partial_problem,
     regularization,
@@ -196,6 +197,8 @@ def test_divided_passes_account_for_all_dual_variables(monkeypatch: pytest.Monke
     def counted(run: Any, order: Any) -> bool:
         worth_it = pass_of(run, order)
         check_expansion(run)
+        stored = [constraints(run, i) for i in all_numbers(run)]
+        assert run.number_of_constraints == sum(map(len, stored))
         divided.append(worth_it)
         return worth_it
 
