@@ -8,14 +8,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import srsly
 from spacy.language import Language
 from wasabi.printer import Printer
 
 from spacy_ssvm.files import show_sizes
-from spacy_ssvm.solvers.run import Run, ignore_progress
+
+if TYPE_CHECKING:  # spaCy imports this module where numba is missing, too
+    from spacy_ssvm.solvers.run import Run
 
 Info = dict[str, Any]
 Log = tuple[Callable[[Info | None], None], Callable[[], None]]  #: log a step, and finish
@@ -25,13 +27,13 @@ _FAR = 0.5  # the relative duality gap at the end of a training that should have
 
 
 @contextmanager
-def progress_bar(name: str, run: Run, examples: int, words: int) -> Iterator[None]:
+def progress_bar(name: str, run: "Run", examples: int, words: int) -> Iterator[None]:
     """Show how far an epoch of a run is, once it takes long: words, words/s and what is left.
 
     It is written to stderr where that is a terminal, and disappears at the end.
     examples, words: of the epoch.
     """
-    start, done = time.perf_counter(), 0
+    start, done, before = time.perf_counter(), 0, run.report
     bar: Any = None
 
     def report(more: int) -> None:
@@ -51,7 +53,7 @@ def progress_bar(name: str, run: Run, examples: int, words: int) -> Iterator[Non
     try:
         yield
     finally:
-        run.report = ignore_progress
+        run.report = before
         if bar is not None:
             bar.close()
 
