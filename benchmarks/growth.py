@@ -1,7 +1,7 @@
 """How the time and memory of training a tagger grow with the corpus.
 
     python benchmarks/growth.py --data FOLDER [--words 10000 100000 1000000 10000000]
-        [--threads 1 2] [--epochs 3] [--seed 0] [--work FOLDER] [--output FOLDER]
+        [--threads 1] [--block 1] [--epochs 3] [--seed 0] [--work FOLDER] [--output FOLDER]
 
 FOLDER contains ud_en_ewt/en_ewt-ud-train.conllu. Its 204,577 words are a model of longer text: each
 word, or end of a sentence, is one that follows the last three words of the sentence in the corpus,
@@ -148,12 +148,15 @@ def read(nlp: Language, folder: Path, words: int) -> Iterator[Example]:
         yield from Corpus(folder / f"{shard:06}.spacy", gold_preproc=True)(nlp)
 
 
-def measure(folder: Path, labels: list[str], words: int, threads: int, epochs: int) -> Result:
+def measure(
+    folder: Path, labels: list[str], words: int, threads: int, block: int, epochs: int
+) -> Result:
     """Train on the first words; return a row of the table."""
     spacy_ssvm.set_threads(threads)
     compile_for(KERNELS)
     nlp = spacy.blank("en")
-    pipe: Any = nlp.add_pipe("ssvm_tagger")
+    solver = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "block": block}
+    pipe: Any = nlp.add_pipe("ssvm_tagger", config={"solver": solver})
     pipe.initialize(lambda: read(nlp, folder, words), nlp=nlp, labels=labels)
     gc.collect()
     gc.freeze()  # going through all modules again takes longer than an epoch of a small corpus
@@ -255,7 +258,7 @@ def run(options: argparse.Namespace, work: Path) -> None:
     results: dict[int, list[Result]] = {threads: [] for threads in options.threads}
     for words in sorted(options.words):
         for threads in options.threads:
-            arguments = folder, text["labels"], words, threads, options.epochs
+            arguments = folder, text["labels"], words, threads, options.block, options.epochs
             with context.Pool(1) as pool:
                 results[threads].append(row := pool.apply(measure, arguments))
             msg.info(", ".join(f"{name} {row[name]:{form}}" for name, form in COLUMNS.items()))
@@ -272,7 +275,8 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, required=True, help="folder of the treebank")
     parser.add_argument("--words", type=int, nargs="+", default=WORDS, help="of each corpus")
-    parser.add_argument("--threads", type=int, nargs="+", default=(1, 2))
+    parser.add_argument("--threads", type=int, nargs="+", default=(1,))
+    parser.add_argument("--block", type=int, default=1, help="of the solver, for threads to share")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0, help="of the text")
     parser.add_argument("--work", type=Path, help="folder in which to keep the text")

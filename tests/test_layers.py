@@ -28,13 +28,7 @@ ALLOWED = {
     "structure.py": {"kernels", "weights"},
     "features": {"kernels", "files.py", "storage.py", "weights"},
     "objective.py": {"kernels", "structure.py", "weights"},
-    "solvers": {
-        "kernels",
-        "objective.py",
-        "penalties.py",
-        "structure.py",
-        "weights",
-    },
+    "solvers": {"kernels", "objective.py", "penalties.py", "structure.py", "weights"},
     "selection.py": {"kernels", "features", "solvers", "structure.py"},
     "models.py": {"features", "kernels", "solvers", "storage.py", "structure.py"},
     "labelings": {
