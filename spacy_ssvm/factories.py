@@ -30,6 +30,7 @@ DEFAULT_TRAINING = {
     "costs": {},
     "solver": DEFAULT_SOLVER,
     "selection": None,
+    "memory": None,
 }
 
 
@@ -57,6 +58,7 @@ def make_tagger(
     costs: dict[str, dict[str, float]],
     solver: Solver,
     selection: Selection | None,
+    memory: int | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> "Tagger":
@@ -72,6 +74,8 @@ def make_tagger(
     costs: the cost of a wrong label, {gold: {predicted: cost}}; 1 where not given.
     solver: learns the weights, see docs/solvers.md.
     selection: of templates before training, see docs/selection.md; None keeps all.
+    memory: None for all examples, else as many MB of them as training may keep, see
+        docs/training.md.
     overwrite: whether to replace the tags that a Doc already has.
     scorer: the scoring function for ``spacy evaluate``.
     """
@@ -88,6 +92,7 @@ def make_tagger(
         costs=costs,
         solver=solver,
         selection=selection,
+        memory=memory,
         overwrite=overwrite,
         scorer=scorer,
     )
@@ -113,6 +118,7 @@ def make_senter(
     costs: dict[str, dict[str, float]],
     solver: Solver,
     selection: Selection | None,
+    memory: int | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> "SentenceRecognizer":
@@ -135,6 +141,7 @@ def make_senter(
         costs=costs,
         solver=solver,
         selection=selection,
+        memory=memory,
         overwrite=overwrite,
         scorer=scorer,
     )
@@ -164,6 +171,7 @@ def make_ner(
     costs: dict[str, dict[str, float]],
     solver: Solver,
     selection: Selection | None,
+    memory: int | None,
     document: bool,
     overwrite: bool,
     threshold: float,
@@ -193,6 +201,7 @@ def make_ner(
         costs=costs,
         solver=solver,
         selection=selection,
+        memory=memory,
         overwrite=overwrite,
         threshold=threshold,
         scorer=scorer,
@@ -224,6 +233,7 @@ def make_chunker(
     costs: dict[str, dict[str, float]],
     solver: Solver,
     selection: Selection | None,
+    memory: int | None,
     threshold: float,
     scorer: Callable[..., Any] | None,
 ) -> "Chunker":
@@ -249,6 +259,7 @@ def make_chunker(
         costs=costs,
         solver=solver,
         selection=selection,
+        memory=memory,
         threshold=threshold,
         scorer=scorer,
     )
@@ -265,6 +276,7 @@ def make_chunker(
         "costs": {"missing": 2.0, "wrong": 1.0},
         "solver": {**DEFAULT_SOLVER, "C": 0.01},
         "selection": None,
+        "memory": None,
         "overwrite": False,
         "scorer": {"@scorers": "spacy_ssvm.aligner_scorer.v1"},
     },
@@ -280,6 +292,7 @@ def make_aligner(
     costs: dict[str, float],
     solver: Solver,
     selection: Selection | None,
+    memory: int | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> "WordAligner":
@@ -291,6 +304,8 @@ def make_aligner(
     costs: of a gold link that is missing, and of a wrong one: {"missing": ..., "wrong": ...}.
     solver: learns the weights, see docs/solvers.md.
     selection: of templates before training, see docs/selection.md; None keeps all.
+    memory: None for all examples, else as many MB of them as training may keep, see
+        docs/training.md.
     overwrite: whether to replace the links that a Doc already has; otherwise they are kept.
     scorer: the scoring function for ``spacy evaluate``.
     """
@@ -306,6 +321,7 @@ def make_aligner(
         costs=costs,
         solver=solver,
         selection=selection,
+        memory=memory,
         overwrite=overwrite,
         scorer=scorer,
     )
@@ -328,6 +344,7 @@ def make_aligner(
         "solver": {**DEFAULT_SOLVER, "C": 0.02},
         "label_solver": DEFAULT_SOLVER,
         "selection": None,
+        "memory": None,
         "overwrite": False,
         "scorer": {"@scorers": "spacy.parser_scorer.v1"},
     },
@@ -355,6 +372,7 @@ def make_parser(
     solver: Solver,
     label_solver: Solver,
     selection: Selection | None,
+    memory: int | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> "DependencyParser":
@@ -376,6 +394,7 @@ def make_parser(
     solver, label_solver: learn the weights of arcs and of labels, see docs/solvers.md.
     selection: of templates of arcs before training, see docs/selection.md; None
         keeps all. Templates of pairs of arcs are always kept.
+    memory: as of ``ssvm_tagger``.
     overwrite: whether to replace the arcs that a Doc already has.
     scorer: the scoring function for ``spacy evaluate``.
     """
@@ -399,6 +418,7 @@ def make_parser(
         label_solver=label_solver,
         min_count=min_count,
         selection=selection,
+        memory=memory,
         overwrite=overwrite,
         scorer=scorer,
     )
@@ -441,6 +461,7 @@ def make_sentence_labeler(
     costs: dict[str, dict[str, float]],
     solver: Solver,
     selection: Selection | None,
+    memory: int | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> "SentenceLabeler":
@@ -470,6 +491,7 @@ def make_sentence_labeler(
         costs=costs,
         solver=solver,
         selection=selection,
+        memory=memory,
         overwrite=overwrite,
         scorer=scorer,
     )

@@ -118,6 +118,14 @@ class Trainer(Protocol[BatchT]):
         Returns None, or the new number of each example (int64 [examples before]).
         """
 
+    def absorb(self, removed: Sequence[range], most: int) -> Ints:
+        """Remove examples whose contribution to the weights stays, and free their memory.
+
+        It becomes part of the prior. Features that no example has any more are forgotten: those
+        without weight, and then those with small weights, until weights take at most so many bytes.
+        Returns the new number of each example (int64 [examples before]).
+        """
+
     def epoch(self, numbers: Ints) -> float:
         """One pass of the solver over these examples; returns the sum of their losses."""
 

@@ -97,10 +97,18 @@ class WordAligner(Pipe[MatchingModel, GoldPairs], ExplainablePipe[Links]):
         min_count: int,
         costs: tuple[float, float],
         selection: Selection | None = None,
+        memory: int | None = None,
         **cfg: object,
     ) -> None:
         super().__init__(
-            vocab, model, name, solver=solver, scorer=scorer, selection=selection, **cfg
+            vocab,
+            model,
+            name,
+            solver=solver,
+            scorer=scorer,
+            selection=selection,
+            memory=memory,
+            **cfg,
         )
         self.min_count = min_count
         self.costs = costs
@@ -343,6 +351,7 @@ def build_aligner(
     costs: dict[str, float],
     solver: Solver,
     selection: Selection | None,
+    memory: int | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> WordAligner:
@@ -371,5 +380,6 @@ def build_aligner(
         min_count=min_count,
         costs=(costs.get("missing", 1.0), costs.get("wrong", 1.0)),
         selection=selection,
+        memory=memory,
         overwrite=overwrite,
     )

@@ -14,7 +14,14 @@ from spacy_ssvm.structure import Structure
 from spacy_ssvm.weights.groups import GroupedStore
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
 from spacy_ssvm.weights.lazy import LazyWeights, frozen
-from spacy_ssvm.weights.rows import DenseWeights, RowTable, SparseRows, dense_table
+from spacy_ssvm.weights.rows import (
+    DenseWeights,
+    RowTable,
+    SparseRows,
+    dense_table,
+    kept_weights,
+    measure_rows,
+)
 
 
 def hamming_costs(K: int) -> Floats:
@@ -232,6 +239,29 @@ class ChainProblem:
         self._longest, self._most_features, self._most_of_both = 0, 0, 0
         starts = self._token_starts.array
         self._measure(self._feature_starts.array[starts], starts)
+
+    def used_rows(self, rows: int) -> Flags:
+        """Whether examples have a row as a feature, see ``IndexedProblem``."""
+        used = np.zeros(rows, dtype=bool)
+        used[self._rows.array] = True
+        used[self._real_rows] = True
+        return used
+
+    def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
+        """The largest weight and the number of weights of each row, see ``IndexedProblem``."""
+        largest, sizes = np.empty(rows), np.empty(rows, dtype=np.int64)
+        measure_rows(self.table, w[(self.K + 2) * self.K :], largest, sizes)
+        return largest, sizes
+
+    def keep_rows(self, kept: Flags) -> Rows:
+        """Keep only these of the rows, see ``IndexedProblem``."""
+        new_rows = (np.cumsum(kept) - 1).astype(np.int32)
+        self._rows.array[:] = new_rows[self._rows.array]
+        self._real_rows = new_rows[self._real_rows]
+        self._number_of_rows = int(kept.sum())
+        if self._sparse is not None:
+            return self._sparse.keep(np.flatnonzero(kept))
+        return kept_weights(kept, (self.K + 2) * self.K, self.K)
 
     def examples(self) -> Examples:
         """The arrays, for kernels; valid until the next ``append``, or change of the store."""

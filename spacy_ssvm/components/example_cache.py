@@ -2,10 +2,12 @@
 
 spaCy hands a component a fresh ``Example`` and a fresh predicted Doc at each update, but
 the same reference Doc, as long as the corpus stays in memory. A streamed corpus is
-read again in each epoch: its examples are recognized by their content.
+read again in each epoch: its examples are recognized by their content. Where the memory of
+training is bounded, those that have not been seen for longest leave.
 """
 
 import hashlib
+import warnings
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -21,6 +23,10 @@ from spacy_ssvm.models import Trainer
 
 #: As many Docs are read at a time: bounds the memory that their feature keys take.
 DOCS_AT_A_TIME = 1000
+
+_BYTES = 500  # that an example takes here, about
+_ROOM = 1 / 8  # the share of a bound on memory that is free after examples have left
+_WEIGHTS = 3 / 4  # the share of it that weights may take
 
 Batch = TypeVar("Batch")
 
@@ -41,11 +47,12 @@ def read_in_batches(
     return [read_batch(docs[start : start + DOCS_AT_A_TIME]) for start in starts]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class CachedExample:
     """The examples of a Doc in the problem of a trainer."""
 
     owner: "weakref.ref[Doc]"  #: the reference Doc
+    last_use: int  #: the number of the update that it was last part of
     inputs: bytes = b""  #: digest of the inputs of the features of the predicted Doc
     numbers: range = range(0)  #: of its examples in the problem
 
@@ -58,14 +65,28 @@ class ExampleCache:
             weakref.WeakKeyDictionary()
         )
         self._by_content: defaultdict[bytes, list[CachedExample]] = defaultdict(list)
+        self._size = 0
+        self._updates = 0
 
     def __reduce__(self) -> tuple[type["ExampleCache"], tuple[()]]:
         # A copy gets other Docs: it starts empty.
         return ExampleCache, ()
 
+    @property
+    def memory(self) -> int:
+        """The bytes that it takes, about."""
+        return _BYTES * self._size
+
+    def begin_update(self) -> None:
+        """Count an update."""
+        self._updates += 1
+
     def find(self, reference: Doc) -> CachedExample | None:
-        """The example of this Doc object."""
-        return self._by_reference.get(reference)
+        """The example of this Doc object, which is in use then."""
+        cached = self._by_reference.get(reference)
+        if cached is not None:
+            cached.last_use = self._updates
+        return cached
 
     def holds(self, reference: Doc, inputs: bytes) -> bool:
         """Whether there is an example of this Doc object, with these inputs."""
@@ -82,11 +103,29 @@ class ExampleCache:
         same = self._by_content[content]
         cached = next((cached for cached in same if cached.owner() is None), None)
         if cached is None:
-            cached = CachedExample(weakref.ref(reference))
+            cached = CachedExample(weakref.ref(reference), self._updates)
             same.append(cached)
-        cached.owner = weakref.ref(reference)
+            self._size += 1
+        cached.owner, cached.last_use = weakref.ref(reference), self._updates
         self._by_reference[reference] = cached
         return cached
+
+    def leave(self, share: float) -> list[CachedExample]:
+        """Forget a share of the examples: those that have not been seen for longest.
+
+        Only those whose Docs no longer exist can leave; returns them.
+        """
+        if len(self._by_reference) == self._size:
+            return []
+        gone = [c for same in self._by_content.values() for c in same if c.owner() is None]
+        gone.sort(key=lambda cached: cached.last_use)
+        leaving = set(gone[: int(share * self._size) + 1])
+        for content, same in list(self._by_content.items()):
+            same[:] = [cached for cached in same if cached not in leaving]
+            if not same:
+                del self._by_content[content]
+        self._size -= len(leaving)
+        return list(leaving)
 
     def renumber(self, new_numbers: Ints) -> None:
         """Follow examples that have got new numbers: int64 [old numbers]."""
@@ -114,21 +153,50 @@ def find_examples(
     read_inputs: Callable[[Doc], Keys],
     gold_labels: Callable[[Sequence[Example]], list[Ints]],
     read_batch: Callable[[Sequence[GoldDoc]], Batch],
+    memory: int | None = None,
 ) -> Ints:
     """The numbers of examples in the problem of a trainer (int64).
 
     New ones, and those whose predicted Docs have changed, are added to it. Each Doc is read
     once: the digest of the inputs of its features identifies it, and the inputs become features
     where it is new.
+
+    memory: as many bytes may be kept. Others leave where there are more, see ``_make_room``.
     """
     readers = read_inputs, gold_labels, read_batch
+    cache.begin_update()
     found = []
     for start in range(0, len(examples), DOCS_AT_A_TIME):
         found += _find_some(examples[start : start + DOCS_AT_A_TIME], cache, trainer, *readers)
     new_numbers = trainer.reclaim()
     if new_numbers is not None:
         cache.renumber(new_numbers)
+    if memory is not None:
+        _make_room(cache, trainer, memory)
     return np.array([i for cached in found for i in cached.numbers], dtype=np.int64)
+
+
+def _make_room(cache: ExampleCache, trainer: Trainer[Batch], memory: int) -> None:
+    """Let examples leave where training takes more memory, so that there is some room then.
+
+    Those leave whose Docs no longer exist. Each time takes as long as copying all that is kept.
+    """
+    target = memory
+    while (total := sum(trainer.memory().values()) + cache.memory) > target:
+        target = int((1 - _ROOM) * memory)
+        of_examples = total - trainer.memory()["weights"]
+        leaving = cache.leave(max((total - target) / of_examples, _ROOM))
+        if leaving:
+            removed = [cached.numbers for cached in leaving]
+            cache.renumber(trainer.absorb(removed, int(_WEIGHTS * memory)))
+            continue
+        if total > memory:
+            warnings.warn(
+                f"training takes {total / 1e6:.1f} MB, more than the setting memory allows: Docs "
+                "that are still in use, and weights, do not leave. Raise memory, or set hash_bits",
+                stacklevel=2,
+            )
+        break
 
 
 def _find_some(

@@ -265,7 +265,7 @@ def out_of_memory(pipe: Any) -> str:
     return (
         f"{pipe.name}: there is not enough memory for training, which took "
         f"{show_sizes(pipe.training_memory())} so far. In [components.{pipe.name}], "
-        f"{fewer} for fewer features and weights, "
+        f"{fewer} for fewer features and weights, set memory where the corpus is streamed, "
         'or use a solver that stores no constraints, such as {"@misc": "spacy_ssvm.Perceptron.v1"}'
     )
 

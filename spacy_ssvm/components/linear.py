@@ -21,7 +21,7 @@ LinearModelT = TypeVar("LinearModelT", bound=LinearModel)
 class LinearPipe(Pipe[LinearModelT, Batch]):
     """A component whose model gives labels to tokens, or to other units of a Doc.
 
-    vocab, model, name, solver, scorer, selection, cfg: see ``Pipe``.
+    vocab, model, name, solver, scorer, selection, memory, cfg: see ``Pipe``.
     min_count: see ``FeatureIndex``. hash_bits: see ``split_rows``.
     costs: the cost of predicting a label where another is right, {gold: {predicted:
         cost}}; "*" matches every label, later pairs override earlier ones, and pairs not named
@@ -40,10 +40,18 @@ class LinearPipe(Pipe[LinearModelT, Batch]):
         hash_bits: int | None,
         costs: Costs,
         selection: "Selection | None" = None,
+        memory: int | None = None,
         **cfg: object,
     ) -> None:
         super().__init__(
-            vocab, model, name, solver=solver, scorer=scorer, selection=selection, **cfg
+            vocab,
+            model,
+            name,
+            solver=solver,
+            scorer=scorer,
+            selection=selection,
+            memory=memory,
+            **cfg,
         )
         self.min_count = min_count
         self.hash_bits = hash_bits

@@ -79,7 +79,7 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
     whitespace token depends on the word before it in its sentence, else on the first one after
     it.
 
-    vocab, model, name, scorer, selection, cfg: see ``Pipe``.
+    vocab, model, name, scorer, selection, memory, cfg: see ``Pipe``.
     solver, label_solver: settings of the solvers of arcs, and of labels.
     min_count: features of labels that occur less often are left out.
 
@@ -112,10 +112,18 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
         scorer: Callable[..., Any] | None,
         min_count: int,
         selection: Selection | None = None,
+        memory: int | None = None,
         **cfg: object,
     ) -> None:
         super().__init__(
-            vocab, model, name, solver=solver, scorer=scorer, selection=selection, **cfg
+            vocab,
+            model,
+            name,
+            solver=solver,
+            scorer=scorer,
+            selection=selection,
+            memory=memory,
+            **cfg,
         )
         self._configured_label_templates = model.label_templates
         self.label_solver = label_solver
@@ -516,6 +524,7 @@ def build_parser(
     label_solver: Solver,
     min_count: int,
     selection: Selection | None,
+    memory: int | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> DependencyParser:
@@ -540,6 +549,7 @@ def build_parser(
         label_solver=label_solver,
         min_count=min_count,
         selection=selection,
+        memory=memory,
         overwrite=overwrite,
         scorer=scorer,
     )

@@ -33,7 +33,7 @@ from spacy_ssvm.components.initialization import (
     warn_of_unread,
 )
 from spacy_ssvm.components.serialization import ModelT, SerializedPipe
-from spacy_ssvm.components.settings import config_error, initialize_error
+from spacy_ssvm.components.settings import check_number, config_error, initialize_error
 from spacy_ssvm.features.resources import Resources, names_of
 from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
 from spacy_ssvm.files import shorten
@@ -62,6 +62,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
     solver: settings of the solver that learns the weights.
     scorer: of ``spacy evaluate``.
     selection: how to choose among the templates at initialize; None to keep all.
+    memory: as many MB may training keep, see ``update``; None for all that it needs.
     cfg: further settings, saved with the component.
     """
 
@@ -77,6 +78,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         solver: Solver,
         scorer: Callable[..., Any] | None,
         selection: "Selection | None" = None,
+        memory: int | None = None,
         **cfg: object,
     ) -> None:
         self.vocab = vocab
@@ -86,6 +88,9 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         self.scorer = scorer
         self.solver = solver
         self.selection = selection
+        if memory is not None:
+            check_number(name, "memory", memory, 1)
+        self.memory = memory
         self.selected: Selected | None = None  # the result of the selection, at initialize
         self._configured = model.templates
         self._labels: tuple[str, ...] = ()
@@ -401,6 +406,9 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         corpus is one epoch of the solver. drop and sgd are ignored. Adds to losses
         ``NAME``, the sum of the losses, and, where the solver has a dual, sets
         ``NAME_gap``, the relative duality gap as measured during the passes so far.
+        Where ``memory`` is set and does not suffice, examples that have not been seen for longest
+        are forgotten, if their reference Docs no longer exist; what has been learned from them
+        stays.
         Raises MemoryError, with what to change, where memory does not suffice. The component then
         has the weights that it was last used or saved with, and no state of training.
         """
@@ -439,6 +447,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             read_inputs=self.read_inputs,
             gold_labels=self.gold_labels,
             read_batch=self.read_batch,
+            memory=None if self.memory is None else self.memory * 1_000_000,
         )
         return self._trainer, numbers
 
@@ -475,7 +484,10 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
 
         Nothing before the first update, and after ``end_training``.
         """
-        return {} if self._trainer is None else self._trainer.memory()
+        if self._trainer is None:
+            return {}
+        found = self._trainer.memory()
+        return found | {"features": found["features"] + self._cache.memory}
 
     def end_training(self) -> None:
         """Free the memory of training: examples, their features, and the state of the solver.

@@ -9,7 +9,7 @@ from spacy_ssvm.kernels.types import Floats, Ints, Labels, Rows
 from spacy_ssvm.labelings.linear_model import LinearModel
 from spacy_ssvm.solvers.run import Run, Solver
 from spacy_ssvm.solvers.summary import TrainingSummary, summarize_run
-from spacy_ssvm.solvers.training import ExampleTrainer, GrowingProblem
+from spacy_ssvm.solvers.training import IndexedProblem, IndexedTrainer
 from spacy_ssvm.weights.compact import CompactWeights, fill_rows, row_sizes
 from spacy_ssvm.weights.feature_index import FeatureIndex, Table
 from spacy_ssvm.weights.hash_table import empty_slots, number_keys, numbered_keys
@@ -21,11 +21,10 @@ def split_rows(hash_bits: int | None, templates: int) -> int:
     return 0 if hash_bits is None else max(1, 2**hash_bits // templates)
 
 
-class RowProblem(GrowingProblem, Protocol):
+class RowProblem(IndexedProblem, Protocol):
     """A problem whose examples have rows of features, such as ``ChainProblem``."""
 
     K: int
-    row_templates: Rows  #: int32 [rows], for solvers that select among templates
 
     @property
     def any_label(self) -> int:
@@ -46,7 +45,7 @@ class RowProblem(GrowingProblem, Protocol):
         """Append examples; see ``ChainProblem.append``. Other structures need more arrays."""
 
 
-class LinearTrainer(ExampleTrainer):
+class LinearTrainer(IndexedTrainer):
     """The training of a model with rows of features.
 
     A subclass makes the problem (``_new_problem``) and reads batches (``add``). Training continues
@@ -82,10 +81,6 @@ class LinearTrainer(ExampleTrainer):
     def _new_problem(self, costs: Floats | None, legality: Floats | None) -> RowProblem:
         """A problem without examples."""
         raise NotImplementedError
-
-    @property
-    def number_of_rows(self) -> int:
-        return self.index.number_of_rows
 
     def _load_rows(self) -> None:
         """Give the rows of a trained model to the index."""
@@ -133,11 +128,6 @@ class LinearTrainer(ExampleTrainer):
         self.run.grow(self.index.number_of_rows)
         ends = doc_ends + added.start
         return [range(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
-
-    def memory(self) -> dict[str, int]:
-        """See ``models.Trainer``."""
-        found = super().memory()
-        return found | {"features": found["features"] + self.index.bytes}
 
     def _write(self) -> None:
         self.model.set_weights(*self._compact())

@@ -83,8 +83,8 @@ class AveragedRun(PrimalRun):
         self._allow(average)  # against rounding
         return average
 
-    def _renumber(self, numbers: Rows) -> None:
-        super()._renumber(numbers)
+    def renumber(self, numbers: Rows) -> None:
+        super().renumber(numbers)
         sums = move(self._averaged.sums, numbers)
         self._averaged = self._averaged._replace(w=self._w, sums=sums)
 

@@ -202,6 +202,17 @@ class DualCoordinateDescentRun(WorkingSetRun):
     def _remove(self, numbers: Ints) -> None:
         remove_examples(numbers, self.sets, self._state)
 
+    def absorb(self, numbers: Ints) -> None:
+        """See ``Run``. Both totals are measured anew, as the prior is another one."""
+        super().absorb(numbers)
+        sets, nu, totals = self.sets, self._state.multipliers, self._state.totals
+        used = int(sets.used[0])
+        change = self._w - self._prior
+        totals[1] = change @ change / 2
+        totals[0] = sets.alphas[:used] @ (sets.costs[:used] - sets.prior_scores[:used])
+        totals[0] -= totals[1] + self._prior[: len(nu)] @ nu
+        totals[0] -= sets.alpha_sums @ sets.alpha_sums / (4 * self.settings.C)
+
     def _solve(self, numbers: Ints) -> None:
         """Solve the dual over the stored constraints of these examples, by passes."""
         for _ in range(_MAX_PASSES):

@@ -20,8 +20,10 @@ from spacy_ssvm.solvers.working_sets import (
     empty_working_sets,
     has_capacity,
     keep_examples,
+    measure_prior,
     number_of_constraints,
     renumber,
+    shrink,
     with_capacity,
 )
 from spacy_ssvm.structure import Decode, ExampleArrays, Problem
@@ -50,6 +52,7 @@ class DualRun(PrimalRun):
     def __init__(self, settings: DualSolver, problem: Problem, prior: Floats | None) -> None:
         super().__init__(settings, problem, prior)
         self._converged = False
+        self._unmeasured = 0  # visits since the exact gap was measured
         self._completions = 0
 
     # Implemented by subclasses
@@ -86,10 +89,17 @@ class DualRun(PrimalRun):
         self._converged = False
 
     def epoch(self, numbers: Ints) -> float:
-        """See ``Run``. Does nothing once the exact gap over all examples is small enough."""
+        """See ``Run``. Does nothing once the exact gap over all examples is small enough.
+
+        It is measured at most once in as many visits as there are examples, so that small updates
+        do not wait for all examples.
+        """
         if not self._converged:
             self._pass(numbers)
-            if self.gap <= self.settings.tolerance:
+            self._unmeasured += len(numbers)
+            visited = self._unmeasured >= self.problem.number_of_examples
+            if visited and self.gap <= self.settings.tolerance:
+                self._unmeasured = 0
                 exact = self.objective().gap
                 assert exact is not None
                 self._converged = exact <= self.settings.tolerance and not self._complete_again()
@@ -98,6 +108,14 @@ class DualRun(PrimalRun):
     def forget(self, numbers: Ints) -> None:
         self._remove(numbers)
         self._converged = False
+
+    def absorb(self, numbers: Ints) -> None:
+        before = self._w.copy()
+        self.forget(numbers)
+        share = before - self._w
+        self._w[:] = before
+        share[: len(self._prior)] += self._prior
+        self._prior = share
 
     def _complete_again(self) -> bool:
         """Complete partial gold under the current weights; return whether any changed."""
@@ -149,14 +167,20 @@ class WorkingSetRun(DualRun):
         run.forget(numbers)
         return run
 
+    def absorb(self, numbers: Ints) -> None:
+        super().absorb(numbers)
+        self._follow_weights()
+        shrink(self.sets)
+        measure_prior(self.sets, self._prior)
+
     def keep(self, numbers: Ints) -> None:
         self._state = self._state._replace(
             violations=self.violations[numbers], visits=self._state.visits[numbers]
         )
         self.sets = keep_examples(self.sets, numbers)
 
-    def _renumber(self, numbers: Rows) -> None:
-        super()._renumber(numbers)
+    def renumber(self, numbers: Rows) -> None:
+        super().renumber(numbers)
         renumber(self.sets, numbers)
         self._follow_weights()
 

@@ -236,8 +236,8 @@ class FrankWolfeRun(DualRun):
         if examples > len(self.blocks.sizes):
             self.blocks = _with_capacity(self.blocks, longer(self.blocks.sizes, examples).size, 0)
 
-    def _renumber(self, numbers: Rows) -> None:
-        super()._renumber(numbers)
+    def renumber(self, numbers: Rows) -> None:
+        super().renumber(numbers)
         renumber(self.blocks.indices, int(self.blocks.used[0]), numbers)
         self._average = self._average._replace(sums=move(self._average.sums, numbers))
 
@@ -263,6 +263,10 @@ class FrankWolfeRun(DualRun):
 
     def _remove(self, numbers: Ints) -> None:
         _remove_blocks(numbers, self.blocks, self._average, self._w)
+
+    def absorb(self, numbers: Ints) -> None:
+        super().absorb(numbers)
+        self.blocks = _with_capacity(self.blocks, len(self.blocks.sizes), 0)
 
     def keep(self, numbers: Ints) -> None:
         blocks = self.blocks

@@ -92,8 +92,17 @@ class Run(Protocol):
     def forget(self, numbers: Ints) -> None:
         """Remove the contribution of examples that are about to be removed, where it is known."""
 
+    def absorb(self, numbers: Ints) -> None:
+        """Let examples become part of the prior: their contribution to the weights stays.
+
+        It is added to w_0, where it is known. The examples are about to be removed.
+        """
+
     def keep(self, numbers: Ints) -> None:
-        """Follow ``Problem.keep``; the other examples must have been forgotten."""
+        """Follow ``Problem.keep``; the other examples must have been forgotten or absorbed."""
+
+    def renumber(self, numbers: Rows) -> None:
+        """Move weights, and what else there is for each of them: see ``AllocatingProblem``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,8 +236,7 @@ class PrimalRun:
         if size > len(self._w):
             self._w = longer(self._w, size)
 
-    def _renumber(self, numbers: Rows) -> None:
-        """Move weights, and what else there is for each of them: see ``AllocatingProblem``."""
+    def renumber(self, numbers: Rows) -> None:
         self._w, self._prior = move(self._w, numbers), move(self._prior, numbers)
 
     def _allocate(self) -> None:
@@ -236,7 +244,7 @@ class PrimalRun:
         if self.problem.structure.is_lazy:
             numbers = cast(AllocatingProblem, self.problem).reserve()
             if numbers is not None:
-                self._renumber(numbers)
+                self.renumber(numbers)
             self._lengthen(size_of_weights(self.problem, 0))
 
     def _make_room(self) -> None:
@@ -263,6 +271,9 @@ class PrimalRun:
 
     def forget(self, numbers: Ints) -> None:
         """Does nothing: a step leaves no record of its example."""
+
+    def absorb(self, numbers: Ints) -> None:
+        self.forget(numbers)
 
     def keep(self, numbers: Ints) -> None:
         """Does nothing: there is no state by example."""

@@ -1,13 +1,17 @@
 """The training of a model on examples that come and go: the base of trainers."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Rows
 from spacy_ssvm.solvers.run import Run, Solver
 from spacy_ssvm.structure import Problem
-from spacy_ssvm.weights.growing import bytes_of, surviving
+from spacy_ssvm.weights.feature_index import FeatureIndex
+from spacy_ssvm.weights.growing import bytes_of
+
+_ROW_BYTES, _WEIGHT_BYTES = 72, 24  # of a feature and of each of its weights, about
 
 
 class GrowingProblem(Problem, Protocol):
@@ -39,6 +43,7 @@ class ExampleTrainer:
         self.epochs = 0
         self._changed = False
         self._removed: list[range] = []
+        self._has_absorbed = False
         self._start = prior
         self.run: Run = self._new_run(solver)
 
@@ -57,7 +62,12 @@ class ExampleTrainer:
         return run
 
     def restart(self, solver: Solver) -> None:
-        """Restart from the weights of the model, with another solver and the same examples."""
+        """Restart from the weights of the model, with another solver and the same examples.
+
+        Raises ValueError where some of them have been absorbed.
+        """
+        if self._has_absorbed:
+            raise ValueError("cannot restart: examples have left to save memory, raise `memory`")
         self.problem.forget_completions()
         self.run = self._new_run(solver)
         self.epochs = 0
@@ -75,12 +85,30 @@ class ExampleTrainer:
 
         Returns None, or the new number of each example (int64 [examples before]).
         """
-        kept = surviving(self.problem.number_of_examples, self._removed)
-        if kept is None:
+        if 2 * sum(map(len, self._removed)) <= self.problem.number_of_examples:
             return None
-        self._keep(np.flatnonzero(kept))
+        return self._reclaim()
+
+    def _reclaim(self) -> Ints:
+        """Free the memory of removed examples; return the new number of each example."""
+        kept = np.ones(self.problem.number_of_examples, dtype=bool)
+        for numbers in self._removed:
+            kept[numbers.start : numbers.stop] = False
         self._removed = []
+        self._keep(np.flatnonzero(kept))
         return np.cumsum(kept) - 1
+
+    def absorb(self, removed: Sequence[range], most: int) -> Ints:
+        """Remove examples whose contribution to the weights stays; see ``models.Trainer``."""
+        self.run.absorb(np.array([i for numbers in removed for i in numbers], dtype=np.int64))
+        self._removed += removed
+        self._has_absorbed = self._changed = True
+        new_numbers = self._reclaim()
+        self._forget_features(most)
+        return new_numbers
+
+    def _forget_features(self, most: int) -> None:
+        """Forget features that no example has, until weights take at most so many bytes."""
 
     def _keep(self, numbers: Ints) -> None:
         """Keep only these examples, renumbered."""
@@ -106,3 +134,57 @@ class ExampleTrainer:
     def __reduce__(self) -> tuple[Any, ...]:
         # A copied component starts a new run, from the weights of its model.
         return type(None), ()
+
+
+class IndexedProblem(GrowingProblem, Protocol):
+    """A problem with rows of features that the caller numbers, such as ``ChainProblem``."""
+
+    row_templates: Rows  #: int32 [rows], for solvers that select among templates
+
+    def used_rows(self, rows: int) -> Flags:
+        """Whether examples have a row as a feature: bool [rows]."""
+
+    def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
+        """The largest absolute value of the weights of each row, and how many there are.
+
+        Returns float64 [rows], int64 [rows].
+        """
+
+    def keep_rows(self, kept: Flags) -> Rows:
+        """Keep only these of the rows (bool [rows]), renumbered; the others must not be in use.
+
+        Returns where weights have moved to, see ``weights.sparse.move``.
+        """
+
+
+class IndexedTrainer(ExampleTrainer):
+    """A trainer whose features get rows in the order in which they are found."""
+
+    problem: IndexedProblem
+    index: FeatureIndex
+
+    @property
+    def number_of_rows(self) -> int:
+        return self.index.number_of_rows
+
+    def memory(self) -> dict[str, int]:
+        """See ``models.Trainer``."""
+        found = super().memory()
+        return found | {"weights": found["weights"] + self.index.bytes}
+
+    def _forget_features(self, most: int) -> None:
+        """See ``ExampleTrainer``. What has small weights, or was too rare for any, goes first."""
+        if self.index.is_hashed or not self.run.settings.allocates:
+            return
+        rows = self.number_of_rows
+        kept = self.problem.used_rows(rows)
+        largest, sizes = self.problem.measure_rows(self.run.w, rows)
+        sizes = _ROW_BYTES + _WEIGHT_BYTES * sizes
+        others = np.flatnonzero(~kept & (largest > 0))
+        others = others[np.argsort(-largest[others], kind="stable")]
+        total = sizes[kept].sum() + np.cumsum(sizes[others])
+        kept[others[total <= most]] = True
+        self.index.keep(np.flatnonzero(kept))
+        self.run.renumber(self.problem.keep_rows(kept))
+        self.problem.row_templates = self.index.row_templates
+        self.run.grow(self.number_of_rows)

@@ -103,6 +103,22 @@ def _lengthen(array: Any, needed: int, size: int) -> None:
         array.resize(size, refcheck=False)
 
 
+def shrink(sets: WorkingSets) -> None:
+    """Free the memory of removed constraints."""
+    pack(sets)
+    constraints, entries, values = (int(_GROWTH * sets.used[part]) for part in (0, 1, 4))
+    for array in sets[2:-3]:
+        _shorten(array, constraints + 64)
+    _shorten(sets.indices, entries + 1024)
+    _shorten(sets.values, values + 1024)
+
+
+def _shorten(array: Any, size: int) -> None:
+    """Let an array have this size, in place, where it is longer."""
+    if size < len(array):
+        array.resize(size, refcheck=False)
+
+
 def number_of_constraints(sets: WorkingSets) -> int:
     """The number of constraints of all examples."""
     return int(sets.used[0] - sets.used[2])
@@ -210,6 +226,13 @@ def renumber(sets: WorkingSets, numbers: Rows) -> None:
     for entry in range(sets.used[1]):
         index = sets.indices[entry]
         sets.indices[entry] = numbers[index] if index >= 0 else ~numbers[~index]
+
+
+@kernel
+def measure_prior(sets: WorkingSets, prior: Floats) -> None:
+    """Set w_0 . Phi_i(y) of all constraints."""
+    for constraint in range(sets.used[0]):
+        sets.prior_scores[constraint] = score(sets, constraint, prior)
 
 
 @kernel

@@ -142,6 +142,15 @@ class TreeTrainer(ExampleTrainer):
                 self.labels.remove(self._sequences[i])
             self._sequences[i] = range(0)
 
+    def absorb(self, removed: Sequence[range], most: int) -> Ints:
+        """Remove examples whose contribution to the weights stays; see ``models.Trainer``."""
+        labels = []
+        for i in (i for numbers in removed for i in numbers):
+            labels.append(self._sequences[i])
+            self._sequences[i] = range(0)
+        self._follow_labels(self.labels.absorb(labels, most))
+        return super().absorb(removed, most)
+
     def _keep(self, numbers: Ints) -> None:
         super()._keep(numbers)
         self._pruner_problem.keep(numbers)
@@ -149,10 +158,14 @@ class TreeTrainer(ExampleTrainer):
         self._sequences = [self._sequences[i] for i in numbers]
         new_numbers = self.labels.reclaim()
         if new_numbers is not None:
-            self._sequences = [
-                range(int(new_numbers[s.start]), int(new_numbers[s.start]) + len(s)) if s else s
-                for s in self._sequences
-            ]
+            self._follow_labels(new_numbers)
+
+    def _follow_labels(self, new_numbers: Ints) -> None:
+        """Follow examples of labels that have got new numbers."""
+        self._sequences = [
+            range(int(new_numbers[s.start]), int(new_numbers[s.start]) + len(s)) if s else s
+            for s in self._sequences
+        ]
 
     def epoch(self, numbers: Ints) -> float:
         """One pass of the solvers over these examples; returns the sum of their violations."""

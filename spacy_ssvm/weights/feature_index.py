@@ -16,9 +16,12 @@ from spacy_ssvm.weights.hash_table import (
     empty_slots,
     find_slot,
     grow_slots,
+    insert_all,
     number_keys,
     scaled_key,
 )
+
+_GROWTH = 1.25  # the factor by which full slots grow
 
 
 class Table(NamedTuple):
@@ -126,6 +129,10 @@ class FeatureIndex:
             self._state[1] = len(self._row_templates)
 
     @property
+    def is_hashed(self) -> bool:
+        return self._rows_per_template > 0
+
+    @property
     def min_count(self) -> int:
         return int(self._state[2])
 
@@ -176,7 +183,15 @@ class FeatureIndex:
             self._row_templates = longer(self._row_templates, rows)
         needed = int(self._state[0]) + keys.size
         if needed > MAX_LOAD * len(self._slots):
-            grow_slots(self._slots, max(needed, 2 * int(self._state[0])))
+            grow_slots(self._slots, max(needed, int(_GROWTH * self._state[0])))
+
+    def keep(self, rows: Ints) -> None:
+        """Keep only these rows of an exact index, in this order; keys without rows count anew."""
+        self._row_keys, self._row_templates = self._row_keys[rows], self._row_templates[rows]
+        self._slots = empty_slots(int(_GROWTH * len(rows)))
+        payloads = np.arange(1, len(rows) + 1, dtype=np.uint64)
+        insert_all(self._slots, self._row_keys, payloads)
+        self._state[:2] = len(rows)
 
     def load(self, keys: Keys, templates: Rows) -> None:
         """Initialize an empty exact index with rows 0..n-1 for these keys."""

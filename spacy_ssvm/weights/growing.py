@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacy_ssvm.kernels.types import Flags, Ints
+from spacy_ssvm.kernels.types import Ints
 
 
 def longer(array: np.ndarray, size: int) -> np.ndarray:
-    """The array, padded with zeros: at least ``size`` long, and at least 1.5 times its length."""
-    grown = np.zeros((max(size, 3 * len(array) // 2), *array.shape[1:]), dtype=array.dtype)
+    """The array, padded with zeros: at least ``size`` long, and at least 9/8 of its length."""
+    grown = np.zeros((max(size, 9 * len(array) // 8), *array.shape[1:]), dtype=array.dtype)
     grown[: len(array)] = array
     return grown
 
@@ -64,13 +64,3 @@ def gather_ranges(starts: GrowingArray, numbers: Ints) -> tuple[Ints, GrowingArr
     new_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     indices = np.repeat(firsts - new_starts[:-1], sizes) + np.arange(new_starts[-1])
     return indices, GrowingArray(np.int64, new_starts)
-
-
-def surviving(examples: int, removed: Sequence[range]) -> Flags | None:
-    """The examples that have not been removed (bool [examples]), once they are a minority."""
-    if 2 * sum(map(len, removed)) <= examples:
-        return None
-    kept = np.ones(examples, dtype=bool)
-    for numbers in removed:
-        kept[numbers.start : numbers.stop] = False
-    return kept

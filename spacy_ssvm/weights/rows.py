@@ -12,6 +12,7 @@ import numpy as np
 from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel
 from spacy_ssvm.kernels.types import (
     Bool,
+    Flags,
     Floats,
     Int,
     Ints,
@@ -26,7 +27,6 @@ from spacy_ssvm.kernels.types import (
 from spacy_ssvm.weights.groups import GroupedWeights
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.lazy import (
-    GROWTH,
     block_before,
     find_labels,
     insert_labels,
@@ -35,6 +35,7 @@ from spacy_ssvm.weights.lazy import (
     unpack,
 )
 
+_GROWTH = 1.125  # the factor by which a full table grows
 _SHARE = 4  # a row has all labels where those that it needs are more than one in so many
 _UNTIDY = 0.05  # the share of entries between blocks that continue others, above which they move
 
@@ -173,6 +174,38 @@ def _join_blocks(table: RowTable, first_weight: int, numbers: Rows, new_labels: 
     return size
 
 
+@kernel
+def measure_rows(table: RowTable, weights: Floats, largest: Floats, sizes: Ints) -> None:
+    """The largest absolute value of the weights of each row, and the number of its entries.
+
+    largest: float64 [rows]; sizes: int64 [rows].
+    """
+    for row in range(len(largest)):
+        start, count = last_block(table, row)
+        most, size = 0.0, 0
+        while count > 0:
+            entries = min(count, table.labels)
+            for entry in range(start, start + entries):
+                most = max(most, abs(weights[entry]))
+            size += entries
+            if count == table.labels:
+                break
+            start, count = block_before(table, start)
+        largest[row] = most
+        sizes[row] = size
+
+
+def kept_weights(kept: Flags, first: int, width: int) -> Rows:
+    """Where the weights of rows, each with so many, move to if only some are kept.
+
+    first: the number of weights before those of rows, which stay.
+    Returns int32 [first + rows * width], -1 for weights that are not kept.
+    """
+    numbers = np.full((len(kept), width), -1, dtype=np.int32)
+    numbers[kept] = np.arange(first, first + kept.sum() * width).reshape(-1, width)
+    return np.append(np.arange(first, dtype=np.int32), numbers)
+
+
 class SparseRows:
     """Rows that have weights for some of K labels each: they are allocated on first use.
 
@@ -200,21 +233,34 @@ class SparseRows:
         if rows > len(self.table.blocks):
             self.table = self.table._replace(blocks=longer(self.table.blocks, rows))
 
+    def keep(self, rows: Ints) -> Rows:
+        """Keep only these rows, in this order; see ``IndexedProblem.keep_rows``."""
+        self.table = self.table._replace(blocks=self.table.blocks[rows])
+        return self._join()
+
+    def _join(self) -> Rows:
+        """Let each row be one block; return where weights have moved to."""
+        size = int(self.table.counts[1])
+        numbers = np.empty(self.first + size, dtype=np.int32)
+        labels = np.empty(size, dtype=np.int32)
+        used = int(_join_blocks(self.table, self.first, numbers, labels))
+        self.table.counts[1:3] = used, 0
+        labels.resize(min(size, int(_GROWTH * used) + 1), refcheck=False)
+        self.table = self.table._replace(entry_labels=labels)
+        return numbers
+
     def reserve(self) -> Rows | None:
         """Make the room that ``has_row_capacity`` has asked for, and join the blocks of rows.
 
         See ``AllocatingProblem.reserve``.
         """
-        table, numbers = self.table, None
-        if table.counts[2] > _UNTIDY * table.counts[1]:
-            size = int(table.counts[1])
-            numbers = np.empty(self.first + size, dtype=np.int32)
-            labels = np.empty(size, dtype=np.int32)
-            table.counts[1:3] = _join_blocks(table, self.first, numbers, labels), 0
-            self.table = table = table._replace(entry_labels=labels)
+        numbers = None
+        if self.table.counts[2] > _UNTIDY * self.table.counts[1]:
+            numbers = self._join()
+        table = self.table
         needed = int(table.counts[1] + table.requested[0])
         if needed > len(table.entry_labels):
-            room = max(needed, int(GROWTH * table.counts[1]))
+            room = max(needed, int(_GROWTH * table.counts[1]))
             table.entry_labels.resize(room, refcheck=False)
         table.requested[0] = 0
         return numbers

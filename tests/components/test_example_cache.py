@@ -1,17 +1,24 @@
 """Tests of ``spacy_ssvm/components/example_cache.py``."""
 
 import gc
+import warnings
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import pytest
+import spacy
 from marks import compiled_only
-from pipelines import Component
+from pipelines import TAGGER, Component
 from roundtrips import primal, solver
 from spacy.language import Language
-from spacy.tokens import Token
+from spacy.tokens import Doc, Token
 from spacy.training import Example
+from spacy.vocab import Vocab
+from thinc.config import ConfigValidationError
 
+from spacy_ssvm.components import example_cache
+from spacy_ssvm.components.example_cache import ExampleCache
 from spacy_ssvm.features.attributes import AttributeReader
 
 
@@ -141,3 +148,118 @@ def test_an_example_that_comes_twice_in_an_update_counts_once(component: Compone
         nlp.initialize(lambda examples=examples: examples)
         nlp.update(examples * times)
     assert component.number_of_examples(twice) == component.number_of_examples(once)
+
+
+def pipe_of(component: Component, nlp: Language) -> Any:
+    return nlp.get_pipe(component.name)
+
+
+def test_what_examples_taught_stays_when_they_leave(
+    component: Component, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where each leaves after its update, this is learning online."""
+
+    def make_room(cache: ExampleCache, trainer: Any, memory: int) -> None:
+        while leaving := cache.leave(1 / 8):
+            cache.renumber(trainer.absorb([cached.numbers for cached in leaving], memory))
+
+    monkeypatch.setattr(example_cache, "_make_room", make_room)
+    nlp = component.pipeline()
+    nlp.initialize(lambda: component.examples(nlp.vocab))
+    pipe_of(component, nlp).memory = 100
+    for _ in range(20):
+        examples = component.examples(nlp.vocab)
+        while examples:
+            nlp.update([examples.pop()])
+            assert component.number_of_examples(nlp) == 1
+    assert component.annotate(nlp) == component.gold()
+
+
+def test_docs_that_are_in_use_stay(component: Component) -> None:
+    """And training is as without a bound."""
+    losses = []
+    for memory in (None, 1e-6):
+        nlp = component.pipeline()
+        examples = component.examples(nlp.vocab)
+        nlp.initialize(lambda examples=examples: examples)
+        pipe_of(component, nlp).memory = memory
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            losses.append([nlp.update(examples)[component.name] for _ in range(3)])
+        told = [str(w.message) for w in caught if "more than the setting memory" in str(w.message)]
+        assert len(told) == (0 if memory is None else 3)
+    assert losses[0] == losses[1]
+
+
+def test_those_leave_first_that_have_not_been_seen_for_longest() -> None:
+    cache = ExampleCache()
+    docs = [Doc(Vocab(), words=[f"word{i}"]) for i in range(20)]
+    for i, doc in enumerate(docs):
+        cache.begin_update()
+        cache.claim(doc, f"content {i}".encode()).numbers = range(i, i + 1)
+    assert cache.leave(1 / 8) == []
+    cache.begin_update()
+    cache.find(docs[0])
+    in_use = docs[2]
+    del docs, doc
+    gc.collect()
+    left = [cached.numbers.start for cached in cache.leave(1 / 8)]
+    assert sorted(left) == [1, 3, 4]
+    before = cache.memory
+    left = [cached.numbers.start for cached in cache.leave(1 / 8)]
+    assert sorted(left) == [5, 6, 7]
+    assert cache.memory < before
+    while cache.leave(1 / 8):
+        pass
+    assert cache.find(in_use) is not None
+    known = Doc(Vocab(), words=["word5"])
+    assert not cache.claim(known, b"content 5").numbers  # a new one
+
+
+def fresh_examples(vocab: Vocab, random: Random, number: int) -> list[Example]:
+    """Sentences of words that no others have, with tags by their endings."""
+    examples = []
+    for _ in range(number):
+        tags = [random.choice("ABC") for _ in range(6)]
+        words = [f"{random.getrandbits(40):x}{tag.lower() * 3}" for tag in tags]
+        reference = Doc(vocab, words=words, tags=tags)
+        examples.append(Example(Doc(vocab, words=words), reference))
+    return examples
+
+
+@pytest.mark.parametrize("config", [{}, {"min_count": 3}, {"hash_bits": 10}], ids=str)
+def test_the_memory_of_a_stream_is_bounded(config: dict[str, Any]) -> None:
+    nlp = spacy.blank("en")
+    tagger: Any = nlp.add_pipe("ssvm_tagger", config={**config, "memory": 1})
+    random = Random(0)
+    nlp.initialize(lambda: fresh_examples(nlp.vocab, random, 20))
+    sizes = []
+    for _ in range(600):
+        with nlp.memory_zone():
+            nlp.update(fresh_examples(nlp.vocab, random, 5))
+        sizes.append(sum(tagger.training_memory().values()))
+    assert max(sizes) <= 1.1e6
+    assert max(sizes[300:]) <= 1.02 * max(sizes[:300])
+    examples = fresh_examples(nlp.vocab, random, 50)
+    assert nlp.evaluate(examples)["tag_acc"] == 1
+    loaded = spacy.blank("en")
+    loaded.add_pipe("ssvm_tagger", config=config).from_bytes(tagger.to_bytes())
+    assert loaded.evaluate(examples)["tag_acc"] == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*more than the setting memory allows")
+def test_a_run_cannot_restart_without_its_examples() -> None:
+    nlp = TAGGER.pipeline()
+    nlp.initialize(lambda: TAGGER.examples(nlp.vocab))
+    pipe = pipe_of(TAGGER, nlp)
+    pipe.memory = 1e-6
+    for i in range(2):
+        nlp.update(TAGGER.examples(nlp.vocab)[i : i + 1])
+    with pytest.raises(ValueError, match="examples have left to save memory, raise `memory`"):
+        pipe._trainer.restart(pipe.solver)
+
+
+@pytest.mark.parametrize("memory", [0, -1])
+def test_too_little_memory_is_refused(component: Component, memory: int) -> None:
+    with pytest.raises(ConfigValidationError, match=rf"memory -> {memory}|{memory}: must be at le"):
+        component.pipeline(memory=memory)

@@ -1,9 +1,13 @@
 """Tests of ``spacy_ssvm/solvers/dual_run.py``."""
 
+from dataclasses import replace
+
 import naive
+import numpy as np
 import pytest
 from marks import compiled_only
 from referee import all_numbers
+from small_problems import started
 
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.lab.cutting_plane import CuttingPlane
@@ -43,3 +47,17 @@ def test_an_example_that_fits_into_spare_capacity_is_learned(solver):
         for _ in range(1000):
             run.epoch(all_numbers(run))
         assert run.objective().gap <= 1e-2
+
+
+def test_small_updates_do_not_measure_the_exact_gap_each_time(monkeypatch):
+    chains = naive.random_chains(1, K=3, rows=12, examples=20, length=4)
+    run = started(DualCoordinateDescent(), chains)
+    measured = []
+    objective = run.objective
+    monkeypatch.setattr(run, "objective", lambda: measured.append(1) or objective())
+    monkeypatch.setattr(type(run), "gap", property(lambda _: 0.0))  # as if it was always small
+    monkeypatch.setattr(run, "settings", replace(run.settings, tolerance=0.0))
+    for _ in range(10):
+        for i in range(20):
+            run.epoch(np.array([i]))
+    assert 0 < len(measured) <= 10

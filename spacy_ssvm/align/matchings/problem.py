@@ -10,10 +10,10 @@ from spacy_ssvm.align.matchings.layout import (
     MatchingExamples,
 )
 from spacy_ssvm.align.matchings.oracle import MATCHINGS
-from spacy_ssvm.kernels.types import Flags, Ints, Rows, Weights
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Rows, Weights
 from spacy_ssvm.weights.groups import GroupedStore
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
-from spacy_ssvm.weights.rows import DenseWeights
+from spacy_ssvm.weights.rows import DenseWeights, kept_weights
 
 #: The cost of a sure link that is missing, and of a wrong link.
 HAMMING = (1.0, 1.0)
@@ -155,6 +155,21 @@ class MatchingProblem:
         self._completions = GrowingArray(np.bool_, self._completions.array[links])
         self._is_complete = GrowingArray(np.bool_, self._is_complete.array[numbers])
         self._source_words = GrowingArray(np.int64, self._source_words.array[numbers])
+
+    def used_rows(self, rows: int) -> Flags:
+        """Whether examples have a row as a feature, see ``IndexedProblem``."""
+        used = np.zeros(rows, dtype=bool)
+        used[self._rows.array] = True
+        return used
+
+    def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
+        """The largest weight and the number of weights of each row, see ``IndexedProblem``."""
+        return np.abs(w[self.nonnegative :][:rows]), np.ones(rows, dtype=np.int64)
+
+    def keep_rows(self, kept: Flags) -> Rows:
+        """Keep only these of the rows, see ``IndexedProblem``."""
+        self._rows.array[:] = (np.cumsum(kept) - 1)[self._rows.array]
+        return kept_weights(kept, self.nonnegative, 1)
 
     def examples(self) -> MatchingExamples:
         """The arrays, for kernels; valid until the next ``append``."""

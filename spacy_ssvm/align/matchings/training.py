@@ -18,7 +18,7 @@ from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import summarize_run
-from spacy_ssvm.solvers.training import ExampleTrainer
+from spacy_ssvm.solvers.training import IndexedTrainer
 from spacy_ssvm.weights.feature_index import FeatureIndex, Table, find_token_rows
 from spacy_ssvm.weights.hash_table import number_keys, numbered_keys
 
@@ -112,7 +112,7 @@ class LinkExtractor:
         return starts, rows[:size], row_values[:size]
 
 
-class MatchingTrainer(ExampleTrainer):
+class MatchingTrainer(IndexedTrainer):
     """A run of a solver on pairs that arrive in batches.
 
     Training continues from the weights of a trained model: they are the prior w_0.
@@ -137,10 +137,6 @@ class MatchingTrainer(ExampleTrainer):
         prior = self._prior()
         problem.row_templates = self.index.row_templates
         super().__init__(problem, solver, prior)
-
-    @property
-    def number_of_rows(self) -> int:
-        return self.index.number_of_rows
 
     def _prior(self) -> Floats | None:
         """The model's weights as w_0, and its rows in the index; None where it has none."""

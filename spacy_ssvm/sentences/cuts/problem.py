@@ -7,11 +7,11 @@ import numpy as np
 
 from spacy_ssvm.chains.layout import RowFeatures
 from spacy_ssvm.chains.problem import ChainProblem
-from spacy_ssvm.kernels.types import Floats, Ints, Labels, Rows
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Labels, Rows
 from spacy_ssvm.sentences.cuts.layout import Examples
 from spacy_ssvm.sentences.cuts.oracle import CUTS
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
-from spacy_ssvm.weights.rows import RowTable
+from spacy_ssvm.weights.rows import RowTable, kept_weights, measure_rows
 
 #: The largest edge feature: sums over the edges of an example are finite in float32.
 _MAX_FEATURE = 1e30
@@ -113,6 +113,21 @@ class CutProblem:
         edges, self._edge_starts = gather_ranges(self._edge_starts, numbers)
         self._edges = GrowingArray(np.int64, self._edges.array[edges])
         self._edge_features = GrowingArray(np.float64, self._edge_features.array[edges])
+
+    def used_rows(self, rows: int) -> Flags:
+        """Whether examples have a row as a feature, see ``IndexedProblem``."""
+        return self._nodes.used_rows(rows)
+
+    def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
+        """The largest weight and the number of weights of each row, see ``IndexedProblem``."""
+        largest, sizes = np.empty(rows), np.empty(rows, dtype=np.int64)
+        measure_rows(self.table, w[self.nonnegative :], largest, sizes)
+        return largest, sizes
+
+    def keep_rows(self, kept: Flags) -> Rows:
+        """Keep only these of the rows, see ``IndexedProblem``."""
+        self._nodes.keep_rows(kept)
+        return kept_weights(kept, self.nonnegative, self.K)
 
     def examples(self) -> Examples:
         """The arrays, for kernels; valid until the next ``append``."""
