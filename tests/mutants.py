@@ -188,6 +188,42 @@ MUTANTS = [
         "tests/components/test_example_cache.py",
     ),
     Mutant(
+        "components/example_cache.py",
+        "gone.sort(key=lambda cached: cached.last_use)",
+        "gone.sort(key=lambda cached: -cached.last_use)",
+        "tests/components/test_example_cache.py",
+    ),
+    Mutant(
+        "solvers/dual_run.py",
+        "share[: len(self._prior)] += self._prior",
+        "share[: len(self._prior)] -= self._prior",
+        "tests/solvers/test_absorbing.py",
+    ),
+    Mutant(
+        "solvers/dual_run.py",
+        "measure_prior(self.sets, self._prior)",
+        "measure_prior(self.sets, self._w)",
+        "tests/solvers/test_absorbing.py",
+    ),
+    Mutant(
+        "solvers/dual_coordinate_descent.py",
+        "totals[0] -= totals[1] + self._prior[: len(nu)] @ nu",
+        "totals[0] -= totals[1]",
+        "tests/solvers/test_signs.py",
+    ),
+    Mutant(
+        "solvers/training.py",
+        "kept[others[total <= most]] = True",
+        "kept[others[total > most]] = True",
+        "tests/components/test_example_cache.py",
+    ),
+    Mutant(
+        "weights/rows.py",
+        "self.table = self.table._replace(blocks=self.table.blocks[rows])",
+        "self.table = self.table._replace(blocks=self.table.blocks[: len(rows)])",
+        "tests/solvers/test_absorbing.py",
+    ),
+    Mutant(
         "storage.py",
         "is_right = zlib.crc32(values.data) == checksums[name]",
         "is_right = name in checksums",

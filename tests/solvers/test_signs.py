@@ -93,6 +93,27 @@ def test_forgotten_examples_take_their_multipliers_along(seed, C, goes_on):
     assert run.objective().primal == pytest.approx(value, rel=1e-4, abs=1e-7)
 
 
+@programmed
+@given(seeds, st.sampled_from([0.05, 0.5]), st.booleans())
+def test_absorbed_examples_leave_the_multipliers_of_the_others(seed, C, goes_on):
+    problem = random_problem(seed)
+    run = start(problem, 0, C=C, prior=prior_of(seed) if goes_on else None)
+    for _ in range(3):
+        run.epoch(all_numbers(run))
+    before = run.w.copy()
+    run.absorb(np.arange(2))
+    problem.forget(np.arange(2))
+    np.testing.assert_allclose(run.w, before, atol=1e-12)
+    change = run.w - run._prior
+    assert run.regularizer == pytest.approx(change @ change / 2, abs=1e-9)
+    rest = random_problem(seed)
+    rest.phi, rest.costs = rest.phi[2:], rest.costs[2:]
+    value, _ = optimum(rest, C, prior=run._prior, squared=True)
+    assert run.dual <= value + 1e-7
+    converge(run, gap=1e-5)
+    assert run.objective().primal == pytest.approx(value, rel=1e-4, abs=1e-7)
+
+
 KEEPING = [
     DualCoordinateDescent(),
     DualCoordinateDescent(variant="light"),

@@ -59,6 +59,7 @@ _COMMENTS = {
     "components.ner.solver": "C: a larger one fits the examples more closely. docs/training.md",
     "components.ner.costs": 'costs = {"*": {"O": 3.0}} finds more entities: a missed token costs 3',
     "corpora.train": "The examples",
+    "corpora.dev": "Read once, not at each evaluation",
     "training": "Each step is an epoch; training ends after max_epochs, or where the score on the "
     "dev\n# corpus has not risen for so many epochs as patience says",
     "training.batcher": "The whole corpus in one batch",
@@ -158,6 +159,7 @@ def make_config(
     if read:
         config["paths"]["annotated"] = None
         config["corpora"]["train"] |= annotated_reader(read)
+    config["corpora"]["dev"] = cached_reader(config["corpora"]["dev"])
     config["training"] |= TRAINING
     config["training"]["score_weights"] = _score_weights(nlp)
     for name in names:
@@ -201,6 +203,11 @@ def _resolve(config: Config, overrides: dict[str, Any]) -> None:
     whole = Config().from_str(config.to_str(), overrides=overrides)
     registry.resolve(whole["training"], schema=ConfigSchemaTraining)
     util.load_model_from_config(whole, validate=True)
+
+
+def cached_reader(corpus: dict[str, Any]) -> dict[str, Any]:
+    """The block of a corpus that is read once, by that of its reader."""
+    return {"@readers": "spacy_ssvm.CachedCorpus.v1", "corpus": corpus}
 
 
 def annotated_reader(annotations: Sequence[str]) -> dict[str, Any]:
