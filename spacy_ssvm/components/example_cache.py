@@ -119,13 +119,14 @@ class ExampleCache:
             return []
         gone = [c for same in self._by_content.values() for c in same if c.owner() is None]
         gone.sort(key=lambda cached: cached.last_use)
-        leaving = set(gone[: int(share * self._size) + 1])
+        leaving = gone[: int(share * self._size) + 1]
+        without = set(leaving)
         for content, same in list(self._by_content.items()):
-            same[:] = [cached for cached in same if cached not in leaving]
+            same[:] = [cached for cached in same if cached not in without]
             if not same:
                 del self._by_content[content]
         self._size -= len(leaving)
-        return list(leaving)
+        return leaving
 
     def renumber(self, new_numbers: Ints) -> None:
         """Follow examples that have got new numbers: int64 [old numbers]."""
@@ -185,14 +186,14 @@ def _make_room(cache: ExampleCache, trainer: Trainer[Batch], memory: int) -> Non
     while (total := sum(trainer.memory().values()) + cache.memory) > target:
         target = int((1 - _ROOM) * memory)
         of_examples = total - trainer.memory()["weights"]
-        leaving = cache.leave(max((total - target) / of_examples, _ROOM))
+        leaving = cache.leave(max((total - target) / max(of_examples, 1), _ROOM))
         if leaving:
             removed = [cached.numbers for cached in leaving]
             cache.renumber(trainer.absorb(removed, int(_WEIGHTS * memory)))
             continue
         if total > memory:
             warnings.warn(
-                f"training takes {total / 1e6:.1f} MB, more than the setting memory allows: Docs "
+                f"training takes more than the setting memory allows, {memory / 1e6:g} MB: Docs "
                 "that are still in use, and weights, do not leave. Raise memory, or set hash_bits",
                 stacklevel=2,
             )

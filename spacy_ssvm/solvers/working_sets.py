@@ -28,8 +28,8 @@ from spacy_ssvm.kernels.types import (
 from spacy_ssvm.weights.sparse import squared_norm
 
 _NONE = -1
-_GROWTH = 1.125  # the factor by which full arrays grow
-_MUCH = 0.125  # of the entries: removed ones, above which the others are moved together
+_GROWTH = 1.0625  # the factor by which full arrays grow
+_MUCH = 0.0625  # of the entries: removed ones, above which the others are moved together
 
 
 class WorkingSets(NamedTuple):

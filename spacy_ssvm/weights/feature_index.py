@@ -22,6 +22,7 @@ from spacy_ssvm.weights.hash_table import (
 )
 
 _GROWTH = 1.25  # the factor by which full slots grow
+_KEYS_AT_A_TIME = 100_000  # there is room for so many more, as if all were new
 
 
 class Table(NamedTuple):
@@ -162,8 +163,11 @@ class FeatureIndex:
     def insert(self, keys: Keys) -> None:
         """Count keys (uint64 [tokens, T], 0 for none); those that reach min_count get rows."""
         if not self._rows_per_template:
-            self._reserve(keys)
-            _count(self._slots, keys, self._row_keys, self._row_templates, self._state)
+            size = max(_KEYS_AT_A_TIME // max(keys.shape[1], 1), 1)
+            for start in range(0, len(keys), size):
+                part = keys[start : start + size]
+                self._reserve(part)
+                _count(self._slots, part, self._row_keys, self._row_templates, self._state)
 
     def insert_sparse(self, keys: Keys, templates: Rows) -> None:
         """The same for keys of any templates: uint64 [features], none of them 0.
@@ -171,9 +175,11 @@ class FeatureIndex:
         templates: int32 [features], the template of each key.
         """
         if not self._rows_per_template:
-            self._reserve(keys)
-            new = self._row_keys, self._row_templates, self._state
-            _count_sparse(self._slots, keys, templates, *new)
+            for start in range(0, len(keys), _KEYS_AT_A_TIME):
+                part = slice(start, start + _KEYS_AT_A_TIME)
+                self._reserve(keys[part])
+                new = self._row_keys, self._row_templates, self._state
+                _count_sparse(self._slots, keys[part], templates[part], *new)
 
     def _reserve(self, keys: Keys) -> None:
         """Make room for these keys."""

@@ -37,6 +37,7 @@ def test_a_cost_that_is_no_number(cost: float) -> None:
         costs={"NN": {"VB": cost}},
         solver=DualCoordinateDescent(),
         selection=None,
+        memory=None,
         overwrite=False,
         scorer=None,
     )

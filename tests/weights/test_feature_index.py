@@ -1,5 +1,7 @@
 """Tests of ``spacy_ssvm/weights/feature_index.py``."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from feature_strategies import checked, rows_of
@@ -9,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from marks import PLAIN
 
 from spacy_ssvm.labelings.training import split_rows
+from spacy_ssvm.weights import feature_index
 from spacy_ssvm.weights.feature_index import FeatureIndex
 
 pytestmark = pytest.mark.uncompiled
@@ -32,6 +35,13 @@ class NaiveIndex:
                         self.rows[key] = len(self.rows)
                         self.templates.append(m)
 
+    def keep(self, rows):
+        """Only these rows; what is rare counts anew."""
+        keys = list(self.rows)
+        self.templates = [self.templates[row] for row in rows]
+        self.rows = {keys[row]: number for number, row in enumerate(rows)}
+        self.counts = dict.fromkeys(self.rows, self.min_count)
+
 
 # Keys that meet in the table: their high halves, which decide, are nearly all alike.
 # The last ones begin at the last slot and go on at the first.
@@ -50,8 +60,18 @@ def test_an_exact_index_gives_each_key_its_row(data, T, min_count):
     batches = data.draw(st.lists(st.integers(0, 8).map(lambda n: (n, T)), min_size=1, max_size=4))
     for shape in batches:
         keys = data.draw(arrays(np.uint64, shape, elements=st.one_of(crowded, anywhere)))
-        index.insert(keys)
+        at_a_time = data.draw(st.sampled_from([1, 5, 100_000]))
+        with patch.object(feature_index, "_KEYS_AT_A_TIME", at_a_time):
+            if data.draw(st.booleans()):
+                index.insert(keys)
+            else:
+                templates = np.tile(np.arange(T, dtype=np.int32), len(keys))
+                index.insert_sparse(keys[keys != 0], templates[keys.ravel() != 0])
         expected.insert(keys.tolist())
+        if data.draw(st.booleans()):
+            kept = [row for row in range(index.number_of_rows) if data.draw(st.booleans())]
+            index.keep(np.array(kept, dtype=np.int64))
+            expected.keep(kept)
         assert index.number_of_rows == len(expected.rows)
         assert index.row_keys.tolist() == list(expected.rows)
         assert index.row_templates.tolist() == expected.templates
@@ -93,6 +113,16 @@ def test_an_index_grows_over_many_keys(min_count):
             index.insert(batch[:, None].copy())
     np.testing.assert_array_equal(index.row_keys, keys)
     assert rows_of(index, keys[:, None].copy()) == [[row] for row in range(len(keys))]
+
+
+def test_an_index_takes_memory_for_keys_that_are_new():
+    keys = np.tile(np.arange(1, 101, dtype=np.uint64), (5000, 1))
+    index = FeatureIndex(100)
+    index.insert(keys)
+    assert index.bytes < keys.nbytes
+    sparse = FeatureIndex(1)
+    sparse.insert_sparse(keys.ravel(), np.zeros(keys.size, dtype=np.int32))
+    assert sparse.bytes < keys.nbytes
 
 
 def test_a_loaded_index_goes_on_from_its_rows():
