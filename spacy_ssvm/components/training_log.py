@@ -65,6 +65,7 @@ def make_training_log(
 ]:
     """Print a row at each evaluation, and write it to a file of JSON lines.
 
+    MB are those that the training of all components takes, see ``Pipe.training_memory``.
     Says at the end which components should be trained longer, and what memory they took, which is
     freed then: see ``Pipe.end_training``.
 
@@ -77,7 +78,7 @@ def make_training_log(
         weights = nlp.config["training"]["score_weights"]
         scores = [name for name, weight in weights.items() if weight]
         header = ["epoch", "step", *(f"loss {name}" for name in pipes)]
-        header += [*(f"gap {name}" for name in pipes), *scores, "score", "seconds"]
+        header += [*(f"gap {name}" for name in pipes), *scores, "score", "MB", "seconds"]
         widths = [max(len(column), 7) for column in header]
         rows: list[Info] = []
         start = time.perf_counter()
@@ -89,7 +90,7 @@ def make_training_log(
         def log_step(info: Info | None) -> None:
             if info is None:
                 return
-            row = _row(info, pipes, scores, time.perf_counter() - start)
+            row = _row(info, pipes, scores, _training_memory(nlp), time.perf_counter() - start)
             rows.append(row)
             show(_cells(row))
             if output_file is not None:
@@ -120,15 +121,28 @@ def _far_from_best(gaps: dict[str, float | None]) -> Iterator[str]:
 
 def _end_training(nlp: Language) -> Iterator[str]:
     """Free the memory of training; say how much each component took, and for what."""
-    for name, component in nlp.pipeline:
-        pipe: Any = component
-        parts = pipe.training_memory() if hasattr(pipe, "training_memory") else {}
-        if parts:
-            yield f"{name}: training took {show_sizes(parts)}"
-            pipe.end_training()
+    for name, parts in _training_memory(nlp).items():
+        yield f"{name}: training took {show_sizes(parts)}"
+        pipe: Any = nlp.get_pipe(name)
+        pipe.end_training()
 
 
-def _row(info: Info, pipes: list[str], scores: list[str], seconds: float) -> Info:
+def _training_memory(nlp: Language) -> dict[str, dict[str, int]]:
+    """The bytes that training takes, by components that tell, and by what for."""
+    pipes: list[tuple[str, Any]] = [*nlp.pipeline]
+    memory = {
+        name: pipe.training_memory() for name, pipe in pipes if hasattr(pipe, "training_memory")
+    }
+    return {name: parts for name, parts in memory.items() if parts}
+
+
+def _row(
+    info: Info,
+    pipes: list[str],
+    scores: list[str],
+    memory: dict[str, dict[str, int]],
+    seconds: float,
+) -> Info:
     """What is logged of a step."""
     losses = info["losses"]
     return {
@@ -139,6 +153,7 @@ def _row(info: Info, pipes: list[str], scores: list[str], seconds: float) -> Inf
         "losses": {name: losses.get(name, 0.0) for name in pipes},
         "gaps": {name: losses.get(f"{name}_gap") for name in pipes},
         "scores": {name: info["other_scores"].get(name) for name in scores},
+        "memory": memory,
     }
 
 
@@ -148,4 +163,5 @@ def _cells(row: Info) -> list[str]:
     cells += [f"{loss:.1f}" for loss in row["losses"].values()]
     cells += ["-" if gap is None else f"{gap:.4f}" for gap in row["gaps"].values()]
     cells += ["-" if x is None else f"{100 * x:.2f}" for x in row["scores"].values()]
-    return [*cells, f"{100 * row['score']:.2f}", f"{row['seconds']:.1f}"]
+    taken = sum(size for parts in row["memory"].values() for size in parts.values())
+    return [*cells, f"{100 * row['score']:.2f}", f"{taken / 1e6:.0f}", f"{row['seconds']:.1f}"]

@@ -27,6 +27,8 @@ from tree_tables import checked
 from spacy_ssvm.align.matchings.layout import POSSIBLE as IS_POSSIBLE
 from spacy_ssvm.align.matchings.layout import SURE, WRONG
 from spacy_ssvm.align.text_pairs import ALIGNMENT, POSSIBLE, make_pair, read_links, write_links
+from spacy_ssvm.components import example_cache
+from spacy_ssvm.components.example_cache import ExampleCache
 from spacy_ssvm.storage import ModelFileError
 
 NAME = "ssvm_aligner"
@@ -644,3 +646,26 @@ def test_spacy_train(tmp_path: Path) -> None:
     docs = unlinked(best, range(50, 60), doubled=True)
     assert [links(doc) for doc in best.pipe(docs)] == gold(range(50, 60), doubled=True)
     assert ALIGNMENT == "alignment"
+
+
+def test_what_pairs_taught_stays_when_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each leaves after its update, this is learning online; features leave, too."""
+
+    def make_room(cache: ExampleCache, trainer: Any, memory: int) -> None:
+        while leaving := cache.leave(1.0):
+            cache.renumber(trainer.absorb([cached.numbers for cached in leaving], memory))
+
+    monkeypatch.setattr(example_cache, "_make_room", make_room)
+    nlp = pipeline(source_fertility=2, memory=100)
+    nlp.initialize(lambda: planted_examples(nlp.vocab, doubled=True))
+    trainer: Any = None
+    for seed in [*range(30), *range(30)]:
+        nlp.update(planted_examples(nlp.vocab, [seed], doubled=True))
+        trainer = aligner_of(nlp)._trainer
+        assert trainer.problem.number_of_examples == 1
+    unseen = planted_examples(nlp.vocab, range(100, 130), doubled=True)
+    assert nlp.evaluate(unseen)["align_f"] > 0.9
+    rows = trainer.number_of_rows
+    trainer.absorb([], 0)  # no room for features that the last pair does not have
+    assert 0 < trainer.number_of_rows < rows
+    assert nlp.evaluate(planted_examples(nlp.vocab, [29], doubled=True))["align_f"] > 0.9

@@ -251,6 +251,26 @@ def test_a_training_without_a_step_says_nothing() -> None:
     assert "far from" not in output.getvalue()
 
 
+def test_each_row_says_what_memory_training_takes(tmp_path: Path) -> None:
+    nlp = TAGGER.pipeline()
+    nlp.add_pipe("sentencizer")
+    examples = TAGGER.examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    pipe: Any = nlp.get_pipe(TAGGER.name)
+    output = io.StringIO()
+    log_step, _ = make_training_log(tmp_path / "log.jsonl")(nlp, output, output)
+    info = {"epoch": 0, "step": 0, "score": 0.5, "losses": {}, "other_scores": {}}
+    log_step(info)
+    nlp.update(examples)
+    log_step(info)
+    header, _, *rows = (line.split() for line in output.getvalue().splitlines())
+    taken = sum(pipe.training_memory().values())
+    column = len(header) - 1 - header[::-1].index("MB") - len(header)
+    assert [row[column] for row in rows] == ["0", f"{taken / 1e6:.0f}"]
+    logged = [row["memory"] for row in srsly.read_jsonl(tmp_path / "log.jsonl")]
+    assert logged == [{}, {TAGGER.name: pipe.training_memory()}]
+
+
 def test_a_training_ends_with_the_memory_that_it_took() -> None:
     nlp = TAGGER.pipeline()
     examples = TAGGER.examples(nlp.vocab)
