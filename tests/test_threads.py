@@ -5,14 +5,18 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from itertools import count
+from random import Random
 from typing import Any
 
 import pytest
-from pipelines import TAGGER
+from pipelines import PARSER, TAGGER
 from processes import ScriptRunner
 
 from spacy_ssvm import set_threads
 from spacy_ssvm.kernels.threads import map_by_all_threads, map_in_threads
+from spacy_ssvm.kernels.types import Ints
+from spacy_ssvm.solvers.training import ExampleTrainer
 
 
 @pytest.fixture(autouse=True)
@@ -221,3 +225,32 @@ def test_an_environment_that_sets_no_threads(run_script: ScriptRunner, value: st
     )
     expected = f"SPACY_SSVM_THREADS must be an integer from 1, not {value!r}"
     assert expected in message
+
+
+@pytest.mark.parametrize("block", [1, 4])
+def test_arcs_and_labels_are_learned_side_by_side(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same bytes for any number of threads, however long each problem takes."""
+    solver = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 0.5, "block": block}
+    epoch, ran_in = ExampleTrainer.epoch, set[int]()
+
+    def slowly(self: ExampleTrainer, numbers: Ints) -> float:
+        ran_in.add(threading.get_ident())
+        time.sleep(Random(next(delays)).random() / 100)
+        return epoch(self, numbers)
+
+    delays = count()
+    monkeypatch.setattr(ExampleTrainer, "epoch", slowly)
+    found = []
+    for number in (1, 2, 3, 8):
+        set_threads(number)
+        ran_in.clear()
+        nlp = PARSER.pipeline(solver=solver, label_solver=solver)
+        examples = PARSER.examples(nlp.vocab)
+        nlp.initialize(lambda examples=examples: examples)
+        losses = [nlp.update(examples)[PARSER.name] for _ in range(5)]
+        assert (len(ran_in) > 1) == (number > 1)
+        pipe: Any = nlp.get_pipe(PARSER.name)
+        found.append((losses, pipe.to_bytes(exclude=["vocab"])))
+    assert all(one == found[0] for one in found)

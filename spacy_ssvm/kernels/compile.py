@@ -14,7 +14,7 @@ Compiled kernels are kept on disk: see ``cache.py``. Where numba's internals are
 import functools
 import logging
 from collections.abc import Callable, Mapping
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, TypeVar
 
 import numba
@@ -118,10 +118,11 @@ def oracle_kernel(
             called = [getattr(structure, name) for name in oracles]
             key = (id(structure.examples_type), *called)  # to hash a type takes long
             if key not in known:
-                types_of_oracles = map(structure.oracle_type, oracles)
-                for_structure = compiled(structure.examples_type, *types_of_oracles)
-                pointers = [getattr(oracle, "dispatcher", oracle) for oracle in called]
-                known[key] = for_structure, pointers
+                with _compiling:
+                    types_of_oracles = map(structure.oracle_type, oracles)
+                    for_structure = compiled(structure.examples_type, *types_of_oracles)
+                    pointers = [getattr(oracle, "dispatcher", oracle) for oracle in called]
+                    known[key] = for_structure, pointers
             for_structure, pointers = known[key]
             return for_structure(*pointers, *others)
 
@@ -145,7 +146,7 @@ def by_type(implementations: Mapping[type, Callable[..., Any]]) -> Callable[...,
     return _overloaded(implementations, implementations)
 
 
-_lock = Lock()
+_lock, _compiling = Lock(), RLock()
 
 
 def take_next(counter: Any) -> int:

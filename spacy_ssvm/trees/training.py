@@ -6,6 +6,7 @@ others start; the second trains the weights of arcs, the third the labels of gol
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 from spacy_ssvm.chains.training import ChainTrainer, LabelledTokens
 from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByWord
+from spacy_ssvm.kernels.threads import map_by_all_threads
 from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.run import Solver
@@ -168,10 +170,14 @@ class TreeTrainer(ExampleTrainer):
         ]
 
     def epoch(self, numbers: Ints) -> float:
-        """One pass of the solvers over these examples; returns the sum of their violations."""
+        """One pass of the solvers over these examples; returns the sum of their violations.
+
+        Arcs and labels are two problems, which threads solve side by side.
+        """
         sequences = [i for number in numbers.tolist() for i in self._sequences[number]]
-        label_loss = self.labels.epoch(np.array(sequences, dtype=np.int64))
-        return super().epoch(numbers) + label_loss
+        arcs, labels = super().epoch, self.labels.epoch
+        passes = [partial(arcs, numbers), partial(labels, np.array(sequences, dtype=np.int64))]
+        return sum(map_by_all_threads(lambda one_pass: one_pass(), passes))
 
     def memory(self) -> dict[str, int]:
         """See ``models.Trainer``: of all three solvers."""
