@@ -18,6 +18,8 @@ from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS
 from spacy_ssvm.solvers.working_sets import add_constraint
 
+pytestmark = pytest.mark.uncompiled
+
 DUAL = [
     DualCoordinateDescent(tolerance=0, delta=1e-7),
     DualCoordinateDescent(tolerance=0, delta=1e-7, variant="cpd"),
