@@ -80,7 +80,7 @@ def measure(file: Path, overrides: dict[str, Any], *, once: bool) -> list[str]:
     """A row of the table."""
     config = load_config(file, overrides=overrides)
     if not once:
-        config["corpora"]["dev"] = config["corpora"]["dev"]["corpus"]
+        config["corpora"]["dev"]["@readers"] = "spacy.Corpus.v1"
     nlp = init_nlp(config)
     with (
         Timer(Language, "update") as update,

@@ -10,7 +10,7 @@ from thinc.api import Config
 from spacy_ssvm.align.reader import ParallelCorpus, are_parallel, write_pairs
 from spacy_ssvm.align.text_pairs import POSSIBLE, read_links
 from spacy_ssvm.commands.conversion.files import split
-from spacy_ssvm.commands.recipes.config import TRAINING, cached_reader, initialize_of
+from spacy_ssvm.commands.recipes.config import TRAINING, initialize_of
 from spacy_ssvm.commands.recipes.training import Corpus, TrainingFolder
 
 #: The name of the component.
@@ -81,7 +81,6 @@ def make_aligner_config(folder: TrainingFolder, *, by_error_rate: bool) -> Confi
             "limit": 0,
             "evidence": {},
         }
-    config["corpora"]["dev"] = cached_reader(config["corpora"]["dev"])
     weights = {"align_f": 1.0, "align_aer": None, "align_p": 0.0, "align_r": 0.0}
     if by_error_rate:
         weights |= {"align_f": 0.0, "align_aer": -1.0}

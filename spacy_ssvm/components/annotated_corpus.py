@@ -93,15 +93,12 @@ def write_docs(file: Path, docs: Iterable[Doc]) -> None:
 def corpus_block(config: Config, key: str) -> tuple[str, dict[str, Any]]:
     """The block of a corpus that training names, and its name; empty where it is not there.
 
-    Of a ``CachedCorpus`` it is the block of the corpus that this one reads.
     key: of [training], "train_corpus" or "dev_corpus".
     """
     name: str = config["training"].get(key, f"corpora.{key.removesuffix('_corpus')}")
     block: dict[str, Any] = config
     for part in name.split("."):
         block = block.get(part, {})
-    if block.get("@readers") == "spacy_ssvm.CachedCorpus.v1":
-        return f"{name}.corpus", dict(block.get("corpus", {}))
     return name, dict(block)
 
 

@@ -5,10 +5,27 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 from spacy.language import Language
 from spacy.training import Example
+from spacy.training.corpus import create_docbin_reader
 from spacy.vocab import Vocab
+
+
+def make_cached_corpus(
+    path: Path | None,
+    gold_preproc: bool = False,
+    max_length: int = 0,
+    limit: int = 0,
+    augmenter: Callable[..., Any] | None = None,
+) -> "CachedCorpus":
+    """A reader of .spacy files, with the settings of ``spacy.Corpus.v1``, that reads them once.
+
+    Raises ValueError where there is no path.
+    """
+    return CachedCorpus(create_docbin_reader(path, gold_preproc, max_length, limit, augmenter))
 
 
 class CachedCorpus:

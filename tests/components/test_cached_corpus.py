@@ -1,6 +1,7 @@
 """Tests of ``spacy_ssvm/components/cached_corpus.py``."""
 
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ from corpora import tagging_examples
 from pipelines import TAGGER
 from spacy import registry
 from spacy.language import Language
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.training import Example
+from spacy.training.corpus import create_docbin_reader
 
-from spacy_ssvm.components.cached_corpus import CachedCorpus
+from spacy_ssvm.components.cached_corpus import CachedCorpus, make_cached_corpus
 
 
 @pytest.fixture
@@ -62,13 +64,31 @@ def test_scores_are_those_of_the_corpus(tmp_path: Path) -> None:
     nlp.update(tagging_examples(nlp.vocab))
     file = tmp_path / "dev.spacy"
     DocBin(docs=[eg.reference for eg in tagging_examples(nlp.vocab)]).to_disk(file)
-    reader = {"@readers": "spacy.Corpus.v1", "path": str(file), "gold_preproc": False}
-    block = {"dev": {"@readers": "spacy_ssvm.CachedCorpus.v1", "corpus": reader}}
-    cached = registry.resolve(block)["dev"]
-    plain = registry.resolve({"dev": reader})["dev"]
+    settings = {"path": str(file), "gold_preproc": False}
+    plain, cached = (
+        registry.resolve({"dev": {"@readers": name, **settings}})["dev"]
+        for name in ("spacy.Corpus.v1", "spacy_ssvm.CachedCorpus.v1")
+    )
     scores = [nlp.evaluate(list(corpus(nlp))) for corpus in (plain, cached, cached)]
     for found in scores:
         found.pop("speed")
     assert scores[0] == scores[1] == scores[2]
     file.unlink()
     assert nlp.evaluate(list(cached(nlp)))["tag_acc"] == scores[0]["tag_acc"]
+
+
+def test_the_settings_are_those_of_spacy() -> None:
+    """So that a config, and what overrides it on the command line, fits both readers."""
+    parameters = signature(make_cached_corpus).parameters
+    assert list(parameters) == list(signature(create_docbin_reader).parameters)
+    with pytest.raises(ValueError, match=r"\[E913\]"):
+        make_cached_corpus(None)
+
+
+@pytest.mark.parametrize(("gold_preproc", "number"), [(False, 1), (True, 2)])
+def test_a_setting_reaches_the_reader(gold_preproc: bool, number: int, tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    doc = Doc(nlp.vocab, words=["Yes", "No"], sent_starts=[True, True])
+    DocBin(docs=[doc], attrs=["SENT_START"]).to_disk(tmp_path / "dev.spacy")
+    corpus = make_cached_corpus(tmp_path / "dev.spacy", gold_preproc=gold_preproc)
+    assert [len(list(corpus(nlp))) for _ in range(2)] == [number] * 2

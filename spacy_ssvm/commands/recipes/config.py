@@ -159,7 +159,7 @@ def make_config(
     if read:
         config["paths"]["annotated"] = None
         config["corpora"]["train"] |= annotated_reader(read)
-    config["corpora"]["dev"] = cached_reader(config["corpora"]["dev"])
+    config["corpora"]["dev"]["@readers"] = "spacy_ssvm.CachedCorpus.v1"
     config["training"] |= TRAINING
     config["training"]["score_weights"] = _score_weights(nlp)
     for name in names:
@@ -203,11 +203,6 @@ def _resolve(config: Config, overrides: dict[str, Any]) -> None:
     whole = Config().from_str(config.to_str(), overrides=overrides)
     registry.resolve(whole["training"], schema=ConfigSchemaTraining)
     util.load_model_from_config(whole, validate=True)
-
-
-def cached_reader(corpus: dict[str, Any]) -> dict[str, Any]:
-    """The block of a corpus that is read once, by that of its reader."""
-    return {"@readers": "spacy_ssvm.CachedCorpus.v1", "corpus": corpus}
 
 
 def annotated_reader(annotations: Sequence[str]) -> dict[str, Any]:
