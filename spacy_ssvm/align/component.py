@@ -92,24 +92,11 @@ class WordAligner(Pipe[MatchingModel, GoldPairs], ExplainablePipe[Links]):
         model: MatchingModel,
         name: str,
         *,
-        solver: Solver,
-        scorer: Callable[..., Any] | None,
         min_count: int,
         costs: tuple[float, float],
-        selection: Selection | None = None,
-        memory: int | None = None,
-        **cfg: object,
+        **settings: Any,
     ) -> None:
-        super().__init__(
-            vocab,
-            model,
-            name,
-            solver=solver,
-            scorer=scorer,
-            selection=selection,
-            memory=memory,
-            **cfg,
-        )
+        super().__init__(vocab, model, name, **settings)
         self.min_count = min_count
         self.costs = costs
 

@@ -1,6 +1,6 @@
 """Components whose model has weights for pairs of a feature and a label."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from spacy.vocab import Vocab
@@ -10,10 +10,9 @@ from spacy_ssvm.components.pipe import Batch, Pipe
 from spacy_ssvm.kernels.types import Floats
 from spacy_ssvm.labelings.linear_model import LinearModel, TemplateShare
 from spacy_ssvm.labelings.training import split_rows
-from spacy_ssvm.solvers.run import Solver
 
 if TYPE_CHECKING:
-    from spacy_ssvm.selection import Selection
+    pass
 
 LinearModelT = TypeVar("LinearModelT", bound=LinearModel)
 
@@ -21,7 +20,7 @@ LinearModelT = TypeVar("LinearModelT", bound=LinearModel)
 class LinearPipe(Pipe[LinearModelT, Batch]):
     """A component whose model gives labels to tokens, or to other units of a Doc.
 
-    vocab, model, name, solver, scorer, selection, memory, cfg: see ``Pipe``.
+    vocab, model, name, settings: see ``Pipe``.
     min_count: see ``FeatureIndex``. hash_bits: see ``split_rows``.
     costs: the cost of predicting a label where another is right, {gold: {predicted:
         cost}}; "*" matches every label, later pairs override earlier ones, and pairs not named
@@ -34,25 +33,12 @@ class LinearPipe(Pipe[LinearModelT, Batch]):
         model: LinearModelT,
         name: str,
         *,
-        solver: Solver,
-        scorer: Callable[..., Any] | None,
         min_count: int,
         hash_bits: int | None,
         costs: Costs,
-        selection: "Selection | None" = None,
-        memory: int | None = None,
-        **cfg: object,
+        **settings: Any,
     ) -> None:
-        super().__init__(
-            vocab,
-            model,
-            name,
-            solver=solver,
-            scorer=scorer,
-            selection=selection,
-            memory=memory,
-            **cfg,
-        )
+        super().__init__(vocab, model, name, **settings)
         self.min_count = min_count
         self.hash_bits = hash_bits
         self.costs = costs

@@ -79,8 +79,8 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
     whitespace token depends on the word before it in its sentence, else on the first one after
     it.
 
-    vocab, model, name, scorer, selection, memory, cfg: see ``Pipe``.
-    solver, label_solver: settings of the solvers of arcs, and of labels.
+    vocab, model, name, settings: see ``Pipe``; its solver is that of arcs.
+    label_solver: settings of the solver of labels.
     min_count: features of labels that occur less often are left out.
 
     >>> import spacy
@@ -107,24 +107,11 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
         model: ParserModel,
         name: str,
         *,
-        solver: Solver,
         label_solver: Solver,
-        scorer: Callable[..., Any] | None,
         min_count: int,
-        selection: Selection | None = None,
-        memory: int | None = None,
-        **cfg: object,
+        **settings: Any,
     ) -> None:
-        super().__init__(
-            vocab,
-            model,
-            name,
-            solver=solver,
-            scorer=scorer,
-            selection=selection,
-            memory=memory,
-            **cfg,
-        )
+        super().__init__(vocab, model, name, **settings)
         self._configured_label_templates = model.label_templates
         self.label_solver = label_solver
         self.min_count = min_count
