@@ -249,9 +249,7 @@ class ChainProblem:
 
     def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
         """The largest weight and the number of weights of each row, see ``IndexedProblem``."""
-        largest, sizes = np.empty(rows), np.empty(rows, dtype=np.int64)
-        measure_rows(self.table, w[(self.K + 2) * self.K :], largest, sizes)
-        return largest, sizes
+        return measure_rows(self.table, w[(self.K + 2) * self.K :], rows)
 
     def keep_rows(self, kept: Flags) -> Rows:
         """Keep only these of the rows, see ``IndexedProblem``."""

@@ -183,10 +183,10 @@ def _make_room(cache: ExampleCache, trainer: Trainer[Batch], memory: int) -> Non
     Those leave whose Docs no longer exist. Each time takes as long as copying all that is kept.
     """
     target = memory
-    while (total := sum(trainer.memory().values()) + cache.memory) > target:
+    while (total := sum((parts := trainer.memory()).values()) + cache.memory) > target:
         target = int((1 - _ROOM) * memory)
-        of_examples = total - trainer.memory()["weights"]
-        leaving = cache.leave(max((total - target) / max(of_examples, 1), _ROOM))
+        of_examples = max(total - parts["weights"], 1)
+        leaving = cache.leave(max((total - target) / of_examples, _ROOM))
         if leaving:
             removed = [cached.numbers for cached in leaving]
             cache.renumber(trainer.absorb(removed, int(_WEIGHTS * memory)))
@@ -194,7 +194,8 @@ def _make_room(cache: ExampleCache, trainer: Trainer[Batch], memory: int) -> Non
         if total > memory:
             warnings.warn(
                 f"training takes more than the setting memory allows, {memory / 1e6:g} MB: Docs "
-                "that are still in use, and weights, do not leave. Raise memory, or set hash_bits",
+                "that are still in use, and weights, do not leave. Raise memory, or use fewer "
+                "features",
                 stacklevel=2,
             )
         break

@@ -174,12 +174,19 @@ def _join_blocks(table: RowTable, first_weight: int, numbers: Rows, new_labels: 
     return size
 
 
-@kernel
-def measure_rows(table: RowTable, weights: Floats, largest: Floats, sizes: Ints) -> None:
+def measure_rows(table: RowTable, weights: Floats, rows: int) -> tuple[Floats, Ints]:
     """The largest absolute value of the weights of each row, and the number of its entries.
 
-    largest: float64 [rows]; sizes: int64 [rows].
+    weights: those of rows. Returns float64 [rows] and int64 [rows].
     """
+    largest, sizes = np.empty(rows), np.empty(rows, dtype=np.int64)
+    _measure_rows(table, weights, largest, sizes)
+    return largest, sizes
+
+
+@kernel
+def _measure_rows(table: RowTable, weights: Floats, largest: Floats, sizes: Ints) -> None:
+    """Write what ``measure_rows`` returns."""
     for row in range(len(largest)):
         start, count = last_block(table, row)
         most, size = 0.0, 0

@@ -120,9 +120,7 @@ class CutProblem:
 
     def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
         """The largest weight and the number of weights of each row, see ``IndexedProblem``."""
-        largest, sizes = np.empty(rows), np.empty(rows, dtype=np.int64)
-        measure_rows(self.table, w[self.nonnegative :], largest, sizes)
-        return largest, sizes
+        return measure_rows(self.table, w[self.nonnegative :], rows)
 
     def keep_rows(self, kept: Flags) -> Rows:
         """Keep only these of the rows, see ``IndexedProblem``."""
