@@ -13,6 +13,7 @@ import spacy
 from growth import growth
 from hypothesis import given
 from hypothesis import strategies as st
+from leaving import let_all_leave
 from marks import compiled_only
 from planted_pairs import EAGER, planted_doc, planted_examples, planted_words, two_docs
 from spacy.language import Language
@@ -27,8 +28,6 @@ from tree_tables import checked
 from spacy_ssvm.align.matchings.layout import POSSIBLE as IS_POSSIBLE
 from spacy_ssvm.align.matchings.layout import SURE, WRONG
 from spacy_ssvm.align.text_pairs import ALIGNMENT, POSSIBLE, make_pair, read_links, write_links
-from spacy_ssvm.components import example_cache
-from spacy_ssvm.components.example_cache import ExampleCache
 from spacy_ssvm.storage import ModelFileError
 
 NAME = "ssvm_aligner"
@@ -650,12 +649,7 @@ def test_spacy_train(tmp_path: Path) -> None:
 
 def test_what_pairs_taught_stays_when_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where each leaves after its update, this is learning online; features leave, too."""
-
-    def make_room(cache: ExampleCache, trainer: Any, memory: int) -> None:
-        while leaving := cache.leave(1.0):
-            cache.renumber(trainer.absorb([cached.numbers for cached in leaving], memory))
-
-    monkeypatch.setattr(example_cache, "_make_room", make_room)
+    let_all_leave(monkeypatch)
     nlp = pipeline(source_fertility=2, memory=100)
     nlp.initialize(lambda: planted_examples(nlp.vocab, doubled=True))
     trainer: Any = None

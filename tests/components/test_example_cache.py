@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import spacy
+from leaving import let_all_leave
 from marks import compiled_only
 from pipelines import TAGGER, Component
 from roundtrips import primal, solver
@@ -18,7 +19,6 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.config import ConfigValidationError
 
-from spacy_ssvm.components import example_cache
 from spacy_ssvm.components.example_cache import ExampleCache
 from spacy_ssvm.features.attributes import AttributeReader
 
@@ -159,12 +159,7 @@ def test_what_examples_taught_stays_when_they_leave(
     component: Component, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where each leaves after its update, this is learning online."""
-
-    def make_room(cache: ExampleCache, trainer: Any, memory: int) -> None:
-        while leaving := cache.leave(1 / 8):
-            cache.renumber(trainer.absorb([cached.numbers for cached in leaving], memory))
-
-    monkeypatch.setattr(example_cache, "_make_room", make_room)
+    let_all_leave(monkeypatch)
     nlp = component.pipeline()
     nlp.initialize(lambda: component.examples(nlp.vocab))
     pipe_of(component, nlp).memory = 100

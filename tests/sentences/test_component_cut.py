@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import spacy
 from corpora import labelled_examples
+from leaving import let_all_leave
 from pipelines import EAGER, LABELER, copy_of
 from sentence_labelers import lines_of
 from spacy.language import Language
@@ -286,3 +287,24 @@ def test_clusters_that_edges_name_are_needed(tmp_path: Any) -> None:
     of(nlp).initialize(lambda: examples, nlp=nlp, clusters=path)
     nlp.update(examples)
     assert len(written(nlp("we sing\nold trees"))) == 2
+
+
+def test_what_graphs_taught_stays_when_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each leaves after its update, this is learning online; features leave, too."""
+    let_all_leave(monkeypatch)
+    nlp = spacy.blank("en")
+    config = {**EAGER, "units": "lines", **CUT, "templates": ["bag(lower)"], "memory": 100}
+    nlp.add_pipe(NAME, config={**config, "edges": ["neighbor"]})
+    nlp.initialize(lambda: runs(nlp, 6))
+    for _ in range(40):
+        examples = runs(nlp, 6)
+        while examples:
+            nlp.update([examples.pop()])
+            assert of(nlp)._trainer.problem.number_of_examples == 1
+    odd, even = (written(nlp(f"{word}\nand\nso\non")) for word in ("one", "two"))
+    assert (odd, even) == (["odd"] * 4, ["even"] * 4)
+    trainer = of(nlp)._trainer
+    rows = trainer.number_of_rows
+    trainer.absorb([], 0)  # no room for features that the last Doc does not have
+    assert 0 < trainer.number_of_rows < rows
+    assert written(nlp("two\nand\nso\non")) == ["even"] * 4  # which was the last one

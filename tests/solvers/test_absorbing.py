@@ -162,3 +162,14 @@ def test_a_solver_without_duals_forgets_its_curvature():
     assert run._pairs
     absorb(run)
     assert not run._pairs
+
+
+@pytest.mark.parametrize(
+    "solver", [DualCoordinateDescent(), FrankWolfe(), PairwiseFrankWolfe()], ids=str
+)
+def test_the_memory_of_absorbed_constraints_is_freed(solver):
+    run = started(solver, naive.random_chains(1, K=4, rows=3000, examples=400, length=7))
+    run.epoch(all_numbers(run))
+    before = run.memory()["constraints"]
+    absorb(run, np.arange(399), np.arange(399, 400))
+    assert run.memory()["constraints"] < before / 4
