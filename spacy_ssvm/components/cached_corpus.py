@@ -23,6 +23,12 @@ def make_cached_corpus(
 ) -> "CachedCorpus":
     """A reader of .spacy files, with the settings of ``spacy.Corpus.v1``, that reads them once.
 
+    path: a .spacy file or a folder of them; None, which paths of a config are by default, is an
+        error.
+    gold_preproc: whether each sentence is an example, with gold tokens.
+    max_length: longer Docs are divided into sentences, or left out; 0 for no limit.
+    limit: as many Docs are read; 0 for all.
+    augmenter: makes further examples of each, once.
     Raises ValueError where there is no path.
     """
     return CachedCorpus(create_docbin_reader(path, gold_preproc, max_length, limit, augmenter))
