@@ -110,6 +110,9 @@ class Structure(NamedTuple):
     #: the problem is an ``AllocatingProblem``.
     is_lazy: bool = False
 
+    #: Whether blocks of new examples can be decoded ahead (``solvers.decoding.block_size``).
+    decodes_new_ahead: bool = False
+
     def oracle_type(self, name: str) -> Type:
         """The numba type of an oracle."""
         returned, arguments = _SIGNATURES[name]

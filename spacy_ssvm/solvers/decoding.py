@@ -26,12 +26,16 @@ from spacy_ssvm.kernels.types import (
 from spacy_ssvm.structure import Decode, ExampleArrays, Problem
 
 
-def block_size(block: int, visits: Ints) -> int:
-    """The number of examples of a block in a pass: 1 where most examples are new.
+def block_size(block: int, visits: Ints, *, decodes_new_ahead: bool) -> int:
+    """The number of examples of a block in a pass.
 
-    Then too much changes for others to be decoded ahead.
+    It is 1 where most examples are new, as labels then change too much for others to be decoded
+    ahead: it takes a pass more. For the arcs of trees it does not.
     block: of the settings. visits: int64 [examples of the pass], how often each was decoded.
+    decodes_new_ahead: of the structure.
     """
+    if decodes_new_ahead:
+        return block
     return 1 if 2 * np.count_nonzero(visits == 0) > len(visits) else block
 
 

@@ -16,12 +16,12 @@ Only constraints that were violated are stored (``working_sets.py``). An epoch m
 and 4.4.1, after Chang et al. 2010] adds the violated constraints of all examples with w fixed,
 and then makes passes over the stored ones until D stops rising noticeably.
 
-With blocks of more than one example (``decoding.py``), threads share in the passes after the first.
-An example that violates no new constraint is then left to the inner passes; and these are divided:
-each half of the examples changes a copy of w, and the changes are added up. If they are d and d',
-D has risen by what both halves have gained, less d . d' (Jacobi's method, where an undivided pass
-is Gauss and Seidel's). Once that takes half of what they have gained, an undivided pass, which
-never lowers D, is the last one of the epoch.
+With blocks of more than one example (``decoding.py``), threads share in the passes, but for the
+first one over labels. An example that violates no new constraint is then left to the inner passes;
+and these are divided: each half of the examples changes a copy of w, and the changes are added up.
+If they are d and d', D has risen by what both halves have gained, less d . d' (Jacobi's method,
+where an undivided pass is Gauss and Seidel's). Once that takes half of what they have gained, an
+undivided pass, which never lowers D, is the last one of the epoch.
 """
 
 import functools
@@ -192,7 +192,8 @@ class DualCoordinateDescentRun(WorkingSetRun):
 
     def _pass(self, numbers: Ints) -> None:
         """The inner passes over stored constraints, and one with inference."""
-        block = block_size(self.settings.block, self._state.visits[numbers])
+        ahead, visits = self.problem.structure.decodes_new_ahead, self._state.visits[numbers]
+        block = block_size(self.settings.block, visits, decodes_new_ahead=ahead)
         if self.settings.variant == "ssvm":
             self._inner_passes(numbers, divided=block > 1)
         self._outer_pass(self._shuffled(numbers), block)

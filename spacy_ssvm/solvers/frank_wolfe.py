@@ -283,7 +283,9 @@ class FrankWolfeRun(DualRun):
         order = self._draws.order(numbers, self.blocks.gaps, self._order)
         problem, settings = self.problem, self.settings
         C, gamma = float(settings.C), float(settings.gamma)
-        block, most = block_size(settings.block, self.blocks.visits[order]), self._max_entries
+        visits, most = self.blocks.visits[order], self._max_entries
+        ahead = problem.structure.decodes_new_ahead
+        block = block_size(settings.block, visits, decodes_new_ahead=ahead)
         if settings.beta is not None:
             block = 1
         decoded = NOTHING

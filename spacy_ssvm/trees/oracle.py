@@ -146,9 +146,14 @@ def expected_difference(
 
 
 #: Trees with weights in hashed rows.
-TREES = Structure(TreeExamplesType, decode, difference, expect, expected_difference)
+TREES = Structure(
+    TreeExamplesType,
+    decode,
+    difference,
+    expect,
+    expected_difference,
+    decodes_new_ahead=True,
+)
 
 #: Trees with lazily allocated weights.
-LAZY_TREES = Structure(
-    LazyTreeExamplesType, decode, difference, expect, expected_difference, is_lazy=True
-)
+LAZY_TREES = TREES._replace(examples_type=LazyTreeExamplesType, is_lazy=True)

@@ -244,7 +244,7 @@ def test_partial_gold_is_completed_in_blocks() -> None:
     converge(run, gap=1e-4)
 
 
-def test_first_visits_are_not_decoded_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_visits_are_decoded_ahead_for_trees_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     chains, sizes = partial_chains(), []
     decode = decoding.decode_block
 
@@ -265,6 +265,15 @@ def test_first_visits_are_not_decoded_ahead(monkeypatch: pytest.MonkeyPatch) -> 
             run.epoch(all_numbers(run))
         assert sizes == [15, 15, 10]
         sizes.clear()
+        for problem, rows in (
+            (tree_problem(projective=True), 2**10),
+            (planted_trees.Corpus(30).lazy(), 0),
+        ):
+            trees = solver.start(problem)
+            trees.grow(rows)
+            trees.epoch(all_numbers(trees))
+            assert sum(sizes) == problem.number_of_examples
+            sizes.clear()
 
 
 def test_no_example_is_twice_in_a_block() -> None:
@@ -278,9 +287,10 @@ def test_no_example_is_twice_in_a_block() -> None:
 
 
 def test_blocks_are_for_passes_that_know_most_examples() -> None:
-    assert block_size(7, np.array([1, 0, 2, 0])) == 7
-    assert block_size(7, np.array([1, 0, 0])) == 1
-    assert block_size(1, np.array([1, 1])) == 1
+    assert block_size(7, np.array([1, 0, 2, 0]), decodes_new_ahead=False) == 7
+    assert block_size(7, np.array([1, 0, 0]), decodes_new_ahead=False) == 1
+    assert block_size(7, np.array([1, 0, 0]), decodes_new_ahead=True) == 7
+    assert block_size(1, np.array([1, 1]), decodes_new_ahead=False) == 1
 
 
 @pytest.mark.parametrize("solver", [DualCoordinateDescent, FrankWolfe])
