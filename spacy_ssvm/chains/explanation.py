@@ -1,9 +1,10 @@
 """Explains why a token gets its label: the features that fired, with their weights."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
@@ -16,12 +17,11 @@ from spacy_ssvm.explanation import (
     Feature,
     Features,
     Reason,
-    label_number,
     other_label,
     strongest,
 )
-from spacy_ssvm.features.attributes import Doc, TokenTable
-from spacy_ssvm.features.extraction import fill_keys
+from spacy_ssvm.features.attributes import AttributeReader, Doc, TokenTable
+from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.kernels.types import Floats, Ints, Weights
 
@@ -57,19 +57,35 @@ def explain_label(
         emissions, transitions, t, model.labels, f"token {i}", against=against
     )
     texts = [
-        (str(template), partial(_value, model, doc, tokens, s, t, template))
+        (str(template), partial(feature_value, model.reader, doc, tokens, s, t, template))
         for template in model.templates
     ]
     features = fired_features(model, tokens, s, t, contrast.labels, texts)
     return contrast.explain(doc[i].text, strongest(features, top), OTHER_TOKENS)
 
 
-def strongest_features(model: ChainModel, docs: Sequence[Doc], label: str, top: int) -> Features:
+class TokenModel(Protocol):
+    """A model whose features are those of words."""
+
+    templates: tuple[Template, ...]
+    compiled: CompiledTemplates
+    reader: AttributeReader
+
+    def row_of(self, tokens: TokenTable, sentence: int, t: int, template: int) -> int:
+        """The row of the feature that a template fires at token t of a sentence, -1 for none."""
+
+    def weights_of(self, row: int, labels: Iterable[int]) -> tuple[float, ...]:
+        """The weights of the feature of a row, for some labels, or parts of labels."""
+
+
+def strongest_features(
+    model: TokenModel, docs: Sequence[Doc], label: str, columns: Sequence[int], top: int
+) -> Features:
     """The features of Docs with the largest weights for a label, in size, the largest first.
 
-    Real-valued ones are left out. Raises ValueError for a label that the model does not have.
+    columns: what has weights: the number of the label, or those of its parts.
+    Real-valued features are left out.
     """
-    k = label_number(model.labels, label)
     counts: Counter[int] = Counter()
     places: dict[int, tuple[int, int, int, int]] = {}  # Doc, sentence, word, template
     tables = [model.reader.read([doc]) for doc in docs]
@@ -86,11 +102,11 @@ def strongest_features(model: ChainModel, docs: Sequence[Doc], label: str, top: 
     for key, (n, *place) in places.items():
         row = model.row_of(tables[n], *place)
         if row >= 0:
-            weights[key] = model.weights_of(row, [k])[0]
+            weights[key] = sum(model.weights_of(row, columns))
     found = []
     for key in sorted(weights, key=lambda key: -abs(weights[key]))[:top]:
         n, s, t, m = places[key]
-        value = _value(model, docs[n], tables[n], s, t, model.templates[m])
+        value = feature_value(model.reader, docs[n], tables[n], s, t, model.templates[m])
         found.append(Feature(str(model.templates[m]), value, weights[key], counts[key]))
     return Features(label, found)
 
@@ -191,8 +207,8 @@ def _around(transitions: Floats, y: Ints, t: int) -> float:
     return float(into + out_of)
 
 
-def _value(
-    model: ChainModel, doc: Doc, tokens: TokenTable, s: int, t: int, template: Template
+def feature_value(
+    reader: AttributeReader, doc: Doc, tokens: TokenTable, s: int, t: int, template: Template
 ) -> str:
     """The values of the parts of a template, as text."""
     start, end = tokens.sentence_starts[s : s + 2]
@@ -205,5 +221,5 @@ def _value(
             values.append("<end>")
         else:
             i = int(tokens.positions[word])
-            values.append(str(model.reader.text_value(part.attribute, doc, i)))
+            values.append(str(reader.text_value(part.attribute, doc, i)))
     return " + ".join(values)

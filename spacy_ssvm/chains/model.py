@@ -26,7 +26,7 @@ from spacy_ssvm.features.attributes import (
     is_attribute,
 )
 from spacy_ssvm.features.coordinates import ByWord
-from spacy_ssvm.features.extraction import compile_templates, fill_keys
+from spacy_ssvm.features.extraction import compile_templates
 from spacy_ssvm.features.reals import (
     NO_REALS,
     NO_SCALES,
@@ -41,12 +41,12 @@ from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
-from spacy_ssvm.labelings.cached_sums import CachedSums, Features, nothing_cached
+from spacy_ssvm.labelings.cached_sums import CachedSums, Features, nothing_cached, row_of
 from spacy_ssvm.labelings.linear_model import LinearModel
 from spacy_ssvm.labelings.saved_model import Calibration, SavedModel, arrays_with, read_calibration
 from spacy_ssvm.storage import require
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
-from spacy_ssvm.weights.feature_index import Table, find_sparse_rows, find_token_rows
+from spacy_ssvm.weights.feature_index import Table, find_sparse_rows
 from spacy_ssvm.weights.key_filter import key_filter
 
 TRANSITIONS = "transitions"
@@ -72,14 +72,14 @@ class TransitionModel(LinearModel):
         label_pairs[[*range(before), labels, labels + 1], :before] = self.label_pairs
         return label_pairs
 
-    def _read_label_pairs(self, arrays: storage.Arrays, labels: int) -> Floats:
+    def _read_label_pairs(self, arrays: storage.Arrays, labels: tuple[str, ...]) -> Floats:
         return read_transitions(arrays, labels)
 
 
-def read_transitions(arrays: storage.Arrays, labels: int) -> Floats:
-    """The transitions of so many labels. Raises ValueError where they are not such."""
-    label_pairs: Floats = arrays[TRANSITIONS].astype(np.float64)
-    require(label_pairs.shape == (labels + 2, labels), "the transitions do not fit the labels")
+def read_transitions(arrays: storage.Arrays, labels: tuple[str, ...]) -> Floats:
+    """The transitions of labels. Raises ValueError where they are not such."""
+    K, label_pairs = len(labels), arrays[TRANSITIONS].astype(np.float64)
+    require(label_pairs.shape == (K + 2, K), "the transitions do not fit the labels")
     require(
         bool(np.all(np.isfinite(label_pairs) | np.isneginf(label_pairs))),
         "the weights of transitions are not finite",
@@ -293,12 +293,8 @@ class ChainModel(TransitionModel):
 
         Not of a real-valued template, which has many.
         """
-        start, end = tokens.sentence_starts[sentence : sentence + 2]
-        keys = np.empty(len(self.compiled.seeds), dtype=np.uint64)
-        fill_keys(self.compiled, tokens.attributes, int(start), int(end), int(start) + t, keys)
-        keys[np.arange(len(keys)) != template] = 0
-        rows = np.empty(len(keys), dtype=np.int64)
-        return int(rows[0]) if find_token_rows(self.table, keys, rows) else -1
+        start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
+        return row_of(self._features, tokens.attributes, start, end, start + t, template)
 
     # Saving and loading
 

@@ -115,7 +115,8 @@ class ChainTrainer(LinearTrainer):
         rows = np.empty(keys.size, dtype=np.int32)
         size = find_rows(self.index.table, keys, starts, rows)
         chain_starts, doc_chains = ends
-        return self._append((starts, rows[:size]), chain_starts, labels, doc_chains, reals)
+        gold = np.where(labels < 0, self.problem.any_label, labels)
+        return self._append(doc_chains, starts, rows[:size], chain_starts, gold, reals)
 
     def _real_values(self, tokens: TokenTable) -> Weights:
         """The values of real-valued features: float32 [words, F]."""

@@ -20,7 +20,7 @@ from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.linear import LinearPipe
 from spacy_ssvm.components.page import Decision, ExplainablePipe
-from spacy_ssvm.explanation import Explanation, Features
+from spacy_ssvm.explanation import Explanation, Features, label_number
 from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
@@ -165,7 +165,8 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens], ExplainablePipe[str])
         """
         self._require_labels()
         self._sync()
-        return strongest_features(self.model, list(docs), label, top)
+        number = label_number(self.model.labels, label)
+        return strongest_features(self.model, list(docs), label, [number], top)
 
     def explain_against(
         self, doc: Doc, decision: Decision[str], against: str | None, *, top: int | None

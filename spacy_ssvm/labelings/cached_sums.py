@@ -69,6 +69,17 @@ def nothing_cached(words: int) -> tuple[Sums, SumSlots]:
     return cached, SumSlots(np.empty((words, 0), dtype=np.int64), np.arange(words))
 
 
+def row_of(
+    features: Features, attributes: Keys, start: int, end: int, t: int, template: int
+) -> int:
+    """The row of the feature that a template fires at word t of [start, end), -1 for none."""
+    keys = np.empty(len(features.templates.seeds), dtype=np.uint64)
+    fill_keys(features.templates, attributes, start, end, t, keys)
+    keys[np.arange(len(keys)) != template] = 0
+    rows = np.empty(len(keys), dtype=np.int64)
+    return int(rows[0]) if find_token_rows(features.table, keys, rows) else -1
+
+
 @inlined_kernel
 def add_features(
     features: Features,

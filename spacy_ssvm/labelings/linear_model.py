@@ -67,9 +67,13 @@ class LinearModel(storage.StoredModel):
         """``label_pairs`` with zero weights for new labels, up to a number of labels."""
         raise NotImplementedError
 
-    def _read_label_pairs(self, arrays: storage.Arrays, labels: int) -> Floats:
+    def _read_label_pairs(self, arrays: storage.Arrays, labels: tuple[str, ...]) -> Floats:
         """``label_pairs`` from saved arrays. Raises ValueError where it is invalid."""
         raise NotImplementedError
+
+    def _count_columns(self, labels: tuple[str, ...]) -> int:
+        """The number of weights that a feature can have: one for each label."""
+        return len(labels)
 
     # Shared
 
@@ -138,7 +142,7 @@ class LinearModel(storage.StoredModel):
 
     def weights_of(self, row: int, labels: Iterable[int]) -> tuple[float, ...]:
         """The weights of the feature of a row, for some labels."""
-        weights = np.zeros(len(self.labels))
+        weights = np.zeros(self._count_columns(self.labels))
         first, last = self.weights.row_starts[row : row + 2]
         weights[self.weights.labels[first:last]] = self.weights.weights[first:last]
         return tuple(float(weights[k]) for k in labels)
@@ -205,7 +209,7 @@ class LinearModel(storage.StoredModel):
         Raises ValueError, which describes the flaw, or an error that ``storage.Build`` names.
         """
         templates = self._parse(checked_texts(header["templates"], "templates"))
-        saved = read_model(header, arrays, templates, self._read_label_pairs)
+        saved = read_model(header, arrays, templates, self._read_label_pairs, self._count_columns)
         if saved.labels:
             names = {part.attribute for template in templates for part in template.parts}
             check_resources(names, saved.resources)

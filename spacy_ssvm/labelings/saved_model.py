@@ -62,6 +62,7 @@ class SavedModel(NamedTuple):
     scales: Scales = NO_SCALES  #: of real-valued attributes
     first: "SavedModel | None" = None  #: of a ``StackedModel``
     calibration: Calibration | None = None  #: of a model of spans
+    candidates: tuple[Any, ...] = ()  #: of a ``LatticeModel``: its ``CandidateTable``
 
 
 def read_calibration(saved: Any) -> Calibration | None:
@@ -87,14 +88,16 @@ def read_model(
     header: storage.Header,
     arrays: storage.Arrays,
     templates: tuple[Template, ...],
-    read_label_pairs: Callable[[storage.Arrays, int], Floats],
+    read_label_pairs: Callable[[storage.Arrays, tuple[str, ...]], Floats],
+    count_columns: Callable[[tuple[str, ...]], int] = len,
 ) -> SavedModel:
     """Check a saved model with these templates. Raises ValueError as ``LinearModel.read`` does.
 
-    read_label_pairs: (arrays, number of labels) -> the checked ``LinearModel.label_pairs``.
+    read_label_pairs: (arrays, labels) -> the checked ``LinearModel.label_pairs``.
+    count_columns: the number of weights that a feature can have, by the labels.
     """
     labels = checked_texts(header["labels"], "labels")
-    K, T = len(labels), len(templates)
+    K, T = count_columns(labels), len(templates)
     rows_per_template = header["rows_per_template"]
     slots, row_starts, template_rows = (
         arrays[name] for name in ("slots", "row_starts", "template_rows")
@@ -104,8 +107,9 @@ def read_model(
         type(rows_per_template) is int and 0 <= rows_per_template < 2**40,
         "rows_per_template is not a number of rows",
     )
-    require(K <= MAX_LABELS, f"{K} labels: at most {MAX_LABELS} are possible")
-    label_pairs = read_label_pairs(arrays, K)
+    most = max(K, len(labels))
+    require(most <= MAX_LABELS, f"{most} labels: at most {MAX_LABELS} are possible")
+    label_pairs = read_label_pairs(arrays, labels)
     check_slots(slots)
     rows = len(row_starts) - 1
     require(row_starts.ndim == 1 and rows >= 0 and row_starts[0] == 0, "the rows have no start")

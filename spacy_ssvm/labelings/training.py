@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from spacy_ssvm.kernels.types import Floats, Ints, Labels, Rows
+from spacy_ssvm.kernels.types import Floats, Ints, Labels
 from spacy_ssvm.labelings.linear_model import LinearModel
 from spacy_ssvm.solvers.run import Run, Solver
 from spacy_ssvm.solvers.summary import TrainingSummary, summarize_run
@@ -24,12 +24,6 @@ def split_rows(hash_bits: int | None, templates: int) -> int:
 class RowProblem(IndexedProblem, Protocol):
     """A problem whose examples have rows of features, such as ``ChainProblem``."""
 
-    K: int
-
-    @property
-    def any_label(self) -> int:
-        """The label set of what has no gold annotation."""
-
     @property
     def table(self) -> RowTable:
         """Where the weights of rows are, behind those of pairs of labels."""
@@ -42,7 +36,7 @@ class RowProblem(IndexedProblem, Protocol):
 
     @property
     def append(self) -> Callable[..., range]:
-        """Append examples; see ``ChainProblem.append``. Other structures need more arrays."""
+        """Append examples; see ``ChainProblem.append``. Other structures need other arrays."""
 
 
 class LinearTrainer(IndexedTrainer):
@@ -113,17 +107,12 @@ class LinearTrainer(IndexedTrainer):
         prior[entries] = weights
         return prior
 
-    def _append(
-        self, features: tuple[Ints, Rows], starts: Ints, labels: Ints, doc_ends: Ints, *more: Any
-    ) -> list[range]:
-        """Append examples; return the numbers of each Doc's examples.
+    def _append(self, doc_ends: Ints, *arrays: Any) -> list[range]:
+        """Append examples of these arrays; return the numbers of each Doc's examples.
 
-        features: the starts and rows of ``RowProblem.append``. starts: int64 [examples + 1].
-        labels: int64, -1 for none. doc_ends: int64 [docs + 1], the first example of each Doc.
-        more: what else the problem needs.
+        doc_ends: int64 [docs + 1], the first example of each Doc.
         """
-        gold = np.where(labels < 0, self.problem.any_label, labels)
-        added = self.problem.append(*features, starts, gold, *more)
+        added = self.problem.append(*arrays)
         self.problem.row_templates = self.index.row_templates
         self.run.grow(self.index.number_of_rows)
         ends = doc_ends + added.start

@@ -185,7 +185,11 @@ class CutSentenceModel(SentenceModel):
     def _extended_label_pairs(self, labels: int, legality: Floats | None) -> Floats:  # noqa: ARG002
         return self.label_pairs
 
-    def _read_label_pairs(self, arrays: storage.Arrays, labels: int) -> Floats:  # noqa: ARG002
+    def _read_label_pairs(
+        self,
+        arrays: storage.Arrays,
+        labels: tuple[str, ...],  # noqa: ARG002
+    ) -> Floats:
         label_pairs: Floats = arrays[self.label_pairs_name].astype(np.float64)
         require(
             label_pairs.shape == (len(self.edges),),

@@ -8,7 +8,7 @@ import numpy as np
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
-from spacy_ssvm.labelings.training import LinearTrainer, RowProblem
+from spacy_ssvm.labelings.training import LinearTrainer
 from spacy_ssvm.sentences.cuts.problem import CutProblem
 from spacy_ssvm.sentences.model import CutSentenceModel, SentenceModel
 from spacy_ssvm.sentences.unit_keys import extract_unit_keys
@@ -44,6 +44,7 @@ class SentenceTrainer(LinearTrainer):
     """
 
     model: SentenceModel
+    problem: ChainProblem | CutProblem
 
     def add(self, batch: LabelledUnits) -> list[range]:
         """Make an example of each Doc that has units; return the numbers of each Doc's examples."""
@@ -55,11 +56,13 @@ class SentenceTrainer(LinearTrainer):
         size = find_unit_rows(self.index.table, *found, starts, rows)
         sequences, owners = np.unique(table.doc_units, return_inverse=True)
         doc_ends = owners.astype(np.int64)
-        return self._append(
-            (starts, rows[:size]), sequences, batch.labels, doc_ends, *self._structure(table)
-        )
+        gold = np.where(batch.labels < 0, self.problem.any_label, batch.labels)
+        features = starts, rows[:size]
+        return self._append(doc_ends, *features, sequences, gold, *self._structure(table))
 
-    def _new_problem(self, costs: Floats | None, legality: Floats | None) -> RowProblem:
+    def _new_problem(
+        self, costs: Floats | None, legality: Floats | None
+    ) -> ChainProblem | CutProblem:
         return ChainProblem(len(self.model.labels), costs=costs, legality=legality)
 
     def _structure(self, table: UnitTable) -> tuple[Any, ...]:  # noqa: ARG002
