@@ -176,6 +176,42 @@ MUTANTS = [
         "tests/trees tests/test_objective.py",
     ),
     Mutant(
+        "decoders/lattice.py",
+        "found[c] = total + emissions[c]",
+        "found[c] = total",
+        "tests/decoders/test_lattice.py",
+    ),
+    Mutant(
+        "lattices/scores.py",
+        "if not (was_right and is_right):",
+        "if not is_right:",
+        "tests/lattices/test_oracle.py",
+    ),
+    Mutant(
+        "lattices/scores.py",
+        "signs[size] = -1.0",
+        "signs[size] = 1.0",
+        "tests/lattices/test_oracle.py",
+    ),
+    Mutant(
+        "lattices/candidates.py",
+        "agrees &= np.repeat(numbers == 0, np.diff(starts))",
+        "agrees &= np.repeat(numbers >= 0, np.diff(starts))",
+        "tests/lattices",
+    ),
+    Mutant(
+        "lattices/candidates.py",
+        "ending, _list_of(table.words, keys[1])",
+        "ending, -1",
+        "tests/lattices/test_candidates.py",
+    ),
+    Mutant(
+        "components/morphologizer.py",
+        "{**old, **new} if overwrite else {**new, **old}",
+        "{**new, **old} if overwrite else {**old, **new}",
+        "tests/components/test_morphologizer.py",
+    ),
+    Mutant(
         "components/tagger.py",
         "if overwrite or not any(doc.has_annotation(attribute) for doc in docs):",
         "if not any(doc.has_annotation(attribute) for doc in docs):",

@@ -1,0 +1,90 @@
+"""Kernels that label sentences: candidates, features and weights to the best labels."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm.decoders.lattice import Candidates, Levels, best_path, node_scores
+from spacy_ssvm.features.coordinates import ByWord
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Keys
+from spacy_ssvm.labelings.cached_sums import Features, add_features
+from spacy_ssvm.lattices.layout import LabelParts
+from spacy_ssvm.lattices.scores import sum_parts
+
+
+class Scorer(NamedTuple):
+    """Everything that kernels need to score candidates, given the attributes of words."""
+
+    features: Features
+    parts: LabelParts
+    levels: Levels
+    steps: Floats  #: float64: the weights of steps
+
+
+@kernel
+def score_sentence(
+    scorer: Scorer, attributes: Keys, candidates: Candidates, start: int, end: int
+) -> tuple[Candidates, Floats]:
+    """The candidates of the sentence [start, end), and their scores (float64 [candidates]).
+
+    candidates: of all words. The score of a word's only candidate is 0.
+    """
+    starts = candidates.starts[start : end + 1]
+    labels = candidates.labels[starts[0] : starts[end - start]]
+    own = Candidates(starts - starts[0], labels)
+    emissions = np.zeros(len(labels))
+    scores = np.empty(scorer.parts.number)
+    keys = np.empty(len(scorer.features.templates.seeds), dtype=np.uint64)
+    rows = np.empty(len(keys), dtype=np.int64)
+    for t in range(start, end):
+        first, last = own.starts[t - start], own.starts[t - start + 1]
+        if last - first == 1:
+            continue
+        scores[:] = 0.0
+        add_features(scorer.features, attributes, start, end, t, keys, rows, scores)
+        for c in range(first, last):
+            emissions[c] = sum_parts(scorer.parts, labels[c], scores)
+    return own, emissions
+
+
+@kernel
+def predict_sentences(
+    scorer: Scorer,
+    attributes: Keys,
+    sentence_starts: Ints,
+    candidates: Candidates,
+    y: ByWord,
+) -> None:
+    """Fill y with the best labels of all sentences."""
+    for s in range(len(sentence_starts) - 1):
+        start, end = sentence_starts[s], sentence_starts[s + 1]
+        own, emissions = score_sentence(scorer, attributes, candidates, start, end)
+        chosen = y[start:end]
+        best_path(own, emissions, scorer.levels, scorer.steps, chosen)
+        for t in range(end - start):
+            chosen[t] = own.labels[own.starts[t] + chosen[t]]
+
+
+@kernel
+def sum_structures(
+    semiring: int,
+    beta: float,
+    scorer: Scorer,
+    attributes: Keys,
+    sentence_starts: Ints,
+    candidates: Candidates,
+) -> Floats:
+    """The sum of the scores, times beta, of the structures with each candidate.
+
+    Returns float64 [candidates], see ``node_scores``.
+    """
+    found = np.empty(len(candidates.labels))
+    steps = beta * scorer.steps
+    for s in range(len(sentence_starts) - 1):
+        start, end = sentence_starts[s], sentence_starts[s + 1]
+        own, emissions = score_sentence(scorer, attributes, candidates, start, end)
+        first, last = candidates.starts[start], candidates.starts[end]
+        emissions *= beta
+        found[first:last] = node_scores(semiring, own, emissions, scorer.levels, steps)
+    return found

@@ -1,0 +1,65 @@
+"""The parts and classes of labels."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm.decoders.lattice import Levels, make_levels
+from spacy_ssvm.kernels.types import Ints
+from spacy_ssvm.lattices.layout import LabelParts
+
+POS = "POS"  #: the name of the part of speech among the features of a label
+
+FEATURES, WHOLE = "features", "whole"
+SCHEMES = (FEATURES, WHOLE)
+
+
+class LabelSystem(NamedTuple):
+    """What is shared between labels: their parts, and the classes that steps are scored by."""
+
+    parts: LabelParts
+    part_names: tuple[str, ...]
+    levels: Levels
+
+
+def features_of(label: str) -> dict[str, str]:
+    """The features of a label such as POS=NOUN|Number=Sing, by attribute."""
+    pairs = (part.partition("=") for part in label.split("|") if "=" in part)
+    return {name: value for name, _, value in pairs}
+
+
+def label_system(labels: Sequence[str], scheme: str) -> LabelSystem:
+    """The parts and levels of labels.
+
+    scheme: FEATURES for labels such as POS=NOUN|Number=Sing, which share the weights of their
+        features, and whose steps are scored by part of speech, by the values of each other
+        attribute that two labels in a row have, and by label. WHOLE for labels without parts,
+        each of which is decided by itself.
+    """
+    numbers: dict[str, int] = {}
+    parts: list[int] = []
+    starts = [0]
+    for label in labels:
+        own = [part for part in label.split("|") if part] if scheme == FEATURES else []
+        parts += [numbers.setdefault(part, len(numbers)) for part in dict.fromkeys([*own, label])]
+        starts.append(len(parts))
+    of_labels = LabelParts(
+        np.array(starts, dtype=np.int64), np.array(parts, dtype=np.int32), len(numbers)
+    )
+    levels = _levels(labels) if scheme == FEATURES else make_levels(len(labels), ())
+    return LabelSystem(of_labels, tuple(numbers), levels)
+
+
+def _levels(labels: Sequence[str]) -> Levels:
+    """Parts of speech, the values of each other attribute, and whole labels."""
+    features = [features_of(label) for label in labels]
+    attributes = sorted({name for own in features for name in own} - {POS})
+    classes = [_number([own.get(name, "") for own in features]) for name in (POS, *attributes)]
+    return make_levels(len(labels), [*classes, np.arange(len(labels), dtype=np.int64)])
+
+
+def _number(values: Sequence[str]) -> Ints:
+    """Numbers for texts, 0 for the first of them in alphabetical order."""
+    order = {value: i for i, value in enumerate(sorted(set(values)))}
+    return np.array([order[value] for value in values], dtype=np.int64)

@@ -1,0 +1,247 @@
+"""The model of lattices: templates, labels with their parts, candidates and weights.
+
+docs -> token attributes -> candidates, feature keys -> rows -> parts -> decoder -> labels
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spacy_ssvm import storage
+from spacy_ssvm.decoders.lattice import Candidates, node_scores
+from spacy_ssvm.decoders.semirings import LOG_SUM, MAX
+from spacy_ssvm.features.attributes import (
+    ATTRIBUTES,
+    AttributeReader,
+    Doc,
+    TokenTable,
+    is_attribute,
+)
+from spacy_ssvm.features.coordinates import ByWord
+from spacy_ssvm.features.extraction import compile_templates
+from spacy_ssvm.features.resources import NO_RESOURCES, Resources
+from spacy_ssvm.features.templates import Template, parse_templates
+from spacy_ssvm.kernels.types import Flags, Floats, Ints
+from spacy_ssvm.labelings.cached_sums import Features, row_of
+from spacy_ssvm.labelings.linear_model import LinearModel
+from spacy_ssvm.labelings.saved_model import MAX_LABELS, SavedModel
+from spacy_ssvm.lattices import candidates as lists
+from spacy_ssvm.lattices.candidates import CandidateTable, find_candidates, word_keys
+from spacy_ssvm.lattices.inference import (
+    Scorer,
+    predict_sentences,
+    score_sentence,
+    sum_structures,
+)
+from spacy_ssvm.lattices.labels import SCHEMES, label_system
+from spacy_ssvm.storage import require
+from spacy_ssvm.weights.key_filter import key_filter
+
+STEPS = "steps"
+
+
+class Annotation(NamedTuple):
+    """What labels mean for annotation, and what of it words have."""
+
+    values: Ints  #: int64 [words, V], -1 where it is not known
+    views: Ints  #: int64 [K, V], what each label means
+
+
+class LatticeModel(LinearModel):
+    """A linear model of labels with parts.
+
+    templates: they define the features.
+    labels: the names of the labels. scheme: their parts, see ``label_system``.
+    whole_docs: whether a Doc is one sequence; its sentence boundaries are then ignored.
+    """
+
+    kind = "lattice model"
+    label_pairs_name = STEPS
+    reader: AttributeReader
+
+    def __init__(
+        self,
+        templates: Sequence[Template],
+        *,
+        scheme: str,
+        labels: Sequence[str] = (),
+        resources: Resources = NO_RESOURCES,
+        whole_docs: bool = False,
+    ) -> None:
+        self.scheme = scheme
+        self.whole_docs = whole_docs
+        self.define(templates, labels, resources)
+
+    def define(self, *definition: Any) -> None:
+        """See ``LinearModel``. Every word has all labels as its candidates."""
+        super().define(*definition)
+        self.table_of_candidates = lists.all_labels(len(self.labels))
+
+    def set_candidates(self, table: CandidateTable) -> None:
+        """Set the candidates of words."""
+        self.table_of_candidates = table
+
+    def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
+        return parse_templates(texts, is_attribute=is_attribute, attributes=ATTRIBUTES)
+
+    def _compile(self) -> None:
+        if any(template.is_real for template in self.templates):
+            raise ValueError("templates of real values, such as vectors, are not read here")
+        names = {part.attribute for t in self.templates for part in t.parts}
+        names |= {*lists.ATTRIBUTES}
+        self.reader = AttributeReader(names, self.resources, whole_docs=self.whole_docs)
+        self.compiled = compile_templates(self.templates, self.reader.names)
+        self.system = label_system(self.labels, self.scheme)
+        if self.system.parts.number > MAX_LABELS:
+            number = f"{self.system.parts.number:,} parts"
+            raise ValueError(f"the labels have {number}, but at most {MAX_LABELS:,} are possible")
+
+    def _count_columns(self, labels: tuple[str, ...]) -> int:
+        return label_system(labels, self.scheme).parts.number
+
+    def _zero_label_pairs(self, labels: int, legality: Floats | None) -> Floats:  # noqa: ARG002
+        return np.zeros(int(self.system.levels.starts[-1]))
+
+    def _read_label_pairs(self, arrays: storage.Arrays, labels: tuple[str, ...]) -> Floats:
+        steps: Floats = arrays[STEPS].astype(np.float64)
+        number = int(label_system(labels, self.scheme).levels.starts[-1])
+        require(steps.shape == (number,), "the weights of steps do not fit the labels")
+        require(bool(np.isfinite(steps).all()), "the weights of steps are not finite")
+        return steps
+
+    def set_weights(self, *weights: Any) -> None:
+        """See ``LinearModel``."""
+        super().set_weights(*weights)
+        self._scorer: Scorer | None = None
+
+    def scorer(self) -> Scorer:
+        """Templates, table and weights, for kernels that score candidates."""
+        if self._scorer is None:
+            features = Features(self.compiled, key_filter(self.table), self.table, self.weights)
+            labels = self.system.parts, self.system.levels
+            self._scorer = Scorer(features, *labels, self.label_pairs)
+        return self._scorer
+
+    def parts_of(self, label: int) -> list[int]:
+        """The parts of a label."""
+        starts, parts, _ = self.system.parts
+        numbers: list[int] = parts[starts[label] : starts[label + 1]].tolist()
+        return numbers
+
+    def row_of(self, tokens: TokenTable, sentence: int, t: int, template: int) -> int:
+        """The row of the feature that a template fires at token t of a sentence, -1 for none."""
+        start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
+        features = self.scorer().features
+        return row_of(features, tokens.attributes, start, end, start + t, template)
+
+    def sentence(self, tokens: TokenTable, sentence: int) -> tuple[Candidates, Floats]:
+        """The candidates of a sentence, and their scores: float64 [candidates]."""
+        start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
+        candidates = self.candidates_to_choose(tokens, None)
+        found: tuple[Candidates, Floats] = score_sentence(
+            self.scorer(), tokens.attributes, candidates, start, end
+        )
+        return found
+
+    def sums_of_sentence(self, semiring: int, candidates: Candidates, emissions: Floats) -> Floats:
+        """The sums of the scores with each candidate of a sentence, see ``node_scores``."""
+        sums: Floats = node_scores(
+            semiring, candidates, emissions, self.system.levels, self.label_pairs
+        )
+        return sums
+
+    def candidates(
+        self, tokens: TokenTable, annotation: Annotation, *, adds: bool = False
+    ) -> tuple[Candidates, Flags]:
+        """The candidates of words, and which agree with their annotation.
+
+        adds: see ``find_candidates``.
+        """
+        keys = word_keys(tokens.attributes, self.reader.names)
+        return find_candidates(self.table_of_candidates, keys, *annotation, adds=adds)
+
+    def candidates_to_choose(self, tokens: TokenTable, annotation: Annotation | None) -> Candidates:
+        """The candidates of words that agree with their annotation, or all where none does."""
+        if annotation is None:
+            nothing = np.zeros((len(tokens.positions), 0), dtype=np.int64)
+            annotation = Annotation(nothing, np.zeros((len(self.labels), 0), dtype=np.int64))
+            return self.candidates(tokens, annotation)[0]
+        (starts, labels), agrees = self.candidates(tokens, annotation, adds=True)
+        kept = np.concatenate([[0], np.cumsum(agrees)])
+        return Candidates(kept[starts].astype(np.int64), labels[agrees])
+
+    def predict(self, docs: Sequence[Doc]) -> tuple[ByWord, TokenTable]:
+        """The best labels of the words of the Docs, and the words.
+
+        Returns labels (int64 [words], whitespace is left out) and the words that have them.
+        """
+        tokens = self.reader.read(docs)
+        return self.label(tokens, None), tokens
+
+    def label(self, tokens: TokenTable, annotation: Annotation | None) -> ByWord:
+        """The best labels of words, among those that agree with their annotation."""
+        y = ByWord(np.empty(len(tokens.positions), dtype=np.int64))
+        words = tokens.attributes, tokens.sentence_starts
+        candidates = self.candidates_to_choose(tokens, annotation)
+        predict_sentences(self.scorer(), *words, candidates, y)
+        return y
+
+    def probabilities(
+        self, tokens: TokenTable, beta: float, annotation: Annotation | None = None
+    ) -> tuple[Candidates, Floats]:
+        """The candidates of words that agree with their annotation, and their probabilities.
+
+        The latter are float64 [candidates].
+        """
+        candidates = self.candidates_to_choose(tokens, annotation)
+        logs = self._sums(LOG_SUM, beta, tokens, candidates)
+        if not len(logs):
+            return candidates, logs
+        firsts, sizes = candidates.starts[:-1], np.diff(candidates.starts)
+        found = np.exp(logs - np.repeat(np.maximum.reduceat(logs, firsts), sizes))
+        return candidates, found / np.repeat(np.add.reduceat(found, firsts), sizes)
+
+    def best_scores(self, tokens: TokenTable) -> tuple[Candidates, Floats]:
+        """The candidates of words, and the best score with each: float64 [candidates]."""
+        candidates = self.candidates_to_choose(tokens, None)
+        return candidates, self._sums(MAX, 1.0, tokens, candidates)
+
+    def _sums(
+        self, semiring: int, beta: float, tokens: TokenTable, candidates: Candidates
+    ) -> Floats:
+        words = tokens.attributes, tokens.sentence_starts
+        sums: Floats = sum_structures(semiring, beta, self.scorer(), *words, candidates)
+        return sums
+
+    # Saving and loading
+
+    @property
+    def types(self) -> storage.Types:
+        return {**super().types, **lists.ARRAYS}
+
+    def header(self) -> storage.Header:
+        return {**super().header(), "scheme": self.scheme}
+
+    def arrays(self) -> storage.Arrays:
+        table = self.table_of_candidates
+        lists_of = table.words, table.endings, table.starts, table.labels
+        return {**super().arrays(), **dict(zip(lists.ARRAYS, lists_of, strict=True))}
+
+    def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:
+        require(header["scheme"] in SCHEMES, "its labels have no such parts")
+        require(header["scheme"] == self.scheme, "its labels have other parts")
+        saved = super().read(header, arrays)
+        require(not any(t.is_real for t in saved.templates), "it has templates of real values")
+        return saved._replace(candidates=lists.read_table(arrays, len(saved.labels)))
+
+    def become(self, saved: SavedModel) -> None:
+        super().become(saved)
+        self.set_candidates(CandidateTable(*saved.candidates))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_bytes, (self.scheme, self.whole_docs, self.to_bytes())
+
+
+def _from_bytes(scheme: str, whole_docs: bool, data: bytes) -> LatticeModel:
+    return LatticeModel((), scheme=scheme, whole_docs=whole_docs).from_bytes(data)

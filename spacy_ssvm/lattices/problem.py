@@ -1,0 +1,282 @@
+"""Examples of lattices, checked once, as contiguous arrays to which more are appended."""
+
+from copy import copy, deepcopy
+
+import numpy as np
+
+from spacy_ssvm.chains.layout import RowFeatures
+from spacy_ssvm.decoders.lattice import Levels
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Labels, Rows
+from spacy_ssvm.lattices.layout import LabelParts, Lattices
+from spacy_ssvm.lattices.oracle import LATTICES, SPARSE_LATTICES
+from spacy_ssvm.structure import Structure
+from spacy_ssvm.weights.groups import GroupedStore
+from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
+from spacy_ssvm.weights.rows import (
+    DenseWeights,
+    RowTable,
+    SparseRows,
+    dense_table,
+    kept_weights,
+    measure_rows,
+)
+
+
+class LatticeProblem:
+    """Examples for lattices over K labels, which consist of P parts.
+
+    labels: the parts of each label. levels: its classes, see ``decoders.lattice``.
+    """
+
+    structure: Structure = LATTICES
+    nonnegative = 0
+    refines: Flags | None = None  # see ``GroupedProblem``
+
+    def __init__(self, labels: LabelParts, levels: Levels) -> None:
+        self.K, self.P = len(labels.starts) - 1, labels.number
+        if self.K < 1:
+            raise ValueError("a problem needs at least one label")
+        self._labels, self._levels = labels, levels
+        self._first = int(levels.starts[-1])
+        self._token_starts = GrowingArray(np.int64, [0])
+        self._candidate_starts = GrowingArray(np.int64, [0])
+        self._candidates = GrowingArray(np.int32)
+        self._allowed = GrowingArray(np.bool_)
+        self._completions = GrowingArray(np.int64)
+        self._feature_starts = GrowingArray(np.int64, [0])
+        self._rows = GrowingArray(np.int32)
+        self._reals = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.int32)
+        self._dense = DenseWeights(first=self._first, width=self.P)
+        self._sparse: SparseRows | None = None
+        self._dense_table = dense_table(self.P)
+        self._most_parts = int(np.diff(labels.starts).max())
+        self._longest, self._most_features, self._most_pairs, self._most_candidates = 0, 0, 0, 0
+        self._number_of_rows = 0
+
+    @property
+    def store(self) -> GroupedStore:
+        """See ``GroupedProblem``. Raises ValueError where rows do not have all parts."""
+        if self._sparse is not None:
+            raise ValueError("weights that are allocated on first use have no groups")
+        return self._dense
+
+    def allocate(self, *, lazily: bool) -> None:
+        """Give rows weights for all parts, or else for those that differences ask for.
+
+        A run that is under way must not go on: its weights are forgotten.
+        """
+        self._sparse, self.structure = None, LATTICES
+        if lazily:
+            self._sparse = SparseRows(self.P, first=self._first)
+            self.structure = SPARSE_LATTICES
+            self._sparse.extend(self._number_of_rows)
+
+    @property
+    def table(self) -> RowTable:
+        """Where the weights of rows are, behind those of steps."""
+        return self._dense_table if self._sparse is None else self._sparse.table
+
+    def insert(self, starts: Ints, labels: Labels) -> Ints:
+        """Allocate weights of rows 0, 1, ...; return their entries: see ``CompactWeights``."""
+        if self._sparse is not None:
+            return self._sparse.insert(starts, labels)
+        return np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * self.P + labels
+
+    def reserve(self) -> Rows | None:
+        """See ``AllocatingProblem``."""
+        return None if self._sparse is None else self._sparse.reserve()
+
+    def with_own_weights(self) -> "LatticeProblem":
+        """See ``AllocatingProblem``."""
+        problem = copy(self)
+        problem._sparse = deepcopy(self._sparse)
+        return problem
+
+    def _extend(self, rows: int) -> None:
+        """Let there be this many rows, or more."""
+        self._number_of_rows = max(self._number_of_rows, rows)
+        if self._sparse is not None:
+            self._sparse.extend(self._number_of_rows)
+
+    @property
+    def number_of_examples(self) -> int:
+        return self._token_starts.size - 1
+
+    def append(
+        self,
+        feature_starts: Ints,
+        rows: Rows,
+        token_starts: Ints,
+        candidate_starts: Ints,
+        candidates: Rows,
+        allowed: Flags,
+    ) -> range:
+        """Append examples; return their numbers.
+
+        feature_starts: int64 [tokens + 1]; rows: int32 [features], none negative.
+        token_starts: int64 [examples + 1]. candidate_starts: int64 [tokens + 1]; each token has
+            candidates: int32 [candidates], labels, different at a token.
+        allowed: bool [candidates], which agree with the gold annotation: one or more of each token.
+        """
+        tokens = len(candidate_starts) - 1
+        for name, starts, end in (
+            ("candidate_starts", candidate_starts, len(candidates)),
+            ("token_starts", token_starts, tokens),
+            ("feature_starts", feature_starts, len(rows)),
+        ):
+            if (
+                not len(starts)
+                or starts[0] != 0
+                or starts[-1] != end
+                or (np.diff(starts) < 0).any()
+            ):
+                raise ValueError(f"{name}: must rise from 0 to {end}")
+        if len(feature_starts) != tokens + 1:
+            raise ValueError(f"{len(feature_starts) - 1} tokens with features, {tokens} in all")
+        if len(allowed) != len(candidates):
+            raise ValueError(f"{len(allowed)} flags for {len(candidates)} candidates")
+        if len(candidates) and not 0 <= candidates.min() <= candidates.max() < self.K:
+            raise ValueError(f"candidates: labels 0 to {self.K - 1} exist")
+        if len(rows) and rows.min() < 0:
+            raise ValueError("rows: must not be negative")
+        owners = np.repeat(np.arange(tokens), np.diff(candidate_starts))
+        if len(np.unique(owners * self.K + candidates)) != len(candidates):
+            raise ValueError("candidates: those of a token must be different")
+        numbers = np.bincount(owners[allowed], minlength=tokens)
+        if tokens and numbers.min() < 1:
+            raise ValueError("allowed: each token needs a candidate that is")
+        first = self.number_of_examples
+        self._measure(feature_starts, token_starts, candidate_starts)
+        self._token_starts.extend(token_starts[1:] + self._completions.size)
+        self._feature_starts.extend(feature_starts[1:] + self._rows.size)
+        self._candidate_starts.extend(candidate_starts[1:] + self._candidates.size)
+        self._rows.extend(rows)
+        self._extend(int(rows.max(initial=-1)) + 1)
+        self._candidates.extend(candidates)
+        self._allowed.extend(allowed)
+        self._completions.extend(_complete_gold(candidate_starts, allowed))
+        return range(first, self.number_of_examples)
+
+    def _measure(self, feature_starts: Ints, token_starts: Ints, candidate_starts: Ints) -> None:
+        """Let the maxima over examples include these."""
+        sizes = np.diff(candidate_starts)
+        pairs = np.concatenate([[0, 0], np.cumsum(sizes[:-1] * sizes[1:])])[: len(sizes) + 1]
+        first, last = token_starts[:-1], token_starts[1:]
+        if not len(first):
+            return
+        inside = np.where(last > first, pairs[last] - pairs[np.minimum(first + 1, last)], 0)
+        self._longest = max(self._longest, int((last - first).max()))
+        found = feature_starts[last] - feature_starts[first]
+        self._most_features = max(self._most_features, int(found.max()))
+        self._most_pairs = max(self._most_pairs, int(inside.max()))
+        of_examples = candidate_starts[last] - candidate_starts[first]
+        self._most_candidates = max(self._most_candidates, int(of_examples.max()))
+
+    def forget(self, numbers: range) -> None:
+        """Remove the gold annotation of examples: from now on, every structure is correct."""
+        for i in numbers:
+            first, last = self._token_starts.array[i : i + 2]
+            start, end = self._candidate_starts.array[[first, last]]
+            self._allowed.array[start:end] = True
+            self._completions.array[first:last] = -1
+
+    def forget_completions(self) -> None:
+        """Forget the completions of partial gold."""
+        starts, allowed = self._candidate_starts.array, self._allowed.array
+        self._completions.array[:] = _complete_gold(starts, allowed)
+
+    def keep(self, numbers: Ints) -> None:
+        """Keep only these examples: they get the numbers 0, 1, ... in this order."""
+        tokens, self._token_starts = gather_ranges(self._token_starts, numbers)
+        features, self._feature_starts = gather_ranges(self._feature_starts, tokens)
+        candidates, self._candidate_starts = gather_ranges(self._candidate_starts, tokens)
+        self._rows = GrowingArray(np.int32, self._rows.array[features])
+        self._candidates = GrowingArray(np.int32, self._candidates.array[candidates])
+        self._allowed = GrowingArray(np.bool_, self._allowed.array[candidates])
+        self._completions = GrowingArray(np.int64, self._completions.array[tokens])
+        self._longest, self._most_features, self._most_pairs, self._most_candidates = 0, 0, 0, 0
+        starts = self._feature_starts, self._token_starts, self._candidate_starts
+        self._measure(*(s.array for s in starts))
+
+    def used_rows(self, rows: int) -> Flags:
+        """Whether examples have a row as a feature, see ``IndexedProblem``."""
+        used = np.zeros(rows, dtype=bool)
+        used[self._rows.array] = True
+        return used
+
+    def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
+        """The largest weight and the number of weights of each row, see ``IndexedProblem``."""
+        return measure_rows(self.table, w[self._first :], rows)
+
+    def keep_rows(self, kept: Flags) -> Rows:
+        """Keep only these of the rows, see ``IndexedProblem``."""
+        new_rows = (np.cumsum(kept) - 1).astype(np.int32)
+        self._rows.array[:] = new_rows[self._rows.array]
+        self._number_of_rows = int(kept.sum())
+        if self._sparse is not None:
+            return self._sparse.keep(np.flatnonzero(kept))
+        return kept_weights(kept, self._first, self.P)
+
+    def examples(self) -> Lattices:
+        """The arrays, for kernels; valid until the next ``append``, or change of the store."""
+        return self._arrays(self.table)
+
+    def frozen_examples(self) -> Lattices:
+        """See ``AllocatingProblem``."""
+        return self._arrays(self.table._replace(grows=False))
+
+    def _arrays(self, table: RowTable) -> Lattices:
+        reals, real_rows = self._reals
+        starts, rows = self._feature_starts.array, self._rows.array
+        return Lattices(
+            self._token_starts.array,
+            self._candidate_starts.array,
+            self._candidates.array,
+            self._allowed.array,
+            self._completions.array,
+            self._labels,
+            self._levels,
+            RowFeatures(starts, rows, reals, real_rows, table),
+        )
+
+    @property
+    def max_entries(self) -> int:
+        """The largest number of entries that Phi_i(y) can have, over all examples."""
+        steps = 2 * (self._longest + 1) * len(self._levels.sizes)
+        return steps + 2 * self._most_parts * self._most_features
+
+    @property
+    def max_expected_entries(self) -> int:
+        """The largest number of entries that E[phi(x_i, Y)] can have, over all examples."""
+        steps = (self._most_pairs + 2 * self._most_candidates) * len(self._levels.sizes)
+        return steps + self._most_features * self.P
+
+    def number_of_weights(self, rows: int) -> int:
+        """The length of w for a number of feature rows, or else of those that are allocated."""
+        entries = rows * self.P if self._sparse is None else self._sparse.number_of_entries
+        return self._first + entries
+
+    @property
+    def row_templates(self) -> Rows:
+        """The template of each row: int32 [rows], set by the caller, which numbers the rows."""
+        return self._dense.templates
+
+    @row_templates.setter
+    def row_templates(self, templates: Rows) -> None:
+        self._dense.templates = templates
+        self._extend(len(templates))
+
+    @property
+    def group_sizes(self) -> Ints:
+        return self.P * np.bincount(self.row_templates, minlength=1)
+
+
+def _complete_gold(starts: Ints, allowed: Flags) -> Ints:
+    """The allowed candidate of each token, counted at it; -1 where there are several."""
+    tokens = len(starts) - 1
+    if not tokens:
+        return np.zeros(0, dtype=np.int64)
+    numbers = np.add.reduceat(allowed.astype(np.int64), starts[:-1])
+    places = np.arange(len(allowed)) - np.repeat(starts[:-1], np.diff(starts))
+    first = np.maximum.reduceat(np.where(allowed, places, -1), starts[:-1])
+    return np.where(numbers == 1, first, -1)

@@ -1,0 +1,112 @@
+"""Trains models of lattices.
+
+Docs with their gold annotation become examples of the problem, one for each sentence; the solver
+improves the weights; ``update_model`` writes them to the model in compact form.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spacy_ssvm.chains.training import Chains, divide_chains
+from spacy_ssvm.features.attributes import Doc, TokenTable
+from spacy_ssvm.features.extraction import extract_keys
+from spacy_ssvm.kernels.types import Floats, Ints, Keys
+from spacy_ssvm.labelings.training import LinearTrainer
+from spacy_ssvm.lattices.candidates import collect_candidates, word_keys
+from spacy_ssvm.lattices.model import Annotation, LatticeModel
+from spacy_ssvm.lattices.problem import LatticeProblem
+from spacy_ssvm.weights.feature_index import find_rows
+from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
+
+
+class AnnotatedTokens(NamedTuple):
+    """The words of a batch of Docs with their gold annotation."""
+
+    tokens: TokenTable
+    annotation: Annotation
+    chains: Chains | None = None  #: None for those of the sentences of ``tokens``
+
+
+def read_annotated(
+    model: LatticeModel,
+    docs: Sequence[Doc],
+    gold: Sequence[Ints],
+    inputs: Sequence[Keys] | None,
+    views: Ints,
+) -> AnnotatedTokens:
+    """The words of Docs with their gold annotation; whitespace is left out.
+
+    gold: int64 [tokens, V] for each Doc, -1 where it is not known. For a model of whole Docs,
+        [tokens, V + 1]: the last column is 1 where sequences are divided in training.
+    views: see ``Annotation``. inputs: see ``AttributeReader.read``.
+    """
+    tokens = model.reader.read(docs, inputs=inputs)
+    of_tokens, chains = np.concatenate(gold), None
+    if model.whole_docs:
+        chains = divide_chains(tokens, of_tokens[:, -1] > 0)
+        of_tokens = of_tokens[:, :-1]
+    values = np.ascontiguousarray(of_tokens[tokens.positions])
+    return AnnotatedTokens(tokens, Annotation(values, views), chains)
+
+
+def learn_candidates(model: LatticeModel, batches: Iterable[AnnotatedTokens]) -> None:
+    """Set the candidates of words to those of a corpus."""
+    K = len(model.labels)
+
+    def words() -> Iterable[tuple[Keys, Ints]]:
+        for tokens, annotation, _ in batches:
+            places, labels = labels_of(annotation)
+            yield word_keys(tokens.attributes, model.reader.names)[places], labels
+
+    model.set_candidates(collect_candidates(words(), K))
+
+
+def labels_of(annotation: Annotation) -> tuple[Ints, Ints]:
+    """The annotated words, and the labels that agree: int64, a word once for each of them."""
+    different, inverse = np.unique(annotation.values, axis=0, return_inverse=True)
+    is_known = different[:, None] != -1
+    agrees = np.all(~is_known | (different[:, None] == annotation.views), axis=2)
+    rows, labels = np.nonzero(agrees & is_known.any(axis=2))
+    starts = np.searchsorted(rows, np.arange(len(different) + 1))
+    found, ends = gather_ranges(GrowingArray(np.int64, starts), inverse.reshape(-1))
+    return np.repeat(np.arange(len(inverse)), np.diff(ends.array)), labels[found]
+
+
+class LatticeTrainer(LinearTrainer):
+    """A run of a solver on Docs that arrive in batches; see ``LinearTrainer``."""
+
+    model: LatticeModel
+    problem: LatticeProblem
+
+    def _new_problem(self, costs: Floats | None, legality: Floats | None) -> LatticeProblem:  # noqa: ARG002
+        return LatticeProblem(self.model.system.parts, self.model.system.levels)
+
+    def add(self, batch: AnnotatedTokens) -> list[range]:
+        """Make examples of the sentences of Docs; return the numbers of each Doc's examples.
+
+        Where no candidate agrees with the gold annotation, the labels that do are added. Words with
+        one candidate have no features.
+        """
+        tokens, annotation, chains = batch
+        (candidate_starts, labels), agrees = self.model.candidates(tokens, annotation, adds=True)
+        shape = len(tokens.attributes), len(self.model.compiled.seeds)
+        keys = np.empty(shape, dtype=np.uint64)
+        extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)
+        ends = tokens.sentence_starts, tokens.doc_sentences
+        if chains is not None:
+            ends, keys = (chains.starts, chains.doc_chains), keys[chains.words]
+            starts = GrowingArray(np.int64, candidate_starts)
+            chosen, starts = gather_ranges(starts, chains.words)
+            candidate_starts, labels, agrees = starts.array, labels[chosen], agrees[chosen]
+        has_choice = np.diff(candidate_starts) > 1
+        self.index.insert(keys[has_choice])
+        own_starts = np.empty(int(has_choice.sum()) + 1, dtype=np.int64)
+        rows = np.empty(keys.size, dtype=np.int32)
+        size = find_rows(self.index.table, keys[has_choice], own_starts, rows)
+        sizes = np.zeros(len(keys), dtype=np.int64)
+        sizes[has_choice] = np.diff(own_starts)
+        feature_starts = np.concatenate([[0], np.cumsum(sizes)])
+        examples = candidate_starts, labels, agrees
+        return self._append(ends[1], feature_starts, rows[:size], ends[0], *examples)
