@@ -12,6 +12,7 @@ from spacy.language import Language
 if TYPE_CHECKING:
     from spacy_ssvm.align.component import WordAligner
     from spacy_ssvm.components.chunker import Chunker
+    from spacy_ssvm.components.morphologizer import Morphologizer
     from spacy_ssvm.components.ner import EntityRecognizer
     from spacy_ssvm.components.parser import DependencyParser
     from spacy_ssvm.components.senter import SentenceRecognizer
@@ -94,6 +95,63 @@ def make_tagger(
         selection=selection,
         memory=memory,
         overwrite=overwrite,
+        scorer=scorer,
+    )
+
+
+@Language.factory(
+    "ssvm_morphologizer",
+    assigns=["token.pos", "token.morph"],
+    default_config={
+        "whole_docs": False,
+        "templates": ["tagger"],
+        "min_count": 1,
+        "hash_bits": None,
+        "candidates": True,
+        "solver": {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 0.05},
+        "memory": None,
+        "overwrite": True,
+        "extend": False,
+        "scorer": {"@scorers": "spacy.morphologizer_scorer.v1"},
+    },
+    default_score_weights={"pos_acc": 0.5, "morph_acc": 0.5, "morph_per_feat": None},
+)
+def make_morphologizer(
+    nlp: Language,
+    name: str,
+    whole_docs: bool,
+    templates: list[str],
+    min_count: int,
+    hash_bits: int | None,
+    candidates: bool,
+    solver: Solver,
+    memory: int | None,
+    overwrite: bool,
+    extend: bool,
+    scorer: Callable[..., Any] | None,
+) -> "Morphologizer":
+    """Make a morphologizer. Settings not named here are those of ``ssvm_tagger``.
+
+    candidates: whether words have only the labels that the training corpus suggests, by what each
+        word, similar words and words with the same ending were seen with. Otherwise all labels
+        are compared at every word, which takes far longer.
+    overwrite: whether to replace the parts of speech and features that a Doc already has.
+    extend: whether to keep the features that a token has, and add others.
+    """
+    from spacy_ssvm.components.morphologizer import build_morphologizer
+
+    return build_morphologizer(
+        nlp.vocab,
+        name,
+        whole_docs=whole_docs,
+        templates=templates,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        candidates=candidates,
+        solver=solver,
+        memory=memory,
+        overwrite=overwrite,
+        extend=extend,
         scorer=scorer,
     )
 

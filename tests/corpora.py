@@ -60,6 +60,14 @@ UNIVERSAL = {
 }  # fmt: skip
 
 
+#: Morphological features by tag; none for others.
+FEATURES = {
+    "NN": "Number=Sing", "NNS": "Number=Plur", "NNP": "Number=Sing", "VB": "VerbForm=Inf",
+    "VBZ": "Number=Sing|Person=3|Tense=Pres|VerbForm=Fin", "VBP": "Tense=Pres|VerbForm=Fin",
+    "VBD": "Tense=Past|VerbForm=Fin", "PRP": "Case=Nom|PronType=Prs", "JJ": "Degree=Pos",
+}  # fmt: skip
+
+
 def tagged_sentences(text: str = SENTENCES) -> list[tuple[list[str], list[str]]]:
     """(words, tags) of each line."""
     sentences = []
@@ -81,6 +89,22 @@ def tagging_examples(vocab: Vocab, text: str = SENTENCES) -> list[Example]:
         Example(
             make_doc(vocab, words),
             make_doc(vocab, words, tags=tags, pos=[UNIVERSAL[tag] for tag in tags]),
+        )
+        for words, tags in tagged_sentences(text)
+    ]
+
+
+def morphology_examples(vocab: Vocab, text: str = SENTENCES) -> list[Example]:
+    """The same with POS and MORPH."""
+    return [
+        Example(
+            make_doc(vocab, words),
+            make_doc(
+                vocab,
+                words,
+                pos=[UNIVERSAL[tag] for tag in tags],
+                morphs=[FEATURES.get(tag, "") for tag in tags],
+            ),
         )
         for words, tags in tagged_sentences(text)
     ]

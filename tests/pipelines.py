@@ -12,6 +12,7 @@ from corpora import (
     chunk_examples,
     entity_examples,
     labelled_examples,
+    morphology_examples,
     paragraph_examples,
     parsing_examples,
     tagging_examples,
@@ -25,6 +26,11 @@ from spacy.vocab import Vocab
 def arc_of_each_token(doc: Doc) -> list[str]:
     """The head and the label, nothing where they are not known."""
     return [f"{token.head.i} {token.dep_}" if token.dep else "" for token in doc]
+
+
+def features_of_each_token(doc: Doc) -> list[str]:
+    """The part of speech and the features, nothing where they are not known."""
+    return [f"{token.pos_} {token.morph}" if token.pos else "" for token in doc]
 
 
 def start_of_each_token(doc: Doc) -> list[str]:
@@ -78,6 +84,8 @@ class Component:
     required: dict[str, Any] = field(default_factory=dict)
     #: whether it explains what it writes token by token
     labels_tokens: bool = True
+    #: how many strings of the vocabulary a label needs at most
+    strings: int = 1
     #: a warning that it gives on the corpus, as a filter of warnings
     warning: str | None = None
 
@@ -141,6 +149,16 @@ COMPONENTS = [
         overwriting={"overwrite": True},
     ),
     Component(
+        "ssvm_morphologizer",
+        examples=morphology_examples,
+        annotations=features_of_each_token,
+        score="morph_acc",
+        config={**EAGER, "candidates": False},
+        overwriting={"overwrite": True},
+        variation={"overwrite": False},
+        strings=4,
+    ),
+    Component(
         "ssvm_ner",
         examples=entity_examples,
         annotations=entity_of_each_token,
@@ -187,7 +205,7 @@ COMPONENTS = [
         part="first({})",
     ),
 ]
-TAGGER, RECOGNIZER, CHUNKER, SENTER, PARSER, LABELER = COMPONENTS
+TAGGER, MORPHOLOGIZER, RECOGNIZER, CHUNKER, SENTER, PARSER, LABELER = COMPONENTS
 
 
 def copy_of(nlp: Language) -> Language:

@@ -13,6 +13,7 @@ from spacy.language import Language
 #: Ours by spaCy's names, with settings that save time.
 FACTORIES: dict[str, tuple[str, dict[str, Any]]] = {
     "tagger": ("ssvm_tagger", {}),
+    "morphologizer": ("ssvm_morphologizer", {}),
     "senter": ("ssvm_senter", {}),
     "ner": ("ssvm_ner", {}),
     "parser": ("ssvm_parser", {"hash_bits": 12}),
@@ -24,6 +25,7 @@ MODULES = [
     "parser.test_ner",
     "parser.test_parse",
     "pipeline.test_models",
+    "pipeline.test_morphologizer",
     "pipeline.test_pipe_factories",
     "pipeline.test_pipe_methods",
     "pipeline.test_senter",
@@ -59,6 +61,10 @@ EXCLUSIONS = {
     "parser.test_parse::test_overfitting_IO[parser]": _LOSS,
     "pipeline.test_models::test_components_batching_list[tagger]": _MODEL,
     "pipeline.test_models::test_components_batching_list[senter]": _MODEL,
+    "pipeline.test_models::test_components_batching_list[morphologizer]": _MODEL,
+    "pipeline.test_morphologizer::test_label_smoothing": _SETTINGS,
+    "pipeline.test_morphologizer::test_no_resize": _MODEL,
+    "pipeline.test_morphologizer::test_overfitting_IO": _LOSS,
     "pipeline.test_pipe_factories::test_pipe_factory_meta_config_cleanup": _NAME,
     "pipeline.test_pipe_factories::test_pipe_factories_from_source_config": _NAME,
     "pipeline.test_senter::test_overfitting_IO": _LOSS,

@@ -219,8 +219,8 @@ def init(
 ) -> None:
     """Write a complete config for spacy train, with comments, for what your examples annotate.
 
-    There are these components: tagger (TAG), pos_tagger (POS), senter, parser, ner, chunker and
-    sentence_labeler. Prints the commands that come next.
+    There are these components: tagger (TAG), pos_tagger (POS), morphologizer (POS and MORPH),
+    senter, parser, ner, chunker and sentence_labeler. Prints the commands that come next.
 
     \b
     Examples:
@@ -255,7 +255,7 @@ def init(
         annotation = None
         if train is not None:
             annotation = find_annotation(filed.doc for filed in read_docs(train, Vocab()))
-            show_annotation(annotation, annotation.components)
+            show_annotation(annotation, annotation.suggested)
         if is_asked:
             found = ",".join(_names_of(None, annotation))
             components = _ask("Components", found, lambda text: _names_of(text, annotation))
@@ -332,7 +332,7 @@ def swap(
         names = swapping.components_to_swap(nlp, split_names(components) or [], annotation)
         show_annotation(annotation, names)
         for other in swapping.overwriting_components(nlp, names):
-            msg.warn(f"'{other}' may replace what pos_tagger finds")
+            msg.warn(f"'{other}' may replace the parts of speech of the new components")
         config = swapping.config_of_new(
             nlp, names, annotation, resources=resources, train=folder.train, dev=folder.dev
         )
@@ -527,7 +527,7 @@ def _names_of(components: str | None, annotation: "Annotation | None") -> list[s
             "the examples have no annotation to learn from: no tags, trees, entities or spans, and "
             "no Doc with several sentences"
         )
-    names = annotation.components if chosen is None else check_components(chosen)
+    names = annotation.suggested if chosen is None else check_components(chosen)
     annotation.require(names)
     return names
 

@@ -21,6 +21,7 @@ from spacy_ssvm.components.parser import Arc
 
 _WORDS = ["the", "dog", "barks", ".", "a", "cat", "sleeps"]
 _TAGS = ["DET", "NOUN", "VERB", "PUNCT", "DET", "NOUN", "VERB"]
+_MORPHS = [f"Type={tag}" for tag in _TAGS]
 _HEADS = [1, 2, 2, 2, 5, 6, 6]
 _ENTS = ["O", "B-NOUN", "O", "O", "O", "B-NOUN", "O"]
 _STARTS = [True, False, False, False, True, False, False]
@@ -70,6 +71,7 @@ class Use(NamedTuple):
 USES = (
     Use("tagger", "ssvm_tagger", {"templates": ["tagger", "cluster4[0]"]}),
     Use("tagger with hashed features", "ssvm_tagger", {"hash_bits": 10}),
+    Use("morphologizer", "ssvm_morphologizer", {}),
     Use("sentence recognizer", "ssvm_senter", {}),
     Use("entity recognizer", "ssvm_ner", {"templates": ["ner", "gazetteer[0]"]}),
     Use("chunker", "ssvm_chunker", {}),
@@ -85,6 +87,7 @@ USES = (
         {"order": 1, "projective": False, "hash_bits": 10},
     ),
     Use("probabilities of labels", "ssvm_ner", {"solver": _PROBABLE}),
+    Use("probabilities of features", "ssvm_morphologizer", {"solver": _PROBABLE}),
     Use("probabilities of sentences", "ssvm_sentence_labeler", {"solver": _PROBABLE}),
     Use(
         "probabilities of arcs",
@@ -166,7 +169,8 @@ def _link(doc: Doc, **links: Any) -> None:
 
 
 def _example(nlp: Language) -> Example:
-    gold = Doc(nlp.vocab, words=_WORDS, tags=_TAGS, heads=_HEADS, deps=_TAGS, ents=_ENTS)
+    tags: Any = {"tags": _TAGS, "pos": _TAGS, "morphs": _MORPHS}
+    gold = Doc(nlp.vocab, words=_WORDS, **tags, heads=_HEADS, deps=_TAGS, ents=_ENTS)
     _link(gold, alignment=_LINKS)
     _with_sides(gold)
     gold.spans["chunks"] = list(gold.ents)
@@ -178,7 +182,7 @@ def _partial_example(nlp: Language) -> Example:
     """An example that is annotated in part."""
     tags, ents = [*_TAGS[:4], "", "", ""], [*_ENTS[:4], "", "", ""]
     starts: list[bool | int | None] = [*_STARTS[:5], None, None]
-    gold = Doc(nlp.vocab, words=_WORDS, tags=tags, ents=ents, sent_starts=starts)
+    gold = Doc(nlp.vocab, words=_WORDS, tags=tags, pos=tags, ents=ents, sent_starts=starts)
     for i in range(3):
         gold[i].head, gold[i].dep_ = gold[_HEADS[i]], _TAGS[i]
     _link(gold, alignment=_LINKS[:1], possible_alignment=_LINKS[1:])

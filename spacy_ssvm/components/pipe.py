@@ -152,6 +152,18 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
     def check_label(self, label: str) -> None:
         """Raise ValueError where the component cannot write the label."""
 
+    @property
+    def compares_all_labels(self) -> bool:
+        """Whether all pairs of labels are compared at each unit."""
+        return True
+
+    def read_labels(self, labels: Iterable[str]) -> list[str]:
+        """Labels that a user gives, as the component writes them.
+
+        Raises ValueError for what is no label.
+        """
+        return list(labels)
+
     def check_settings(self) -> None:
         """Raise ValueError where settings do not fit the labels that initialize has set."""
 
@@ -210,6 +222,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """
         if not isinstance(label, str):
             raise ValueError(f"{self.name}: a label must be a text, not {label!r}")
+        (label,) = self.read_labels([label])
         if label in self.labels:
             return 0
         labels = (*self.labels, label)
@@ -327,12 +340,15 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         )
         if labels is None:
             labels = self._find_labels(get_examples) or self.labels
+        else:
+            labels = self.read_labels(labels)
         labels = sorted(labels if was_trained else {*labels, *self.labels})
         self.check_gazetteers(labels, resources)
         examples = check_examples(get_examples, self.name)
         number = len(self.model_labels(labels))
         advice = self.fewer_labels(labels)
-        warn_of_many_labels(self.name, number, examples, self.solver, advice)
+        if self.compares_all_labels:
+            warn_of_many_labels(self.name, number, examples, self.solver, advice)
         templates = self.restore_templates(names_of(resources))
         if not templates:
             raise initialize_error(

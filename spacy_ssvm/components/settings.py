@@ -133,6 +133,7 @@ def build_chain_pipe(
 #: Whether a saved setting is valid.
 _SAVED_SETTINGS: dict[str, Callable[[Any], bool]] = {
     "attribute": lambda value: value in ("TAG", "POS"),
+    "extend": lambda value: isinstance(value, bool),
     "document": lambda value: isinstance(value, bool),
     "overwrite": lambda value: isinstance(value, bool),
     "scheme": lambda value: value in SCHEMES,

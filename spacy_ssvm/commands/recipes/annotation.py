@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from spacy.attrs import DEP, POS, TAG
+from spacy.attrs import DEP, MORPH, POS, TAG
 from spacy.tokens import Doc
 
 from spacy_ssvm.files import shorten
@@ -13,12 +13,14 @@ from spacy_ssvm.files import shorten
 LEARNS = {
     "tagger": "tags (TAG)",
     "pos_tagger": "parts of speech (POS)",
+    "morphologizer": "parts of speech with features (POS, MORPH)",
     "senter": "sentence boundaries",
     "parser": "dependency trees",
     "ner": "entities",
     "chunker": 'doc.spans["chunks"]',
     "sentence_labeler": 'doc.spans["sentence_labels"]',
 }
+_ATTRIBUTES = {"tagger": TAG, "pos_tagger": POS, "morphologizer": MORPH, "parser": DEP}
 _SPANS = {"chunks": "chunker", "sentence_labels": "sentence_labeler"}
 
 
@@ -37,6 +39,12 @@ class Annotation(NamedTuple):
         """The components that can learn from the corpus, in the order of a pipeline."""
         can_learn = {*self.labels, *(["senter"] if self.boundaries else [])}
         return [name for name in LEARNS if name in can_learn]
+
+    @property
+    def suggested(self) -> list[str]:
+        """Those without the ``pos_tagger`` where a ``morphologizer`` does its work."""
+        left_out = {"pos_tagger"} if "morphologizer" in self.labels else set()
+        return [name for name in self.components if name not in left_out]
 
     def require(self, names: Sequence[str]) -> None:
         """Raise ValueError for a component that has nothing to learn from."""
@@ -74,14 +82,15 @@ def find_annotation(docs: Iterable[Doc]) -> Annotation:
             sentences += own
             boundaries += max(own - 1, 0)
         same_tags = same_tags and all(token.tag_ == token.pos_ for token in doc)
-        for name, attribute in (("tagger", TAG), ("pos_tagger", POS), ("parser", DEP)):
+        for name, attribute in _ATTRIBUTES.items():
             for value, count in doc.count_by(attribute).items():
                 labels[name][doc.vocab.strings[value]] += count
         labels["ner"].update(entity.label_ for entity in doc.ents)
         for key, name in _SPANS.items():
             labels[name].update(span.label_ for span in doc.spans.get(key, ()))
-    for name in ("tagger", "pos_tagger", "parser"):
+    for name in _ATTRIBUTES:
         del labels[name][""]
+    del labels["morphologizer"]["_"]  # of words without features
     if same_tags:
         del labels["tagger"]
     found = {name: own for name, own in labels.items() if own}

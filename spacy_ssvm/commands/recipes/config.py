@@ -19,7 +19,7 @@ from spacy_ssvm.files import replacing
 #: The components that a config can have, and their factories.
 FACTORIES = {name: f"ssvm_{name.removeprefix('pos_')}" for name in LEARNS}
 #: Those whose families of templates read word clusters.
-_READ_CLUSTERS = {"tagger", "pos_tagger", "senter", "parser", "ner", "chunker"}
+_READ_CLUSTERS = {"tagger", "pos_tagger", "morphologizer", "senter", "parser", "ner", "chunker"}
 #: Languages for which the package spacy-lookups-data has clusters; others whose names help.
 _CLUSTERS = {"en": ("en", "de"), "de": ("de",), "es": ("es",)}
 
@@ -50,6 +50,7 @@ FOLDS, FOLD_EPOCHS = 5, 8
 _COMMENTS = {
     "components.tagger": "Fine-grained tags, token.tag_. Templates: docs/features.md",
     "components.pos_tagger": "Universal parts of speech, token.pos_",
+    "components.morphologizer": "Parts of speech with features, token.pos_ and token.morph",
     "components.senter": "Sentence boundaries; a missed one costs twice as much as a false one",
     "components.parser": "Dependency trees. Settings and their cost: docs/parser.md",
     "components.ner": "Entities. document = true reads each Doc twice: docs/features.md",
@@ -144,7 +145,7 @@ def make_config(
         )
     nlp = spacy.blank(lang)
     has_sentences = has_sentences or not {"senter", "parser"}.isdisjoint(names)
-    has_tags = has_tags or not {"tagger", "pos_tagger"}.isdisjoint(names)
+    has_tags = has_tags or not {"tagger", "pos_tagger", "morphologizer"}.isdisjoint(names)
     for name in names:
         settings = _settings_of(name, has_sentences, has_tags, has_spaces)
         nlp.add_pipe(FACTORIES[name], name=name, config=settings)
@@ -219,12 +220,10 @@ def _settings_of(
 ) -> dict[str, Any]:
     """The settings of a component, in such a pipeline, that are not defaults."""
     spaces = ["spaces"] if has_spaces else []
-    if name in ("tagger", "pos_tagger"):
-        return {
-            "attribute": "TAG" if name == "tagger" else "POS",
-            "whole_docs": has_sentences,
-            "templates": ["tagger", *spaces],
-        }
+    if name in ("tagger", "pos_tagger", "morphologizer"):
+        settings = {"whole_docs": has_sentences, "templates": ["tagger", *spaces]}
+        attribute = {"tagger": "TAG", "pos_tagger": "POS"}.get(name)
+        return {**settings, **({"attribute": attribute} if attribute else {})}
     if name == "senter" and has_tags:
         return {
             "templates": ["senter", "senter_tags"],
@@ -265,12 +264,15 @@ def annotations_read(names: Sequence[str]) -> list[str]:
     """What later components read of earlier ones, as ``AnnotatedCorpus`` names it."""
     return [
         annotation
-        for annotation, name in (("SENT_START", "senter"), ("TAG", "tagger"), ("POS", "pos_tagger"))
-        if name in names and {*names[names.index(name) + 1 :]} & READERS[annotation]
+        for annotation, writers in _WRITERS.items()
+        if any(
+            {*names[i + 1 :]} & READERS[annotation] for i in map(names.index, writers & {*names})
+        )
     ]
 
 
-#: The components that read an annotation.
+#: The components that write an annotation, and those that read it.
+_WRITERS = {"SENT_START": {"senter"}, "TAG": {"tagger"}, "POS": {"pos_tagger", "morphologizer"}}
 READERS = {
     "SENT_START": {"parser", "ner", "chunker"},
     "TAG": {"senter", "parser", "chunker"},
@@ -283,8 +285,8 @@ def jackknife_rounds(names: Sequence[str]) -> list[list[str]]:
     read = annotations_read(names)
     tags = [
         name
-        for name, annotation in (("tagger", "TAG"), ("pos_tagger", "POS"))
-        if annotation in read
+        for name in names
+        if name != "senter" and any(name in _WRITERS[annotation] for annotation in read)
     ]
     return [own for own in (tags, ["senter"] if "SENT_START" in read else []) if own]
 

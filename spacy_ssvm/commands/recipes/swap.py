@@ -32,12 +32,14 @@ from spacy_ssvm.files import replacing
 _ALIKE = {
     "tagger": {"tagger", "ssvm_tagger"},
     "pos_tagger": {"ssvm_tagger"},
+    "morphologizer": {"morphologizer", "ssvm_morphologizer"},
     "senter": {"senter", "sentencizer", "ssvm_senter"},
     "parser": {"parser", "beam_parser", "ssvm_parser"},
     "ner": {"ner", "beam_ner", "ssvm_ner"},
     "chunker": {"ssvm_chunker"},
     "sentence_labeler": {"ssvm_sentence_labeler"},
 }
+_WRITE_POS = {"pos_tagger", "morphologizer"}
 #: What stays the same in the meta data of a pipeline.
 _META = ("name", "description", "author", "email", "url", "license", "sources")
 
@@ -128,7 +130,7 @@ def pipeline_with(nlp: Language, names: Sequence[str]) -> list[str]:
             continue
         later = check_components(names)[check_components(names).index(name) + 1 :]
         places = [order.index(other) for other in later if other in order]
-        if not places and name == "pos_tagger":
+        if not places and name in _WRITE_POS:
             places = [order.index(other) + 1 for other in _write_pos(nlp, order)[-1:]]
         order.insert(min(places, default=len(order)), name)
     return order
@@ -146,11 +148,10 @@ def _write_pos(nlp: Language, order: Sequence[str]) -> list[str]:
 
 
 def overwriting_components(nlp: Language, names: Sequence[str]) -> list[str]:
-    """The components that may replace the parts of speech of a new ``pos_tagger``."""
+    """The components that may replace the parts of speech of a new one that writes them."""
     order = pipeline_with(nlp, names)
-    if "pos_tagger" not in names:
-        return []
-    return _others(nlp, _write_pos(nlp, order[order.index("pos_tagger") :]), names)
+    places = [order.index(name) for name in names if name in _WRITE_POS]
+    return _others(nlp, _write_pos(nlp, order[min(places) :]), names) if places else []
 
 
 def config_of_new(

@@ -28,6 +28,7 @@ from spacy_ssvm.files import beside, replace_folder
 _SECONDS = {
     "tagger": 0.035,
     "pos_tagger": 0.035,
+    "morphologizer": 0.05,
     "senter": 0.025,
     "parser": 0.15,
     "ner": 0.03,

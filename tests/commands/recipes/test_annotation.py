@@ -26,6 +26,8 @@ def with_spans(key: str) -> Doc:
         (doc(), []),
         (doc(tags=["NNP", "VBZ", "NNP", "VBZ"]), ["tagger"]),
         (doc(pos=["PROPN", "VERB", "PROPN", "VERB"]), ["pos_tagger"]),
+        (doc(morphs=["Number=Sing", "", "", ""]), ["morphologizer"]),
+        (doc(morphs=["", "", "", ""]), []),
         (doc(tags=["PROPN", "", "", ""], pos=["PROPN", "VERB", "", ""]), ["tagger", "pos_tagger"]),
         (doc(tags=["PROPN", "VERB", "", ""], pos=["PROPN", "VERB", "", ""]), ["pos_tagger"]),
         (doc(sent_starts=[True, False, True, False]), ["senter"]),
@@ -50,6 +52,7 @@ def test_components_come_in_the_order_of_a_pipeline() -> None:
     made = doc(
         tags=["NNP", "VBZ", "NNP", "VBZ"],
         pos=["PROPN", "VERB", "PROPN", "VERB"],
+        morphs=["Number=Sing", "", "Number=Sing", ""],
         heads=[1, 1, 3, 3],
         deps=["a", "ROOT", "a", "ROOT"],
         ents=["B-PER", "O", "B-PER", "O"],
@@ -60,6 +63,9 @@ def test_components_come_in_the_order_of_a_pipeline() -> None:
     assert found.components == [*LEARNS]
     rows = {name: amount for name, _, amount in found.rows()}
     assert rows["tagger"] == "4 of NNP, VBZ"
+    assert rows["morphologizer"] == "2 of Number=Sing"
+    assert found.suggested == [name for name in LEARNS if name != "pos_tagger"]
+    assert find_annotation([doc(pos=["X", "X", "", ""])]).suggested == ["pos_tagger"]
     assert rows["senter"] == "2 sentences"
     assert rows["ner"] == "2 of PER"
 

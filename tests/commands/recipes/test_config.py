@@ -86,6 +86,8 @@ def test_sections_stand_in_spacys_order_with_their_comments(tmp_path: Path) -> N
         (["tagger", "senter"], ["TAG"], [["tagger"]]),
         (["tagger", "chunker"], ["TAG"], [["tagger"]]),
         (["pos_tagger", "parser"], ["POS"], [["pos_tagger"]]),
+        (["morphologizer", "parser"], ["POS"], [["morphologizer"]]),
+        (["pos_tagger", "morphologizer"], [], []),
         (WHOLE, ["SENT_START", "TAG", "POS"], [["tagger", "pos_tagger"], ["senter"]]),
     ],
 )
@@ -107,6 +109,8 @@ def test_settings_follow_the_examples_and_the_other_components() -> None:
     assert not components["tagger"]["whole_docs"]
     components = make_config("en", ["tagger", "senter"])["components"]
     assert components["tagger"]["whole_docs"]
+    components = make_config("en", ["morphologizer", "senter"])["components"]
+    assert components["morphologizer"]["whole_docs"]
     assert components["senter"]["templates"] == ["senter", "senter_tags"]
     assert make_config("en", ["senter"])["components"]["senter"]["templates"] == ["senter"]
     components = make_config("en", ["senter"], has_tags=True)["components"]

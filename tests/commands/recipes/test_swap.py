@@ -30,7 +30,7 @@ from spacy_ssvm.commands.recipes.swap import (
     swapped_config,
 )
 
-LEARNED = ("tagger", "pos_tagger", "parser", "ner", "sentence_labeler")
+LEARNED = ("tagger", "pos_tagger", "morphologizer", "parser", "ner", "sentence_labeler")
 LABELS = {name: Counter(["A"]) for name in LEARNED}
 EVERYTHING = Annotation(2, 9, 4, 2, True, LABELS)
 
@@ -121,6 +121,20 @@ def pipeline_of(*names: str, disabled: str = "") -> Language:
             ["pos_tagger"],
             ["attribute_ruler", "morphologizer", "pos_tagger", "lemmatizer"],
         ),
+        (
+            ["tagger", "features=morphologizer", "lemmatizer"],
+            "",
+            ["morphologizer"],
+            ["morphologizer"],
+            ["tagger", "morphologizer", "lemmatizer"],
+        ),
+        (
+            ["tagger", "attribute_ruler", "lemmatizer"],
+            "",
+            ["morphologizer"],
+            ["morphologizer"],
+            ["tagger", "attribute_ruler", "morphologizer", "lemmatizer"],
+        ),
         # In the order in which they read each other
         (
             ["sentencizer", "parser", "tagger"],
@@ -183,6 +197,7 @@ def test_others_that_write_parts_of_speech() -> None:
     found = overwriting_components(nlp, ["pos_tagger", "parser"])
     assert found == ["later", "morphologizer"]
     assert overwriting_components(nlp, ["parser"]) == []
+    assert overwriting_components(nlp, ["morphologizer"]) == []
     config = config_of_new(nlp, ["pos_tagger", "parser"], EVERYTHING)
     assert config["components"]["pos_tagger"]["overwrite"], "the rules' parts of speech"
     assert not config["components"]["parser"]["overwrite"]

@@ -1,0 +1,240 @@
+"""Components whose model chooses a label with parts among the candidates of each token."""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc, Token
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from spacy_ssvm.chains.explanation import strongest_features
+from spacy_ssvm.components.confidence import require_beta, token_index
+from spacy_ssvm.components.example_cache import DOCS_AT_A_TIME, GoldDoc
+from spacy_ssvm.components.linear import LinearPipe
+from spacy_ssvm.components.page import Decision, ExplainablePipe
+from spacy_ssvm.components.settings import check_rows, config_error, read_token_templates
+from spacy_ssvm.explanation import Explanation, Features, label_number
+from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
+from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.lattices.explanation import explain_label
+from spacy_ssvm.lattices.model import Annotation, LatticeModel
+from spacy_ssvm.lattices.training import (
+    AnnotatedTokens,
+    LatticeTrainer,
+    learn_candidates,
+    read_annotated,
+)
+from spacy_ssvm.solvers.run import Solver
+
+
+class LatticePipe(LinearPipe[LatticeModel, AnnotatedTokens], ExplainablePipe[str]):
+    """A component whose model gives one label to each token, by the label's parts.
+
+    candidates: whether words have only the labels that the corpus suggests for them.
+    settings: see ``LinearPipe``.
+    """
+
+    def __init__(
+        self, vocab: Vocab, model: LatticeModel, name: str, *, candidates: bool, **settings: Any
+    ) -> None:
+        super().__init__(vocab, model, name, costs={}, **settings)
+        self.candidates = candidates
+
+    # Implemented by subclasses
+
+    def views(self) -> Ints:
+        """What the labels mean for annotation: int64 [K, V], see ``Annotation``."""
+        raise NotImplementedError
+
+    # Training
+
+    @property
+    def compares_all_labels(self) -> bool:
+        return not self.candidates
+
+    def check_settings(self) -> None:
+        """Nothing to check: each wrong label costs 1."""
+
+    def read_batch(self, docs: Sequence[GoldDoc]) -> AnnotatedTokens:
+        """The words of Docs with their gold annotation."""
+        of_docs, gold, inputs = map(list, zip(*docs, strict=True))
+        return read_annotated(self.model, of_docs, gold, inputs, self.views())
+
+    def make_trainer(self, solver: Solver) -> LatticeTrainer:
+        """A trainer of the model, without examples."""
+        rows = self.rows_per_template
+        return LatticeTrainer(self.model, solver, min_count=self.min_count, rows_per_template=rows)
+
+    def learn_first_pass(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        nlp: Language | None,  # noqa: ARG002
+    ) -> None:
+        """Learn the candidates of words."""
+        if self.candidates:
+            learn_candidates(self.model, self._annotated(get_examples()))
+
+    def _annotated(self, examples: Iterable[Example]) -> Iterable[AnnotatedTokens]:
+        stream = iter(examples)
+        while batch := list(islice(stream, DOCS_AT_A_TIME)):
+            yield self.read_batch(self.gold_docs(batch))
+
+    # Use
+
+    def gold_names(self, example: Example) -> list[str]:
+        """The gold label of each predicted token, "" where it is not known, or partly."""
+        raise NotImplementedError
+
+    def present(self, docs: Sequence[Doc]) -> Ints:
+        """The annotation that the Docs already have: int64 [tokens, V], -1 for none."""
+        raise NotImplementedError
+
+    def kept(self, docs: Sequence[Doc], tokens: TokenTable, overwrite: bool) -> Annotation | None:
+        """The annotation of words that labels must agree with; None for none.
+
+        overwrite: whether annotation that the Docs already have is ignored.
+        """
+        if overwrite:
+            return None
+        values = self.present(docs)[tokens.positions]
+        return Annotation(values, self.views()) if np.any(values != -1) else None
+
+    def marginals(self, doc: Doc, *, overwrite: bool | None = None) -> Floats:
+        """The probability of each label at each token: float64 [tokens, K].
+
+        0 for labels that are no candidates of the token; rows sum to 1, but for whitespace, which
+        has zeros.
+        overwrite: whether to ignore annotation that the Doc already has, by default the
+            component's own setting. Otherwise that annotation is certain.
+        Raises ValueError if the model was trained without probabilities.
+        """
+        self._require_labels()
+        self._sync()
+        beta = require_beta(self.name, self.model)
+        tokens = self.model.reader.read([doc])
+        annotation = self.kept([doc], tokens, self._overwrites(overwrite))
+        candidates, found = self.model.probabilities(tokens, beta, annotation)
+        table = np.zeros((len(tokens.positions), len(self.model.labels)))
+        words = np.repeat(np.arange(len(table)), np.diff(candidates.starts))
+        table[words, candidates.labels] = found
+        return scatter_to_tokens(table, tokens, fill=0.0)
+
+    def scores(self, doc: Doc) -> Floats:
+        """The confidence in the best label of each token: float64 [tokens].
+
+        If the model has probabilities (see ``marginals``), the score is that of the best label.
+        Otherwise it is the margin between the best structure and the best one with another
+        candidate at this token, in units of the model's scores: infinite where there is no other
+        candidate. Whitespace has 0. Annotation that the Doc already has is ignored.
+        """
+        _, tokens, scores = self._best_labels(doc)
+        return scatter_to_tokens(scores, tokens, fill=0.0)
+
+    def _best_labels(self, doc: Doc) -> tuple[Ints, TokenTable, Floats]:
+        """The best label of each word, the words, and the confidence: see ``scores``."""
+        self._require_labels()
+        self._sync()
+        tokens = self.model.reader.read([doc])
+        labels = self.model.label(tokens, None)
+        beta = self.model.beta
+        if beta is None:
+            candidates, found = self.model.best_scores(tokens)
+        else:
+            candidates, found = self.model.probabilities(tokens, beta)
+        is_best = candidates.labels == np.repeat(labels, np.diff(candidates.starts))
+        scores = found[is_best]
+        if beta is None:
+            others = np.where(is_best, -np.inf, found)
+            if len(scores):
+                scores = scores - np.maximum.reduceat(others, candidates.starts[:-1])
+        return labels, tokens, scores
+
+    def explain(
+        self,
+        doc: Doc,
+        token: int | Token,
+        *,
+        top: int | None = None,
+        against: str | None = None,
+        by_part: bool = False,
+    ) -> Explanation:
+        """Explain why a token gets its label and not another one.
+
+        token: the token, or its index in the Doc; negative indices count from the end.
+        top: the number of rows to show, the others summed in one; None for all.
+        against: the other label, such as the gold one; None for the runner-up.
+        by_part: whether rows are the parts of the labels, such as Case=Acc, instead of features.
+        Raises IndexError or ValueError for a token that is not in the Doc, and ValueError for
+        whitespace, which has no label, where only one label is possible, and where the token has
+        the other label, or cannot have it.
+        """
+        self._require_labels()
+        self._sync()
+        i = token_index(doc, token)
+        return explain_label(self.model, doc, i, top=top, against=against, by_part=by_part)
+
+    def top_features(self, label: str, docs: Iterable[Doc], *, top: int = 20) -> Features:
+        """The features that speak most for or against a label or a part, of those that Docs have.
+
+        label: one of ``self.model.labels``, or a part of one, such as Case=Acc.
+        docs: texts whose features are looked at, such as some of the training corpus, as earlier
+            components have annotated them.
+        top: how many features to return.
+        Raises ValueError for a label that the model does not have.
+        """
+        self._require_labels()
+        self._sync()
+        model, names = self.model, self.model.system.part_names
+        if label in names and label not in model.labels:
+            parts = [names.index(label)]
+        else:
+            parts = model.parts_of(label_number(model.labels, label))
+        return strongest_features(model, list(docs), label, parts, top)
+
+    def explain_against(
+        self, doc: Doc, decision: Decision[str], against: str | None, *, top: int | None
+    ) -> Explanation:
+        return self.explain(doc, decision.start, top=top, against=against)
+
+    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[str]]:
+        """The best label of each word beside the gold one.
+
+        Annotation that the Doc already has is ignored, as in ``scores`` and ``explain``.
+        """
+        labels, tokens, scores = self._best_labels(doc)
+        gold = [""] * len(doc)
+        if reference is not None and len(doc):
+            gold = self.gold_names(Example(doc, reference))
+        words = tokens.positions.tolist(), labels.tolist(), scores.tolist()
+        return [
+            Decision(i, i + 1, self.model.labels[label], gold[i] or None, score)
+            for i, label, score in zip(*words, strict=True)
+        ]
+
+
+def build_lattice_pipe(
+    component: Callable[..., Any],
+    vocab: Vocab,
+    name: str,
+    *,
+    scheme: str,
+    templates: Sequence[str],
+    min_count: int,
+    hash_bits: int | None,
+    whole_docs: bool = False,
+    **settings: Any,
+) -> Any:
+    """A component of labels with parts, by its class and the settings of its factory.
+
+    Raises ConfigValidationError where a setting is invalid.
+    """
+    check_rows(name, min_count, hash_bits)
+    parsed = read_token_templates(name, templates)
+    if real := [str(template) for template in parsed if template.is_real]:
+        message = f"'{real[0]}' reads real values, which this component does not learn"
+        raise config_error(name, "templates", message)
+    model = LatticeModel(parsed, scheme=scheme, whole_docs=whole_docs)
+    return component(vocab, model, name, min_count=min_count, hash_bits=hash_bits, **settings)
