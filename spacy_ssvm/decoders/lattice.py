@@ -82,6 +82,28 @@ def step_score(levels: Levels, weights: Floats, before: int, label: int) -> floa
 
 
 @kernel
+def _fill_table(levels: Levels, weights: Floats, table: Floats) -> None:
+    """Write the scores of starts, steps and ends of all labels: float64 [K + 2, K]."""
+    K = table.shape[1]
+    for label in range(K):
+        for before in range(K):
+            table[before, label] = step_score(levels, weights, before, label)
+        table[K, label] = start_score(levels, weights, label)
+        table[K + 1, label] = end_score(levels, weights, label)
+
+
+def join_levels(levels: Levels, weights: Floats) -> tuple[Levels, Floats]:
+    """One level whose classes are the labels, and its weights, with the same scores of steps.
+
+    Each step is then read, not added up.
+    """
+    K = len(levels.classes)
+    table = np.empty((K + 2, K))
+    _fill_table(levels, weights, table)
+    return make_levels(K, [np.arange(K)]), table.ravel()
+
+
+@kernel
 def prefix_scores(
     semiring: int, candidates: Candidates, emissions: Floats, levels: Levels, weights: Floats
 ) -> Floats:

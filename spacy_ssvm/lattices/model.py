@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm.decoders.lattice import Candidates, node_scores
+from spacy_ssvm.decoders.lattice import Candidates, join_levels, node_scores
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
@@ -39,6 +39,8 @@ from spacy_ssvm.storage import require
 from spacy_ssvm.weights.key_filter import key_filter
 
 STEPS = "steps"
+
+_MOST_JOINED = 2**11  # labels, for whose steps one table is made: of at most 32 MB
 
 
 class Annotation(NamedTuple):
@@ -119,8 +121,10 @@ class LatticeModel(LinearModel):
         """Templates, table and weights, for kernels that score candidates."""
         if self._scorer is None:
             features = Features(self.compiled, key_filter(self.table), self.table, self.weights)
-            labels = self.system.parts, self.system.levels
-            self._scorer = Scorer(features, *labels, self.label_pairs)
+            steps = self.system.levels, self.label_pairs
+            if len(steps[0].sizes) > 1 and len(self.labels) <= _MOST_JOINED:
+                steps = join_levels(*steps)
+            self._scorer = Scorer(features, self.system.parts, *steps)
         return self._scorer
 
     def parts_of(self, label: int) -> list[int]:

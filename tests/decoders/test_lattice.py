@@ -16,6 +16,7 @@ from spacy_ssvm.decoders.lattice import (
     Levels,
     best_path,
     end_score,
+    join_levels,
     make_levels,
     node_scores,
     number_of_pairs,
@@ -362,3 +363,16 @@ def test_tables_have_rows_for_starts_and_ends():
     assert levels.sizes.tolist() == [2, 1, 3]
     assert levels.starts.tolist() == [0, 8, 11, 26]
     assert make_levels(3, []).starts.tolist() == [0]
+
+
+@checked
+@given(lattices())
+def test_joined_levels_score_the_same_steps(lattice):
+    """Integers, whose sums are exact."""
+    candidates, emissions, levels, weights = lattice.arguments()
+    joined, table = join_levels(levels, weights)
+    assert joined.sizes.tolist() == [len(levels.classes)]
+    y, z = (np.full(lattice.n, -1, dtype=np.int64) for _ in range(2))
+    score = best_path(candidates, emissions, levels, weights, y)
+    assert best_path(candidates, emissions, joined, table, z) == score
+    assert z.tolist() == y.tolist()
