@@ -30,6 +30,8 @@ from spacy_ssvm.lattices.candidates import (
 )
 from spacy_ssvm.weights.hash_table import empty_slots, insert_all
 
+pytestmark = pytest.mark.uncompiled
+
 VOCAB = spacy.blank("en").vocab
 
 #: Words with labels, -1 for none.

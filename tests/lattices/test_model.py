@@ -33,6 +33,8 @@ from spacy_ssvm.lattices.model import STEPS, Annotation, LatticeModel
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.storage import ModelFileError
 
+pytestmark = pytest.mark.uncompiled
+
 #: Sentences with words that are known, and words that are not.
 TEXTS = [
     ["the", "fish", "walks"],

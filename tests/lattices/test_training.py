@@ -26,6 +26,8 @@ from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.perceptron import Perceptron
 
+pytestmark = pytest.mark.uncompiled
+
 DET, NOUN, NOUNS, VERB, VERBS = (
     f"Number={feature}|POS={tag}" if feature else f"POS={tag}"
     for tag, feature in [
