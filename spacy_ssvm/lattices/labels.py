@@ -14,6 +14,9 @@ POS = "POS"  #: the name of the part of speech among the features of a label
 FEATURES, WHOLE = "features", "whole"
 SCHEMES = (FEATURES, WHOLE)
 
+_MOST_WHOLE = 2**12  # labels that are compared as a whole with the next one: 16 million weights
+_MOST_CLASSES = 10**7  # of all labels at all levels
+
 
 class LabelSystem(NamedTuple):
     """What is shared between labels: their parts, and the classes that steps are scored by."""
@@ -34,8 +37,9 @@ def label_system(labels: Sequence[str], scheme: str) -> LabelSystem:
 
     scheme: FEATURES for labels such as POS=NOUN|Number=Sing, which share the weights of their
         features, and whose steps are scored by part of speech, by the values of each other
-        attribute that two labels in a row have, and by label. WHOLE for labels without parts,
-        each of which is decided by itself.
+        attribute that two labels in a row have, and, up to 4,096 labels, by label. WHOLE for
+        labels without parts, each of which is decided by itself.
+    Raises ValueError for too many attributes.
     """
     numbers: dict[str, int] = {}
     parts: list[int] = []
@@ -52,11 +56,15 @@ def label_system(labels: Sequence[str], scheme: str) -> LabelSystem:
 
 
 def _levels(labels: Sequence[str]) -> Levels:
-    """Parts of speech, the values of each other attribute, and whole labels."""
+    """Parts of speech, the values of each other attribute, and whole labels if they are few."""
     features = [features_of(label) for label in labels]
     attributes = sorted({name for own in features for name in own} - {POS})
+    if len(labels) * len(attributes) > _MOST_CLASSES:
+        raise ValueError(f"{len(labels):,} labels have {len(attributes):,} attributes: too many")
     classes = [_number([own.get(name, "") for own in features]) for name in (POS, *attributes)]
-    return make_levels(len(labels), [*classes, np.arange(len(labels), dtype=np.int64)])
+    if len(labels) <= _MOST_WHOLE:
+        classes.append(np.arange(len(labels), dtype=np.int64))
+    return make_levels(len(labels), classes)
 
 
 def _number(values: Sequence[str]) -> Ints:

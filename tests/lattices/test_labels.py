@@ -99,3 +99,15 @@ def test_systems_are_as_problems_expect_them(labels, scheme):
     assert len(levels.classes) == len(labels)
     for classes, size in zip(levels.classes.T.tolist(), levels.sizes, strict=True):
         assert set(classes) == set(range(size))
+
+
+def test_many_labels_are_not_compared_as_a_whole() -> None:
+    many = [f"Number=N{i}|POS=NOUN" for i in range(4097)]
+    assert label_system(many, FEATURES).levels.sizes.tolist() == [1, 4097]
+    assert label_system(many[:-1], FEATURES).levels.sizes.tolist() == [1, 4096, 4096]
+
+
+def test_too_many_attributes_are_refused() -> None:
+    labels = [f"A{i}=x|POS=NOUN" for i in range(3200)]
+    with pytest.raises(ValueError, match="3,200 labels have 3,200 attributes"):
+        label_system(labels, FEATURES)
