@@ -1,0 +1,288 @@
+"""Parts of speech and morphological features: ssvm_morphologizer, spaCy and UDPipe 1.
+
+    python benchmarks/morphology.py --data FOLDER [--treebanks en pt nl tr] [--udpipe MODELS]
+
+FOLDER contains ud_en_ewt, ud_pt_bosque and ud_nl_lassysmall, each with the CoNLL-U files of its
+treebank; Turkish is that of the package turkish-treebanks. Gold tokens, one sentence per Doc. A
+word is right in MORPH where all its features are. Systems:
+
+    ssvm      ssvm_morphologizer with its default settings, for 8 epochs
+    clusters  the same with the word clusters of spacy-lookups-data (English)
+    spacy     spaCy's morphologizer from `init config`, trained for ten times the time of ssvm
+    udpipe    UDPipe 1 (ufal.udpipe), trained on the same files: MODELS/LANGUAGE.udpipe
+
+With --train-udpipe LANGUAGE: trains that model first, with UDPipe's own default options, which
+takes 10 minutes (nl) to hours (en). Each system runs in a separate process on one thread. Requires
+the extra `bench`; ufal.udpipe, where UDPipe is to be measured, is installed separately.
+"""
+
+import argparse
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import peers
+import spacy
+from spacy.lookups import load_lookups
+from spacy.tokens import Doc
+from spacy.training import Example
+from wasabi import msg
+
+from spacy_ssvm.commands.warmup import compile_kernels
+
+EPOCHS = 8
+PARTS = ("train", "dev", "test")
+FILES = {
+    "en": "ud_en_ewt/en_ewt-ud-{}.conllu",
+    "pt": "ud_pt_bosque/pt_bosque-ud-{}.conllu",
+    "nl": "ud_nl_lassysmall/nl_lassysmall-ud-{}.conllu",
+}
+TURKISH = ("data/web.conllu", "data/wiki.conllu")
+#: Tags of the Turkish treebank that are not universal, with their universal equivalents.
+UNIVERSAL = {"PRT": "PART", "CONJ": "CCONJ", "ONOM": "X", "AFFIX": "X"}
+SCORES = ("POS", "MORPH", "both")
+COLUMNS = ("seconds", "peak", "MB", "speed")
+
+
+class Word(NamedTuple):
+    """A word with its annotation."""
+
+    form: str
+    pos: str
+    features: tuple[str, ...]  #: sorted
+
+
+Sentences = list[list[Word]]
+
+
+def blocks(text: str) -> Iterator[tuple[str, list[list[str]]]]:
+    """The id of each sentence of a CoNLL-U text, and the columns of its words."""
+    for block in text.strip().split("\n\n"):
+        lines = block.split("\n")
+        ids = [line.partition("=")[2].strip() for line in lines if line.startswith("# sent_id")]
+        rows = [line.split("\t") for line in lines if line[:1].isdigit()]
+        yield ids[0] if ids else "", [row for row in rows if row[0].isdigit()]
+
+
+def words_of(rows: Iterable[list[str]]) -> list[Word]:
+    return [
+        Word(row[1], UNIVERSAL.get(row[3], row[3]), tuple(sorted({*row[5].split("|")} - {"_"})))
+        for row in rows
+    ]
+
+
+def read(data: Path, language: str) -> dict[str, Sentences]:
+    """The sentences of each part of a treebank. Turkish is divided by a checksum of the ids."""
+    if language in FILES:
+        return {
+            part: [
+                words_of(rows)
+                for _, rows in blocks((data / FILES[language].format(part)).read_text("utf8"))
+            ]
+            for part in PARTS
+        }
+    found: dict[str, Sentences] = {part: [] for part in PARTS}
+    package = distribution("turkish-treebanks")
+    for file in TURKISH:
+        for number, rows in blocks(Path(str(package.locate_file(file))).read_text("utf8")):
+            part = {0: "test", 1: "dev"}.get(zlib.crc32(number.encode()) % 10, "train")
+            if rows:
+                found[part].append(words_of(rows))
+    return found
+
+
+def examples_of(nlp: spacy.Language, sentences: Sentences) -> list[Example]:
+    return [
+        Example(
+            Doc(nlp.vocab, words=[word.form for word in words]),
+            Doc(
+                nlp.vocab,
+                words=[word.form for word in words],
+                pos=[word.pos for word in words],
+                morphs=["|".join(word.features) for word in words],
+            ),
+        )
+        for words in sentences
+    ]
+
+
+def normal(vocab: spacy.Vocab, features: Iterable[str]) -> str:
+    """Features as spaCy keeps them: sorted, with one value for each name."""
+    return vocab.strings[vocab.morphology.add("|".join(features))]
+
+
+def score(vocab: spacy.Vocab, found: Iterable[Iterable[Word]], gold: Sentences) -> dict[str, float]:
+    """Accuracy of parts of speech, of features, and of both together, in %."""
+    right = dict.fromkeys(SCORES, 0)
+    pairs = [
+        pair
+        for own, words in zip(found, gold, strict=True)
+        for pair in zip(own, words, strict=True)
+    ]
+    for own, word in pairs:
+        has_pos = own.pos == word.pos
+        has_features = normal(vocab, own.features) == normal(vocab, word.features)
+        for name, is_right in zip(
+            SCORES, (has_pos, has_features, has_pos and has_features), strict=True
+        ):
+            right[name] += is_right
+    return {name: 100 * number / len(pairs) for name, number in right.items()}
+
+
+def annotate(pipe: Any, nlp: spacy.Language, sentences: Sentences) -> Iterator[list[Word]]:
+    docs = (Doc(nlp.vocab, words=[word.form for word in words]) for words in sentences)
+    for doc in pipe.pipe(docs, batch_size=1000):
+        yield [Word(t.text, t.pos_, tuple(filter(None, str(t.morph).split("|")))) for t in doc]
+
+
+def measured(
+    pipe: Any, nlp: spacy.Language, name: str, parts: dict[str, Sentences]
+) -> dict[str, Any]:
+    """The scores of a trained pipeline, its speed and its size."""
+    labelled = [([word.form for word in words], []) for words in parts["test"]]
+    return {
+        **{
+            part: score(nlp.vocab, annotate(pipe, nlp, parts[part]), parts[part])
+            for part in PARTS[1:]
+        },
+        "speed": peers.tagging_speed(pipe, nlp, labelled),
+        "MB": peers.saved(nlp, name)["MB"],
+    }
+
+
+def run_ssvm(parts: dict[str, Sentences], language: str, *, clusters: bool = False) -> dict:
+    nlp = spacy.blank(language)
+    pipe: Any = nlp.add_pipe("ssvm_morphologizer")
+    examples = examples_of(nlp, parts["train"])
+    start = time.process_time()
+    lookups = load_lookups(language, ["lexeme_cluster"]) if clusters else None
+    pipe.initialize(lambda: examples, nlp=nlp, clusters=lookups)
+    for _ in range(EPOCHS):
+        nlp.update(examples)
+    pipe.predict([])
+    nlp.to_bytes()  # the weights are final
+    seconds = time.process_time() - start
+    return {"seconds": seconds, **measured(pipe, nlp, pipe.name, parts)}
+
+
+def run_spacy(parts: dict[str, Sentences], language: str, budget: float) -> dict:
+    examples = examples_of(spacy.blank(language), parts["train"])
+    nlp, seconds = peers.train_spacy(["morphologizer"], examples, budget)
+    found = measured(nlp, nlp, "morphologizer", parts)
+    size = sum(peers.saved(nlp, name)["MB"] for name in nlp.pipe_names)
+    return {"seconds": seconds, **found, "MB": size}
+
+
+def conllu(sentences: Sentences) -> str:
+    """Sentences without annotation, as UDPipe reads them."""
+    return "".join(
+        "".join(f"{i}\t{word.form}" + "\t_" * 8 + "\n" for i, word in enumerate(words, 1)) + "\n"
+        for words in sentences
+    )
+
+
+def train_udpipe(data: Path, language: str, file: Path) -> None:
+    """Train UDPipe's tagger with its default options."""
+    import ufal.udpipe as udpipe
+
+    reader = udpipe.InputFormat.newConlluInputFormat()
+    reader.setText((data / FILES[language].format("train")).read_text("utf8"))
+    sentences, error = udpipe.Sentences(), udpipe.ProcessingError()
+    sentence = udpipe.Sentence()
+    while reader.nextSentence(sentence, error):
+        sentences.append(sentence)
+        sentence = udpipe.Sentence()
+    options = udpipe.Trainer.NONE, "", udpipe.Trainer.NONE
+    start = time.process_time()
+    model = udpipe.Trainer.train(
+        "morphodita_parsito", sentences, udpipe.Sentences(), *options, error
+    )
+    if error.occurred():
+        raise ValueError(error.message)
+    seconds, peak = time.process_time() - start, peers.peak_of_memory()
+    file.write_bytes(model)
+    msg.good(f"{file}: {seconds:.0f} s, peak {peak:.0f} MB")
+
+
+def run_udpipe(parts: dict[str, Sentences], language: str, file: Path) -> dict:
+    import ufal.udpipe as udpipe
+
+    model = udpipe.Model.load(str(file))
+    options = udpipe.Pipeline.DEFAULT, udpipe.Pipeline.NONE
+    pipeline = udpipe.Pipeline(model, "conllu", *options, "conllu")
+    vocab, result = spacy.blank(language).vocab, {}
+    for part in PARTS[1:]:
+        text = conllu(parts[part])
+        start = time.process_time()
+        found = pipeline.process(text)
+        seconds = time.process_time() - start
+        sentences = [words_of(rows) for _, rows in blocks(found)]
+        result[part] = score(vocab, sentences, parts[part])
+    speed = sum(map(len, parts["test"])) / seconds
+    return {"seconds": 0.0, "MB": file.stat().st_size / 1e6, "speed": speed, **result}
+
+
+def show(language: str, parts: dict[str, Sentences], results: dict[str, dict]) -> None:
+    """Print a table of all systems."""
+    words = sum(map(len, parts["train"]))
+    msg.divider(f"{language}: {words:,} words to learn from; accuracy in % on dev / test")
+    rows = []
+    for name, result in results.items():
+        scores = [f"{result['dev'][key]:.2f} / {result['test'][key]:.2f}" for key in SCORES]
+        figures = [f"{result[key]:,.0f}" if result.get(key) else "-" for key in COLUMNS]
+        rows.append((name, *scores, *figures))
+    header = ("system", *SCORES, "learning, CPU s", "peak MB", "MB", "tokens/s")
+    msg.table(rows, header=header, aligns=("l", *"rrrrrrr"), divider=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder of the treebanks")
+    parser.add_argument("--treebanks", nargs="+", default=[*FILES, "tr"], choices=[*FILES, "tr"])
+    parser.add_argument("--udpipe", type=Path, help="folder of UDPipe's models")
+    parser.add_argument("--train-udpipe", choices=[*FILES], help="train a model into that folder")
+    parser.add_argument("--skip", nargs="*", default=[], metavar="SYSTEM")
+    parser.add_argument("--only", help=argparse.SUPPRESS)
+    parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.train_udpipe:
+        if options.udpipe is None:
+            parser.error("--train-udpipe needs --udpipe, the folder of models")
+        file = options.udpipe / f"{options.train_udpipe}.udpipe"
+        train_udpipe(options.data, options.train_udpipe, file)
+        return
+    if options.only:
+        (language,) = options.treebanks
+        parts = read(options.data, language)
+        if options.only == "spacy":
+            result = run_spacy(parts, language, options.budget)
+        elif options.only == "udpipe":
+            result = run_udpipe(parts, language, options.udpipe / f"{language}.udpipe")
+        else:
+            result = run_ssvm(parts, language, clusters=options.only == "clusters")
+        peers.print_result(result)
+        return
+    compile_kernels()
+    for language in options.treebanks:
+        systems = ["ssvm", *(["clusters"] if language == "en" else []), "spacy"]
+        if options.udpipe is not None and (options.udpipe / f"{language}.udpipe").exists():
+            systems.append("udpipe")
+        results: dict[str, dict] = {}
+        for system in systems:
+            if system in options.skip:
+                continue
+            msg.info(f"{language}: {system}")
+            budget = 10 * results.get("ssvm", {}).get("seconds", 0.0)
+            arguments = ["--data", str(options.data), "--treebanks", language, "--only", system]
+            arguments += ["--udpipe", str(options.udpipe)] * (options.udpipe is not None)
+            results[system] = peers.in_process(__file__, [*arguments, "--budget", str(budget)])
+        show(language, read(options.data, language), results)
+
+
+if __name__ == "__main__":
+    main()
