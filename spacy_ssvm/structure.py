@@ -132,7 +132,9 @@ _SIGNATURES: dict[str, tuple[Type, tuple[Type, ...]]] = {
 class Problem(Protocol):
     """The examples of a structure, as solvers need them."""
 
-    structure: Structure
+    @property
+    def structure(self) -> Structure:
+        """Its oracles."""
 
     #: The first this many weights are kept >= 0; it never changes. A solver that cannot keep
     #: them so refuses the problem.

@@ -9,19 +9,11 @@ from spacy_ssvm.chains.layout import Examples, LazyFeatures, RowFeatures
 from spacy_ssvm.chains.oracle import CHAINS, LAZY_CHAINS, SPARSE_CHAINS
 from spacy_ssvm.features.extraction import CompiledTemplates
 from spacy_ssvm.features.reals import NO_REALS, RealKeys
-from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Labels, Rows, Weights
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Rows, Weights
 from spacy_ssvm.structure import Structure
-from spacy_ssvm.weights.groups import GroupedStore
-from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
+from spacy_ssvm.weights.growing import GrowingArray, check_starts, gather_ranges
 from spacy_ssvm.weights.lazy import LazyWeights, frozen
-from spacy_ssvm.weights.rows import (
-    DenseWeights,
-    RowTable,
-    SparseRows,
-    dense_table,
-    kept_weights,
-    measure_rows,
-)
+from spacy_ssvm.weights.rows import RowWeights
 
 
 def hamming_costs(K: int) -> Floats:
@@ -29,7 +21,7 @@ def hamming_costs(K: int) -> Floats:
     return np.ones((K, K)) - np.eye(K)
 
 
-class ChainProblem:
+class ChainProblem(RowWeights):
     """Examples for chains over K labels.
 
     costs: float64 [K, K], the cost of each (gold, predicted) pair: finite, not negative,
@@ -38,7 +30,6 @@ class ChainProblem:
         illegal, else 0. All are legal by default.
     """
 
-    structure: Structure = CHAINS
     nonnegative = 0
     refines: Flags | None = None  # see ``GroupedProblem``
 
@@ -47,6 +38,7 @@ class ChainProblem:
     ) -> None:
         if K < 1:
             raise ValueError("a problem needs at least one label")
+        super().__init__(first=(K + 2) * K, width=K)
         self.K = K
         costs = hamming_costs(K) if costs is None else np.asarray(costs, dtype=np.float64)
         if costs.shape != (K, K):
@@ -67,53 +59,15 @@ class ChainProblem:
         self._token_starts = GrowingArray(np.int64, [0])
         self._feature_starts = GrowingArray(np.int64, [0])
         self._rows = GrowingArray(np.int32)
-        self._dense = DenseWeights(first=(K + 2) * K, width=K)
-        self._sparse: SparseRows | None = None
-        self._dense_table = dense_table(K)
         self._gold = GrowingArray(np.int64)
         self._completions = GrowingArray(np.int64)
         self._longest, self._most_features, self._most_of_both = 0, 0, 0
-        self._number_of_rows = 0
         self.real_rows = np.zeros(0, dtype=np.int32)
 
     @property
-    def store(self) -> GroupedStore:
-        """See ``GroupedProblem``. Raises ValueError where rows do not have all labels."""
-        if self._sparse is not None:
-            raise ValueError("weights that are allocated on first use have no groups")
-        return self._dense
-
-    def allocate(self, *, lazily: bool) -> None:
-        """Give rows weights for all labels, or else for those that differences ask for.
-
-        A run that is under way must not go on: its weights are forgotten.
-        """
-        self._sparse, self.structure = None, CHAINS
-        if lazily:
-            self._sparse = SparseRows(self.K, first=(self.K + 2) * self.K)
-            self.structure = SPARSE_CHAINS
-            self._sparse.extend(self._number_of_rows)
-
-    @property
-    def table(self) -> RowTable:
-        """Where the weights of rows are, behind those of pairs of labels."""
-        return self._dense_table if self._sparse is None else self._sparse.table
-
-    def insert(self, starts: Ints, labels: Labels) -> Ints:
-        """Allocate weights of rows 0, 1, ...; return their entries: see ``CompactWeights``."""
-        if self._sparse is not None:
-            return self._sparse.insert(starts, labels)
-        return np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * self.K + labels
-
-    def reserve(self) -> Rows | None:
-        """See ``AllocatingProblem``."""
-        return None if self._sparse is None else self._sparse.reserve()
-
-    def with_own_weights(self) -> "ChainProblem":
-        """See ``AllocatingProblem``."""
-        problem = copy(self)
-        problem._sparse = deepcopy(self._sparse)
-        return problem
+    def structure(self) -> Structure:
+        """Chains, by where their weights are."""
+        return CHAINS if self._sparse is None else SPARSE_CHAINS
 
     @property
     def any_label(self) -> int:
@@ -130,12 +84,6 @@ class ChainProblem:
         self._real_rows = rows
         self._extend(int(rows.max(initial=-1)) + 1)
         self._reals = GrowingArray(np.float32, np.zeros((self._gold.size, len(rows))))
-
-    def _extend(self, rows: int) -> None:
-        """Let there be this many rows, or more."""
-        self._number_of_rows = max(self._number_of_rows, rows)
-        if self._sparse is not None:
-            self._sparse.extend(self._number_of_rows)
 
     @property
     def _number_of_reals(self) -> int:
@@ -181,17 +129,8 @@ class ChainProblem:
             raise ValueError(f"reals: shape {reals.shape}, expected {shape}")
         if not np.isfinite(reals).all():
             raise ValueError("reals: must be finite")
-        for name, starts, end in (
-            ("feature_starts", feature_starts, len(rows)),
-            ("token_starts", token_starts, tokens),
-        ):
-            if (
-                not len(starts)
-                or starts[0] != 0
-                or starts[-1] != end
-                or (np.diff(starts) < 0).any()
-            ):
-                raise ValueError(f"{name}: must rise from 0 to {end}")
+        check_starts("feature_starts", feature_starts, len(rows))
+        check_starts("token_starts", token_starts, tokens)
         if len(feature_starts) != tokens + 1:
             raise ValueError(f"{len(feature_starts) - 1} tokens with features, {tokens} with gold")
         if tokens and not 0 <= gold.min() <= gold.max() < len(self._label_sets):
@@ -247,19 +186,12 @@ class ChainProblem:
         used[self._real_rows] = True
         return used
 
-    def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
-        """The largest weight and the number of weights of each row, see ``IndexedProblem``."""
-        return measure_rows(self.table, w[(self.K + 2) * self.K :], rows)
-
     def keep_rows(self, kept: Flags) -> Rows:
         """Keep only these of the rows, see ``IndexedProblem``."""
         new_rows = (np.cumsum(kept) - 1).astype(np.int32)
         self._rows.array[:] = new_rows[self._rows.array]
         self._real_rows = new_rows[self._real_rows]
-        self._number_of_rows = int(kept.sum())
-        if self._sparse is not None:
-            return self._sparse.keep(np.flatnonzero(kept))
-        return kept_weights(kept, (self.K + 2) * self.K, self.K)
+        return self._keep_weights(kept)
 
     def examples(self) -> Examples:
         """The arrays, for kernels; valid until the next ``append``, or change of the store."""
@@ -306,25 +238,6 @@ class ChainProblem:
     def max_expected_entries(self) -> int:
         """The largest number of entries that E[phi(x_i, Y)] can have, over all examples."""
         return (self._most_features + self._number_of_reals + self.K + 2) * self.K
-
-    def number_of_weights(self, rows: int) -> int:
-        """The length of w for a number of feature rows, or else of those that are allocated."""
-        entries = rows * self.K if self._sparse is None else self._sparse.number_of_entries
-        return (self.K + 2) * self.K + entries
-
-    @property
-    def row_templates(self) -> Rows:
-        """The template of each row: int32 [rows], set by the caller, which numbers the rows."""
-        return self._dense.templates
-
-    @row_templates.setter
-    def row_templates(self, templates: Rows) -> None:
-        self._dense.templates = templates
-        self._extend(len(templates))
-
-    @property
-    def group_sizes(self) -> Ints:
-        return self.K * np.bincount(self.row_templates, minlength=1)
 
 
 class LazyChainProblem(ChainProblem):

@@ -1,34 +1,23 @@
 """Examples of lattices, checked once, as contiguous arrays to which more are appended."""
 
-from copy import copy, deepcopy
-
 import numpy as np
 
 from spacy_ssvm.chains.layout import RowFeatures
 from spacy_ssvm.decoders.lattice import Levels
-from spacy_ssvm.kernels.types import Flags, Floats, Ints, Labels, Rows
+from spacy_ssvm.kernels.types import Flags, Ints, Rows
 from spacy_ssvm.lattices.layout import LabelParts, Lattices
 from spacy_ssvm.lattices.oracle import LATTICES, SPARSE_LATTICES
 from spacy_ssvm.structure import Structure
-from spacy_ssvm.weights.groups import GroupedStore
-from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
-from spacy_ssvm.weights.rows import (
-    DenseWeights,
-    RowTable,
-    SparseRows,
-    dense_table,
-    kept_weights,
-    measure_rows,
-)
+from spacy_ssvm.weights.growing import GrowingArray, check_starts, gather_ranges
+from spacy_ssvm.weights.rows import RowTable, RowWeights
 
 
-class LatticeProblem:
+class LatticeProblem(RowWeights):
     """Examples for lattices over K labels, which consist of P parts.
 
     labels: the parts of each label. levels: its classes, see ``decoders.lattice``.
     """
 
-    structure: Structure = LATTICES
     nonnegative = 0
     refines: Flags | None = None  # see ``GroupedProblem``
 
@@ -36,8 +25,8 @@ class LatticeProblem:
         self.K, self.P = len(labels.starts) - 1, labels.number
         if self.K < 1:
             raise ValueError("a problem needs at least one label")
+        super().__init__(first=int(levels.starts[-1]), width=self.P)
         self._labels, self._levels = labels, levels
-        self._first = int(levels.starts[-1])
         self._token_starts = GrowingArray(np.int64, [0])
         self._candidate_starts = GrowingArray(np.int64, [0])
         self._candidates = GrowingArray(np.int32)
@@ -46,57 +35,13 @@ class LatticeProblem:
         self._feature_starts = GrowingArray(np.int64, [0])
         self._rows = GrowingArray(np.int32)
         self._reals = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.int32)
-        self._dense = DenseWeights(first=self._first, width=self.P)
-        self._sparse: SparseRows | None = None
-        self._dense_table = dense_table(self.P)
         self._most_parts = int(np.diff(labels.starts).max())
         self._longest, self._most_features, self._most_pairs, self._most_candidates = 0, 0, 0, 0
-        self._number_of_rows = 0
 
     @property
-    def store(self) -> GroupedStore:
-        """See ``GroupedProblem``. Raises ValueError where rows do not have all parts."""
-        if self._sparse is not None:
-            raise ValueError("weights that are allocated on first use have no groups")
-        return self._dense
-
-    def allocate(self, *, lazily: bool) -> None:
-        """Give rows weights for all parts, or else for those that differences ask for.
-
-        A run that is under way must not go on: its weights are forgotten.
-        """
-        self._sparse, self.structure = None, LATTICES
-        if lazily:
-            self._sparse = SparseRows(self.P, first=self._first)
-            self.structure = SPARSE_LATTICES
-            self._sparse.extend(self._number_of_rows)
-
-    @property
-    def table(self) -> RowTable:
-        """Where the weights of rows are, behind those of steps."""
-        return self._dense_table if self._sparse is None else self._sparse.table
-
-    def insert(self, starts: Ints, labels: Labels) -> Ints:
-        """Allocate weights of rows 0, 1, ...; return their entries: see ``CompactWeights``."""
-        if self._sparse is not None:
-            return self._sparse.insert(starts, labels)
-        return np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * self.P + labels
-
-    def reserve(self) -> Rows | None:
-        """See ``AllocatingProblem``."""
-        return None if self._sparse is None else self._sparse.reserve()
-
-    def with_own_weights(self) -> "LatticeProblem":
-        """See ``AllocatingProblem``."""
-        problem = copy(self)
-        problem._sparse = deepcopy(self._sparse)
-        return problem
-
-    def _extend(self, rows: int) -> None:
-        """Let there be this many rows, or more."""
-        self._number_of_rows = max(self._number_of_rows, rows)
-        if self._sparse is not None:
-            self._sparse.extend(self._number_of_rows)
+    def structure(self) -> Structure:
+        """Lattices, by where their weights are."""
+        return LATTICES if self._sparse is None else SPARSE_LATTICES
 
     @property
     def number_of_examples(self) -> int:
@@ -119,18 +64,9 @@ class LatticeProblem:
         allowed: bool [candidates], which agree with the gold annotation: one or more of each token.
         """
         tokens = len(candidate_starts) - 1
-        for name, starts, end in (
-            ("candidate_starts", candidate_starts, len(candidates)),
-            ("token_starts", token_starts, tokens),
-            ("feature_starts", feature_starts, len(rows)),
-        ):
-            if (
-                not len(starts)
-                or starts[0] != 0
-                or starts[-1] != end
-                or (np.diff(starts) < 0).any()
-            ):
-                raise ValueError(f"{name}: must rise from 0 to {end}")
+        check_starts("candidate_starts", candidate_starts, len(candidates))
+        check_starts("token_starts", token_starts, tokens)
+        check_starts("feature_starts", feature_starts, len(rows))
         if len(feature_starts) != tokens + 1:
             raise ValueError(f"{len(feature_starts) - 1} tokens with features, {tokens} in all")
         if len(allowed) != len(candidates):
@@ -204,18 +140,11 @@ class LatticeProblem:
         used[self._rows.array] = True
         return used
 
-    def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
-        """The largest weight and the number of weights of each row, see ``IndexedProblem``."""
-        return measure_rows(self.table, w[self._first :], rows)
-
     def keep_rows(self, kept: Flags) -> Rows:
         """Keep only these of the rows, see ``IndexedProblem``."""
         new_rows = (np.cumsum(kept) - 1).astype(np.int32)
         self._rows.array[:] = new_rows[self._rows.array]
-        self._number_of_rows = int(kept.sum())
-        if self._sparse is not None:
-            return self._sparse.keep(np.flatnonzero(kept))
-        return kept_weights(kept, self._first, self.P)
+        return self._keep_weights(kept)
 
     def examples(self) -> Lattices:
         """The arrays, for kernels; valid until the next ``append``, or change of the store."""
@@ -250,25 +179,6 @@ class LatticeProblem:
         """The largest number of entries that E[phi(x_i, Y)] can have, over all examples."""
         steps = (self._most_pairs + 2 * self._most_candidates) * len(self._levels.sizes)
         return steps + self._most_features * self.P
-
-    def number_of_weights(self, rows: int) -> int:
-        """The length of w for a number of feature rows, or else of those that are allocated."""
-        entries = rows * self.P if self._sparse is None else self._sparse.number_of_entries
-        return self._first + entries
-
-    @property
-    def row_templates(self) -> Rows:
-        """The template of each row: int32 [rows], set by the caller, which numbers the rows."""
-        return self._dense.templates
-
-    @row_templates.setter
-    def row_templates(self, templates: Rows) -> None:
-        self._dense.templates = templates
-        self._extend(len(templates))
-
-    @property
-    def group_sizes(self) -> Ints:
-        return self.P * np.bincount(self.row_templates, minlength=1)
 
 
 def _complete_gold(starts: Ints, allowed: Flags) -> Ints:

@@ -14,6 +14,12 @@ def longer(array: np.ndarray, size: int) -> np.ndarray:
     return grown
 
 
+def check_starts(name: str, starts: Ints, end: int) -> None:
+    """Raise ValueError unless the starts of ranges rise from 0 to the end."""
+    if not len(starts) or starts[0] != 0 or starts[-1] != end or (np.diff(starts) < 0).any():
+        raise ValueError(f"{name}: must rise from 0 to {end}")
+
+
 class GrowingArray:
     """An array with spare capacity at its end, so that appending takes amortized constant time."""
 

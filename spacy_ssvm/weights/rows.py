@@ -5,7 +5,8 @@ been updated with, in the blocks of ``lazy.py``. The latter take less memory and
 where there are many labels, as most features meet few of them.
 """
 
-from typing import NamedTuple
+from copy import copy, deepcopy
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from spacy_ssvm.kernels.types import (
     Rows1,
     named_tuple,
 )
-from spacy_ssvm.weights.groups import GroupedWeights
+from spacy_ssvm.weights.groups import GroupedStore, GroupedWeights
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.lazy import (
     block_before,
@@ -34,6 +35,8 @@ from spacy_ssvm.weights.lazy import (
     pack,
     unpack,
 )
+
+RowWeightsT = TypeVar("RowWeightsT", bound="RowWeights")
 
 _GROWTH = 1.125  # the factor by which a full table grows
 _SHARE = 4  # a row has all labels where those that it needs are more than one in so many
@@ -327,3 +330,91 @@ class DenseWeights:
 
     def sweep(self) -> None:
         """Nothing to do: all features keep their rows."""
+
+
+class RowWeights:
+    """The weights of a problem whose features have rows: for all columns, or on first use.
+
+    first: the number of weights before those of rows. width: the number of columns, K in the terms
+        of ``RowTable``, such as labels or parts of labels.
+    """
+
+    def __init__(self, *, first: int, width: int) -> None:
+        self._first, self._width = first, width
+        self._dense = DenseWeights(first=first, width=width)
+        self._dense_table = dense_table(width)
+        self._sparse: SparseRows | None = None
+        self._number_of_rows = 0
+
+    @property
+    def store(self) -> GroupedStore:
+        """See ``GroupedProblem``. Raises ValueError where rows do not have all columns."""
+        if self._sparse is not None:
+            raise ValueError("weights that are allocated on first use have no groups")
+        return self._dense
+
+    def allocate(self, *, lazily: bool) -> None:
+        """Give rows weights for all columns, or else for those that differences ask for.
+
+        A run that is under way must not go on: its weights are forgotten.
+        """
+        self._sparse = SparseRows(self._width, first=self._first) if lazily else None
+        self._extend(self._number_of_rows)
+
+    @property
+    def table(self) -> RowTable:
+        """Where the weights of rows are, behind those before them."""
+        return self._dense_table if self._sparse is None else self._sparse.table
+
+    def insert(self, starts: Ints, labels: Labels) -> Ints:
+        """Allocate weights of rows 0, 1, ...; return their entries: see ``CompactWeights``."""
+        if self._sparse is not None:
+            return self._sparse.insert(starts, labels)
+        return np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * self._width + labels
+
+    def reserve(self) -> Rows | None:
+        """See ``AllocatingProblem``."""
+        return None if self._sparse is None else self._sparse.reserve()
+
+    def with_own_weights(self: RowWeightsT) -> RowWeightsT:
+        """See ``AllocatingProblem``."""
+        problem = copy(self)
+        problem._sparse = deepcopy(self._sparse)
+        return problem
+
+    def _extend(self, rows: int) -> None:
+        """Let there be this many rows, or more."""
+        self._number_of_rows = max(self._number_of_rows, rows)
+        if self._sparse is not None:
+            self._sparse.extend(self._number_of_rows)
+
+    def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
+        """The largest weight and the number of weights of each row, see ``IndexedProblem``."""
+        return measure_rows(self.table, w[self._first :], rows)
+
+    def _keep_weights(self, kept: Flags) -> Rows:
+        """Keep the weights of only these rows, see ``IndexedProblem.keep_rows``."""
+        self._number_of_rows = int(kept.sum())
+        if self._sparse is not None:
+            return self._sparse.keep(np.flatnonzero(kept))
+        return kept_weights(kept, self._first, self._width)
+
+    def number_of_weights(self, rows: int) -> int:
+        """The length of w for a number of feature rows, or else of those that are allocated."""
+        entries = rows * self._width if self._sparse is None else self._sparse.number_of_entries
+        return self._first + entries
+
+    @property
+    def row_templates(self) -> Rows:
+        """The template of each row: int32 [rows], set by the caller, which numbers the rows."""
+        return self._dense.templates
+
+    @row_templates.setter
+    def row_templates(self, templates: Rows) -> None:
+        self._dense.templates = templates
+        self._extend(len(templates))
+
+    @property
+    def group_sizes(self) -> Ints:
+        """See ``GroupedProblem``."""
+        return self._width * np.bincount(self.row_templates, minlength=1)

@@ -10,7 +10,7 @@ from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Labels, Rows
 from spacy_ssvm.sentences.cuts.layout import Examples
 from spacy_ssvm.sentences.cuts.oracle import CUTS
-from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
+from spacy_ssvm.weights.growing import GrowingArray, check_starts, gather_ranges
 from spacy_ssvm.weights.rows import RowTable, kept_weights, measure_rows
 
 #: The largest edge feature: sums over the edges of an example are finite in float32.
@@ -79,8 +79,8 @@ class CutProblem:
         edge_features: float64 [edges, E], from 0 to 1e30.
         Raises ValueError where something is not so, naming it; then nothing is appended.
         """
-        _check_starts("node_starts", node_starts, len(gold))
-        _check_starts("edge_starts", edge_starts, len(edges))
+        check_starts("node_starts", node_starts, len(gold))
+        check_starts("edge_starts", edge_starts, len(edges))
         if len(edge_starts) != len(node_starts):
             raise ValueError(
                 f"{len(node_starts) - 1} examples with nodes, {len(edge_starts) - 1} with edges"
@@ -153,12 +153,6 @@ class CutProblem:
     def number_of_weights(self, rows: int) -> int:
         """The length of w for a number of feature rows."""
         return self.nonnegative + rows * self.K
-
-
-def _check_starts(name: str, starts: Ints, end: int) -> None:
-    """Raise ValueError unless the starts of ranges rise from 0 to the end."""
-    if not len(starts) or starts[0] != 0 or starts[-1] != end or (np.diff(starts) < 0).any():
-        raise ValueError(f"{name}: must rise from 0 to {end}")
 
 
 def _check_edges(sizes: Ints, starts: Ints, edges: Ints, features: Floats) -> None:
