@@ -142,10 +142,10 @@ class LinearModel(storage.StoredModel):
 
     def weights_of(self, row: int, labels: Iterable[int]) -> tuple[float, ...]:
         """The weights of the feature of a row, for some labels."""
-        weights = np.zeros(self._count_columns(self.labels))
-        first, last = self.weights.row_starts[row : row + 2]
-        weights[self.weights.labels[first:last]] = self.weights.weights[first:last]
-        return tuple(float(weights[k]) for k in labels)
+        of_row = slice(*self.weights.row_starts[row : row + 2].tolist())
+        labels_of_row = self.weights.labels[of_row].tolist()
+        weights = dict(zip(labels_of_row, self.weights.weights[of_row].tolist(), strict=True))
+        return tuple(weights.get(k, 0.0) for k in labels)
 
     def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
         """The templates with an attribute for which ``is_wanted`` is true."""
