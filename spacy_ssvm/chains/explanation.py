@@ -46,11 +46,7 @@ def explain_label(
     the other label, or cannot have it.
     """
     tokens = model.reader.read([doc])
-    word = int(np.searchsorted(tokens.positions, i))
-    if word == len(tokens.positions) or tokens.positions[word] != i:
-        raise ValueError(f"token {i} is whitespace: it has no label")
-    s = int(np.searchsorted(tokens.sentence_starts, word, side="right")) - 1
-    t = word - int(tokens.sentence_starts[s])
+    s, t = place_of(tokens, i)
     emissions = model.emissions(tokens, s, label_constraints)
     transitions = model.label_pairs
     contrast = contrast_labels(
@@ -62,6 +58,15 @@ def explain_label(
     ]
     features = fired_features(model, tokens, s, t, contrast.labels, texts)
     return contrast.explain(doc[i].text, strongest(features, top), OTHER_TOKENS)
+
+
+def place_of(tokens: TokenTable, i: int) -> tuple[int, int]:
+    """The sentence of token i, and its place in it. Raises ValueError for whitespace."""
+    word = int(np.searchsorted(tokens.positions, i))
+    if word == len(tokens.positions) or tokens.positions[word] != i:
+        raise ValueError(f"token {i} is whitespace: it has no label")
+    s = int(np.searchsorted(tokens.sentence_starts, word, side="right")) - 1
+    return s, word - int(tokens.sentence_starts[s])
 
 
 class TokenModel(Protocol):

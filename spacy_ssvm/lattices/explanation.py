@@ -5,10 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.chains.explanation import OTHER_TOKENS, feature_value
-from spacy_ssvm.decoders.lattice import Candidates, best_path, end_score, start_score, step_score
+from spacy_ssvm.chains.explanation import OTHER_TOKENS, feature_value, place_of
+from spacy_ssvm.decoders.lattice import (
+    Candidates,
+    best_path,
+    end_score,
+    node_scores,
+    start_score,
+    step_score,
+)
 from spacy_ssvm.decoders.semirings import MAX
-from spacy_ssvm.explanation import Explanation, Reason, label_number, strongest
+from spacy_ssvm.explanation import Contrast, Explanation, Reason, other_label, strongest
 from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.lattices.model import STEPS, LatticeModel
@@ -35,21 +42,18 @@ def explain_label(
     model: LatticeModel, doc: Doc, i: int, *, top: int | None, against: str | None, by_part: bool
 ) -> Explanation:
     """Explain the label of token i of a Doc, see ``LatticePipe.explain``."""
-    place = _find(model, doc, i)
-    candidates, emissions = model.sentence(place.tokens, place.sentence)
+    tokens = model.reader.read([doc])
+    place = _Place(doc, tokens, *place_of(tokens, i))
+    candidates, emissions = model.sentence(tokens, place.sentence)
     first, last = candidates.starts[place.t : place.t + 2].tolist()
     best = _best(model, candidates, emissions, place.t)
     own = int(best.labels[place.t])
-    others = model.sums_of_sentence(MAX, candidates, emissions)
+    others = node_scores(MAX, candidates, emissions, model.system.levels, model.label_pairs)
     others[:first] = others[last:] = -np.inf
     others[candidates.labels == own] = -np.inf
     name = f"token {i}"
     if against is not None:
-        other = label_number(model.labels, against)
-        if other == own:
-            message = f"{name} has the label '{against}': give another one to compare it with"
-            raise ValueError(message)
-        others[candidates.labels != other] = -np.inf
+        others[candidates.labels != other_label(model.labels, own, against, name)] = -np.inf
     if not np.isfinite(others).any():
         if against is not None:
             raise ValueError(f"{name} cannot have the label '{against}'")
@@ -60,28 +64,16 @@ def explain_label(
     forced[chosen] = emissions[chosen]
     runner_up = _best(model, candidates, forced, place.t)
     numbers = own, int(candidates.labels[chosen])
-    find = _parts if by_part else _features
-    choices = best, runner_up
-    around = [_steps_around(model, choice.labels, place.t) for choice in choices]
-    rest = [c.score - c.emission - steps for c, steps in zip(choices, around, strict=True)]
-    reasons = (
-        *strongest(find(model, place, numbers), top),
-        Reason(STEPS, "", *around),
-        Reason(OTHER_TOKENS, "", *rest),
+    around, other_around = (_steps_around(model, c.labels, place.t) for c in (best, runner_up))
+    contrast = Contrast(
+        numbers,
+        (model.labels[own], model.labels[numbers[1]]),
+        best.score - runner_up.score,
+        (Reason(STEPS, "", around, other_around),),
+        (best.score - best.emission - around, runner_up.score - runner_up.emission - other_around),
     )
-    label, other_label = (model.labels[number] for number in numbers)
-    margin = best.score - runner_up.score
-    return Explanation(doc[i].text, label, other_label, margin, reasons)
-
-
-def _find(model: LatticeModel, doc: Doc, i: int) -> _Place:
-    """Where a token is. Raises ValueError for whitespace."""
-    tokens = model.reader.read([doc])
-    word = int(np.searchsorted(tokens.positions, i))
-    if word == len(tokens.positions) or tokens.positions[word] != i:
-        raise ValueError(f"token {i} is whitespace: it has no label")
-    sentence = int(np.searchsorted(tokens.sentence_starts, word, side="right")) - 1
-    return _Place(doc, tokens, sentence, word - int(tokens.sentence_starts[sentence]))
+    rows = (_parts if by_part else _features)(model, place, numbers)
+    return contrast.explain(doc[i].text, strongest(rows, top), OTHER_TOKENS)
 
 
 def _best(model: LatticeModel, candidates: Candidates, emissions: Floats, t: int) -> _Choice:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm.decoders.lattice import Candidates, join_levels, node_scores
+from spacy_ssvm.decoders.lattice import Candidates, join_levels
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
@@ -147,13 +147,6 @@ class LatticeModel(LinearModel):
             self.scorer(), tokens.attributes, candidates, start, end
         )
         return found
-
-    def sums_of_sentence(self, semiring: int, candidates: Candidates, emissions: Floats) -> Floats:
-        """The sums of the scores with each candidate of a sentence, see ``node_scores``."""
-        sums: Floats = node_scores(
-            semiring, candidates, emissions, self.system.levels, self.label_pairs
-        )
-        return sums
 
     def candidates(
         self, tokens: TokenTable, annotation: Annotation, *, adds: bool = False
