@@ -54,6 +54,9 @@ class Morphologizer(LatticePipe):
 
     kind = "ssvm_morphologizer"
 
+    #: What is written for labels: uint64 [K, 2], POS and MORPH as spaCy stores them.
+    _values: Keys = np.zeros((0, 2), dtype=np.uint64)
+
     # Labels
 
     def annotation(self) -> str:
@@ -121,22 +124,16 @@ class Morphologizer(LatticePipe):
     def _add_strings(self, labels: Iterable[str]) -> None:
         labels = list(labels)
         super()._add_strings(labels)
+        values = []
         for label in labels:
-            self.vocab.morphology.add(_features_of(label))
+            features = features_of(label)
+            tag = UNIVERSAL_TAGS[features.pop(POS_FEATURE, "")]
+            values.append((tag, self.vocab.morphology.add(features)))
+        self._values = np.array(values, dtype=np.uint64).reshape(len(values), 2)
 
     def views(self) -> Ints:
         """The POS and MORPH of labels, as spaCy stores them: int64 [K, 2]."""
-        return self._values().view(np.int64)
-
-    def _values(self) -> Keys:
-        """What is written for labels: uint64 [K, 2], POS and MORPH."""
-        add = self.vocab.morphology.add
-        pairs = [
-            (UNIVERSAL_TAGS[features_of(label).get(POS_FEATURE, "")], add(_features_of(label)))
-            for label in self.labels
-        ]
-        values: Keys = np.array(pairs, dtype=np.uint64).reshape(len(pairs), 2)
-        return values
+        return self._values.view(np.int64)
 
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
         """The gold POS and MORPH of the predicted tokens: int64 [tokens, 2] each, -1 for none.
@@ -199,7 +196,7 @@ class Morphologizer(LatticePipe):
         self._require_labels()
         self._sync()
         space = np.array([[_SPACE, NO_FEATURES]], dtype=np.uint64)
-        values = np.concatenate([self._values(), space])  # the last is number -1
+        values = np.concatenate([self._values, space])  # the last is number -1
         tokens = self.model.reader.read(docs)
         labels = self.model.label(tokens, self.kept(docs, tokens, self.cfg["overwrite"]))
         found = values[scatter_to_tokens(labels, tokens, fill=-1)]
@@ -229,11 +226,6 @@ class Morphologizer(LatticePipe):
             old, new = (features_of(strings[int(column[i, 1])]) for column in (there, values))
             merged[i, 1] = morphology.add({**old, **new} if overwrite else {**new, **old})
         return merged
-
-
-def _features_of(label: str) -> dict[str, str]:
-    """The features of a label without its part of speech."""
-    return {name: value for name, value in features_of(label).items() if name != POS_FEATURE}
 
 
 def _gold_values(example: Example) -> Keys:
