@@ -7,6 +7,7 @@ from spacy.attrs import ORTH, SENT_START, SPACY
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Ints, Keys
 
 #: The keys of ``doc.spans`` in a Doc that is a pair of parallel texts.
@@ -36,6 +37,36 @@ def reference_columns(example: Example, attributes: Sequence[int]) -> Keys | Non
     predicted = columns_of(example.predicted, [ORTH, SPACY])
     reference = columns_of(example.reference, [ORTH, SPACY, *attributes])
     return reference[:, 2:] if np.array_equal(predicted, reference[:, :2]) else None
+
+
+def gold_columns(example: Example, attributes: Sequence[int]) -> Keys:
+    """The attributes of the reference at the predicted tokens: uint64 [tokens, attributes].
+
+    All 0 where one of them is not known, as where tokens are misaligned.
+    """
+    columns = reference_columns(example, attributes)
+    if columns is not None:
+        return np.ascontiguousarray(columns)
+    by_attribute = [example.get_aligned(a) for a in attributes]  # type: ignore[arg-type]
+    aligned = zip(*by_attribute, strict=True)
+    known = [[0] * len(row) if None in row else row for row in aligned]
+    shape = len(example.predicted), len(attributes)
+    return np.array(known, dtype=np.uint64).reshape(shape)
+
+
+def with_sentence_starts(gold: Sequence[Ints], examples: Sequence[Example]) -> list[Ints]:
+    """Gold annotation with a further column, 1 where a sentence of the reference starts.
+
+    gold: int64 [tokens] or [tokens, columns] for each example.
+    """
+    marks = [aligned_marks(example) == IS_START for example in examples]
+    return [np.column_stack(pair) for pair in zip(gold, marks, strict=True)]
+
+
+def where_is(example: Example, i: int) -> str:
+    """Which predicted token it is, for messages: such as " of token 3 ('fish') in 'We fish'"."""
+    text, token = example.predicted.text, example.predicted[i].text
+    return f" of token {i} ('{shorten(token)}') in '{shorten(text)}'"
 
 
 def align_marks(example: Example, marks: Ints) -> Ints:

@@ -12,10 +12,10 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_ssvm.components.doc_arrays import (
-    IS_START,
-    aligned_marks,
     columns_of,
-    reference_columns,
+    gold_columns,
+    where_is,
+    with_sentence_starts,
     write_columns,
 )
 from spacy_ssvm.components.lattice import LatticePipe, build_lattice_pipe
@@ -143,7 +143,7 @@ class Morphologizer(LatticePipe):
         """
         if not examples:
             return []
-        columns = [_gold_values(example) for example in examples]
+        columns = [gold_columns(example, [POS, MORPH]) for example in examples]
         ends = np.cumsum([0, *map(len, columns)])
         gold = np.concatenate(columns).view(np.int64)
         gold[gold[:, 0] == _SPACE] = 0
@@ -155,10 +155,7 @@ class Morphologizer(LatticePipe):
                 number = int(np.searchsorted(ends, token, side="right")) - 1
                 self._refuse(examples[number], token - int(ends[number]), values)
         found = np.split(gold, ends[1:-1])
-        if not self.model.whole_docs:
-            return found
-        marks = [aligned_marks(example) == IS_START for example in examples]
-        return [np.column_stack(pair) for pair in zip(found, marks, strict=True)]
+        return with_sentence_starts(found, examples) if self.model.whole_docs else found
 
     def _refuse(self, example: Example, i: int, values: Ints) -> None:
         """Raise an error for gold values of a predicted token that no label has."""
@@ -167,14 +164,13 @@ class Morphologizer(LatticePipe):
             "" if value == -1 else strings[stored]
             for value, stored in zip(values.tolist(), values.view(np.uint64).tolist(), strict=True)
         )
-        where = f"('{shorten(example.predicted[i].text)}') in '{shorten(example.predicted.text)}'"
         label = self._label_of(tag, "" if morph == "_" else morph)
-        raise self.unknown_label_error(label, f" of token {i} {where}")
+        raise self.unknown_label_error(label, where_is(example, i))
 
     def gold_names(self, example: Example) -> list[str]:
         strings = example.reference.vocab.strings
         names = []
-        for tag, morph in _gold_values(example).tolist():
+        for tag, morph in gold_columns(example, [POS, MORPH]).tolist():
             is_known = tag and morph and tag != _SPACE
             names.append(self._label_of(strings[tag], strings[morph]) if is_known else "")
         return names
@@ -226,16 +222,6 @@ class Morphologizer(LatticePipe):
             old, new = (features_of(strings[int(column[i, 1])]) for column in (there, values))
             merged[i, 1] = morphology.add({**old, **new} if overwrite else {**new, **old})
         return merged
-
-
-def _gold_values(example: Example) -> Keys:
-    """POS and MORPH of the reference at each predicted token: uint64 [tokens, 2], 0 for none."""
-    columns = reference_columns(example, [POS, MORPH])
-    if columns is not None:
-        return np.ascontiguousarray(columns)
-    pairs = zip(*(example.get_aligned(a) for a in (POS, MORPH)), strict=True)
-    known = [(0, 0) if None in pair else pair for pair in pairs]
-    return np.array(known, dtype=np.uint64).reshape(len(example.predicted), 2)
 
 
 def build_morphologizer(vocab: Vocab, name: str, **settings: Any) -> Morphologizer:

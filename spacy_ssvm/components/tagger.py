@@ -14,10 +14,10 @@ from spacy.vocab import Vocab
 
 from spacy_ssvm.chains.inference import LabelConstraints, fix_labels
 from spacy_ssvm.components.doc_arrays import (
-    IS_START,
-    aligned_marks,
     columns_of,
-    reference_columns,
+    gold_columns,
+    where_is,
+    with_sentence_starts,
     write_columns,
 )
 from spacy_ssvm.components.sequence import SequencePipe
@@ -25,7 +25,6 @@ from spacy_ssvm.components.settings import build_chain_pipe, config_error
 from spacy_ssvm.features.attributes import scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByToken
 from spacy_ssvm.features.text_hash import string_ids
-from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Ints, Keys
 
 ATTRIBUTES = {"TAG": TAG, "POS": POS}
@@ -98,7 +97,7 @@ class Tagger(SequencePipe):
         Raises ValueError, naming the token, for a tag that is not a label.
         """
         attribute = ATTRIBUTES[self.cfg["attribute"]]
-        columns = [_gold_values(example, attribute) for example in examples]
+        columns = [gold_columns(example, [attribute])[:, 0] for example in examples]
         if not columns:
             return []
         ends = np.cumsum([0, *map(len, columns)])
@@ -115,21 +114,17 @@ class Tagger(SequencePipe):
                 number = int(np.searchsorted(ends, token, side="right")) - 1
                 raise self._unknown_label(examples[number], token - int(ends[number]), value)
         gold = np.split(labels[indices], ends[1:-1])
-        if not self.model.whole_docs:
-            return gold
-        marks = [aligned_marks(example) == IS_START for example in examples]
-        return [np.column_stack(pair) for pair in zip(gold, marks, strict=True)]
+        return with_sentence_starts(gold, examples) if self.model.whole_docs else gold
 
     def gold_names(self, example: Example) -> list[str]:
-        values = _gold_values(example, ATTRIBUTES[self.cfg["attribute"]]).tolist()
+        values = gold_columns(example, [ATTRIBUTES[self.cfg["attribute"]]])[:, 0].tolist()
         strings = example.reference.vocab.strings
         names = [strings[value] if value else "" for value in values]
         return ["" if name == WHITESPACE[self.cfg["attribute"]] else name for name in names]
 
     def _unknown_label(self, example: Example, i: int, value: int) -> ValueError:
-        where = f"('{shorten(example.predicted[i].text)}') in '{shorten(example.predicted.text)}'"
         label = example.reference.vocab.strings[value]
-        return self.unknown_label_error(label, f" of token {i} {where}")
+        return self.unknown_label_error(label, where_is(example, i))
 
     def _add_strings(self, labels: Iterable[str]) -> None:
         super()._add_strings((*labels, WHITESPACE[self.cfg["attribute"]]))
@@ -179,15 +174,6 @@ class Tagger(SequencePipe):
         """Write what ``predict`` returned into the Docs."""
         for doc, tags in zip(docs, predictions, strict=True):
             write_columns(doc, [ATTRIBUTES[self.cfg["attribute"]]], tags)
-
-
-def _gold_values(example: Example, attribute: int) -> Keys:
-    """The attribute of the reference at each predicted token: uint64 [tokens], 0 for none."""
-    columns = reference_columns(example, [attribute])
-    if columns is not None:
-        return columns[:, 0]
-    aligned = example.get_aligned(attribute)  # type: ignore[arg-type]
-    return np.array([value or 0 for value in aligned], dtype=np.uint64)
 
 
 def make_tagger_scorer() -> Callable[..., dict[str, Any]]:
