@@ -10,14 +10,13 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm.chains.explanation import strongest_features
 from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import DOCS_AT_A_TIME, GoldDoc
-from spacy_ssvm.components.linear import LinearPipe
-from spacy_ssvm.components.page import Decision, ExplainablePipe
+from spacy_ssvm.components.linear import TokenPipe
 from spacy_ssvm.components.settings import check_rows, config_error, read_token_templates
-from spacy_ssvm.explanation import Explanation, Features, label_number
+from spacy_ssvm.explanation import Explanation, label_number
 from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
+from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.lattices.explanation import explain_label
 from spacy_ssvm.lattices.model import Annotation, LatticeModel
@@ -30,7 +29,7 @@ from spacy_ssvm.lattices.training import (
 from spacy_ssvm.solvers.run import Solver
 
 
-class LatticePipe(LinearPipe[LatticeModel, AnnotatedTokens], ExplainablePipe[str]):
+class LatticePipe(TokenPipe[LatticeModel, AnnotatedTokens]):
     """A component whose model gives one label to each token, by the label's parts.
 
     candidates: whether words have only the labels that the corpus suggests for them.
@@ -84,10 +83,6 @@ class LatticePipe(LinearPipe[LatticeModel, AnnotatedTokens], ExplainablePipe[str
 
     # Use
 
-    def gold_names(self, example: Example) -> list[str]:
-        """The gold label of each predicted token, "" where it is not known, or partly."""
-        raise NotImplementedError
-
     def present(self, docs: Sequence[Doc]) -> Ints:
         """The annotation that the Docs already have: int64 [tokens, V], -1 for none."""
         raise NotImplementedError
@@ -122,19 +117,8 @@ class LatticePipe(LinearPipe[LatticeModel, AnnotatedTokens], ExplainablePipe[str
         table[words, candidates.labels] = found
         return scatter_to_tokens(table, tokens, fill=0.0)
 
-    def scores(self, doc: Doc) -> Floats:
-        """The confidence in the best label of each token: float64 [tokens].
-
-        If the model has probabilities (see ``marginals``), the score is that of the best label.
-        Otherwise it is the margin between the best structure and the best one with another
-        candidate at this token, in units of the model's scores: infinite where there is no other
-        candidate. Whitespace has 0. Annotation that the Doc already has is ignored.
-        """
-        _, tokens, scores = self._best_labels(doc)
-        return scatter_to_tokens(scores, tokens, fill=0.0)
-
-    def _best_labels(self, doc: Doc) -> tuple[Ints, TokenTable, Floats]:
-        """The best label of each word, the words, and the confidence: see ``scores``."""
+    def _best_labels(self, doc: Doc) -> tuple[ByWord, TokenTable, Floats]:
+        """See ``TokenPipe``."""
         self._require_labels()
         self._sync()
         tokens = self.model.reader.read([doc])
@@ -176,43 +160,12 @@ class LatticePipe(LinearPipe[LatticeModel, AnnotatedTokens], ExplainablePipe[str
         i = token_index(doc, token)
         return explain_label(self.model, doc, i, top=top, against=against, by_part=by_part)
 
-    def top_features(self, label: str, docs: Iterable[Doc], *, top: int = 20) -> Features:
-        """The features that speak most for or against a label or a part, of those that Docs have.
-
-        label: one of ``self.model.labels``, or a part of one, such as Case=Acc.
-        docs: texts whose features are looked at, such as some of the training corpus, as earlier
-            components have annotated them.
-        top: how many features to return.
-        Raises ValueError for a label that the model does not have.
-        """
-        self._require_labels()
-        self._sync()
-        model, names = self.model, self.model.system.part_names
-        if label in names and label not in model.labels:
-            parts = [names.index(label)]
-        else:
-            parts = model.parts_of(label_number(model.labels, label))
-        return strongest_features(model, list(docs), label, parts, top)
-
-    def explain_against(
-        self, doc: Doc, decision: Decision[str], against: str | None, *, top: int | None
-    ) -> Explanation:
-        return self.explain(doc, decision.start, top=top, against=against)
-
-    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[str]]:
-        """The best label of each word beside the gold one.
-
-        Annotation that the Doc already has is ignored, as in ``scores`` and ``explain``.
-        """
-        labels, tokens, scores = self._best_labels(doc)
-        gold = [""] * len(doc)
-        if reference is not None and len(doc):
-            gold = self.gold_names(Example(doc, reference))
-        words = tokens.positions.tolist(), labels.tolist(), scores.tolist()
-        return [
-            Decision(i, i + 1, self.model.labels[label], gold[i] or None, score)
-            for i, label, score in zip(*words, strict=True)
-        ]
+    def columns_of_label(self, label: str) -> list[int]:
+        """The parts of a label, or a part by its name: see ``TokenPipe``."""
+        names = self.model.system.part_names
+        if label in names and label not in self.model.labels:
+            return [names.index(label)]
+        return self.model.parts_of(label_number(self.model.labels, label))
 
 
 def build_lattice_pipe(

@@ -7,7 +7,7 @@ import numpy as np
 from spacy.tokens import Doc, Token
 from spacy.training import Example
 
-from spacy_ssvm.chains.explanation import explain_label, strongest_features
+from spacy_ssvm.chains.explanation import explain_label
 from spacy_ssvm.chains.inference import LabelConstraints
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.probabilities import label_probabilities
@@ -18,9 +18,8 @@ from spacy_ssvm.chains.training import (
 )
 from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import GoldDoc
-from spacy_ssvm.components.linear import LinearPipe
-from spacy_ssvm.components.page import Decision, ExplainablePipe
-from spacy_ssvm.explanation import Explanation, Features, label_number
+from spacy_ssvm.components.linear import TokenPipe
+from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.resources import Resources
@@ -36,7 +35,7 @@ def read_batch_of(model: ChainModel, docs: Sequence[GoldDoc]) -> LabelledTokens:
     return read_labelled(model, *map(list, zip(*docs, strict=True)))
 
 
-class SequencePipe(LinearPipe[ChainModel, LabelledTokens], ExplainablePipe[str]):
+class SequencePipe(TokenPipe[ChainModel, LabelledTokens]):
     """A component whose model gives one label to each token, be it a tag or part of a span."""
 
     # Overridden by subclasses
@@ -111,21 +110,8 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens], ExplainablePipe[str])
         found = label_probabilities(self.model, tokens, beta, constraints)
         return scatter_to_tokens(found, tokens, fill=0.0)
 
-    def scores(self, doc: Doc) -> Floats:
-        """The confidence in the best label of each token: float64 [tokens].
-
-        If the model has probabilities (see ``marginals``), the score is the probability of the
-        best label. Otherwise it is the margin between the best label sequence and the best one
-        with another label at this token, in units of the model's scores: comparable within a
-        model, not calibrated, infinite where no other label is possible. Whitespace has 0.
-        Annotation that the Doc already has is ignored; a sentence always starts at its first
-        token.
-        """
-        _, tokens, scores = self._best_labels(doc)
-        return scatter_to_tokens(scores, tokens, fill=0.0)
-
     def _best_labels(self, doc: Doc) -> tuple[ByWord, TokenTable, Floats]:
-        """The best label of each word, the words, and the confidence: see ``scores``."""
+        """See ``TokenPipe``."""
         self._require_labels()
         self._sync()
         constraints = self.label_constraints([doc], overwrite=True)
@@ -154,45 +140,7 @@ class SequencePipe(LinearPipe[ChainModel, LabelledTokens], ExplainablePipe[str])
         constraints = self.label_constraints([doc], overwrite=True)
         return explain_label(self.model, doc, i, constraints, top=top, against=against)
 
-    def top_features(self, label: str, docs: Iterable[Doc], *, top: int = 20) -> Features:
-        """The features that speak most for or against a label, of those that Docs have.
-
-        label: one of ``self.model.labels``.
-        docs: texts whose features are looked at, such as some of the training corpus, as earlier
-            components have annotated them.
-        top: how many features to return.
-        Raises ValueError for a label that the model does not have.
-        """
-        self._require_labels()
-        self._sync()
-        number = label_number(self.model.labels, label)
-        return strongest_features(self.model, list(docs), label, [number], top)
-
-    def explain_against(
-        self, doc: Doc, decision: Decision[str], against: str | None, *, top: int | None
-    ) -> Explanation:
-        return self.explain(doc, decision.start, top=top, against=against)
-
-    def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[str]]:
-        """The best label of each word, one of ``self.model.labels``, beside the gold one.
-
-        Annotation that the Doc already has is ignored, as in ``scores`` and ``explain``.
-        """
-        labels, tokens, scores = self._best_labels(doc)
-        gold = [""] * len(doc)
-        if reference is not None and len(doc):
-            gold = self.gold_names(Example(doc, reference))
-        return [
-            Decision(i, i + 1, self.model.labels[label], gold[i] or None, score)
-            for i, label, score in zip(
-                tokens.positions.tolist(), labels.tolist(), scores.tolist(), strict=True
-            )
-        ]
-
     def gold_names(self, example: Example) -> list[str]:
-        """The gold label of each predicted token, also where the model has no such label.
-
-        "" where it is not known.
-        """
+        """See ``TokenPipe``."""
         names = [*self.model.labels, ""]
         return [names[label] for label in self.gold_labels([example])[0].tolist()]
