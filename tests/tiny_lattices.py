@@ -124,7 +124,8 @@ def train(model: LatticeModel, solver: Any = None, *, epochs: int = 12) -> Latti
 
 def predicted(model: LatticeModel, docs: Sequence[Doc]) -> list[list[str]]:
     """The labels of the words of Docs."""
-    y, tokens = model.predict(docs)
+    tokens = model.reader.read(docs)
+    y = model.label(tokens, None)
     starts = tokens.sentence_starts[tokens.doc_sentences]
     return [
         [model.labels[k] for k in y[a:b]] for a, b in pairwise(starts)

@@ -17,7 +17,7 @@ from spacy_ssvm.features.extraction import mix
 from spacy_ssvm.kernels.compile import inlined_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Ints, Keys, Labels, Rows
 from spacy_ssvm.storage import Arrays, require
-from spacy_ssvm.weights.hash_table import check_slots, empty_slots, find_slot, insert_all
+from spacy_ssvm.weights.hash_table import check_slots, empty_slots, find_slot, slots_of
 
 _LONGEST = 5  # letters of an ending
 _ENDINGS = tuple(f"suffix{n}" for n in range(_LONGEST, 0, -1))
@@ -161,10 +161,8 @@ def _shared_labels(counts: Iterable[Counter[int]]) -> dict[int, set[int]]:
 
 def _slots(numbers: dict[int, int]) -> Keys:
     """Hash-table slots of keys and numbers."""
-    slots = empty_slots(len(numbers))
-    keys = np.array([*numbers.keys()], dtype=np.uint64)
-    insert_all(slots, keys, np.array([*numbers.values()], dtype=np.uint64))
-    return slots
+    keys, payloads = ([*part] for part in (numbers.keys(), numbers.values()))
+    return slots_of(np.array(keys, dtype=np.uint64), np.array(payloads, dtype=np.uint64))
 
 
 @inlined_kernel

@@ -14,7 +14,6 @@ from spacy_ssvm.decoders.semirings import LOG_SUM, MAX
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
     AttributeReader,
-    Doc,
     TokenTable,
     is_attribute,
 )
@@ -167,14 +166,6 @@ class LatticeModel(LinearModel):
         (starts, labels), agrees = self.candidates(tokens, annotation, adds=True)
         kept = np.concatenate([[0], np.cumsum(agrees)])
         return Candidates(kept[starts].astype(np.int64), labels[agrees])
-
-    def predict(self, docs: Sequence[Doc]) -> tuple[ByWord, TokenTable]:
-        """The best labels of the words of the Docs, and the words.
-
-        Returns labels (int64 [words], whitespace is left out) and the words that have them.
-        """
-        tokens = self.reader.read(docs)
-        return self.label(tokens, None), tokens
 
     def label(self, tokens: TokenTable, annotation: Annotation | None) -> ByWord:
         """The best labels of words, among those that agree with their annotation."""

@@ -32,11 +32,16 @@ def check_slots(slots: Keys) -> None:
         raise ValueError("a hash table has no empty slot")
 
 
+def slots_of(keys: Keys, payloads: Keys) -> Keys:
+    """Slots with payloads for keys: uint64 [n] each, keys all different and not 0."""
+    slots = empty_slots(len(keys))
+    insert_all(slots, keys, payloads)
+    return slots
+
+
 def number_keys(keys: Keys) -> Keys:
     """Slots with the payloads 1, 2, ... for keys: uint64 [n], all different and not 0."""
-    slots = empty_slots(len(keys))
-    insert_all(slots, keys, np.arange(1, len(keys) + 1, dtype=np.uint64))
-    return slots
+    return slots_of(keys, np.arange(1, len(keys) + 1, dtype=np.uint64))
 
 
 def numbered_keys(slots: Keys) -> Keys:

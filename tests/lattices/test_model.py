@@ -83,7 +83,8 @@ def test_predictions_of_words_do_not_depend_on_the_batch(any_model: LatticeModel
 def test_docs_without_words_have_no_labels(model: LatticeModel) -> None:
     empty, blank = Doc(VOCAB), Doc(VOCAB, words=[" ", "\n\n"])
     for batch in ([empty], [blank], [empty, blank, empty]):
-        y, tokens = model.predict(batch)
+        tokens = model.reader.read(batch)
+        y = model.label(tokens, None)
         assert len(y) == len(tokens.positions) == 0
         for candidates, values in (model.probabilities(tokens, 1.0), model.best_scores(tokens)):
             assert (candidates.starts.tolist(), len(values)) == ([0], 0)
