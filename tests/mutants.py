@@ -206,6 +206,12 @@ MUTANTS = [
         "tests/lattices/test_candidates.py",
     ),
     Mutant(
+        "lattices/candidates.py",
+        "if own.total() <= _FREQUENT:",
+        "if own.total() > 0:",
+        "tests/lattices/test_candidates.py",
+    ),
+    Mutant(
         "components/morphologizer.py",
         "{**old, **new} if overwrite else {**new, **old}",
         "{**new, **old} if overwrite else {**old, **new}",

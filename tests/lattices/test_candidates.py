@@ -168,6 +168,15 @@ def test_the_naive_twin_agrees_with_the_limits_of_the_module(seed: int) -> None:
 
 
 @pytest.mark.usefixtures("low")
+@pytest.mark.parametrize(("times", "labels"), [(8, {0, 1}), (9, {0})])
+def test_a_very_frequent_word_has_only_its_own_labels(times: int, labels: set[int]) -> None:
+    """Others have those that several words with such a label have, too."""
+    shared = [(word, label) for word in ("cut", "put") for label in (0, 1) for _ in range(3)]
+    (found,) = labels_in(collected([*shared, *[("hit", 0)] * times], 3), ["hit"], 3)
+    assert set(found) == labels
+
+
+@pytest.mark.usefixtures("low")
 @pytest.mark.parametrize("seed", range(10))
 def test_a_word_that_was_seen_has_the_labels_it_was_seen_with(seed: int) -> None:
     corpus = random_corpus(Random(seed), "abAB", 7)
