@@ -294,7 +294,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         self._cache = ExampleCache()
 
     def _add_strings(self, labels: Iterable[str]) -> None:
-        """Add the values that the component writes to the vocabulary."""
+        """See ``SerializedPipe``: they are added to the vocabulary."""
         for label in labels:
             self.vocab.strings.add(label)
 

@@ -34,6 +34,9 @@ class SerializedPipe(TrainablePipe, Generic[ModelT]):
     def _follow_model(self) -> None:
         """Take over the labels of a model that was loaded."""
 
+    def _add_strings(self, labels: Iterable[str]) -> None:
+        """Prepare for writing these labels."""
+
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         self._sync()  # a copy has the weights, but not the state of training
         state = {key: getattr(self, key) for key in ("vocab", "model", "name", "scorer")}
@@ -135,4 +138,5 @@ def _unpickle(cls: type[PipeT], state: dict[str, Any], settings: bytes) -> PipeT
     storage.from_bytes(
         settings, cls.kind, ("cfg",), {}, lambda parts, _: setattr(pipe, "cfg", parts["cfg"])
     )
+    pipe._add_strings(pipe.labels)
     return pipe
