@@ -1,9 +1,13 @@
 """The labels that a word may have: found in a corpus by its form, and its ending.
 
-A word that was seen has the labels it was seen with, and those that many words with such a label
-have, too. A rare one also has those of rare words with its ending; so has a word that is not known,
-and those of its lower-case form. An ending is the longest one, up to five letters, that enough
-rare words have, among those of the same case.
+A word that was seen has the labels it was seen with, and, by the rules, those that many words with
+such a label have, too. A rare one can also have those of rare words with its ending; so has a word
+that is not known, and those of its lower-case form. An ending is the longest one, up to five
+letters, that enough rare words have, among those of the same case.
+
+Labels that depend on annotation, as lemmas do on tags, have candidates by word and annotation. A
+word that is not known with its annotation has those of its ending and annotation, and those that
+it was seen with otherwise.
 """
 
 from collections import Counter, defaultdict
@@ -16,6 +20,7 @@ from spacy_ssvm.decoders.lattice import Candidates
 from spacy_ssvm.features.extraction import mix
 from spacy_ssvm.kernels.compile import inlined_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Ints, Keys, Labels, Rows
+from spacy_ssvm.lattices.labels import FEATURES, WHOLE
 from spacy_ssvm.storage import Arrays, require
 from spacy_ssvm.weights.hash_table import check_slots, empty_slots, find_slot, slots_of
 
@@ -25,12 +30,30 @@ _ENDINGS = tuple(f"suffix{n}" for n in range(_LONGEST, 0, -1))
 #: The attributes of words that decide on their candidates.
 ATTRIBUTES = ("orth", "lower", "case_class", "digit_class", *_ENDINGS)
 
-_KEYS = 3 + _LONGEST  # of a word: itself, in lower case, and its endings, the empty one last
-_RARE = 10  # occurrences of words that make endings
-_FREQUENT = 1000  # occurrences above which a word has all its labels
-_MIN_TYPES = 100  # rare words with an ending
-_MIN_SHARED = 2  # words that have two labels
-_SHARE = 0.005  # of the words with the first of them
+
+class Rules(NamedTuple):
+    """Which labels words have besides those that they were seen with."""
+
+    rare: int = 10  #: occurrences of words that make endings
+    min_types: int = 100  #: rare words with an ending
+    min_words: int = 1  #: with a label that words have by their ending
+    most: int | None = None  #: of words about which nothing is known, the most frequent; None: all
+    frequent: int = 1000  #: occurrences above which words have none of those that other words share
+    min_shared: int = 2  #: words that have two labels
+    share: float = 0.005  #: of the words with the first of them
+    #: whether words that were seen have none of other words; as they have one label as a rule, the
+    #: others are learned from them as if they were new
+    keeps_own: bool = False
+
+
+#: By the scheme of the labels.
+RULES = {
+    FEATURES: Rules(),
+    WHOLE: Rules(min_types=3, min_words=2, most=1, keeps_own=True),
+}
+
+#: Annotation that the candidates of labels without parts depend on, where templates read it.
+ANNOTATION = ("tag", "pos", "morph")
 
 
 class CandidateTable(NamedTuple):
@@ -57,56 +80,109 @@ def all_labels(K: int) -> CandidateTable:
     return CandidateTable(empty_slots(0), empty_slots(0), np.array([0, K]), labels)
 
 
+class WordKeys(NamedTuple):
+    """What decides on the candidates of words."""
+
+    words: Keys  #: uint64 [n, 2 or 3]: the word, its lower-case form, and the word alone
+    endings: Keys  #: uint64 [n, 6 or 12]: the longest first, the empty one last; 0 for none
+
+
+@inlined_kernel
+def _joined(a: int, b: int) -> int:
+    """A key of two values, not 0."""
+    return max(mix(a, b), np.uint64(1))  # type: ignore[no-any-return]
+
+
 @kernel
-def _fill_keys(columns: Keys, keys: Keys) -> None:
+def _fill_keys(columns: Keys, given: Keys, words: Keys, endings: Keys) -> None:
     """Write the keys of words, see ``word_keys``; columns: by ``ATTRIBUTES``."""
     for t in range(len(columns)):
-        keys[t, 0], keys[t, 1] = columns[t, 0], columns[t, 1]
+        orth, lower = columns[t, 0], columns[t, 1]
         form = mix(mix(np.uint64(1), columns[t, 2]), columns[t, 3])
-        for n in range(_LONGEST):
-            ending = columns[t, 4 + n]
-            has_ending = ending != np.uint64(0)
-            keys[t, 2 + n] = max(mix(form, ending), np.uint64(1)) if has_ending else np.uint64(0)
-        keys[t, 2 + _LONGEST] = max(form, np.uint64(1))
+        context, first = form, 0
+        if given.shape[1] > 0:
+            annotation = np.uint64(2)
+            for j in range(given.shape[1]):
+                if given[t, j] != np.uint64(0):
+                    annotation = mix(annotation, given[t, j])
+            words[t, 2] = orth
+            orth, lower = _joined(annotation, orth), _joined(annotation, lower)
+            context = mix(form, annotation)
+        words[t, 0], words[t, 1] = orth, lower
+        while first < endings.shape[1]:
+            for n in range(_LONGEST):
+                ending = columns[t, 4 + n]
+                has_ending = ending != np.uint64(0)
+                endings[t, first + n] = _joined(context, ending) if has_ending else np.uint64(0)
+            endings[t, first + _LONGEST] = max(context, np.uint64(1))
+            first, context = first + _LONGEST + 1, form
 
 
-def word_keys(attributes: Keys, names: Sequence[str]) -> Keys:
-    """What decides on the candidates of words: uint64 [words, keys].
+def word_keys(attributes: Keys, names: Sequence[str], given: Sequence[str] = ()) -> WordKeys:
+    """What decides on the candidates of words.
 
-    attributes: uint64 [words, columns], whose names include ``ATTRIBUTES``.
+    attributes: uint64 [n, columns], whose names include ``ATTRIBUTES`` and those of ``given``.
+    given: annotation that candidates depend on. Keys with further annotation that words lack are
+        the same.
     """
-    columns = np.ascontiguousarray(attributes[:, [names.index(name) for name in ATTRIBUTES]])
-    keys = np.empty((len(columns), _KEYS), dtype=np.uint64)
-    _fill_keys(columns, keys)
-    return keys
+    columns, of_tokens = (
+        np.ascontiguousarray(attributes[:, [names.index(name) for name in wanted]])
+        for wanted in (ATTRIBUTES, given)
+    )
+    kinds = 2 if given else 1
+    words = np.empty((len(columns), 1 + kinds), dtype=np.uint64)
+    endings = np.empty((len(columns), kinds * (_LONGEST + 1)), dtype=np.uint64)
+    _fill_keys(columns, of_tokens, words, endings)
+    return WordKeys(words, endings)
 
 
-def collect_candidates(words: Iterable[tuple[Keys, Ints]], K: int) -> CandidateTable:
+class _Seen(NamedTuple):
+    """A word of a corpus."""
+
+    labels: Counter[int]  #: how often it has each label
+    endings: list[int]  #: its keys, the longest ending first
+    form: int  #: the last key of the word itself
+
+
+def collect_candidates(
+    words: Iterable[tuple[WordKeys, Ints]], K: int, rules: Rules
+) -> CandidateTable:
     """The candidates of the words of a corpus; all labels where it is empty.
 
-    words: the ``word_keys`` and the labels (int64 [words], -1 for none) of batches.
+    words: the keys and the labels (int64 [words], -1 for none) of batches.
     """
-    counts, endings = _count(words)
-    if not counts:
+    seen: dict[int, _Seen] = {}
+    depends = False  # on annotation
+    for keys, labels in words:
+        _count(keys, labels, seen)
+        depends |= keys.words.shape[1] > 2
+    if not seen:
         return all_labels(K)
-    rare = [word for word, own in counts.items() if own.total() <= _RARE]
-    of_rare = {label for word in rare for label in counts[word]} or set(range(K))
-    of_endings = _labels_of_endings([(endings[word], counts[word]) for word in rare])
-    near = _shared_labels(counts.values())
-    lists: dict[tuple[int, ...], int] = {tuple(sorted(of_rare)): 0}
+    rare = [word for word in seen.values() if word.labels.total() <= rules.rare]
+    of_rare = sum((word.labels for word in rare), Counter[int]())
+    by_number = sorted(of_rare, key=lambda label: (-of_rare[label], label))
+    default = set(by_number[: rules.most]) or set(range(K))
+    of_endings = _labels_of_endings(rare, rules)
+    near = _shared_labels(seen.values(), rules)
+    lists: dict[tuple[int, ...], int] = {tuple(sorted(default)): 0}
 
     def number(labels: set[int]) -> int:
         return lists.setdefault(tuple(sorted(labels)), len(lists))
 
     numbers = {}
-    for word, own in counts.items():
-        found = set(own)
-        if own.total() <= _FREQUENT:
-            found.update(*(near[label] for label in own))
-        if own.total() <= _RARE:
-            longest = (of_endings[ending] for ending in endings[word] if ending in of_endings)
-            found |= next(longest, of_rare)
-        numbers[word] = number(found)
+    of_forms: dict[int, set[int]] = defaultdict(set)
+    for key, word in seen.items():
+        found = set(word.labels)
+        if depends:
+            of_forms[word.form] |= found
+        if not rules.keeps_own:
+            if word.labels.total() <= rules.frequent:
+                found.update(*(near[label] for label in word.labels))
+            if word.labels.total() <= rules.rare:
+                longest = (of_endings[ending] for ending in word.endings if ending in of_endings)
+                found |= next(longest, default)
+        numbers[key] = number(found)
+    numbers |= {form: number(found) for form, found in of_forms.items()}
     numbers_of_endings = {ending: number(found) for ending, found in of_endings.items()}
     return CandidateTable(
         _slots(numbers),
@@ -116,45 +192,45 @@ def collect_candidates(words: Iterable[tuple[Keys, Ints]], K: int) -> CandidateT
     )
 
 
-def _count(
-    words: Iterable[tuple[Keys, Ints]],
-) -> tuple[dict[int, Counter[int]], dict[int, list[int]]]:
-    """How often each word has each label, and the endings of each word, the longest first."""
-    counts: dict[int, Counter[int]] = defaultdict(Counter)
-    endings: dict[int, list[int]] = {}
-    for keys, labels in words:
-        known = np.flatnonzero(labels >= 0)
-        pairs = np.stack([keys[known, 0].view(np.int64), labels[known]], axis=1)
-        different, first, times = np.unique(pairs, axis=0, return_index=True, return_counts=True)
-        for (_, label), i, n in zip(different.tolist(), known[first], times.tolist(), strict=True):
-            word = int(keys[i, 0])
-            counts[word][label] += n
-            if word not in endings:
-                endings[word] = [ending for ending in keys[i, 2:].tolist() if ending]
-    return counts, endings
+def _count(keys: WordKeys, labels: Ints, seen: dict[int, _Seen]) -> None:
+    """Count how often each word has each label."""
+    known = np.flatnonzero(labels >= 0)
+    pairs = np.stack([keys.words[known, 0].view(np.int64), labels[known]], axis=1)
+    different, first, times = np.unique(pairs, axis=0, return_index=True, return_counts=True)
+    for (_, label), i, n in zip(different.tolist(), known[first], times.tolist(), strict=True):
+        key, *_, form = keys.words[i].tolist()
+        if key not in seen:
+            endings = [ending for ending in keys.endings[i].tolist() if ending]
+            seen[key] = _Seen(Counter(), endings, form)
+        seen[key].labels[label] += n
 
 
-def _labels_of_endings(rare: Iterable[tuple[list[int], Counter[int]]]) -> dict[int, set[int]]:
+def _labels_of_endings(rare: Iterable[_Seen], rules: Rules) -> dict[int, set[int]]:
     """The labels of the endings that enough rare words have, by their endings and labels."""
     types: Counter[int] = Counter()
+    forms: dict[int, set[int]] = defaultdict(set)
     labels: dict[int, set[int]] = defaultdict(set)
-    for endings, own in rare:
-        types.update(endings)
-        for ending in endings:
-            labels[ending].update(own)
-    return {ending: labels[ending] for ending, number in types.items() if number >= _MIN_TYPES}
+    for word in rare:
+        types.update(word.endings)
+        for label in word.labels:
+            forms[label].add(word.form)
+        for ending in word.endings:
+            labels[ending].update(word.labels)
+    shared = {label for label, own in forms.items() if len(own) >= rules.min_words}
+    frequent = (ending for ending, number in types.items() if number >= rules.min_types)
+    return {ending: found for ending in frequent if (found := labels[ending] & shared)}
 
 
-def _shared_labels(counts: Iterable[Counter[int]]) -> dict[int, set[int]]:
+def _shared_labels(seen: Iterable[_Seen], rules: Rules) -> dict[int, set[int]]:
     """For each label, those that many of its words have, too."""
     types: Counter[int] = Counter()
     shared: Counter[tuple[int, int]] = Counter()
-    for own in counts:
+    for own in (word.labels for word in seen):
         types.update(own.keys())
         shared.update((a, b) for a in own for b in own if a != b)
     near: dict[int, set[int]] = defaultdict(set)
     for (a, b), number in shared.items():
-        if number >= max(_MIN_SHARED, _SHARE * types[a]):
+        if number >= max(rules.min_shared, rules.share * types[a]):
             near[a].add(b)
     return near
 
@@ -173,19 +249,29 @@ def _list_of(slots: Keys, key: int) -> int:
 
 
 @inlined_kernel
-def _lists_of(table: CandidateTable, keys: Keys) -> tuple[int, int]:
-    """The lists of a word, of which the second can be -1. keys: uint64 [keys], of the word."""
-    first = _list_of(table.words, keys[0])
-    if first >= 0:
-        return first, -1
-    ending = 0
-    for n in range(2, len(keys)):
-        if keys[n] != np.uint64(0):
-            found = _list_of(table.endings, keys[n])
-            if found >= 0:
-                ending = found
+def _find_lists(table: CandidateTable, keys: WordKeys, t: int, as_new: bool, found: Ints) -> int:
+    """Write the lists of word t; return their number. found: int64 [4].
+
+    as_new: whether words that were seen have other lists than their own, too.
+    """
+    own = _list_of(table.words, keys.words[t, 0])
+    if own >= 0 and not as_new:
+        found[0] = own
+        return 1
+    found[0] = 0
+    for n in range(keys.endings.shape[1]):
+        if keys.endings[t, n] != np.uint64(0):
+            number = _list_of(table.endings, keys.endings[t, n])
+            if number >= 0:
+                found[0] = number
                 break
-    return ending, _list_of(table.words, keys[1])
+    size = 1
+    for n in range(keys.words.shape[1]):
+        number = _list_of(table.words, keys.words[t, n])
+        if number >= 0:
+            found[size] = number
+            size += 1
+    return size
 
 
 @inlined_kernel
@@ -215,20 +301,19 @@ def _add_list(
 
 
 @kernel
-def _fill_lists(table: CandidateTable, keys: Keys, K: int, starts: Ints) -> Rows:
+def _fill_lists(table: CandidateTable, keys: WordKeys, K: int, as_new: bool, starts: Ints) -> Rows:
     """The labels in the lists of words, see ``find_candidates``."""
-    room = 0
-    for t in range(len(keys)):
-        for number in _lists_of(table, keys[t]):
-            room += table.starts[number + 1] - table.starts[number] if number >= 0 else 0
+    room, found = 0, np.empty(4, dtype=np.int64)
+    for t in range(len(keys.words)):
+        for number in found[: _find_lists(table, keys, t, as_new, found)]:
+            room += table.starts[number + 1] - table.starts[number]
     labels, size = np.empty(room, dtype=np.int32), 0
     owners = np.full(K, -1, dtype=np.int64)
-    for t in range(len(keys)):
+    for t in range(len(keys.words)):
         starts[t] = size
-        for number in _lists_of(table, keys[t]):
-            if number >= 0:
-                size = _add_list(table, number, t, size, labels, owners)
-    starts[len(keys)] = size
+        for number in found[: _find_lists(table, keys, t, as_new, found)]:
+            size = _add_list(table, number, t, size, labels, owners)
+    starts[len(keys.words)] = size
     return labels[:size].copy()  # type: ignore[no-any-return]
 
 
@@ -245,7 +330,13 @@ def _fill_agreeing(
 
 
 def find_candidates(
-    table: CandidateTable, keys: Keys, gold: Ints, views: Ints, *, adds: bool
+    table: CandidateTable,
+    keys: WordKeys,
+    gold: Ints,
+    views: Ints,
+    *,
+    adds: bool,
+    as_new: bool = False,
 ) -> tuple[Candidates, Flags]:
     """The candidates of words, and which of them agree with their annotation.
 
@@ -253,10 +344,12 @@ def find_candidates(
         what each label means for the annotation.
     adds: whether labels that agree are added where no candidate does. Where there are none,
         neither, all candidates count as agreeing.
+    as_new: whether words that were seen also have the candidates of words that were not.
     """
-    starts = np.empty(len(keys) + 1, dtype=np.int64)
-    labels = _fill_lists(table, keys, len(views), starts)
-    agrees, has_any = np.empty(len(labels), dtype=bool), np.empty(len(keys), dtype=bool)
+    n = len(keys.words)
+    starts = np.empty(n + 1, dtype=np.int64)
+    labels = _fill_lists(table, keys, len(views), as_new, starts)
+    agrees, has_any = np.empty(len(labels), dtype=bool), np.empty(n, dtype=bool)
     _fill_agreeing(labels, starts, gold, views, agrees, has_any)
     words = np.flatnonzero(~has_any)
     agrees |= np.repeat(~has_any, np.diff(starts))
@@ -265,7 +358,7 @@ def find_candidates(
     is_known = gold[words, None] != -1
     owners, added = np.nonzero(np.all(~is_known | (gold[words, None] == views), axis=2))
     places = starts[words + 1][owners]
-    numbers = np.bincount(words[owners], minlength=len(keys))
+    numbers = np.bincount(words[owners], minlength=n)
     agrees &= np.repeat(numbers == 0, np.diff(starts))
     found = np.insert(labels, places, added.astype(np.int32))
     new_starts = starts + np.concatenate([[0], np.cumsum(numbers)])

@@ -3,7 +3,7 @@
 docs -> token attributes -> candidates, feature keys -> rows -> parts -> decoder -> labels
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,14 +26,14 @@ from spacy_ssvm.labelings.cached_sums import Features, row_of
 from spacy_ssvm.labelings.linear_model import LinearModel
 from spacy_ssvm.labelings.saved_model import MAX_LABELS, SavedModel
 from spacy_ssvm.lattices import candidates as lists
-from spacy_ssvm.lattices.candidates import CandidateTable, find_candidates, word_keys
+from spacy_ssvm.lattices.candidates import CandidateTable, WordKeys, find_candidates, word_keys
 from spacy_ssvm.lattices.inference import (
     Scorer,
     predict_sentences,
     score_sentence,
     sum_structures,
 )
-from spacy_ssvm.lattices.labels import SCHEMES, label_system
+from spacy_ssvm.lattices.labels import SCHEMES, WHOLE, label_system
 from spacy_ssvm.storage import require
 from spacy_ssvm.weights.key_filter import key_filter
 
@@ -47,6 +47,13 @@ class Annotation(NamedTuple):
 
     values: Ints  #: int64 [words, V], -1 where it is not known
     views: Ints  #: int64 [K, V], what each label means
+
+
+def annotation_read(templates: Iterable[Template], scheme: str) -> list[str]:
+    """The annotation of a word that templates read, and that candidates can depend on."""
+    parts = [part for template in templates for part in template.parts]
+    names = {part.attribute for part in parts if part.offset == 0}
+    return [name for name in lists.ANNOTATION if name in names and scheme == WHOLE]
 
 
 class LatticeModel(LinearModel):
@@ -77,11 +84,17 @@ class LatticeModel(LinearModel):
     def define(self, *definition: Any) -> None:
         """See ``LinearModel``. Every word has all labels as its candidates."""
         super().define(*definition)
-        self.table_of_candidates = lists.all_labels(len(self.labels))
+        self.set_candidates(lists.all_labels(len(self.labels)), ())
 
-    def set_candidates(self, table: CandidateTable) -> None:
-        """Set the candidates of words."""
+    def set_candidates(self, table: CandidateTable, given: Sequence[str]) -> None:
+        """Set the candidates of words, and the names of the annotation that they depend on."""
         self.table_of_candidates = table
+        self.given = tuple(given)
+
+    def word_keys(self, tokens: TokenTable, given: Sequence[str] | None = None) -> WordKeys:
+        """What decides on the candidates of words. given: the annotation, if not the model's."""
+        given = self.given if given is None else given
+        return word_keys(tokens.attributes, self.reader.names, given)
 
     def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
         return parse_templates(texts, is_attribute=is_attribute, attributes=ATTRIBUTES)
@@ -148,14 +161,19 @@ class LatticeModel(LinearModel):
         return found
 
     def candidates(
-        self, tokens: TokenTable, annotation: Annotation, *, adds: bool = False
+        self,
+        tokens: TokenTable,
+        annotation: Annotation,
+        *,
+        adds: bool = False,
+        as_new: bool = False,
     ) -> tuple[Candidates, Flags]:
         """The candidates of words, and which agree with their annotation.
 
-        adds: see ``find_candidates``.
+        adds, as_new: see ``find_candidates``.
         """
-        keys = word_keys(tokens.attributes, self.reader.names)
-        return find_candidates(self.table_of_candidates, keys, *annotation, adds=adds)
+        table, keys = self.table_of_candidates, self.word_keys(tokens)
+        return find_candidates(table, keys, *annotation, adds=adds, as_new=as_new)
 
     def candidates_to_choose(self, tokens: TokenTable, annotation: Annotation | None) -> Candidates:
         """The candidates of words that agree with their annotation, or all where none does."""
@@ -209,7 +227,8 @@ class LatticeModel(LinearModel):
         return {**super().types, **lists.ARRAYS}
 
     def header(self) -> storage.Header:
-        return {**super().header(), "scheme": self.scheme}
+        given = {"given": list(self.given)} if self.scheme == WHOLE else {}
+        return {**super().header(), "scheme": self.scheme, **given}
 
     def arrays(self) -> storage.Arrays:
         table = self.table_of_candidates
@@ -221,11 +240,17 @@ class LatticeModel(LinearModel):
         require(header["scheme"] == self.scheme, "its labels have other parts")
         saved = super().read(header, arrays)
         require(not any(t.is_real for t in saved.templates), "it has templates of real values")
-        return saved._replace(candidates=lists.read_table(arrays, len(saved.labels)))
+        given = header["given"] if self.scheme == WHOLE else []
+        names = annotation_read(saved.templates, self.scheme)
+        is_read = isinstance(given, list) and all(name in names for name in given)
+        require(is_read, "its candidates depend on what it does not read")
+        table = lists.read_table(arrays, len(saved.labels))
+        return saved._replace(candidates=(*table, given))
 
     def become(self, saved: SavedModel) -> None:
         super().become(saved)
-        self.set_candidates(CandidateTable(*saved.candidates))
+        *table, given = saved.candidates
+        self.set_candidates(CandidateTable(*table), given)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_bytes, (self.scheme, self.whole_docs, self.to_bytes())

@@ -14,8 +14,8 @@ from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.extraction import extract_keys
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
 from spacy_ssvm.labelings.training import LinearTrainer
-from spacy_ssvm.lattices.candidates import collect_candidates, word_keys
-from spacy_ssvm.lattices.model import Annotation, LatticeModel
+from spacy_ssvm.lattices.candidates import RULES, WordKeys, collect_candidates
+from spacy_ssvm.lattices.model import Annotation, LatticeModel, annotation_read
 from spacy_ssvm.lattices.problem import LatticeProblem
 from spacy_ssvm.weights.feature_index import find_rows
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
@@ -53,14 +53,19 @@ def read_annotated(
 
 def learn_candidates(model: LatticeModel, batches: Iterable[AnnotatedTokens]) -> None:
     """Set the candidates of words to those of a corpus."""
-    K = len(model.labels)
+    names, found = annotation_read(model.templates, model.scheme), set[str]()
 
-    def words() -> Iterable[tuple[Keys, Ints]]:
+    def words() -> Iterable[tuple[WordKeys, Ints]]:
         for tokens, annotation, _ in batches:
+            for name in names:
+                if tokens.attributes[:, model.reader.names.index(name)].any():
+                    found.add(name)
             places, labels = labels_of(annotation)
-            yield word_keys(tokens.attributes, model.reader.names)[places], labels
+            keys = model.word_keys(tokens, names)
+            yield WordKeys(keys.words[places], keys.endings[places]), labels
 
-    model.set_candidates(collect_candidates(words(), K))
+    table = collect_candidates(words(), len(model.labels), RULES[model.scheme])
+    model.set_candidates(table, [name for name in names if name in found])
 
 
 def labels_of(annotation: Annotation) -> tuple[Ints, Ints]:
@@ -90,7 +95,9 @@ class LatticeTrainer(LinearTrainer):
         one candidate have no features.
         """
         tokens, annotation, chains = batch
-        (candidate_starts, labels), agrees = self.model.candidates(tokens, annotation, adds=True)
+        (candidate_starts, labels), agrees = self.model.candidates(
+            tokens, annotation, adds=True, as_new=RULES[self.model.scheme].keeps_own
+        )
         shape = len(tokens.attributes), len(self.model.compiled.seeds)
         keys = np.empty(shape, dtype=np.uint64)
         extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)

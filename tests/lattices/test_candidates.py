@@ -16,18 +16,22 @@ from naive import TYPE_ATTRIBUTES
 from spacy.tokens import Doc
 
 from spacy_ssvm.features.attributes import AttributeReader
-from spacy_ssvm.kernels.types import Ints, Keys
-from spacy_ssvm.lattices import candidates
+from spacy_ssvm.kernels.types import Ints
 from spacy_ssvm.lattices.candidates import (
+    ANNOTATION,
     ARRAYS,
     ATTRIBUTES,
+    RULES,
     CandidateTable,
+    Rules,
+    WordKeys,
     all_labels,
     collect_candidates,
     find_candidates,
     read_table,
     word_keys,
 )
+from spacy_ssvm.lattices.labels import FEATURES, WHOLE
 from spacy_ssvm.weights.hash_table import empty_slots, insert_all
 
 pytestmark = pytest.mark.uncompiled
@@ -38,22 +42,17 @@ VOCAB = spacy.blank("en").vocab
 Corpus = Sequence[tuple[str, int]]
 
 #: Limits that small corpora reach.
-LIMITS = {"_RARE": 3, "_FREQUENT": 8, "_MIN_TYPES": 2, "_MIN_SHARED": 2, "_SHARE": 0.4}
+LOW = Rules(rare=3, frequent=8, min_types=2, min_shared=2, share=0.4)
 
 
-@pytest.fixture
-def low(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits that small corpora reach."""
-    for name, value in LIMITS.items():
-        monkeypatch.setattr(candidates, name, value)
-
-
-def keys_of(words: Sequence[str]) -> Keys:
+def keys_of(words: Sequence[str]) -> WordKeys:
     reader = AttributeReader(ATTRIBUTES)
     return word_keys(reader.read([Doc(VOCAB, words=list(words))]).attributes, reader.names)
 
 
-def collected(corpus: Corpus, K: int, *, batches: int = 1) -> CandidateTable:
+def collected(
+    corpus: Corpus, K: int, *, batches: int = 1, rules: Rules = RULES[FEATURES]
+) -> CandidateTable:
     """The candidates of a corpus that comes in batches."""
     parts = [corpus[i::batches] for i in range(batches)]
     return collect_candidates(
@@ -63,6 +62,7 @@ def collected(corpus: Corpus, K: int, *, batches: int = 1) -> CandidateTable:
             if part
         ],
         K,
+        rules,
     )
 
 
@@ -86,20 +86,21 @@ def endings_of(text: str) -> list[tuple[str, ...]]:
 class NaiveCandidates:
     """The candidates of words as the documentation of the module describes them."""
 
-    def __init__(self, corpus: Corpus, K: int) -> None:
+    def __init__(self, corpus: Corpus, K: int, rules: Rules) -> None:
+        self.rules = rules
         self.counts: dict[str, Counter[int]] = defaultdict(Counter)
         for word, label in corpus:
             if label >= 0:
                 self.counts[word][label] += 1
         self.K = K
-        self.rare = [w for w, own in self.counts.items() if own.total() <= candidates._RARE]
+        self.rare = [w for w, own in self.counts.items() if own.total() <= rules.rare]
         self.of_rare = {label for word in self.rare for label in self.counts[word]}
 
     def by_ending(self, word: str) -> set[int]:
         """The labels of rare words with the longest ending that enough of them have."""
         for ending in endings_of(word):
             same = [other for other in self.rare if ending in endings_of(other)]
-            if len(same) >= candidates._MIN_TYPES:
+            if len(same) >= self.rules.min_types:
                 return {label for other in same for label in self.counts[other]}
         return self.of_rare or set(range(self.K))
 
@@ -107,13 +108,13 @@ class NaiveCandidates:
         """The labels that many words with a label have, too."""
         having = [own for own in self.counts.values() if label in own]
         shared = Counter(other for own in having for other in own if other != label)
-        least = max(candidates._MIN_SHARED, candidates._SHARE * len(having))
+        least = max(self.rules.min_shared, self.rules.share * len(having))
         return {other for other, number in shared.items() if number >= least}
 
     def of_seen(self, word: str) -> set[int]:
         own = self.counts[word]
         found = set(own)
-        if own.total() <= candidates._FREQUENT:
+        if own.total() <= self.rules.frequent:
             found.update(*map(self.near, own))
         return found | self.by_ending(word) if word in self.rare else found
 
@@ -136,14 +137,13 @@ def random_corpus(random: Random, letters: str, K: int) -> list[tuple[str, int]]
     return [(w, -1 if random.random() < unknown else random.choice(choices[w])) for w in drawn]
 
 
-@pytest.mark.usefixtures("low")
 @pytest.mark.parametrize("letters", ["ab", "abAB", "aA1-", "ıiİIσςΣ", "aぁ猫😀"])  # noqa: RUF001
 @pytest.mark.parametrize("seed", range(8))
 def test_candidates_are_those_of_the_naive_twin(letters: str, seed: int) -> None:
     random, K = Random(seed), 9
     corpus = random_corpus(random, letters, K)
-    naive = NaiveCandidates(corpus, K)
-    table = collected(corpus, K, batches=random.choice([1, 3]))
+    naive = NaiveCandidates(corpus, K, LOW)
+    table = collected(corpus, K, batches=random.choice([1, 3]), rules=LOW)
     words = sorted({word for word, _ in corpus})
     words += ["".join(random.choices(letters, k=random.randint(1, 8))) for _ in range(60)]
     found = labels_in(table, words, K)
@@ -161,52 +161,48 @@ def test_the_naive_twin_agrees_with_the_limits_of_the_module(seed: int) -> None:
     labels = {word: [len(word) % 3, 3 + (word[-1] == "d")] for word in words}
     corpus = [(word, random.choice(labels[word])) for word in words for _ in range(2)]
     corpus += [("the", 5)] * 1001 + [("the", 6)] + [("that", 6)] * 500 + [("that", 5)] * 400
-    naive, table = NaiveCandidates(corpus, K), collected(corpus, K, batches=2)
+    rules = RULES[FEATURES]
+    naive, table = NaiveCandidates(corpus, K, rules), collected(corpus, K, batches=2)
     asked = [*words[:50], "the", "that", "unknowning", "Unknowning", "fed", "x", "The", "THAT"]
     for word, found in zip(asked, labels_in(table, asked, K), strict=True):
         assert set(found) == naive.of(word), word
 
 
-@pytest.mark.usefixtures("low")
 @pytest.mark.parametrize(("times", "labels"), [(8, {0, 1}), (9, {0})])
 def test_a_very_frequent_word_has_only_its_own_labels(times: int, labels: set[int]) -> None:
     """Others have those that several words with such a label have, too."""
     shared = [(word, label) for word in ("cut", "put") for label in (0, 1) for _ in range(3)]
-    (found,) = labels_in(collected([*shared, *[("hit", 0)] * times], 3), ["hit"], 3)
+    (found,) = labels_in(collected([*shared, *[("hit", 0)] * times], 3, rules=LOW), ["hit"], 3)
     assert set(found) == labels
 
 
-@pytest.mark.usefixtures("low")
 @pytest.mark.parametrize("seed", range(10))
 def test_a_word_that_was_seen_has_the_labels_it_was_seen_with(seed: int) -> None:
     corpus = random_corpus(Random(seed), "abAB", 7)
-    table = collected(corpus, 7)
+    table = collected(corpus, 7, rules=LOW)
     words = [word for word, label in corpus if label >= 0]
     labels = [label for _, label in corpus if label >= 0]
     for label, found in zip(labels, labels_in(table, words, 7), strict=True):
         assert label in found
 
 
-@pytest.mark.usefixtures("low")
 def test_an_unknown_word_has_the_labels_of_the_longest_known_ending() -> None:
     corpus = [("running", 0), ("cunning", 0), ("king", 1), ("ring", 1), ("ran", 2), ("man", 2)]
-    table = collected(corpus, 4)
+    table = collected(corpus, 4, rules=LOW)
     asked = ["stunning", "sing", "fan", "xyz"]
     assert [set(found) for found in labels_in(table, asked, 4)] == [{0}, {0, 1}, {2}, {0, 1, 2}]
 
 
-@pytest.mark.usefixtures("low")
 def test_endings_are_those_of_words_of_the_same_case() -> None:
     corpus = [("going", 0), ("doing", 0), ("Beijing", 1), ("Nanjing", 1), ("A1ing", 2)]
-    table = collected(corpus, 4)
+    table = collected(corpus, 4, rules=LOW)
     found = labels_in(table, ["rowing", "Boring"], 4)
     assert [set(labels) for labels in found] == [{0}, {1}]
 
 
-@pytest.mark.usefixtures("low")
 def test_an_unknown_word_has_the_labels_of_its_lower_case_form() -> None:
     corpus = [("dog", 0)] * 20 + [("Ann", 1), ("Bob", 1), ("öl", 2)] + [("öl", 2)] * 20
-    table = collected(corpus, 4)
+    table = collected(corpus, 4, rules=LOW)
     asked = ["dog", "Dog", "DOG", "Cat", "Öl"]
     found = [set(labels) for labels in labels_in(table, asked, 4)]
     assert found == [{0}, {0, 1}, {0, 1}, {1}, {1, 2}]
@@ -215,7 +211,7 @@ def test_an_unknown_word_has_the_labels_of_its_lower_case_form() -> None:
 def test_a_corpus_without_labels_gives_all_labels() -> None:
     words = ["a", "Ab", "1"]
     for table in (
-        collect_candidates([], 5),
+        collect_candidates([], 5, RULES[FEATURES]),
         collected([], 5),
         collected([(word, -1) for word in words], 5),
         all_labels(5),
@@ -251,6 +247,125 @@ def test_a_collected_table_can_be_saved() -> None:
         assert read_table(arrays, 300) == table
 
 
+# --- Candidates by annotation -----------------------------------------------------------
+
+#: A word, its tag and its part of speech, "" for none.
+Tagged = tuple[str, str, str]
+
+#: Those of labels without parts, with limits that small corpora reach.
+BY_ANNOTATION = RULES[WHOLE]._replace(rare=3, min_types=2)
+
+
+def tagged_keys(words: Sequence[Tagged], given: Sequence[str]) -> WordKeys:
+    reader = AttributeReader({*ATTRIBUTES, *ANNOTATION})
+    texts, tags, parts_of_speech = map(list, zip(*words, strict=True))
+    doc = Doc(VOCAB, words=texts, tags=tags, pos=parts_of_speech)
+    return word_keys(reader.read([doc]).attributes, reader.names, given)
+
+
+def learned_by_annotation(corpus: Sequence[tuple[Tagged, int]], K: int) -> CandidateTable:
+    labels = np.array([label for _, label in corpus], dtype=np.int64)
+    keys = tagged_keys([word for word, _ in corpus], ANNOTATION)
+    return collect_candidates([(keys, labels)], K, BY_ANNOTATION)
+
+
+def labels_by_annotation(
+    table: CandidateTable, words: Sequence[Tagged], given: Sequence[str], as_new: bool
+) -> list[set[int]]:
+    gold, views = np.zeros((len(words), 0), np.int64), np.zeros((9, 0), np.int64)
+    keys = tagged_keys(words, given)
+    (starts, labels), _ = find_candidates(table, keys, gold, views, adds=False, as_new=as_new)
+    found = [labels[a:b].tolist() for a, b in pairwise(starts)]
+    assert all(len(set(own)) == len(own) for own in found)
+    return [*map(set, found)]
+
+
+class NaiveByAnnotation:
+    """The candidates of words with annotation as the documentation describes them."""
+
+    def __init__(self, corpus: Sequence[tuple[Tagged, int]]) -> None:
+        self.counts: dict[Tagged, Counter[int]] = defaultdict(Counter)
+        for word, label in corpus:
+            if label >= 0:
+                self.counts[word][label] += 1
+        self.rare = [w for w, own in self.counts.items() if own.total() <= BY_ANNOTATION.rare]
+        forms = defaultdict(set)
+        for word in self.rare:
+            for label in self.counts[word]:
+                forms[label].add(word[0])
+        self.of_several = {label for label, own in forms.items() if len(own) >= 2}
+        totals = sum((self.counts[word] for word in self.rare), Counter[int]())
+        self.default = {min(totals, key=lambda label: (-totals[label], label))} if totals else set()
+
+    def by_ending(self, word: Tagged) -> set[int]:
+        endings = endings_of(word[0])
+        for annotation in (word[1:], None):
+            for ending in endings:
+                same = [
+                    other
+                    for other in self.rare
+                    if ending in endings_of(other[0]) and annotation in (None, other[1:])
+                ]
+                found = {label for other in same for label in self.counts[other]}
+                if len(same) >= BY_ANNOTATION.min_types and found & self.of_several:
+                    return found & self.of_several
+        return self.default or set(range(9))
+
+    def of(self, word: Tagged, as_new: bool) -> set[int]:
+        own = set(self.counts[word]) if word in self.counts else set()
+        if own and not as_new:
+            return own
+        lower = word[0].lower(), *word[1:]
+        for other, labels in self.counts.items():
+            if other[0] == word[0] or other == lower:
+                own |= set(labels)
+        return own | self.by_ending(word)
+
+
+@pytest.mark.parametrize("as_new", [False, True], ids=["known", "as new"])
+@pytest.mark.parametrize("letters", ["ab", "abAB", "aA1-", "ıiİIσςΣ"])  # noqa: RUF001
+@pytest.mark.parametrize("seed", range(5))
+def test_candidates_by_annotation_are_those_of_the_naive_twin(
+    seed: int, letters: str, as_new: bool
+) -> None:
+    random = Random(seed)
+    tags = [("X", ""), ("Y", "NOUN"), ("Y", "VERB"), ("", "NOUN"), ("", "")]
+    words = [
+        ("".join(random.choices(letters, k=random.choice([1, 2, 3, 6]))), *random.choice(tags))
+        for _ in range(60)
+    ]
+    corpus = [(word, random.choice([-1, len(word[0]) % 3, *range(9)])) for word in words * 2]
+    table, naive = learned_by_annotation(corpus, 9), NaiveByAnnotation(corpus)
+    asked = [*words, *((word, *random.choice(tags)) for word, *_ in words)]
+    asked += [
+        ("".join(random.choices(letters, k=random.randint(1, 8))), *random.choice(tags))
+        for _ in range(60)
+    ]
+    found = labels_by_annotation(table, asked, ANNOTATION, as_new)
+    for word, labels in zip(asked, found, strict=True):
+        assert labels == naive.of(word, as_new), word
+
+
+def test_annotation_that_words_lack_makes_no_difference() -> None:
+    words = [("dogs", "NNS", ""), ("Dogs", "", ""), ("1", "CD", "")]
+    one, other = tagged_keys(words, ["tag"]), tagged_keys(words, ["tag", "pos", "morph"])
+    for keys, same in zip(one, other, strict=True):
+        assert np.array_equal(keys, same)
+    without = tagged_keys(words, ["pos", "morph"])
+    assert without.words[1, 0] == one.words[1, 0], "it has no tag"
+    assert without.words[0, 0] != one.words[0, 0]
+
+
+def test_words_whose_annotation_was_not_learned_have_the_labels_of_the_word() -> None:
+    corpus = [(("saw", "NN", ""), 0), (("saw", "VBD", ""), 1), (("see", "VB", ""), 2)]
+    table = learned_by_annotation(corpus, 9)
+    asked = [("saw", "NN", ""), ("saw", "VBD", ""), ("saw", "JJ", ""), ("saw", "", "")]
+    found = labels_by_annotation(table, asked, ANNOTATION, False)
+    assert found[:2] == [{0}, {1}]
+    for labels in (*found[2:], *labels_by_annotation(table, asked, [], False)):
+        assert labels >= {0, 1}
+
+
 # --- Candidates and annotation ----------------------------------------------------------
 
 
@@ -258,7 +373,7 @@ def lists_table(words: Sequence[str], lists: Sequence[Sequence[int]]) -> Candida
     """A table that gives list i + 1 to word i, and list 0 to others."""
     slots = empty_slots(len(words))
     numbers = np.arange(1, len(words) + 1, dtype=np.uint64)
-    insert_all(slots, np.ascontiguousarray(keys_of(words)[:, 0]), numbers)
+    insert_all(slots, np.ascontiguousarray(keys_of(words).words[:, 0]), numbers)
     starts = np.cumsum([0, *map(len, lists)]).astype(np.int64)
     labels = np.array([label for own in lists for label in own], dtype=np.uint16)
     return CandidateTable(slots, empty_slots(0), starts, labels)
@@ -357,7 +472,7 @@ def test_many_added_labels_are_right(K: int, first: bool) -> None:
 
 
 def test_no_words_have_no_candidates() -> None:
-    keys, gold = np.zeros((0, 8), dtype=np.uint64), np.zeros((0, 2), dtype=np.int64)
+    keys, gold = keys_of([]), np.zeros((0, 2), dtype=np.int64)
     for adds in (False, True):
         views = np.zeros((3, 2), np.int64)
         (starts, labels), agrees = find_candidates(all_labels(3), keys, gold, views, adds=adds)
@@ -374,7 +489,7 @@ def saved() -> dict[str, np.ndarray]:
     """The arrays of a table with several lists, and some endings."""
     table = lists_table(WORDS[:4], [[0, 2], [1], [1, 3, 5], [0, 1, 2, 3, 4, 5], [5]])
     endings = empty_slots(2)
-    ending = np.ascontiguousarray(keys_of(["xyz"])[0, 2:4])
+    ending = np.ascontiguousarray(keys_of(["xyz"]).endings[0, 0:2])
     insert_all(endings, ending[ending > 0], np.array([3], dtype=np.uint64)[: (ending > 0).sum()])
     return {
         name: array.copy()
