@@ -171,7 +171,7 @@ def test_time_of_many_cycles_within_each_other_is_quadratic():
         for _ in range(20):
             decode("chu_liu_edmonds", np.zeros((n + 1, n + 1)))
 
-    assert growth(run, 50) < 5, "4 for quadratic time, 6 and more for cubic"
+    assert growth(run, 50, rounds=20) < 5, "4 for quadratic time, 6 and more for cubic"
 
 
 def marginals_of(scores):
