@@ -122,6 +122,26 @@ PRESETS["ner"] = (
     "ngrams(cluster.*, 2, 1)",
     "ngrams(gazetteer.*, 2, 1)",
 )
+# Words with the annotation of components before: what is not there makes no features.
+PRESETS["lemmatizer"] = (
+    "lower[0]",
+    "orth[0]",
+    *(f"prefix{n}[0]" for n in range(1, 4)),
+    *(f"suffix{n}[0]" for n in range(1, 6)),
+    "case_class[0]+digit_class[0]",
+    "lower[-1]",
+    "lower[1]",
+    *(
+        f"{annotation}[0]{of_word}"
+        for annotation in ("tag", "pos", "morph")
+        for of_word in (
+            "",
+            "+case_class[0]",
+            "+lower[0]",
+            *(f"+suffix{n}[0]" for n in range(1, 6)),
+        )
+    ),
+)
 # Whitespace, in addition to the families tagger and ner: the line breaks of raw text tell where
 # sentences begin, missing spaces what belongs together.
 PRESETS["spaces"] = (
