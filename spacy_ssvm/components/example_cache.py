@@ -151,7 +151,7 @@ def find_examples(
     cache: ExampleCache,
     trainer: Trainer[Batch],
     *,
-    read_inputs: Callable[[Doc], Keys],
+    read_inputs: Callable[[Example], Keys],
     gold_labels: Callable[[Sequence[Example]], list[Ints]],
     read_batch: Callable[[Sequence[GoldDoc]], Batch],
     memory: int | None = None,
@@ -205,12 +205,12 @@ def _find_some(
     examples: Sequence[Example],
     cache: ExampleCache,
     trainer: Trainer[Batch],
-    read_inputs: Callable[[Doc], Keys],
+    read_inputs: Callable[[Example], Keys],
     gold_labels: Callable[[Sequence[Example]], list[Ints]],
     read_batch: Callable[[Sequence[GoldDoc]], Batch],
 ) -> list[CachedExample]:
     """The examples of some Docs, which are in the problem then."""
-    inputs = [read_inputs(example.predicted) for example in examples]
+    inputs = [read_inputs(example) for example in examples]
     digests = [digest(columns.tobytes()) for columns in inputs]
     unknown = [i for i, e in enumerate(examples) if not cache.holds(e.reference, digests[i])]
     gold = dict(zip(unknown, gold_labels([examples[i] for i in unknown]), strict=True))

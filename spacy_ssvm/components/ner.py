@@ -112,11 +112,11 @@ class EntityRecognizer(SpanPipe):
         gold = list(map(GoldDoc, docs, self.gold_labels(examples), inputs))
         self._found_types = learn_first_pass(self.name, self.model, gold, self.trainer_of)
 
-    def read_inputs(self, doc: Doc) -> Keys:
+    def read_inputs(self, example: Example) -> Keys:
         """See ``Pipe``. Types of the first pass are those of models that have not seen the Doc."""
-        model = self.model
+        model, doc = self.model, example.predicted
         if not isinstance(model, StackedModel):
-            return super().read_inputs(doc)
+            return super().read_inputs(example)
         types = self._found_types.get(digest(model.first.reader.inputs(doc).tobytes()))
         if types is None and len(doc) and not self._has_warned_of_docs:
             self._has_warned_of_docs = True
@@ -127,7 +127,7 @@ class EntityRecognizer(SpanPipe):
                 stacklevel=2,
             )
         if types is None:
-            return super().read_inputs(doc)
+            return super().read_inputs(example)
         reader: Any = model.reader
         return reader.inputs_with(doc, types)  # type: ignore[no-any-return]
 

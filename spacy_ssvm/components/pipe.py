@@ -175,9 +175,9 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
     ) -> None:
         """Learn what must be known before the first update, at the end of ``initialize``."""
 
-    def read_inputs(self, doc: Doc) -> Keys:
+    def read_inputs(self, example: Example) -> Keys:
         """The inputs of the features of a predicted Doc in training."""
-        return self.model.reader.inputs(doc)
+        return self.model.reader.inputs(example.predicted)
 
     def fewer_labels(self, labels: Sequence[str]) -> str:  # noqa: ARG002
         """Advice for a model that has too many labels, as a sentence."""
@@ -471,7 +471,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """The predicted Docs of examples with their gold labels."""
         examples = list(examples)
         docs = [example.predicted for example in examples]
-        inputs = map(self.read_inputs, docs)
+        inputs = map(self.read_inputs, examples)
         return list(map(GoldDoc, docs, self.gold_labels(examples), inputs))
 
     def read_batches(self, docs: Sequence[GoldDoc]) -> list[Batch]:

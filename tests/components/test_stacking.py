@@ -51,10 +51,10 @@ def test_types_in_training_come_from_models_that_have_not_seen_the_doc() -> None
         for example in examples[fold::FOLDS]:
             doc = Doc(nlp.vocab, words=[token.text for token in example.predicted])
             expected = [token.ent_type for token in plain(doc)]
-            assert recognizer.read_inputs(example.predicted)[:, column].tolist() == expected
+            assert recognizer.read_inputs(example)[:, column].tolist() == expected
     learned = predict_types(recognizer.model.first, [example.predicted for example in examples])
     assert all(np.flatnonzero(types).tolist() == [1, 4, 9] for types in learned)
-    found = [recognizer.read_inputs(example.predicted)[:, column] for example in examples]
+    found = [recognizer.read_inputs(example)[:, column] for example in examples]
     assert any(types[7] for types in found), "what occurs once is known to its own model alone"
 
 
@@ -122,7 +122,7 @@ def test_without_examples() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nlp.update(examples[:1])
-    assert not recognizer.read_inputs(examples[0].predicted)[:, 2:].any()
+    assert not recognizer.read_inputs(examples[0])[:, 2:].any()
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
