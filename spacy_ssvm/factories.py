@@ -12,6 +12,7 @@ from spacy.language import Language
 if TYPE_CHECKING:
     from spacy_ssvm.align.component import WordAligner
     from spacy_ssvm.components.chunker import Chunker
+    from spacy_ssvm.components.lemmatizer import Lemmatizer
     from spacy_ssvm.components.morphologizer import Morphologizer
     from spacy_ssvm.components.ner import EntityRecognizer
     from spacy_ssvm.components.parser import DependencyParser
@@ -152,6 +153,65 @@ def make_morphologizer(
         memory=memory,
         overwrite=overwrite,
         extend=extend,
+        scorer=scorer,
+    )
+
+
+@Language.factory(
+    "ssvm_lemmatizer",
+    assigns=["token.lemma"],
+    default_config={
+        "templates": ["lemmatizer"],
+        "min_count": 1,
+        "hash_bits": None,
+        "candidates": True,
+        "min_freq": 1,
+        "solver": {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 0.05},
+        "memory": None,
+        "overwrite": False,
+        "backoff": "orth",
+        "scorer": {"@scorers": "spacy.lemmatizer_scorer.v1"},
+    },
+    default_score_weights={"lemma_acc": 1.0},
+)
+def make_lemmatizer(
+    nlp: Language,
+    name: str,
+    templates: list[str],
+    min_count: int,
+    hash_bits: int | None,
+    candidates: bool,
+    min_freq: int,
+    solver: Solver,
+    memory: int | None,
+    overwrite: bool,
+    backoff: str | None,
+    scorer: Callable[..., Any] | None,
+) -> "Lemmatizer":
+    """Make a lemmatizer. Settings not named here are those of ``ssvm_tagger``.
+
+    candidates: whether words have only the edit scripts that the training corpus suggests, by what
+        each word, and words with the same ending and tags, were seen with. Otherwise all scripts
+        are compared at every word, which takes far longer.
+    min_freq: edit scripts that fewer tokens of the training corpus have are left out.
+    overwrite: whether to replace the lemmas that a Doc already has.
+    backoff: what words get that are too short for their edit script: "orth", the word itself,
+        "lower", the word in small letters, or null for no lemma.
+    """
+    from spacy_ssvm.components.lemmatizer import build_lemmatizer
+
+    return build_lemmatizer(
+        nlp.vocab,
+        name,
+        templates=templates,
+        min_count=min_count,
+        hash_bits=hash_bits,
+        candidates=candidates,
+        min_freq=min_freq,
+        solver=solver,
+        memory=memory,
+        overwrite=overwrite,
+        backoff=backoff,
         scorer=scorer,
     )
 

@@ -110,6 +110,33 @@ def morphology_examples(vocab: Vocab, text: str = SENTENCES) -> list[Example]:
     ]
 
 
+#: Lemmas that no rule gives, by word, or by word and tag.
+LEMMAS = {
+    "is": "be", "are": "be", "was": "be", "fell": "fall", "sang": "sing", "sat": "sit",
+    "saw/VBD": "see", "her": "she", "his": "he", "my": "I", "i": "I",
+    "boxes": "box", "died": "die", "moved": "move",
+}  # fmt: skip
+
+
+def lemma_of(word: str, tag: str) -> str:
+    lower = word.lower()
+    if tag == "NNP":
+        return word
+    regular = lower[:-1] if tag in ("NNS", "VBZ") and lower.endswith("s") else lower
+    return LEMMAS.get(f"{lower}/{tag}", LEMMAS.get(lower, regular))
+
+
+def lemma_examples(vocab: Vocab, text: str = SENTENCES) -> list[Example]:
+    """The same with LEMMA alone."""
+    return [
+        Example(
+            make_doc(vocab, words),
+            make_doc(vocab, words, lemmas=list(map(lemma_of, words, tags))),
+        )
+        for words, tags in tagged_sentences(text)
+    ]
+
+
 ENTITIES = """
 [Mary Smith]PER lives in [London]LOC .
 [Smith]PER works for [Acme Steel]ORG .

@@ -12,6 +12,7 @@ from corpora import (
     chunk_examples,
     entity_examples,
     labelled_examples,
+    lemma_examples,
     morphology_examples,
     paragraph_examples,
     parsing_examples,
@@ -159,6 +160,14 @@ COMPONENTS = [
         strings=4,
     ),
     Component(
+        "ssvm_lemmatizer",
+        examples=lemma_examples,
+        annotations=lambda doc: [token.lemma_ for token in doc],
+        score="lemma_acc",
+        config={**EAGER, "candidates": False},
+        overwriting={"overwrite": True},
+    ),
+    Component(
         "ssvm_ner",
         examples=entity_examples,
         annotations=entity_of_each_token,
@@ -205,7 +214,7 @@ COMPONENTS = [
         part="first({})",
     ),
 ]
-TAGGER, MORPHOLOGIZER, RECOGNIZER, CHUNKER, SENTER, PARSER, LABELER = COMPONENTS
+TAGGER, MORPHOLOGIZER, LEMMATIZER, RECOGNIZER, CHUNKER, SENTER, PARSER, LABELER = COMPONENTS
 
 
 def copy_of(nlp: Language) -> Language:

@@ -14,6 +14,7 @@ from spacy.language import Language
 FACTORIES: dict[str, tuple[str, dict[str, Any]]] = {
     "tagger": ("ssvm_tagger", {}),
     "morphologizer": ("ssvm_morphologizer", {}),
+    "trainable_lemmatizer": ("ssvm_lemmatizer", {}),
     "senter": ("ssvm_senter", {}),
     "ner": ("ssvm_ner", {}),
     "parser": ("ssvm_parser", {"hash_bits": 12}),
@@ -24,6 +25,7 @@ MODULES = [
     "parser.test_add_label",
     "parser.test_ner",
     "parser.test_parse",
+    "pipeline.test_edit_tree_lemmatizer",
     "pipeline.test_models",
     "pipeline.test_morphologizer",
     "pipeline.test_pipe_factories",
@@ -44,6 +46,7 @@ _MODEL = "looks into the neural network"
 _MOVES = "looks into the transition system"
 _NAME = "compares the names of factories, which the plugin changes"
 _SETTINGS = "sets what only the neural component has"
+_TREES = "compares edit trees, which are scripts here"
 _UNKNOWN = "expects unknown labels to be added silently, which is an error here"
 
 EXCLUSIONS = {
@@ -59,6 +62,17 @@ EXCLUSIONS = {
     "parser.test_ner::test_overfitting_IO[False]": _SETTINGS,
     "parser.test_parse::test_incomplete_data[parser]": _LOSS,
     "parser.test_parse::test_overfitting_IO[parser]": _LOSS,
+    "pipeline.test_edit_tree_lemmatizer::test_initialize_from_labels": _TREES,
+    "pipeline.test_edit_tree_lemmatizer::test_lemmatizer_label_data": _TREES,
+    "pipeline.test_edit_tree_lemmatizer::test_no_data[1]": _SETTINGS,
+    "pipeline.test_edit_tree_lemmatizer::test_no_data[5]": _SETTINGS,
+    "pipeline.test_edit_tree_lemmatizer::test_no_data[30]": _SETTINGS,
+    "pipeline.test_edit_tree_lemmatizer::test_incomplete_data[1]": _SETTINGS,
+    "pipeline.test_edit_tree_lemmatizer::test_incomplete_data[5]": _SETTINGS,
+    "pipeline.test_edit_tree_lemmatizer::test_incomplete_data[30]": _SETTINGS,
+    "pipeline.test_edit_tree_lemmatizer::test_overfitting_IO[1]": _SETTINGS,
+    "pipeline.test_edit_tree_lemmatizer::test_overfitting_IO[5]": _SETTINGS,
+    "pipeline.test_edit_tree_lemmatizer::test_overfitting_IO[30]": _SETTINGS,
     "pipeline.test_models::test_components_batching_list[tagger]": _MODEL,
     "pipeline.test_models::test_components_batching_list[senter]": _MODEL,
     "pipeline.test_models::test_components_batching_list[morphologizer]": _MODEL,

@@ -220,7 +220,8 @@ def init(
     """Write a complete config for spacy train, with comments, for what your examples annotate.
 
     There are these components: tagger (TAG), pos_tagger (POS), morphologizer (POS and MORPH),
-    senter, parser, ner, chunker and sentence_labeler. Prints the commands that come next.
+    lemmatizer (LEMMA), senter, parser, ner, chunker and sentence_labeler. Prints the commands that
+    come next.
 
     \b
     Examples:

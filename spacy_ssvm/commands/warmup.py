@@ -22,6 +22,7 @@ from spacy_ssvm.components.parser import Arc
 _WORDS = ["the", "dog", "barks", ".", "a", "cat", "sleeps"]
 _TAGS = ["DET", "NOUN", "VERB", "PUNCT", "DET", "NOUN", "VERB"]
 _MORPHS = [f"Type={tag}" for tag in _TAGS]
+_LEMMAS = ["the", "dog", "bark", ".", "a", "cat", "sleep"]
 _HEADS = [1, 2, 2, 2, 5, 6, 6]
 _ENTS = ["O", "B-NOUN", "O", "O", "O", "B-NOUN", "O"]
 _STARTS = [True, False, False, False, True, False, False]
@@ -72,6 +73,7 @@ USES = (
     Use("tagger", "ssvm_tagger", {"templates": ["tagger", "cluster4[0]"]}),
     Use("tagger with hashed features", "ssvm_tagger", {"hash_bits": 10}),
     Use("morphologizer", "ssvm_morphologizer", {}),
+    Use("lemmatizer", "ssvm_lemmatizer", {"candidates": False}),
     Use("sentence recognizer", "ssvm_senter", {}),
     Use("entity recognizer", "ssvm_ner", {"templates": ["ner", "gazetteer[0]"]}),
     Use("chunker", "ssvm_chunker", {}),
@@ -169,7 +171,7 @@ def _link(doc: Doc, **links: Any) -> None:
 
 
 def _example(nlp: Language) -> Example:
-    tags: Any = {"tags": _TAGS, "pos": _TAGS, "morphs": _MORPHS}
+    tags: Any = {"tags": _TAGS, "pos": _TAGS, "morphs": _MORPHS, "lemmas": _LEMMAS}
     gold = Doc(nlp.vocab, words=_WORDS, **tags, heads=_HEADS, deps=_TAGS, ents=_ENTS)
     _link(gold, alignment=_LINKS)
     _with_sides(gold)

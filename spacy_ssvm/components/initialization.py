@@ -36,6 +36,7 @@ from spacy_ssvm.solvers.run import Solver
 ClusterSource = str | Path | Lookups
 
 _CLUSTER_TABLE = "lexeme_cluster"
+_TOKEN_ANNOTATION = ("tag", "pos", "morph", "lemma", "dep")
 
 #: Models with more labels than this get a warning.
 MANY_LABELS = 500
@@ -86,6 +87,23 @@ def annotate_as_in_training(nlp: Language, component: object, examples: Sequence
             return
         if name in settings["annotating_components"] and name in settings["frozen_components"]:
             annotate(pipe, examples)
+
+
+def annotation_before(nlp: Language, component: object) -> set[str]:
+    """The annotation of tokens that components before this one may write, such as tag.
+
+    Those that do not say what they write, such as the ``attribute_ruler``, may write all of it.
+    """
+    found: set[str] = set()
+    for name, pipe in nlp.pipeline:
+        if pipe is component:
+            break
+        assigns = nlp.get_pipe_meta(name).assigns
+        attribute = nlp.get_pipe_config(name).get("attribute")
+        if attribute in ("TAG", "POS"):
+            assigns = [f"token.{attribute.lower()}"]
+        found |= {name.removeprefix("token.") for name in assigns or _TOKEN_ANNOTATION}
+    return found
 
 
 def read_resources(

@@ -12,6 +12,7 @@ from spacy.vocab import Vocab
 
 from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import DOCS_AT_A_TIME, GoldDoc
+from spacy_ssvm.components.initialization import annotation_before
 from spacy_ssvm.components.linear import TokenPipe
 from spacy_ssvm.components.settings import check_rows, config_error, read_token_templates
 from spacy_ssvm.explanation import Explanation, label_number
@@ -19,7 +20,7 @@ from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
 from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.lattices.explanation import explain_label
-from spacy_ssvm.lattices.model import Annotation, LatticeModel
+from spacy_ssvm.lattices.model import Annotation, LatticeModel, annotation_read
 from spacy_ssvm.lattices.training import (
     AnnotatedTokens,
     LatticeTrainer,
@@ -70,9 +71,14 @@ class LatticePipe(TokenPipe[LatticeModel, AnnotatedTokens]):
     def learn_first_pass(
         self,
         get_examples: Callable[[], Iterable[Example]],
-        nlp: Language | None,  # noqa: ARG002
+        nlp: Language | None,
     ) -> None:
         """Learn the candidates of words."""
+        names = annotation_read(self.model.templates, self.model.scheme)
+        if nlp is not None and names:
+            before = annotation_before(nlp, self)
+            names = [name for name in names if name in before]
+        self.model.given = tuple(names)
         if self.candidates:
             learn_candidates(self.model, self._annotated(get_examples()))
 

@@ -133,8 +133,10 @@ def build_chain_pipe(
 #: Whether a saved setting is valid.
 _SAVED_SETTINGS: dict[str, Callable[[Any], bool]] = {
     "attribute": lambda value: value in ("TAG", "POS"),
+    "backoff": lambda value: value in ("orth", "lower", None),
     "extend": lambda value: isinstance(value, bool),
     "document": lambda value: isinstance(value, bool),
+    "min_freq": lambda value: type(value) is int and value >= 1,
     "overwrite": lambda value: isinstance(value, bool),
     "scheme": lambda value: value in SCHEMES,
     "spans_key": lambda value: isinstance(value, str),

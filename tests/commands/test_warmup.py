@@ -169,7 +169,10 @@ def test_some_components_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {*compiled} == {"ssvm_ner", "ssvm_senter"}
     result = CliRunner().invoke(ssvm, ["warmup", "--components", "spancat"])
     assert result.exit_code == 1
-    assert "no component 'spancat': choose one of tagger, morphologizer, senter" in result.output
+    assert (
+        "no component 'spancat': choose one of tagger, morphologizer, lemmatizer, senter"
+        in result.output
+    )
 
 
 EXPLAIN = """

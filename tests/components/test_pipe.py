@@ -15,7 +15,7 @@ import pytest
 import spacy
 from corpora import make_doc, tagging_examples
 from marks import compiled_only
-from pipelines import MORPHOLOGIZER, PARSER, SENTER, TAGGER, Component, copy_of
+from pipelines import LEMMATIZER, MORPHOLOGIZER, PARSER, SENTER, TAGGER, Component, copy_of
 from processes import ScriptRunner, contents
 from refusals import NAME, initialize, refusal, refused_config
 from roundtrips import roundtrips, save_component
@@ -80,6 +80,8 @@ def test_the_error_for_an_unknown_label_says_what_to_do(component: Component) ->
     pipe: Any = nlp.get_pipe(component.name)
     if component is SENTER:
         pytest.skip("its labels are always the same")
+    if component is LEMMATIZER:
+        pytest.skip("lemmas that no label makes are not learned")
     pipe.initialize(list, labels=["New=Yes" if component is MORPHOLOGIZER else "NEW"])
     update = partial(nlp.update, component.examples(nlp.vocab))
     for _ in range(20):

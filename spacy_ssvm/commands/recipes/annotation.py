@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from spacy.attrs import DEP, MORPH, POS, TAG
+from spacy.attrs import DEP, LEMMA, MORPH, POS, TAG
 from spacy.tokens import Doc
 
 from spacy_ssvm.files import shorten
@@ -14,13 +14,20 @@ LEARNS = {
     "tagger": "tags (TAG)",
     "pos_tagger": "parts of speech (POS)",
     "morphologizer": "parts of speech with features (POS, MORPH)",
+    "lemmatizer": "lemmas (LEMMA)",
     "senter": "sentence boundaries",
     "parser": "dependency trees",
     "ner": "entities",
     "chunker": 'doc.spans["chunks"]',
     "sentence_labeler": 'doc.spans["sentence_labels"]',
 }
-_ATTRIBUTES = {"tagger": TAG, "pos_tagger": POS, "morphologizer": MORPH, "parser": DEP}
+_ATTRIBUTES = {
+    "tagger": TAG,
+    "pos_tagger": POS,
+    "morphologizer": MORPH,
+    "lemmatizer": LEMMA,
+    "parser": DEP,
+}
 _SPANS = {"chunks": "chunker", "sentence_labels": "sentence_labeler"}
 
 

@@ -51,6 +51,7 @@ _COMMENTS = {
     "components.tagger": "Fine-grained tags, token.tag_. Templates: docs/features.md",
     "components.pos_tagger": "Universal parts of speech, token.pos_",
     "components.morphologizer": "Parts of speech with features, token.pos_ and token.morph",
+    "components.lemmatizer": "Lemmas, token.lemma, by edit scripts; reads the tags before it",
     "components.senter": "Sentence boundaries; a missed one costs twice as much as a false one",
     "components.parser": "Dependency trees. Settings and their cost: docs/parser.md",
     "components.ner": "Entities. document = true reads each Doc twice: docs/features.md",
@@ -261,12 +262,13 @@ def initialize_of(nlp: Language, name: str, resources: Resources = NO_RESOURCES)
 
 
 def annotations_read(names: Sequence[str]) -> list[str]:
-    """What later components read of earlier ones, as ``AnnotatedCorpus`` names it."""
+    """What later components learn from what earlier ones predict, see ``AnnotatedCorpus``."""
     return [
         annotation
         for annotation, writers in _WRITERS.items()
         if any(
-            {*names[i + 1 :]} & READERS[annotation] for i in map(names.index, writers & {*names})
+            {*names[i + 1 :]} & READERS[annotation] - _LEARN_FROM_GOLD
+            for i in map(names.index, writers & {*names})
         )
     ]
 
@@ -275,9 +277,11 @@ def annotations_read(names: Sequence[str]) -> list[str]:
 _WRITERS = {"SENT_START": {"senter"}, "TAG": {"tagger"}, "POS": {"pos_tagger", "morphologizer"}}
 READERS = {
     "SENT_START": {"parser", "ner", "chunker"},
-    "TAG": {"senter", "parser", "chunker"},
-    "POS": {"senter", "parser", "chunker"},
+    "TAG": {"lemmatizer", "senter", "parser", "chunker"},
+    "POS": {"lemmatizer", "senter", "parser", "chunker"},
 }
+#: Those which learn as much from gold annotation as from predictions of it.
+_LEARN_FROM_GOLD = {"lemmatizer"}
 
 
 def jackknife_rounds(names: Sequence[str]) -> list[list[str]]:

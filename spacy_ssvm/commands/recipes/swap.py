@@ -33,6 +33,7 @@ _ALIKE = {
     "tagger": {"tagger", "ssvm_tagger"},
     "pos_tagger": {"ssvm_tagger"},
     "morphologizer": {"morphologizer", "ssvm_morphologizer"},
+    "lemmatizer": {"lemmatizer", "trainable_lemmatizer", "ssvm_lemmatizer"},
     "senter": {"senter", "sentencizer", "ssvm_senter"},
     "parser": {"parser", "beam_parser", "ssvm_parser"},
     "ner": {"ner", "beam_ner", "ssvm_ner"},

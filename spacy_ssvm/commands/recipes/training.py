@@ -29,6 +29,7 @@ _SECONDS = {
     "tagger": 0.035,
     "pos_tagger": 0.035,
     "morphologizer": 0.05,
+    "lemmatizer": 0.01,
     "senter": 0.025,
     "parser": 0.15,
     "ner": 0.03,

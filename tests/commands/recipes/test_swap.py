@@ -30,7 +30,15 @@ from spacy_ssvm.commands.recipes.swap import (
     swapped_config,
 )
 
-LEARNED = ("tagger", "pos_tagger", "morphologizer", "parser", "ner", "sentence_labeler")
+LEARNED = (
+    "tagger",
+    "pos_tagger",
+    "morphologizer",
+    "lemmatizer",
+    "parser",
+    "ner",
+    "sentence_labeler",
+)
 LABELS = {name: Counter(["A"]) for name in LEARNED}
 EVERYTHING = Annotation(2, 9, 4, 2, True, LABELS)
 
@@ -135,6 +143,27 @@ def pipeline_of(*names: str, disabled: str = "") -> Language:
             ["morphologizer"],
             ["tagger", "attribute_ruler", "morphologizer", "lemmatizer"],
         ),
+        (
+            ["tagger", "attribute_ruler", "lemmatizer"],
+            "",
+            ["morphologizer", "lemmatizer"],
+            ["morphologizer", "lemmatizer"],
+            ["tagger", "attribute_ruler", "morphologizer", "lemmatizer"],
+        ),
+        (
+            ["tok2vec", "tagger", "trainable_lemmatizer", "ner"],
+            "",
+            ["lemmatizer"],
+            ["lemmatizer"],
+            ["tok2vec", "tagger", "lemmatizer", "ner"],
+        ),
+        (
+            ["tagger", "ner"],
+            "",
+            ["lemmatizer"],
+            ["lemmatizer"],
+            ["tagger", "ner", "lemmatizer"],
+        ),
         # In the order in which they read each other
         (
             ["sentencizer", "parser", "tagger"],
@@ -172,10 +201,10 @@ def test_the_places_of_new_components(
 
 def test_what_cannot_be_swapped() -> None:
     nlp = pipeline_of("tagger")
-    with pytest.raises(ValueError, match="no component 'lemmatizer' to learn"):
-        components_to_swap(nlp, ["lemmatizer"], EVERYTHING)
-    with pytest.raises(ValueError, match="replace 'lemmatizer': leave it out, and it stays"):
-        components_to_swap(pipeline_of("lemmatizer"), ["lemmatizer"], EVERYTHING)
+    with pytest.raises(ValueError, match="no component 'entity_ruler' to learn"):
+        components_to_swap(nlp, ["entity_ruler"], EVERYTHING)
+    with pytest.raises(ValueError, match="replace 'entity_ruler': leave it out, and it stays"):
+        components_to_swap(pipeline_of("entity_ruler"), ["entity_ruler"], EVERYTHING)
     with pytest.raises(ValueError, match="'trees' of the pipeline is replaced by a parser"):
         components_to_swap(pipeline_of("trees=parser"), ["trees"], EVERYTHING)
     with pytest.raises(ValueError, match="nothing that 'chunker' could learn from"):
