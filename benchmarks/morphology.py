@@ -1,14 +1,19 @@
-"""Parts of speech and morphological features: ssvm_morphologizer, spaCy and UDPipe 1.
+"""Parts of speech, morphological features and lemmas, beside spaCy and UDPipe 1.
 
     python benchmarks/morphology.py --data FOLDER [--treebanks en pt nl tr] [--udpipe MODELS]
 
 FOLDER contains ud_en_ewt, ud_pt_bosque and ud_nl_lassysmall, each with the CoNLL-U files of its
 treebank; Turkish is that of the package turkish-treebanks. Gold tokens, one sentence per Doc. A
-word is right in MORPH where all its features are. Systems:
+word is right in MORPH where all its features are, in "all" where POS, MORPH and LEMMA are; where
+the treebank has no lemma, any is right. Systems:
 
     ssvm      ssvm_morphologizer with its default settings, for 8 epochs
     clusters  the same with the word clusters of spacy-lookups-data (English)
-    spacy     spaCy's morphologizer from `init config`, trained for ten times the time of ssvm
+    lemmas    ssvm_lemmatizer, for 5 epochs, from gold tags; scored on gold tags (gold LEMMA), and
+              on those of ssvm_morphologizer, and of ssvm_tagger where there are fine-grained tags,
+              which are trained in the same process: their time does not count, nor their memory
+    spacy     spaCy's morphologizer and trainable_lemmatizer from `init config`, trained for ten
+              times the time of ssvm and lemmas
     udpipe    UDPipe 1 (ufal.udpipe), trained on the same files: MODELS/LANGUAGE.udpipe
 
 With --train-udpipe LANGUAGE: trains that model first, with UDPipe's own default options, which
@@ -33,7 +38,7 @@ from wasabi import msg
 
 from spacy_ssvm.commands.warmup import compile_kernels
 
-EPOCHS = 8
+EPOCHS, LEMMA_EPOCHS = 8, 5
 PARTS = ("train", "dev", "test")
 FILES = {
     "en": "ud_en_ewt/en_ewt-ud-{}.conllu",
@@ -43,7 +48,7 @@ FILES = {
 TURKISH = ("data/web.conllu", "data/wiki.conllu")
 #: Tags of the Turkish treebank that are not universal, with their universal equivalents.
 UNIVERSAL = {"PRT": "PART", "CONJ": "CCONJ", "ONOM": "X", "AFFIX": "X"}
-SCORES = ("POS", "MORPH", "both")
+SCORES = ("POS", "MORPH", "both", "LEMMA", "all", "gold LEMMA")
 COLUMNS = ("seconds", "peak", "MB", "speed")
 
 
@@ -53,6 +58,8 @@ class Word(NamedTuple):
     form: str
     pos: str
     features: tuple[str, ...]  #: sorted
+    tag: str = ""  #: "" for none
+    lemma: str = ""  #: "" for none
 
 
 Sentences = list[list[Word]]
@@ -69,7 +76,13 @@ def blocks(text: str) -> Iterator[tuple[str, list[list[str]]]]:
 
 def words_of(rows: Iterable[list[str]]) -> list[Word]:
     return [
-        Word(row[1], UNIVERSAL.get(row[3], row[3]), tuple(sorted({*row[5].split("|")} - {"_"})))
+        Word(
+            row[1],
+            UNIVERSAL.get(row[3], row[3]),
+            tuple(sorted({*row[5].split("|")} - {"_"})),
+            row[4] if row[4] != "_" else "",
+            row[2] if row[1] == "_" or row[2] != "_" else "",
+        )
         for row in rows
     ]
 
@@ -94,18 +107,25 @@ def read(data: Path, language: str) -> dict[str, Sentences]:
     return found
 
 
+def plain_doc(nlp: spacy.Language, words: list[Word]) -> Doc:
+    return Doc(nlp.vocab, words=[word.form for word in words])
+
+
+def tagged_doc(nlp: spacy.Language, words: list[Word], *, lemmas: bool = False) -> Doc:
+    """A Doc with gold tags, and lemmas where they are wanted."""
+    return Doc(
+        nlp.vocab,
+        words=[word.form for word in words],
+        tags=[word.tag for word in words],
+        pos=[word.pos for word in words],
+        morphs=["|".join(word.features) for word in words],
+        lemmas=[word.lemma for word in words] if lemmas else None,
+    )
+
+
 def examples_of(nlp: spacy.Language, sentences: Sentences) -> list[Example]:
     return [
-        Example(
-            Doc(nlp.vocab, words=[word.form for word in words]),
-            Doc(
-                nlp.vocab,
-                words=[word.form for word in words],
-                pos=[word.pos for word in words],
-                morphs=["|".join(word.features) for word in words],
-            ),
-        )
-        for words in sentences
+        Example(plain_doc(nlp, words), tagged_doc(nlp, words, lemmas=True)) for words in sentences
     ]
 
 
@@ -115,8 +135,8 @@ def normal(vocab: spacy.Vocab, features: Iterable[str]) -> str:
 
 
 def score(vocab: spacy.Vocab, found: Iterable[Iterable[Word]], gold: Sentences) -> dict[str, float]:
-    """Accuracy of parts of speech, of features, and of both together, in %."""
-    right = dict.fromkeys(SCORES, 0)
+    """The accuracy of each annotation, and of several together, in %."""
+    right = dict.fromkeys(SCORES[:-1], 0)
     pairs = [
         pair
         for own, words in zip(found, gold, strict=True)
@@ -125,55 +145,106 @@ def score(vocab: spacy.Vocab, found: Iterable[Iterable[Word]], gold: Sentences) 
     for own, word in pairs:
         has_pos = own.pos == word.pos
         has_features = normal(vocab, own.features) == normal(vocab, word.features)
-        for name, is_right in zip(
-            SCORES, (has_pos, has_features, has_pos and has_features), strict=True
-        ):
+        has_lemma = word.lemma in ("", own.lemma)
+        both = has_pos and has_features
+        rights = has_pos, has_features, both, has_lemma, both and has_lemma
+        for name, is_right in zip(right, rights, strict=True):
             right[name] += is_right
     return {name: 100 * number / len(pairs) for name, number in right.items()}
 
 
-def annotate(pipe: Any, nlp: spacy.Language, sentences: Sentences) -> Iterator[list[Word]]:
-    docs = (Doc(nlp.vocab, words=[word.form for word in words]) for words in sentences)
+def word_of(token: Any) -> Word:
+    features = tuple(filter(None, str(token.morph).split("|")))
+    return Word(token.text, token.pos_, features, token.tag_, token.lemma_)
+
+
+def annotate(pipe: Any, docs: Iterable[Doc]) -> Iterator[list[Word]]:
     for doc in pipe.pipe(docs, batch_size=1000):
-        yield [Word(t.text, t.pos_, tuple(filter(None, str(t.morph).split("|")))) for t in doc]
+        yield [word_of(token) for token in doc]
 
 
-def measured(
-    pipe: Any, nlp: spacy.Language, name: str, parts: dict[str, Sentences]
+def scored(
+    pipe: Any, nlp: spacy.Language, parts: dict[str, Sentences], scores: tuple[str, ...]
 ) -> dict[str, Any]:
-    """The scores of a trained pipeline, its speed and its size."""
-    labelled = [([word.form for word in words], []) for words in parts["test"]]
-    return {
-        **{
-            part: score(nlp.vocab, annotate(pipe, nlp, parts[part]), parts[part])
-            for part in PARTS[1:]
-        },
-        "speed": peers.tagging_speed(pipe, nlp, labelled),
-        "MB": peers.saved(nlp, name)["MB"],
-    }
+    """Some of the scores of a trained pipeline on plain Docs."""
+    found = {}
+    for part in PARTS[1:]:
+        docs = (plain_doc(nlp, words) for words in parts[part])
+        all_scores = score(nlp.vocab, annotate(pipe, docs), parts[part])
+        found[part] = {name: all_scores[name] for name in scores}
+    return found
+
+
+def speed_of(pipe: Any, nlp: spacy.Language, sentences: Sentences) -> float:
+    return peers.tagging_speed(pipe, nlp, [([word.form for word in own], []) for own in sentences])
+
+
+def trained(
+    nlp: spacy.Language, pipe: Any, examples: list[Example], epochs: int, **given: Any
+) -> Any:
+    """Train a component alone; return the CPU time that it takes."""
+    start = time.process_time()
+    pipe.initialize(lambda: examples, nlp=nlp, **given)
+    for _ in range(epochs):
+        pipe.update(examples)
+    pipe.to_bytes()  # the weights are final
+    return time.process_time() - start
 
 
 def run_ssvm(parts: dict[str, Sentences], language: str, *, clusters: bool = False) -> dict:
     nlp = spacy.blank(language)
     pipe: Any = nlp.add_pipe("ssvm_morphologizer")
-    examples = examples_of(nlp, parts["train"])
-    start = time.process_time()
     lookups = load_lookups(language, ["lexeme_cluster"]) if clusters else None
-    pipe.initialize(lambda: examples, nlp=nlp, clusters=lookups)
-    for _ in range(EPOCHS):
-        nlp.update(examples)
-    pipe.predict([])
-    nlp.to_bytes()  # the weights are final
-    seconds = time.process_time() - start
-    return {"seconds": seconds, **measured(pipe, nlp, pipe.name, parts)}
+    examples = examples_of(nlp, parts["train"])
+    seconds = trained(nlp, pipe, examples, EPOCHS, clusters=lookups)
+    return {
+        "seconds": seconds,
+        "peak": peers.peak_of_memory(),
+        **scored(pipe, nlp, parts, SCORES[:3]),
+        "speed": speed_of(pipe, nlp, parts["test"]),
+        "MB": peers.saved(nlp, pipe.name)["MB"],
+    }
+
+
+def run_lemmas(parts: dict[str, Sentences], language: str) -> dict:
+    nlp = spacy.blank(language)
+    morphologizer: Any = nlp.add_pipe("ssvm_morphologizer")
+    has_tags = any(word.tag not in ("", word.pos) for words in parts["dev"] for word in words)
+    taggers = [*([nlp.add_pipe("ssvm_tagger")] if has_tags else []), morphologizer]
+    pipe: Any = nlp.add_pipe("ssvm_lemmatizer")
+    examples = examples_of(nlp, parts["train"])
+    seconds = trained(nlp, pipe, examples, LEMMA_EPOCHS)
+    peak = peers.peak_of_memory()
+    gold, speeds = {}, []
+    for part in PARTS[1:]:
+        docs = [tagged_doc(nlp, words) for words in parts[part]]
+        gold[part] = score(nlp.vocab, annotate(pipe, docs), parts[part])["LEMMA"]
+    for _ in range(5):
+        docs = [tagged_doc(nlp, words) for words in parts["test"]]
+        start = time.process_time()
+        for _doc in pipe.pipe(docs, batch_size=1000):
+            pass
+        speeds.append(sum(map(len, docs)) / (time.process_time() - start))
+    for tagger in taggers:
+        trained(nlp, tagger, examples, EPOCHS)
+    found = scored(nlp, nlp, parts, SCORES[:5])
+    for part in PARTS[1:]:
+        found[part]["gold LEMMA"] = gold[part]
+    size = peers.saved(nlp, pipe.name)["MB"]
+    return {"seconds": seconds, "peak": peak, **found, "speed": max(speeds), "MB": size}
 
 
 def run_spacy(parts: dict[str, Sentences], language: str, budget: float) -> dict:
     examples = examples_of(spacy.blank(language), parts["train"])
-    nlp, seconds = peers.train_spacy(["morphologizer"], examples, budget)
-    found = measured(nlp, nlp, "morphologizer", parts)
-    size = sum(peers.saved(nlp, name)["MB"] for name in nlp.pipe_names)
-    return {"seconds": seconds, **found, "MB": size}
+    names = ["morphologizer", "trainable_lemmatizer"]
+    nlp, seconds = peers.train_spacy(names, examples, budget)
+    return {
+        "seconds": seconds,
+        "peak": peers.peak_of_memory(),
+        **scored(nlp, nlp, parts, SCORES[:5]),
+        "speed": speed_of(nlp, nlp, parts["test"]),
+        "MB": sum(peers.saved(nlp, name)["MB"] for name in nlp.pipe_names),
+    }
 
 
 def conllu(sentences: Sentences) -> str:
@@ -231,11 +302,25 @@ def show(language: str, parts: dict[str, Sentences], results: dict[str, dict]) -
     msg.divider(f"{language}: {words:,} words to learn from; accuracy in % on dev / test")
     rows = []
     for name, result in results.items():
-        scores = [f"{result['dev'][key]:.2f} / {result['test'][key]:.2f}" for key in SCORES]
+        pairs = [(result["dev"].get(key), result["test"].get(key)) for key in SCORES]
+        scores = [f"{dev:.2f} / {test:.2f}" if dev else "-" for dev, test in pairs]
         figures = [f"{result[key]:,.0f}" if result.get(key) else "-" for key in COLUMNS]
         rows.append((name, *scores, *figures))
     header = ("system", *SCORES, "learning, CPU s", "peak MB", "MB", "tokens/s")
-    msg.table(rows, header=header, aligns=("l", *"rrrrrrr"), divider=True)
+    msg.table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
+
+
+def run(options: argparse.Namespace) -> dict:
+    """The result of one system on one treebank."""
+    (language,) = options.treebanks
+    parts = read(options.data, language)
+    if options.only == "spacy":
+        return run_spacy(parts, language, options.budget)
+    if options.only == "udpipe":
+        return run_udpipe(parts, language, options.udpipe / f"{language}.udpipe")
+    if options.only == "lemmas":
+        return run_lemmas(parts, language)
+    return run_ssvm(parts, language, clusters=options.only == "clusters")
 
 
 def main() -> None:
@@ -257,19 +342,11 @@ def main() -> None:
         train_udpipe(options.data, options.train_udpipe, file)
         return
     if options.only:
-        (language,) = options.treebanks
-        parts = read(options.data, language)
-        if options.only == "spacy":
-            result = run_spacy(parts, language, options.budget)
-        elif options.only == "udpipe":
-            result = run_udpipe(parts, language, options.udpipe / f"{language}.udpipe")
-        else:
-            result = run_ssvm(parts, language, clusters=options.only == "clusters")
-        peers.print_result(result)
+        peers.print_result(run(options))
         return
     compile_kernels()
     for language in options.treebanks:
-        systems = ["ssvm", *(["clusters"] if language == "en" else []), "spacy"]
+        systems = ["ssvm", *(["clusters"] if language == "en" else []), "lemmas", "spacy"]
         if options.udpipe is not None and (options.udpipe / f"{language}.udpipe").exists():
             systems.append("udpipe")
         results: dict[str, dict] = {}
@@ -277,7 +354,8 @@ def main() -> None:
             if system in options.skip:
                 continue
             msg.info(f"{language}: {system}")
-            budget = 10 * results.get("ssvm", {}).get("seconds", 0.0)
+            own = (results.get(name, {}) for name in ("ssvm", "lemmas"))
+            budget = 10 * sum(result.get("seconds", 0.0) for result in own)
             arguments = ["--data", str(options.data), "--treebanks", language, "--only", system]
             arguments += ["--udpipe", str(options.udpipe)] * (options.udpipe is not None)
             results[system] = peers.in_process(__file__, [*arguments, "--budget", str(budget)])

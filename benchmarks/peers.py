@@ -57,8 +57,8 @@ def in_process(script: str, arguments: list[str]) -> dict:
 
 
 def print_result(result: dict) -> None:
-    """Print a result for ``in_process``, with the peak memory of this process."""
-    print("\n" + json.dumps({**result, "peak": peak_of_memory()}))
+    """Print a result for ``in_process``, with the peak memory of this process, if it has none."""
+    print("\n" + json.dumps({"peak": peak_of_memory(), **result}))
 
 
 def peak_of_memory() -> float:
