@@ -78,7 +78,7 @@ class LatticePipe(TokenPipe[LatticeModel, AnnotatedTokens]):
         if nlp is not None and names:
             before = annotation_before(nlp, self)
             names = [name for name in names if name in before]
-        self.model.given = tuple(names)
+        self.model.given = tuple(names)  # may be taken from references, see ``read_inputs``
         if self.candidates:
             learn_candidates(self.model, self._annotated(get_examples()))
 

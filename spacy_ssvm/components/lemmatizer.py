@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 from spacy_ssvm.components.doc_arrays import columns_of, gold_columns, write_columns
 from spacy_ssvm.components.lattice import LatticePipe, build_lattice_pipe
 from spacy_ssvm.components.settings import check_number, config_error, initialize_error
-from spacy_ssvm.features.attributes import TokenTable
+from spacy_ssvm.features.attributes import NO_FEATURES, TokenTable
 from spacy_ssvm.features.edit_scripts import SAME, edit_script, read_script
 from spacy_ssvm.features.lemmas import BACKOFFS, Lemmas
 from spacy_ssvm.kernels.types import Ints, Keys
@@ -136,9 +136,10 @@ class Lemmatizer(LatticePipe):
         """See ``Pipe``. Tags that the predicted Doc does not have are those of the reference."""
         inputs = super().read_inputs(example)
         for name in self.model.given:
-            column = self.model.reader.input_column(name)
-            if not inputs[:, column].any():
-                inputs[:, column] = gold_columns(example, [IDS[name.upper()]])[:, 0]
+            if not example.predicted.has_annotation(name.upper()):
+                gold = gold_columns(example, [IDS[name.upper()]])[:, 0]
+                gold[gold == NO_FEATURES] = 0
+                inputs[:, self.model.reader.input_column(name)] = gold
         return inputs
 
     # Annotation

@@ -91,9 +91,10 @@ class LatticeModel(LinearModel):
         self.table_of_candidates = table
         self.given = tuple(given)
 
-    def word_keys(self, tokens: TokenTable) -> WordKeys:
-        """What decides on the candidates of words."""
-        return word_keys(tokens.attributes, self.reader.names, self.given)
+    def word_keys(self, tokens: TokenTable, given: Sequence[str] | None = None) -> WordKeys:
+        """What decides on the candidates of words. given: the annotation, if not the model's."""
+        given = self.given if given is None else given
+        return word_keys(tokens.attributes, self.reader.names, given)
 
     def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
         return parse_templates(texts, is_attribute=is_attribute, attributes=ATTRIBUTES)

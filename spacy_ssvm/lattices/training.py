@@ -15,7 +15,7 @@ from spacy_ssvm.features.extraction import extract_keys
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
 from spacy_ssvm.labelings.training import LinearTrainer
 from spacy_ssvm.lattices.candidates import RULES, WordKeys, collect_candidates
-from spacy_ssvm.lattices.model import Annotation, LatticeModel
+from spacy_ssvm.lattices.model import Annotation, LatticeModel, annotation_read
 from spacy_ssvm.lattices.problem import LatticeProblem
 from spacy_ssvm.weights.feature_index import find_rows
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
@@ -54,10 +54,9 @@ def read_annotated(
 def learn_candidates(model: LatticeModel, batches: Iterable[AnnotatedTokens]) -> None:
     """Set the candidates of words to those of a corpus.
 
-    They depend on the annotation ``model.given``, of which what the corpus does not have is left
-    out.
+    They depend on the annotation that templates read, as far as the corpus has it.
     """
-    names, found = model.given, set[str]()
+    names, found = annotation_read(model.templates, model.scheme), set[str]()
 
     def words() -> Iterable[tuple[WordKeys, Ints]]:
         for tokens, annotation, _ in batches:
@@ -65,7 +64,7 @@ def learn_candidates(model: LatticeModel, batches: Iterable[AnnotatedTokens]) ->
                 if tokens.attributes[:, model.reader.names.index(name)].any():
                     found.add(name)
             places, labels = labels_of(annotation)
-            keys = model.word_keys(tokens)
+            keys = model.word_keys(tokens, names)
             yield WordKeys(keys.words[places], keys.endings[places]), labels
 
     table = collect_candidates(words(), len(model.labels), RULES[model.scheme])
