@@ -12,7 +12,8 @@ of the lemma where they share nothing. As text, which is the name of a label:
 
 import json
 import re
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
+from itertools import takewhile
 from typing import NamedTuple
 
 from spacy_ssvm.files import shorten
@@ -20,6 +21,7 @@ from spacy_ssvm.files import shorten
 LOWER, KEEP, TITLE, UPPER = CASES = ("lower", "keep", "title", "upper")
 
 _LEAST_KEPT = 3  # one in so many letters
+_MOST_PAIRS = 2**20  # of letters that are compared
 _PLAIN = re.compile(r'[^\s",\\+]+')
 _ADDED = r'(?: \+([^\s",\\+]+|"\S+"))?'
 _SCRIPT = re.compile(
@@ -73,7 +75,7 @@ def edit_script(word: str, lemma: str) -> EditScript:
     the same words elsewhere.
     """
     folded, wanted = _folded(word), _folded(lemma)
-    match = SequenceMatcher(None, folded, wanted, autojunk=False).find_longest_match()
+    match = _longest_match(folded, wanted)
     added = wanted[: match.b] + wanted[match.b + match.size :]
     if match.size * _LEAST_KEPT >= len(word) and not any(c.isdigit() for c in added):
         script = EditScript(
@@ -112,6 +114,14 @@ def read_script(text: str) -> EditScript:
             "what is cut and added, such as lower, suffix -3 +y"
         )
     return script
+
+
+def _longest_match(word: str, lemma: str) -> Match:
+    """The longest part that both share; of long words, at their beginning: time is quadratic."""
+    if len(word) * len(lemma) > _MOST_PAIRS:
+        pairs = zip(word, lemma, strict=False)
+        return Match(0, 0, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    return SequenceMatcher(None, word, lemma, autojunk=False).find_longest_match()
 
 
 def _folded(text: str) -> str:

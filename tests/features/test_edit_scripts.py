@@ -397,3 +397,14 @@ def test_lemmas_of_treebanks(folder: str) -> None:
         texts.add(str(script))
     assert all(str(read_script(text)) == text for text in texts)
     assert len(texts) < len(pairs) / 10, "words share scripts"
+
+
+@pytest.mark.parametrize("letters", ["a", "ab", "abc "])
+def test_long_words_take_little_time(letters: str) -> None:
+    """Time that grows with the square of the length would be minutes."""
+    word = (letters * 100_000)[:100_000]
+    for lemma in (word, word[:-1], "x" + word, word[1:] + "y", word.upper()):
+        start = perf_counter()
+        assert edit_script(word, lemma).apply(word) == lemma
+        assert perf_counter() - start < 5
+    assert str(edit_script("a" * 2000 + "s", "a" * 2000)) == "lower, suffix -1"
