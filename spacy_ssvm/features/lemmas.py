@@ -21,6 +21,14 @@ BACKOFFS: dict[str | None, Callable[[str], str] | None] = {
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # of labels over keys: 2**64 over the golden ratio
 
 
+def is_address(word: str) -> bool:
+    """Whether a word is a URL or an e-mail address, which has no other base form."""
+    if "://" in word or word.lower().startswith("www."):
+        return True
+    name, _, domain = word.rpartition("@")
+    return bool(name) and "." in domain[1:-1]
+
+
 class Lemmas:
     """The lemmas that labels, which are edit scripts, make of words, and the labels of lemmas.
 
@@ -85,7 +93,7 @@ class Lemmas:
         payloads = np.arange(len(new), dtype=np.uint64) + np.uint64(len(self._texts))
         for orth, label in zip(orths[places].tolist(), labels[places].tolist(), strict=True):
             word = strings[orth]
-            lemma = self._scripts[label].apply(word)
+            lemma = word if is_address(word) else self._scripts[label].apply(word)
             if not lemma and self._backoff is not None:
                 lemma = self._backoff(word)
             self._texts.append(lemma)

@@ -133,6 +133,17 @@ def test_what_is_like_nothing_in_the_corpus_stays_as_it_is(english: Language, wo
     assert lemmas(english(Doc(english.vocab, words=[word]))) == [word.lower()]
 
 
+@pytest.mark.parametrize("word", ["http://X.org/Cities", "WWW.Dogs.com", "Ann.Dogs@cities.org"])
+def test_addresses_stay_as_they_are(english: Language, word: str) -> None:
+    doc = Doc(english.vocab, words=[word], tags=["NNS"], pos=["NOUN"], morphs=["Number=Plur"])
+    assert lemmas(english(doc)) == [word]
+
+
+@pytest.mark.parametrize("word", ["@Dogs", "@a.Cities", "www", "Cats@home"])
+def test_what_is_no_address(word: str) -> None:
+    assert not lemmas_module.is_address(word)
+
+
 @pytest.mark.filterwarnings("ignore:.*have no TAG")
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1))
 def test_no_lemma_is_empty(words: list[str]) -> None:
