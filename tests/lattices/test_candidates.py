@@ -366,6 +366,13 @@ def test_words_whose_annotation_was_not_learned_have_the_labels_of_the_word() ->
         assert labels >= {0, 1}
 
 
+def test_labels_that_only_one_word_has_are_left_to_it() -> None:
+    corpus = [(("mice", "NNS", ""), 0), (("dice", "NNS", ""), 1), (("rice", "NNS", ""), 1)]
+    table = learned_by_annotation(corpus, 9)
+    asked = [("lice", "NNS", ""), ("mice", "NNS", ""), ("mice", "VB", "")]
+    assert labels_by_annotation(table, asked, ANNOTATION, False) == [{1}, {0}, {0, 1}]
+
+
 # --- Candidates and annotation ----------------------------------------------------------
 
 
