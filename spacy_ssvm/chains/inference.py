@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm.decoders.chain import fill_margins, max_marginals, viterbi_of_some
-from spacy_ssvm.features.coordinates import ByToken, ByWord
+from spacy_ssvm.features.attributes import ByToken, ByWord
 from spacy_ssvm.kernels.compile import inner_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Weights
 from spacy_ssvm.labelings.cached_sums import Features, Sums, SumSlots, add_cached, add_features

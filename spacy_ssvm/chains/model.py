@@ -21,11 +21,11 @@ from spacy_ssvm.decoders.chain import swap_gains
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
     AttributeReader,
+    ByWord,
     Doc,
     TokenTable,
     is_attribute,
 )
-from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import compile_templates
 from spacy_ssvm.features.reals import (
     NO_REALS,

@@ -10,8 +10,7 @@ from spacy_ssvm.chains.inference import LabelConstraints, Scorer, WordConstraint
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import Scheme, SpanTable
 from spacy_ssvm.decoders.chain_marginals import log_partition, marginals
-from spacy_ssvm.features.attributes import TokenTable
-from spacy_ssvm.features.coordinates import ByWord
+from spacy_ssvm.features.attributes import ByWord, TokenTable
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import ChainProblem
-from spacy_ssvm.features.attributes import Doc, TokenTable, sentence_firsts
-from spacy_ssvm.features.coordinates import ByWord
+from spacy_ssvm.features.attributes import ByWord, Doc, TokenTable, sentence_firsts
 from spacy_ssvm.features.extraction import extract_keys
 from spacy_ssvm.features.reals import NO_SCALES, Scales, measure_scales
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Weights

@@ -16,8 +16,7 @@ from spacy_ssvm.components.initialization import annotation_before
 from spacy_ssvm.components.linear import TokenPipe
 from spacy_ssvm.components.settings import check_rows, config_error, read_token_templates
 from spacy_ssvm.explanation import Explanation, label_number
-from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
-from spacy_ssvm.features.coordinates import ByWord
+from spacy_ssvm.features.attributes import ByWord, TokenTable, scatter_to_tokens
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.lattices.explanation import explain_label
 from spacy_ssvm.lattices.model import Annotation, LatticeModel, annotation_read

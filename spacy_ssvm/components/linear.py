@@ -12,8 +12,7 @@ from spacy_ssvm.components.costs import Costs, read_costs
 from spacy_ssvm.components.page import Decision, ExplainablePipe
 from spacy_ssvm.components.pipe import Batch, Pipe
 from spacy_ssvm.explanation import Explanation, Features, label_number
-from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
-from spacy_ssvm.features.coordinates import ByWord
+from spacy_ssvm.features.attributes import ByWord, TokenTable, scatter_to_tokens
 from spacy_ssvm.kernels.types import Floats
 from spacy_ssvm.labelings.linear_model import LinearModel, TemplateShare
 from spacy_ssvm.labelings.training import split_rows

@@ -26,7 +26,7 @@ from spacy_ssvm.components.initialization import annotate_as_in_training
 from spacy_ssvm.components.settings import config_error
 from spacy_ssvm.components.spans import GoldSpans, SpanPipe, build_span_pipe
 from spacy_ssvm.components.stacking import FoundTypes, learn_first_pass
-from spacy_ssvm.features.coordinates import ByToken
+from spacy_ssvm.features.attributes import ByToken
 from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Flags, Ints, Keys

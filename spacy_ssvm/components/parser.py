@@ -34,8 +34,7 @@ from spacy_ssvm.components.settings import (
     read_templates,
 )
 from spacy_ssvm.explanation import Explanation, numbered
-from spacy_ssvm.features.attributes import scatter_to_tokens
-from spacy_ssvm.features.coordinates import ByNode, ByToken
+from spacy_ssvm.features.attributes import ByNode, ByToken, scatter_to_tokens
 from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
 from spacy_ssvm.files import shorten

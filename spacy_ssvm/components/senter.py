@@ -21,8 +21,7 @@ from spacy_ssvm.components.doc_arrays import (
 )
 from spacy_ssvm.components.initialization import ClusterSource
 from spacy_ssvm.components.sequence import SequencePipe
-from spacy_ssvm.features.attributes import scatter_to_tokens, sentence_firsts
-from spacy_ssvm.features.coordinates import ByToken
+from spacy_ssvm.features.attributes import ByToken, scatter_to_tokens, sentence_firsts
 from spacy_ssvm.kernels.types import Ints, Keys
 
 LABELS = ("inside", "start")

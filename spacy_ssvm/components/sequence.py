@@ -20,8 +20,7 @@ from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.linear import TokenPipe
 from spacy_ssvm.explanation import Explanation
-from spacy_ssvm.features.attributes import TokenTable, scatter_to_tokens
-from spacy_ssvm.features.coordinates import ByWord
+from spacy_ssvm.features.attributes import ByWord, TokenTable, scatter_to_tokens
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.kernels.types import Floats
 from spacy_ssvm.solvers.run import Solver

@@ -35,8 +35,7 @@ from spacy_ssvm.components.page import Decision
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error, initialize_error
 from spacy_ssvm.explanation import Explanation, Explanations
-from spacy_ssvm.features.attributes import TokenTable, sentence_firsts
-from spacy_ssvm.features.coordinates import ByWord
+from spacy_ssvm.features.attributes import ByWord, TokenTable, sentence_firsts
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
 from spacy_ssvm.labelings.saved_model import SavedModel

@@ -22,8 +22,7 @@ from spacy_ssvm.components.doc_arrays import (
 )
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error
-from spacy_ssvm.features.attributes import scatter_to_tokens
-from spacy_ssvm.features.coordinates import ByToken
+from spacy_ssvm.features.attributes import ByToken, scatter_to_tokens
 from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.kernels.types import Ints, Keys
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NewType, Protocol
 
 import numpy as np
 from spacy.attrs import IDS, ORTH, SENT_START, SPACY
@@ -28,7 +28,6 @@ from spacy_ssvm.features.clusters import (
     set_of,
     show_bits,
 )
-from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.documents import (
     DOC_MAJORITY,
     NO_VALUE,
@@ -149,6 +148,19 @@ def is_attribute(name: str) -> bool:
     if is_gazetteer_attribute(name):
         return True
     return name == name.lower() and bool(name) and name.upper() in IDS and "flag" not in name
+
+
+#: The four ways to index a batch of Docs: int64 arrays with an entry for each
+#:   token, of all tokens of the Docs, one Doc after another, with whitespace;
+#:   word, of the tokens that are not whitespace, in the same order: see ``TokenTable.positions``;
+#:   node, of the root, the words and the end of each sentence: see ``Nodes.words``;
+#:   node of pieces of sentences, which the parser cuts at its max_length.
+#: Signatures use them where arrays of different kinds meet, so that type checkers tell them apart;
+#: kernels take any of them.
+ByToken = NewType("ByToken", Ints)
+ByWord = NewType("ByWord", Ints)
+ByNode = NewType("ByNode", Ints)
+ByPieceNode = NewType("ByPieceNode", Ints)
 
 
 class TokenTable(NamedTuple):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm.decoders.lattice import Candidates, Levels, best_path, node_scores
-from spacy_ssvm.features.coordinates import ByWord
+from spacy_ssvm.features.attributes import ByWord
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
 from spacy_ssvm.labelings.cached_sums import Features, add_features

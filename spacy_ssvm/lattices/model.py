@@ -14,10 +14,10 @@ from spacy_ssvm.decoders.semirings import LOG_SUM, MAX
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
     AttributeReader,
+    ByWord,
     TokenTable,
     is_attribute,
 )
-from spacy_ssvm.features.coordinates import ByWord
 from spacy_ssvm.features.extraction import compile_templates
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template, parse_templates

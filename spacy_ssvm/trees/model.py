@@ -17,8 +17,15 @@ import numpy as np
 from spacy_ssvm import storage
 from spacy_ssvm.chains.inference import fix_labels
 from spacy_ssvm.chains.model import ChainModel
-from spacy_ssvm.features.attributes import AttributeReader, Doc, TokenTable
-from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByToken, ByWord
+from spacy_ssvm.features.attributes import (
+    AttributeReader,
+    ByNode,
+    ByPieceNode,
+    ByToken,
+    ByWord,
+    Doc,
+    TokenTable,
+)
 from spacy_ssvm.features.extraction import Window, fill_group_keys
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Weights

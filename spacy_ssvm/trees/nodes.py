@@ -9,8 +9,7 @@ from typing import Generic, TypeVar, cast
 
 import numpy as np
 
-from spacy_ssvm.features.attributes import TokenTable
-from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByWord
+from spacy_ssvm.features.attributes import ByNode, ByPieceNode, ByWord, TokenTable
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Ints, Keys
 

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm.chains.training import ChainTrainer, LabelledTokens
-from spacy_ssvm.features.attributes import Doc
-from spacy_ssvm.features.coordinates import ByNode, ByPieceNode, ByWord
+from spacy_ssvm.features.attributes import ByNode, ByPieceNode, ByWord, Doc
 from spacy_ssvm.kernels.threads import map_by_all_threads
 from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.objective import Objective

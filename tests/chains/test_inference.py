@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from tiny_taggers import TINY, example_of, tags, train
 
 from spacy_ssvm.chains.inference import fix_labels
-from spacy_ssvm.features.coordinates import ByToken
+from spacy_ssvm.features.attributes import ByToken
 
 TINY_WORDS = sorted({word for words, _ in tagged_sentences(TINY) for word in words})
 
