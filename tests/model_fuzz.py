@@ -14,7 +14,16 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from pipelines import CHUNKER, EAGER, PARSER, RECOGNIZER, SENTER, TAGGER, Component
+from pipelines import (
+    CHUNKER,
+    EAGER,
+    LEMMATIZER,
+    PARSER,
+    RECOGNIZER,
+    SENTER,
+    TAGGER,
+    Component,
+)
 from planted_pairs import planted_doc, planted_examples
 from saving import FILE, header_of, with_header
 from spacy.language import Language
@@ -49,7 +58,8 @@ VARIANTS: list[tuple[Component, dict[str, Any], list[str]]] = [
     (TAGGER, {"templates": ["tagger", "vector[0]"]}, ["vectors"]),
     (SENTER, {}, []),
     (RECOGNIZER, {"templates": ["ner", "gazetteer[0]", "gazetteer.PER[0]"]}, ["gazetteers"]),
-    (RECOGNIZER, {"document": True}, []),
+    (RECOGNIZER, {"document": True, "templates": ["ner", "dictionary.*[0]"]}, ["dictionary"]),
+    (LEMMATIZER, {}, ["dictionary"]),
     (CHUNKER, {"scheme": "iob2"}, []),
     (PARSER, {"hash_bits": 12}, []),
     (PARSER, {"order": 1, "projective": False, "hash_bits": 12}, []),
@@ -84,6 +94,9 @@ class Target:
             settings["gazetteers"] = {"PER": folder / "people.txt", "LOC": folder / "places.txt"}
             settings["gazetteers"]["PER"].write_text("Mary Smith\nSmith\n", encoding="utf8")
             settings["gazetteers"]["LOC"].write_text("London\nNew York\n", encoding="utf8")
+        if "dictionary" in resources:
+            settings["dictionary"] = folder / "dictionary.tsv"
+            settings["dictionary"].write_text("dogs\tdog\tN;PL\nSmith\t=\n", encoding="utf8")
         pipe: Any = nlp.get_pipe(component.name)
         pipe.initialize(lambda: examples, nlp=nlp, **settings)
         component.train(nlp, examples, 4)

@@ -32,7 +32,7 @@ from spacy_ssvm.align.text_pairs import (
 )
 from spacy_ssvm.components.costs import MAX_COST
 from spacy_ssvm.components.example_cache import GoldDoc
-from spacy_ssvm.components.initialization import ClusterSource
+from spacy_ssvm.components.initialization import WordSource
 from spacy_ssvm.components.page import Decision, ExplainablePipe
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.components.settings import (
@@ -144,9 +144,10 @@ class WordAligner(Pipe[MatchingModel, GoldPairs], ExplainablePipe[Links]):
         nlp: Language | None = None,
         bitext: dict[str, str | None] | None = None,
         lexicon: str | Path | None = None,
-        clusters: ClusterSource | dict[str, ClusterSource] | None = None,
+        clusters: WordSource | dict[str, WordSource] | None = None,
         gazetteers: dict[str, str] | None = None,
         gazetteer_attribute: str = "lower",
+        dictionary: WordSource | None = None,
     ) -> None:
         """Learn the association of words, read the files, and forget all weights.
 
@@ -171,6 +172,7 @@ class WordAligner(Pipe[MatchingModel, GoldPairs], ExplainablePipe[Links]):
             clusters=clusters,
             gazetteers=gazetteers,
             gazetteer_attribute=gazetteer_attribute,
+            dictionary=dictionary,
         )
 
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:

@@ -16,7 +16,7 @@ from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.features.attributes import AttributeReader, Doc
 from spacy_ssvm.features.documents import base_of, is_document_attribute
 from spacy_ssvm.features.resources import ARRAYS as RESOURCE_ARRAYS
-from spacy_ssvm.features.resources import NO_RESOURCES, Resources
+from spacy_ssvm.features.resources import NO_RESOURCES, OPTIONAL_ARRAYS, Resources
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.kernels.types import Floats, Keys
@@ -122,7 +122,7 @@ class StackedModel(ChainModel):
         first = {
             _PREFIX + name: array
             for name, array in self.first.arrays().items()
-            if name not in RESOURCE_ARRAYS
+            if name not in RESOURCE_ARRAYS and name not in OPTIONAL_ARRAYS
         }
         return {**super().arrays(), **first}
 
@@ -132,6 +132,7 @@ class StackedModel(ChainModel):
             name: arrays[name if name in RESOURCE_ARRAYS else _PREFIX + name]
             for name in super().types
         }
+        of_first |= {name: arrays[name] for name in OPTIONAL_ARRAYS if name in arrays}
         first = self.first.read(header["first"], of_first)
         require(first.labels == saved.labels, "the first pass has other labels")
         require(

@@ -25,6 +25,14 @@ from spacy_ssvm.features.clusters import (
     read_clusters,
     set_of,
 )
+from spacy_ssvm.features.dictionaries import (
+    Dictionary,
+    Entry,
+    column_of,
+    make_dictionary,
+    needs_dictionary,
+    read_dictionary,
+)
 from spacy_ssvm.features.gazetteers import needs_gazetteers, read_gazetteers
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.features.templates import VECTOR
@@ -32,10 +40,10 @@ from spacy_ssvm.files import show_sizes
 from spacy_ssvm.models import Model
 from spacy_ssvm.solvers.run import Solver
 
-#: What clusters are read from: a file, or spaCy's lookups.
-ClusterSource = str | Path | Lookups
+#: What clusters and dictionaries are read from: a file, or spaCy's lookups.
+WordSource = str | Path | Lookups
 
-_CLUSTER_TABLE = "lexeme_cluster"
+_CLUSTER_TABLE, _LEMMA_TABLE = "lexeme_cluster", "lemma_lookup"
 _TOKEN_ANNOTATION = ("tag", "pos", "morph", "lemma", "dep")
 
 #: Models with more labels than this get a warning.
@@ -112,9 +120,10 @@ def read_resources(
     nlp: Language | None,
     vocab: Vocab,
     *,
-    clusters: ClusterSource | dict[str, ClusterSource] | None,
+    clusters: WordSource | dict[str, WordSource] | None,
     gazetteers: dict[str, str] | None,
     gazetteer_attribute: str,
+    dictionary: WordSource | None,
 ) -> Resources:
     """The resources of a component, as ``Pipe.initialize`` takes them.
 
@@ -122,6 +131,7 @@ def read_resources(
     """
     check_resource(name, model, CLUSTERS, clusters)
     check_resource(name, model, GAZETTEERS, gazetteers)
+    check_resource(name, model, DICTIONARY, dictionary)
     _check_vectors(name, model, vocab)
     lists = None
     if gazetteers:
@@ -133,7 +143,7 @@ def read_resources(
         _check_gazetteer_types(name, model, lists.types)
     sets = _read_cluster_sets(name, clusters)
     _check_cluster_sets(name, model, sets)
-    return Resources(sets, lists)
+    return Resources(sets, lists, _read_dictionary(name, model, dictionary))
 
 
 class Resource(NamedTuple):
@@ -147,6 +157,7 @@ class Resource(NamedTuple):
 
 CLUSTERS = Resource("clusters", needs_clusters, "word clusters", "clusters = PATH")
 GAZETTEERS = Resource("gazetteers", needs_gazetteers, "gazetteers", 'gazetteers = {"TYPE": "PATH"}')
+DICTIONARY = Resource("dictionary", needs_dictionary, "a dictionary", "dictionary = PATH")
 
 
 def check_resource(name: str, model: Model[Any, Any], resource: Resource, value: object) -> None:
@@ -173,7 +184,7 @@ def _check_vectors(name: str, model: Model[Any, Any], vocab: Vocab) -> None:
 
 
 def _read_cluster_sets(
-    name: str, sources: ClusterSource | dict[str, ClusterSource] | None
+    name: str, sources: WordSource | dict[str, WordSource] | None
 ) -> ClusterSets:
     if sources is None:
         return {}
@@ -192,13 +203,10 @@ def _read_cluster_sets(
         raise initialize_error(name, "clusters", str(error)) from error
 
 
-def _read_clusters(source: ClusterSource) -> Clusters:
+def _read_clusters(source: WordSource) -> Clusters:
     if not isinstance(source, Lookups):
         return read_clusters(source)
-    if not source.has_table(_CLUSTER_TABLE):
-        tables = ", ".join(source.tables) or "none"
-        raise ValueError(f"the lookups have no table '{_CLUSTER_TABLE}'. Their tables: {tables}")
-    table = source.get_table(_CLUSTER_TABLE)
+    table = _table_of(source, _CLUSTER_TABLE)
     words, numbers = (np.array(list(part), np.uint64) for part in (table.keys(), table.values()))
     return clusters_of_numbers(words, numbers)
 
@@ -222,6 +230,46 @@ def _check_cluster_sets(name: str, model: Model[Any, Any], sets: ClusterSets) ->
         )
 
 
+def _read_dictionary(
+    name: str, model: Model[Any, Any], source: WordSource | None
+) -> Dictionary | None:
+    if source is None:
+        return None
+    try:
+        found = _dictionary_of(source)
+    except (OSError, ValueError) as error:
+        raise initialize_error(name, DICTIONARY.key, str(error)) from error
+    for attribute in model.reader.names:
+        if needs_dictionary(attribute) and column_of(attribute) not in found.columns:
+            template = model.templates_with(attribute.__eq__)[0]
+            raise initialize_error(
+                name,
+                DICTIONARY.key,
+                f"{name}: the template '{template}' needs a dictionary with "
+                f"{column_of(attribute)}, but this one has: {', '.join(found.columns)}",
+            )
+    return found
+
+
+def _dictionary_of(source: WordSource) -> Dictionary:
+    if not isinstance(source, Lookups):
+        return read_dictionary(source)
+    table = _table_of(source, _LEMMA_TABLE)
+    return make_dictionary(
+        Entry(word, lemma)
+        for word, found in table.items()
+        for lemma in ([found] if isinstance(found, str) else found)
+    )
+
+
+def _table_of(lookups: Lookups, name: str) -> Any:
+    """A table of lookups. Raises ValueError where they have none of the name."""
+    if not lookups.has_table(name):
+        tables = ", ".join(lookups.tables) or "none"
+        raise ValueError(f"the lookups have no table '{name}'. Their tables: {tables}")
+    return lookups.get_table(name)
+
+
 def _check_gazetteer_types(name: str, model: Model[Any, Any], types: Sequence[str]) -> None:
     for attribute in model.reader.names:
         kind = attribute.partition(".")[2]
@@ -236,16 +284,16 @@ def _check_gazetteer_types(name: str, model: Model[Any, Any], types: Sequence[st
 
 
 def warn_of_unread(name: str, model: Model[Any, Any], resources: Resources) -> None:
-    """Warn where word clusters or gazetteers are given, and no template reads them."""
+    """Warn of what is given, and no template reads."""
     for resource, is_given, attribute in (
         (CLUSTERS, resources.clusters, "cluster6.*"),
         (GAZETTEERS, resources.gazetteers, "gazetteer.*"),
+        (DICTIONARY, resources.dictionary, "dictionary.*"),
     ):
         if is_given and not model.templates_with(resource.needs):
             warnings.warn(
-                f"{name}: no template reads the {resource.what} that "
-                f"[initialize.components.{name}] gives. "
-                f"Add one that has an attribute such as {attribute}",
+                f"{name}: [initialize.components.{name}] gives {resource.what}, which no template "
+                f"reads. Add one that has an attribute such as {attribute}",
                 stacklevel=3,
             )
 

@@ -23,7 +23,7 @@ from spacy_ssvm.components.example_cache import (
     read_in_batches,
 )
 from spacy_ssvm.components.initialization import (
-    ClusterSource,
+    WordSource,
     annotate_as_in_training,
     check_examples,
     no_annotation_error,
@@ -306,9 +306,10 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         *,
         nlp: Language | None = None,
         labels: Iterable[str] | None = None,
-        clusters: ClusterSource | dict[str, ClusterSource] | None = None,
+        clusters: WordSource | dict[str, WordSource] | None = None,
         gazetteers: dict[str, str] | None = None,
         gazetteer_attribute: str = "lower",
+        dictionary: WordSource | None = None,
     ) -> None:
         """Set the labels and resources, and forget all weights.
 
@@ -324,6 +325,9 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             of the saved component.
         gazetteer_attribute: "lower", "orth", "norm" or "lemma", the attribute of tokens by which
             entries are matched.
+        dictionary: a file of words with lemmas and features (see ``features/dictionaries.py``), or
+            spaCy's lookups with the table lemma_lookup, for templates such as
+            dictionary.lemmas[0]. It becomes part of the saved component.
         """
         check_lexeme_norms(self.vocab, self.name)  # type: ignore[no-untyped-call]
         was_trained = self.model.summary is not None
@@ -337,6 +341,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             clusters=clusters,
             gazetteers=gazetteers,
             gazetteer_attribute=gazetteer_attribute,
+            dictionary=dictionary,
         )
         if labels is None:
             labels = self._find_labels(get_examples) or self.labels
@@ -354,8 +359,8 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             raise initialize_error(
                 self.name,
                 "clusters",
-                f"{self.name}: all templates read word clusters or gazetteers, but there are none. "
-                f"Set clusters or gazetteers in [initialize.components.{self.name}]",
+                f"{self.name}: all templates read clusters, gazetteers or a dictionary, but there "
+                f"are none. Set one of them in [initialize.components.{self.name}]",
             )
         self._define(labels, resources, templates)
         warn_of_unread(self.name, self.model, resources)

@@ -19,7 +19,7 @@ from spacy_ssvm.components.doc_arrays import (
     sentence_marks,
     write_columns,
 )
-from spacy_ssvm.components.initialization import ClusterSource
+from spacy_ssvm.components.initialization import WordSource
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.features.attributes import ByToken, scatter_to_tokens, sentence_firsts
 from spacy_ssvm.kernels.types import Ints, Keys
@@ -76,9 +76,10 @@ class SentenceRecognizer(SequencePipe):
         get_examples: Callable[[], Iterable[Example]],
         *,
         nlp: Language | None = None,
-        clusters: ClusterSource | dict[str, ClusterSource] | None = None,
+        clusters: WordSource | dict[str, WordSource] | None = None,
         gazetteers: dict[str, str] | None = None,
         gazetteer_attribute: str = "lower",
+        dictionary: WordSource | None = None,
     ) -> None:
         """Set the resources, and forget all weights; see ``Pipe.initialize``."""
         super().initialize(
@@ -87,6 +88,7 @@ class SentenceRecognizer(SequencePipe):
             clusters=clusters,
             gazetteers=gazetteers,
             gazetteer_attribute=gazetteer_attribute,
+            dictionary=dictionary,
         )
 
     def model_labels(self, labels: Sequence[str]) -> Sequence[str]:  # noqa: ARG002

@@ -28,6 +28,11 @@ from spacy_ssvm.features.clusters import (
     set_of,
     show_bits,
 )
+from spacy_ssvm.features.dictionaries import (
+    DICTIONARY_ATTRIBUTES,
+    column_of,
+    is_dictionary_attribute,
+)
 from spacy_ssvm.features.documents import (
     DOC_MAJORITY,
     NO_VALUE,
@@ -119,6 +124,7 @@ _WHITESPACE_TOKEN = SPACES.index("spaces")
 ATTRIBUTES = (
     *TYPE_ATTRIBUTES,
     *CLUSTER_ATTRIBUTES,
+    *DICTIONARY_ATTRIBUTES,
     SPACE_BEFORE,
     GAZETTEER,
     f"{DOC_MAJORITY}ent_type",
@@ -139,15 +145,20 @@ def is_attribute(name: str) -> bool:
     """Whether templates may use the name."""
     if is_document_attribute(name):
         name = base_of(name)
-        if is_cluster_attribute(name) or is_gazetteer_attribute(name):
+        if _is_in_resource(name) or is_gazetteer_attribute(name):
             return False
-    if name in TYPE_ATTRIBUTES or is_cluster_attribute(name) or name == SPACE_BEFORE:
+    if name in TYPE_ATTRIBUTES or _is_in_resource(name) or name == SPACE_BEFORE:
         return True
     if name.startswith(_EXTENSION):
         return name != _EXTENSION
     if is_gazetteer_attribute(name):
         return True
     return name == name.lower() and bool(name) and name.upper() in IDS and "flag" not in name
+
+
+def _is_in_resource(name: str) -> bool:
+    """Whether an attribute of word types is that of a list of words."""
+    return is_cluster_attribute(name) or is_dictionary_attribute(name)
 
 
 #: The four ways to index a batch of Docs: int64 arrays with an entry for each
@@ -238,7 +249,7 @@ class AttributeReader:
         self._real_names = [n for n in wanted if is_real_attribute(n)]
         wanted = [n for n in wanted if n not in self._real_names]
         self._whole_docs = whole_docs
-        self._clusters, self._gazetteers = resources
+        self._clusters, self._gazetteers, self._dictionary = resources
         self._document_names = [n for n in wanted if is_document_attribute(n)]
         others = [n for n in wanted if n not in self._document_names]
         # Other columns are read for these: they are left out in the end.
@@ -261,7 +272,7 @@ class AttributeReader:
     def _arrange(self, names: Iterable[str]) -> tuple[str, ...]:
         """Note where each attribute is read from, and return them in the order of the columns."""
         ordered = sorted(names)
-        self._type_names = [n for n in ordered if n in TYPE_ATTRIBUTES or is_cluster_attribute(n)]
+        self._type_names = [n for n in ordered if n in TYPE_ATTRIBUTES or _is_in_resource(n)]
         extensions = [n for n in ordered if n.startswith(_EXTENSION)]
         others = {*self._type_names, *extensions, *self._gazetteer_names}
         token_names = [n for n in ordered if n not in others]
@@ -404,6 +415,8 @@ class AttributeReader:
             return TYPE_ATTRIBUTES[name](token.text)
         if is_cluster_attribute(name):
             return show_bits(int(self._cluster_values([name], [token.text])[name][0])) or None
+        if is_dictionary_attribute(name):
+            return self._in_dictionary(name, [token.text])[0]
         if name.startswith(_EXTENSION):
             value = token._.get(name[len(_EXTENSION) :])
             return None if value is None else str(value)
@@ -459,6 +472,12 @@ class AttributeReader:
         }
         return {name: prefixes(bits[set_of(name)], length_of(name)) for name in wanted}
 
+    def _in_dictionary(self, name: str, texts: Sequence[str]) -> list[str | None]:
+        """The values of an attribute that reads a dictionary, None for nothing."""
+        if self._dictionary is None:
+            return [None] * len(texts)
+        return self._dictionary.find(column_of(name), texts)
+
     def _forget_types(self) -> None:
         self._slots = empty_slots(CACHED_TYPES)
         self._values = np.zeros((0, len(self._type_names)), dtype=np.uint64)
@@ -495,7 +514,10 @@ class AttributeReader:
         values = np.zeros((len(texts), self._values.shape[1]), dtype=np.uint64)
         clusters = self._cluster_values(self._type_names, texts)
         for j, name in enumerate(self._type_names):
-            values[:, j] = clusters[name] if name in clusters else type_values(name, texts)
+            if is_dictionary_attribute(name):
+                values[:, j] = _hashes(self._in_dictionary(name, texts))
+            else:
+                values[:, j] = clusters[name] if name in clusters else type_values(name, texts)
         whitespace = np.array([_whitespace(text) for text in texts], dtype=np.int64)
         first = self._number_of_types
         if len(orths) > CACHED_TYPES:

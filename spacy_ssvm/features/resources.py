@@ -1,4 +1,4 @@
-"""Clusters and gazetteers that attributes need: read at initialize, saved with the model."""
+"""What attributes look words up in: read at initialize, saved with the model."""
 
 import re
 from collections.abc import Iterable
@@ -10,6 +10,14 @@ import numpy as np
 
 from spacy_ssvm import storage
 from spacy_ssvm.features.clusters import Clusters, ClusterSets, needs_clusters, set_of
+from spacy_ssvm.features.dictionaries import (
+    COLUMNS,
+    DICTIONARY,
+    Column,
+    Dictionary,
+    column_of,
+    needs_dictionary,
+)
 from spacy_ssvm.features.gazetteers import GAZETTEER, Gazetteers, needs_gazetteers
 from spacy_ssvm.features.templates import ATTRIBUTE_NAME
 from spacy_ssvm.features.wildcards import Names
@@ -17,23 +25,25 @@ from spacy_ssvm.storage import checked_texts, require
 
 
 class Resources(NamedTuple):
-    """Word clusters and gazetteers, where a component has them."""
+    """Word clusters, gazetteers and a dictionary, where a component has them."""
 
     clusters: ClusterSets = MappingProxyType({})
     gazetteers: Gazetteers | None = None
+    dictionary: Dictionary | None = None
 
 
 NO_RESOURCES = Resources()
 
 
 def names_of(resources: Resources) -> Names:
-    """What the wildcards of templates stand for: types that templates can name, and all sets."""
-    clusters, gazetteers = resources
+    """What wildcards of templates stand for: types that templates can name, sets and columns."""
+    clusters, gazetteers, dictionary = resources
     types = () if gazetteers is None else gazetteers.types
     readable = [
         kind for kind in types if kind and re.fullmatch(ATTRIBUTE_NAME, f"{GAZETTEER}.{kind}")
     ]
-    return {"cluster": list(clusters), GAZETTEER: readable}
+    columns = () if dictionary is None else dictionary.columns
+    return {"cluster": list(clusters), GAZETTEER: readable, DICTIONARY: list(columns)}
 
 
 #: The saved arrays with their types.
@@ -44,32 +54,48 @@ ARRAYS: dict[str, type] = {
     "cluster_bits": np.uint64,
     "gazetteer_slots": np.uint64,
 }
+_DICTIONARY_WORDS = "dictionary_words"
+_DICTIONARY_COLUMNS = {name: f"dictionary_{name}" for name in COLUMNS}
+#: Those that are saved where there is a dictionary that has them.
+OPTIONAL_ARRAYS: dict[str, type] = {
+    _DICTIONARY_WORDS: np.uint64,
+    **dict.fromkeys(_DICTIONARY_COLUMNS.values(), np.uint32),
+}
 
 
 def header_of(resources: Resources) -> storage.Header:
     """The saved settings of resources, see ``read_resources``."""
-    clusters, gazetteers = resources
+    clusters, gazetteers, dictionary = resources
     settings = None
     if gazetteers is not None:
         settings = {"types": list(gazetteers.types), "attribute": gazetteers.attribute}
-    return {"clusters": list(clusters), "gazetteers": settings}
+    header: storage.Header = {"clusters": list(clusters), "gazetteers": settings}
+    if dictionary is not None:
+        texts = {name: list(column.texts) for name, column in dictionary.columns.items()}
+        header[DICTIONARY] = texts
+    return header
 
 
 def arrays_of(resources: Resources) -> storage.Arrays:
-    """The saved arrays of resources, by the names of ``ARRAYS``."""
+    """The saved arrays of resources, by the names of ``ARRAYS`` and ``OPTIONAL_ARRAYS``."""
     empty = np.zeros(0, dtype=np.uint64)
-    clusters, gazetteers = resources
+    clusters, gazetteers, dictionary = resources
     sets = clusters.values()
     bits, numbers = np.unique(
         np.concatenate([empty, *(found.bits for found in sets)]), return_inverse=True
     )
-    return {
+    arrays: storage.Arrays = {
         "cluster_starts": np.cumsum([0, *(len(found.words) for found in sets)]),
         "cluster_words": np.concatenate([empty, *(found.words for found in sets)]),
         "cluster_numbers": numbers.astype(np.uint32),  # many words have the same few bit strings
         "cluster_bits": bits,
         "gazetteer_slots": empty if gazetteers is None else gazetteers.slots,
     }
+    if dictionary is not None:
+        arrays[_DICTIONARY_WORDS] = dictionary.words
+        for name, column in dictionary.columns.items():
+            arrays[_DICTIONARY_COLUMNS[name]] = column.numbers
+    return arrays
 
 
 def read_resources(header: storage.Header, arrays: storage.Arrays) -> Resources:
@@ -78,7 +104,20 @@ def read_resources(header: storage.Header, arrays: storage.Arrays) -> Resources:
     if settings := header["gazetteers"]:
         types = checked_texts(settings["types"], "types of gazetteers")
         gazetteers = Gazetteers(types, settings["attribute"], arrays["gazetteer_slots"])
-    return Resources(clusters, gazetteers)
+    return Resources(clusters, gazetteers, _read_dictionary(header.get(DICTIONARY), arrays))
+
+
+def _read_dictionary(texts: dict[str, object] | None, arrays: storage.Arrays) -> Dictionary | None:
+    if texts is None:
+        return None
+    for name in (_DICTIONARY_WORDS, *(_DICTIONARY_COLUMNS[column] for column in texts)):
+        is_there = name in arrays and arrays[name].dtype == OPTIONAL_ARRAYS[name]
+        require(is_there, f"a dictionary lacks its array '{name}'")
+    columns = {
+        name: Column(arrays[_DICTIONARY_COLUMNS[name]], checked_texts(own, f"{name} of words"))
+        for name, own in texts.items()
+    }
+    return Dictionary(arrays[_DICTIONARY_WORDS], columns)
 
 
 def _read_clusters(header: object, arrays: storage.Arrays) -> ClusterSets:
@@ -114,3 +153,7 @@ def check_resources(names: Iterable[str], resources: Resources) -> None:
                 not kind or kind in resources.gazetteers.types
             )
             require(found, f"'{name}' needs a gazetteer")
+        elif needs_dictionary(name):
+            dictionary = resources.dictionary
+            is_there = dictionary is not None and column_of(name) in dictionary.columns
+            require(is_there, f"'{name}' needs a dictionary")

@@ -86,6 +86,7 @@ PRESETS: dict[str, tuple[str, ...]] = {
         "length_class[0]",
         "clusters(4, 6, 10)",
         "ngrams(cluster.*, 2, 1)",
+        "dictionary.*[0]",
     ),
 }
 
@@ -131,6 +132,7 @@ PRESETS["lemmatizer"] = (
     "case_class[0]+digit_class[0]",
     "lower[-1]",
     "lower[1]",
+    "dictionary.*[0]",
     *(
         f"{annotation}[0]{of_word}"
         for annotation in ("tag", "pos", "morph")

@@ -11,14 +11,17 @@ from spacy_ssvm.features.attributes import (
     AttributeReader,
 )
 from spacy_ssvm.features.clusters import Clusters, read_clusters
+from spacy_ssvm.features.dictionaries import Entry, make_dictionary
 from spacy_ssvm.features.resources import (
     ARRAYS,
+    OPTIONAL_ARRAYS,
     Resources,
     arrays_of,
     check_resources,
     header_of,
     read_resources,
 )
+from spacy_ssvm.features.text_hash import hash_word
 
 pytestmark = pytest.mark.uncompiled
 
@@ -87,6 +90,81 @@ def test_saved_clusters_that_do_not_fit(
     arrays = arrays_of(sets)
     arrays[name] = np.array(values, dtype=ARRAYS[name])
     assert message in refusal(lambda: read_resources(header_of(sets), arrays))
+
+
+@pytest.fixture
+def dictionary() -> Resources:
+    """A dictionary of lemmas and features."""
+    entries = [("cities", "city", "N;PL"), ("leaves", "leaf", "N;PL"), ("leaves", "leave", "V")]
+    return Resources(
+        dictionary=make_dictionary(Entry(hash_word(word), *reading) for word, *reading in entries)
+    )
+
+
+def test_a_saved_dictionary_is_the_one_that_was_there(dictionary: Resources) -> None:
+    arrays = arrays_of(dictionary)
+    types = {name: array.dtype.type for name, array in arrays.items()}
+    assert types == {**ARRAYS, **OPTIONAL_ARRAYS}
+    words = ["Cities", "leaves", "city", "dog"]
+    before, after = dictionary, read_resources(header_of(dictionary), arrays)
+    assert before.dictionary is not None
+    assert after.dictionary is not None
+    for name in ("lemmas", "features"):
+        found = after.dictionary.find(name, words)
+        assert found == before.dictionary.find(name, words)
+        assert None in found
+        assert any(found)
+
+
+def test_models_without_a_dictionary_have_no_arrays_of_one(sets: Resources) -> None:
+    assert not {*arrays_of(sets)} & {*OPTIONAL_ARRAYS}
+    assert {*header_of(sets)} == {"clusters", "gazetteers"}, "as in models of earlier versions"
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("dictionary_words", None, "lacks its array 'dictionary_words'"),
+        ("dictionary_lemmas", None, "lacks its array 'dictionary_lemmas'"),
+        ("dictionary_words", np.zeros(4, np.int64), "lacks its array 'dictionary_words'"),
+        ("dictionary_lemmas", np.zeros(4, np.uint64), "lacks its array 'dictionary_lemmas'"),
+        ("dictionary_words", np.zeros(0, np.uint64), "or there are none"),
+        ("dictionary_words", np.uint64([1, 2, 2, 3]), "are not sorted"),
+        ("dictionary_words", np.uint64([[1, 2, 3, 4]]), "are not sorted"),
+        ("dictionary_lemmas", np.zeros(3, np.uint32), "lemmas of a dictionary do not fit"),
+        ("dictionary_features", np.uint32([0, 0, 0, 9]), "features of a dictionary do not fit"),
+    ],
+)
+def test_a_saved_dictionary_that_does_not_fit(
+    dictionary: Resources, name: str, values: np.ndarray | None, message: str
+) -> None:
+    arrays = arrays_of(dictionary)
+    if values is None:
+        del arrays[name]
+    else:
+        arrays[name] = values
+    assert message in refusal(lambda: read_resources(header_of(dictionary), arrays))
+
+
+def test_saved_texts_of_a_dictionary_that_do_not_fit(dictionary: Resources) -> None:
+    arrays, header = arrays_of(dictionary), header_of(dictionary)
+    for texts, message in (
+        (header["dictionary"]["lemmas"][:-1], "do not fit its words"),
+        (["city", "city", "leaf"], "not a list of different texts"),
+        ([1, 2, 3], "not a list of different texts"),
+    ):
+        damaged = {**header, "dictionary": {**header["dictionary"], "lemmas": texts}}
+        assert message in refusal(lambda damaged=damaged: read_resources(damaged, arrays))
+
+
+def test_a_dictionary_that_is_needed(dictionary: Resources, sets: Resources) -> None:
+    check_resources(["dictionary.lemmas", "dictionary.features", "dictionary.*"], dictionary)
+    check_resources(["dictionary.*"], sets)
+    message = "'dictionary.features' needs a dictionary"
+    assert message in refusal(lambda: check_resources(["dictionary.features"], sets))
+    lemmas = make_dictionary([Entry(hash_word("dogs"), "dog")])
+    without = Resources(dictionary=lemmas)
+    assert message in refusal(lambda: check_resources(["dictionary.features"], without))
 
 
 def test_named_sets_of_clusters_are_there(sets: Resources) -> None:
