@@ -7,7 +7,8 @@ letters, that enough rare words have, among those of the same case.
 
 Labels that depend on annotation, as lemmas do on tags, have candidates by word and annotation. A
 word that is not known with its annotation has those of its ending and annotation, and those that
-it was seen with otherwise.
+it was seen with otherwise. One that was not seen with its annotation also has the label that makes
+its lemma in a dictionary.
 """
 
 from collections import Counter, defaultdict
@@ -29,6 +30,10 @@ _ENDINGS = tuple(f"suffix{n}" for n in range(_LONGEST, 0, -1))
 
 #: The attributes of words that decide on their candidates.
 ATTRIBUTES = ("orth", "lower", "case_class", "digit_class", *_ENDINGS)
+#: How lemmas in a dictionary are made, where templates read that: labels without parts can say so.
+LEMMAS = "dictionary.lemmas"
+_OF_LEMMAS = np.uint64(3)
+_NO_VALUES: Keys = np.zeros(0, dtype=np.uint64)
 
 
 class Rules(NamedTuple):
@@ -81,9 +86,13 @@ def all_labels(K: int) -> CandidateTable:
 
 
 class WordKeys(NamedTuple):
-    """What decides on the candidates of words."""
+    """What decides on the candidates of words.
 
-    words: Keys  #: uint64 [n, 2 or 3]: the word, its lower-case form, and the word alone
+    The keys of a word are its own, that of its lower-case form, that of the word alone where
+    candidates depend on annotation, and that of its lemmas in a dictionary.
+    """
+
+    words: Keys  #: uint64 [n, 4]; 0 for none
     endings: Keys  #: uint64 [n, 6 or 12]: the longest first, the empty one last; 0 for none
 
 
@@ -94,8 +103,9 @@ def _joined(a: int, b: int) -> int:
 
 
 @kernel
-def _fill_keys(columns: Keys, given: Keys, words: Keys, endings: Keys) -> None:
+def _fill_keys(columns: Keys, given: Keys, lemmas: Keys, words: Keys, endings: Keys) -> None:
     """Write the keys of words, see ``word_keys``; columns: by ``ATTRIBUTES``."""
+    words[:, 2:] = 0
     for t in range(len(columns)):
         orth, lower = columns[t, 0], columns[t, 1]
         form = mix(mix(np.uint64(1), columns[t, 2]), columns[t, 3])
@@ -109,6 +119,8 @@ def _fill_keys(columns: Keys, given: Keys, words: Keys, endings: Keys) -> None:
             orth, lower = _joined(annotation, orth), _joined(annotation, lower)
             context = mix(form, annotation)
         words[t, 0], words[t, 1] = orth, lower
+        if lemmas[t] != np.uint64(0):
+            words[t, 3] = _joined(_OF_LEMMAS, lemmas[t])
         while first < endings.shape[1]:
             for n in range(_LONGEST):
                 ending = columns[t, 4 + n]
@@ -121,7 +133,8 @@ def _fill_keys(columns: Keys, given: Keys, words: Keys, endings: Keys) -> None:
 def word_keys(attributes: Keys, names: Sequence[str], given: Sequence[str] = ()) -> WordKeys:
     """What decides on the candidates of words.
 
-    attributes: uint64 [n, columns], whose names include ``ATTRIBUTES`` and those of ``given``.
+    attributes: uint64 [n, columns], whose names include ``ATTRIBUTES`` and those of ``given``, and
+        perhaps ``LEMMAS``.
     given: annotation that candidates depend on. Keys with further annotation that words lack are
         the same.
     """
@@ -130,9 +143,12 @@ def word_keys(attributes: Keys, names: Sequence[str], given: Sequence[str] = ())
         for wanted in (ATTRIBUTES, given)
     )
     kinds = 2 if given else 1
-    words = np.empty((len(columns), 1 + kinds), dtype=np.uint64)
+    lemmas = np.zeros(len(columns), dtype=np.uint64)
+    if LEMMAS in names:
+        lemmas[:] = attributes[:, names.index(LEMMAS)]
+    words = np.empty((len(columns), 4), dtype=np.uint64)
     endings = np.empty((len(columns), kinds * (_LONGEST + 1)), dtype=np.uint64)
-    _fill_keys(columns, of_tokens, words, endings)
+    _fill_keys(columns, of_tokens, lemmas, words, endings)
     return WordKeys(words, endings)
 
 
@@ -141,21 +157,23 @@ class _Seen(NamedTuple):
 
     labels: Counter[int]  #: how often it has each label
     endings: list[int]  #: its keys, the longest ending first
-    form: int  #: the last key of the word itself
+    form: int  #: the key of the word alone, 0 where candidates do not depend on annotation
 
 
 def collect_candidates(
-    words: Iterable[tuple[WordKeys, Ints]], K: int, rules: Rules
+    words: Iterable[tuple[WordKeys, Ints]],
+    K: int,
+    rules: Rules,
+    values: Keys = _NO_VALUES,
 ) -> CandidateTable:
     """The candidates of the words of a corpus; all labels where it is empty.
 
     words: the keys and the labels (int64 [words], -1 for none) of batches.
+    values: uint64 [K], that of ``LEMMAS`` for each label, if there are any.
     """
     seen: dict[int, _Seen] = {}
-    depends = False  # on annotation
     for keys, labels in words:
         _count(keys, labels, seen)
-        depends |= keys.words.shape[1] > 2
     if not seen:
         return all_labels(K)
     rare = [word for word in seen.values() if word.labels.total() <= rules.rare]
@@ -173,7 +191,7 @@ def collect_candidates(
     of_forms: dict[int, set[int]] = defaultdict(set)
     for key, word in seen.items():
         found = set(word.labels)
-        if depends:
+        if word.form:
             of_forms[word.form] |= found
         if not rules.keeps_own:
             if word.labels.total() <= rules.frequent:
@@ -183,6 +201,7 @@ def collect_candidates(
                 found |= next(longest, default)
         numbers[key] = number(found)
     numbers |= {form: number(found) for form, found in of_forms.items()}
+    numbers |= {key: number({k}) for k, key in enumerate(_keys_of_lemmas(values).tolist())}
     numbers_of_endings = {ending: number(found) for ending, found in of_endings.items()}
     return CandidateTable(
         _slots(numbers),
@@ -192,13 +211,22 @@ def collect_candidates(
     )
 
 
+@kernel
+def _keys_of_lemmas(values: Keys) -> Keys:
+    """The keys of lemmas in a dictionary, see ``WordKeys``."""
+    keys = np.empty_like(values)
+    for k in range(len(values)):
+        keys[k] = _joined(_OF_LEMMAS, values[k])
+    return keys
+
+
 def _count(keys: WordKeys, labels: Ints, seen: dict[int, _Seen]) -> None:
     """Count how often each word has each label."""
     known = np.flatnonzero(labels >= 0)
     pairs = np.stack([keys.words[known, 0].view(np.int64), labels[known]], axis=1)
     different, first, times = np.unique(pairs, axis=0, return_index=True, return_counts=True)
     for (_, label), i, n in zip(different.tolist(), known[first], times.tolist(), strict=True):
-        key, *_, form = keys.words[i].tolist()
+        key, _, form, _ = keys.words[i].tolist()
         if key not in seen:
             endings = [ending for ending in keys.endings[i].tolist() if ending]
             seen[key] = _Seen(Counter(), endings, form)
@@ -250,7 +278,7 @@ def _list_of(slots: Keys, key: int) -> int:
 
 @inlined_kernel
 def _find_lists(table: CandidateTable, keys: WordKeys, t: int, as_new: bool, found: Ints) -> int:
-    """Write the lists of word t; return their number. found: int64 [4].
+    """Write the lists of word t; return their number. found: int64 [5].
 
     as_new: whether words that were seen have other lists than their own, too.
     """
@@ -267,7 +295,8 @@ def _find_lists(table: CandidateTable, keys: WordKeys, t: int, as_new: bool, fou
                 break
     size = 1
     for n in range(keys.words.shape[1]):
-        number = _list_of(table.words, keys.words[t, n])
+        key = keys.words[t, n]
+        number = _list_of(table.words, key) if key != np.uint64(0) else -1
         if number >= 0:
             found[size] = number
             size += 1
@@ -303,7 +332,7 @@ def _add_list(
 @kernel
 def _fill_lists(table: CandidateTable, keys: WordKeys, K: int, as_new: bool, starts: Ints) -> Rows:
     """The labels in the lists of words, see ``find_candidates``."""
-    room, found = 0, np.empty(4, dtype=np.int64)
+    room, found = 0, np.empty(5, dtype=np.int64)
     for t in range(len(keys.words)):
         for number in found[: _find_lists(table, keys, t, as_new, found)]:
             room += table.starts[number + 1] - table.starts[number]

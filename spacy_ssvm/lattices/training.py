@@ -12,9 +12,11 @@ import numpy as np
 from spacy_ssvm.chains.training import Chains, divide_chains
 from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.extraction import extract_keys
+from spacy_ssvm.features.text_hash import hash_word
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
 from spacy_ssvm.labelings.training import LinearTrainer
-from spacy_ssvm.lattices.candidates import RULES, WordKeys, collect_candidates
+from spacy_ssvm.lattices.candidates import LEMMAS, RULES, WordKeys, collect_candidates
+from spacy_ssvm.lattices.labels import WHOLE
 from spacy_ssvm.lattices.model import Annotation, LatticeModel, annotation_read
 from spacy_ssvm.lattices.problem import LatticeProblem
 from spacy_ssvm.weights.feature_index import find_rows
@@ -54,9 +56,12 @@ def read_annotated(
 def learn_candidates(model: LatticeModel, batches: Iterable[AnnotatedTokens]) -> None:
     """Set the candidates of words to those of a corpus.
 
-    They depend on the annotation that templates read, as far as the corpus has it.
+    They depend on the annotation that templates read, as far as the corpus has it. Labels without
+    parts are edit scripts, those that make the lemmas of a dictionary.
     """
     names, found = annotation_read(model.templates, model.scheme), set[str]()
+    has_scripts = model.scheme == WHOLE and LEMMAS in model.reader.names
+    scripts = model.labels if has_scripts else ()
 
     def words() -> Iterable[tuple[WordKeys, Ints]]:
         for tokens, annotation, _ in batches:
@@ -67,7 +72,8 @@ def learn_candidates(model: LatticeModel, batches: Iterable[AnnotatedTokens]) ->
             keys = model.word_keys(tokens, names)
             yield WordKeys(keys.words[places], keys.endings[places]), labels
 
-    table = collect_candidates(words(), len(model.labels), RULES[model.scheme])
+    values = np.array([hash_word(script) for script in scripts], dtype=np.uint64)
+    table = collect_candidates(words(), len(model.labels), RULES[model.scheme], values)
     model.set_candidates(table, [name for name in names if name in found])
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pipelines import EAGER
 from refusals import refusal
 from spacy.language import Language
+from spacy.lookups import Lookups
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -178,6 +179,108 @@ def labels_only(labels: list[str]) -> Any:
     doc = Doc(vocab, words=words, lemmas=made)
     pairs = [Example(Doc(vocab, words=words), doc)]
     return lambda: pairs
+
+
+# --- Dictionaries -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def dictionary(tmp_path: Path) -> Path:
+    file = tmp_path / "dictionary.tsv"
+    pairs = (("leaves", "leave"), ("cities", "city"), ("Vosges", "="), ("gases", "gas"))
+    pairs += (("parties", "party"), ("stories", "story"), ("was", "="))
+    file.write_text("".join(f"{word}\t{lemma}\n" for word, lemma in pairs), encoding="utf8")
+    return file
+
+
+def taught(dictionary: Any, **config: Any) -> Language:
+    nlp = pipeline(**config)
+    examples = examples_of(nlp.vocab)
+    nlp.config["initialize"]["components"][NAME] = {"dictionary": dictionary}
+    nlp.initialize(lambda: examples)
+    for _ in range(10):
+        nlp.update(examples)
+    return nlp
+
+
+NEW = [("gas", "NN"), ("gases", "NNS"), ("Vosges", "NNPS"), ("Gases", "NNS"), ("miles", "NNS")]
+
+
+def new_lemmas(nlp: Language) -> list[str]:
+    words, tags = zip(*NEW, strict=True)
+    return lemmas(nlp(Doc(nlp.vocab, words=words, tags=tags)))
+
+
+def test_a_dictionary_has_lemmas_of_words_that_were_not_seen(
+    dictionary: Path, tmp_path: Path
+) -> None:
+    nlp = taught(str(dictionary))
+    assert found(nlp) == GOLD, "words that were seen keep to their lemmas"
+    pipe = pipe_of(nlp)
+    doc = Doc(nlp.vocab, words=["was", "Stories"], tags=["NNS", "NNS"], pos=["NOUN", "NOUN"])
+    assert lemmas(nlp(doc)) == ["was", "story"]
+    plain = trained()
+    assert lemmas(plain(Doc(plain.vocab, words=["was"], tags=["NNS"], pos=["NOUN"]))) == ["wa"]
+    pipe.to_disk(tmp_path / "saved")
+    again = pipeline()
+    pipe_of(again).from_disk(tmp_path / "saved")
+    assert new_lemmas(again) == new_lemmas(nlp)
+    assert new_lemmas(pickle.loads(pickle.dumps(nlp))) == new_lemmas(nlp)
+    pipe_of(again).initialize(lambda: examples_of(again.vocab))
+    assert pipe_of(again).model.resources.dictionary is None
+
+
+def test_lookups_are_a_dictionary(dictionary: Path) -> None:
+    lookups = Lookups()
+    table: dict[str, Any] = {
+        "leaves": "leave",
+        "cities": "city",
+        "Vosges": "Vosges",
+        "gases": ["gas"],
+    }
+    lookups.add_table(
+        "lemma_lookup", {**table, "parties": "party", "stories": "story", "was": "was"}
+    )
+    nlp, other = pipeline(), taught(str(dictionary))
+    examples = examples_of(nlp.vocab)
+    pipe_of(nlp).initialize(lambda: examples, nlp=nlp, dictionary=lookups)
+    (words, columns), (same, others) = (
+        (found.words.tolist(), found.columns)
+        for found in (pipe_of(each).model.resources.dictionary for each in (nlp, other))
+    )
+    assert words == same
+    assert {*columns["lemmas"].texts} == {*others["lemmas"].texts}
+    without = Lookups()
+    without.add_table("lemma_rules", {})
+    problem = refusal(lambda: pipe_of(nlp).initialize(lambda: examples, dictionary=without))
+    assert "no table 'lemma_lookup'. Their tables: lemma_rules" in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "templates", "problem"),
+    [
+        ("cities city", ["lemmatizer"], "dictionary.tsv, line 1: expected a word, a lemma"),
+        ("", ["lemmatizer"], "dictionary.tsv: the dictionary has no words"),
+        ("cities\tcity", ["dictionary.features[0]"], "features, but this one has: lemmas"),
+        (None, ["lemmatizer"], "No such file or directory"),
+        (None, ["dictionary.lemmas[0]"], "needs a dictionary. Set dictionary = PATH"),
+    ],
+)
+def test_dictionaries_that_cannot_be_read(
+    text: str | None, templates: list[str], problem: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "dictionary.tsv"
+    if text is not None:
+        file.write_text(text, encoding="utf8")
+    given = None if "needs" in problem else str(file)
+    found = refusal(lambda: taught(given, templates=templates))
+    assert problem in found
+    assert f"components.{NAME}]" in found
+
+
+def test_a_dictionary_that_no_template_reads(dictionary: Path) -> None:
+    with pytest.warns(UserWarning, match=r"gives a dictionary, which no template reads"):
+        taught(str(dictionary), templates=["suffix3[0]"])
 
 
 # --- Tags -------------------------------------------------------------------------------

@@ -16,11 +16,16 @@ from naive import TYPE_ATTRIBUTES
 from spacy.tokens import Doc
 
 from spacy_ssvm.features.attributes import AttributeReader
+from spacy_ssvm.features.dictionaries import Entry, make_dictionary
+from spacy_ssvm.features.edit_scripts import edit_script
+from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.features.text_hash import hash_word
 from spacy_ssvm.kernels.types import Ints
 from spacy_ssvm.lattices.candidates import (
     ANNOTATION,
     ARRAYS,
     ATTRIBUTES,
+    LEMMAS,
     RULES,
     CandidateTable,
     Rules,
@@ -371,6 +376,43 @@ def test_labels_that_only_one_word_has_are_left_to_it() -> None:
     table = learned_by_annotation(corpus, 9)
     asked = [("lice", "NNS", ""), ("mice", "NNS", ""), ("mice", "VB", "")]
     assert labels_by_annotation(table, asked, ANNOTATION, False) == [{1}, {0}, {0, 1}]
+
+
+@pytest.mark.parametrize("given", [ANNOTATION, []])
+@pytest.mark.parametrize("as_new", [False, True], ids=["known", "as new"])
+def test_words_have_the_label_of_their_lemma_in_a_dictionary(
+    given: Sequence[str], as_new: bool
+) -> None:
+    """But those that were seen with their annotation, unless they are to be like new ones."""
+    entries = [("mice", "mouse"), ("rats", "rat"), ("dogs", "dog"), ("dogs", "dogs")]
+    dictionary = make_dictionary(Entry(hash_word(word), lemma) for word, lemma in entries)
+    reader = AttributeReader({*ATTRIBUTES, *ANNOTATION, LEMMAS}, Resources(dictionary=dictionary))
+    scripts = [str(edit_script(word, lemma)) for word, lemma in entries[:2]]
+    values = np.array([*map(hash_word, scripts), 5], dtype=np.uint64)
+
+    def keys(words: Sequence[Tagged]) -> WordKeys:
+        texts, tags, parts_of_speech = map(list, zip(*words, strict=True))
+        doc = Doc(VOCAB, words=texts, tags=tags, pos=parts_of_speech)
+        return word_keys(reader.read([doc]).attributes, reader.names, given)
+
+    corpus = keys([("cats", "NNS", ""), ("mice", "NNS", "")])
+    table = collect_candidates([(corpus, np.array([1, 2]))], 3, BY_ANNOTATION, values)
+    asked: list[Tagged] = [
+        ("mice", "NNS", ""),
+        ("mice", "VB", ""),
+        ("Mice", "", ""),
+        ("rats", "NNS", ""),
+        ("dogs", "NNS", ""),  # of which there are two lemmas
+        ("frogs", "NNS", ""),
+    ]
+    gold, views = np.zeros((len(asked), 0), np.int64), np.zeros((3, 0), np.int64)
+    (starts, labels), _ = find_candidates(
+        table, keys(asked), gold, views, adds=False, as_new=as_new
+    )
+    found = [{*labels[a:b].tolist()} for a, b in pairwise(starts)]
+    own = {0, 1, 2} if as_new else {2}
+    with_other_tag, capitalized = ({0, 1, 2}, {0, 1}) if given else (own, {0, 1, 2})
+    assert found == [own, with_other_tag, capitalized, {1}, {1}, {1}]
 
 
 # --- Candidates and annotation ----------------------------------------------------------
