@@ -89,7 +89,9 @@ def _check_settings_of_model(model: str, overrides: dict[str, Any], has_resource
         if key.split(".")[0] in ("initialize", "nlp"):
             raise ValueError(f"--{key}: with --from, this is taken over from {model}")
     if has_resources:
-        raise ValueError(f"with --from, word clusters and lists of names are those of {model}")
+        raise ValueError(
+            f"with --from, clusters, dictionaries and lists of names are those of {model}"
+        )
 
 
 def _show_completed(model: str, found: Sequence[str], lacking: Mapping[str, int]) -> None:

@@ -66,6 +66,13 @@ _Clusters = Annotated[
     str | None,
     typer.Option(help="Word clusters: a file, or none; by default those of spacy-lookups-data"),
 ]
+_Dictionary = Annotated[
+    str | None,
+    typer.Option(
+        help="Lemmas of words, for tags and lemmas: a file, or none; by default those of "
+        "spacy-lookups-data"
+    ),
+]
 _Components = Annotated[
     str | None,
     typer.Option(help="Comma-separated, such as tagger,parser; by default all that can learn"),
@@ -84,6 +91,7 @@ def train(
     lang: Languages = "en",
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
+    dictionary: _Dictionary = None,
     folds: _Folds = 5,
     seed: _Seed = 0,
     source: Annotated[
@@ -164,12 +172,12 @@ def train(
                 share=share,
                 seed=seed,
                 components=components,
-                has_resources=bool(gazetteer) or clusters not in (None, "none"),
+                has_resources=bool(gazetteer) or not {clusters, dictionary} <= {None, "none"},
                 strict=strict,
             )
             return
         check_tokenizer(lang)
-        resources = _resources(gazetteer, clusters, lang)
+        resources = _resources(gazetteer, clusters, dictionary, lang)
         corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
         show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
@@ -215,6 +223,7 @@ def init(
     lang: Languages = "en",
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
+    dictionary: _Dictionary = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Write a complete config for spacy train, with comments, for what your examples annotate.
@@ -270,7 +279,7 @@ def init(
             lang,
             names,
             has_spaces=annotation is None or annotation.has_spaces,
-            resources=_resources(gazetteer, clusters, lang),
+            resources=_resources(gazetteer, clusters, dictionary, lang),
             train=train,
             dev=dev,
         )
@@ -292,6 +301,7 @@ def swap(
     dev: _Dev = None,
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
+    dictionary: _Dictionary = None,
     folds: _Folds = 5,
     seed: _Seed = 0,
     overwrite: Overwrite = False,
@@ -326,7 +336,7 @@ def swap(
         folder.check([*files, *held_out, *own], overwrite=overwrite)
         nlp = load_pipeline(model, code)
         lang = str(nlp.lang)
-        resources = _resources(gazetteer, clusters, lang)
+        resources = _resources(gazetteer, clusters, dictionary, lang)
         corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
         show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
@@ -497,9 +507,11 @@ def _dev_files(dev: list[str] | None, share: float = 0.1) -> tuple[list[Path], f
     return [*map(Path, given)], share
 
 
-def _resources(gazetteers: list[str] | None, clusters: str | None, lang: str) -> "Resources":
+def _resources(
+    gazetteers: list[str] | None, clusters: str | None, dictionary: str | None, lang: str
+) -> "Resources":
     """What components read besides examples. Raises ValueError for files that are not there."""
-    from spacy_ssvm.commands.recipes.config import Resources, has_lookups
+    from spacy_ssvm.commands.recipes.config import Resources, has_lemma_lookups, has_lookups
 
     lists: dict[str, str] = {}
     for given in gazetteers or []:
@@ -507,11 +519,19 @@ def _resources(gazetteers: list[str] | None, clusters: str | None, lang: str) ->
         if not kind or not is_named:
             raise ValueError(f"--gazetteer {given}: expected TYPE=FILE, such as PER=people.txt")
         lists[kind] = file
-    own_clusters = None if clusters in (None, "none") else clusters
-    for file in (*lists.values(), *([own_clusters] if own_clusters else [])):
+    own_clusters, own_dictionary = (
+        None if file in (None, "none") else file for file in (clusters, dictionary)
+    )
+    for file in filter(None, (*lists.values(), own_clusters, own_dictionary)):
         if not Path(file).is_file():
             raise ValueError(f"{file} does not exist, or is not a file")
-    return Resources(own_clusters, clusters is None and has_lookups(lang), lists or None)
+    return Resources(
+        clusters=own_clusters,
+        lookups=clusters is None and has_lookups(lang),
+        gazetteers=lists or None,
+        dictionary=own_dictionary,
+        lemma_lookups=dictionary is None and has_lemma_lookups(lang),
+    )
 
 
 def _names_of(components: str | None, annotation: "Annotation | None") -> list[str]:
@@ -577,7 +597,8 @@ def _show_cost(
     """Say what the training will take, before it starts. others: run in each evaluation, too."""
     from spacy_ssvm.commands.recipes.training import cost_of
 
-    cost = cost_of(names, corpus, overrides, folds, reads_lookups=resources.lookups, others=others)
+    reads_lookups = resources.lookups or resources.lemma_lookups
+    cost = cost_of(names, corpus, overrides, folds, reads_lookups=reads_lookups, others=others)
     first = (
         f"{cost.models} models of at most {cost.fold_epochs} epochs, which annotate the examples "
         "for components that learn from others (--folds 2: the fewest); then "

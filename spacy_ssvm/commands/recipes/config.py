@@ -20,8 +20,12 @@ from spacy_ssvm.files import replacing
 FACTORIES = {name: f"ssvm_{name.removeprefix('pos_')}" for name in LEARNS}
 #: Those whose families of templates read word clusters.
 _READ_CLUSTERS = {"tagger", "pos_tagger", "morphologizer", "senter", "parser", "ner", "chunker"}
+#: Those whose families read dictionaries.
+_READ_DICTIONARIES = {"tagger", "pos_tagger", "morphologizer", "lemmatizer"}
 #: Languages for which the package spacy-lookups-data has clusters; others whose names help.
 _CLUSTERS = {"en": ("en", "de"), "de": ("de",), "es": ("es",)}
+
+_CLUSTER_TABLE, _LEMMA_TABLE = "lexeme_cluster", "lemma_lookup"
 
 EPOCHS = 20  #: the most of a training
 TRAINING = {
@@ -68,7 +72,7 @@ _COMMENTS = {
     "training.score_weights": "The score by which the best epoch is chosen",
     "training.optimizer": "Not used by these components; spaCy wants it",
     "initialize.components": "What components read besides the examples: word clusters, lists of "
-    "names\n# (docs/features.md)",
+    "names,\n# dictionaries (docs/features.md)",
 }
 
 
@@ -78,6 +82,8 @@ class Resources(NamedTuple):
     clusters: str | None = None  #: a file of word clusters
     lookups: bool = False  #: whether to read the clusters of spacy-lookups-data instead
     gazetteers: dict[str, str] | None = None  #: files with a name a line, by type
+    dictionary: str | None = None  #: a file of words with lemmas
+    lemma_lookups: bool = False  #: whether to read the lemmas of spacy-lookups-data instead
 
 
 NO_RESOURCES = Resources()
@@ -88,14 +94,22 @@ def has_lookups(lang: str) -> bool:
     return lang in _CLUSTERS and lang in registry.lookups.get_all()
 
 
+def has_lemma_lookups(lang: str) -> bool:
+    """Whether lemmas of spacy-lookups-data are installed for a language."""
+    return _LEMMA_TABLE in registry.lookups.get_all().get(lang, {})
+
+
+def _lookups_block(lang: str, table: str) -> dict[str, Any]:
+    """What loads a table of spacy-lookups-data."""
+    return {"@misc": "spacy.LookupsDataLoader.v1", "lang": lang, "tables": [table]}
+
+
 def _clusters_of(name: str, lang: str, resources: Resources) -> Any:
     """The clusters of a component: a file, blocks by set, or None."""
     if not resources.lookups:
         return resources.clusters
-    return {
-        own: {"@misc": "spacy.LookupsDataLoader.v1", "lang": own, "tables": ["lexeme_cluster"]}
-        for own in (_CLUSTERS[lang] if name == "ner" else [lang])
-    }
+    sets = _CLUSTERS[lang] if name == "ner" else [lang]
+    return {own: _lookups_block(own, _CLUSTER_TABLE) for own in sets}
 
 
 def check_components(names: Sequence[str], known: Collection[str] = FACTORIES) -> list[str]:
@@ -258,6 +272,10 @@ def initialize_of(nlp: Language, name: str, resources: Resources = NO_RESOURCES)
         arguments["clusters"] = _clusters_of(name, str(nlp.lang), resources)
     if name == "ner":
         arguments["gazetteers"] = resources.gazetteers
+    if name in _READ_DICTIONARIES:
+        arguments["dictionary"] = resources.dictionary
+        if resources.lemma_lookups:
+            arguments["dictionary"] = _lookups_block(str(nlp.lang), _LEMMA_TABLE)
     return arguments
 
 

@@ -36,7 +36,7 @@ _SECONDS = {
     "chunker": 0.03,
     "sentence_labeler": 0.03,
 }
-_START, _LOOKUPS = 1.0, 3.0  #: the same, for each start, and to read clusters of a package
+_START, _LOOKUPS = 1.0, 3.0  #: the same, for each start, and to read what a package has
 _TIMED = 20  #: Docs on which a pipeline is timed
 _PARTS = ("train.spacy", "dev.spacy")
 
@@ -241,7 +241,7 @@ def cost_of(
 ) -> Cost:
     """What the training of components will take, by the number of words to learn from.
 
-    reads_lookups: whether each component reads the clusters of spacy-lookups-data.
+    reads_lookups: whether each component reads spacy-lookups-data.
     others: a pipeline that runs in each evaluation, too; it is timed on some texts.
     """
     folds = min(folds, len(corpus.train))

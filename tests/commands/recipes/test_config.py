@@ -17,6 +17,7 @@ from spacy_ssvm.commands.recipes.config import (
     Resources,
     annotations_read,
     check_components,
+    has_lemma_lookups,
     has_lookups,
     jackknife_rounds,
     make_config,
@@ -131,6 +132,29 @@ def test_resources_go_to_the_components_that_read_them() -> None:
         **{name: ["en"] for name in WHOLE},
         "ner": ["en", "de"],
     }
+
+
+def test_dictionaries_go_to_the_components_that_read_them() -> None:
+    readers = {"tagger", "pos_tagger", "morphologizer", "lemmatizer"}
+    own = make_config("pt", WHOLE, resources=Resources(dictionary="d.tsv"))
+    blocks = own["initialize"]["components"]
+    assert {name for name in WHOLE if blocks[name]["dictionary"] == "d.tsv"} == readers & {*WHOLE}
+    lookups = make_config("pt", WHOLE, resources=Resources(lemma_lookups=True))
+    for name, block in lookups["initialize"]["components"].items():
+        if name not in readers:
+            assert block["dictionary"] is None
+        else:
+            assert (block["dictionary"]["lang"], *block["dictionary"]["tables"]) == (
+                "pt",
+                "lemma_lookup",
+            )
+
+
+def test_languages_with_lemmas() -> None:
+    pytest.importorskip("spacy_lookups_data", reason="needs spacy-lookups-data")
+    assert has_lemma_lookups("tr")
+    assert not has_lemma_lookups("ja")
+    assert not has_lemma_lookups("xx")
 
 
 def test_languages_with_clusters() -> None:
