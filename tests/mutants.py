@@ -177,6 +177,12 @@ MUTANTS = [
     ),
     Mutant(
         "decoders/lattice.py",
+        "if found[b] + limit <= total:",
+        "if found[b] <= total:",
+        "tests/decoders/test_lattice.py",
+    ),
+    Mutant(
+        "decoders/lattice.py",
         "found[c] = total + emissions[c]",
         "found[c] = total",
         "tests/decoders/test_lattice.py",

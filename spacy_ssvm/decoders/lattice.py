@@ -123,6 +123,48 @@ def prefix_scores(
 
 
 @kernel
+def most_of_steps(levels: Levels, weights: Floats) -> Floats:
+    """The highest score of a step to each label: float64 [K], perhaps of no two labels."""
+    most = np.zeros(len(levels.classes))
+    for level in range(len(levels.sizes)):
+        C = levels.sizes[level]
+        of_classes = np.full(C, -np.inf)
+        for before in range(C):
+            row = levels.starts[level] + before * C
+            for after in range(C):
+                of_classes[after] = max(of_classes[after], weights[row + after])
+        for label in range(len(most)):
+            most[label] += of_classes[levels.classes[label, level]]
+    return most
+
+
+@kernel
+def _prefix_maxima(
+    candidates: Candidates, emissions: Floats, levels: Levels, weights: Floats, most: Floats
+) -> Floats:
+    """``prefix_scores`` for ``MAX``.
+
+    Predecessors are tried from the best one on, until none can be better. most: see ``best_path``.
+    """
+    starts, labels = candidates.starts, candidates.labels
+    found = np.empty(len(emissions))
+    for c in range(starts[1]):
+        found[c] = emissions[c] + start_score(levels, weights, labels[c])
+    for t in range(1, len(starts) - 1):
+        first = starts[t - 1]
+        order = np.argsort(-found[first : starts[t]])
+        for c in range(starts[t], starts[t + 1]):
+            total, limit = -np.inf, most[labels[c]]
+            for place in order:
+                b = first + place
+                if found[b] + limit <= total:
+                    break
+                total = max(total, found[b] + step_score(levels, weights, labels[b], labels[c]))
+            found[c] = total + emissions[c]
+    return found
+
+
+@kernel
 def suffix_scores(
     semiring: int, candidates: Candidates, emissions: Floats, levels: Levels, weights: Floats
 ) -> Floats:
@@ -144,14 +186,25 @@ def suffix_scores(
 
 @kernel
 def best_path(
-    candidates: Candidates, emissions: Floats, levels: Levels, weights: Floats, y: Ints
+    candidates: Candidates,
+    emissions: Floats,
+    levels: Levels,
+    weights: Floats,
+    most: Floats,
+    y: Ints,
 ) -> float:
-    """Fill y (int64 [n]: candidates, counted at each position) with the best; return its score."""
+    """Fill y (int64 [n]: candidates, counted at each position) with the best; return its score.
+
+    most: of ``most_of_steps``, which saves time, or of no length.
+    """
     starts, labels = candidates.starts, candidates.labels
     n = len(starts) - 1
     if n == 0:
         return 0.0
-    best = prefix_scores(MAX, candidates, emissions, levels, weights)
+    if len(most) > 0:
+        best = _prefix_maxima(candidates, emissions, levels, weights, most)
+    else:
+        best = prefix_scores(MAX, candidates, emissions, levels, weights)
     score, chosen = -np.inf, starts[n - 1]
     for c in range(starts[n - 1], starts[n]):
         total = best[c] + end_score(levels, weights, labels[c])

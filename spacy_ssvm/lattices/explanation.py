@@ -78,7 +78,7 @@ def explain_label(
 
 def _best(model: LatticeModel, candidates: Candidates, emissions: Floats, t: int) -> _Choice:
     y = np.empty(len(candidates.starts) - 1, dtype=np.int64)
-    score = best_path(candidates, emissions, model.system.levels, model.label_pairs, y)
+    score = best_path(candidates, emissions, model.system.levels, model.label_pairs, np.empty(0), y)
     chosen = candidates.starts[:-1] + y
     labels = candidates.labels[chosen].astype(np.int64)
     return _Choice(labels, float(score), float(emissions[chosen[t]]))

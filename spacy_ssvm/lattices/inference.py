@@ -20,6 +20,7 @@ class Scorer(NamedTuple):
     parts: LabelParts
     levels: Levels
     steps: Floats  #: float64: the weights of steps
+    most: Floats  #: float64 [K]: of ``most_of_steps``
 
 
 @kernel
@@ -61,7 +62,7 @@ def predict_sentences(
         start, end = sentence_starts[s], sentence_starts[s + 1]
         own, emissions = score_sentence(scorer, attributes, candidates, start, end)
         chosen = y[start:end]
-        best_path(own, emissions, scorer.levels, scorer.steps, chosen)
+        best_path(own, emissions, scorer.levels, scorer.steps, scorer.most, chosen)
         for t in range(end - start):
             chosen[t] = own.labels[own.starts[t] + chosen[t]]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm.decoders.lattice import Candidates, join_levels
+from spacy_ssvm.decoders.lattice import Candidates, join_levels, most_of_steps
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
@@ -136,7 +136,7 @@ class LatticeModel(LinearModel):
             steps = self.system.levels, self.label_pairs
             if len(steps[0].sizes) > 1 and len(self.labels) <= _MOST_JOINED:
                 steps = join_levels(*steps)
-            self._scorer = Scorer(features, self.system.parts, *steps)
+            self._scorer = Scorer(features, self.system.parts, *steps, most_of_steps(*steps))
         return self._scorer
 
     def parts_of(self, label: int) -> list[int]:

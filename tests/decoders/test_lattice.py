@@ -18,6 +18,7 @@ from spacy_ssvm.decoders.lattice import (
     end_score,
     join_levels,
     make_levels,
+    most_of_steps,
     node_scores,
     number_of_pairs,
     path_score,
@@ -133,8 +134,13 @@ def lattices(draw, scores=whole, emissions=with_infinities, shortest=0):
 
 
 def decode(lattice):
-    y = np.full(lattice.n, -1, dtype=np.int64)
-    score = best_path(*lattice.arguments(), y)
+    """The best structure, which is the same when better predecessors are tried first."""
+    candidates, emissions, levels, weights = lattice.arguments()
+    y, z = (np.full(lattice.n, -1, dtype=np.int64) for _ in range(2))
+    score = best_path(candidates, emissions, levels, weights, np.empty(0), y)
+    most = most_of_steps(levels, weights)
+    assert best_path(candidates, emissions, levels, weights, most, z) == score
+    assert z.tolist() == y.tolist()
     return score, tuple(y.tolist())
 
 
@@ -335,7 +341,8 @@ def test_with_all_labels_and_a_level_of_them_a_lattice_is_a_chain(drawn):
 def test_decoders_leave_what_they_are_given_alone(lattice):
     (candidates, emissions, levels, weights) = lattice.arguments()
     decode_arguments = candidates, emissions, levels, weights
-    best_path(*decode_arguments, np.empty(lattice.n, dtype=np.int64))
+    most = most_of_steps(levels, weights)
+    best_path(*decode_arguments, most, np.empty(lattice.n, dtype=np.int64))
     node_scores(LOG_SUM, *decode_arguments)
     expected = lattice.arguments()
     for one, other in zip((*candidates, *levels), (*expected[0], *expected[2]), strict=True):
@@ -357,6 +364,19 @@ def test_levels_know_their_classes_and_where_their_tables_begin(lattice):
     assert found.starts.tolist() == [0, *ends]
 
 
+@checked
+@given(lattices(scores=with_infinities))
+def test_no_step_to_a_label_scores_more_than_it_can(lattice):
+    """With one level, one of them does score as much."""
+    _, _, levels, weights = lattice.arguments()
+    labels = range(len(levels.classes))
+    most = most_of_steps(levels, weights)
+    highest = [max(lattice.step(before, after) for before in labels) for after in labels]
+    assert (most >= highest).all()
+    if len(lattice.classes) == 1 and len({*lattice.classes[0]}) == levels.sizes[0]:
+        assert most.tolist() == highest
+
+
 def test_tables_have_rows_for_starts_and_ends():
     classes = [np.array([0, 1, 1]), np.array([0, 0, 0]), np.array([0, 1, 2])]
     levels = make_levels(3, classes)
@@ -373,6 +393,7 @@ def test_joined_levels_score_the_same_steps(lattice):
     joined, table = join_levels(levels, weights)
     assert joined.sizes.tolist() == [len(levels.classes)]
     y, z = (np.full(lattice.n, -1, dtype=np.int64) for _ in range(2))
-    score = best_path(candidates, emissions, levels, weights, y)
-    assert best_path(candidates, emissions, joined, table, z) == score
+    most = most_of_steps(joined, table)
+    score = best_path(candidates, emissions, levels, weights, np.empty(0), y)
+    assert best_path(candidates, emissions, joined, table, most, z) == score
     assert z.tolist() == y.tolist()
