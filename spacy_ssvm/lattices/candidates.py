@@ -8,7 +8,7 @@ letters, that enough rare words have, among those of the same case.
 Labels that depend on annotation, as lemmas do on tags, have candidates by word and annotation. A
 word that is not known with its annotation has those of its ending and annotation, and those that
 it was seen with otherwise. One that was not seen with its annotation also has the label that makes
-its lemma in a dictionary.
+its lemma in a dictionary; where there are several, those of words with the same ones.
 """
 
 from collections import Counter, defaultdict
@@ -158,6 +158,7 @@ class _Seen(NamedTuple):
     labels: Counter[int]  #: how often it has each label
     endings: list[int]  #: its keys, the longest ending first
     form: int  #: the key of the word alone, 0 where candidates do not depend on annotation
+    lemmas: int  #: that of its lemmas in a dictionary, 0 for none
 
 
 def collect_candidates(
@@ -201,7 +202,10 @@ def collect_candidates(
                 found |= next(longest, default)
         numbers[key] = number(found)
     numbers |= {form: number(found) for form, found in of_forms.items()}
-    numbers |= {key: number({k}) for k, key in enumerate(_keys_of_lemmas(values).tolist())}
+    if len(values):
+        of_lemmas = _labels_of_lemmas(seen.values(), rules)
+        of_lemmas |= {key: {k} for k, key in enumerate(_keys_of_lemmas(values).tolist())}
+        numbers |= {key: number(found) for key, found in of_lemmas.items()}
     numbers_of_endings = {ending: number(found) for ending, found in of_endings.items()}
     return CandidateTable(
         _slots(numbers),
@@ -226,10 +230,10 @@ def _count(keys: WordKeys, labels: Ints, seen: dict[int, _Seen]) -> None:
     pairs = np.stack([keys.words[known, 0].view(np.int64), labels[known]], axis=1)
     different, first, times = np.unique(pairs, axis=0, return_index=True, return_counts=True)
     for (_, label), i, n in zip(different.tolist(), known[first], times.tolist(), strict=True):
-        key, _, form, _ = keys.words[i].tolist()
+        key, _, form, lemmas = keys.words[i].tolist()
         if key not in seen:
             endings = [ending for ending in keys.endings[i].tolist() if ending]
-            seen[key] = _Seen(Counter(), endings, form)
+            seen[key] = _Seen(Counter(), endings, form, lemmas)
         seen[key].labels[label] += n
 
 
@@ -247,6 +251,19 @@ def _labels_of_endings(rare: Iterable[_Seen], rules: Rules) -> dict[int, set[int
     shared = {label for label, own in forms.items() if len(own) >= rules.min_words}
     frequent = (ending for ending, number in types.items() if number >= rules.min_types)
     return {ending: found for ending in frequent if (found := labels[ending] & shared)}
+
+
+def _labels_of_lemmas(seen: Iterable[_Seen], rules: Rules) -> dict[int, set[int]]:
+    """The labels that enough words with the same lemmas in a dictionary have."""
+    words: dict[int, Counter[int]] = defaultdict(Counter)
+    for word in seen:
+        if word.lemmas:
+            words[word.lemmas].update(word.labels.keys())
+    found = {
+        key: {label for label, number in own.items() if number >= rules.min_words}
+        for key, own in words.items()
+    }
+    return {key: labels for key, labels in found.items() if labels}
 
 
 def _shared_labels(seen: Iterable[_Seen], rules: Rules) -> dict[int, set[int]]:
