@@ -292,11 +292,17 @@ def annotations_read(names: Sequence[str]) -> list[str]:
 
 
 #: The components that write an annotation, and those that read it.
-_WRITERS = {"SENT_START": {"senter"}, "TAG": {"tagger"}, "POS": {"pos_tagger", "morphologizer"}}
+_WRITERS = {
+    "SENT_START": {"senter"},
+    "TAG": {"tagger"},
+    "POS": {"pos_tagger", "morphologizer"},
+    "MORPH": {"morphologizer"},
+}
 READERS = {
     "SENT_START": {"parser", "ner", "chunker"},
     "TAG": {"lemmatizer", "senter", "parser", "chunker"},
     "POS": {"lemmatizer", "senter", "parser", "chunker"},
+    "MORPH": {"lemmatizer", "parser"},
 }
 #: Those which learn as much from gold annotation as from predictions of it.
 _LEARN_FROM_GOLD = {"lemmatizer"}
