@@ -230,6 +230,18 @@ MUTANTS = [
         "tests/lattices/test_candidates.py",
     ),
     Mutant(
+        "lattices/candidates.py",
+        "if number >= rules.min_words}",
+        "}",
+        "tests/lattices/test_candidates.py",
+    ),
+    Mutant(
+        "features/dictionaries.py",
+        "for forms in (map(str.lower, words), words):",
+        "for forms in (words, map(str.lower, words)):",
+        "tests/features/test_dictionaries.py",
+    ),
+    Mutant(
         "features/edit_scripts.py",
         "match.size * _LEAST_KEPT >= len(word)",
         "match.size",

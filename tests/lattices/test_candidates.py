@@ -385,29 +385,33 @@ def test_words_have_the_label_of_their_lemma_in_a_dictionary(
 ) -> None:
     """But those that were seen with their annotation, unless they are to be like new ones."""
     entries = [("mice", "mouse"), ("rats", "rat")]
-    entries += [(word, lemma) for word in ("dogq", "pigx", "henz") for lemma in (word[:3], word)]
+    entries += [
+        (word, lemma) for word in ("dogq", "pigx", "henz", "ratk") for lemma in (word[:3], word)
+    ]
     dictionary = make_dictionary(Entry(hash_word(word), lemma) for word, lemma in entries)
     reader = AttributeReader({*ATTRIBUTES, *ANNOTATION, LEMMAS}, Resources(dictionary=dictionary))
     scripts = [str(edit_script(word, lemma)) for word, lemma in entries[:2]]
-    values = np.array([*map(hash_word, scripts), 5], dtype=np.uint64)
+    values = np.array([*map(hash_word, scripts), 5, 6], dtype=np.uint64)
 
     def keys(words: Sequence[Tagged]) -> WordKeys:
         texts, tags, parts_of_speech = map(list, zip(*words, strict=True))
         doc = Doc(VOCAB, words=texts, tags=tags, pos=parts_of_speech)
         return word_keys(reader.read([doc]).attributes, reader.names, given)
 
-    corpus = keys([(word, "NNS", "") for word in ("cats", "bats", "cows", "mice", "pigx", "henz")])
-    labels_of_corpus = np.array([1, 1, 1, 2, 0, 0])
-    table = collect_candidates([(corpus, labels_of_corpus)], 3, BY_ANNOTATION, values)
+    of_words = {"cats": 1, "bats": 1, "catq": 1, "batq": 1, "mice": 2}
+    of_words |= {"pigx": 0, "henz": 0, "ratk": 3}
+    corpus = keys([(word, "NNS", "") for word in of_words])
+    of_corpus = np.array([*of_words.values()])
+    table = collect_candidates([(corpus, of_corpus)], 4, BY_ANNOTATION, values)
     asked: list[Tagged] = [
         ("mice", "NNS", ""),
         ("mice", "VB", ""),
         ("Mice", "", ""),
         ("rats", "NNS", ""),
-        ("dogq", "NNS", ""),  # which has two lemmas, as pigx and henz have
+        ("dogq", "NNS", ""),  # with two lemmas, as pigx, henz and ratk; it ends as catq
         ("frogs", "NNS", ""),
     ]
-    gold, views = np.zeros((len(asked), 0), np.int64), np.zeros((3, 0), np.int64)
+    gold, views = np.zeros((len(asked), 0), np.int64), np.zeros((4, 0), np.int64)
     (starts, labels), _ = find_candidates(
         table, keys(asked), gold, views, adds=False, as_new=as_new
     )
