@@ -76,6 +76,47 @@ def test_a_dictionary_finds_what_the_naive_twin_finds(
             assert again.find(name, words) == expected
 
 
+@given(st.lists(st.tuples(texts, texts, st.sampled_from(["", "N", "V;X"])), min_size=1))
+def test_words_are_sorted_hashes_and_numbers_fit_the_texts(lines: list[Line]) -> None:
+    found = make_dictionary(Entry(hash_word(word), *reading) for word, *reading in lines)
+    known = NaiveDictionary(lines).readings
+    assert found.words.dtype == np.uint64
+    assert found.words.tolist() == sorted(map(hash_word, known))
+    for numbers, column_texts in found.columns.values():
+        assert numbers.dtype == np.uint32
+        assert numbers.shape == found.words.shape
+        assert max(numbers.tolist()) < len(column_texts)
+
+
+parts = texts | st.sampled_from(["=", "a b"])
+spaces = st.sampled_from(["", " ", "\u00a0"])
+ends = st.sampled_from(["\n", "\r\n", "\n\n", "\n \t\n"])
+
+
+@given(
+    st.lists(st.tuples(parts, parts, st.sampled_from(["", "N", "V X"]), spaces, ends), min_size=1),
+    st.booleans(),
+)
+def test_a_file_has_what_the_naive_twin_has(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, ...]], is_marked: bool
+) -> None:
+    lines = [(word, word if lemma == "=" else lemma, tags) for word, lemma, tags, *_ in rows]
+    shown = [
+        "\t".join(f"{space}{part}{space}" for part in row if part) + end
+        for *row, space, end in rows
+    ]
+    content = "".join(shown).encode("utf-8-sig" if is_marked else "utf8")
+    naive = NaiveDictionary(lines)
+    words = [form for line in lines for word in line[:2] for form in (word, word.upper())]
+    folder = tmp_path_factory.mktemp("dictionaries")
+    (folder / "plain.tsv").write_bytes(content)
+    (folder / "zipped.tsv.gz").write_bytes(gzip.compress(content))
+    for path in folder.iterdir():
+        found = read_dictionary(path)
+        for name in ("lemmas", "features"):
+            assert found.find(name, words) == [naive.find(name, word) for word in words]
+
+
 @pytest.mark.parametrize(
     ("name", "write"),
     [
@@ -109,6 +150,9 @@ def test_files_are_read(name: str, write: Callable[[Path], None], tmp_path: Path
         ("cities\t", "line 2: expected a word"),
         ("\tcity", "line 2: expected a word"),
         (" \tcity\tN", "line 2: expected a word"),
+        ("cities\t\tN", "line 2: expected a word"),
+        ("cities\t \tN", "line 2: expected a word"),
+        ("\n \ncities", "line 4: expected a word"),
         ("a\tb\tc\td", "line 2: expected a word"),
         ("x" * 99, "found '" + "x" * 57 + "...'"),
         ("x\t" + "y" * 10_000, "line 2: has more than 10,000 characters"),
@@ -122,6 +166,20 @@ def test_lines_that_cannot_be_read(line: str, problem: str, tmp_path: Path) -> N
     assert found.startswith(str(file))
 
 
+def test_the_longest_line_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "dictionary.tsv"
+    line = "x\ty\t" + "N" * 9_996
+    file.write_text(f"{line}\nz\ty\n", encoding="utf8")
+    assert read_dictionary(file).find("features", ["x"]) == ["N" * 9_996]
+    file.write_text(f"{line}N\nz\ty\n", encoding="utf8")
+    assert refusal(lambda: read_dictionary(file)).startswith(f"{file}, line 1: has more than")
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere.tsv"
+    assert str(path) in refusal(lambda: read_dictionary(path), OSError)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
@@ -129,6 +187,7 @@ def test_lines_that_cannot_be_read(line: str, problem: str, tmp_path: Path) -> N
         ("blank.tsv", b"\n \n\t\n", "the dictionary has no words"),
         ("latin.tsv", "café\tcafé\n".encode("latin1"), "cannot be read as a dictionary in UTF-8"),
         ("cut.tsv.gz", gzip.compress(TEXT.encode())[:-9], "cannot be read as a dictionary"),
+        ("bad.tsv.gz", gzip.compress(b"")[:10] + b"\xff" * 60, "cannot be read as"),
         ("no.tsv.gz", TEXT.encode(), "cannot be read as a dictionary in UTF-8"),
     ],
 )
@@ -152,6 +211,7 @@ ONE = Column(np.zeros(2, np.uint32), ("city",))
         ([2, 1], ONE),
         ([1, 1], ONE),
         ([[1, 2]], ONE),
+        ([[1, 2]], Column(np.zeros((1, 2), np.uint32), ("city",))),
         ([], Column(np.zeros(0, np.uint32), ("city",))),
         ([1, 2], Column(np.zeros(1, np.uint32), ("city",))),
         ([1, 2], Column(np.zeros((2, 1), np.uint32), ("city",))),
@@ -173,3 +233,6 @@ def test_names_of_attributes() -> None:
         assert needs_dictionary(name) == (column != "*")
     for name in ("dictionary", "dictionary.", "dictionary.words", "xdictionary.lemmas", "lemmas"):
         assert not is_dictionary_attribute(name)
+    for name in ("dictionary.lemmas.x", "dictionary.lemmas ", "Dictionary.lemmas", "dictionary*"):
+        assert not is_dictionary_attribute(name)
+        assert not needs_dictionary(name)
