@@ -5,16 +5,21 @@
 FOLDER contains ud_en_ewt, ud_pt_bosque and ud_nl_lassysmall, each with the CoNLL-U files of its
 treebank; Turkish is that of the package turkish-treebanks. Gold tokens, one sentence per Doc. A
 word is right in MORPH where all its features are, in "all" where POS, MORPH and LEMMA are; where
-the treebank has no lemma, any is right. Systems:
+the treebank has no lemma, any is right. XPOS is scored where a system writes it. A second
+table has F1 of each feature on dev. Systems:
 
-    ssvm      ssvm_morphologizer with its default settings, for 8 epochs
-    clusters  the same with the word clusters of spacy-lookups-data (English)
-    lemmas    ssvm_lemmatizer, for 5 epochs, from gold tags; scored on gold tags (gold LEMMA), and
-              on those of ssvm_morphologizer, and of ssvm_tagger where there are fine-grained tags,
-              which are trained in the same process: their time does not count, nor their memory
-    spacy     spaCy's morphologizer and trainable_lemmatizer from `init config`, trained for ten
-              times the time of ssvm and lemmas
-    udpipe    UDPipe 1 (ufal.udpipe), trained on the same files: MODELS/LANGUAGE.udpipe
+    ssvm        ssvm_morphologizer with its default settings, for 8 epochs
+    clusters    the same with the word clusters of spacy-lookups-data (English)
+    dictionary  ssvm_morphologizer with the lemmas of words of spacy-lookups-data
+    both        with clusters (English) and dictionary
+    lemmas      ssvm_lemmatizer, for 5 epochs, from gold tags; scored on gold tags (gold LEMMA),
+                and on those of ssvm_morphologizer, and of ssvm_tagger where there are fine-grained
+                tags, which are trained in the same process: their time does not count, nor their
+                memory
+    all lemmas  the same, all three with clusters (English) and dictionary
+    spacy       spaCy's morphologizer and trainable_lemmatizer from `init config`, trained for ten
+                times the time of ssvm and lemmas
+    udpipe      UDPipe 1 (ufal.udpipe), trained on the same files: MODELS/LANGUAGE.udpipe
 
 With --train-udpipe LANGUAGE: trains that model first, with UDPipe's own default options, which
 takes 10 minutes (nl) to hours (en). Each system runs in a separate process on one thread. Requires
@@ -24,6 +29,7 @@ the extra `bench`; ufal.udpipe, where UDPipe is to be measured, is installed sep
 import argparse
 import time
 import zlib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from importlib.metadata import distribution
 from pathlib import Path
@@ -48,7 +54,18 @@ FILES = {
 TURKISH = ("data/web.conllu", "data/wiki.conllu")
 #: Tags of the Turkish treebank that are not universal, with their universal equivalents.
 UNIVERSAL = {"PRT": "PART", "CONJ": "CCONJ", "ONOM": "X", "AFFIX": "X"}
-SCORES = ("POS", "MORPH", "both", "LEMMA", "all", "gold LEMMA")
+#: What spacy-lookups-data has for components, by arguments of initialize, and for which systems.
+TABLES = {"clusters": "lexeme_cluster", "dictionary": "lemma_lookup"}
+GIVEN = {
+    "clusters": ("clusters",),
+    "dictionary": ("dictionary",),
+    "both": (*TABLES,),
+    "all lemmas": (*TABLES,),
+}
+OF_MORPHOLOGY = ("POS", "MORPH", "both")
+SCORES = (*OF_MORPHOLOGY, "LEMMA", "all", "XPOS")
+GOLD_LEMMA = "gold LEMMA"
+FEATURES = "features"  # of a score: F1 by name
 COLUMNS = ("seconds", "peak", "MB", "speed")
 
 
@@ -134,9 +151,10 @@ def normal(vocab: spacy.Vocab, features: Iterable[str]) -> str:
     return vocab.strings[vocab.morphology.add("|".join(features))]
 
 
-def score(vocab: spacy.Vocab, found: Iterable[Iterable[Word]], gold: Sentences) -> dict[str, float]:
-    """The accuracy of each annotation, and of several together, in %."""
-    right = dict.fromkeys(SCORES[:-1], 0)
+def score(vocab: spacy.Vocab, found: Iterable[Iterable[Word]], gold: Sentences) -> dict[str, Any]:
+    """The accuracy of each annotation, and of several together, in %; F1 of each feature."""
+    right = dict.fromkeys(SCORES, 0)
+    by_name: dict[str, Counter[str]] = defaultdict(Counter)
     pairs = [
         pair
         for own, words in zip(found, gold, strict=True)
@@ -147,10 +165,19 @@ def score(vocab: spacy.Vocab, found: Iterable[Iterable[Word]], gold: Sentences) 
         has_features = normal(vocab, own.features) == normal(vocab, word.features)
         has_lemma = word.lemma in ("", own.lemma)
         both = has_pos and has_features
-        rights = has_pos, has_features, both, has_lemma, both and has_lemma
+        has_tag = word.tag != "" and own.tag == word.tag
+        rights = has_pos, has_features, both, has_lemma, both and has_lemma, has_tag
         for name, is_right in zip(right, rights, strict=True):
             right[name] += is_right
-    return {name: 100 * number / len(pairs) for name, number in right.items()}
+        for kind, features in (("found", own.features), ("gold", word.features)):
+            by_name[kind].update(feature.partition("=")[0] for feature in features)
+        shared = {*own.features} & {*word.features}
+        by_name["right"].update(feature.partition("=")[0] for feature in shared)
+    features = {
+        name: 200 * by_name["right"][name] / (number + by_name["found"][name])
+        for name, number in by_name["gold"].most_common()
+    }
+    return {**{name: 100 * n / len(pairs) for name, n in right.items()}, FEATURES: features}
 
 
 def word_of(token: Any) -> Word:
@@ -171,7 +198,7 @@ def scored(
     for part in PARTS[1:]:
         docs = (plain_doc(nlp, words) for words in parts[part])
         all_scores = score(nlp.vocab, annotate(pipe, docs), parts[part])
-        found[part] = {name: all_scores[name] for name in scores}
+        found[part] = {name: all_scores[name] for name in (*scores, FEATURES)}
     return found
 
 
@@ -191,29 +218,40 @@ def trained(
     return time.process_time() - start
 
 
-def run_ssvm(parts: dict[str, Sentences], language: str, *, clusters: bool = False) -> dict:
+def given_to(pipe: Any, system: str, language: str) -> dict[str, Any]:
+    """What a component of a system reads besides examples, as far as its language has it."""
+    found = {}
+    for name in GIVEN.get(system, ()):
+        reads_it = name != "clusters" or pipe.name != "ssvm_lemmatizer"
+        lookups = load_lookups(language, [TABLES[name]], strict=False)
+        if reads_it and lookups.has_table(TABLES[name]) and lookups.get_table(TABLES[name]):
+            found[name] = lookups
+    return found
+
+
+def run_ssvm(parts: dict[str, Sentences], language: str, system: str) -> dict:
     nlp = spacy.blank(language)
     pipe: Any = nlp.add_pipe("ssvm_morphologizer")
-    lookups = load_lookups(language, ["lexeme_cluster"]) if clusters else None
+    given = given_to(pipe, system, language)
     examples = examples_of(nlp, parts["train"])
-    seconds = trained(nlp, pipe, examples, EPOCHS, clusters=lookups)
+    seconds = trained(nlp, pipe, examples, EPOCHS, **given)
     return {
         "seconds": seconds,
         "peak": peers.peak_of_memory(),
-        **scored(pipe, nlp, parts, SCORES[:3]),
+        **scored(pipe, nlp, parts, OF_MORPHOLOGY),
         "speed": speed_of(pipe, nlp, parts["test"]),
         "MB": peers.saved(nlp, pipe.name)["MB"],
     }
 
 
-def run_lemmas(parts: dict[str, Sentences], language: str) -> dict:
+def run_lemmas(parts: dict[str, Sentences], language: str, system: str) -> dict:
     nlp = spacy.blank(language)
     morphologizer: Any = nlp.add_pipe("ssvm_morphologizer")
     has_tags = any(word.tag not in ("", word.pos) for words in parts["dev"] for word in words)
     taggers = [*([nlp.add_pipe("ssvm_tagger")] if has_tags else []), morphologizer]
     pipe: Any = nlp.add_pipe("ssvm_lemmatizer")
     examples = examples_of(nlp, parts["train"])
-    seconds = trained(nlp, pipe, examples, LEMMA_EPOCHS)
+    seconds = trained(nlp, pipe, examples, LEMMA_EPOCHS, **given_to(pipe, system, language))
     peak = peers.peak_of_memory()
     gold, speeds = {}, []
     for part in PARTS[1:]:
@@ -226,10 +264,10 @@ def run_lemmas(parts: dict[str, Sentences], language: str) -> dict:
             pass
         speeds.append(sum(map(len, docs)) / (time.process_time() - start))
     for tagger in taggers:
-        trained(nlp, tagger, examples, EPOCHS)
-    found = scored(nlp, nlp, parts, SCORES[:5])
+        trained(nlp, tagger, examples, EPOCHS, **given_to(tagger, system, language))
+    found = scored(nlp, nlp, parts, SCORES)
     for part in PARTS[1:]:
-        found[part]["gold LEMMA"] = gold[part]
+        found[part][GOLD_LEMMA] = gold[part]
     size = peers.saved(nlp, pipe.name)["MB"]
     return {"seconds": seconds, "peak": peak, **found, "speed": max(speeds), "MB": size}
 
@@ -241,7 +279,7 @@ def run_spacy(parts: dict[str, Sentences], language: str, budget: float) -> dict
     return {
         "seconds": seconds,
         "peak": peers.peak_of_memory(),
-        **scored(nlp, nlp, parts, SCORES[:5]),
+        **scored(nlp, nlp, parts, SCORES),
         "speed": speed_of(nlp, nlp, parts["test"]),
         "MB": sum(peers.saved(nlp, name)["MB"] for name in nlp.pipe_names),
     }
@@ -302,11 +340,17 @@ def show(language: str, parts: dict[str, Sentences], results: dict[str, dict]) -
     msg.divider(f"{language}: {words:,} words to learn from; accuracy in % on dev / test")
     rows = []
     for name, result in results.items():
-        pairs = [(result["dev"].get(key), result["test"].get(key)) for key in SCORES]
+        keys = (*SCORES, GOLD_LEMMA)
+        pairs = [(result["dev"].get(key), result["test"].get(key)) for key in keys]
         scores = [f"{dev:.2f} / {test:.2f}" if dev else "-" for dev, test in pairs]
         figures = [f"{result[key]:,.0f}" if result.get(key) else "-" for key in COLUMNS]
         rows.append((name, *scores, *figures))
-    header = ("system", *SCORES, "learning, CPU s", "peak MB", "MB", "tokens/s")
+    header = ("system", *SCORES, GOLD_LEMMA, "learning, CPU s", "peak MB", "MB", "tokens/s")
+    msg.table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
+    by_system = {name: result["dev"][FEATURES] for name, result in results.items()}
+    names = next(iter(by_system.values()))
+    rows = [(name, *(f"{own[name]:.2f}" for own in by_system.values())) for name in names]
+    header = ("F1 on dev", *by_system)
     msg.table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
 
 
@@ -318,9 +362,9 @@ def run(options: argparse.Namespace) -> dict:
         return run_spacy(parts, language, options.budget)
     if options.only == "udpipe":
         return run_udpipe(parts, language, options.udpipe / f"{language}.udpipe")
-    if options.only == "lemmas":
-        return run_lemmas(parts, language)
-    return run_ssvm(parts, language, clusters=options.only == "clusters")
+    if options.only in ("lemmas", "all lemmas"):
+        return run_lemmas(parts, language, options.only)
+    return run_ssvm(parts, language, options.only)
 
 
 def main() -> None:
@@ -346,7 +390,8 @@ def main() -> None:
         return
     compile_kernels()
     for language in options.treebanks:
-        systems = ["ssvm", *(["clusters"] if language == "en" else []), "lemmas", "spacy"]
+        own = ["clusters", "dictionary", "both"] if language == "en" else ["dictionary"]
+        systems = ["ssvm", *own, "lemmas", "all lemmas", "spacy"]
         if options.udpipe is not None and (options.udpipe / f"{language}.udpipe").exists():
             systems.append("udpipe")
         results: dict[str, dict] = {}
