@@ -113,10 +113,11 @@ def _read_dictionary(texts: dict[str, object] | None, arrays: storage.Arrays) ->
     for name in (_DICTIONARY_WORDS, *(_DICTIONARY_COLUMNS[column] for column in texts)):
         is_there = name in arrays and arrays[name].dtype == OPTIONAL_ARRAYS[name]
         require(is_there, f"a dictionary lacks its array '{name}'")
-    columns = {
-        name: Column(arrays[_DICTIONARY_COLUMNS[name]], checked_texts(own, f"{name} of words"))
-        for name, own in texts.items()
-    }
+    columns = {}
+    for name, own in texts.items():
+        column = Column(arrays[_DICTIONARY_COLUMNS[name]], checked_texts(own, f"{name} of words"))
+        "".join(column.texts).encode()  # half a character is none
+        columns[name] = column
     return Dictionary(arrays[_DICTIONARY_WORDS], columns)
 
 

@@ -152,6 +152,7 @@ def test_saved_texts_of_a_dictionary_that_do_not_fit(dictionary: Resources) -> N
         (header["dictionary"]["lemmas"][:-1], "do not fit its words"),
         (["city", "city", "leaf"], "not a list of different texts"),
         ([1, 2, 3], "not a list of different texts"),
+        (["city", "leaf", "\ud800"], "surrogates not allowed"),
     ):
         damaged = {**header, "dictionary": {**header["dictionary"], "lemmas": texts}}
         assert message in refusal(lambda damaged=damaged: read_resources(damaged, arrays))
