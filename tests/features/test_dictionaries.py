@@ -122,7 +122,7 @@ def test_a_file_has_what_the_naive_twin_has(
     [
         ("plain.tsv", lambda file: file.write_text(TEXT, encoding="utf8")),
         ("marked.tsv", lambda file: file.write_text(TEXT, encoding="utf-8-sig")),
-        ("zipped.tsv.gz", lambda file: file.write_bytes(gzip.compress(TEXT.encode()))),
+        ("zipped.tsv.gz", lambda file: file.write_bytes(gzip.compress(TEXT.encode(), mtime=0))),
         ("ends.tsv", lambda file: file.write_bytes(TEXT.replace("\n", "\r\n").encode())),
     ],
 )
@@ -186,8 +186,12 @@ def test_a_missing_file(tmp_path: Path) -> None:
         ("empty.tsv", b"", "the dictionary has no words"),
         ("blank.tsv", b"\n \n\t\n", "the dictionary has no words"),
         ("latin.tsv", "café\tcafé\n".encode("latin1"), "cannot be read as a dictionary in UTF-8"),
-        ("cut.tsv.gz", gzip.compress(TEXT.encode())[:-9], "cannot be read as a dictionary"),
-        ("bad.tsv.gz", gzip.compress(b"")[:10] + b"\xff" * 60, "cannot be read as"),
+        (
+            "cut.tsv.gz",
+            gzip.compress(TEXT.encode(), mtime=0)[:-9],
+            "cannot be read as a dictionary",
+        ),
+        ("bad.tsv.gz", gzip.compress(b"", mtime=0)[:10] + b"\xff" * 60, "cannot be read as"),
         ("no.tsv.gz", TEXT.encode(), "cannot be read as a dictionary in UTF-8"),
     ],
 )
