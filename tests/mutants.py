@@ -236,9 +236,9 @@ MUTANTS = [
         "tests/lattices/test_candidates.py",
     ),
     Mutant(
-        "features/dictionaries.py",
-        "for forms in (map(str.lower, words), words):",
-        "for forms in (words, map(str.lower, words)):",
+        "features/text_hash.py",
+        "for forms in (map(str.lower, texts), texts):",
+        "for forms in (texts, map(str.lower, texts)):",
         "tests/features/test_dictionaries.py",
     ),
     Mutant(

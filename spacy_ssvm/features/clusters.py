@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spacy_ssvm.features.text_hash import hash_word
+from spacy_ssvm.features.text_hash import find_words, hash_word
 from spacy_ssvm.features.wildcards import EACH
 from spacy_ssvm.files import DAMAGED, read_lines, shorten
 from spacy_ssvm.kernels.types import Ints, Keys
@@ -47,13 +47,8 @@ class Clusters:
 
     def find(self, texts: Iterable[str]) -> Keys:
         """The bits of each text, as in ``bits``, 0 for an unknown word: uint64 [texts]."""
-        texts = list(texts)
-        found = np.zeros(len(texts), dtype=np.uint64)
-        for forms in (map(str.lower, texts), texts):
-            words = np.array([hash_word(form) for form in forms], dtype=np.uint64)
-            indices = np.minimum(np.searchsorted(self.words, words), len(self.words) - 1)
-            found = np.where(self.words[indices] == words, self.bits[indices], found)
-        return found
+        places = find_words(self.words, list(texts))
+        return np.where(places >= 0, self.bits[places], np.uint64(0))
 
 
 #: Sets of clusters by name. A single set without a name has the name "".

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.features.text_hash import hash_word
+from spacy_ssvm.features.text_hash import find_words, hash_word
 from spacy_ssvm.features.wildcards import EACH
 from spacy_ssvm.files import DAMAGED, read_lines, shorten
 from spacy_ssvm.kernels.types import Ints, Keys, ShortKeys
@@ -77,21 +77,12 @@ class Dictionary:
         from spacy_ssvm.features.edit_scripts import edit_script  # of difflib: not for all models
 
         numbers, texts = self.columns[name]
-        for i, index in enumerate(self._find(words).tolist()):
+        for i, index in enumerate(find_words(self.words, words).tolist()):
             if index >= 0 and (text := texts[numbers[index]]):
                 parts = text.split(_BETWEEN)
                 if name == LEMMAS:
                     parts = sorted({str(edit_script(words[i], lemma)) for lemma in parts})
                 found[i] = _SHOWN_BETWEEN.join(parts)
-        return found
-
-    def _find(self, words: Sequence[str]) -> Ints:
-        """The index of each word, -1 for an unknown one: int64 [words]."""
-        found = np.full(len(words), -1, dtype=np.int64)
-        for forms in (map(str.lower, words), words):
-            hashes = np.array([hash_word(form) for form in forms], dtype=np.uint64)
-            indices = np.minimum(np.searchsorted(self.words, hashes), len(self.words) - 1)
-            found = np.where(self.words[indices] == hashes, indices, found)
         return found
 
 

@@ -1,21 +1,35 @@
 """64-bit hashes of texts: the same in every process and on every machine."""
 
 import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from spacy.strings import get_string_id
 from spacy.strings import hash_string as hash_word  # type: ignore[attr-defined]
 
-from spacy_ssvm.kernels.types import Keys
+from spacy_ssvm.kernels.types import Ints, Keys
 
-__all__ = ["hash_text", "hash_word", "string_ids"]
+__all__ = ["find_words", "hash_text", "hash_word", "string_ids"]
 
 
 def hash_text(text: str) -> int:
     """The first eight bytes of BLAKE2b, as a number."""
     digest = hashlib.blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
+
+
+def find_words(known: Keys, texts: Sequence[str]) -> Ints:
+    """The place of each text among known words, as written, then in lower case; -1 for none.
+
+    known: uint64 [n], the hashes of the words, sorted; at least one. Returns int64 [texts].
+    """
+    found = np.full(len(texts), -1, dtype=np.int64)
+    for forms in (map(str.lower, texts), texts):
+        words = np.array([hash_word(form) for form in forms], dtype=np.uint64)
+        places = np.minimum(np.searchsorted(known, words), len(known) - 1)
+        found = np.where(known[places] == words, places, found)
+    return found
 
 
 @lru_cache(maxsize=256)

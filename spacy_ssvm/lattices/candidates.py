@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm.decoders.lattice import Candidates
+from spacy_ssvm.features.dictionaries import DICTIONARY_ATTRIBUTES
 from spacy_ssvm.features.extraction import mix
 from spacy_ssvm.kernels.compile import inlined_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Ints, Keys, Labels, Rows
@@ -31,7 +32,7 @@ _ENDINGS = tuple(f"suffix{n}" for n in range(_LONGEST, 0, -1))
 #: The attributes of words that decide on their candidates.
 ATTRIBUTES = ("orth", "lower", "case_class", "digit_class", *_ENDINGS)
 #: How lemmas in a dictionary are made, where templates read that: labels without parts can say so.
-LEMMAS = "dictionary.lemmas"
+LEMMAS, _ = DICTIONARY_ATTRIBUTES
 _OF_LEMMAS = np.uint64(3)
 _NO_VALUES: Keys = np.zeros(0, dtype=np.uint64)
 

@@ -20,7 +20,7 @@ from spacy_ssvm.files import replacing
 FACTORIES = {name: f"ssvm_{name.removeprefix('pos_')}" for name in LEARNS}
 #: Those whose families of templates read word clusters.
 _READ_CLUSTERS = {"tagger", "pos_tagger", "morphologizer", "senter", "parser", "ner", "chunker"}
-#: Those whose families read dictionaries.
+#: Those that a dictionary is for; the family of chunks reads one, too, but was not measured.
 _READ_DICTIONARIES = {"tagger", "pos_tagger", "morphologizer", "lemmatizer"}
 #: Languages for which the package spacy-lookups-data has clusters; others whose names help.
 _CLUSTERS = {"en": ("en", "de"), "de": ("de",), "es": ("es",)}
