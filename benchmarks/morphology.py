@@ -27,18 +27,19 @@ the extra `bench`; ufal.udpipe, where UDPipe is to be measured, is installed sep
 """
 
 import argparse
+import subprocess
+import sys
 import time
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from importlib.metadata import distribution
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import peers
 import spacy
 from spacy.lookups import load_lookups
-from spacy.tokens import Doc
+from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from wasabi import msg
 
@@ -51,9 +52,7 @@ FILES = {
     "pt": "ud_pt_bosque/pt_bosque-ud-{}.conllu",
     "nl": "ud_nl_lassysmall/nl_lassysmall-ud-{}.conllu",
 }
-TURKISH = ("data/web.conllu", "data/wiki.conllu")
-#: Tags of the Turkish treebank that are not universal, with their universal equivalents.
-UNIVERSAL = {"PRT": "PART", "CONJ": "CCONJ", "ONOM": "X", "AFFIX": "X"}
+CONVERT_TURKISH = Path(__file__).parents[1] / "scripts/convert_turkish_treebank.py"
 #: What spacy-lookups-data has for components, by arguments of initialize, and for which systems.
 TABLES = {"clusters": "lexeme_cluster", "dictionary": "lemma_lookup"}
 GIVEN = {
@@ -82,45 +81,39 @@ class Word(NamedTuple):
 Sentences = list[list[Word]]
 
 
-def blocks(text: str) -> Iterator[tuple[str, list[list[str]]]]:
-    """The id of each sentence of a CoNLL-U text, and the columns of its words."""
+def sentences_of(text: str) -> Iterator[list[Word]]:
+    """The sentences of a CoNLL-U text."""
     for block in text.strip().split("\n\n"):
-        lines = block.split("\n")
-        ids = [line.partition("=")[2].strip() for line in lines if line.startswith("# sent_id")]
-        rows = [line.split("\t") for line in lines if line[:1].isdigit()]
-        yield ids[0] if ids else "", [row for row in rows if row[0].isdigit()]
+        rows = [line.split("\t") for line in block.split("\n") if line[:1].isdigit()]
+        yield [from_columns(row) for row in rows if row[0].isdigit()]
 
 
-def words_of(rows: Iterable[list[str]]) -> list[Word]:
-    return [
-        Word(
-            row[1],
-            UNIVERSAL.get(row[3], row[3]),
-            tuple(sorted({*row[5].split("|")} - {"_"})),
-            row[4] if row[4] != "_" else "",
-            row[2] if row[1] == "_" or row[2] != "_" else "",
-        )
-        for row in rows
-    ]
+def from_columns(row: list[str]) -> Word:
+    lemma = row[2] if row[1] == "_" or row[2] != "_" else ""
+    features = tuple(sorted({*row[5].split("|")} - {"_"}))
+    pos = row[3] if row[3] != "CONJ" else "CCONJ"  # as it was named before version 2
+    return Word(row[1], pos, features, row[4] if row[4] != "_" else "", lemma)
 
 
 def read(data: Path, language: str) -> dict[str, Sentences]:
-    """The sentences of each part of a treebank. Turkish is divided by a checksum of the ids."""
-    if language in FILES:
-        return {
-            part: [
-                words_of(rows)
-                for _, rows in blocks((data / FILES[language].format(part)).read_text("utf8"))
-            ]
-            for part in PARTS
-        }
-    found: dict[str, Sentences] = {part: [] for part in PARTS}
-    package = distribution("turkish-treebanks")
-    for file in TURKISH:
-        for number, rows in blocks(Path(str(package.locate_file(file))).read_text("utf8")):
-            part = {0: "test", 1: "dev"}.get(zlib.crc32(number.encode()) % 10, "train")
-            if rows:
-                found[part].append(words_of(rows))
+    """The sentences of each part of a treebank."""
+    if language == "tr":
+        return read_turkish()
+    files = {part: data / FILES[language].format(part) for part in PARTS}
+    return {part: [*sentences_of(file.read_text("utf8"))] for part, file in files.items()}
+
+
+def read_turkish() -> dict[str, Sentences]:
+    """The same for the treebank of the package turkish-treebanks."""
+    vocab = spacy.Vocab()
+    found: dict[str, Sentences] = {}
+    with TemporaryDirectory() as folder:
+        command = [sys.executable, str(CONVERT_TURKISH), folder]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        for part in PARTS:
+            docs = DocBin().from_disk(Path(folder) / f"{part}.spacy").get_docs(vocab)
+            sentences = [sentence for doc in docs for sentence in doc.sents]
+            found[part] = [[*map(word_of, sentence)] for sentence in sentences]
     return found
 
 
@@ -328,8 +321,7 @@ def run_udpipe(parts: dict[str, Sentences], language: str, file: Path) -> dict:
         start = time.process_time()
         found = pipeline.process(text)
         seconds = time.process_time() - start
-        sentences = [words_of(rows) for _, rows in blocks(found)]
-        result[part] = score(vocab, sentences, parts[part])
+        result[part] = score(vocab, sentences_of(found), parts[part])
     speed = sum(map(len, parts["test"])) / seconds
     return {"seconds": 0.0, "MB": file.stat().st_size / 1e6, "speed": speed, **result}
 

@@ -46,8 +46,8 @@ def read_sentences(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def make_doc(vocab: Vocab, sentences: list[list[list[str]]]) -> Doc:
-    """A Doc of sentences with words, tags, universal tags and trees."""
-    words, tags, pos, heads, deps = [], [], [], [], []
+    """A Doc of sentences with words, tags, universal tags, features, lemmas and trees."""
+    words, tags, pos, morphs, lemmas, heads, deps = [], [], [], [], [], [], []
     for tokens in sentences:
         start = len(words)
         for i, columns in enumerate(tokens, start=start):
@@ -55,9 +55,12 @@ def make_doc(vocab: Vocab, sentences: list[list[list[str]]]) -> Doc:
             words.append(columns[1])
             tags.append(columns[4])
             pos.append(UNIVERSAL.get(columns[3], columns[3]))
+            morphs.append(columns[5])
+            lemmas.append("" if columns[2] == "_" != columns[1] else columns[2])
             heads.append(start + head - 1 if head else i)
             deps.append(columns[7] if head else "ROOT")
-    return Doc(vocab, words=words, tags=tags, pos=pos, heads=heads, deps=deps)
+    annotation = {"tags": tags, "pos": pos, "morphs": morphs, "lemmas": lemmas}
+    return Doc(vocab, words=words, heads=heads, deps=deps, **annotation)
 
 
 def main() -> None:
