@@ -6,9 +6,9 @@ from marks import PLAIN
 
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.chains.scores import (
+    feature_difference,
     transition_difference,
 )
-from spacy_ssvm.chains.stores import feature_difference
 
 checked = settings(deadline=None, max_examples=30 if PLAIN else 200)
 

@@ -134,9 +134,9 @@ MUTANTS = [
         "tests/solvers/test_frank_wolfe.py",
     ),
     Mutant(
-        "chains/stores.py",
-        "size = add_entry(indices, values, scratch, size, offset + found[1], -value)",
-        "size = add_entry(indices, values, scratch, size, offset + found[1], value)",
+        "labelings/word_features.py",
+        "size = add_entry(indices, values, scratch, size, index, value * signs[j])",
+        "size = add_entry(indices, values, scratch, size, index, value)",
         "tests/chains/test_scores.py",
     ),
     Mutant(
@@ -192,6 +192,12 @@ MUTANTS = [
         "if not (was_right and is_right):",
         "if not is_right:",
         "tests/lattices/test_oracle.py",
+    ),
+    Mutant(
+        "labelings/lazy_problem.py",
+        "return self._width * self._sizes",
+        "return self._sizes",
+        "tests/lattices/test_selection.py",
     ),
     Mutant(
         "lattices/scores.py",

@@ -16,8 +16,7 @@ from spacy_ssvm.chains.layout import Examples
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.chains.schemes import OUTSIDE, Scheme, SpanTable, spans_of
-from spacy_ssvm.chains.scores import is_annotated, transition_scores
-from spacy_ssvm.chains.stores import emission_scores
+from spacy_ssvm.chains.scores import emission_scores, is_annotated, transition_scores
 from spacy_ssvm.chains.training import ChainTrainer
 from spacy_ssvm.decoders.chain import fill_margins, max_marginals, viterbi
 from spacy_ssvm.kernels.compile import kernel

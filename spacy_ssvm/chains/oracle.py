@@ -10,8 +10,11 @@ from spacy_ssvm.chains.layout import Examples, ExamplesType, LazyExamplesType
 from spacy_ssvm.chains.scores import (
     add_costs,
     cost,
+    emission_scores,
     expected_cost,
+    expected_feature_difference,
     expected_transition_difference,
+    feature_difference,
     gold_of,
     is_annotated,
     is_partial,
@@ -20,16 +23,11 @@ from spacy_ssvm.chains.scores import (
     transition_difference,
     transition_scores,
 )
-from spacy_ssvm.chains.stores import (
-    emission_scores,
-    expected_feature_difference,
-    feature_difference,
-    has_capacity_for,
-)
 from spacy_ssvm.decoders.chain import viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
+from spacy_ssvm.labelings.word_features import count_features, has_room
 from spacy_ssvm.structure import NEEDS_CAPACITY, Structure
 
 
@@ -80,19 +78,12 @@ def decode(
 def difference(examples: Examples, i: int, y: Ints, indices: Rows, values: Weights) -> int:
     """See ``Structure.difference``."""
     gold, K = gold_of(examples, i), examples.legality.shape[1]
-    if not has_capacity_for(examples.features, examples.token_starts[i], y != gold):
+    features, first = examples.features, examples.token_starts[i]
+    if not has_room(features, count_features(features, first, y != gold)):
         return NEEDS_CAPACITY
     size = transition_difference(gold, y, K, indices, values)
-    size += feature_difference(
-        examples.features,
-        examples.token_starts[i],
-        K,
-        gold,
-        y,
-        indices[size:],
-        values[size:],
-    )
-    return size  # type: ignore[no-any-return]
+    size += feature_difference(features, first, K, gold, y, indices[size:], values[size:])
+    return size
 
 
 @kernel
@@ -133,19 +124,15 @@ def expected_difference(
     gold, K = gold_of(examples, i), examples.legality.shape[1]
     n = len(gold)
     is_used = np.ones(n, dtype=np.bool_)
-    if not has_capacity_for(examples.features, examples.token_starts[i], is_used):
+    features, first = examples.features, examples.token_starts[i]
+    if not has_room(features, count_features(features, first, is_used)):
         return NEEDS_CAPACITY
     labels = label_probabilities(z, n, K)
     size = expected_transition_difference(gold, labels, transition_counts(z, K), indices, values)
     size += expected_feature_difference(
-        examples.features,
-        examples.token_starts[i],
-        gold,
-        labels,
-        indices[size:],
-        values[size:],
+        features, first, gold, labels, indices[size:], values[size:]
     )
-    return size  # type: ignore[no-any-return]
+    return size
 
 
 #: Chains whose features have rows of their own.

@@ -1,18 +1,15 @@
 """Examples of chains, checked once, as contiguous arrays to which more are appended."""
 
 from collections.abc import Sequence
-from copy import copy, deepcopy
 
 import numpy as np
 
-from spacy_ssvm.chains.layout import Examples, LazyFeatures, RowFeatures
-from spacy_ssvm.chains.oracle import CHAINS, LAZY_CHAINS, SPARSE_CHAINS
-from spacy_ssvm.features.extraction import CompiledTemplates
-from spacy_ssvm.features.reals import NO_REALS, RealKeys
-from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Rows, Weights
+from spacy_ssvm.chains.layout import Examples
+from spacy_ssvm.chains.oracle import CHAINS, SPARSE_CHAINS
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Rows, Weights
+from spacy_ssvm.labelings.word_features import LazyFeatures, RowFeatures, without_growth
 from spacy_ssvm.structure import Structure
 from spacy_ssvm.weights.growing import GrowingArray, check_starts, gather_ranges
-from spacy_ssvm.weights.lazy import LazyWeights, frozen
 from spacy_ssvm.weights.rows import RowWeights
 
 
@@ -199,10 +196,7 @@ class ChainProblem(RowWeights):
 
     def frozen_examples(self) -> Examples:
         """See ``AllocatingProblem``."""
-        features = self._features()
-        if isinstance(features, LazyFeatures):
-            return self._arrays(features._replace(table=frozen(features.table)))
-        return self._arrays(features._replace(table=features.table._replace(grows=False)))
+        return self._arrays(without_growth(self._features()))
 
     def _arrays(self, features: RowFeatures | LazyFeatures) -> Examples:
         return Examples(
@@ -238,95 +232,3 @@ class ChainProblem(RowWeights):
     def max_expected_entries(self) -> int:
         """The largest number of entries that E[phi(x_i, Y)] can have, over all examples."""
         return (self._most_features + self._number_of_reals + self.K + 2) * self.K
-
-
-class LazyChainProblem(ChainProblem):
-    """Chains over K labels whose features are those of compiled templates.
-
-    group_sizes, refines: see ``GroupedProblem``. costs, legality: see ``ChainProblem``.
-    reals: the real-valued features.
-    """
-
-    structure = LAZY_CHAINS
-
-    def __init__(
-        self,
-        K: int,
-        templates: CompiledTemplates,
-        *,
-        group_sizes: Ints,
-        refines: Flags | None = None,
-        costs: Floats | None = None,
-        legality: Floats | None = None,
-        reals: RealKeys = NO_REALS,
-    ) -> None:
-        super().__init__(K, costs=costs, legality=legality)
-        self.templates = templates
-        self._real_keys = reals
-        self.real_rows = np.zeros(len(reals.keys), dtype=np.int32)
-        self._group_sizes = group_sizes
-        self.refines = refines
-        self.reset_weights()
-        self._attributes = np.zeros((0, 0), dtype=np.uint64)
-
-    @property
-    def store(self) -> LazyWeights:
-        """See ``GroupedProblem``."""
-        return self._lazy
-
-    def reserve(self) -> None:
-        """See ``AllocatingProblem``."""
-        self._lazy.reserve()
-
-    def with_own_weights(self) -> "LazyChainProblem":
-        """See ``AllocatingProblem``."""
-        problem = copy(self)
-        problem._lazy = deepcopy(self._lazy)
-        return problem
-
-    def reset_weights(self) -> None:
-        """Reset the weights of features."""
-        T, K = len(self._group_sizes), self.K
-        self._lazy = LazyWeights(T, first=(K + 2) * K, labels=K)
-
-    def set_tokens(
-        self, attributes: Keys, token_starts: Ints, gold: Ints, reals: Weights | None = None
-    ) -> None:
-        """Set the examples of an empty problem: see ``ChainProblem.append``.
-
-        attributes: uint64 [tokens, columns].
-        """
-        empty = np.zeros(len(gold) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
-        self.append(*empty, token_starts, gold, reals)
-        self._attributes = attributes
-
-    def _features(self) -> LazyFeatures:
-        return LazyFeatures(
-            self._attributes, self.templates, self._lazy.table, self._reals.array, *self._real_keys
-        )
-
-    def number_of_weights(self, rows: int) -> int:
-        """The length of w. Ignores ``rows``: the store counts those that are allocated."""
-        return (self.K + 2) * self.K + len(self._lazy.table.entry_labels)
-
-    @property
-    def max_features(self) -> int:
-        """The maximum number of features of an example."""
-        return self._longest * len(self.templates.seeds)
-
-    @property
-    def max_entries(self) -> int:
-        return 2 * (self.max_features + self._longest + 1) + self._most_real_entries
-
-    @property
-    def max_expected_entries(self) -> int:
-        return (self.max_features + self._number_of_reals + self.K + 2) * self.K
-
-    @property
-    def shrink_after(self) -> int:
-        """See ``LazyProblem``: all examples, since fewer favour templates with few values."""
-        return max(self.number_of_examples, 1)
-
-    @property
-    def group_sizes(self) -> Ints:
-        return self._group_sizes

@@ -1,10 +1,18 @@
-"""Scores, costs and differences of label sequences; for features, see ``stores.py``."""
+"""Scores, costs and differences of label sequences."""
 
 import numpy as np
 
 from spacy_ssvm.chains.layout import Examples
 from spacy_ssvm.kernels.compile import kernel
-from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Rows, Weights
+from spacy_ssvm.labelings.word_features import (
+    LazyFeatures,
+    RowFeatures,
+    add_difference,
+    add_expectations,
+    count_features,
+    word_scores,
+)
 from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
 
 
@@ -14,6 +22,17 @@ def transition_scores(w: Floats, legality: Floats) -> Floats:
     K = legality.shape[1]
     transitions = w[: (K + 2) * K].reshape(K + 2, K)
     return transitions + legality if len(legality) > 0 else transitions
+
+
+@kernel
+def emission_scores(
+    features: RowFeatures | LazyFeatures, first: int, w: Floats, emissions: Floats
+) -> None:
+    """Write the emission table [n, K] of the tokens from ``first`` on, under w."""
+    n, K = emissions.shape
+    weights = w[(K + 2) * K :]
+    for t in range(n):
+        word_scores(features, first, first + n, first + t, weights, emissions[t])
 
 
 @kernel
@@ -135,4 +154,57 @@ def expected_transition_difference(
     size = (K + 2) * K
     for entry in range(size):
         indices[entry] = entry
+    return drop_zeros(indices, values, size)
+
+
+@kernel
+def feature_difference(
+    features: RowFeatures | LazyFeatures,
+    first: int,
+    K: int,
+    gold: Ints,
+    y: Ints,
+    indices: Rows,
+    values: Weights,
+) -> int:
+    """Write the feature entries of Phi_i(y), each index once; return their number.
+
+    A weight that is missing is allocated. Where the table does not grow it is left out: it is 0.
+    """
+    is_wrong, last, offset = gold != y, first + len(y), (K + 2) * K
+    scratch = scratch_table(2 * count_features(features, first, is_wrong) + 1)
+    labels, found = np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
+    signs, size = np.array([1.0, -1.0]), 0
+    for t in range(len(y)):
+        if is_wrong[t]:
+            labels[0], labels[1] = gold[t], y[t]
+            of_word = first + t, labels, signs, found, offset
+            size = add_difference(features, first, last, *of_word, indices, values, scratch, size)
+    return drop_zeros(indices, values, size)
+
+
+@kernel
+def expected_feature_difference(
+    features: RowFeatures | LazyFeatures,
+    first: int,
+    gold: Ints,
+    labels: Floats,
+    indices: Rows,
+    values: Floats,
+) -> int:
+    """Write the feature entries of E[phi(x_i, Y)] - phi(x_i, gold); return their number.
+
+    labels: float64 [n, K], P(y_t = k).
+    """
+    n, K = labels.shape
+    is_used: Flags = np.ones(n, dtype=np.bool_)
+    scratch = scratch_table(count_features(features, first, is_used) + 1)
+    expected, size = np.empty(K), 0
+    for t in range(n):
+        expected[:] = labels[t]
+        expected[gold[t]] -= 1.0
+        of_word = first + t, expected, (K + 2) * K
+        size = add_expectations(
+            features, first, first + n, *of_word, indices, values, scratch, size
+        )
     return drop_zeros(indices, values, size)

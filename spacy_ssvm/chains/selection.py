@@ -3,13 +3,35 @@
 import numpy as np
 
 from spacy_ssvm.chains.model import ChainModel
-from spacy_ssvm.chains.problem import LazyChainProblem
+from spacy_ssvm.chains.oracle import LAZY_CHAINS
+from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.chains.training import LabelledTokens
 from spacy_ssvm.features.reals import measure_scales
 from spacy_ssvm.features.statistics import measure_templates, with_reals
 from spacy_ssvm.features.templates import find_refinements
-from spacy_ssvm.kernels.types import Floats
+from spacy_ssvm.kernels.types import Floats, Ints, Keys, Weights
+from spacy_ssvm.labelings.lazy_problem import LazyProblem
 from spacy_ssvm.selection import Selector
+
+
+class LazyChainProblem(LazyProblem, ChainProblem):
+    """Chains over K labels whose features are those of compiled templates."""
+
+    structure = LAZY_CHAINS
+
+    def set_tokens(
+        self, attributes: Keys, token_starts: Ints, gold: Ints, reals: Weights | None = None
+    ) -> None:
+        """Set the examples of an empty problem: see ``ChainProblem.append``.
+
+        attributes: uint64 [tokens, columns].
+        """
+        self.real_rows = np.zeros(len(self._real_keys.keys), dtype=np.int32)
+        empty = np.zeros(len(gold) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        self.append(*empty, token_starts, gold, reals)
+        self.set_words(attributes, self._reals.array)
+        self._most_features = self.max_features
+        self._most_of_both = self.max_features + self._longest
 
 
 def chain_selector(
@@ -31,15 +53,9 @@ def chain_selector(
     scales = measure_scales(tokens.reals)
     reals, keys = model.real_values(tokens, scales), model.real_keys(scales)
     statistics = with_reals(statistics, reals, keys.templates, labels, K)
-    problem = LazyChainProblem(
-        K,
-        model.compiled,
-        group_sizes=K * statistics.features,
-        refines=find_refinements(model.templates),
-        costs=costs,
-        legality=legality,
-        reals=keys,
-    )
+    problem = LazyChainProblem(K, costs=costs, legality=legality)
+    refines = find_refinements(model.templates)
+    problem.set_features(model.compiled, statistics.features, refines, keys)
     gold = np.where(labels < 0, problem.any_label, labels)
     problem.set_tokens(tokens.attributes, tokens.sentence_starts, gold, reals)
     return Selector(model.templates, problem, statistics)

@@ -5,14 +5,13 @@ has parts: a weight belongs to a feature and a part, and the weights of a label'
 Weights are one float64 vector w:
 
     w[...]                  steps from class to class, at each level: see ``decoders.lattice``
-    w[first + ...]          features, by part: see ``chains.layout.RowFeatures``
+    w[first + ...]          features, by part: see ``labelings.word_features``
 
 Gold annotation, complete or partial, is the set of the candidates that agree with it.
 """
 
 from typing import NamedTuple
 
-from spacy_ssvm.chains.layout import RowFeatures, RowFeaturesType
 from spacy_ssvm.decoders.lattice import Levels, LevelsType
 from spacy_ssvm.kernels.types import (
     Flags,
@@ -23,6 +22,12 @@ from spacy_ssvm.kernels.types import (
     Rows,
     Rows1,
     named_tuple,
+)
+from spacy_ssvm.labelings.word_features import (
+    LazyFeatures,
+    LazyFeaturesType,
+    RowFeatures,
+    RowFeaturesType,
 )
 
 
@@ -45,18 +50,10 @@ class Lattices(NamedTuple):
     #: one; -1 where several are allowed and none has been imputed
     labels: LabelParts
     levels: Levels
-    features: RowFeatures  #: of tokens with one candidate, there may be none
+    features: RowFeatures | LazyFeatures  #: of tokens with one candidate, there may be none
 
 
 LabelPartsType = named_tuple(LabelParts, Ints1, Rows1, Int)
-LatticesType = named_tuple(
-    Lattices,
-    Ints1,
-    Ints1,
-    Rows1,
-    Flags1,
-    Ints1,
-    LabelPartsType,
-    LevelsType,
-    RowFeaturesType,
-)
+_shared = Ints1, Ints1, Rows1, Flags1, Ints1, LabelPartsType, LevelsType
+LatticesType = named_tuple(Lattices, *_shared, RowFeaturesType)
+LazyLatticesType = named_tuple(Lattices, *_shared, LazyFeaturesType)

@@ -6,7 +6,6 @@ candidates, and then those of pairs of neighbours, in the order of both.
 
 import numpy as np
 
-from spacy_ssvm.chains.stores import has_capacity_for
 from spacy_ssvm.decoders.lattice import (
     Candidates,
     best_path,
@@ -20,7 +19,8 @@ from spacy_ssvm.decoders.lattice import (
 from spacy_ssvm.decoders.semirings import LOG_SUM, add
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Rows, Weights
-from spacy_ssvm.lattices.layout import Lattices, LatticesType
+from spacy_ssvm.labelings.word_features import count_features, has_room
+from spacy_ssvm.lattices.layout import Lattices, LatticesType, LazyLatticesType
 from spacy_ssvm.lattices.scores import (
     add_costs,
     candidates_of,
@@ -81,12 +81,12 @@ def decode(
 def difference(examples: Lattices, i: int, y: Ints, indices: Rows, values: Weights) -> int:
     """See ``Structure.difference``."""
     gold, first = gold_of(examples, i), examples.token_starts[i]
-    if not has_capacity_for(examples.features, first, y != gold):
+    features, candidates = examples.features, candidates_of(examples, i)
+    if not has_room(features, count_features(features, first, y != gold)):
         return NEEDS_CAPACITY
-    candidates = candidates_of(examples, i)
     size = step_difference(candidates, examples.levels, gold, y, indices, values)
     size += feature_difference(
-        examples.features,
+        features,
         first,
         candidates,
         examples.labels,
@@ -141,13 +141,13 @@ def expected_difference(
 ) -> int:
     """See ``Structure.expected_difference``."""
     gold, first = gold_of(examples, i), examples.token_starts[i]
-    is_used = np.ones(len(gold), dtype=np.bool_)
-    if not has_capacity_for(examples.features, first, is_used):
+    features, candidates = examples.features, candidates_of(examples, i)
+    is_open = candidates.starts[1:] - candidates.starts[:-1] > 1
+    if not has_room(features, count_features(features, first, is_open)):
         return NEEDS_CAPACITY
-    candidates = candidates_of(examples, i)
     size = expected_step_difference(candidates, examples.levels, gold, z, indices, values)
     size += expected_feature_difference(
-        examples.features,
+        features,
         first,
         candidates,
         examples.labels,
@@ -165,3 +165,8 @@ LATTICES = Structure(LatticesType, decode, difference, expect, expected_differen
 
 #: The same, with weights for the parts that a feature has been updated with.
 SPARSE_LATTICES = LATTICES._replace(is_lazy=True)
+
+#: Lattices with lazily allocated weights of features without rows.
+LAZY_LATTICES = Structure(
+    LazyLatticesType, decode, difference, expect, expected_difference, is_lazy=True
+)

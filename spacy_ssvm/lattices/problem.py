@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from spacy_ssvm.chains.layout import RowFeatures
 from spacy_ssvm.decoders.lattice import Levels
 from spacy_ssvm.kernels.types import Flags, Ints, Rows
+from spacy_ssvm.labelings.word_features import LazyFeatures, RowFeatures, without_growth
 from spacy_ssvm.lattices.layout import LabelParts, Lattices
 from spacy_ssvm.lattices.oracle import LATTICES, SPARSE_LATTICES
 from spacy_ssvm.structure import Structure
 from spacy_ssvm.weights.growing import GrowingArray, check_starts, gather_ranges
-from spacy_ssvm.weights.rows import RowTable, RowWeights
+from spacy_ssvm.weights.rows import RowWeights
 
 
 class LatticeProblem(RowWeights):
@@ -148,15 +148,17 @@ class LatticeProblem(RowWeights):
 
     def examples(self) -> Lattices:
         """The arrays, for kernels; valid until the next ``append``, or change of the store."""
-        return self._arrays(self.table)
+        return self._arrays(self._features())
 
     def frozen_examples(self) -> Lattices:
         """See ``AllocatingProblem``."""
-        return self._arrays(self.table._replace(grows=False))
+        return self._arrays(without_growth(self._features()))
 
-    def _arrays(self, table: RowTable) -> Lattices:
-        reals, real_rows = self._reals
+    def _features(self) -> RowFeatures | LazyFeatures:
         starts, rows = self._feature_starts.array, self._rows.array
+        return RowFeatures(starts, rows, *self._reals, self.table)
+
+    def _arrays(self, features: RowFeatures | LazyFeatures) -> Lattices:
         return Lattices(
             self._token_starts.array,
             self._candidate_starts.array,
@@ -165,7 +167,7 @@ class LatticeProblem(RowWeights):
             self._completions.array,
             self._labels,
             self._levels,
-            RowFeatures(starts, rows, reals, real_rows, table),
+            features,
         )
 
     @property

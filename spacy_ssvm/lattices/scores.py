@@ -2,13 +2,19 @@
 
 import numpy as np
 
-from spacy_ssvm.chains.layout import RowFeatures
 from spacy_ssvm.decoders.lattice import Candidates, Levels
 from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel
 from spacy_ssvm.kernels.types import AnyWeights, Floats, Ints, Rows, Weights
+from spacy_ssvm.labelings.word_features import (
+    LazyFeatures,
+    RowFeatures,
+    add_difference,
+    add_expectations,
+    count_features,
+    word_scores,
+)
 from spacy_ssvm.lattices.layout import LabelParts, Lattices
-from spacy_ssvm.weights.rows import add_row, find_entries
-from spacy_ssvm.weights.sparse import add_entry, drop_zeros, find_index, scratch_table
+from spacy_ssvm.weights.sparse import add_entry, drop_zeros, scratch_table
 
 
 @inlined_kernel
@@ -50,10 +56,7 @@ def emission_scores(examples: Lattices, i: int, w: Floats) -> Floats:
     for t in range(first, last):
         if starts[t + 1] - starts[t] == 1:
             continue
-        for p in range(len(scores)):
-            scores[p] = 0.0
-        for f in range(features.starts[t], features.starts[t + 1]):
-            add_row(features.table, weights, 1.0, np.int64(features.rows[f]), scores)
+        word_scores(features, first, last, t, weights, scores)
         for c in range(starts[t], starts[t + 1]):
             emissions[c - base] = sum_parts(examples.labels, examples.candidates[c], scores)
     return emissions
@@ -196,7 +199,7 @@ def _has_part(labels: LabelParts, label: int, part: int) -> bool:
 
 @kernel
 def feature_difference(
-    features: RowFeatures,
+    features: RowFeatures | LazyFeatures,
     first: int,
     candidates: Candidates,
     labels: LabelParts,
@@ -211,31 +214,23 @@ def feature_difference(
     first: the first token. offset: where the weights of features begin.
     A weight that is missing is allocated. Where the table does not grow it is left out: it is 0.
     """
-    n, most, wrong = len(y), 0, 0
+    n, most, is_wrong = len(y), 0, gold != y
     for t in range(n):
-        if gold[t] == y[t]:
-            continue
-        wrong += features.starts[first + t + 1] - features.starts[first + t]
         for chosen in (gold[t], y[t]):
             label = candidates.labels[candidates.starts[t] + chosen]
             most = max(most, labels.starts[label + 1] - labels.starts[label])
-    scratch = scratch_table(max(2 * most * wrong, 1))
+    scratch = scratch_table(2 * most * count_features(features, first, is_wrong) + 1)
     parts, signs = np.empty(2 * most, dtype=np.int64), np.empty(2 * most)
     found = np.empty(2 * most, dtype=np.int64)
     size = 0
     for t in range(n):
-        if gold[t] == y[t]:
+        if not is_wrong[t]:
             continue
         start = candidates.starts[t]
         pair = candidates.labels[start + gold[t]], candidates.labels[start + y[t]]
         changed = changed_parts(labels, pair[0], pair[1], parts, signs)
-        for f in range(features.starts[first + t], features.starts[first + t + 1]):
-            row = np.int64(features.rows[f])
-            find_entries(features.table, row, parts[:changed], found[:changed])
-            for j in range(changed):
-                if found[j] >= 0:
-                    index = offset + found[j]
-                    size = add_entry(indices, values, scratch, size, index, signs[j])
+        of_word = first + t, parts[:changed], signs[:changed], found[:changed], offset
+        size = add_difference(features, first, first + n, *of_word, indices, values, scratch, size)
     return drop_zeros(indices, values, size)
 
 
@@ -272,7 +267,7 @@ def expected_step_difference(
 
 @kernel
 def expected_feature_difference(
-    features: RowFeatures,
+    features: RowFeatures | LazyFeatures,
     first: int,
     candidates: Candidates,
     labels: LabelParts,
@@ -285,33 +280,21 @@ def expected_feature_difference(
     """Write the entries of features of E[phi(x_i, Y)] - phi(x_i, gold); return their number.
 
     Arguments are those of ``feature_difference``, and z: see ``oracle.py``.
-    Raises ValueError where weights are allocated on first use: all candidates have expectations.
     """
-    if len(features.table.blocks) > 0:
-        raise ValueError("expectations need the weights of all labels")
-    n, P = len(gold), labels.number
-    starts = candidates.starts
-    scratch = scratch_table(features.starts[first + n] - features.starts[first] + 1)
-    expected = np.empty(P)
-    size = 0
+    n, starts = len(gold), candidates.starts
+    is_open = starts[1:] - starts[:-1] > 1
+    scratch = scratch_table(count_features(features, first, is_open) + 1)
+    expected, size = np.empty(labels.number), 0
     for t in range(n):
-        if starts[t + 1] - starts[t] == 1:
+        if not is_open[t]:
             continue
         expected[:] = 0.0
         for c in range(starts[t], starts[t + 1]):
             label, value = candidates.labels[c], z[c] - (c - starts[t] == gold[t])
             for p in range(labels.starts[label], labels.starts[label + 1]):
                 expected[labels.parts[p]] += value
-        for f in range(features.starts[first + t], features.starts[first + t + 1]):
-            index = offset + np.int64(features.rows[f]) * P
-            slot = find_index(indices, scratch, index)
-            if scratch[slot] < 0:
-                scratch[slot] = size
-                for p in range(P):
-                    indices[size + p] = index + p
-                    values[size + p] = 0.0
-                size += P
-            block = values[scratch[slot] : scratch[slot] + P]
-            for p in range(P):
-                block[p] += expected[p]
+        of_word = first + t, expected, offset
+        size = add_expectations(
+            features, first, first + n, *of_word, indices, values, scratch, size
+        )
     return drop_zeros(indices, values, size)

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm.chains.training import Chains, divide_chains
+from spacy_ssvm.decoders.lattice import Candidates
 from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.extraction import extract_keys
 from spacy_ssvm.features.text_hash import hash_word
-from spacy_ssvm.kernels.types import Floats, Ints, Keys
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys
 from spacy_ssvm.labelings.training import LinearTrainer
 from spacy_ssvm.lattices.candidates import LEMMAS, RULES, WordKeys, collect_candidates
 from spacy_ssvm.lattices.labels import WHOLE
@@ -88,6 +89,24 @@ def labels_of(annotation: Annotation) -> tuple[Ints, Ints]:
     return np.repeat(np.arange(len(inverse)), np.diff(ends.array)), labels[found]
 
 
+def only_labels(annotation: Annotation) -> Ints:
+    """The label of each word that one agrees with, and no other: int64 [words], -1 elsewhere."""
+    words, labels = labels_of(annotation)
+    found = np.full(len(annotation.values), -1, dtype=np.int64)
+    found[words] = labels
+    found[np.bincount(words, minlength=len(found)) > 1] = -1
+    return found
+
+
+def gold_candidates(model: LatticeModel, batch: AnnotatedTokens) -> tuple[Candidates, Flags]:
+    """The candidates of words in training, and which agree with their gold annotation.
+
+    Where none does, the labels that do are added.
+    """
+    as_new = RULES[model.scheme].keeps_own
+    return model.candidates(batch.tokens, batch.annotation, adds=True, as_new=as_new)
+
+
 class LatticeTrainer(LinearTrainer):
     """A run of a solver on Docs that arrive in batches; see ``LinearTrainer``."""
 
@@ -100,13 +119,10 @@ class LatticeTrainer(LinearTrainer):
     def add(self, batch: AnnotatedTokens) -> list[range]:
         """Make examples of the sentences of Docs; return the numbers of each Doc's examples.
 
-        Where no candidate agrees with the gold annotation, the labels that do are added. Words with
-        one candidate have no features.
+        Words with one candidate have no features.
         """
-        tokens, annotation, chains = batch
-        (candidate_starts, labels), agrees = self.model.candidates(
-            tokens, annotation, adds=True, as_new=RULES[self.model.scheme].keeps_own
-        )
+        tokens, _, chains = batch
+        (candidate_starts, labels), agrees = gold_candidates(self.model, batch)
         shape = len(tokens.attributes), len(self.model.compiled.seeds)
         keys = np.empty(shape, dtype=np.uint64)
         extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)

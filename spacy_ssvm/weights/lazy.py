@@ -165,7 +165,7 @@ def max_entries(table: BlockTable) -> int:
     return table.labels + (HEADER if table.labels > 1 else 0)
 
 
-@kernel
+@inner_kernel
 def has_capacity(table: LazyTable, features: int) -> bool:
     """Whether that many features can get entries; if not, the capacity is requested."""
     entries = features * max_entries(table)

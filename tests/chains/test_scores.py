@@ -11,11 +11,11 @@ from hypothesis.extra.numpy import arrays
 from spacy_ssvm.chains.scores import (
     add_costs,
     cost,
+    emission_scores,
     is_partial,
     restrict_to_gold,
     transition_scores,
 )
-from spacy_ssvm.chains.stores import emission_scores
 
 pytestmark = pytest.mark.uncompiled
 

@@ -20,18 +20,17 @@ from typing import NamedTuple
 
 from spacy_ssvm.chains import layout
 from spacy_ssvm.kernels.types import Floats, Floats2, Ints, Ints1, Ints2, named_tuple
+from spacy_ssvm.labelings.word_features import RowFeatures, RowFeaturesType
 
 
 class Examples(NamedTuple):
     """The arrays of a problem."""
 
     nodes: layout.Examples  #: nodes as tokens of chains, with gold label sets and costs
-    features: layout.RowFeatures  #: those of the nodes
+    features: RowFeatures  #: those of the nodes
     edge_starts: Ints  #: int64 [examples + 1]: the first edge of each example
     edges: Ints  #: int64 [edges, 2]: the nodes of an edge, by their place in the example
     edge_features: Floats  #: float64 [edges, E]
 
 
-ExamplesType = named_tuple(
-    Examples, layout.ExamplesType, layout.RowFeaturesType, Ints1, Ints2, Floats2
-)
+ExamplesType = named_tuple(Examples, layout.ExamplesType, RowFeaturesType, Ints1, Ints2, Floats2)

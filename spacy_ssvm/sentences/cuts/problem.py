@@ -5,9 +5,9 @@ from typing import cast
 
 import numpy as np
 
-from spacy_ssvm.chains.layout import RowFeatures
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Labels, Rows
+from spacy_ssvm.labelings.word_features import RowFeatures
 from spacy_ssvm.sentences.cuts.layout import Examples
 from spacy_ssvm.sentences.cuts.oracle import CUTS
 from spacy_ssvm.weights.growing import GrowingArray, check_starts, gather_ranges

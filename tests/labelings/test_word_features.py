@@ -1,7 +1,6 @@
-"""Tests of ``spacy_ssvm/chains/stores.py``."""
+"""Tests of ``spacy_ssvm/labelings/word_features.py``."""
 
 from collections import Counter
-from typing import Any
 
 import naive
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marks import PLAIN
 from oracles import difference_of, gradient_of
-from planted_chains import Corpus, passes
+from planted_chains import RUNS, Corpus, compare_weights
 
 from spacy_ssvm.chains.oracle import (
     decode,
@@ -20,36 +19,6 @@ from spacy_ssvm.chains.oracle import (
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.lab.k_best.chains import k_best_decode
 from spacy_ssvm.lab.projections.chains import part_starts, project
-from spacy_ssvm.solvers.prox_gradient import ProxGradient
-from spacy_ssvm.weights.lazy import block_before, find_block
-
-
-def rows_in_use(table: Any) -> dict[tuple[int, int], int]:
-    """The row of each feature, by its key, and label that has one."""
-    found = {}
-    for key in table.slots[:, 0].tolist():
-        for m in range(len(table.active)) if key else ():  # a feature is that of one template
-            start, count = find_block(table, m, np.uint64(key))
-            while count > 0 and table.entry_templates[start] == m:
-                for row in range(start, start + count):
-                    found[key, int(table.entry_labels[row])] = row
-                start, count = block_before(table, start)
-    return found
-
-
-RUNS = [
-    ProxGradient(budget=5, prox_period=7),
-    ProxGradient(budget=1, prox_period=13),
-    ProxGradient(budget=5, prox_period=7, groups="coarse-to-fine"),
-    ProxGradient(budget=6, prox_period=10, loss="hinge"),
-    ProxGradient(budget=6, prox_period=10, loss="log", eta0=0.3),
-    ProxGradient(budget=6, prox_period=10, l1=0.01, l2=0.05),
-    ProxGradient(strength=0.02, prox_period=9),
-    ProxGradient(strength=0.02, prox_period=9, groups="coarse-to-fine", l2=0.01),
-    ProxGradient(strength=0.02, prox_period=9, groups="attribute"),
-    ProxGradient(strength=0.02, prox_period=9, groups="weight"),
-    ProxGradient(strength=3.0, prox_period=20),
-]
 
 
 @pytest.mark.parametrize("settings", RUNS)
@@ -66,34 +35,7 @@ def test_lazy_rows_and_scales_give_the_weights_of_all_rows_and_none(settings, K,
     sentences = 6 if PLAIN and K == 40 else 60
     # With other seeds, rounding may break a tie.
     corpus = Corpus(sentences, seed=2, K=K, unknown=unknown, reals=reals)
-    eager, index = corpus.eager()
-    naive = passes(settings, eager, index.number_of_rows, epochs=3)
-    lazy = corpus.lazy()
-    run = passes(settings, lazy, 0, epochs=3)
-
-    first = (K + 2) * K
-    np.testing.assert_allclose(run.w[:first], naive.w[:first], atol=1e-10)
-    rows = naive.w[first : first + len(index.row_keys) * K].reshape(-1, K)
-    expected = dict(zip(index.row_keys.tolist(), rows, strict=True))
-    table = lazy.store.table
-    found = run.w[first:]
-    assert len(found) == len(table.entry_labels)
-    seen = {key: np.zeros(K) for key in expected}
-    in_use = np.zeros(len(found), dtype=bool)
-    for (key, label), row in rows_in_use(table).items():
-        seen[key][label] = found[row]
-        in_use[row] = True
-    assert not found[~in_use].any()
-    assert in_use.sum() == lazy.store.allocated
-    for key, weights in expected.items():
-        np.testing.assert_allclose(seen[key], weights, atol=1e-10)
-    np.testing.assert_allclose(run.norms, naive.norms, atol=1e-7)
-    for step, naive_step in zip(run.history, naive.history, strict=True):
-        assert step.templates == naive_step.templates
-        assert step.loss == pytest.approx(naive_step.loss)
-        assert step.strength == pytest.approx(naive_step.strength)
-    norms = [np.linalg.norm(found[table.entry_templates == m]) for m in range(len(run.norms))]
-    np.testing.assert_allclose(run.norms, norms, atol=1e-7)
+    compare_weights(settings, corpus.lazy(), *corpus.eager(), first=(K + 2) * K, width=K)
 
 
 def with_reals(chains: naive.Chains, reals: int, scales: np.ndarray) -> ChainProblem:
