@@ -1,20 +1,23 @@
 """Template selection: accuracy, memory and time by method and budget.
 
-    python benchmarks/selection.py --data FOLDER [--tasks ner tagger parser] [--methods all ...]
-        [--sentences 1000] [--prox-period 30] [--hash-bits 25]
+    python benchmarks/selection.py --data FOLDER [--tasks ner tagger morphologizer parser]
+        [--methods all ...] [--sentences 1000] [--prox-period 30] [--hash-bits 25]
 
-FOLDER contains uner_en_ewt and ud_en_ewt. Tasks:
+FOLDER contains uner_en_ewt, ud_en_ewt and, for the morphologizer, ud_pt_bosque. Tasks:
 
     ner       Universal NER English, F1: the 452 templates of Martins et al. 2011, with UPOS tags
               predicted by ssvm_tagger (jackknifed in train)
     tagger    XPOS of UD English-EWT, accuracy: 116 templates of words, affixes and shapes
+    morphologizer
+              MORPH of UD Portuguese-Bosque, accuracy: the templates of the family ``tagger``
     parser    heads of UD English-EWT, UAS of all tokens: the 684 arc templates of ``parser684``,
               order 1, with gold tags and lemmas. Uses the first 1,000 sentences of train by default
               (``--sentences``), since selection takes a second per 60 sentences, and 2**25 rows
               (``--hash-bits``), so that few features collide. For all of train, use
               ``--sentences 20000 --hash-bits 27``
 
-Proximal steps are made every 1,000, 2,000 and 30 examples, respectively (``--prox-period``).
+Proximal steps are made every 1,000, 2,000, 1,000 and 30 examples, respectively
+(``--prox-period``).
 
 Each combination of method and budget runs in a separate process on one thread, with precompiled
 kernels. The methods are:
@@ -34,6 +37,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+import morphology
 import ner
 import parser
 import peers
@@ -79,6 +83,9 @@ TASKS = {
         None,
         {},
     ),
+    "morphologizer": Task(
+        *("ssvm_morphologizer", "morph_acc", ["tagger"], (18, 25, 32), 1000, None, {}),
+    ),
     "parser": Task(
         *("ssvm_parser", "dep_uas", ["parser684"], (100, 200, 300), 30, 1000),
         {"order": 1, "hash_bits": 25},
@@ -96,6 +103,9 @@ def prepare(data: Path, task: str, sentences: int | None, folder: Path) -> dict:
     if task == "tagger":
         source = data / "ud_en_ewt"
         parts = {p: tagger.examples_of(nlp, tagger.read(source, p, "XPOS")) for p in ner.PARTS}
+    elif task == "morphologizer":
+        found = morphology.read(data, "pt")
+        parts = {part: morphology.examples_of(nlp, found[part]) for part in ner.PARTS}
     elif task == "parser":
         parts = {
             part: [Example(analysed(nlp, doc), doc) for doc in parser.read(data, "en", part)]

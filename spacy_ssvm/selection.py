@@ -50,7 +50,8 @@ class Selection:
     groups: of the group lasso, 'template', 'coarse-to-fine' or 'attribute'.
     l1, l2, l2_norm, freeze_after, loss, eta0, seed: see ``ProxGradient``.
     epochs: passes over the examples.
-    prox_period: examples between proximal steps; None for all label sequences, or 1000 trees.
+    prox_period: examples between proximal steps; None for all label sequences, but 1000 of
+        features, lemmas or trees.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
 
     >>> import spacy

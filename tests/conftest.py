@@ -29,7 +29,9 @@ if PLAIN:
 #: long to compile or to run.
 SLOW = {
     *("align", "lab", "papers", "sentences"),
-    *(f"chains/test_{name}.py" for name in ("probabilities", "selection", "stores")),
+    *(f"chains/test_{name}.py" for name in ("probabilities", "selection")),
+    "labelings/test_word_features.py",
+    "lattices/test_selection.py",
     *(f"trees/test_{name}.py" for name in ("probabilities", "selection", "statistics", "stores")),
     *(
         f"decoders/test_{name}.py"

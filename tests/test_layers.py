@@ -72,6 +72,7 @@ ALLOWED = {
         "explanation.py",
         "features",
         "labelings",
+        "selection.py",
         "storage.py",
         "structure.py",
         "weights",

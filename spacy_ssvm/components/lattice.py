@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from spacy.language import Language
@@ -14,7 +14,12 @@ from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.example_cache import DOCS_AT_A_TIME, GoldDoc
 from spacy_ssvm.components.initialization import annotation_before
 from spacy_ssvm.components.linear import TokenPipe
-from spacy_ssvm.components.settings import check_rows, config_error, read_token_templates
+from spacy_ssvm.components.settings import (
+    check_rows,
+    check_selection,
+    config_error,
+    read_token_templates,
+)
 from spacy_ssvm.explanation import Explanation, label_number
 from spacy_ssvm.features.attributes import ByWord, TokenTable, scatter_to_tokens
 from spacy_ssvm.kernels.types import Floats, Ints
@@ -27,6 +32,9 @@ from spacy_ssvm.lattices.training import (
     read_annotated,
 )
 from spacy_ssvm.solvers.run import Solver
+
+if TYPE_CHECKING:
+    from spacy_ssvm.selection import Selection, Selector
 
 
 class LatticePipe(TokenPipe[LatticeModel, AnnotatedTokens]):
@@ -80,6 +88,18 @@ class LatticePipe(TokenPipe[LatticeModel, AnnotatedTokens]):
         self.model.given = tuple(names)  # may be taken from references, see ``read_inputs``
         if self.candidates:
             learn_candidates(self.model, self._annotated(get_examples()))
+
+    def select_templates(
+        self, examples: list[Example], selection: "Selection", nlp: Language | None
+    ) -> None:
+        """See ``Pipe``. The candidates of words are known before, and may change after it."""
+        self.learn_first_pass(lambda: examples, nlp)
+        super().select_templates(examples, selection, nlp)
+
+    def selector(self, examples: Sequence[Example]) -> "Selector":
+        from spacy_ssvm.lattices.selection import lattice_selector  # which few configs ask for
+
+        return lattice_selector(self.model, self.read_batch(self.gold_docs(examples)))
 
     def _annotated(self, examples: Iterable[Example]) -> Iterable[AnnotatedTokens]:
         stream = iter(examples)
@@ -182,6 +202,7 @@ def build_lattice_pipe(
     templates: Sequence[str],
     min_count: int,
     hash_bits: int | None,
+    selection: "Selection | None",
     whole_docs: bool = False,
     **settings: Any,
 ) -> Any:
@@ -195,4 +216,6 @@ def build_lattice_pipe(
         message = f"'{real[0]}' reads real values, which this component does not learn"
         raise config_error(name, "templates", message)
     model = LatticeModel(parsed, scheme=scheme, whole_docs=whole_docs)
-    return component(vocab, model, name, min_count=min_count, hash_bits=hash_bits, **settings)
+    check_selection(name, selection, len(model.templates))
+    rows = {"min_count": min_count, "hash_bits": hash_bits}
+    return component(vocab, model, name, **rows, selection=selection, **settings)

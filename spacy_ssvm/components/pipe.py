@@ -366,7 +366,8 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         warn_of_unread(self.name, self.model, resources)
         self.check_settings()
         if self.selection is not None:
-            self._select(list(check_examples(get_examples, self.name)), self.selection, nlp)
+            examples = check_examples(get_examples, self.name)
+            self.select_templates(list(examples), self.selection, nlp)
         self.learn_first_pass(partial(check_examples, get_examples, self.name), nlp)
 
     def _find_labels(self, get_examples: Callable[[], Iterable[Example]]) -> list[str]:
@@ -385,7 +386,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """
         return expand_wildcards(self._configured, names, type(self._configured[0]).parse)
 
-    def _select(
+    def select_templates(
         self, examples: list[Example], selection: "Selection", nlp: Language | None
     ) -> None:
         """Keep the selected templates, and write them into the config."""

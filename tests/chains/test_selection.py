@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 import spacy
 from corpora import make_doc
-from pipelines import CHUNKER, RECOGNIZER, SENTER, TAGGER, Component, copy_of
+from pipelines import (
+    CHUNKER,
+    LEMMATIZER,
+    MORPHOLOGIZER,
+    RECOGNIZER,
+    SENTER,
+    TAGGER,
+    Component,
+    copy_of,
+)
 from planted_chains import selection
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -16,17 +25,17 @@ from thinc.config import ConfigValidationError
 
 from spacy_ssvm.selection import Selection
 
-CHAIN_COMPONENTS = [TAGGER, RECOGNIZER, CHUNKER, SENTER]
+TOKEN_COMPONENTS = [TAGGER, MORPHOLOGIZER, LEMMATIZER, RECOGNIZER, CHUNKER, SENTER]
 
 
-@pytest.mark.parametrize("component", CHAIN_COMPONENTS, ids=lambda c: c.name)
+@pytest.mark.parametrize("component", TOKEN_COMPONENTS, ids=lambda c: c.name)
 def test_a_budget_above_the_number_of_templates(component: Component) -> None:
     with pytest.raises(ConfigValidationError, match="only 2 templates") as caught:
         component.pipeline(templates=["lower[0]", "lower[1]"], selection=selection(budget=3))
     assert "selection.budget" in str(caught.value)
 
 
-@pytest.mark.parametrize("component", CHAIN_COMPONENTS, ids=lambda c: c.name)
+@pytest.mark.parametrize("component", TOKEN_COMPONENTS, ids=lambda c: c.name)
 def test_what_is_left_is_learned_as_if_nothing_else_had_been_there(
     component: Component, tmp_path: Path
 ) -> None:

@@ -1,0 +1,52 @@
+"""Selects among the templates of a model of lattices: see ``selection.py``."""
+
+import numpy as np
+
+from spacy_ssvm.features.statistics import measure_templates
+from spacy_ssvm.features.templates import find_refinements
+from spacy_ssvm.kernels.types import Flags, Ints, Keys, Rows
+from spacy_ssvm.labelings.lazy_problem import LazyProblem
+from spacy_ssvm.lattices.model import LatticeModel
+from spacy_ssvm.lattices.oracle import LAZY_LATTICES
+from spacy_ssvm.lattices.problem import LatticeProblem
+from spacy_ssvm.lattices.training import AnnotatedTokens, gold_candidates, only_labels
+from spacy_ssvm.selection import Selector
+
+
+class LazyLatticeProblem(LazyProblem, LatticeProblem):
+    """Lattices whose features are those of compiled templates."""
+
+    structure = LAZY_LATTICES
+    shrink_after = 1000  # examples: with all of them, templates of words crowd out those of shapes
+
+    def set_tokens(
+        self,
+        attributes: Keys,
+        token_starts: Ints,
+        candidate_starts: Ints,
+        candidates: Rows,
+        allowed: Flags,
+    ) -> None:
+        """Set the examples of an empty problem: see ``LatticeProblem.append``.
+
+        attributes: uint64 [tokens, columns].
+        """
+        empty = np.zeros(len(attributes) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        self.append(*empty, token_starts, candidate_starts, candidates, allowed)
+        self.set_words(attributes, np.zeros((len(attributes), 0), dtype=np.float32))
+        self._most_features = self.max_features
+
+
+def lattice_selector(model: LatticeModel, batch: AnnotatedTokens) -> Selector:
+    """A selector among the templates of a model of lattices, whose candidates are known.
+
+    batch: as in ``LatticeTrainer``.
+    """
+    tokens, annotation, _ = batch
+    K, words = len(model.labels), (tokens.attributes, tokens.sentence_starts)
+    statistics = measure_templates(model.compiled, *words, only_labels(annotation), K)
+    problem = LazyLatticeProblem(model.system.parts, model.system.levels)
+    problem.set_features(model.compiled, statistics.features, find_refinements(model.templates))
+    (starts, labels), agrees = gold_candidates(model, batch)
+    problem.set_tokens(*words, starts, labels, agrees)
+    return Selector(model.templates, problem, statistics)
