@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NewType, Protocol
 
 import numpy as np
-from spacy.attrs import IDS, ORTH, SENT_START, SPACY
+from spacy.attrs import IDS, MORPH, ORTH, SENT_START, SPACY
 from spacy.language import Language
 from spacy.symbols import IDS as SYMBOLS
 from spacy.tokens import Doc as Doc  # models name the type, and do not import spaCy
@@ -139,6 +139,8 @@ _WINDOWS = ((_FORMS, 3), (_TAGS | {"case"}, 2), (_TAGS, 3))
 NO_FEATURES = np.uint64(SYMBOLS["_"])
 
 _EXTENSION = "_."
+_FEATURE = "morph."  # and the name of a morphological feature
+_KNOWN_MORPHOLOGIES = 2**14  # different ones of which a reader remembers the features
 
 
 def is_attribute(name: str) -> bool:
@@ -149,8 +151,8 @@ def is_attribute(name: str) -> bool:
             return False
     if name in TYPE_ATTRIBUTES or _is_in_resource(name) or name == SPACE_BEFORE:
         return True
-    if name.startswith(_EXTENSION):
-        return name != _EXTENSION
+    if name.startswith((_EXTENSION, _FEATURE)):
+        return name not in (_EXTENSION, _FEATURE)
     if is_gazetteer_attribute(name):
         return True
     return name == name.lower() and bool(name) and name.upper() in IDS and "flag" not in name
@@ -274,15 +276,19 @@ class AttributeReader:
         ordered = sorted(names)
         self._type_names = [n for n in ordered if n in TYPE_ATTRIBUTES or _is_in_resource(n)]
         extensions = [n for n in ordered if n.startswith(_EXTENSION)]
-        others = {*self._type_names, *extensions, *self._gazetteer_names}
+        features = [n for n in ordered if n.startswith(_FEATURE)]
+        others = {*self._type_names, *extensions, *features, *self._gazetteer_names}
         token_names = [n for n in ordered if n not in others]
         self._extensions = [name[len(_EXTENSION) :] for name in extensions]
+        self._features = [name[len(_FEATURE) :] for name in features]
+        self._of_morphologies: dict[int, Keys] = {}
         columns = [SPACY if name == SPACE_BEFORE else IDS[name.upper()] for name in token_names]
         self._columns = [ORTH, SENT_START, *columns]
         column = {name: 2 + j for j, name in enumerate(token_names)}
         self._morph = column.get("morph")
         self._space_before = column.get(SPACE_BEFORE)
-        return (*self._type_names, *token_names, *extensions, *self._gazetteer_names)
+        of_tokens = *token_names, *extensions, *features
+        return (*self._type_names, *of_tokens, *self._gazetteer_names)
 
     def read(
         self,
@@ -366,7 +372,7 @@ class AttributeReader:
     @property
     def _end_of_columns(self) -> int:
         """Where those of ``inputs`` end that become columns of attributes."""
-        return len(self._columns) + len(self._extensions)
+        return len(self._columns) + len(self._extensions) + len(self._features)
 
     def input_column(self, name: str) -> int | None:
         """The column of ``inputs`` with an attribute of tokens; None where it is not read."""
@@ -406,7 +412,25 @@ class AttributeReader:
             values = [[_extension_value(token, n) for n in self._extensions] for token in doc]
             extensions = np.array(values, dtype=np.uint64).reshape(len(doc), len(self._extensions))
             columns = np.hstack([columns, extensions])
+        if self._features:
+            columns = np.hstack([columns, self._feature_columns(doc)])
         return columns  # type: ignore[no-any-return]
+
+    def _feature_columns(self, doc: Doc) -> Keys:
+        """The values of morphological features: uint64 [tokens, features], 0 for none."""
+        found, places = np.unique(doc.to_array([MORPH]), return_inverse=True)
+        if len(self._of_morphologies) + len(found) > _KNOWN_MORPHOLOGIES:
+            self._of_morphologies = {}
+        known = self._of_morphologies
+        for morph in found.tolist():
+            if morph not in known:
+                features = _features_of(doc.vocab.strings[morph] if morph else "")
+                known[morph] = _hashes(features.get(name) for name in self._features)
+        values: Keys = np.zeros((len(found), len(self._features)), dtype=np.uint64)
+        for i, morph in enumerate(found.tolist()):
+            values[i] = known[morph]
+        of_tokens: Keys = values[places.ravel()]
+        return of_tokens
 
     def text_value(self, name: str, doc: Doc, i: int) -> str | None:
         """The readable value of an attribute of token i, None where it lacks it."""
@@ -420,6 +444,8 @@ class AttributeReader:
         if name.startswith(_EXTENSION):
             value = token._.get(name[len(_EXTENSION) :])
             return None if value is None else str(value)
+        if name.startswith(_FEATURE):
+            return _features_of(str(token.morph)).get(name[len(_FEATURE) :])
         if is_gazetteer_attribute(name):
             return self._gazetteer_value(name, doc, i)
         if is_document_attribute(name):
@@ -573,6 +599,12 @@ def words_of(nlp: Language, name: str, texts: Iterable[str]) -> list[Keys]:
                 values = np.array(hashes, dtype=np.uint64)
             words.append(values)
     return words
+
+
+def _features_of(morphology: str) -> dict[str, str]:
+    """The values of morphological features, such as those of Case=Acc|Number=Sing, by name."""
+    pairs = (part.partition("=") for part in morphology.split("|"))
+    return {name: value for name, equals, value in pairs if equals}
 
 
 def _extension_value(token: Token, name: str) -> int:

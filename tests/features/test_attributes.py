@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.attrs import IDS
 from spacy.tokens import Doc, Token
+from spacy.vocab import Vocab
 
 from spacy_ssvm.features import attributes as reading
 from spacy_ssvm.features.attributes import (
@@ -120,6 +121,63 @@ def test_annotations_are_not_remembered_with_the_word(nlp):
     doc[0].tag_ = "NN"
     second = column(reader.read([doc]), reader, "tag")
     assert first[0] != first[1] == second[0] == second[1]
+
+
+MORPHS = ["Case=Nom|Number=Sing", "Number=Plur", "", "Case=Acc,Dat|Number=Sing", "Case=Nom"]
+
+
+def test_morphological_features_are_read_by_their_value(nlp):
+    doc = Doc(nlp.vocab, words=["a", "b", " ", "c", "d", "e"], morphs=[*MORPHS, "Foreign=Yes"])
+    reader = AttributeReader(["lower", "morph.Case", "morph", "tag", "morph.Number"])
+    table = reader.read([Doc(nlp.vocab), doc])
+    cases = ["Nom", None, "Acc,Dat", "Nom", None]
+    numbers = ["Sing", "Plur", "Sing", None, None]
+    for name, values in {"morph.Case": cases, "morph.Number": numbers}.items():
+        found = column(table, reader, name)
+        assert naive.same_classes(found, values)
+        assert [value == 0 for value in found] == [value is None for value in values]
+        words = [reader.text_value(name, doc, i) for i in range(6) if i != 2]
+        assert words == values
+    different = column(table, reader, "morph")
+    assert len(set(different)) == 5  # whole ones stand beside them
+    doc[0].set_morph("Case=Gen|Number=Plur")
+    changed = column(reader.read([doc]), reader, "morph.Case")
+    assert changed[0] not in (0, found[0])
+    assert changed[1:] == column(table, reader, "morph.Case")[1:]
+
+
+def test_morphological_features_are_those_of_the_vocabulary_of_a_doc(nlp):
+    reader = AttributeReader(["morph.Case"])
+    docs = [Doc(vocab, words=["a"], morphs=["Case=Nom"]) for vocab in (nlp.vocab, Vocab())]
+    found = column(reader.read(docs), reader, "morph.Case")
+    assert found[0] == found[1] != 0
+    with nlp.memory_zone():
+        doc = Doc(nlp.vocab, words=["a"], morphs=["Case=Never"])
+        in_zone = column(reader.read([doc]), reader, "morph.Case")[0]
+    after = Doc(nlp.vocab, words=["a"], morphs=["Case=Never"])
+    assert column(reader.read([after]), reader, "morph.Case")[0] == in_zone
+
+
+def test_few_morphologies_are_remembered(nlp, monkeypatch):
+    monkeypatch.setattr(reading, "_KNOWN_MORPHOLOGIES", 2)
+    reader = AttributeReader(["morph.Case"])
+    doc = Doc(nlp.vocab, words=["a"] * 4, morphs=["Case=A", "Case=B", "Case=C", "Case=D"])
+    expected = column(reader.read([doc]), reader, "morph.Case")
+    assert len(set(expected)) == 4
+    for start in (0, 2):
+        part = column(reader.read([doc[start : start + 2].as_doc()]), reader, "morph.Case")
+        assert part == expected[start : start + 2]
+        assert len(reader._of_morphologies) <= 2
+
+
+def test_names_of_morphological_features(nlp):
+    assert is_attribute("morph.Case")
+    assert is_attribute("doc_majority.morph.Gender")
+    assert not is_attribute("morph.")
+    doc = Doc(nlp.vocab, words=["x", "X", "y"], morphs=["Gender=Fem", "Gender=Fem", "Gender=Masc"])
+    reader = AttributeReader(["doc_majority.morph.Gender"])
+    values = [reader.text_value("doc_majority.morph.Gender", doc, i) for i in range(3)]
+    assert values == ["Fem", "Fem", None]
 
 
 @pytest.fixture
