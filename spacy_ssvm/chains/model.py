@@ -41,7 +41,13 @@ from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
-from spacy_ssvm.labelings.cached_sums import CachedSums, Features, nothing_cached, row_of
+from spacy_ssvm.labelings.cached_sums import (
+    CachedSums,
+    Features,
+    find_sums,
+    row_of,
+    useful_cache,
+)
 from spacy_ssvm.labelings.linear_model import LinearModel
 from spacy_ssvm.labelings.saved_model import Calibration, SavedModel, arrays_with, read_calibration
 from spacy_ssvm.storage import require
@@ -142,14 +148,10 @@ class ChainModel(TransitionModel):
     def scorer(self, tokens: TokenTable) -> Scorer:
         """Templates, table and weights, for kernels that score the labels of these words."""
         prepared = self._for_labels()
-        cache = prepared.cache
         reals = self.real_values(tokens, self.scales), prepared.real_weights
         words = tokens.group_keys, tokens.attributes, tokens.sentence_starts
-        cached = None if cache is None else cache.find(*words)
-        if cache is None or cached is None:
-            nothing = nothing_cached(len(tokens.attributes))
-            return Scorer(prepared.features, *nothing, *reals, self.label_pairs)
-        return Scorer(cache.uncached, *cached, *reals, self.label_pairs)
+        sums = find_sums(prepared.cache, prepared.features, *words)
+        return Scorer(*sums, *reals, self.label_pairs)
 
     def real_values(self, tokens: TokenTable, scales: Scales) -> Weights:
         """The values of real-valued features of these words: float32 [words, F].
@@ -222,17 +224,13 @@ class ChainModel(TransitionModel):
     def _for_labels(self) -> "_Prepared":
         """What ``label`` needs of the weights as they are, computed once."""
         if self._prepared is None:
-            cache, features = None, self._features
-            if not self.table.rows_per_template:
-                groups = self.reader.column_groups, self.reader.windows
-                cache = CachedSums(features, len(self.labels), *groups)
-            is_useful = cache is not None and cache.is_useful
+            features, groups = self._features, (self.reader.column_groups, self.reader.windows)
+            cache = useful_cache(features, len(self.labels), *groups)
             keys, templates = self.real_keys(self.scales)
             real_weights = np.zeros((len(keys), len(self.labels)))
             _fill_real_weights(self.table, keys, templates, self.weights, real_weights)
             gains = swap_gains(self.label_pairs)
-            useful = cache if is_useful else None
-            self._prepared = _Prepared(features, gains, useful, templates, real_weights)
+            self._prepared = _Prepared(features, gains, cache, templates, real_weights)
         return self._prepared
 
     def constrain_words(
@@ -294,7 +292,8 @@ class ChainModel(TransitionModel):
         Not of a real-valued template, which has many.
         """
         start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
-        return row_of(self._features, tokens.attributes, start, end, start + t, template)
+        features = self._for_labels().features
+        return row_of(features, tokens.attributes, start, end, start + t, template)
 
     # Saving and loading
 

@@ -122,41 +122,84 @@ def prefix_scores(
     return found
 
 
+class StepBounds(NamedTuple):
+    """Bounds on the scores of steps: float64 [K], or of no length for none."""
+
+    most_before: Floats  #: the highest score of a step to each label, perhaps of no two labels
+    most_after: Floats  #: of a step from each label
+    least_after: Floats  #: the lowest score of a step from each label
+
+
 @kernel
-def most_of_steps(levels: Levels, weights: Floats) -> Floats:
-    """The highest score of a step to each label: float64 [K], perhaps of no two labels."""
-    most = np.zeros(len(levels.classes))
+def no_bounds() -> StepBounds:
+    """Bounds for steps whose weights change."""
+    return StepBounds(np.empty(0), np.empty(0), np.empty(0))
+
+
+@kernel
+def bound_steps(levels: Levels, weights: Floats) -> StepBounds:
+    """The bounds on the scores of steps under some weights."""
+    K = len(levels.classes)
+    bounds = StepBounds(np.zeros(K), np.zeros(K), np.zeros(K))
     for level in range(len(levels.sizes)):
         C = levels.sizes[level]
-        of_classes = np.full(C, -np.inf)
-        for before in range(C):
-            row = levels.starts[level] + before * C
-            for after in range(C):
-                of_classes[after] = max(of_classes[after], weights[row + after])
-        for label in range(len(most)):
-            most[label] += of_classes[levels.classes[label, level]]
-    return most
+        before, after, least = np.full(C, -np.inf), np.full(C, -np.inf), np.full(C, np.inf)
+        for a in range(C):
+            row = levels.starts[level] + a * C
+            for b in range(C):
+                before[b] = max(before[b], weights[row + b])
+                after[a] = max(after[a], weights[row + b])
+                least[a] = min(least[a], weights[row + b])
+        for label in range(K):
+            of_label = levels.classes[label, level]
+            bounds.most_before[label] += before[of_label]
+            bounds.most_after[label] += after[of_label]
+            bounds.least_after[label] += least[of_label]
+    return bounds
+
+
+@inner_kernel
+def _keep_best(
+    labels: Rows, found: Floats, first: int, last: int, bounds: StepBounds, kept: Ints
+) -> int:
+    """Write the candidates of [first, last) that can come before a best one, the best first.
+
+    Returns their number. found: of ``prefix_scores``. kept: int64, with room for all.
+    Another one is better before any label than those that are left out.
+    """
+    least = -np.inf
+    for b in range(first, last):
+        least = max(least, found[b] + bounds.least_after[labels[b]])
+    number = 0
+    for b in range(first, last):
+        if found[b] + bounds.most_after[labels[b]] >= least:
+            place = number
+            while place > 0 and found[kept[place - 1]] < found[b]:
+                kept[place] = kept[place - 1]
+                place -= 1
+            kept[place] = b
+            number += 1
+    return number
 
 
 @kernel
 def _prefix_maxima(
-    candidates: Candidates, emissions: Floats, levels: Levels, weights: Floats, most: Floats
+    candidates: Candidates, emissions: Floats, levels: Levels, weights: Floats, bounds: StepBounds
 ) -> Floats:
     """``prefix_scores`` for ``MAX``.
 
-    Predecessors are tried from the best one on, until none can be better. most: see ``best_path``.
+    Predecessors are tried from the best one on, until none can be better.
     """
     starts, labels = candidates.starts, candidates.labels
     found = np.empty(len(emissions))
     for c in range(starts[1]):
         found[c] = emissions[c] + start_score(levels, weights, labels[c])
+    kept = np.empty(np.max(starts[1:] - starts[:-1]), dtype=np.int64)
     for t in range(1, len(starts) - 1):
-        first = starts[t - 1]
-        order = np.argsort(-found[first : starts[t]])
+        number = _keep_best(labels, found, starts[t - 1], starts[t], bounds, kept)
         for c in range(starts[t], starts[t + 1]):
-            total, limit = -np.inf, most[labels[c]]
-            for place in order:
-                b = first + place
+            total, limit = -np.inf, bounds.most_before[labels[c]]
+            for b in kept[:number]:
                 if found[b] + limit <= total:
                     break
                 total = max(total, found[b] + step_score(levels, weights, labels[b], labels[c]))
@@ -190,19 +233,19 @@ def best_path(
     emissions: Floats,
     levels: Levels,
     weights: Floats,
-    most: Floats,
+    bounds: StepBounds,
     y: Ints,
 ) -> float:
     """Fill y (int64 [n]: candidates, counted at each position) with the best; return its score.
 
-    most: of ``most_of_steps``, which saves time, or of no length.
+    bounds: of ``bound_steps``, which saves time, or ``no_bounds``.
     """
     starts, labels = candidates.starts, candidates.labels
     n = len(starts) - 1
     if n == 0:
         return 0.0
-    if len(most) > 0:
-        best = _prefix_maxima(candidates, emissions, levels, weights, most)
+    if len(bounds.most_before) > 0:
+        best = _prefix_maxima(candidates, emissions, levels, weights, bounds)
     else:
         best = prefix_scores(MAX, candidates, emissions, levels, weights)
     score, chosen = -np.inf, starts[n - 1]

@@ -293,6 +293,33 @@ class CachedSums:
         self._table, self._size = empty_slots(self._room // int(self._sizes.min())), 0
 
 
+def useful_cache(
+    features: Features, K: int, groups: Sequence[Collection[int]], windows: Sequence[Window]
+) -> CachedSums | None:
+    """A cache, see there; None where it is of no use."""
+    if features.table.rows_per_template:
+        return None
+    cache = CachedSums(features, K, groups, windows)
+    return cache if cache.is_useful else None
+
+
+def find_sums(
+    cache: CachedSums | None,
+    features: Features,
+    group_keys: Keys,
+    attributes: Keys,
+    sentence_starts: Ints,
+) -> tuple[Features, Sums, SumSlots]:
+    """The features of templates that are not cached, the sums of the others, and where they are.
+
+    features: all of them. group_keys, attributes, sentence_starts: see ``CachedSums.find``.
+    """
+    found = None if cache is None else cache.find(group_keys, attributes, sentence_starts)
+    if cache is None or found is None:
+        return features, *nothing_cached(len(attributes))
+    return cache.uncached, *found
+
+
 def _different(keys: Keys, is_wanted: Flags) -> tuple[Keys, Ints, Ints]:
     """The different keys among those wanted, and the row and the group of the first of each."""
     wanted = np.flatnonzero(is_wanted)

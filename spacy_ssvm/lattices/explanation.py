@@ -10,6 +10,7 @@ from spacy_ssvm.decoders.lattice import (
     Candidates,
     best_path,
     end_score,
+    no_bounds,
     node_scores,
     start_score,
     step_score,
@@ -78,7 +79,7 @@ def explain_label(
 
 def _best(model: LatticeModel, candidates: Candidates, emissions: Floats, t: int) -> _Choice:
     y = np.empty(len(candidates.starts) - 1, dtype=np.int64)
-    score = best_path(candidates, emissions, model.system.levels, model.label_pairs, np.empty(0), y)
+    score = best_path(candidates, emissions, model.system.levels, model.label_pairs, no_bounds(), y)
     chosen = candidates.starts[:-1] + y
     labels = candidates.labels[chosen].astype(np.int64)
     return _Choice(labels, float(score), float(emissions[chosen[t]]))

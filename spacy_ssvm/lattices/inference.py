@@ -4,11 +4,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.decoders.lattice import Candidates, Levels, best_path, node_scores
+from spacy_ssvm.decoders.lattice import (
+    Candidates,
+    Levels,
+    StepBounds,
+    best_path,
+    node_scores,
+)
 from spacy_ssvm.features.attributes import ByWord
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
-from spacy_ssvm.labelings.cached_sums import Features, add_features
+from spacy_ssvm.labelings.cached_sums import (
+    Features,
+    Sums,
+    SumSlots,
+    add_cached,
+    add_features,
+)
 from spacy_ssvm.lattices.layout import LabelParts
 from spacy_ssvm.lattices.scores import sum_parts
 
@@ -16,11 +28,13 @@ from spacy_ssvm.lattices.scores import sum_parts
 class Scorer(NamedTuple):
     """Everything that kernels need to score candidates, given the attributes of words."""
 
-    features: Features
+    features: Features  #: those that are not cached
+    cached: Sums
+    sum_slots: SumSlots
     parts: LabelParts
     levels: Levels
     steps: Floats  #: float64: the weights of steps
-    most: Floats  #: float64 [K]: of ``most_of_steps``
+    bounds: StepBounds  #: of ``bound_steps``
 
 
 @kernel
@@ -44,6 +58,7 @@ def score_sentence(
             continue
         scores[:] = 0.0
         add_features(scorer.features, attributes, start, end, t, keys, rows, scores)
+        add_cached(scorer.cached, scorer.sum_slots, t, scores)
         for c in range(first, last):
             emissions[c] = sum_parts(scorer.parts, labels[c], scores)
     return own, emissions
@@ -62,7 +77,7 @@ def predict_sentences(
         start, end = sentence_starts[s], sentence_starts[s + 1]
         own, emissions = score_sentence(scorer, attributes, candidates, start, end)
         chosen = y[start:end]
-        best_path(own, emissions, scorer.levels, scorer.steps, scorer.most, chosen)
+        best_path(own, emissions, scorer.levels, scorer.steps, scorer.bounds, chosen)
         for t in range(end - start):
             chosen[t] = own.labels[own.starts[t] + chosen[t]]
 

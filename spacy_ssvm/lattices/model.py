@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm.decoders.lattice import Candidates, join_levels, most_of_steps
+from spacy_ssvm.decoders.lattice import (
+    Candidates,
+    Levels,
+    StepBounds,
+    bound_steps,
+    join_levels,
+)
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
@@ -22,7 +28,13 @@ from spacy_ssvm.features.extraction import compile_templates
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.kernels.types import Flags, Floats, Ints
-from spacy_ssvm.labelings.cached_sums import Features, row_of
+from spacy_ssvm.labelings.cached_sums import (
+    CachedSums,
+    Features,
+    find_sums,
+    row_of,
+    useful_cache,
+)
 from spacy_ssvm.labelings.linear_model import LinearModel
 from spacy_ssvm.labelings.saved_model import MAX_LABELS, SavedModel
 from spacy_ssvm.lattices import candidates as lists
@@ -39,6 +51,7 @@ from spacy_ssvm.weights.key_filter import key_filter
 
 STEPS = "steps"
 
+_MOST_CACHED = 2**7  # parts, whose sums take less time to add than the weights
 _MOST_JOINED = 2**11  # labels, for whose steps one table is made: of at most 32 MB
 
 
@@ -127,17 +140,27 @@ class LatticeModel(LinearModel):
     def set_weights(self, *weights: Any) -> None:
         """See ``LinearModel``."""
         super().set_weights(*weights)
-        self._scorer: Scorer | None = None
+        self._prepared: _Prepared | None = None
 
-    def scorer(self) -> Scorer:
-        """Templates, table and weights, for kernels that score candidates."""
-        if self._scorer is None:
+    def scorer(self, tokens: TokenTable) -> Scorer:
+        """Templates, table and weights, for kernels that score the candidates of these words."""
+        prepared = self._for_words()
+        words = tokens.group_keys, tokens.attributes, tokens.sentence_starts
+        sums = find_sums(prepared.cache, prepared.features, *words)
+        return Scorer(*sums, self.system.parts, prepared.levels, prepared.steps, prepared.bounds)
+
+    def _for_words(self) -> "_Prepared":
+        """What ``scorer`` needs of the weights as they are, computed once."""
+        if self._prepared is None:
             features = Features(self.compiled, key_filter(self.table), self.table, self.weights)
-            steps = self.system.levels, self.label_pairs
-            if len(steps[0].sizes) > 1 and len(self.labels) <= _MOST_JOINED:
+            P, cache, steps = self.system.parts.number, None, (self.system.levels, self.label_pairs)
+            if P <= _MOST_CACHED:
+                groups = self.reader.column_groups, self.reader.windows
+                cache = useful_cache(features, P, *groups)
+            if len(self.system.levels.sizes) > 1 and len(self.labels) <= _MOST_JOINED:
                 steps = join_levels(*steps)
-            self._scorer = Scorer(features, self.system.parts, *steps, most_of_steps(*steps))
-        return self._scorer
+            self._prepared = _Prepared(features, cache, *steps, bound_steps(*steps))
+        return self._prepared
 
     def parts_of(self, label: int) -> list[int]:
         """The parts of a label."""
@@ -148,7 +171,7 @@ class LatticeModel(LinearModel):
     def row_of(self, tokens: TokenTable, sentence: int, t: int, template: int) -> int:
         """The row of the feature that a template fires at token t of a sentence, -1 for none."""
         start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
-        features = self.scorer().features
+        features = self._for_words().features
         return row_of(features, tokens.attributes, start, end, start + t, template)
 
     def sentence(self, tokens: TokenTable, sentence: int) -> tuple[Candidates, Floats]:
@@ -156,7 +179,7 @@ class LatticeModel(LinearModel):
         start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
         candidates = self.candidates_to_choose(tokens, None)
         found: tuple[Candidates, Floats] = score_sentence(
-            self.scorer(), tokens.attributes, candidates, start, end
+            self.scorer(tokens), tokens.attributes, candidates, start, end
         )
         return found
 
@@ -190,7 +213,7 @@ class LatticeModel(LinearModel):
         y = ByWord(np.empty(len(tokens.positions), dtype=np.int64))
         words = tokens.attributes, tokens.sentence_starts
         candidates = self.candidates_to_choose(tokens, annotation)
-        predict_sentences(self.scorer(), *words, candidates, y)
+        predict_sentences(self.scorer(tokens), *words, candidates, y)
         return y
 
     def probabilities(
@@ -217,7 +240,7 @@ class LatticeModel(LinearModel):
         self, semiring: int, beta: float, tokens: TokenTable, candidates: Candidates
     ) -> Floats:
         words = tokens.attributes, tokens.sentence_starts
-        sums: Floats = sum_structures(semiring, beta, self.scorer(), *words, candidates)
+        sums: Floats = sum_structures(semiring, beta, self.scorer(tokens), *words, candidates)
         return sums
 
     # Saving and loading
@@ -254,6 +277,14 @@ class LatticeModel(LinearModel):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_bytes, (self.scheme, self.whole_docs, self.to_bytes())
+
+
+class _Prepared(NamedTuple):
+    features: Features  #: all of them
+    cache: CachedSums | None  #: of scores of parts; None where it is of no use
+    levels: Levels
+    steps: Floats
+    bounds: StepBounds
 
 
 def _from_bytes(scheme: str, whole_docs: bool, data: bytes) -> LatticeModel:

@@ -10,6 +10,7 @@ from spacy_ssvm.decoders.lattice import (
     Candidates,
     best_path,
     end_score,
+    no_bounds,
     number_of_pairs,
     path_score,
     prefix_scores,
@@ -55,7 +56,7 @@ def complete_example(
     restricted = emissions.copy()
     forbid_wrong(examples, i, restricted)
     y = np.empty(len(gold), dtype=np.int64)
-    best_path(candidates, restricted, examples.levels, w, np.empty(0), y)
+    best_path(candidates, restricted, examples.levels, w, no_bounds(), y)
     changed = not np.array_equal(y, gold)
     gold[:] = y
     return changed
@@ -73,7 +74,7 @@ def decode(
     recompleted = complete_example(examples, i, complete, candidates, emissions, w)
     add_costs(examples, i, gamma, emissions)
     y = np.empty(len(candidates.starts) - 1, dtype=np.int64)
-    best_path(candidates, emissions, examples.levels, w, np.empty(0), y)
+    best_path(candidates, emissions, examples.levels, w, no_bounds(), y)
     return y, cost(examples, i, y), recompleted
 
 

@@ -15,10 +15,11 @@ from spacy_ssvm.decoders.lattice import (
     Candidates,
     Levels,
     best_path,
+    bound_steps,
     end_score,
     join_levels,
     make_levels,
-    most_of_steps,
+    no_bounds,
     node_scores,
     number_of_pairs,
     path_score,
@@ -137,9 +138,9 @@ def decode(lattice):
     """The best structure, which is the same when better predecessors are tried first."""
     candidates, emissions, levels, weights = lattice.arguments()
     y, z = (np.full(lattice.n, -1, dtype=np.int64) for _ in range(2))
-    score = best_path(candidates, emissions, levels, weights, np.empty(0), y)
-    most = most_of_steps(levels, weights)
-    assert best_path(candidates, emissions, levels, weights, most, z) == score
+    score = best_path(candidates, emissions, levels, weights, no_bounds(), y)
+    bounds = bound_steps(levels, weights)
+    assert best_path(candidates, emissions, levels, weights, bounds, z) == score
     assert z.tolist() == y.tolist()
     return score, tuple(y.tolist())
 
@@ -341,8 +342,8 @@ def test_with_all_labels_and_a_level_of_them_a_lattice_is_a_chain(drawn):
 def test_decoders_leave_what_they_are_given_alone(lattice):
     (candidates, emissions, levels, weights) = lattice.arguments()
     decode_arguments = candidates, emissions, levels, weights
-    most = most_of_steps(levels, weights)
-    best_path(*decode_arguments, most, np.empty(lattice.n, dtype=np.int64))
+    bounds = bound_steps(levels, weights)
+    best_path(*decode_arguments, bounds, np.empty(lattice.n, dtype=np.int64))
     node_scores(LOG_SUM, *decode_arguments)
     expected = lattice.arguments()
     for one, other in zip((*candidates, *levels), (*expected[0], *expected[2]), strict=True):
@@ -366,15 +367,19 @@ def test_levels_know_their_classes_and_where_their_tables_begin(lattice):
 
 @checked
 @given(lattices(scores=with_infinities))
-def test_no_step_to_a_label_scores_more_than_it_can(lattice):
-    """With one level, one of them does score as much."""
+def test_steps_score_within_their_bounds(lattice):
+    """With one level, some reach them."""
     _, _, levels, weights = lattice.arguments()
     labels = range(len(levels.classes))
-    most = most_of_steps(levels, weights)
-    highest = [max(lattice.step(before, after) for before in labels) for after in labels]
-    assert (most >= highest).all()
+    bounds = bound_steps(levels, weights)
+    steps = [[lattice.step(before, after) for after in labels] for before in labels]
+    to, after = [max(column) for column in zip(*steps, strict=True)], [max(row) for row in steps]
+    least = [min(row) for row in steps]
+    assert (bounds.most_before >= to).all()
+    assert (bounds.most_after >= after).all()
+    assert (bounds.least_after <= least).all()
     if len(lattice.classes) == 1 and len({*lattice.classes[0]}) == levels.sizes[0]:
-        assert most.tolist() == highest
+        assert [bound.tolist() for bound in bounds] == [to, after, least]
 
 
 def test_tables_have_rows_for_starts_and_ends():
@@ -393,7 +398,7 @@ def test_joined_levels_score_the_same_steps(lattice):
     joined, table = join_levels(levels, weights)
     assert joined.sizes.tolist() == [len(levels.classes)]
     y, z = (np.full(lattice.n, -1, dtype=np.int64) for _ in range(2))
-    most = most_of_steps(joined, table)
-    score = best_path(candidates, emissions, levels, weights, np.empty(0), y)
-    assert best_path(candidates, emissions, joined, table, most, z) == score
+    bounds = bound_steps(joined, table)
+    score = best_path(candidates, emissions, levels, weights, no_bounds(), y)
+    assert best_path(candidates, emissions, joined, table, bounds, z) == score
     assert z.tolist() == y.tolist()

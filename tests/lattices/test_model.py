@@ -128,6 +128,20 @@ def test_probabilities_agree_with_enumeration(any_model: LatticeModel, beta: flo
             assert found[t] == pytest.approx([sums[t, name] for name in names[t]], abs=1e-5)
 
 
+def test_cached_sums_of_scores_change_no_score(
+    any_model: LatticeModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = any_model.reader.read(docs())
+    cached = any_model.scorer(tokens).features
+    assert len(cached.templates.seeds) < len(any_model.templates)
+    labels, scores = any_model.label(tokens, None), any_model.best_scores(tokens)[1]
+    monkeypatch.setattr("spacy_ssvm.lattices.model._MOST_CACHED", 0)
+    other = LatticeModel((), scheme=any_model.scheme).from_bytes(any_model.to_bytes())
+    assert len(other.scorer(tokens).features.templates.seeds) == len(any_model.templates)
+    np.testing.assert_array_equal(other.label(tokens, None), labels)
+    np.testing.assert_allclose(other.best_scores(tokens)[1], scores, atol=1e-9)
+
+
 def test_probabilities_of_each_word_sum_to_one(any_model: LatticeModel) -> None:
     tokens = any_model.reader.read([doc_of(*TEXTS * 50)])
     for beta in (1e-9, 1.0, 1e3):
