@@ -17,6 +17,8 @@ table has F1 of each feature on dev. Systems:
                 tags, which are trained in the same process: their time does not count, nor their
                 memory
     all lemmas  the same, all three with clusters (English) and dictionary
+    tags        ssvm_tagger with its default settings, for 8 epochs, with POS and MORPH as one tag
+    candidates  the same with ``candidates = true``
     spacy       spaCy's morphologizer and trainable_lemmatizer from `init config`, trained for ten
                 times the time of ssvm and lemmas
     udpipe      UDPipe 1 (ufal.udpipe), trained on the same files: MODELS/LANGUAGE.udpipe
@@ -237,6 +239,35 @@ def run_ssvm(parts: dict[str, Sentences], language: str, system: str) -> dict:
     }
 
 
+def run_tags(parts: dict[str, Sentences], language: str, system: str) -> dict:
+    nlp = spacy.blank(language)
+    pipe: Any = nlp.add_pipe("ssvm_tagger", config={"candidates": system == "candidates"})
+    examples = [
+        Example(
+            plain_doc(nlp, words),
+            Doc(
+                nlp.vocab,
+                words=[word.form for word in words],
+                tags=[" ".join((word.pos, *word.features)) for word in words],
+            ),
+        )
+        for words in parts["train"]
+    ]
+    seconds = trained(nlp, pipe, examples, EPOCHS)
+    result = {"seconds": seconds, "peak": peers.peak_of_memory()}
+    for part in PARTS[1:]:
+        docs = [plain_doc(nlp, words) for words in parts[part]]
+        tags = [[word.tag.split(" ") for word in words] for words in annotate(pipe, docs)]
+        found = [
+            [Word("", pos, tuple(features)) for pos, *features in of_sentence]
+            for of_sentence in tags
+        ]
+        whole = score(nlp.vocab, found, parts[part])
+        result[part] = {name: whole[name] for name in (*OF_MORPHOLOGY, FEATURES)}
+    speed, size = speed_of(pipe, nlp, parts["test"]), peers.saved(nlp, pipe.name)["MB"]
+    return {**result, "speed": speed, "MB": size}
+
+
 def run_lemmas(parts: dict[str, Sentences], language: str, system: str) -> dict:
     nlp = spacy.blank(language)
     morphologizer: Any = nlp.add_pipe("ssvm_morphologizer")
@@ -356,6 +387,8 @@ def run(options: argparse.Namespace) -> dict:
         return run_udpipe(parts, language, options.udpipe / f"{language}.udpipe")
     if options.only in ("lemmas", "all lemmas"):
         return run_lemmas(parts, language, options.only)
+    if options.only in ("tags", "candidates"):
+        return run_tags(parts, language, options.only)
     return run_ssvm(parts, language, options.only)
 
 
@@ -383,7 +416,7 @@ def main() -> None:
     compile_kernels()
     for language in options.treebanks:
         own = ["clusters", "dictionary", "both"] if language == "en" else ["dictionary"]
-        systems = ["ssvm", *own, "lemmas", "all lemmas", "spacy"]
+        systems = ["ssvm", *own, "lemmas", "all lemmas", "tags", "candidates", "spacy"]
         if options.udpipe is not None and (options.udpipe / f"{language}.udpipe").exists():
             systems.append("udpipe")
         results: dict[str, dict] = {}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spacy_ssvm.components.parser import DependencyParser
     from spacy_ssvm.components.senter import SentenceRecognizer
     from spacy_ssvm.components.settings import Selection, Solver
-    from spacy_ssvm.components.tagger import Tagger
+    from spacy_ssvm.components.tagger import TagPipe
     from spacy_ssvm.sentences.component import SentenceLabeler
 else:  # spaCy evaluates the types of arguments when it reads a config
     Selection = Solver = Any
@@ -43,6 +43,7 @@ DEFAULT_TRAINING = {
         "attribute": "TAG",
         "whole_docs": False,
         "templates": ["tagger"],
+        "candidates": False,
         **DEFAULT_TRAINING,
         "overwrite": False,
         "scorer": {"@scorers": "spacy_ssvm.tagger_scorer.v1"},
@@ -55,6 +56,7 @@ def make_tagger(
     attribute: str,
     whole_docs: bool,
     templates: list[str],
+    candidates: bool,
     min_count: int,
     hash_bits: int | None,
     costs: dict[str, dict[str, float]],
@@ -63,13 +65,16 @@ def make_tagger(
     memory: int | None,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
-) -> "Tagger":
+) -> "TagPipe[Any, Any]":
     """Make a part-of-speech tagger.
 
     attribute: the attribute to write: "TAG" (fine-grained tags) or "POS" (universal ones).
     whole_docs: whether to treat a Doc as one sequence even if it has sentence boundaries: for a
         tagger that precedes the component that sets them.
     templates: feature templates and families, see docs/features.md.
+    candidates: whether words have only the tags that the training corpus suggests, by what each
+        word, similar words and words with the same ending were seen with: for hundreds of tags,
+        all of which take long to compare. Wrong tags then cost 1 each.
     min_count: rarer features are left out.
     hash_bits: None for an exact feature dictionary, else the features share 2**hash_bits
         rows, which bounds memory and allows collisions.
@@ -89,6 +94,7 @@ def make_tagger(
         attribute=attribute,
         whole_docs=whole_docs,
         templates=templates,
+        candidates=candidates,
         min_count=min_count,
         hash_bits=hash_bits,
         costs=costs,

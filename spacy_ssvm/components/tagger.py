@@ -13,6 +13,8 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_ssvm.chains.inference import LabelConstraints, fix_labels
+from spacy_ssvm.chains.model import ChainModel
+from spacy_ssvm.chains.training import LabelledTokens
 from spacy_ssvm.components.doc_arrays import (
     columns_of,
     gold_columns,
@@ -20,6 +22,8 @@ from spacy_ssvm.components.doc_arrays import (
     with_sentence_starts,
     write_columns,
 )
+from spacy_ssvm.components.linear import LinearModelT, TokenPipe
+from spacy_ssvm.components.pipe import Batch
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error
 from spacy_ssvm.features.attributes import ByToken, scatter_to_tokens
@@ -38,31 +42,17 @@ def tagger_score(examples: Iterable[Example], *, attribute: str, **kwargs: Any) 
     return scores
 
 
-class Tagger(SequencePipe):
-    """Writes ``token.tag`` or ``token.pos``.
-
-    Sentences are label sequences: those of the Doc, where it has boundaries, else, or with
-    ``whole_docs``, the whole Doc. With ``whole_docs``, too, it learns from gold sentences, as long
-    sequences teach less in each epoch; the features see the whole Doc. Without ``overwrite``,
-    tags that a Doc has already are kept, and the best sequence with these tags is found.
-
-    >>> import spacy
-    >>> from spacy.training import Example
-    >>> nlp = spacy.blank("en")
-    >>> component = nlp.add_pipe("ssvm_tagger")
-    >>> doc = nlp.make_doc("Dogs bark")
-    >>> examples = [Example.from_dict(doc, {"tags": ["NNS", "VBP"]})]
-    >>> nlp.initialize(lambda: examples)  # doctest: +ELLIPSIS
-    <...>
-    >>> for epoch in range(10):
-    ...     losses = nlp.update(examples)
-    >>> [token.tag_ for token in nlp("Dogs bark")]
-    ['NNS', 'VBP']
-    """
+class TagPipe(TokenPipe[LinearModelT, Batch]):
+    """A component that gives a tag to each token, whatever its model is."""
 
     kind = "ssvm_tagger"
 
     # Labels
+
+    def fewer_labels(self, labels: Sequence[str]) -> str:
+        """See ``Pipe``."""
+        advice = super().fewer_labels(labels)
+        return f"Set candidates = true, by which words have few of them. {advice}"
 
     def annotation(self) -> str:
         """The attribute that is written: TAG or POS."""
@@ -89,10 +79,9 @@ class Tagger(SequencePipe):
                 found.add(reference.vocab.strings[value] if value else "")
         return sorted(found - {"", WHITESPACE[self.cfg["attribute"]]})
 
-    def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
-        """The numbers of the gold tags: int64 [tokens] each, -1 for none.
+    def gold_tags(self, examples: Sequence[Example]) -> list[Ints]:
+        """The numbers of the gold tags of the predicted tokens: int64 [tokens] each, -1 for none.
 
-        With ``whole_docs``, [tokens, 2]: the second column is 1 where a gold sentence starts.
         Raises ValueError, naming the token, for a tag that is not a label.
         """
         attribute = ATTRIBUTES[self.cfg["attribute"]]
@@ -112,8 +101,7 @@ class Tagger(SequencePipe):
                 token = int(np.flatnonzero(indices == j)[0])
                 number = int(np.searchsorted(ends, token, side="right")) - 1
                 raise self._unknown_label(examples[number], token - int(ends[number]), value)
-        gold = np.split(labels[indices], ends[1:-1])
-        return with_sentence_starts(gold, examples) if self.model.whole_docs else gold
+        return np.split(labels[indices], ends[1:-1])
 
     def gold_names(self, example: Example) -> list[str]:
         values = gold_columns(example, [ATTRIBUTES[self.cfg["attribute"]]])[:, 0].tolist()
@@ -136,6 +124,54 @@ class Tagger(SequencePipe):
 
     # Annotation
 
+    def label_numbers(self, values: Keys) -> Ints:
+        """The numbers of tags as spaCy stores them, -1 for those that are no labels: int64."""
+        different, indices = np.unique(values, return_inverse=True)
+        numbers = {value: k for k, value in enumerate(self._values(self.labels).tolist())}
+        found = np.array([numbers.get(value, -1) for value in different.tolist()], dtype=np.int64)
+        return found[indices.reshape(-1)]
+
+    def present_tags(self, docs: Sequence[Doc]) -> Keys:
+        """The tags that the Docs have: uint64 [tokens], 0 for none."""
+        attribute = ATTRIBUTES[self.cfg["attribute"]]
+        return np.concatenate([columns_of(doc, [attribute])[:, 0] for doc in docs])
+
+    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Keys]) -> None:
+        """Write what ``predict`` returned into the Docs."""
+        for doc, tags in zip(docs, predictions, strict=True):
+            write_columns(doc, [ATTRIBUTES[self.cfg["attribute"]]], tags)
+
+
+class Tagger(TagPipe[ChainModel, LabelledTokens], SequencePipe):
+    """Writes ``token.tag`` or ``token.pos``.
+
+    Sentences are label sequences: those of the Doc, where it has boundaries, else, or with
+    ``whole_docs``, the whole Doc. With ``whole_docs``, too, it learns from gold sentences, as long
+    sequences teach less in each epoch; the features see the whole Doc. Without ``overwrite``,
+    tags that a Doc has already are kept, and the best sequence with these tags is found.
+
+    >>> import spacy
+    >>> from spacy.training import Example
+    >>> nlp = spacy.blank("en")
+    >>> component = nlp.add_pipe("ssvm_tagger")
+    >>> doc = nlp.make_doc("Dogs bark")
+    >>> examples = [Example.from_dict(doc, {"tags": ["NNS", "VBP"]})]
+    >>> nlp.initialize(lambda: examples)  # doctest: +ELLIPSIS
+    <...>
+    >>> for epoch in range(10):
+    ...     losses = nlp.update(examples)
+    >>> [token.tag_ for token in nlp("Dogs bark")]
+    ['NNS', 'VBP']
+    """
+
+    def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
+        """The numbers of the gold tags: int64 [tokens] each, -1 for none.
+
+        With ``whole_docs``, [tokens, 2]: the second column is 1 where a gold sentence starts.
+        """
+        gold = self.gold_tags(examples)
+        return with_sentence_starts(gold, examples) if self.model.whole_docs else gold
+
     def predict(self, docs: Iterable[Doc]) -> list[Keys]:
         """What to write to each token: uint64 [tokens] for each Doc, hashes of the tags."""
         docs = list(docs)
@@ -149,7 +185,7 @@ class Tagger(SequencePipe):
         labels, tokens = self.model.predict(docs, constraints)
         tags = values[scatter_to_tokens(labels, tokens, fill=-1)]
         if constraints is not None:
-            present = self._present(docs)
+            present = self.present_tags(docs)
             tags = np.where(present != 0, present, tags)
         return [tags[start:end] for start, end in pairwise(tokens.doc_starts.tolist())]
 
@@ -158,21 +194,8 @@ class Tagger(SequencePipe):
         attribute = self.cfg["attribute"]
         if overwrite or not any(doc.has_annotation(attribute) for doc in docs):
             return None
-        present = self._present(docs)
-        fixed_labels = np.full(len(present), -1, dtype=np.int64)
-        for k, value in enumerate(self._values(self.labels)):
-            fixed_labels[present == value] = k
-        return fix_labels(ByToken(fixed_labels), len(self.labels))
-
-    def _present(self, docs: Sequence[Doc]) -> Keys:
-        """The tags that the Docs have: uint64 [tokens], 0 for none."""
-        attribute = ATTRIBUTES[self.cfg["attribute"]]
-        return np.concatenate([columns_of(doc, [attribute])[:, 0] for doc in docs])
-
-    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Keys]) -> None:
-        """Write what ``predict`` returned into the Docs."""
-        for doc, tags in zip(docs, predictions, strict=True):
-            write_columns(doc, [ATTRIBUTES[self.cfg["attribute"]]], tags)
+        fixed_labels = ByToken(self.label_numbers(self.present_tags(docs)))
+        return fix_labels(fixed_labels, len(self.labels))
 
 
 def make_tagger_scorer() -> Callable[..., dict[str, Any]]:
@@ -180,11 +203,17 @@ def make_tagger_scorer() -> Callable[..., dict[str, Any]]:
     return tagger_score
 
 
-def build_tagger(vocab: Vocab, name: str, *, attribute: str, **settings: Any) -> Tagger:
+def build_tagger(
+    vocab: Vocab, name: str, *, attribute: str, candidates: bool, **settings: Any
+) -> TagPipe[Any, Any]:
     """A tagger with the settings of its factory.
 
     Raises ConfigValidationError where one is invalid.
     """
     if attribute not in ATTRIBUTES:
         raise config_error(name, "attribute", f"'{attribute}': choose {' or '.join(ATTRIBUTES)}")
+    if candidates:
+        from spacy_ssvm.components.candidate_tagger import build_candidate_tagger
+
+        return build_candidate_tagger(vocab, name, attribute=attribute, **settings)
     return build_chain_pipe(Tagger, vocab, name, attribute=attribute, **settings)

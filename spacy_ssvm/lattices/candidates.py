@@ -22,7 +22,7 @@ from spacy_ssvm.features.dictionaries import DICTIONARY_ATTRIBUTES
 from spacy_ssvm.features.extraction import mix
 from spacy_ssvm.kernels.compile import inlined_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Ints, Keys, Labels, Rows
-from spacy_ssvm.lattices.labels import FEATURES, WHOLE
+from spacy_ssvm.lattices.labels import FEATURES, TAGS, WHOLE
 from spacy_ssvm.storage import Arrays, require
 from spacy_ssvm.weights.hash_table import check_slots, empty_slots, find_slot, slots_of
 
@@ -55,6 +55,7 @@ class Rules(NamedTuple):
 #: By the scheme of the labels.
 RULES = {
     FEATURES: Rules(),
+    TAGS: Rules(),
     WHOLE: Rules(min_types=3, min_words=2, most=1, keeps_own=True),
 }
 

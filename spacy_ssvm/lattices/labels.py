@@ -11,8 +11,7 @@ from spacy_ssvm.lattices.layout import LabelParts
 
 POS = "POS"  #: the name of the part of speech among the features of a label
 
-FEATURES, WHOLE = "features", "whole"
-SCHEMES = (FEATURES, WHOLE)
+FEATURES, WHOLE, TAGS = SCHEMES = ("features", "whole", "tags")
 
 _MOST_WHOLE = 2**12  # labels that are compared as a whole with the next one: 16 million weights
 _MOST_CLASSES = 10**7  # of all labels at all levels
@@ -38,7 +37,8 @@ def label_system(labels: Sequence[str], scheme: str) -> LabelSystem:
     scheme: FEATURES for labels such as POS=NOUN|Number=Sing, which share the weights of their
         features, and whose steps are scored by part of speech, by the values of each other
         attribute that two labels in a row have, and, up to 4,096 labels, by label. WHOLE for
-        labels without parts, each of which is decided by itself.
+        labels without parts, each of which is decided by itself. TAGS for labels without parts
+        whose steps are scored by label, up to 4,096.
     Raises ValueError for too many attributes.
     """
     numbers: dict[str, int] = {}
@@ -51,20 +51,23 @@ def label_system(labels: Sequence[str], scheme: str) -> LabelSystem:
     of_labels = LabelParts(
         np.array(starts, dtype=np.int64), np.array(parts, dtype=np.int32), len(numbers)
     )
-    levels = _levels(labels) if scheme == FEATURES else make_levels(len(labels), ())
-    return LabelSystem(of_labels, tuple(numbers), levels)
+    classes = {FEATURES: _classes, WHOLE: lambda _: [], TAGS: _whole_labels}[scheme](labels)
+    return LabelSystem(of_labels, tuple(numbers), make_levels(len(labels), classes))
 
 
-def _levels(labels: Sequence[str]) -> Levels:
+def _classes(labels: Sequence[str]) -> list[Ints]:
     """Parts of speech, the values of each other attribute, and whole labels if they are few."""
     features = [features_of(label) for label in labels]
     attributes = sorted({name for own in features for name in own} - {POS})
     if len(labels) * len(attributes) > _MOST_CLASSES:
         raise ValueError(f"{len(labels):,} labels have {len(attributes):,} attributes: too many")
     classes = [_number([own.get(name, "") for own in features]) for name in (POS, *attributes)]
-    if len(labels) <= _MOST_WHOLE:
-        classes.append(np.arange(len(labels), dtype=np.int64))
-    return make_levels(len(labels), classes)
+    return [*classes, *_whole_labels(labels)]
+
+
+def _whole_labels(labels: Sequence[str]) -> list[Ints]:
+    """A class for each label, if they are few."""
+    return [np.arange(len(labels), dtype=np.int64)] if len(labels) <= _MOST_WHOLE else []
 
 
 def _number(values: Sequence[str]) -> Ints:

@@ -14,6 +14,26 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 from tiny_taggers import STARTS, TINY, TWO, example_of, tags, train
 
+WITH_CANDIDATES = pytest.fixture(
+    scope="module", params=[False, True], ids=["all tags", "candidates"]
+)
+
+
+@WITH_CANDIDATES
+def trained_tagger(request: pytest.FixtureRequest) -> Language:
+    return TAGGER.trained(candidates=request.param)
+
+
+@WITH_CANDIDATES
+def tiny(request: pytest.FixtureRequest) -> Language:
+    nlp = TAGGER.pipeline(candidates=request.param)
+    train(nlp, tagging_examples(nlp.vocab, TINY))
+    return nlp
+
+
+def has_candidates(nlp: Language) -> bool:
+    return bool(nlp.get_pipe_config("ssvm_tagger")["candidates"])
+
 
 def test_tags_by_default(trained_tagger: Language) -> None:
     doc = trained_tagger("The old dog barks.")
@@ -140,7 +160,7 @@ def test_whitespace_has_no_gold_label(tiny: Language) -> None:
     reference = Doc(tiny.vocab, words=words, tags=gold)
     (labels,) = tagger.gold_labels([Example(Doc(tiny.vocab, words=words), reference)])
     assert labels[1] == -1
-    assert [tagger.labels[k] for k in labels[[0, 2]]] == ["DT", "NN"]
+    assert [tagger.labels[k] for k in labels.ravel()[[0, 2]]] == ["DT", "NN"]
 
 
 def test_whitespace_is_no_label() -> None:
@@ -260,15 +280,16 @@ def test_sentences_are_tagged_each_by_itself(trained_tagger: Language) -> None:
     assert tagger.scores(whole) != pytest.approx(margins)
 
 
-def test_features_do_not_reach_over_the_end_of_a_sentence(trained_tagger: Language) -> None:
-    tagger: Any = trained_tagger.get_pipe("ssvm_tagger")
+def test_features_do_not_reach_over_the_end_of_a_sentence() -> None:
+    nlp = TAGGER.trained()
+    tagger: Any = nlp.get_pipe("ssvm_tagger")
 
     def seen(doc: Doc, i: int, template: str) -> str | None:
         reasons = {reason.template: reason.value for reason in tagger.explain(doc, i).reasons}
         return reasons.get(template)
 
-    divided = make_doc(trained_tagger.vocab, TWO, sent_starts=STARTS)
-    whole = make_doc(trained_tagger.vocab, TWO)
+    divided = make_doc(nlp.vocab, TWO, sent_starts=STARTS)
+    whole = make_doc(nlp.vocab, TWO)
     assert seen(divided, 4, "lower[1]") == "<end>"
     assert seen(divided, 5, "lower[-1]") == "<start>"
     assert seen(divided, 0, "lower[-1]") == seen(whole, 0, "lower[-1]") == "<start>"
@@ -299,7 +320,7 @@ def test_a_wholly_preset_doc_stays_as_it_is(trained_tagger: Language) -> None:
 
 
 def test_overwrite_replaces_tags(trained_tagger: Language) -> None:
-    nlp = TAGGER.pipeline(overwrite=True)
+    nlp = TAGGER.pipeline(overwrite=True, candidates=has_candidates(trained_tagger))
     source: Any = trained_tagger.get_pipe("ssvm_tagger")
     tagger: Any = nlp.get_pipe("ssvm_tagger")
     tagger.from_bytes(source.to_bytes(), exclude=["cfg"])
@@ -330,7 +351,8 @@ def test_labels_that_no_example_has(tiny: Language) -> None:
 def test_labels_are_strings_of_the_vocabulary(tiny: Language) -> None:
     tagger: Any = tiny.get_pipe("ssvm_tagger")
     other = spacy.blank("en")
-    loaded: Any = other.add_pipe("ssvm_tagger")
+    config = {"candidates": has_candidates(tiny)}
+    loaded: Any = other.add_pipe("ssvm_tagger", config=config)
     loaded.from_bytes(tagger.to_bytes(exclude=["vocab"]))
     assert all(label in other.vocab.strings for label in (*tagger.labels, "_SP"))
     assert tags(other("the\n\ndog")) == ["DT", "_SP", "NN"]

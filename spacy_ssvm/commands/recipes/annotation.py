@@ -28,6 +28,8 @@ _ATTRIBUTES = {
     "lemmatizer": LEMMA,
     "parser": DEP,
 }
+#: Tags beyond which taggers learn and annotate faster where words have candidates.
+MANY = 200
 _SPANS = {"chunks": "chunker", "sentence_labels": "sentence_labeler"}
 
 
@@ -52,6 +54,11 @@ class Annotation(NamedTuple):
         """Those without the ``pos_tagger`` where a ``morphologizer`` does its work."""
         left_out = {"pos_tagger"} if "morphologizer" in self.labels else set()
         return [name for name in self.components if name not in left_out]
+
+    @property
+    def many_tags(self) -> set[str]:
+        """The taggers for which there are so many tags that words get candidates."""
+        return {name for name in ("tagger", "pos_tagger") if len(self.labels.get(name, ())) > MANY}
 
     def require(self, names: Sequence[str]) -> None:
         """Raise ValueError for a component that has nothing to learn from."""

@@ -138,6 +138,7 @@ def make_config(
     has_sentences: bool = False,
     has_tags: bool = False,
     has_spaces: bool = True,
+    many_tags: Collection[str] = (),
     resources: Resources = NO_RESOURCES,
     train: Path | None = None,
     dev: Path | None = None,
@@ -148,6 +149,7 @@ def make_config(
     has_sentences: whether other components of the pipeline find sentences.
     has_tags: whether others, before a senter, write tags.
     has_spaces: whether the examples tell where spaces are.
+    many_tags: the taggers that learn so many tags that words get candidates.
     train, dev: .spacy files.
 
     Raises ValueError for lists of names that no component would read.
@@ -163,6 +165,8 @@ def make_config(
     has_tags = has_tags or not {"tagger", "pos_tagger", "morphologizer"}.isdisjoint(names)
     for name in names:
         settings = _settings_of(name, has_sentences, has_tags, has_spaces)
+        if name in many_tags:
+            settings["candidates"] = True
         nlp.add_pipe(FACTORIES[name], name=name, config=settings)
     config = Config(nlp.config).copy()
     config["paths"] = {

@@ -171,6 +171,7 @@ def config_of_new(
         has_sentences=any(finds_sentences(nlp, name) for name in others),
         has_tags=any("token.tag" in nlp.get_pipe_meta(name).assigns for name in before),
         has_spaces=annotation.has_spaces,
+        many_tags=annotation.many_tags,
         **settings,
     )
     for name in {"tagger", "pos_tagger"} & {*names}:

@@ -7,11 +7,14 @@ import pytest
 import spacy
 from processes import TESTS
 from spacy.schemas import ConfigSchema, ConfigSchemaTraining
+from spacy.tokens import Doc
 from spacy.util import load_config, registry
+from spacy.vocab import Vocab
 from thinc.config import Config
 from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
+from spacy_ssvm.commands.recipes.annotation import MANY, find_annotation
 from spacy_ssvm.commands.recipes.config import (
     FACTORIES,
     Resources,
@@ -252,3 +255,17 @@ def test_what_no_config_can_be_written_for(
     assert isinstance(result.exception, SystemExit), "no traceback"
     assert problem in " ".join(result.output.split())
     assert not file.exists()
+
+
+def test_taggers_of_many_tags_have_candidates():
+    vocab = Vocab()
+    words = [f"w{k}" for k in range(MANY + 1)]
+    docs = [
+        Doc(vocab, words=words, tags=[f"T{k}" for k in range(MANY + 1)], pos=["NOUN"] * len(words))
+    ]
+    many = find_annotation(docs).many_tags
+    assert many == {"tagger"}
+    assert not find_annotation([docs[0][:MANY].as_doc()]).many_tags
+    components = make_config("en", ["tagger", "pos_tagger"], many_tags=many)["components"]
+    assert components["tagger"]["candidates"] is True
+    assert components["pos_tagger"]["candidates"] is False
