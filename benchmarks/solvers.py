@@ -21,8 +21,7 @@ import spacy
 from tagger import examples_of, read
 from wasabi import msg
 
-from spacy_ssvm.chains.scores import transition_scores
-from spacy_ssvm.chains.stores import emission_scores
+from spacy_ssvm.chains.scores import emission_scores, transition_scores
 from spacy_ssvm.decoders.chain import viterbi
 from spacy_ssvm.decoders.chain_marginals import marginals
 from spacy_ssvm.lab.compare import SOLVERS, make_solver

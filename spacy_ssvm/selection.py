@@ -51,7 +51,7 @@ class Selection:
     l1, l2, l2_norm, freeze_after, loss, eta0, seed: see ``ProxGradient``.
     epochs: passes over the examples.
     prox_period: examples between proximal steps; None for all label sequences, but 1000 of
-        features, lemmas or trees.
+        features, lemmas, trees, or tags with candidates.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
 
     >>> import spacy

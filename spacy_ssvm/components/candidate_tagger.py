@@ -70,7 +70,7 @@ def build_candidate_tagger(
     """
     if costs:
         raise config_error(
-            name, "costs", "with candidates, each wrong tag costs 1: leave costs out"
+            name, "costs", "with candidates, each wrong tag costs 1: leave costs out, or candidates"
         )
     component: CandidateTagger = build_lattice_pipe(
         CandidateTagger, vocab, name, scheme=TAGS, candidates=True, **settings

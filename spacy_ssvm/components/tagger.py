@@ -52,6 +52,8 @@ class TagPipe(TokenPipe[LinearModelT, Batch]):
     def fewer_labels(self, labels: Sequence[str]) -> str:
         """See ``Pipe``."""
         advice = super().fewer_labels(labels)
+        if not self.compares_all_labels:
+            return advice
         return f"Set candidates = true, by which words have few of them. {advice}"
 
     def annotation(self) -> str:

@@ -83,7 +83,7 @@ class LazyProblem:
 
     @property
     def shrink_after(self) -> int:
-        """See ``LazyProblem``: all examples, since fewer favour templates with few values."""
+        """See ``selection.LazyProblem``: all, since fewer favour templates with few values."""
         return max(self._token_starts.size - 1, 1)
 
     @property

@@ -315,6 +315,8 @@ def _add_lazy_expectations(
     size: int,
 ) -> int:
     """The same; the features get rows for all columns."""
+    if not features.table.grows:
+        raise ValueError("expectations need the weights of all labels")
     width, T = len(expected), len(features.templates.seeds)
     all_columns, found = np.arange(width), np.empty(width, dtype=np.int64)
     keys = np.empty(T, dtype=np.uint64)
