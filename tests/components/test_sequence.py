@@ -36,6 +36,7 @@ def test_a_cost_that_is_no_number(cost: float) -> None:
         hash_bits=None,
         costs={"NN": {"VB": cost}},
         solver=DualCoordinateDescent(),
+        candidates=False,
         selection=None,
         memory=None,
         overwrite=False,
