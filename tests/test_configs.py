@@ -28,7 +28,7 @@ def resolved(config: Any) -> Any:
 CHOSEN = {
     ("ner-strong", "ner"): {"templates"},
     ("pipeline", "tagger"): {"templates", "whole_docs"},
-    ("pipeline", "pos_tagger"): {"attribute", "templates", "whole_docs"},
+    ("pipeline", "morphologizer"): {"templates", "whole_docs"},
     ("pipeline", "senter"): {"templates", "costs", "solver"},
     ("sentences", "sentence_labeler"): {"solver"},
     ("tagger-strong", "tagger"): {"templates"},
