@@ -1,7 +1,6 @@
 """``ssvm_tagger`` with ``candidates``: words have few of many tags."""
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from spacy_ssvm.components.costs import Costs
 from spacy_ssvm.components.doc_arrays import with_sentence_starts
 from spacy_ssvm.components.lattice import LatticePipe, build_lattice_pipe
 from spacy_ssvm.components.settings import config_error
-from spacy_ssvm.components.tagger import WHITESPACE, TagPipe
-from spacy_ssvm.features.attributes import scatter_to_tokens
-from spacy_ssvm.kernels.types import Ints, Keys
+from spacy_ssvm.components.tagger import TagPipe
+from spacy_ssvm.features.attributes import ByWord, TokenTable
+from spacy_ssvm.kernels.types import Ints
 from spacy_ssvm.lattices.labels import TAGS
 from spacy_ssvm.lattices.model import LatticeModel
 from spacy_ssvm.lattices.training import AnnotatedTokens
@@ -43,22 +42,9 @@ class CandidateTagger(TagPipe[LatticeModel, AnnotatedTokens], LatticePipe):
         """The tags that the Docs have, as labels: int64 [tokens, 1], -1 for none."""
         return self.label_numbers(self.present_tags(docs))[:, None]
 
-    def predict(self, docs: Iterable[Doc]) -> list[Keys]:
-        """What to write to each token: uint64 [tokens] for each Doc, hashes of the tags."""
-        docs = list(docs)
-        if not any(len(doc) for doc in docs):
-            return [np.zeros(0, dtype=np.uint64) for _ in docs]
-        self._require_labels()
-        self._sync()
-        names = (*self.labels, WHITESPACE[self.cfg["attribute"]])  # the last is number -1
-        overwrite = self.cfg["overwrite"]
+    def label_docs(self, docs: list[Doc], overwrite: bool) -> tuple[ByWord, TokenTable]:
         tokens = self.model.reader.read(docs)
-        labels = self.model.label(tokens, self.kept(docs, tokens, overwrite))
-        tags = self._values(names)[scatter_to_tokens(labels, tokens, fill=-1)]
-        if not overwrite:
-            present = self.present_tags(docs)
-            tags = np.where(present != 0, present, tags)
-        return [tags[start:end] for start, end in pairwise(tokens.doc_starts.tolist())]
+        return self.model.label(tokens, self.kept(docs, tokens, overwrite)), tokens
 
 
 def build_candidate_tagger(

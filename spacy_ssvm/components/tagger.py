@@ -26,7 +26,7 @@ from spacy_ssvm.components.linear import LinearModelT, TokenPipe
 from spacy_ssvm.components.pipe import Batch
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error
-from spacy_ssvm.features.attributes import ByToken, scatter_to_tokens
+from spacy_ssvm.features.attributes import ByToken, ByWord, TokenTable, scatter_to_tokens
 from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.kernels.types import Ints, Keys
 
@@ -128,6 +128,8 @@ class TagPipe(TokenPipe[LinearModelT, Batch]):
 
     def label_numbers(self, values: Keys) -> Ints:
         """The numbers of tags as spaCy stores them, -1 for those that are no labels: int64."""
+        if not values.any():
+            return np.full(len(values), -1, dtype=np.int64)
         different, indices = np.unique(values, return_inverse=True)
         numbers = {value: k for k, value in enumerate(self._values(self.labels).tolist())}
         found = np.array([numbers.get(value, -1) for value in different.tolist()], dtype=np.int64)
@@ -137,6 +139,29 @@ class TagPipe(TokenPipe[LinearModelT, Batch]):
         """The tags that the Docs have: uint64 [tokens], 0 for none."""
         attribute = ATTRIBUTES[self.cfg["attribute"]]
         return np.concatenate([columns_of(doc, [attribute])[:, 0] for doc in docs])
+
+    def label_docs(self, docs: list[Doc], overwrite: bool) -> tuple[ByWord, TokenTable]:
+        """The label of each word, and the words; implemented by subclasses.
+
+        overwrite: whether tags that the Docs already have are ignored.
+        """
+        raise NotImplementedError
+
+    def predict(self, docs: Iterable[Doc]) -> list[Keys]:
+        """What to write to each token: uint64 [tokens] for each Doc, hashes of the tags."""
+        docs = list(docs)
+        if not any(len(doc) for doc in docs):
+            return [np.zeros(0, dtype=np.uint64) for _ in docs]
+        self._require_labels()
+        self._sync()
+        attribute, overwrite = self.cfg["attribute"], self.cfg["overwrite"]
+        values = self._values((*self.labels, WHITESPACE[attribute]))  # the last is number -1
+        labels, tokens = self.label_docs(docs, overwrite)
+        tags = values[scatter_to_tokens(labels, tokens, fill=-1)]
+        if not overwrite and any(doc.has_annotation(attribute) for doc in docs):
+            present = self.present_tags(docs)
+            tags = np.where(present != 0, present, tags)
+        return [tags[start:end] for start, end in pairwise(tokens.doc_starts.tolist())]
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Keys]) -> None:
         """Write what ``predict`` returned into the Docs."""
@@ -174,22 +199,8 @@ class Tagger(TagPipe[ChainModel, LabelledTokens], SequencePipe):
         gold = self.gold_tags(examples)
         return with_sentence_starts(gold, examples) if self.model.whole_docs else gold
 
-    def predict(self, docs: Iterable[Doc]) -> list[Keys]:
-        """What to write to each token: uint64 [tokens] for each Doc, hashes of the tags."""
-        docs = list(docs)
-        if not any(len(doc) for doc in docs):
-            return [np.zeros(0, dtype=np.uint64) for doc in docs]
-        self._require_labels()
-        self._sync()
-        names = (*self.labels, WHITESPACE[self.cfg["attribute"]])  # the last is number -1
-        values = self._values(names)
-        constraints = self.label_constraints(docs, self.cfg["overwrite"])
-        labels, tokens = self.model.predict(docs, constraints)
-        tags = values[scatter_to_tokens(labels, tokens, fill=-1)]
-        if constraints is not None:
-            present = self.present_tags(docs)
-            tags = np.where(present != 0, present, tags)
-        return [tags[start:end] for start, end in pairwise(tokens.doc_starts.tolist())]
+    def label_docs(self, docs: list[Doc], overwrite: bool) -> tuple[ByWord, TokenTable]:
+        return self.model.predict(docs, self.label_constraints(docs, overwrite))
 
     def label_constraints(self, docs: Sequence[Doc], overwrite: bool) -> LabelConstraints | None:
         """The tags that the Docs already have, as fixed labels."""
