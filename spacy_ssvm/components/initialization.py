@@ -1,12 +1,15 @@
 """Helpers of initialize: examples, annotation, resources, an estimate of costs."""
 
+import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from spacy.attrs import MORPH
 from spacy.errors import Errors
 from spacy.language import Language
 from spacy.lookups import Lookups
@@ -15,7 +18,7 @@ from spacy.vocab import Vocab
 from thinc.config import ConfigValidationError
 
 from spacy_ssvm.components.settings import initialize_error
-from spacy_ssvm.features.attributes import words_of
+from spacy_ssvm.features.attributes import features_of, words_of
 from spacy_ssvm.features.clusters import (
     Clusters,
     ClusterSets,
@@ -35,7 +38,7 @@ from spacy_ssvm.features.dictionaries import (
 )
 from spacy_ssvm.features.gazetteers import needs_gazetteers, read_gazetteers
 from spacy_ssvm.features.resources import Resources
-from spacy_ssvm.features.templates import VECTOR
+from spacy_ssvm.features.templates import LAYER, VECTOR
 from spacy_ssvm.files import show_sizes
 from spacy_ssvm.models import Model
 from spacy_ssvm.solvers.run import Solver
@@ -158,6 +161,26 @@ class Resource(NamedTuple):
 CLUSTERS = Resource("clusters", needs_clusters, "word clusters", "clusters = PATH")
 GAZETTEERS = Resource("gazetteers", needs_gazetteers, "gazetteers", 'gazetteers = {"TYPE": "PATH"}')
 DICTIONARY = Resource("dictionary", needs_dictionary, "a dictionary", "dictionary = PATH")
+
+
+def find_features(examples: Iterable[Example]) -> list[str]:
+    """The morphological features that templates stand for with ``morph.*``, sorted.
+
+    Those that at least one in a thousand tokens has, of the references, or, where these have no
+    features, of the predicted Docs.
+    """
+    counts: Counter[str] = Counter()
+    tokens = 0
+    for example in examples:
+        has_gold = example.reference.has_annotation("MORPH")
+        doc = example.reference if has_gold else example.predicted
+        tokens += len(doc)
+        values, numbers = np.unique(doc.to_array([MORPH]), return_counts=True)
+        for value, number in zip(values.tolist(), numbers.tolist(), strict=True):
+            for feature in features_of(doc.vocab.strings[value] if value else ""):
+                counts[feature] += number
+    frequent = (feature for feature, number in counts.items() if 1000 * number >= tokens)
+    return sorted(feature for feature in frequent if re.fullmatch(rf"\w+{LAYER}", feature))
 
 
 def check_resource(name: str, model: Model[Any, Any], resource: Resource, value: object) -> None:

@@ -21,7 +21,12 @@ from spacy_ssvm.components.settings import (
     read_token_templates,
 )
 from spacy_ssvm.explanation import Explanation, label_number
-from spacy_ssvm.features.attributes import ByWord, TokenTable, scatter_to_tokens
+from spacy_ssvm.features.attributes import (
+    ByWord,
+    TokenTable,
+    base_attribute,
+    scatter_to_tokens,
+)
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.lattices.explanation import explain_label
 from spacy_ssvm.lattices.model import Annotation, LatticeModel, annotation_read
@@ -84,7 +89,7 @@ class LatticePipe(TokenPipe[LatticeModel, AnnotatedTokens]):
         names = annotation_read(self.model.templates, self.model.scheme)
         if nlp is not None and names:
             before = annotation_before(nlp, self)
-            names = [name for name in names if name in before]
+            names = [name for name in names if base_attribute(name) in before]
         self.model.given = tuple(names)  # may be taken from references, see ``read_inputs``
         if self.candidates:
             learn_candidates(self.model, self._annotated(get_examples()))

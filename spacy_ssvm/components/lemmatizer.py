@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 from spacy_ssvm.components.doc_arrays import columns_of, gold_columns, write_columns
 from spacy_ssvm.components.lattice import LatticePipe, build_lattice_pipe
 from spacy_ssvm.components.settings import check_number, config_error, initialize_error
-from spacy_ssvm.features.attributes import NO_FEATURES, TokenTable
+from spacy_ssvm.features.attributes import TokenTable, base_attribute
 from spacy_ssvm.features.edit_scripts import SAME, edit_script, read_script
 from spacy_ssvm.features.lemmas import BACKOFFS, Lemmas
 from spacy_ssvm.kernels.types import Ints, Keys
@@ -136,10 +136,11 @@ class Lemmatizer(LatticePipe):
         """See ``Pipe``. Tags that the predicted Doc does not have are those of the reference."""
         inputs = super().read_inputs(example)
         for name in self.model.given:
-            if not example.predicted.has_annotation(name.upper()):
-                gold = gold_columns(example, [IDS[name.upper()]])[:, 0]
-                gold[gold == NO_FEATURES] = 0
-                inputs[:, self.model.reader.input_column(name)] = gold
+            attribute = base_attribute(name).upper()
+            if not example.predicted.has_annotation(attribute):
+                gold = gold_columns(example, [IDS[attribute]])[:, 0]
+                strings = example.reference.vocab.strings
+                self.model.reader.write_input(inputs, name, gold, strings)
         return inputs
 
     # Annotation
@@ -176,7 +177,7 @@ class Lemmatizer(LatticePipe):
         columns = [self.model.reader.names.index(name) for name in given]
         if not tokens.attributes[:, columns].any():
             self._has_warned = True
-            names = " or ".join(name.upper() for name in given)
+            names = " or ".join(dict.fromkeys(base_attribute(name).upper() for name in given))
             warnings.warn(
                 f"{self.name}: Docs have no {names}, from which it has learned. Put the components "
                 f"that write them before it, or train it in a pipeline without them",

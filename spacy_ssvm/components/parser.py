@@ -111,6 +111,7 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
         **settings: Any,
     ) -> None:
         super().__init__(vocab, model, name, **settings)
+        self._configured_pruner_templates = model.pruner_templates
         self._configured_label_templates = model.label_templates
         self.label_solver = label_solver
         self.min_count = min_count
@@ -126,7 +127,10 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
         return True
 
     def restore_templates(self, names: Names = NO_NAMES) -> Sequence[ArcTemplate]:
-        """See ``Pipe``. Sets those of labels."""
+        """See ``Pipe``. Sets those of the pruner and of labels."""
+        self.model.pruner_templates = expand_wildcards(
+            self._configured_pruner_templates, names, ArcTemplate.parse
+        )
         self.model.label_templates = expand_wildcards(
             self._configured_label_templates, names, partial(ArcTemplate.parse, roles=LABEL_ROLES)
         )

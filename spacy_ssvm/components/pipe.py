@@ -26,6 +26,7 @@ from spacy_ssvm.components.initialization import (
     WordSource,
     annotate_as_in_training,
     check_examples,
+    find_features,
     no_annotation_error,
     out_of_memory,
     read_resources,
@@ -34,8 +35,9 @@ from spacy_ssvm.components.initialization import (
 )
 from spacy_ssvm.components.serialization import ModelT, SerializedPipe
 from spacy_ssvm.components.settings import check_number, config_error, initialize_error
+from spacy_ssvm.features.attributes import MORPHOLOGY
 from spacy_ssvm.features.resources import Resources, names_of
-from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
+from spacy_ssvm.features.wildcards import EACH, NO_NAMES, Names, expand_wildcards
 from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.threads import map_in_threads, number_of_threads
 from spacy_ssvm.kernels.types import Ints, Keys
@@ -354,13 +356,17 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         advice = self.fewer_labels(labels)
         if self.compares_all_labels:
             warn_of_many_labels(self.name, number, examples, self.solver, advice)
-        templates = self.restore_templates(names_of(resources))
+        names = dict(names_of(resources))
+        if self.model.templates_with(f"{MORPHOLOGY}.{EACH}".__eq__):
+            names[MORPHOLOGY] = find_features(check_examples(get_examples, self.name))
+        templates = self.restore_templates(names)
         if not templates:
             raise initialize_error(
                 self.name,
                 "clusters",
-                f"{self.name}: all templates read clusters, gazetteers or a dictionary, but there "
-                f"are none. Set one of them in [initialize.components.{self.name}]",
+                f"{self.name}: all templates read clusters, gazetteers, a dictionary or "
+                "morphological features, but there are none. Set one of them in "
+                f"[initialize.components.{self.name}]",
             )
         self._define(labels, resources, templates)
         warn_of_unread(self.name, self.model, resources)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, NewType, Protocol
 import numpy as np
 from spacy.attrs import IDS, MORPH, ORTH, SENT_START, SPACY
 from spacy.language import Language
+from spacy.strings import StringStore
 from spacy.symbols import IDS as SYMBOLS
 from spacy.tokens import Doc as Doc  # models name the type, and do not import spaCy
 from spacy.tokens import Token
@@ -135,11 +136,13 @@ _FORMS = {"shape", "case", "case_class", "punctuation", "digits", "digit_class",
 _TAGS = {"tag", "pos"}
 _WINDOWS = ((_FORMS, 3), (_TAGS | {"case"}, 2), (_TAGS, 3))
 
-#: The morphology of a token without features.
+#: The attribute of all morphological features of a token.
+MORPHOLOGY = "morph"
+#: Its value where there are none.
 NO_FEATURES = np.uint64(SYMBOLS["_"])
 
 _EXTENSION = "_."
-_FEATURE = "morph."  # and the name of a morphological feature
+_FEATURE = f"{MORPHOLOGY}."  # and the name of a morphological feature
 _KNOWN_MORPHOLOGIES = 2**14  # different ones of which a reader remembers the features
 
 
@@ -156,6 +159,11 @@ def is_attribute(name: str) -> bool:
     if is_gazetteer_attribute(name):
         return True
     return name == name.lower() and bool(name) and name.upper() in IDS and "flag" not in name
+
+
+def base_attribute(name: str) -> str:
+    """The attribute of tokens that holds an attribute: morph of morph.Case, else itself."""
+    return MORPHOLOGY if name.startswith(_FEATURE) else name
 
 
 def _is_in_resource(name: str) -> bool:
@@ -233,7 +241,8 @@ class AttributeReader:
     """Reads attributes by name. Safe to use from several threads.
 
     ``names`` gives the order of the columns: attributes of word types, of tokens, extensions,
-    gazetteers, and those of other occurrences in the Doc; real-valued attributes have none.
+    single morphological features (``morph.Case``), gazetteers, and those of other occurrences in
+    the Doc; real-valued attributes have none.
     ``column_groups`` has one group, of the attributes of word types, whose key is a hash of the
     text; ``windows`` are groups of other attributes with few values: see
     ``labelings/cached_sums.py``.
@@ -285,7 +294,7 @@ class AttributeReader:
         columns = [SPACY if name == SPACE_BEFORE else IDS[name.upper()] for name in token_names]
         self._columns = [ORTH, SENT_START, *columns]
         column = {name: 2 + j for j, name in enumerate(token_names)}
-        self._morph = column.get("morph")
+        self._morph = column.get(MORPHOLOGY)
         self._space_before = column.get(SPACE_BEFORE)
         of_tokens = *token_names, *extensions, *features
         return (*self._type_names, *of_tokens, *self._gazetteer_names)
@@ -376,8 +385,24 @@ class AttributeReader:
 
     def input_column(self, name: str) -> int | None:
         """The column of ``inputs`` with an attribute of tokens; None where it is not read."""
+        if name.startswith(_FEATURE):
+            first = len(self._columns) + len(self._extensions)
+            return first + self._features.index(name[len(_FEATURE) :])
         column = IDS[name.upper()]
         return self._columns.index(column) if column in self._columns[2:] else None
+
+    def write_input(self, inputs: Keys, name: str, values: Keys, strings: StringStore) -> None:
+        """Give an attribute of tokens other values in the ``inputs`` of a Doc.
+
+        values: uint64 [tokens], as in the Doc: of a morphological feature, all features. strings:
+        those of the values.
+        """
+        if name.startswith(_FEATURE):
+            values = self._feature_columns(values, strings)
+            values = values[:, self._features.index(name[len(_FEATURE) :])]
+        elif name == MORPHOLOGY:
+            values = np.where(values == NO_FEATURES, np.uint64(0), values)
+        inputs[:, self.input_column(name)] = values
 
     def with_names(self, names: Iterable[str]) -> "AttributeReader":
         """A reader of other attributes of the same Docs."""
@@ -413,18 +438,19 @@ class AttributeReader:
             extensions = np.array(values, dtype=np.uint64).reshape(len(doc), len(self._extensions))
             columns = np.hstack([columns, extensions])
         if self._features:
-            columns = np.hstack([columns, self._feature_columns(doc)])
+            morphologies: Any = doc.to_array([MORPH])
+            columns = np.hstack([columns, self._feature_columns(morphologies, doc.vocab.strings)])
         return columns  # type: ignore[no-any-return]
 
-    def _feature_columns(self, doc: Doc) -> Keys:
+    def _feature_columns(self, morphologies: Keys, strings: StringStore) -> Keys:
         """The values of morphological features: uint64 [tokens, features], 0 for none."""
-        found, places = np.unique(doc.to_array([MORPH]), return_inverse=True)
+        found, places = np.unique(morphologies, return_inverse=True)
         if len(self._of_morphologies) + len(found) > _KNOWN_MORPHOLOGIES:
             self._of_morphologies = {}
         known = self._of_morphologies
         for morph in found.tolist():
             if morph not in known:
-                features = _features_of(doc.vocab.strings[morph] if morph else "")
+                features = features_of(strings[morph] if morph else "")
                 known[morph] = _hashes(features.get(name) for name in self._features)
         values: Keys = np.zeros((len(found), len(self._features)), dtype=np.uint64)
         for i, morph in enumerate(found.tolist()):
@@ -445,7 +471,7 @@ class AttributeReader:
             value = token._.get(name[len(_EXTENSION) :])
             return None if value is None else str(value)
         if name.startswith(_FEATURE):
-            return _features_of(str(token.morph)).get(name[len(_FEATURE) :])
+            return features_of(str(token.morph)).get(name[len(_FEATURE) :])
         if is_gazetteer_attribute(name):
             return self._gazetteer_value(name, doc, i)
         if is_document_attribute(name):
@@ -454,7 +480,7 @@ class AttributeReader:
             tokens = AttributeReader([name]).read([doc])
             return SPACES[int(tokens.attributes[np.searchsorted(tokens.positions, i), 0])] or None
         number = int(doc.to_array([IDS[name.upper()]])[i])
-        if not number or (name == "morph" and number == NO_FEATURES):
+        if not number or (name == MORPHOLOGY and number == NO_FEATURES):
             return None
         return str(getattr(token, f"{name}_", None) or getattr(token, name, number))
 
@@ -601,7 +627,7 @@ def words_of(nlp: Language, name: str, texts: Iterable[str]) -> list[Keys]:
     return words
 
 
-def _features_of(morphology: str) -> dict[str, str]:
+def features_of(morphology: str) -> dict[str, str]:
     """The values of morphological features, such as those of Case=Acc|Number=Sing, by name."""
     pairs = (part.partition("=") for part in morphology.split("|"))
     return {name: value for name, equals, value in pairs if equals}

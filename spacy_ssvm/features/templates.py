@@ -1,7 +1,7 @@
 """The template language: which token attributes make a feature.
 
     template  =  part ("+" part)*          lower[-1]+lower[0]
-    part      =  attribute "[" offset "]"  suffix3[0], shape[1], tag[-2], _.is_bold[0]
+    part      =  attribute "[" offset "]"  suffix3[0], shape[1], tag[-2], morph.Number[psor][0]
     family    =  the name of a preset      tagger
               |  ngrams(attribute, n, window)
               |  clusters(bits, ...)
@@ -10,7 +10,8 @@
 the current one: lower[-1], lower[0], lower[1], lower[-1]+lower[0],
 lower[0]+lower[1]. ``clusters(4, 10)`` means such runs of word clusters, of 4 bits and of 10,
 for each set of clusters: ngrams(cluster4.*, 2, 1) and ngrams(cluster10.*, 2, 1). In the same way,
-gazetteer.* stands for each type of gazetteers (see ``features/wildcards.py``).
+gazetteer.* stands for each type of gazetteers, and morph.* for each morphological feature (see
+``features/wildcards.py``).
 
 A template fires where all its parts have a value. A position outside the sentence has a value
 of its own; an attribute that a token lacks (a fourth letter, a tag that is not set) has none.
@@ -29,8 +30,11 @@ from spacy_ssvm.kernels.types import Flags
 #: The largest distance of a part from the current token.
 MAX_OFFSET = 16
 
-#: The names of attributes in templates of tokens and units, as a regular expression.
-ATTRIBUTE_NAME = r"[A-Za-z_][^\[\]()+,]*"
+#: A layer of a morphological feature: psor in Number[psor], as a regular expression.
+LAYER = r"(?:\[[a-z]\w*\])?"
+#: The names of attributes in templates of tokens and units, without and with a layer.
+BARE_NAME = r"[A-Za-z_][^\[\]()+,]*"
+ATTRIBUTE_NAME = BARE_NAME + LAYER
 
 #: The prefix of extension attributes that are read as numbers.
 REAL = "real"

@@ -1,9 +1,11 @@
-"""Templates that are used once for each set of word clusters, or each type of gazetteers.
+"""Templates that are used once for each set of word clusters, type of gazetteers, or feature.
 
-    cluster6.*[0]      cluster6.news[0], cluster6.tweets[0]
-    gazetteer.*[0]     gazetteer.city[0], gazetteer.person[0]
+    cluster6.*[0]                       cluster6.news[0], cluster6.tweets[0]
+    gazetteer.*[0]                      gazetteer.city[0], gazetteer.person[0]
+    head.morph.*+dependent.morph.*      head.morph.Case+dependent.morph.Case, ...
 
-A component expands the templates of its config by what it is given at initialize.
+A component expands the templates of its config by what it is given at initialize, and by the
+morphological features of the examples.
 """
 
 import re
@@ -16,7 +18,7 @@ T = TypeVar("T")
 #: In the place of a name: each of them.
 EACH = "*"
 
-#: What there is to read, by the kind of resource, "cluster" or "gazetteer".
+#: What there is to read, by kind: "cluster", "gazetteer", "dictionary" or "morph".
 Names = Mapping[str, Iterable[str]]
 NO_NAMES: Names = MappingProxyType({})
 

@@ -22,6 +22,7 @@ from spacy_ssvm.features.attributes import (
     AttributeReader,
     ByWord,
     TokenTable,
+    base_attribute,
     is_attribute,
 )
 from spacy_ssvm.features.extraction import compile_templates
@@ -65,8 +66,9 @@ class Annotation(NamedTuple):
 def annotation_read(templates: Iterable[Template], scheme: str) -> list[str]:
     """The annotation of a word that templates read, and that candidates can depend on."""
     parts = [part for template in templates for part in template.parts]
-    names = {part.attribute for part in parts if part.offset == 0}
-    return [name for name in lists.ANNOTATION if name in names and scheme == WHOLE]
+    names = sorted({part.attribute for part in parts if part.offset == 0})
+    order = lists.ANNOTATION if scheme == WHOLE else ()
+    return [name for kind in order for name in names if base_attribute(name) == kind]
 
 
 class LatticeModel(LinearModel):

@@ -20,7 +20,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from spacy_ssvm.features.templates import (
-    ATTRIBUTE_NAME,
+    BARE_NAME,
+    LAYER,
     MAX_OFFSET,
     Part,
     Template,
@@ -39,7 +40,7 @@ MAX_RUN = 8
 UNIT_ATTRIBUTES = ("position", "index", "index_from_end", "count", "length")
 _EXTENSION = "_."
 
-_NAME = f"{ATTRIBUTE_NAME}?"  # the shortest: spaces may follow
+_NAME = f"{BARE_NAME}?{LAYER}"  # the shortest: spaces may follow
 _PART = re.compile(
     rf"(?:(bag|first|last)\(\s*({_NAME})\s*(?:,\s*(\d+)\s*)?\)|({_NAME}))\s*(?:\[(-?\d+)\])?"
 )

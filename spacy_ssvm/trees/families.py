@@ -92,6 +92,16 @@ _CLUSTERS = [
     *("h.cluster.*+d.tag", "h.tag+d.cluster.*"),
     *("h.cluster.*+d.pos+distance", "h.pos+d.cluster.*+distance"),
 ]
+# These are used once for each morphological feature of the corpus.
+_FEATURES = [
+    *("h.morph.*+d.morph.*", "h.morph.*+d.morph.*+distance"),
+    *("h.pos+d.morph.*+distance", "h.lower+d.morph.*"),
+    *("h.morph.*+d.pos+distance", "h.morph.*+d.lower"),
+]
+_FEATURE_LABELS = [
+    *("d.morph.*", "h.pos+d.morph.*+direction", "h.lower+d.morph.*", "h.tag+d.pos+d.morph.*"),
+    *("h.morph.*+d.morph.*", "h.morph.*+d.pos+direction"),
+]
 _BETWEEN = [
     *("h.pos+b.pos+d.pos+direction", "h.tag+b.tag+d.tag+direction"),
     *("h.pos+b.lower+d.pos+direction", "h.lower+b.pos+direction", "b.pos+d.lower+direction"),
@@ -172,6 +182,7 @@ ARC_FAMILIES: dict[str, tuple[str, ...]] = {
         *map(_written, _BETWEEN),
         *(_written(f"{text}+direction") for text in _SIBLINGS),
     ),
+    "morphology": tuple(map(_written, _FEATURES)),
     "grandparents": tuple(_written(f"{text}+direction") for text in _GRANDPARENTS),
     "parser684": tuple(map(_written, _martins())),
     "pruner": tuple(
@@ -187,4 +198,5 @@ ARC_FAMILIES: dict[str, tuple[str, ...]] = {
         )
     ),
     "labels": tuple(map(_written, [*_LABELS, *_CLUSTER_LABELS])),
+    "label_morphology": tuple(map(_written, _FEATURE_LABELS)),
 }

@@ -30,6 +30,7 @@ from spacy_ssvm.features.extraction import (
     select_templates,
 )
 from spacy_ssvm.features.templates import (
+    LAYER,
     MAX_OFFSET,
     Part,
     Template,
@@ -48,7 +49,7 @@ DIRECTION, DISTANCE = "direction", "distance"
 #: The roles of templates of arcs and of pairs of arcs.
 ARC_ROLES = (HEAD, DEPENDENT, SIBLING, GRANDPARENT)
 
-_PART = re.compile(r"([a-z]+)\.([A-Za-z_][\w.*]*)(?:\[(-?\d+)\])?")
+_PART = re.compile(rf"([a-z]+)\.([A-Za-z_][\w.*]*{LAYER})(?:\[(-?\d+)\])?")
 
 FARTHEST = (1, 2, 3, 5, 10)  # the maximum of each class of distances; one more class is above
 DISTANCE_CLASSES = 2 * (len(FARTHEST) + 1) + 1  # in both directions, and from the root

@@ -318,6 +318,29 @@ def test_tags_that_predicted_docs_lack_are_those_of_the_references() -> None:
     assert found(nlp, ()) == GOLD
 
 
+def test_single_features_that_predicted_docs_lack_are_those_of_the_references() -> None:
+    """And candidates depend on them, as on all features together."""
+    nlp = spacy.blank("en")
+    templates = ["suffix3[0]", "morph.Number[0]", "morph.Tense[0]", "morph.Case[1]"]
+    for name, config in (("ssvm_morphologizer", {}), (NAME, {"templates": templates})):
+        nlp.add_pipe(name, config={**EAGER, **config})
+    with_features, without = examples_of(nlp.vocab), examples_of(nlp.vocab, predicted=())
+    nlp.initialize(lambda: without)
+    pipe = pipe_of(nlp)
+    assert pipe.model.given == ("morph.Number", "morph.Tense")
+    column = pipe.model.reader.input_column("morph.Number")
+    for example, plain in zip(with_features, without, strict=True):
+        inputs = pipe.read_inputs(plain)
+        assert np.array_equal(pipe.read_inputs(example), inputs)
+        has_number = ["Number=" in str(token.morph) for token in plain.reference]
+        assert (inputs[:, column] != 0).tolist() == has_number
+    for _ in range(10):
+        nlp.update(without)
+    assert found(nlp, ()) == GOLD
+    with pytest.warns(UserWarning, match="Docs have no MORPH, from which"):
+        pipe.predict([nlp.make_doc("Stories fell")])
+
+
 def test_without_components_that_write_tags_it_learns_from_words() -> None:
     nlp = trained(predicted=())
     assert pipe_of(nlp).model.given == ()

@@ -54,6 +54,18 @@ def test_the_order_of_parts_does_not_matter(parts, random):
     assert offsets == sorted(offsets)
 
 
+def test_layers_of_morphological_features_are_part_of_their_names():
+    (template,) = parse("morph.Number[psor][-1] + lower[0]")
+    assert str(template) == "morph.Number[psor][-1]+lower[0]"
+    assert template.parts[0].attribute == "morph.Number[psor]"
+    assert texts("ngrams(morph.Person[obj], 1, 1)") == [
+        f"morph.Person[obj][{i}]" for i in (-1, 0, 1)
+    ]
+    for wrong in ("morph.Number[psor]", "morph.Number[1][0]", "morph.Number[psor][x][0]"):
+        with pytest.raises(TemplateError, match="cannot read"):
+            parse(wrong)
+
+
 def test_ngrams_are_written_out():
     runs = ["lower[-1]", "lower[0]", "lower[1]", "lower[-1]+lower[0]", "lower[0]+lower[1]"]
     assert texts("ngrams(lower, 2, 1)") == runs

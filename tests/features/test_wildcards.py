@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 from pipelines import PARSER, RECOGNIZER
 from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
 
+from spacy_ssvm.components.initialization import find_features
 from spacy_ssvm.features.attributes import is_attribute
 from spacy_ssvm.features.templates import Template, parse_templates
 from spacy_ssvm.features.wildcards import expand_wildcards
+from spacy_ssvm.trees.families import ARC_FAMILIES
 
 pytestmark = pytest.mark.uncompiled
 
@@ -142,3 +146,59 @@ def test_families_read_each_set_of_clusters_where_there_are_some(family: str, nu
     assert all(".news[" in text for text in news)
     both = {text for text in texts("news", "tweets") if "cluster" in text}
     assert both == {*news, *(text.replace("news", "tweets") for text in news)}
+
+
+def test_features_are_those_that_one_in_a_thousand_tokens_has() -> None:
+    vocab = Vocab()
+    rare, frequent = "Mood=Ind", "Case=Nom|Number[psor]=Sing"
+    morphs = [rare, *[frequent] * 2, *[""] * 1997]
+    doc = Doc(vocab, words=["w"] * len(morphs), morphs=morphs)
+    plain = Doc(vocab, words=["w"] * len(morphs))
+    assert find_features([Example(plain, doc)]) == ["Case", "Number[psor]"]
+    assert find_features([Example(doc, plain)]) == ["Case", "Number[psor]"], "of the predicted Doc"
+    assert find_features([Example(plain, doc[:2000].as_doc())] * 2) == ["Case", "Number[psor]"]
+    assert find_features([Example(plain[:1000].as_doc(), doc[:1000].as_doc())]) == [
+        "Case",
+        "Mood",
+        "Number[psor]",
+    ]
+    odd = Doc(vocab, words=["a"], morphs=["Case-x=1|Case=2|A+B=3|X[=4|Y[1]=5"])
+    assert find_features([Example(odd, odd)]) == ["Case"], "others cannot be written in templates"
+    assert find_features([]) == []
+
+
+def test_templates_of_features_are_used_once_for_each_feature_of_the_examples() -> None:
+    nlp = PARSER.pipeline(
+        templates=["head.pos+dependent.pos", "morphology"],
+        label_templates=["label_morphology"],
+        pruner_templates=["head.morph.*+dependent.pos"],
+    )
+    parser: Any = nlp.get_pipe(PARSER.name)
+    doc = Doc(
+        nlp.vocab,
+        words=["My", "houses"],
+        morphs=["Number[psor]=Sing", "Number=Plur"],
+        heads=[1, 1],
+        deps=["det", "ROOT"],
+    )
+    examples = [Example(doc.copy(), doc)]
+    nlp.initialize(lambda: examples)
+    arcs = list(map(str, parser.model.templates))
+    assert len(arcs) == 1 + 2 * len(ARC_FAMILIES["morphology"])
+    assert "head.morph.Number[psor]+dependent.morph.Number[psor]" in arcs
+    assert "head.morph.Number+dependent.morph.Number[psor]" not in arcs
+    labels = set(map(str, parser.model.label_templates))
+    assert len(labels) == 2 * len(ARC_FAMILIES["label_morphology"])
+    assert list(map(str, parser.model.pruner_templates)) == [
+        "head.morph.Number+dependent.pos",
+        "head.morph.Number[psor]+dependent.pos",
+    ]
+    for _ in range(5):
+        nlp.update(examples)
+    reasons = parser.explain(nlp(doc), 0).reasons
+    assert any("dependent.morph.Number[psor]" in reason.template for reason in reasons)
+    again: Any = PARSER.pipeline().from_bytes(nlp.to_bytes()).get_pipe(PARSER.name)
+    assert list(map(str, again.model.templates)) == arcs
+    plain = Doc(nlp.vocab, words=["a", "b"], heads=[1, 1], deps=["det", "ROOT"])
+    nlp.initialize(lambda: [Example(plain.copy(), plain)])
+    assert list(map(str, parser.model.templates)) == ["head.pos+dependent.pos"]

@@ -71,6 +71,13 @@ def test_the_order_of_parts_does_not_matter(parts, geometry, random):
 
 
 @pytest.mark.uncompiled
+def test_layers_of_morphological_features_are_part_of_their_names():
+    text = "head.morph.Number[psor]+dependent.morph.Number[psor][-1]"
+    template = ArcTemplate.parse(text)
+    assert str(template) == text
+    assert template.attributes == {"morph.Number[psor]"}
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
