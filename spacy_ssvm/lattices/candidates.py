@@ -7,8 +7,11 @@ letters, that enough rare words have, among those of the same case.
 
 Labels that depend on annotation, as lemmas do on tags, have candidates by word and annotation. A
 word that is not known with its annotation has those of its ending and annotation, and those that
-it was seen with otherwise. One that was not seen with its annotation also has the label that makes
-its lemma in a dictionary; where there are several, those of words with the same ones.
+it was seen with otherwise.
+
+Words that were not seen, and rare ones, also have the labels of words with the same entry in a
+dictionary: its features or, for lemmas, the label that makes its lemma; where there are several,
+those of words with the same ones.
 """
 
 from collections import Counter, defaultdict
@@ -31,9 +34,10 @@ _ENDINGS = tuple(f"suffix{n}" for n in range(_LONGEST, 0, -1))
 
 #: The attributes of words that decide on their candidates.
 ATTRIBUTES = ("orth", "lower", "case_class", "digit_class", *_ENDINGS)
-#: How lemmas in a dictionary are made, where templates read that: labels without parts can say so.
-LEMMAS, _ = DICTIONARY_ATTRIBUTES
-_OF_LEMMAS = np.uint64(3)
+#: What templates may read of the entry of a word in a dictionary: how its lemmas are made, which
+#: labels without parts can say, or its features.
+LEMMAS, ENTRY_FEATURES = DICTIONARY_ATTRIBUTES
+_OF_ENTRY = np.uint64(3)
 _NO_VALUES: Keys = np.zeros(0, dtype=np.uint64)
 
 
@@ -50,13 +54,15 @@ class Rules(NamedTuple):
     #: whether words that were seen have none of other words; as they have one label as a rule, the
     #: others are learned from them as if they were new
     keeps_own: bool = False
+    entry: str = ENTRY_FEATURES  #: what of the entry in a dictionary decides on labels
+    min_entries: int = 2  #: words with the same entry that have a label
 
 
 #: By the scheme of the labels.
 RULES = {
     FEATURES: Rules(),
     TAGS: Rules(),
-    WHOLE: Rules(min_types=3, min_words=2, most=1, keeps_own=True),
+    WHOLE: Rules(min_types=3, min_words=2, most=1, keeps_own=True, entry=LEMMAS),
 }
 
 #: Annotation that the candidates of labels without parts depend on, where templates read it.
@@ -91,7 +97,7 @@ class WordKeys(NamedTuple):
     """What decides on the candidates of words.
 
     The keys of a word are its own, that of its lower-case form, that of the word alone where
-    candidates depend on annotation, and that of its lemmas in a dictionary.
+    candidates depend on annotation, and that of its entry in a dictionary.
     """
 
     words: Keys  #: uint64 [n, 4]; 0 for none
@@ -105,7 +111,7 @@ def _joined(a: int, b: int) -> int:
 
 
 @kernel
-def _fill_keys(columns: Keys, given: Keys, lemmas: Keys, words: Keys, endings: Keys) -> None:
+def _fill_keys(columns: Keys, given: Keys, entries: Keys, words: Keys, endings: Keys) -> None:
     """Write the keys of words, see ``word_keys``; columns: by ``ATTRIBUTES``."""
     words[:, 2:] = 0
     for t in range(len(columns)):
@@ -121,8 +127,8 @@ def _fill_keys(columns: Keys, given: Keys, lemmas: Keys, words: Keys, endings: K
             orth, lower = _joined(annotation, orth), _joined(annotation, lower)
             context = mix(form, annotation)
         words[t, 0], words[t, 1] = orth, lower
-        if lemmas[t] != np.uint64(0):
-            words[t, 3] = _joined(_OF_LEMMAS, lemmas[t])
+        if entries[t] != np.uint64(0):
+            words[t, 3] = _joined(_OF_ENTRY, entries[t])
         while first < endings.shape[1]:
             for n in range(_LONGEST):
                 ending = columns[t, 4 + n]
@@ -132,11 +138,13 @@ def _fill_keys(columns: Keys, given: Keys, lemmas: Keys, words: Keys, endings: K
             first, context = first + _LONGEST + 1, form
 
 
-def word_keys(attributes: Keys, names: Sequence[str], given: Sequence[str] = ()) -> WordKeys:
+def word_keys(
+    attributes: Keys, names: Sequence[str], entry: str, given: Sequence[str] = ()
+) -> WordKeys:
     """What decides on the candidates of words.
 
     attributes: uint64 [n, columns], whose names include ``ATTRIBUTES`` and those of ``given``, and
-        perhaps ``LEMMAS``.
+        perhaps ``entry``, see ``Rules``.
     given: annotation that candidates depend on. Keys with further annotation that words lack are
         the same.
     """
@@ -145,12 +153,12 @@ def word_keys(attributes: Keys, names: Sequence[str], given: Sequence[str] = ())
         for wanted in (ATTRIBUTES, given)
     )
     kinds = 2 if given else 1
-    lemmas = np.zeros(len(columns), dtype=np.uint64)
-    if LEMMAS in names:
-        lemmas[:] = attributes[:, names.index(LEMMAS)]
+    entries = np.zeros(len(columns), dtype=np.uint64)
+    if entry in names:
+        entries[:] = attributes[:, names.index(entry)]
     words = np.empty((len(columns), 4), dtype=np.uint64)
     endings = np.empty((len(columns), kinds * (_LONGEST + 1)), dtype=np.uint64)
-    _fill_keys(columns, of_tokens, lemmas, words, endings)
+    _fill_keys(columns, of_tokens, entries, words, endings)
     return WordKeys(words, endings)
 
 
@@ -160,7 +168,7 @@ class _Seen(NamedTuple):
     labels: Counter[int]  #: how often it has each label
     endings: list[int]  #: its keys, the longest ending first
     form: int  #: the key of the word alone, 0 where candidates do not depend on annotation
-    lemmas: int  #: that of its lemmas in a dictionary, 0 for none
+    entry: int  #: that of its entry in a dictionary, 0 for none
 
 
 def collect_candidates(
@@ -172,7 +180,7 @@ def collect_candidates(
     """The candidates of the words of a corpus; all labels where it is empty.
 
     words: the keys and the labels (int64 [words], -1 for none) of batches.
-    values: uint64 [K], that of ``LEMMAS`` for each label, if there are any.
+    values: uint64 [K], the entry in a dictionary that each label is for, if labels say so.
     """
     seen: dict[int, _Seen] = {}
     for keys, labels in words:
@@ -184,6 +192,7 @@ def collect_candidates(
     by_number = sorted(of_rare, key=lambda label: (-of_rare[label], label))
     default = set(by_number[: rules.most]) or set(range(K))
     of_endings = _labels_of_endings(rare, rules)
+    of_entries = _labels_of_entries(seen.values(), rules)
     near = _shared_labels(seen.values(), rules)
     lists: dict[tuple[int, ...], int] = {tuple(sorted(default)): 0}
 
@@ -201,13 +210,11 @@ def collect_candidates(
                 found.update(*(near[label] for label in word.labels))
             if word.labels.total() <= rules.rare:
                 longest = (of_endings[ending] for ending in word.endings if ending in of_endings)
-                found |= next(longest, default)
+                found |= next(longest, default) | of_entries.get(word.entry, set())
         numbers[key] = number(found)
     numbers |= {form: number(found) for form, found in of_forms.items()}
-    if len(values):
-        of_lemmas = _labels_of_lemmas(seen.values(), rules)
-        of_lemmas |= {key: {k} for k, key in enumerate(_keys_of_lemmas(values).tolist())}
-        numbers |= {key: number(found) for key, found in of_lemmas.items()}
+    of_entries |= {key: {k} for k, key in enumerate(_keys_of_entries(values).tolist())}
+    numbers |= {key: number(found) for key, found in of_entries.items()}
     numbers_of_endings = {ending: number(found) for ending, found in of_endings.items()}
     return CandidateTable(
         _slots(numbers),
@@ -218,11 +225,11 @@ def collect_candidates(
 
 
 @kernel
-def _keys_of_lemmas(values: Keys) -> Keys:
-    """The keys of lemmas in a dictionary, see ``WordKeys``."""
+def _keys_of_entries(values: Keys) -> Keys:
+    """The keys of entries in a dictionary, see ``WordKeys``."""
     keys = np.empty_like(values)
     for k in range(len(values)):
-        keys[k] = _joined(_OF_LEMMAS, values[k])
+        keys[k] = _joined(_OF_ENTRY, values[k])
     return keys
 
 
@@ -232,10 +239,10 @@ def _count(keys: WordKeys, labels: Ints, seen: dict[int, _Seen]) -> None:
     pairs = np.stack([keys.words[known, 0].view(np.int64), labels[known]], axis=1)
     different, first, times = np.unique(pairs, axis=0, return_index=True, return_counts=True)
     for (_, label), i, n in zip(different.tolist(), known[first], times.tolist(), strict=True):
-        key, _, form, lemmas = keys.words[i].tolist()
+        key, _, form, entry = keys.words[i].tolist()
         if key not in seen:
             endings = [ending for ending in keys.endings[i].tolist() if ending]
-            seen[key] = _Seen(Counter(), endings, form, lemmas)
+            seen[key] = _Seen(Counter(), endings, form, entry)
         seen[key].labels[label] += n
 
 
@@ -255,14 +262,14 @@ def _labels_of_endings(rare: Iterable[_Seen], rules: Rules) -> dict[int, set[int
     return {ending: found for ending in frequent if (found := labels[ending] & shared)}
 
 
-def _labels_of_lemmas(seen: Iterable[_Seen], rules: Rules) -> dict[int, set[int]]:
-    """The labels that enough words with the same lemmas in a dictionary have."""
+def _labels_of_entries(seen: Iterable[_Seen], rules: Rules) -> dict[int, set[int]]:
+    """The labels that enough words with the same entry in a dictionary have."""
     words: dict[int, Counter[int]] = defaultdict(Counter)
     for word in seen:
-        if word.lemmas:
-            words[word.lemmas].update(word.labels.keys())
+        if word.entry:
+            words[word.entry].update(word.labels.keys())
     found = {
-        key: {label for label, number in own.items() if number >= rules.min_words}
+        key: {label for label, number in own.items() if number >= rules.min_entries}
         for key, own in words.items()
     }
     return {key: labels for key, labels in found.items() if labels}

@@ -109,7 +109,8 @@ class LatticeModel(LinearModel):
     def word_keys(self, tokens: TokenTable, given: Sequence[str] | None = None) -> WordKeys:
         """What decides on the candidates of words. given: the annotation, if not the model's."""
         given = self.given if given is None else given
-        return word_keys(tokens.attributes, self.reader.names, given)
+        entry = lists.RULES[self.scheme].entry
+        return word_keys(tokens.attributes, self.reader.names, entry, given)
 
     def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
         return parse_templates(texts, is_attribute=is_attribute, attributes=ATTRIBUTES)

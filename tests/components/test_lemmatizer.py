@@ -24,7 +24,7 @@ from thinc.config import ConfigValidationError
 from spacy_ssvm.features import lemmas as lemmas_module
 from spacy_ssvm.features.edit_scripts import read_script
 from spacy_ssvm.features.text_hash import hash_word
-from spacy_ssvm.lattices.candidates import _keys_of_lemmas
+from spacy_ssvm.lattices.candidates import _keys_of_entries
 from spacy_ssvm.storage import ModelFileError
 
 NAME = "ssvm_lemmatizer"
@@ -238,7 +238,7 @@ def test_only_with_a_dictionary_candidates_depend_on_its_lemmas(
     for nlp, expected in ((english, False), (taught(str(dictionary)), True)):
         pipe = pipe_of(nlp)
         values = np.array([hash_word(label) for label in pipe.labels], dtype=np.uint64)
-        known = np.isin(_keys_of_lemmas(values), pipe.model.table_of_candidates.words[:, 0])
+        known = np.isin(_keys_of_entries(values), pipe.model.table_of_candidates.words[:, 0])
         assert known.all() if expected else not known.any()
 
 

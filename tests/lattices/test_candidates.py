@@ -25,6 +25,7 @@ from spacy_ssvm.lattices.candidates import (
     ANNOTATION,
     ARRAYS,
     ATTRIBUTES,
+    ENTRY_FEATURES,
     LEMMAS,
     RULES,
     CandidateTable,
@@ -52,7 +53,8 @@ LOW = Rules(rare=3, frequent=8, min_types=2, min_shared=2, share=0.4)
 
 def keys_of(words: Sequence[str]) -> WordKeys:
     reader = AttributeReader(ATTRIBUTES)
-    return word_keys(reader.read([Doc(VOCAB, words=list(words))]).attributes, reader.names)
+    attributes = reader.read([Doc(VOCAB, words=list(words))]).attributes
+    return word_keys(attributes, reader.names, ENTRY_FEATURES)
 
 
 def collected(
@@ -265,7 +267,7 @@ def tagged_keys(words: Sequence[Tagged], given: Sequence[str]) -> WordKeys:
     reader = AttributeReader({*ATTRIBUTES, *ANNOTATION})
     texts, tags, parts_of_speech = map(list, zip(*words, strict=True))
     doc = Doc(VOCAB, words=texts, tags=tags, pos=parts_of_speech)
-    return word_keys(reader.read([doc]).attributes, reader.names, given)
+    return word_keys(reader.read([doc]).attributes, reader.names, LEMMAS, given)
 
 
 def learned_by_annotation(corpus: Sequence[tuple[Tagged, int]], K: int) -> CandidateTable:
@@ -396,7 +398,7 @@ def test_words_have_the_label_of_their_lemma_in_a_dictionary(
     def keys(words: Sequence[Tagged]) -> WordKeys:
         texts, tags, parts_of_speech = map(list, zip(*words, strict=True))
         doc = Doc(VOCAB, words=texts, tags=tags, pos=parts_of_speech)
-        return word_keys(reader.read([doc]).attributes, reader.names, given)
+        return word_keys(reader.read([doc]).attributes, reader.names, LEMMAS, given)
 
     of_words = {"cats": 1, "bats": 1, "catq": 1, "batq": 1, "mice": 2}
     of_words |= {"pigx": 0, "henz": 0, "ratk": 3}
@@ -419,6 +421,35 @@ def test_words_have_the_label_of_their_lemma_in_a_dictionary(
     own = {0, 1, 2} if as_new else {2}
     with_other_tag, capitalized = ({0, 1, 2}, {0, 1}) if given else (own, {0, 1, 2})
     assert found == [own, with_other_tag, capitalized, {1}, {0, 1}, {1}]
+
+
+@pytest.mark.parametrize("entry", [ENTRY_FEATURES, "not read"])
+def test_words_have_the_labels_of_words_with_their_features_in_a_dictionary(entry: str) -> None:
+    """But those that were seen often; and only labels that several such words have."""
+    entries = {"axq": "N;SG", "bxr": "N;SG", "cxs": "N;SG", "dxt": "N;SG", "exu": "N;PL"}
+    entries |= {"new": "N;SG", "odd": "ADV"}
+    dictionary = make_dictionary(
+        Entry(hash_word(word), word, features) for word, features in entries.items()
+    )
+    reader = AttributeReader({*ATTRIBUTES, ENTRY_FEATURES}, Resources(dictionary=dictionary))
+
+    def keys(words: Sequence[str]) -> WordKeys:
+        attributes = reader.read([Doc(VOCAB, words=list(words))]).attributes
+        return word_keys(attributes, reader.names, entry)
+
+    corpus = [("axq", 0), ("axq", 1), ("bxr", 0), ("cxs", 1), ("cxs", 2), ("exu", 3)]
+    corpus += [("dxt", 4)] * 4 + [("fxv", 5)] * 4
+    labels = np.array([label for _, label in corpus])
+    rules = LOW._replace(most=1, min_shared=9, min_types=9)  # unknown words have label 0
+    batch = keys([word for word, _ in corpus]), labels
+    table = collect_candidates([batch], 6, rules)
+    asked = ["new", "bxr", "axq", "dxt", "fxv", "odd", "exu"]
+    gold, views = np.zeros((len(asked), 0), np.int64), np.zeros((6, 0), np.int64)
+    (starts, found), _ = find_candidates(table, keys(asked), gold, views, adds=False)
+    of_words = [{*found[a:b].tolist()} for a, b in pairwise(starts)]
+    default, shared = {0}, {0, 1} if entry == ENTRY_FEATURES else set()
+    expected = [default | shared, default | shared, {0, 1}, {4}, {5}, default, default | {3}]
+    assert of_words == expected
 
 
 # --- Candidates and annotation ----------------------------------------------------------
