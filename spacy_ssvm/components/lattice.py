@@ -94,12 +94,9 @@ class LatticePipe(TokenPipe[LatticeModel, AnnotatedTokens]):
         if self.candidates:
             learn_candidates(self.model, self._annotated(get_examples()))
 
-    def select_templates(
-        self, examples: list[Example], selection: "Selection", nlp: Language | None
-    ) -> None:
-        """See ``Pipe``. The candidates of words are known before, and may change after it."""
+    def prepare_selection(self, examples: list[Example], nlp: Language | None) -> None:
+        """Learn the candidates of words, which may change with the templates."""
         self.learn_first_pass(lambda: examples, nlp)
-        super().select_templates(examples, selection, nlp)
 
     def selector(self, examples: Sequence[Example]) -> "Selector":
         from spacy_ssvm.lattices.selection import lattice_selector  # which few configs ask for

@@ -398,6 +398,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """Keep the selected templates, and write them into the config."""
         if nlp is not None:
             annotate_as_in_training(nlp, self, examples)
+        self.prepare_selection(examples, nlp)
         try:
             selected = self.selector(examples).select(selection, report=self._log_step)
         except ValueError as error:
@@ -409,6 +410,9 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         if nlp is not None:
             for name in (name for name, pipe in nlp.components if pipe is self):
                 nlp.get_pipe_config(name).update(templates=selected.texts, selection=None)
+
+    def prepare_selection(self, examples: list[Example], nlp: Language | None) -> None:
+        """Learn what a selection of templates needs besides them; nothing by default."""
 
     def use_templates(self, templates: Sequence[Any]) -> None:
         """Start again from zero weights, with other templates, and the same labels."""

@@ -341,6 +341,32 @@ def test_single_features_that_predicted_docs_lack_are_those_of_the_references() 
         pipe.predict([nlp.make_doc("Stories fell")])
 
 
+def test_a_selection_reads_what_frozen_components_write() -> None:
+    """Its candidates are those of words with the tags of these, not of the references."""
+    front = spacy.blank("en")
+    tagger: Any = front.add_pipe("ssvm_tagger", config=EAGER)
+    tagger.initialize(list, labels=["XX"])
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ssvm_tagger", source=front)
+    choice = {"@misc": "spacy_ssvm.Selection.v1", "budget": 1, "prox_period": 10}
+    config = {**EAGER, "selection": choice, "templates": ["tag[0]", "tag[0]+suffix3[0]"]}
+    nlp.add_pipe(NAME, config=config)
+    training = {"frozen_components": ["ssvm_tagger"], "annotating_components": ["ssvm_tagger"]}
+    nlp.config["training"].update(training)
+    pipe, keys = pipe_of(nlp), []
+    word_keys = type(pipe.model).word_keys
+
+    class Model(type(pipe.model)):  # type: ignore[misc]
+        def word_keys(self, tokens: Any, given: Any = None) -> Any:
+            column = self.reader.names.index("tag") if "tag" in self.reader.names else None
+            keys.append(None if column is None else {*tokens.attributes[:, column].tolist()})
+            return word_keys(self, tokens, given)
+
+    pipe.model.__class__ = Model
+    pipe.initialize(lambda: examples_of(nlp.vocab, predicted=()), nlp=nlp)
+    assert keys[0] == {nlp.vocab.strings["XX"]}
+
+
 def test_without_components_that_write_tags_it_learns_from_words() -> None:
     nlp = trained(predicted=())
     assert pipe_of(nlp).model.given == ()
