@@ -24,8 +24,10 @@ table has F1 of each feature on dev. Systems:
     udpipe      UDPipe 1 (ufal.udpipe), trained on the same files: MODELS/LANGUAGE.udpipe
 
 With --train-udpipe LANGUAGE: trains that model first, with UDPipe's own default options, which
-takes 10 minutes (nl) to hours (en). Each system runs in a separate process on one thread. Requires
-the extra `bench`; ufal.udpipe, where UDPipe is to be measured, is installed separately.
+takes 10 minutes (nl) to hours (en). With --seeds 3: each system of ours is trained three times;
+scores are means, and a table has the distance between the lowest and the highest one. Each system
+runs in a separate process on one thread. Requires the extra `bench`; ufal.udpipe, where UDPipe is
+to be measured, is installed separately.
 """
 
 import argparse
@@ -35,6 +37,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
@@ -68,6 +71,8 @@ SCORES = (*OF_MORPHOLOGY, "LEMMA", "all", "XPOS")
 GOLD_LEMMA = "gold LEMMA"
 FEATURES = "features"  # of a score: F1 by name
 COLUMNS = ("seconds", "peak", "MB", "speed")
+SPREAD = ", spread"  # of a score over seeds
+LEMMAS, TAGS = ("lemmas", "all lemmas"), ("tags", "candidates")
 
 
 class Word(NamedTuple):
@@ -224,9 +229,15 @@ def given_to(pipe: Any, system: str, language: str) -> dict[str, Any]:
     return found
 
 
-def run_ssvm(parts: dict[str, Sentences], language: str, system: str) -> dict:
+def add_pipe(nlp: spacy.Language, factory: str, seed: int, **config: Any) -> Any:
+    """Add a component with default settings but for the seed of its solver."""
+    solver = nlp.get_factory_meta(factory).default_config["solver"] | {"seed": seed}
+    return nlp.add_pipe(factory, config={"solver": solver, **config})
+
+
+def run_ssvm(parts: dict[str, Sentences], language: str, system: str, seed: int) -> dict:
     nlp = spacy.blank(language)
-    pipe: Any = nlp.add_pipe("ssvm_morphologizer")
+    pipe = add_pipe(nlp, "ssvm_morphologizer", seed)
     given = given_to(pipe, system, language)
     examples = examples_of(nlp, parts["train"])
     seconds = trained(nlp, pipe, examples, EPOCHS, **given)
@@ -239,9 +250,9 @@ def run_ssvm(parts: dict[str, Sentences], language: str, system: str) -> dict:
     }
 
 
-def run_tags(parts: dict[str, Sentences], language: str, system: str) -> dict:
+def run_tags(parts: dict[str, Sentences], language: str, system: str, seed: int) -> dict:
     nlp = spacy.blank(language)
-    pipe: Any = nlp.add_pipe("ssvm_tagger", config={"candidates": system == "candidates"})
+    pipe = add_pipe(nlp, "ssvm_tagger", seed, candidates=system == "candidates")
     examples = [
         Example(
             plain_doc(nlp, words),
@@ -268,12 +279,12 @@ def run_tags(parts: dict[str, Sentences], language: str, system: str) -> dict:
     return {**result, "speed": speed, "MB": size}
 
 
-def run_lemmas(parts: dict[str, Sentences], language: str, system: str) -> dict:
+def run_lemmas(parts: dict[str, Sentences], language: str, system: str, seed: int) -> dict:
     nlp = spacy.blank(language)
-    morphologizer: Any = nlp.add_pipe("ssvm_morphologizer")
     has_tags = any(word.tag not in ("", word.pos) for words in parts["dev"] for word in words)
-    taggers = [*([nlp.add_pipe("ssvm_tagger")] if has_tags else []), morphologizer]
-    pipe: Any = nlp.add_pipe("ssvm_lemmatizer")
+    names = ["ssvm_morphologizer", *(["ssvm_tagger"] if has_tags else [])]
+    taggers = [add_pipe(nlp, name, seed) for name in names]
+    pipe = add_pipe(nlp, "ssvm_lemmatizer", seed)
     examples = examples_of(nlp, parts["train"])
     seconds = trained(nlp, pipe, examples, LEMMA_EPOCHS, **given_to(pipe, system, language))
     peak = peers.peak_of_memory()
@@ -369,17 +380,28 @@ def show(language: str, parts: dict[str, Sentences], results: dict[str, dict]) -
     """Print a table of all systems."""
     words = sum(map(len, parts["train"]))
     msg.divider(f"{language}: {words:,} words to learn from; accuracy in % on dev / test")
-    rows = []
+    rows, keys = [], (*SCORES, GOLD_LEMMA)
     for name, result in results.items():
-        keys = (*SCORES, GOLD_LEMMA)
         pairs = [(result["dev"].get(key), result["test"].get(key)) for key in keys]
         scores = [f"{dev:.2f} / {test:.2f}" if dev else "-" for dev, test in pairs]
         figures = [f"{result[key]:,.0f}" if result.get(key) else "-" for key in COLUMNS]
         rows.append((name, *scores, *figures))
     header = ("system", *SCORES, GOLD_LEMMA, "learning, CPU s", "peak MB", "MB", "tokens/s")
     msg.table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
+    spreads = {
+        name: [(result["dev"].get(key + SPREAD), result["test"].get(key + SPREAD)) for key in keys]
+        for name, result in results.items()
+    }
+    rows = [
+        (name, *(f"{dev:.2f} / {test:.2f}" if dev is not None else "-" for dev, test in own))
+        for name, own in spreads.items()
+        if any(dev is not None for dev, _ in own)
+    ]
+    if rows:
+        header = ("highest - lowest score", *keys)
+        msg.table(rows, header=header, aligns=("l", *"r" * len(keys)), divider=True)
     by_system = {name: result["dev"][FEATURES] for name, result in results.items()}
-    names = next(iter(by_system.values()))
+    names = [name for name in next(iter(by_system.values())) if SPREAD not in name]
     rows = [(name, *(f"{own[name]:.2f}" for own in by_system.values())) for name in names]
     header = ("F1 on dev", *by_system)
     msg.table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
@@ -393,11 +415,19 @@ def run(options: argparse.Namespace) -> dict:
         return run_spacy(parts, language, options.budget)
     if options.only == "udpipe":
         return run_udpipe(parts, language, options.udpipe / f"{language}.udpipe")
-    if options.only in ("lemmas", "all lemmas"):
-        return run_lemmas(parts, language, options.only)
-    if options.only in ("tags", "candidates"):
-        return run_tags(parts, language, options.only)
-    return run_ssvm(parts, language, options.only)
+    own = {**dict.fromkeys(LEMMAS, run_lemmas), **dict.fromkeys(TAGS, run_tags)}
+    return own.get(options.only, run_ssvm)(parts, language, options.only, options.seed)
+
+
+def mean_of(results: list[dict]) -> dict:
+    """The means of the results of several seeds; with the spread of each score."""
+    found: dict[str, Any] = {}
+    for key, value in results[0].items():
+        of_seeds = [result[key] for result in results]
+        found[key] = mean_of(of_seeds) if isinstance(value, dict) else fmean(of_seeds)
+        if not isinstance(value, dict) and len(results) > 1:
+            found[f"{key}{SPREAD}"] = max(of_seeds) - min(of_seeds)
+    return found
 
 
 def main() -> None:
@@ -411,7 +441,9 @@ def main() -> None:
         "--train-udpipe", choices=[*FILES, "tr"], help="train a model into that folder"
     )
     parser.add_argument("--skip", nargs="*", default=[], metavar="SYSTEM")
+    parser.add_argument("--seeds", type=int, default=1, help="models of each system of ours")
     parser.add_argument("--only", help=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.train_udpipe:
@@ -426,7 +458,7 @@ def main() -> None:
     compile_kernels()
     for language in options.treebanks:
         own = ["clusters", "dictionary", "both"] if language == "en" else ["dictionary"]
-        systems = ["ssvm", *own, "lemmas", "all lemmas", "tags", "candidates", "spacy"]
+        systems = ["ssvm", *own, *LEMMAS, *TAGS, "spacy"]
         if options.udpipe is not None and (options.udpipe / f"{language}.udpipe").exists():
             systems.append("udpipe")
         results: dict[str, dict] = {}
@@ -438,7 +470,10 @@ def main() -> None:
             budget = 10 * sum(result.get("seconds", 0.0) for result in own)
             arguments = ["--data", str(options.data), "--treebanks", language, "--only", system]
             arguments += ["--udpipe", str(options.udpipe)] * (options.udpipe is not None)
-            results[system] = peers.in_process(__file__, [*arguments, "--budget", str(budget)])
+            arguments += ["--budget", str(budget), "--seed"]
+            seeds = range(1 if system in ("spacy", "udpipe") else options.seeds)
+            found = [peers.in_process(__file__, [*arguments, str(seed)]) for seed in seeds]
+            results[system] = mean_of(found)
         show(language, read(options.data, language), results)
 
 
