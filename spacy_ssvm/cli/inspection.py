@@ -182,7 +182,10 @@ def report(
     ] = False,
     without: Annotated[
         list[str] | None,
-        typer.Option(help="Score arcs again without this label, punct by default (repeatable)"),
+        typer.Option(
+            help="Score arcs again without this label, in capitals or not; by default without "
+            "punct and p, as spaCy does (repeatable)"
+        ),
     ] = None,
     html: Annotated[
         Path | None,
@@ -201,7 +204,7 @@ def report(
       python -m spacy ssvm report training/model-best corpus/test.spacy --html report.html
       python -m spacy ssvm report MODEL text.en --target text.cs --alignment text.align
     """
-    from spacy_ssvm.commands.report import measure
+    from spacy_ssvm.commands.report import PUNCTUATION, measure
 
     if html is not None:
         with need_extra("Cannot report"):
@@ -218,7 +221,7 @@ def report(
             gap=gap,
             log=log,
             gold_preproc=gold_preproc,
-            without=without or ("punct",),
+            without=without or PUNCTUATION,
             target=target,
             alignment=alignment,
         )

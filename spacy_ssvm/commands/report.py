@@ -28,6 +28,8 @@ from spacy_ssvm.components.pipe import Pipe
 
 Row = tuple[str, str]
 
+#: Labels of arcs that spaCy leaves out of its scores.
+PUNCTUATION = ("punct", "p")
 _SPEED_ROUNDS = 5
 _RESAMPLES = 1000
 _NOTABLE = 0.01  # a difference of scores
@@ -52,7 +54,7 @@ def measure(
     gap: bool = False,
     log: Path | None = None,
     gold_preproc: bool = False,
-    without: Sequence[str] = ("punct",),
+    without: Sequence[str] = PUNCTUATION,
     target: Path | None = None,
     alignment: Path | None = None,
 ) -> Measured:

@@ -103,9 +103,16 @@ def weighted(weights: Mapping[str, float | None]) -> str:
 
 
 def arc_scores(examples: Sequence[Example], without: Sequence[str] = ()) -> dict[str, Any]:
-    """The scores of arcs, as spaCy's scorer names them. without: labels to leave out."""
+    """The scores of arcs, as spaCy's scorer names them.
+
+    without: labels to leave out, in capitals or not: punct also stands for PUNCT, as in spaCy.
+    """
+    ignored = {label.lower() for label in without}
     scores: dict[str, Any] = Scorer.score_deps(
-        examples, "dep", getter=lambda token, _: token.dep_, ignore_labels=without
+        examples,
+        "dep",
+        getter=lambda token, _: token.dep_.lower() if ignored else token.dep_,
+        ignore_labels=ignored,
     )
     return scores
 

@@ -2,10 +2,12 @@
 
 import pytest
 import spacy
+from spacy.pipeline.dep_parser import parser_score
 from spacy.scorer import Scorer
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_ssvm.commands.report import PUNCTUATION
 from spacy_ssvm.commands.scores import arc_scores, label_tables, name_of, shown_scores, weighted
 
 VOCAB = spacy.blank("en").vocab
@@ -158,3 +160,18 @@ def test_errors_of_entities_are_told_apart() -> None:
     ]
     right = [Example(found, found.copy())]
     assert [t.title for t in label_tables(right, Scorer.score_spans(right, "ents"))] == ["Entities"]
+
+
+def test_labels_are_left_out_in_capitals_or_not_as_in_spacy() -> None:
+    heads, deps = [1, 1, 1, 1, 1], ["det", "ROOT", "obj", "PUNCT", "P"]
+    gold = Doc(VOCAB, words=WORDS, heads=heads, deps=deps)
+    found = Doc(VOCAB, words=WORDS, heads=[1, 1, 1, 0, 0], deps=deps)
+    examples = [Example(found, gold)]
+    expected = parser_score(examples)
+    ours = arc_scores(examples, PUNCTUATION)
+    assert ours["dep_uas"] == expected["dep_uas"] == 1.0
+    assert ours["dep_las"] == expected["dep_las"]
+    assert arc_scores(examples, ["PUNCT"])["dep_uas"] == pytest.approx(3 / 4)
+    everything = arc_scores(examples)
+    assert everything["dep_uas"] == pytest.approx(3 / 5)
+    assert "PUNCT" in everything["dep_las_per_type"]
