@@ -180,7 +180,7 @@ def find_features(examples: Iterable[Example]) -> list[str]:
             for feature in features_of(doc.vocab.strings[value] if value else ""):
                 counts[feature] += number
     frequent = (feature for feature, number in counts.items() if 1000 * number >= tokens)
-    return sorted(feature for feature in frequent if re.fullmatch(rf"\w+{LAYER}", feature))
+    return sorted(feature for feature in frequent if re.fullmatch(rf"\w+(?:{LAYER})?", feature))
 
 
 def check_resource(name: str, model: Model[Any, Any], resource: Resource, value: object) -> None:

@@ -31,6 +31,7 @@ from spacy_ssvm.components.settings import (
     check_rows,
     check_selection,
     config_error,
+    initialize_error,
     read_templates,
 )
 from spacy_ssvm.explanation import Explanation, numbered
@@ -134,6 +135,14 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
         self.model.label_templates = expand_wildcards(
             self._configured_label_templates, names, partial(ArcTemplate.parse, roles=LABEL_ROLES)
         )
+        for setting in ("pruner_templates", "label_templates"):
+            if not getattr(self.model, setting):
+                raise initialize_error(
+                    self.name,
+                    setting,
+                    f"{self.name}: all {setting} have wildcards, and there is nothing that they "
+                    "stand for. Add one without",
+                )
         return super().restore_templates(names)
 
     def annotation(self) -> str:

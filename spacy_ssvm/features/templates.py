@@ -30,11 +30,12 @@ from spacy_ssvm.kernels.types import Flags
 #: The largest distance of a part from the current token.
 MAX_OFFSET = 16
 
-#: A layer of a morphological feature: psor in Number[psor], as a regular expression.
-LAYER = r"(?:\[[a-z]\w*\])?"
-#: The names of attributes in templates of tokens and units, without and with a layer.
+#: A layer of a morphological feature, and a feature with one, as regular expressions.
+LAYER = r"\[[a-z]\w*\]"
+LAYERED = rf"(?:doc_majority\.)?morph\.\w+{LAYER}"
+#: The names of attributes in templates of tokens and units, without layers and with them.
 BARE_NAME = r"[A-Za-z_][^\[\]()+,]*"
-ATTRIBUTE_NAME = BARE_NAME + LAYER
+ATTRIBUTE_NAME = rf"(?:{LAYERED}|{BARE_NAME})"
 
 #: The prefix of extension attributes that are read as numbers.
 REAL = "real"

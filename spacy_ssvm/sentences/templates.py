@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from spacy_ssvm.features.templates import (
     BARE_NAME,
-    LAYER,
+    LAYERED,
     MAX_OFFSET,
     Part,
     Template,
@@ -40,7 +40,7 @@ MAX_RUN = 8
 UNIT_ATTRIBUTES = ("position", "index", "index_from_end", "count", "length")
 _EXTENSION = "_."
 
-_NAME = f"{BARE_NAME}?{LAYER}"  # the shortest: spaces may follow
+_NAME = f"(?:{LAYERED}|{BARE_NAME}?)"  # the shortest: spaces may follow
 _PART = re.compile(
     rf"(?:(bag|first|last)\(\s*({_NAME})\s*(?:,\s*(\d+)\s*)?\)|({_NAME}))\s*(?:\[(-?\d+)\])?"
 )

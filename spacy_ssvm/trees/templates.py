@@ -30,7 +30,7 @@ from spacy_ssvm.features.extraction import (
     select_templates,
 )
 from spacy_ssvm.features.templates import (
-    LAYER,
+    LAYERED,
     MAX_OFFSET,
     Part,
     Template,
@@ -49,7 +49,7 @@ DIRECTION, DISTANCE = "direction", "distance"
 #: The roles of templates of arcs and of pairs of arcs.
 ARC_ROLES = (HEAD, DEPENDENT, SIBLING, GRANDPARENT)
 
-_PART = re.compile(rf"([a-z]+)\.([A-Za-z_][\w.*]*{LAYER})(?:\[(-?\d+)\])?")
+_PART = re.compile(rf"([a-z]+)\.({LAYERED}|[A-Za-z_][\w.*]*)(?:\[(-?\d+)\])?")
 
 FARTHEST = (1, 2, 3, 5, 10)  # the maximum of each class of distances; one more class is above
 DISTANCE_CLASSES = 2 * (len(FARTHEST) + 1) + 1  # in both directions, and from the root

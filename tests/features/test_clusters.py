@@ -230,7 +230,7 @@ def test_default_families_read_clusters_where_there_are_some(files: dict[str, st
         (["cluster6.mail[0]"], ["news"], ["word clusters named 'mail'", "There are: news."]),
         (["cluster6[0]"], ["news", "tweets"], ["cluster6.news[0]", "news, tweets"]),
         (["cluster6.news[0]"], None, ["named 'news'", "one set without a name", "cluster6.*[0]"]),
-        (["cluster6.*[0]"], [], ["all templates read clusters, gazetteers or a dictionary, but"]),
+        (["cluster6.*[0]"], [], ["all templates read clusters, gazetteers, a dictionary or"]),
     ],
 )
 def test_clusters_that_do_not_fit_the_templates(

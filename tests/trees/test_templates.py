@@ -78,6 +78,7 @@ def test_layers_of_morphological_features_are_part_of_their_names():
     assert template.attributes == {"morph.Number[psor]"}
 
 
+@pytest.mark.uncompiled
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
