@@ -237,7 +237,7 @@ MUTANTS = [
     ),
     Mutant(
         "lattices/candidates.py",
-        "if number >= rules.min_words}",
+        "if number >= rules.min_entries}",
         "}",
         "tests/lattices/test_candidates.py",
     ),
@@ -266,8 +266,8 @@ MUTANTS = [
         "tests/components/test_lemmatizer.py",
     ),
     Mutant(
-        "components/lemmatizer.py",
-        "gold[gold == NO_FEATURES] = 0",
+        "features/attributes.py",
+        "values = np.where(values == NO_FEATURES, np.uint64(0), values)",
         "pass",
         "tests/components/test_lemmatizer.py",
     ),
