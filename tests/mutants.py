@@ -267,7 +267,7 @@ MUTANTS = [
     ),
     Mutant(
         "features/attributes.py",
-        "values = np.where(values == NO_FEATURES, np.uint64(0), values)",
+        "column = np.where(values == NO_FEATURES, np.uint64(0), values)",
         "pass",
         "tests/components/test_lemmatizer.py",
     ),

@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -135,12 +135,11 @@ class Lemmatizer(LatticePipe):
     def read_inputs(self, example: Example) -> Keys:
         """See ``Pipe``. Tags that the predicted Doc does not have are those of the reference."""
         inputs = super().read_inputs(example)
-        for name in self.model.given:
-            attribute = base_attribute(name).upper()
-            if not example.predicted.has_annotation(attribute):
-                gold = gold_columns(example, [IDS[attribute]])[:, 0]
+        for attribute, names in groupby(self.model.given, base_attribute):
+            if not example.predicted.has_annotation(attribute.upper()):
+                gold = gold_columns(example, [IDS[attribute.upper()]])[:, 0]
                 strings = example.reference.vocab.strings
-                self.model.reader.write_input(inputs, name, gold, strings)
+                self.model.reader.write_inputs(inputs, names, gold, strings)
         return inputs
 
     # Annotation

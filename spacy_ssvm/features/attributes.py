@@ -391,18 +391,24 @@ class AttributeReader:
         column = IDS[name.upper()]
         return self._columns.index(column) if column in self._columns[2:] else None
 
-    def write_input(self, inputs: Keys, name: str, values: Keys, strings: StringStore) -> None:
-        """Give an attribute of tokens other values in the ``inputs`` of a Doc.
+    def write_inputs(
+        self, inputs: Keys, names: Iterable[str], values: Keys, strings: StringStore
+    ) -> None:
+        """Give attributes that one attribute of spaCy holds other values in ``inputs`` of a Doc.
 
-        values: uint64 [tokens], as in the Doc: of a morphological feature, all features. strings:
-        those of the values.
+        names: all with the same ``base_attribute``. values: uint64 [tokens], those of a Doc.
+        strings: those of the values.
         """
-        if name.startswith(_FEATURE):
-            values = self._feature_columns(values, strings)
-            values = values[:, self._features.index(name[len(_FEATURE) :])]
-        elif name == MORPHOLOGY:
-            values = np.where(values == NO_FEATURES, np.uint64(0), values)
-        inputs[:, self.input_column(name)] = values
+        features: Keys | None = None
+        for name in names:
+            column = values
+            if name == MORPHOLOGY:
+                column = np.where(values == NO_FEATURES, np.uint64(0), values)
+            elif name.startswith(_FEATURE):
+                if features is None:
+                    features = self._feature_columns(values, strings)
+                column = features[:, self._features.index(name[len(_FEATURE) :])]
+            inputs[:, self.input_column(name)] = column
 
     def with_names(self, names: Iterable[str]) -> "AttributeReader":
         """A reader of other attributes of the same Docs."""

@@ -24,6 +24,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from spacy_ssvm.features.documents import DOC_MAJORITY
 from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.types import Flags
 
@@ -32,7 +33,7 @@ MAX_OFFSET = 16
 
 #: A layer of a morphological feature, and a feature with one, as regular expressions.
 LAYER = r"\[[a-z]\w*\]"
-LAYERED = rf"(?:doc_majority\.)?morph\.\w+{LAYER}"
+LAYERED = rf"(?:{re.escape(DOC_MAJORITY)})?morph\.\w+{LAYER}"
 #: The names of attributes in templates of tokens and units, without layers and with them.
 BARE_NAME = r"[A-Za-z_][^\[\]()+,]*"
 ATTRIBUTE_NAME = rf"(?:{LAYERED}|{BARE_NAME})"

@@ -358,13 +358,13 @@ def test_a_selection_reads_what_frozen_components_write() -> None:
 
     class Model(type(pipe.model)):  # type: ignore[misc]
         def word_keys(self, tokens: Any, given: Any = None) -> Any:
-            column = self.reader.names.index("tag") if "tag" in self.reader.names else None
-            keys.append(None if column is None else {*tokens.attributes[:, column].tolist()})
+            tags = {*tokens.attributes[:, self.reader.names.index("tag")].tolist()}
+            keys.append((given is not None, tags))  # candidates are learned by what is given
             return word_keys(self, tokens, given)
 
     pipe.model.__class__ = Model
     pipe.initialize(lambda: examples_of(nlp.vocab, predicted=()), nlp=nlp)
-    assert keys[0] == {nlp.vocab.strings["XX"]}
+    assert keys[0] == (True, {nlp.vocab.strings["XX"]})
 
 
 def test_without_components_that_write_tags_it_learns_from_words() -> None:
