@@ -54,6 +54,7 @@ from spacy.training.converters import conllu_to_docs
 from spacy.util import load_config
 from wasabi import msg
 
+from spacy_ssvm.commands.recipes.config import lookups_block
 from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.parser import DependencyParser
 from spacy_ssvm.decoders.belief_propagation import TOLERANCE, propagate_beliefs
@@ -75,6 +76,9 @@ NO_RESOURCES: Mapping[str, dict] = {}
 STAGES = (("tagger", "morphologizer"), ("senter",))
 EPOCHS = 7
 TAGGER_EPOCHS = 10
+#: What components read of spacy-lookups-data, as blocks of [initialize.components].
+CLUSTERS = {"clusters": lookups_block("en", "lexeme_cluster")}
+LEMMAS = {"dictionary": lookups_block("en", "lemma_lookup")}
 FOLDS = 5
 SENTENCES = 10  # per Doc without gold sentences
 SPACY_BATCH = 6  # Docs of ten sentences: about a thousand words
@@ -305,16 +309,6 @@ def show_convergence(name: str, sentences: np.ndarray) -> None:
     msg.table(rows, header=header, aligns=("l", *"rrrrr"), divider=True)
 
 
-def lookup_clusters(lang: str) -> dict:
-    """The block of a config with the clusters of spacy-lookups-data."""
-    return {"@misc": "spacy.LookupsDataLoader.v1", "lang": lang, "tables": ["lexeme_cluster"]}
-
-
-def lookup_lemmas(lang: str) -> dict:
-    """The same with the lemmas of words."""
-    return {"@misc": "spacy.LookupsDataLoader.v1", "lang": lang, "tables": ["lemma_lookup"]}
-
-
 def front(
     examples: list[Example],
     names: Sequence[str],
@@ -382,7 +376,7 @@ def run_ssvm(
     return {
         **scored(nlp, parts, plain),
         "learning": sum(learning.values()),
-        "speed": peers.annotation_speed(parser, lambda: [tagged(nlp, doc) for doc in annotated]),
+        "speed": peers.annotation_speed(parser, lambda: [doc.copy() for doc in annotated]),
         "MB": sum(size["MB"] for size in sizes),
         "load": sum(size["load"] for size in sizes),
         "parts": learning,
@@ -445,11 +439,8 @@ SYSTEMS = {
         data,
         corpus,
         {
-            **{
-                name: {"clusters": lookup_clusters("en"), "dictionary": lookup_lemmas("en")}
-                for name in STAGES[0]
-            },
-            "parser": {"clusters": lookup_clusters("en")},
+            **dict.fromkeys(STAGES[0], CLUSTERS | LEMMAS),
+            "parser": CLUSTERS,
         },
         **_GRANDPARENTS,
     ),

@@ -47,13 +47,12 @@ import peers
 import spacy
 import srsly
 from memory import memory as memory_now
-from parser import STAGES, front, jackknifed, lookup_clusters, lookup_lemmas
+from parser import CLUSTERS, LEMMAS, STAGES, front, jackknifed
 from spacy.pipeline.dep_parser import parser_score
 from spacy.pipeline.lemmatizer import lemmatizer_score
-from spacy.pipeline.morphologizer import morphologizer_score
 from spacy.pipeline.senter import senter_score
 from spacy.pipeline.tagger import tagger_score
-from spacy.scorer import get_ner_prf
+from spacy.scorer import Scorer, get_ner_prf
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
@@ -61,6 +60,7 @@ from wasabi import msg
 
 import spacy_ssvm
 from spacy_ssvm.commands.gazetteers import collect_names, write_lists
+from spacy_ssvm.commands.recipes.config import lookups_block
 from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.columns import make_doc, read_sentences
 
@@ -137,15 +137,12 @@ def examples_of(nlp: spacy.Language, documents: list[Document]) -> list[Example]
 def strong_resources(folder: Path) -> dict[str, dict]:
     """Blocks of [initialize.components]: word clusters, and lists of names in the folder."""
     lists = write_lists(folder, collect_names("en"))
-    clusters = {"clusters": {"en": lookup_clusters("en")}}
-    lemmas = {"dictionary": lookup_lemmas("en")}
     return {
-        "tagger": clusters | lemmas,
-        "morphologizer": clusters | lemmas,
-        "lemmatizer": lemmas,
-        "senter": clusters,
+        **dict.fromkeys(STAGES[0], CLUSTERS | LEMMAS),
+        "lemmatizer": LEMMAS,
+        "senter": CLUSTERS,
         "ner": {
-            "clusters": {lang: lookup_clusters(lang) for lang in ("en", "de")},
+            "clusters": {lang: lookups_block(lang, "lexeme_cluster") for lang in ("en", "de")},
             "gazetteers": {kind: str(file) for kind, file in lists.items()},
         },
     }
@@ -229,7 +226,8 @@ def scores_of(examples: list[Example], names: list[str]) -> dict[str, float]:
     """These scores in %, those that are known."""
     scores = {
         **tagger_score(examples),
-        **morphologizer_score(examples),
+        **Scorer.score_token_attr(examples, "pos"),
+        **Scorer.score_token_attr(examples, "morph", getter=lambda token, _: token.morph.key),
         **lemmatizer_score(examples),
         **senter_score(examples),
         **parser_score(examples),

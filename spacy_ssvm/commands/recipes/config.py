@@ -99,7 +99,7 @@ def has_lemma_lookups(lang: str) -> bool:
     return _LEMMA_TABLE in registry.lookups.get_all().get(lang, {})
 
 
-def _lookups_block(lang: str, table: str) -> dict[str, Any]:
+def lookups_block(lang: str, table: str) -> dict[str, Any]:
     """What loads a table of spacy-lookups-data."""
     return {"@misc": "spacy.LookupsDataLoader.v1", "lang": lang, "tables": [table]}
 
@@ -109,7 +109,7 @@ def _clusters_of(name: str, lang: str, resources: Resources) -> Any:
     if not resources.lookups:
         return resources.clusters
     sets = _CLUSTERS[lang] if name == "ner" else [lang]
-    return {own: _lookups_block(own, _CLUSTER_TABLE) for own in sets}
+    return {own: lookups_block(own, _CLUSTER_TABLE) for own in sets}
 
 
 def check_components(names: Sequence[str], known: Collection[str] = FACTORIES) -> list[str]:
@@ -279,7 +279,7 @@ def initialize_of(nlp: Language, name: str, resources: Resources = NO_RESOURCES)
     if name in _READ_DICTIONARIES:
         arguments["dictionary"] = resources.dictionary
         if resources.lemma_lookups:
-            arguments["dictionary"] = _lookups_block(str(nlp.lang), _LEMMA_TABLE)
+            arguments["dictionary"] = lookups_block(str(nlp.lang), _LEMMA_TABLE)
     return arguments
 
 
