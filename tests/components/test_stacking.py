@@ -64,6 +64,8 @@ def test_a_message_before_what_takes_long(
 ) -> None:
     """spaCy shows warnings in its log, and nothing less."""
     monkeypatch.setattr(stacking, "_LONG", long)
+    trained()  # compiles kernels, which has a message of its own
+    caplog.clear()
     _, recognizer, examples = trained()
     tokens = sum(len(example.predicted) for example in examples)
     found = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
