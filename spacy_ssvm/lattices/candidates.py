@@ -23,6 +23,7 @@ import numpy as np
 from spacy_ssvm.decoders.lattice import Candidates
 from spacy_ssvm.features.dictionaries import DICTIONARY_ATTRIBUTES
 from spacy_ssvm.features.extraction import mix
+from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.kernels.compile import inlined_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Ints, Keys, Labels, Rows
 from spacy_ssvm.lattices.labels import FEATURES, TAGS, WHOLE
@@ -111,8 +112,13 @@ def _joined(a: int, b: int) -> int:
 
 
 @kernel
-def _fill_keys(columns: Keys, given: Keys, entries: Keys, words: Keys, endings: Keys) -> None:
-    """Write the keys of words, see ``word_keys``; columns: by ``ATTRIBUTES``."""
+def _fill_keys(
+    columns: Keys, given: Keys, names: Keys, entries: Keys, words: Keys, endings: Keys
+) -> None:
+    """Write the keys of words, see ``word_keys``.
+
+    columns: by ``ATTRIBUTES``. names: uint64 [annotation], hashes of the names of ``given``.
+    """
     words[:, 2:] = 0
     for t in range(len(columns)):
         orth, lower = columns[t, 0], columns[t, 1]
@@ -122,7 +128,7 @@ def _fill_keys(columns: Keys, given: Keys, entries: Keys, words: Keys, endings: 
             annotation = np.uint64(2)
             for j in range(given.shape[1]):
                 if given[t, j] != np.uint64(0):
-                    annotation = mix(annotation, given[t, j])
+                    annotation = mix(mix(annotation, names[j]), given[t, j])
             words[t, 2] = orth
             orth, lower = _joined(annotation, orth), _joined(annotation, lower)
             context = mix(form, annotation)
@@ -158,7 +164,8 @@ def word_keys(
         entries[:] = attributes[:, names.index(entry)]
     words = np.empty((len(columns), 4), dtype=np.uint64)
     endings = np.empty((len(columns), kinds * (_LONGEST + 1)), dtype=np.uint64)
-    _fill_keys(columns, of_tokens, entries, words, endings)
+    hashes = np.array([hash_text(name) for name in given], dtype=np.uint64)
+    _fill_keys(columns, of_tokens, hashes, entries, words, endings)
     return WordKeys(words, endings)
 
 

@@ -287,6 +287,24 @@ def labels_by_annotation(
     return [*map(set, found)]
 
 
+def test_values_of_different_features_are_different_annotation() -> None:
+    """Yes of Poss is not Yes of Reflex."""
+    given = ("morph.Poss", "morph.Reflex")
+    doc = Doc(VOCAB, words=["its"] * 4, morphs=["Poss=Yes", "Reflex=Yes", "Poss=Yes", ""])
+    reader = AttributeReader({*ATTRIBUTES, *given})
+    keys = word_keys(reader.read([doc]).attributes, reader.names, LEMMAS, given)
+    poss, reflex, again, none = keys.words[:, 0].tolist()
+    assert poss == again
+    assert len({poss, reflex, none}) == 3
+    context = keys.endings[:, _WITH_ANNOTATION].tolist()
+    assert context[0] == context[2]
+    assert len({*context}) == 3
+
+
+#: The place of the empty ending with annotation in the keys of endings.
+_WITH_ANNOTATION = 5
+
+
 class NaiveByAnnotation:
     """The candidates of words with annotation as the documentation describes them."""
 
