@@ -162,24 +162,26 @@ class Lemmatizer(LatticePipe):
         self._require_labels()
         self._sync()
         tokens = self.model.reader.read(docs)
-        self._warn_of_missing_tags(tokens)
+        self._warn_of_missing_tags(docs, tokens)
         lemmas = np.concatenate([columns_of(doc, [ORTH])[:, 0] for doc in docs])
         words = tokens.positions
         labels = self.model.label(tokens, None)
         lemmas[words] = self._lemmas.find(lemmas[words], labels, strings)
         return [lemmas[start:end] for start, end in pairwise(tokens.doc_starts.tolist())]
 
-    def _warn_of_missing_tags(self, tokens: TokenTable) -> None:
+    def _warn_of_missing_tags(self, docs: Sequence[Doc], tokens: TokenTable) -> None:
         given = self.model.given
         if not given or self._has_warned:
             return
         columns = [self.model.reader.names.index(name) for name in given]
-        if not tokens.attributes[:, columns].any():
+        if tokens.attributes[:, columns].any():
+            return
+        names = list(dict.fromkeys(base_attribute(name).upper() for name in given))
+        if not any(doc.has_annotation(name) for doc in docs for name in names):
             self._has_warned = True
-            names = " or ".join(dict.fromkeys(base_attribute(name).upper() for name in given))
             warnings.warn(
-                f"{self.name}: Docs have no {names}, from which it has learned. Put the components "
-                f"that write them before it, or train it in a pipeline without them",
+                f"{self.name}: Docs have no {' or '.join(names)}, from which it has learned. Put "
+                "the components that write them before it, or train it in a pipeline without them",
                 stacklevel=3,
             )
 

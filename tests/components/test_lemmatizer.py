@@ -341,6 +341,17 @@ def test_single_features_that_predicted_docs_lack_are_those_of_the_references() 
         pipe.predict([nlp.make_doc("Stories fell")])
 
 
+def test_words_without_the_features_that_it_learned_from_are_no_reason_to_warn() -> None:
+    nlp = pipeline(templates=["suffix3[0]", "morph.Number[0]", "morph.Tense[0]"])
+    nlp.initialize(lambda: examples_of(nlp.vocab))
+    assert pipe_of(nlp).model.given
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp(Doc(nlp.vocab, words=["Well", "here"], morphs=["_", "Case=Nom"]))
+    with pytest.warns(UserWarning, match="Docs have no MORPH, from which"):
+        nlp(Doc(nlp.vocab, words=["Well", "here"]))
+
+
 def test_a_selection_reads_what_frozen_components_write() -> None:
     """Its candidates are those of words with the tags of these, not of the references."""
     front = spacy.blank("en")
