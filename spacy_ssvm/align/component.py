@@ -175,6 +175,13 @@ class WordAligner(Pipe[MatchingModel, GoldPairs], ExplainablePipe[Links]):
             dictionary=dictionary,
         )
 
+    def texts_of(self, doc: Doc) -> list[Doc]:
+        """The Docs of the source and the target, which may be one."""
+        if not has_sides(doc):
+            return [doc]
+        source, target = (side.doc for side in sides(doc))
+        return [source] if source is target else [source, target]
+
     def gold_labels(self, examples: Sequence[Example]) -> list[Ints]:
         """What is known of each link: int64 [source tokens, target tokens] each.
 

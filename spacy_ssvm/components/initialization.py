@@ -13,12 +13,15 @@ from spacy.attrs import MORPH
 from spacy.errors import Errors
 from spacy.language import Language
 from spacy.lookups import Lookups
+from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.config import ConfigValidationError
 
+from spacy_ssvm.components.example_cache import DOCS_AT_A_TIME
 from spacy_ssvm.components.settings import initialize_error
-from spacy_ssvm.features.attributes import features_of, words_of
+from spacy_ssvm.features.attributes import MORPHOLOGY, features_of, words_of
 from spacy_ssvm.features.clusters import (
     Clusters,
     ClusterSets,
@@ -36,9 +39,11 @@ from spacy_ssvm.features.dictionaries import (
     needs_dictionary,
     read_dictionary,
 )
+from spacy_ssvm.features.documents import DOC_MAJORITY
 from spacy_ssvm.features.gazetteers import needs_gazetteers, read_gazetteers
 from spacy_ssvm.features.resources import Resources
 from spacy_ssvm.features.templates import LAYER, VECTOR
+from spacy_ssvm.features.wildcards import EACH
 from spacy_ssvm.files import show_sizes
 from spacy_ssvm.models import Model
 from spacy_ssvm.solvers.run import Solver
@@ -98,6 +103,15 @@ def annotate_as_in_training(nlp: Language, component: object, examples: Sequence
             return
         if name in settings["annotating_components"] and name in settings["frozen_components"]:
             annotate(pipe, examples)
+
+
+def annotated_as_in_training(
+    nlp: Language, component: object, examples: Iterable[Example]
+) -> Iterator[Example]:
+    """The examples, some at a time, see ``annotate_as_in_training``."""
+    for batch in minibatch(examples, DOCS_AT_A_TIME):
+        annotate_as_in_training(nlp, component, batch)
+        yield from batch
 
 
 def annotation_before(nlp: Language, component: object) -> set[str]:
@@ -163,24 +177,48 @@ GAZETTEERS = Resource("gazetteers", needs_gazetteers, "gazetteers", 'gazetteers 
 DICTIONARY = Resource("dictionary", needs_dictionary, "a dictionary", "dictionary = PATH")
 
 
-def find_features(examples: Iterable[Example]) -> list[str]:
+def is_each_feature(name: str) -> bool:
+    """Whether an attribute in a template stands for each morphological feature."""
+    return name.removeprefix(DOC_MAJORITY) == f"{MORPHOLOGY}.{EACH}"
+
+
+def find_features(
+    examples: Iterable[Example], texts: Callable[[Doc], Iterable[Doc]] = lambda doc: (doc,)
+) -> list[str]:
     """The morphological features that templates stand for with ``morph.*``, sorted.
 
-    Those that at least one in a thousand tokens has, of the references, or, where these have no
-    features, of the predicted Docs.
+    Those that at least one in a thousand tokens has, of the references or of the predicted Docs.
+
+    texts: the Docs that a component reads where it is given one.
     """
-    counts: Counter[str] = Counter()
-    tokens = 0
+    counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+    tokens = [0, 0]
     for example in examples:
-        has_gold = example.reference.has_annotation("MORPH")
-        doc = example.reference if has_gold else example.predicted
-        tokens += len(doc)
-        values, numbers = np.unique(doc.to_array([MORPH]), return_counts=True)
-        for value, number in zip(values.tolist(), numbers.tolist(), strict=True):
-            for feature in features_of(doc.vocab.strings[value] if value else ""):
-                counts[feature] += number
-    frequent = (feature for feature, number in counts.items() if 1000 * number >= tokens)
+        for i, of_example in enumerate((example.reference, example.predicted)):
+            for doc in texts(of_example):
+                tokens[i] += len(doc)
+                values, numbers = np.unique(doc.to_array([MORPH]), return_counts=True)
+                for value, number in zip(values.tolist(), numbers.tolist(), strict=True):
+                    for feature in features_of(doc.vocab.strings[value] if value else ""):
+                        counts[i][feature] += number
+    frequent = {
+        feature
+        for number_of, total in zip(counts, tokens, strict=True)
+        for feature, number in number_of.items()
+        if 1000 * number >= total
+    }
     return sorted(feature for feature in frequent if re.fullmatch(rf"\w+(?:{LAYER})?", feature))
+
+
+def warn_of_no_features(name: str, model: Model[Any, Any]) -> None:
+    """Warn that templates with ``morph.*`` stand for nothing."""
+    warnings.warn(
+        f"{name}: the template '{model.templates_with(is_each_feature)[0]}' is used for each "
+        "morphological feature, but the examples of initialize have none, so it is left out. Train "
+        "with a corpus that has MORPH, or put a trained component that writes it before this one, "
+        "in frozen_components and annotating_components of [training]",
+        stacklevel=3,
+    )
 
 
 def check_resource(name: str, model: Model[Any, Any], resource: Resource, value: object) -> None:

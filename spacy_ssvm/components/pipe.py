@@ -25,19 +25,22 @@ from spacy_ssvm.components.example_cache import (
 from spacy_ssvm.components.initialization import (
     WordSource,
     annotate_as_in_training,
+    annotated_as_in_training,
     check_examples,
     find_features,
+    is_each_feature,
     no_annotation_error,
     out_of_memory,
     read_resources,
     warn_of_many_labels,
+    warn_of_no_features,
     warn_of_unread,
 )
 from spacy_ssvm.components.serialization import ModelT, SerializedPipe
 from spacy_ssvm.components.settings import check_number, config_error, initialize_error
 from spacy_ssvm.features.attributes import MORPHOLOGY
 from spacy_ssvm.features.resources import Resources, names_of
-from spacy_ssvm.features.wildcards import EACH, NO_NAMES, Names, expand_wildcards
+from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
 from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.threads import map_in_threads, number_of_threads
 from spacy_ssvm.kernels.types import Ints, Keys
@@ -357,8 +360,8 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         if self.compares_all_labels:
             warn_of_many_labels(self.name, number, examples, self.solver, advice)
         names = dict(names_of(resources))
-        if self.model.templates_with(f"{MORPHOLOGY}.{EACH}".__eq__):
-            names[MORPHOLOGY] = find_features(check_examples(get_examples, self.name))
+        if self.model.templates_with(is_each_feature):
+            names[MORPHOLOGY] = self._find_features(get_examples, nlp)
         templates = self.restore_templates(names)
         if not templates:
             raise initialize_error(
@@ -375,6 +378,22 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             examples = check_examples(get_examples, self.name)
             self.select_templates(list(examples), self.selection, nlp)
         self.learn_first_pass(partial(check_examples, get_examples, self.name), nlp)
+
+    def _find_features(
+        self, get_examples: Callable[[], Iterable[Example]], nlp: Language | None
+    ) -> list[str]:
+        """What ``morph.*`` stands for; where the corpus has no features, what is annotated."""
+        found = find_features(check_examples(get_examples, self.name), self.texts_of)
+        if not found and nlp is not None:
+            examples = check_examples(get_examples, self.name)
+            found = find_features(annotated_as_in_training(nlp, self, examples), self.texts_of)
+        if not found:
+            warn_of_no_features(self.name, self.model)
+        return found
+
+    def texts_of(self, doc: Doc) -> Iterable[Doc]:
+        """The Docs that the component reads where it is given one."""
+        return (doc,)
 
     def _find_labels(self, get_examples: Callable[[], Iterable[Example]]) -> list[str]:
         """The labels of a corpus. Raises ValueError where there are none to start from."""

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm.features.templates import TemplateError
+from spacy_ssvm.features.wildcards import EACH
 from spacy_ssvm.files import shorten
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
@@ -92,6 +93,11 @@ def parse_unit_edges(
             edge = UnitEdge.parse(item)
         except TemplateError as error:
             raise TemplateError(f"edge '{shorten(item)}': {error}") from None
+        if edge.attribute.endswith(f".{EACH}"):
+            raise TemplateError(
+                f"edge '{shorten(item)}': {edge.attribute} stands for several attributes, but an "
+                "edge has one. Write an edge for each"
+            )
         if edge.attribute and not is_attribute(edge.attribute):
             raise TemplateError(
                 f"edge '{shorten(item)}': words have no attribute '{shorten(edge.attribute)}'. "

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pipelines import PARSER, RECOGNIZER
+import spacy
+from pipelines import PARSER, RECOGNIZER, TAGGER
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.config import ConfigValidationError
 
+from spacy_ssvm.align.text_pairs import join_pair
 from spacy_ssvm.components.initialization import find_features
 from spacy_ssvm.features.attributes import is_attribute
 from spacy_ssvm.features.templates import Template, parse_templates
@@ -157,6 +159,8 @@ def test_features_are_those_that_one_in_a_thousand_tokens_has() -> None:
     plain = Doc(vocab, words=["w"] * len(morphs))
     assert find_features([Example(plain, doc)]) == ["Case", "Number[psor]"]
     assert find_features([Example(doc, plain)]) == ["Case", "Number[psor]"], "of the predicted Doc"
+    empty = Doc(vocab, words=["w"] * len(morphs), morphs=["_"] * len(morphs))
+    assert find_features([Example(doc, empty)]) == ["Case", "Number[psor]"], "as if not annotated"
     assert find_features([Example(plain, doc[:2000].as_doc())] * 2) == ["Case", "Number[psor]"]
     assert find_features([Example(plain[:1000].as_doc(), doc[:1000].as_doc())]) == [
         "Case",
@@ -201,5 +205,60 @@ def test_templates_of_features_are_used_once_for_each_feature_of_the_examples() 
     again: Any = PARSER.pipeline().from_bytes(nlp.to_bytes()).get_pipe(PARSER.name)
     assert list(map(str, again.model.templates)) == arcs
     plain = Doc(nlp.vocab, words=["a", "b"], heads=[1, 1], deps=["det", "ROOT"])
-    with pytest.raises(ConfigValidationError, match="all pruner_templates have wildcards"):
+    with (
+        pytest.warns(UserWarning, match=r"'head.morph.\*.*' is used for each .* have none"),
+        pytest.raises(ConfigValidationError, match="all pruner_templates have wildcards"),
+    ):
         nlp.initialize(lambda: [Example(plain.copy(), plain)])
+
+
+def test_features_are_also_those_of_the_other_occurrences_of_a_word() -> None:
+    nlp = TAGGER.pipeline(templates=["lower[0]", "doc_majority.morph.*[0]"])
+    words, morphs = ["a", "b"], ["Case=Nom", "Mood=Ind"]
+    doc = Doc(nlp.vocab, words=words, tags=["X", "Y"], morphs=morphs)
+    nlp.initialize(lambda: [Example(doc.copy(), doc)])
+    model: Any = nlp.get_pipe(TAGGER.name)
+    assert list(map(str, model.model.templates)) == [
+        "lower[0]",
+        "doc_majority.morph.Case[0]",
+        "doc_majority.morph.Mood[0]",
+    ]
+
+
+def test_features_that_frozen_components_write_are_used() -> None:
+    """Where the corpus has none; without them, there is a warning."""
+    nlp = spacy.blank("en")
+    front: Any = nlp.add_pipe("attribute_ruler")
+    front.add([[{"ORTH": "a"}]], {"MORPH": "Case=Nom"})
+    tagger: Any = nlp.add_pipe(TAGGER.name, config={"templates": ["lower[0]", "morph.*[0]"]})
+    empty = Doc(nlp.vocab, words=["a", "b"], tags=["X", "Y"], morphs=["_", "_"])
+
+    def examples() -> list[Example]:
+        return [Example(nlp.make_doc("a b"), empty)]
+
+    with pytest.warns(UserWarning, match=r"'morph\.\*\[0\]' is used for each .* have none"):
+        tagger.initialize(examples, nlp=nlp)
+    assert list(map(str, tagger.model.templates)) == ["lower[0]"]
+    names = {"frozen_components": [front.name], "annotating_components": [front.name]}
+    nlp.config["training"].update(names)
+    tagger.initialize(examples, nlp=nlp)
+    assert list(map(str, tagger.model.templates)) == ["lower[0]", "morph.Case[0]"]
+
+
+def test_an_aligner_counts_the_features_of_both_texts() -> None:
+    """And can name those with a layer."""
+    templates = ["source.morph.*", "target.morph.Number[psor][-1]", "same.lower"]
+    nlp = spacy.blank("xx")
+    aligner: Any = nlp.add_pipe("ssvm_aligner", config={"templates": templates})
+    source = Doc(nlp.vocab, words=["a"], morphs=["Case=Nom"])
+    target = Doc(nlp.vocab, words=["b"], morphs=["Mood=Ind"])
+    source._.translation, source._.alignment = target, [(0, 0)]
+    joined = join_pair(source)
+    for pair in (source, joined):
+        aligner.initialize(lambda pair=pair: [Example(pair, pair)])
+        assert sorted(map(str, aligner.model.templates)) == [
+            "same.lower",
+            "source.morph.Case",
+            "source.morph.Mood",
+            "target.morph.Number[psor][-1]",
+        ]

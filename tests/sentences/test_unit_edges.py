@@ -86,6 +86,7 @@ def test_edges_are_read_and_written(text: str, edge: UnitEdge, written: str) -> 
         ("neighbor(11)", "11: 1 to 10"),
         ("similar(lower, 21)", "21: 1 to 20"),
         ("similar(lower, 0)", "0: 1 to 20"),
+        ("similar(morph.*, 2)", r"morph\.\* stands for several attributes"),
         ("similar(sound)", "no attribute 'sound'. Attributes: orth, lower"),
     ],
 )

@@ -28,6 +28,7 @@ from spacy_ssvm.features.extraction import (
     compile_templates,
 )
 from spacy_ssvm.features.templates import (
+    LAYERED,
     MAX_OFFSET,
     Part,
     Template,
@@ -51,7 +52,9 @@ LEXICON = "lexicon"
 EVIDENCE = (*ASSOCIATION, STRING_SIMILARITY, DISTANCE, LEXICON)  # the first: see ``bitext``
 
 _EXTENSION = "_."
-_PART = re.compile(r"(?:(source|target|same|bin|rank)\.)?([A-Za-z_][\w.*]*)(?:\[(-?\d+)\])?")
+_PART = re.compile(
+    rf"(?:(source|target|same|bin|rank)\.)?({LAYERED}|[A-Za-z_][\w.*]*)(?:\[(-?\d+)\])?"
+)
 
 
 @dataclass(frozen=True, order=True)
