@@ -64,7 +64,7 @@ from spacy_ssvm.commands.recipes.config import lookups_block
 from spacy_ssvm.commands.warmup import compile_kernels
 from spacy_ssvm.components.columns import make_doc, read_sentences
 
-EPOCHS = {"lemmatizer": 5, "parser": 7, "ner": 10}
+EPOCHS = {"parser": 7, "lemmatizer": 5, "ner": 10}
 SYSTEMS = ("ours", "strong", "spacy", "en_core_web_sm")
 OURS = SYSTEMS[:2]
 #: The components that each row leaves out.
@@ -161,7 +161,7 @@ def train_ours(data: Path, resources: dict[str, dict]) -> tuple[spacy.Language, 
         examples = jackknifed(examples, names, resources)
     for name, epochs in EPOCHS.items():
         learned = front(examples, [name], resources, epochs=epochs)
-        nlp.add_pipe(name, source=learned, before="senter" if name == "lemmatizer" else None)
+        nlp.add_pipe(name, source=learned)
     return nlp, time.process_time() - start
 
 

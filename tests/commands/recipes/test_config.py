@@ -29,7 +29,7 @@ from spacy_ssvm.commands.recipes.config import (
 )
 
 PIPELINE = TESTS.parent / "configs" / "pipeline.cfg"
-WHOLE = ["tagger", "morphologizer", "lemmatizer", "senter", "parser", "ner"]
+WHOLE = ["tagger", "morphologizer", "senter", "parser", "lemmatizer", "ner"]
 
 
 def without_resources(config: Config) -> dict[str, Any]:
