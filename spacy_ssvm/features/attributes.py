@@ -386,8 +386,8 @@ class AttributeReader:
     def input_column(self, name: str) -> int | None:
         """The column of ``inputs`` with an attribute of tokens; None where it is not read."""
         if name.startswith(_FEATURE):
-            first = len(self._columns) + len(self._extensions)
-            return first + self._features.index(name[len(_FEATURE) :])
+            first, feature = len(self._columns) + len(self._extensions), name[len(_FEATURE) :]
+            return first + self._features.index(feature) if feature in self._features else None
         column = IDS[name.upper()]
         return self._columns.index(column) if column in self._columns[2:] else None
 

@@ -329,6 +329,7 @@ def test_single_features_that_predicted_docs_lack_are_those_of_the_references() 
     pipe = pipe_of(nlp)
     assert pipe.model.given == ("morph.Number", "morph.Tense")
     column = pipe.model.reader.input_column("morph.Number")
+    assert pipe.model.reader.input_column("morph.Person") is None
     for example, plain in zip(with_features, without, strict=True):
         inputs = pipe.read_inputs(plain)
         assert np.array_equal(pipe.read_inputs(example), inputs)
