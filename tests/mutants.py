@@ -254,6 +254,18 @@ MUTANTS = [
         "tests/features/test_edit_scripts.py",
     ),
     Mutant(
+        "decoders/lattice.py",
+        "most = bounds.most_before[label] if is_bounded else np.inf",
+        "most = bounds.least_after[label] if is_bounded else np.inf",
+        "tests/decoders/test_lattice.py",
+    ),
+    Mutant(
+        "lattices/candidates.py",
+        "annotation = mix(mix(annotation, names[j]), given[t, j])",
+        "annotation = mix(annotation, given[t, j])",
+        "tests/lattices/test_candidates.py",
+    ),
+    Mutant(
         "features/edit_scripts.py",
         "if end <= self.prefix:",
         "if end < self.prefix:",

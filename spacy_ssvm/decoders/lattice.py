@@ -244,7 +244,8 @@ def best_path(
     n = len(starts) - 1
     if n == 0:
         return 0.0
-    if len(bounds.most_before) > 0:
+    is_bounded = len(bounds.most_before) > 0
+    if is_bounded:
         best = _prefix_maxima(candidates, emissions, levels, weights, bounds)
     else:
         best = prefix_scores(MAX, candidates, emissions, levels, weights)
@@ -255,11 +256,13 @@ def best_path(
             score, chosen = total, c
     y[n - 1] = chosen - starts[n - 1]
     for t in range(n - 1, 0, -1):  # without back pointers: the predecessor is found again
-        top, before = -np.inf, starts[t - 1]
+        top, before, label = -np.inf, starts[t - 1], labels[chosen]
+        most = bounds.most_before[label] if is_bounded else np.inf
         for b in range(starts[t - 1], starts[t]):
-            total = best[b] + step_score(levels, weights, labels[b], labels[chosen])
-            if total > top:
-                top, before = total, b
+            if best[b] + most > top:
+                total = best[b] + step_score(levels, weights, labels[b], label)
+                if total > top:
+                    top, before = total, b
         chosen = before
         y[t - 1] = chosen - starts[t - 1]
     return score

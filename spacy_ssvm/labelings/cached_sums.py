@@ -81,6 +81,19 @@ def row_of(
 
 
 @inlined_kernel
+def find_rows(
+    features: Features, attributes: Keys, start: int, end: int, t: int, keys: Keys, rows: Ints
+) -> int:
+    """Write the rows of the features of word t in the sentence [start, end); return their number.
+
+    keys, rows: uint64 and int64 [T]; the keys are scratch.
+    """
+    fill_keys(features.templates, attributes, start, end, t, keys)
+    size = keep_known(features.known, keys)
+    return find_token_rows(features.table, keys[:size], rows)  # type: ignore[no-any-return]
+
+
+@inlined_kernel
 def add_features(
     features: Features,
     attributes: Keys,
@@ -95,9 +108,7 @@ def add_features(
 
     keys, rows: uint64 and int64 [T], scratch.
     """
-    fill_keys(features.templates, attributes, start, end, t, keys)
-    size = keep_known(features.known, keys)
-    size = find_token_rows(features.table, keys[:size], rows)
+    size = find_rows(features, attributes, start, end, t, keys, rows)
     add_rows(features.weights, rows, size, scores)
 
 

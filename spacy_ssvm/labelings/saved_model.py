@@ -122,6 +122,9 @@ def read_model(
     )
     require(bool(np.all(np.isfinite(weights))), "weights are not finite")
     require(len(columns) == 0 or int(columns.max()) < K, "a weight belongs to no label")
+    rises = columns[1:] > columns[:-1]
+    rises[row_starts[(row_starts > 0) & (row_starts < len(columns))] - 1] = True
+    require(bool(rises.all()), "the labels of a row are not in order")
     require(
         template_rows.shape == (T + 1,)
         and template_rows[0] == 0

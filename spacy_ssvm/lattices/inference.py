@@ -19,10 +19,15 @@ from spacy_ssvm.labelings.cached_sums import (
     Sums,
     SumSlots,
     add_cached,
-    add_features,
+    find_rows,
 )
 from spacy_ssvm.lattices.layout import LabelParts
-from spacy_ssvm.lattices.scores import sum_parts
+from spacy_ssvm.lattices.scores import parts_of_labels, sum_parts
+from spacy_ssvm.weights.compact import add_rows, add_to_some
+
+#: Full rows of weights are added for all parts where there are few, or candidates for one in so
+#: many.
+_FEW, _MANY = 2**7, 8
 
 
 class Scorer(NamedTuple):
@@ -52,12 +57,18 @@ def score_sentence(
     scores = np.empty(scorer.parts.number)
     keys = np.empty(len(scorer.features.templates.seeds), dtype=np.uint64)
     rows = np.empty(len(keys), dtype=np.int64)
+    wanted, owners = np.empty(len(scores), dtype=np.int64), np.full(len(scores), -1)
     for t in range(start, end):
         first, last = own.starts[t - start], own.starts[t - start + 1]
         if last - first == 1:
             continue
         scores[:] = 0.0
-        add_features(scorer.features, attributes, start, end, t, keys, rows, scores)
+        size = find_rows(scorer.features, attributes, start, end, t, keys, rows)
+        if len(scores) <= _FEW or _MANY * (last - first) > len(scores):
+            add_rows(scorer.features.weights, rows, size, scores)
+        else:
+            number = parts_of_labels(scorer.parts, labels[first:last], t, owners, wanted)
+            add_to_some(scorer.features.weights, rows, size, wanted[:number], scores)
         add_cached(scorer.cached, scorer.sum_slots, t, scores)
         for c in range(first, last):
             emissions[c] = sum_parts(scorer.parts, labels[c], scores)

@@ -41,6 +41,24 @@ def sum_parts(labels: LabelParts, label: int, scores: Floats) -> float:
     return total
 
 
+@inlined_kernel
+def parts_of_labels(labels: LabelParts, chosen: Rows, owner: int, owners: Ints, parts: Ints) -> int:
+    """Write the parts of the chosen labels, each once; return their number.
+
+    owners: int64 [P], scratch: those of parts that are written become the owner, which none is
+        before. parts: int64 [P].
+    """
+    size = 0
+    for label in chosen:
+        for p in range(labels.starts[label], labels.starts[label + 1]):
+            part = labels.parts[p]
+            if owners[part] != owner:
+                owners[part] = owner
+                parts[size] = part
+                size += 1
+    return size
+
+
 @kernel
 def emission_scores(examples: Lattices, i: int, w: Floats) -> Floats:
     """The scores of the candidates of example i under w: float64 [candidates].

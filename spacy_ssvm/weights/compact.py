@@ -69,3 +69,19 @@ def add_rows(weights: CompactWeights, rows: Ints, size: int, emissions: Floats) 
         else:
             for entry in range(start, end):
                 emissions[weights.labels[entry]] += weights.weights[entry]
+
+
+@inlined_kernel
+def add_to_some(
+    weights: CompactWeights, rows: Ints, size: int, labels: Ints, emissions: Floats
+) -> None:
+    """``add_rows`` for these labels; the emissions of others are of no use afterwards."""
+    K = len(emissions)
+    for m in range(size):
+        start, end = weights.row_starts[rows[m]], weights.row_starts[rows[m] + 1]
+        if end - start == K:
+            for k in labels:
+                emissions[k] += weights.weights[start + k]
+        else:
+            for entry in range(start, end):
+                emissions[weights.labels[entry]] += weights.weights[entry]

@@ -38,6 +38,8 @@ FORGED_ARRAYS: list[tuple[Component, str, Callable[[np.ndarray], np.ndarray], st
     (TAGGER, "row_starts", lambda a: replaced(a, -1, a[-1] + 1), "do not fit their number"),
     (TAGGER, "labels", lambda a: replaced(a, 3, 500), "a weight belongs to no label"),
     (TAGGER, "labels", lambda a: a[:-1], "do not fit their number"),
+    (TAGGER, "labels", np.zeros_like, "the labels of a row are not in order"),
+    (TAGGER, "labels", lambda a: a[::-1].copy(), "the labels of a row are not in order"),
     (TAGGER, "weights", lambda a: replaced(a, 3, np.nan), "weights are not finite"),
     (TAGGER, "weights", lambda a: replaced(a, 3, np.inf), "weights are not finite"),
     (TAGGER, "transitions", lambda a: replaced(a, (0, 0), np.nan), "transitions are not finite"),

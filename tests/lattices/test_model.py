@@ -142,6 +142,22 @@ def test_cached_sums_of_scores_change_no_score(
     np.testing.assert_allclose(other.best_scores(tokens)[1], scores, atol=1e-9)
 
 
+@pytest.mark.parametrize("many", [0, 1000])
+def test_scores_do_not_depend_on_how_many_parts_are_added(
+    any_model: LatticeModel, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    """Of full rows, the weights of all parts are added, or only those of the candidates."""
+    tokens = any_model.reader.read([doc_of(*TEXTS)])
+    monkeypatch.setattr("spacy_ssvm.lattices.model._MOST_CACHED", 0)
+    other = LatticeModel((), scheme=any_model.scheme).from_bytes(any_model.to_bytes())
+    candidates, scores = other.best_scores(tokens)
+    monkeypatch.setattr("spacy_ssvm.lattices.inference._FEW", 0)
+    monkeypatch.setattr("spacy_ssvm.lattices.inference._MANY", many)
+    again, same = other.best_scores(tokens)
+    np.testing.assert_array_equal(again.labels, candidates.labels)
+    np.testing.assert_array_equal(same, scores)
+
+
 def test_probabilities_of_each_word_sum_to_one(any_model: LatticeModel) -> None:
     tokens = any_model.reader.read([doc_of(*TEXTS * 50)])
     for beta in (1e-9, 1.0, 1e3):

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spacy_ssvm.weights.compact import CompactWeights, add_rows, fill_rows, row_sizes
+from spacy_ssvm.weights.compact import (
+    CompactWeights,
+    add_rows,
+    add_to_some,
+    fill_rows,
+    row_sizes,
+)
 from spacy_ssvm.weights.rows import dense_table
 
 pytestmark = pytest.mark.uncompiled
@@ -33,5 +39,28 @@ def test_compact_rows_add_up_to_what_the_full_rows_add_up_to(data, K, rows):
     add_rows(compact, fired, len(fired), scores)
     expected = emissions[kept].astype(np.float32).astype(float)[fired].sum(axis=0)
     np.testing.assert_allclose(scores, expected, atol=1e-12)
+    wanted = np.array(sorted(data.draw(st.sets(st.integers(0, K - 1)))), dtype=np.int64)
+    some = np.zeros(K)
+    add_to_some(compact, fired, len(fired), wanted, some)
+    np.testing.assert_array_equal(some[wanted], scores[wanted])
     empty = ~(emissions.astype(np.float32) != 0).any(axis=1)
     np.testing.assert_array_equal(sizes == 0, empty)
+
+
+@pytest.mark.parametrize("size", range(12))
+def test_sparse_rows_of_any_length(size):
+    random = np.random.default_rng(size)
+    labels = [np.sort(random.choice(50, size, replace=False)) for _ in range(3)]
+    weights = [random.normal(size=size).astype(np.float32) for _ in labels]
+    starts = size * np.arange(4, dtype=np.int64)
+    compact = CompactWeights(
+        starts, np.concatenate(labels).astype(np.uint16), np.concatenate(weights)
+    )
+    expected, rows = np.zeros(50), np.array([2, 0, 2], dtype=np.int64)
+    for row in rows:
+        expected[labels[row]] += weights[row]
+    everything, wanted = np.zeros(50), np.zeros(50)
+    add_rows(compact, rows, len(rows), everything)
+    np.testing.assert_array_equal(everything, expected)
+    add_to_some(compact, rows, len(rows), np.arange(50), wanted)
+    np.testing.assert_array_equal(wanted, expected)
