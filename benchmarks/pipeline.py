@@ -5,8 +5,8 @@
 --data contains ud_en_ewt and uner_en_ewt. The systems annotate documents of the English Web
 Treebank, tokenized by spaCy's rules for English:
 
-    ours            configs/pipeline.cfg: ssvm_tagger, ssvm_morphologizer, ssvm_lemmatizer,
-                    ssvm_senter, ssvm_parser, ssvm_ner
+    ours            configs/pipeline.cfg: ssvm_tagger, ssvm_morphologizer, ssvm_senter,
+                    ssvm_parser, ssvm_lemmatizer, ssvm_ner
     strong          the same with the clusters and lemmas of spacy-lookups-data, and for ssvm_ner
                     the lists of `python -m spacy ssvm resources gazetteers`
     spacy           spaCy's tagger, morphologizer, trainable_lemmatizer, parser and ner from `init

@@ -217,7 +217,7 @@ def warn_of_no_features(name: str, model: Model[Any, Any]) -> None:
         "morphological feature, but the examples of initialize have none, so it is left out. Train "
         "with a corpus that has MORPH, or put a trained component that writes it before this one, "
         "in frozen_components and annotating_components of [training]",
-        stacklevel=3,
+        stacklevel=4,
     )
 
 
