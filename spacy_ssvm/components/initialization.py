@@ -109,7 +109,7 @@ def annotated_as_in_training(
     nlp: Language, component: object, examples: Iterable[Example]
 ) -> Iterator[Example]:
     """The examples, some at a time, see ``annotate_as_in_training``."""
-    for batch in minibatch(examples, DOCS_AT_A_TIME):
+    for batch in minibatch(examples, DOCS_AT_A_TIME):  # type: ignore[no-untyped-call]
         annotate_as_in_training(nlp, component, batch)
         yield from batch
 

@@ -90,7 +90,7 @@ def find_rows(
     """
     fill_keys(features.templates, attributes, start, end, t, keys)
     size = keep_known(features.known, keys)
-    return find_token_rows(features.table, keys[:size], rows)  # type: ignore[no-any-return]
+    return find_token_rows(features.table, keys[:size], rows)
 
 
 @inlined_kernel
