@@ -207,11 +207,15 @@ def speed_of(pipe: Any, nlp: spacy.Language, sentences: Sentences) -> float:
 
 
 def trained(
-    nlp: spacy.Language, pipe: Any, examples: list[Example], epochs: int, **given: Any
-) -> Any:
+    nlp: spacy.Language,
+    pipe: Any,
+    examples: list[Example],
+    epochs: int,
+    given: dict[str, Any],
+) -> float:
     """Train a component alone; return the CPU time that it takes.
 
-    given: to initialize, and not kept after it.
+    given: to initialize, see ``given_to``; emptied then, for what it holds not to be kept.
     """
     start = time.process_time()
     pipe.initialize(lambda: examples, nlp=nlp, **given)
@@ -243,7 +247,7 @@ def run_ssvm(parts: dict[str, Sentences], language: str, system: str, seed: int)
     nlp = spacy.blank(language)
     pipe = add_pipe(nlp, "ssvm_morphologizer", seed)
     examples = examples_of(nlp, parts["train"])
-    seconds = trained(nlp, pipe, examples, EPOCHS, **given_to(pipe, system, language))
+    seconds = trained(nlp, pipe, examples, EPOCHS, given_to(pipe, system, language))
     return {
         "seconds": seconds,
         "peak": peers.peak_of_memory(),
@@ -267,7 +271,7 @@ def run_tags(parts: dict[str, Sentences], language: str, system: str, seed: int)
         )
         for words in parts["train"]
     ]
-    seconds = trained(nlp, pipe, examples, EPOCHS)
+    seconds = trained(nlp, pipe, examples, EPOCHS, {})
     result = {"seconds": seconds, "peak": peers.peak_of_memory()}
     for part in PARTS[1:]:
         docs = [plain_doc(nlp, words) for words in parts[part]]
@@ -289,7 +293,7 @@ def run_lemmas(parts: dict[str, Sentences], language: str, system: str, seed: in
     taggers = [add_pipe(nlp, name, seed) for name in names]
     pipe = add_pipe(nlp, "ssvm_lemmatizer", seed)
     examples = examples_of(nlp, parts["train"])
-    seconds = trained(nlp, pipe, examples, LEMMA_EPOCHS, **given_to(pipe, system, language))
+    seconds = trained(nlp, pipe, examples, LEMMA_EPOCHS, given_to(pipe, system, language))
     peak = peers.peak_of_memory()
     gold, speeds = {}, []
     for part in PARTS[1:]:
@@ -302,7 +306,7 @@ def run_lemmas(parts: dict[str, Sentences], language: str, system: str, seed: in
             pass
         speeds.append(sum(map(len, docs)) / (time.process_time() - start))
     for tagger in taggers:
-        trained(nlp, tagger, examples, EPOCHS, **given_to(tagger, system, language))
+        trained(nlp, tagger, examples, EPOCHS, given_to(tagger, system, language))
     found = scored(nlp, nlp, parts, tuple(name for name in SCORES if has_tags or name != "XPOS"))
     for part in PARTS[1:]:
         found[part][GOLD_LEMMA] = gold[part]
