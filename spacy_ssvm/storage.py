@@ -283,6 +283,16 @@ def require(is_right: bool, what_is_wrong: str) -> None:
         raise ValueError(what_is_wrong)
 
 
+def rise_within(starts: np.ndarray, values: np.ndarray) -> bool:
+    """Whether the values of each range rise: those from one of the starts to the next.
+
+    starts: integers that rise from 0 to the number of values, or stay.
+    """
+    rises: np.ndarray = values[1:] > values[:-1]
+    rises[starts[(starts > 0) & (starts < len(values))] - 1] = True
+    return bool(rises.all())
+
+
 def checked_texts(texts: object, what: str) -> tuple[str, ...]:
     """A list of different texts. Raises ValueError for anything else."""
     if not (

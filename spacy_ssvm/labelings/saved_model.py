@@ -12,7 +12,7 @@ from spacy_ssvm.features.resources import Resources, read_resources
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
-from spacy_ssvm.storage import checked_texts, require
+from spacy_ssvm.storage import checked_texts, require, rise_within
 from spacy_ssvm.weights.compact import CompactWeights
 from spacy_ssvm.weights.feature_index import Table
 from spacy_ssvm.weights.hash_table import check_numbered, check_slots
@@ -122,9 +122,7 @@ def read_model(
     )
     require(bool(np.all(np.isfinite(weights))), "weights are not finite")
     require(len(columns) == 0 or int(columns.max()) < K, "a weight belongs to no label")
-    rises = columns[1:] > columns[:-1]
-    rises[row_starts[(row_starts > 0) & (row_starts < len(columns))] - 1] = True
-    require(bool(rises.all()), "the labels of a row are not in order")
+    require(rise_within(row_starts, columns), "the labels of a row are not in order")
     require(
         template_rows.shape == (T + 1,)
         and template_rows[0] == 0

@@ -27,7 +27,7 @@ from spacy_ssvm.features.text_hash import hash_text
 from spacy_ssvm.kernels.compile import inlined_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Ints, Keys, Labels, Rows
 from spacy_ssvm.lattices.labels import FEATURES, TAGS, WHOLE
-from spacy_ssvm.storage import Arrays, require
+from spacy_ssvm.storage import Arrays, require, rise_within
 from spacy_ssvm.weights.hash_table import check_slots, empty_slots, find_slot, slots_of
 
 _LONGEST = 5  # letters of an ending
@@ -437,10 +437,7 @@ def read_table(arrays: Arrays, K: int) -> CandidateTable:
     is_filled = bool(np.all(starts[1:] > starts[:-1])) or (not K and lists == 1)
     require(is_whole and is_filled, "the lists of candidates do not fit their number")
     require(not len(labels) or int(labels.max()) < K, "a candidate is no label")
-    inside = np.ones(max(len(labels) - 1, 0), dtype=bool)
-    inside[starts[1:-1] - 1] = False
-    rises = np.diff(labels.astype(np.int64)) > 0
-    require(bool(np.all(rises[inside])), "the candidates of a word repeat")
+    require(rise_within(starts, labels), "the candidates of a word repeat")
     for slots in (words, endings):
         check_slots(slots)
         numbers = slots[slots[:, 0] != 0, 1]

@@ -8,7 +8,7 @@ from spacy_ssvm.align.bitext.corpus import word_ids
 from spacy_ssvm.features.extraction import mix
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
-from spacy_ssvm.storage import Arrays, require
+from spacy_ssvm.storage import Arrays, require, rise_within
 
 #: The columns of ``link_counts`` and ``tables``. Backward, target words generate source words.
 MODEL1, HMM, MODEL1_BACK, HMM_BACK = range(4)
@@ -120,10 +120,7 @@ def _check_table(association: Association) -> None:
         bool(np.all((targets >= 0) & (targets <= len(association.target_words) + 1))),
         "an entry of associations belongs to no target word",
     )
-    is_sorted = targets[1:] > targets[:-1]
-    firsts = starts[(starts > 0) & (starts < len(targets))]
-    is_sorted[firsts - 1] = True
-    require(bool(np.all(is_sorted)), "the rows of associations are not sorted")
+    require(rise_within(starts, targets), "the rows of associations are not sorted")
 
 
 def _check_numbers(values: Weights, shape: tuple[int, ...], what: str) -> None:
