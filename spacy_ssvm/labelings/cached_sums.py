@@ -81,7 +81,7 @@ def row_of(
 
 
 @inlined_kernel
-def find_rows(
+def find_word_rows(
     features: Features, attributes: Keys, start: int, end: int, t: int, keys: Keys, rows: Ints
 ) -> int:
     """Write the rows of the features of word t in the sentence [start, end); return their number.
@@ -108,7 +108,7 @@ def add_features(
 
     keys, rows: uint64 and int64 [T], scratch.
     """
-    size = find_rows(features, attributes, start, end, t, keys, rows)
+    size = find_word_rows(features, attributes, start, end, t, keys, rows)
     add_rows(features.weights, rows, size, scores)
 
 

@@ -19,7 +19,7 @@ from spacy_ssvm.labelings.cached_sums import (
     Sums,
     SumSlots,
     add_cached,
-    find_rows,
+    find_word_rows,
 )
 from spacy_ssvm.lattices.layout import LabelParts
 from spacy_ssvm.lattices.scores import parts_of_labels, sum_parts
@@ -63,7 +63,7 @@ def score_sentence(
         if last - first == 1:
             continue
         scores[:] = 0.0
-        size = find_rows(scorer.features, attributes, start, end, t, keys, rows)
+        size = find_word_rows(scorer.features, attributes, start, end, t, keys, rows)
         if len(scores) <= _FEW or _MANY * (last - first) > len(scores):
             add_rows(scorer.features.weights, rows, size, scores)
         else:
