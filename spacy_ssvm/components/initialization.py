@@ -197,10 +197,7 @@ def find_features(
         for i, of_example in enumerate((example.reference, example.predicted)):
             for doc in texts(of_example):
                 tokens[i] += len(doc)
-                values, numbers = np.unique(doc.to_array([MORPH]), return_counts=True)
-                for value, number in zip(values.tolist(), numbers.tolist(), strict=True):
-                    for feature in features_of(doc.vocab.strings[value] if value else ""):
-                        counts[i][feature] += number
+                counts[i].update(_count_features(doc))
     frequent = {
         feature
         for number_of, total in zip(counts, tokens, strict=True)
@@ -208,6 +205,16 @@ def find_features(
         if 1000 * number >= total
     }
     return sorted(feature for feature in frequent if re.fullmatch(rf"\w+(?:{LAYER})?", feature))
+
+
+def _count_features(doc: Doc) -> Counter[str]:
+    """How many tokens have each morphological feature."""
+    counts: Counter[str] = Counter()
+    values, numbers = np.unique(doc.to_array([MORPH]), return_counts=True)
+    for value, number in zip(values.tolist(), numbers.tolist(), strict=True):
+        for feature in features_of(doc.vocab.strings[value] if value else ""):
+            counts[feature] += number
+    return counts
 
 
 def warn_of_no_features(name: str, model: Model[Any, Any]) -> None:

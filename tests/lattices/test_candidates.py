@@ -287,6 +287,10 @@ def labels_by_annotation(
     return [*map(set, found)]
 
 
+#: The place of the empty ending with annotation in the keys of endings.
+_WITH_ANNOTATION = 5
+
+
 def test_values_of_different_features_are_different_annotation() -> None:
     """Yes of Poss is not Yes of Reflex."""
     given = ("morph.Poss", "morph.Reflex")
@@ -299,10 +303,6 @@ def test_values_of_different_features_are_different_annotation() -> None:
     context = keys.endings[:, _WITH_ANNOTATION].tolist()
     assert context[0] == context[2]
     assert len({*context}) == 3
-
-
-#: The place of the empty ending with annotation in the keys of endings.
-_WITH_ANNOTATION = 5
 
 
 class NaiveByAnnotation:
