@@ -169,7 +169,7 @@ def spoil_array(array: np.ndarray, random: Random) -> np.ndarray:
     if array.size:
         highest: Any = np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).max
         lowest: Any = -np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
-        values = [0, 1, 2, len(array), highest, lowest]
+        values = [0, 1, 2, min(len(array), highest), highest, lowest]
         if array.dtype.kind == "f":
             values.append(np.nan)
         if action == 5:

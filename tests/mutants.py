@@ -367,6 +367,36 @@ MUTANTS = [
         "0 < start < end",
         "tests/commands/conversion",
     ),
+    Mutant(
+        "weights/compact.py",
+        "while k - last > _FARTHEST:",
+        "while k - last > _FARTHEST + 1:",
+        "tests/weights/test_compact.py",
+    ),
+    Mutant(
+        "weights/compact.py",
+        "if k >= K or (distance == 0 and i > start + 1):",
+        "if k > K or (distance == 0 and i > start + 1):",
+        "tests/weights/test_compact.py",
+    ),
+    Mutant(
+        "weights/compact.py",
+        "_FITTING = 127.49",
+        "_FITTING = 127.6",
+        "tests/weights/test_compact.py",
+    ),
+    Mutant(
+        "weights/compact.py",
+        "added = np.repeat(starts[1:][is_full], after - before)",
+        "added = np.repeat(starts[:-1][is_full], after - before)",
+        "tests/weights/test_compact.py",
+    ),
+    Mutant(
+        "lattices/model.py",
+        "rise = bool(np.all(np.diff(places, prepend=-1, append=len(steps)) > 0))",
+        "rise = bool(np.all(np.diff(places, prepend=-9, append=len(steps)) > 0))",
+        "tests/lattices/test_model.py",
+    ),
 ]
 
 

@@ -24,9 +24,15 @@ from spacy_ssvm.labelings.saved_model import (
 )
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.storage import checked_texts
-from spacy_ssvm.weights.compact import CompactWeights
+from spacy_ssvm.weights.compact import (
+    CompactWeights,
+    add_rows,
+    entries_of,
+    no_weights,
+    with_more_labels,
+)
 from spacy_ssvm.weights.feature_index import Table
-from spacy_ssvm.weights.hash_table import empty_slots
+from spacy_ssvm.weights.hash_table import empty_slots, numbered_keys
 
 
 class TemplateShare(NamedTuple):
@@ -95,11 +101,7 @@ class LinearModel(storage.StoredModel):
         self.set_weights(
             Table(empty_slots(0), 0),
             self._zero_label_pairs(len(self.labels), legality),
-            CompactWeights(
-                np.zeros(1, dtype=np.int64),
-                np.zeros(0, dtype=np.uint16),
-                np.zeros(0, dtype=np.float32),
-            ),
+            no_weights(),
             np.zeros(len(self.templates) + 1, dtype=np.int64),
             None,
         )
@@ -127,8 +129,11 @@ class LinearModel(storage.StoredModel):
 
         legality: of all labels, see ``ChainProblem``.
         """
-        self.label_pairs = self._extended_label_pairs(len(self.labels) + len(labels), legality)
-        self.labels = (*self.labels, *labels)
+        before, everything = self.labels, (*self.labels, *labels)
+        self.label_pairs = self._extended_label_pairs(len(everything), legality)
+        columns = map(self._count_columns, (before, everything))
+        self.weights = with_more_labels(self.weights, *columns)
+        self.labels = everything
 
     @property
     def beta(self) -> float | None:
@@ -142,10 +147,9 @@ class LinearModel(storage.StoredModel):
 
     def weights_of(self, row: int, labels: Iterable[int]) -> tuple[float, ...]:
         """The weights of the feature of a row, for some labels."""
-        of_row = slice(*self.weights.row_starts[row : row + 2].tolist())
-        labels_of_row = self.weights.labels[of_row].tolist()
-        weights = dict(zip(labels_of_row, self.weights.weights[of_row].tolist(), strict=True))
-        return tuple(weights.get(k, 0.0) for k in labels)
+        found = np.zeros(self._count_columns(self.labels))
+        add_rows(self.weights, np.array([row], dtype=np.int64), 1, found)
+        return tuple(found[[*labels]].tolist())
 
     def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
         """The templates with an attribute for which ``is_wanted`` is true."""
@@ -157,14 +161,13 @@ class LinearModel(storage.StoredModel):
 
     def template_shares(self) -> tuple[TemplateShare, ...]:
         """The weights of each template, sorted by decreasing share; ties keep their order."""
-        starts = self.weights.row_starts
+        starts, _, w = entries_of(self.weights, self._count_columns(self.labels))
         rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         if self.table.rows_per_template:
             templates = rows // self.table.rows_per_template
         else:
             templates = np.searchsorted(self.template_rows, rows, side="right") - 1
         T = len(self.templates)
-        w = self.weights.weights.astype(np.float64)
         masses = np.bincount(templates, np.abs(w), minlength=T)
         norms = np.sqrt(np.bincount(templates, w**2, minlength=T))
         used = np.bincount(templates[np.flatnonzero(np.diff(rows, prepend=-1))], minlength=T)
@@ -194,12 +197,12 @@ class LinearModel(storage.StoredModel):
     def arrays(self) -> storage.Arrays:
         """The saved arrays, by the names of ``types``."""
         return {
-            "slots": self.table.slots,
+            "keys": numbered_keys(self.table.slots),
             "template_rows": self.template_rows,
             self.label_pairs_name: self.label_pairs.astype(np.float32),
-            "row_starts": self.weights.row_starts,
-            "labels": self.weights.labels,
-            "weights": self.weights.weights,
+            "row_sizes": np.diff(self.weights.row_starts).astype(np.uint16),
+            "rows": self.weights.bytes,
+            "scales": self.weights.scales,
             **arrays_of(self.resources),
         }
 

@@ -12,26 +12,26 @@ from spacy_ssvm.features.resources import Resources, read_resources
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
-from spacy_ssvm.storage import checked_texts, require, rise_within
-from spacy_ssvm.weights.compact import CompactWeights
+from spacy_ssvm.storage import checked_texts, require
+from spacy_ssvm.weights.compact import CompactWeights, check_compact
 from spacy_ssvm.weights.feature_index import Table
-from spacy_ssvm.weights.hash_table import check_numbered, check_slots
+from spacy_ssvm.weights.hash_table import read_keys
 
 
 def arrays_with(label_pairs: str) -> dict[str, type]:
     """The saved arrays with their types. label_pairs: the name of that of these weights."""
     return {
-        "slots": np.uint64,
+        "keys": np.uint64,
         "template_rows": np.int64,
         label_pairs: np.float32,
-        "row_starts": np.int64,
-        "labels": np.uint16,
-        "weights": np.float32,
+        "row_sizes": np.uint16,
+        "rows": np.int8,
+        "scales": np.float32,
         **RESOURCE_ARRAYS,
     }
 
 
-MAX_LABELS = 2**16 - 1  #: the largest number of labels that the array ``labels`` can index
+MAX_LABELS = 2**16 - 2  #: the largest number of labels, for ``row_sizes`` and arrays of labels
 
 
 class Curve(NamedTuple):
@@ -99,10 +99,9 @@ def read_model(
     labels = checked_texts(header["labels"], "labels")
     K, T = count_columns(labels), len(templates)
     rows_per_template = header["rows_per_template"]
-    slots, row_starts, template_rows = (
-        arrays[name] for name in ("slots", "row_starts", "template_rows")
+    keys, row_sizes, template_rows = (
+        arrays[name] for name in ("keys", "row_sizes", "template_rows")
     )
-    columns, weights = arrays["labels"], arrays["weights"]
     require(
         type(rows_per_template) is int and 0 <= rows_per_template < 2**40,
         "rows_per_template is not a number of rows",
@@ -110,19 +109,11 @@ def read_model(
     most = max(K, len(labels))
     require(most <= MAX_LABELS, f"{most} labels: at most {MAX_LABELS} are possible")
     label_pairs = read_label_pairs(arrays, labels)
-    check_slots(slots)
-    rows = len(row_starts) - 1
-    require(row_starts.ndim == 1 and rows >= 0 and row_starts[0] == 0, "the rows have no start")
-    sizes = np.diff(row_starts)
-    require(
-        weights.ndim == columns.ndim == 1
-        and row_starts[-1] == len(weights) == len(columns)
-        and bool(np.all((sizes >= 0) & (sizes <= K))),
-        "the rows of weights do not fit their number",
-    )
-    require(bool(np.all(np.isfinite(weights))), "weights are not finite")
-    require(len(columns) == 0 or int(columns.max()) < K, "a weight belongs to no label")
-    require(rise_within(row_starts, columns), "the labels of a row are not in order")
+    require(row_sizes.ndim == 1, "the sizes of rows are no list")
+    rows = len(row_sizes)
+    row_starts = np.concatenate([[0], np.cumsum(row_sizes, dtype=np.int64)])
+    weights = CompactWeights(row_starts, arrays["rows"], arrays["scales"])
+    check_compact(weights, K)
     require(
         template_rows.shape == (T + 1,)
         and template_rows[0] == 0
@@ -130,17 +121,16 @@ def read_model(
         and bool(np.all(np.diff(template_rows) >= 0)),
         "the rows do not fit the templates",
     )
-    if rows_per_template:
-        require(rows == rows_per_template * T, "the rows do not fit rows_per_template")
-    else:
-        check_numbered(slots, rows)
+    of_hashed = rows_per_template * T
+    require(not of_hashed or rows == of_hashed, "the rows do not fit rows_per_template")
+    require(keys.shape == (0 if rows_per_template else rows,), "the rows do not fit their keys")
     return SavedModel(
         templates,
         labels,
         read_resources(header, arrays),
-        Table(slots, rows_per_template),
+        Table(read_keys(keys), rows_per_template),
         label_pairs,
-        CompactWeights(row_starts, columns, weights),
+        weights,
         template_rows,
         read_summary(header["summary"]),
     )

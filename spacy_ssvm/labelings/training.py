@@ -10,7 +10,13 @@ from spacy_ssvm.labelings.linear_model import LinearModel
 from spacy_ssvm.solvers.run import Run, Solver
 from spacy_ssvm.solvers.summary import TrainingSummary, summarize_run
 from spacy_ssvm.solvers.training import IndexedProblem, IndexedTrainer
-from spacy_ssvm.weights.compact import CompactWeights, fill_rows, row_sizes
+from spacy_ssvm.weights.compact import (
+    CompactWeights,
+    entries_of,
+    fill_rows,
+    row_sizes,
+    scales_for,
+)
 from spacy_ssvm.weights.feature_index import FeatureIndex, Table
 from spacy_ssvm.weights.hash_table import empty_slots, number_keys, numbered_keys
 from spacy_ssvm.weights.rows import RowTable
@@ -32,7 +38,7 @@ class RowProblem(IndexedProblem, Protocol):
         """Give rows weights for all labels, or else for those that differences ask for."""
 
     def insert(self, starts: Ints, labels: Labels) -> Ints:
-        """Allocate weights of rows 0, 1, ...; return their entries: see ``CompactWeights``."""
+        """Allocate weights of rows 0, 1, ...; return their entries. See ``compact.Entries``."""
 
     @property
     def append(self) -> Callable[..., range]:
@@ -100,7 +106,8 @@ class LinearTrainer(IndexedTrainer):
         """The weights of the trained model as w_0; None where there are none."""
         if self._loaded is None:
             return None
-        label_pairs, (row_starts, labels, weights) = self._loaded
+        label_pairs, compact = self._loaded
+        row_starts, labels, weights = entries_of(compact, self.problem.table.labels)
         entries = label_pairs.size + self.problem.insert(row_starts, labels)
         prior = np.zeros(self.problem.number_of_weights(self.index.number_of_rows))
         prior[: label_pairs.size] = np.where(np.isfinite(label_pairs), label_pairs, 0).ravel()
@@ -122,13 +129,14 @@ class LinearTrainer(IndexedTrainer):
         self.model.set_weights(*self._compact())
 
     def _compact(self) -> tuple[Table, Floats, CompactWeights, Ints, TrainingSummary]:
-        """The weights in compact form, in float32, rows sorted by template."""
+        """The weights in compact form, rows sorted by template."""
         rows, w = self.index.number_of_rows, self.run.w
         first, shape = self.model.label_pairs.size, self.model.label_pairs.shape
         label_pairs = w[:first].reshape(shape).astype(np.float32).astype(np.float64)
         table, emissions = self.problem.table, w[first:]
         sizes = np.empty(rows, dtype=np.int64)
-        row_sizes(table, emissions, sizes)
+        scales = scales_for(emissions)
+        row_sizes(table, emissions, scales, sizes)
         T = len(self.model.templates)
         rows_per_template = self.index.table.rows_per_template
         slots = empty_slots(0)
@@ -139,14 +147,13 @@ class LinearTrainer(IndexedTrainer):
             kept = kept[np.argsort(self.index.row_templates[kept], kind="stable")]
             slots = number_keys(self.index.row_keys[kept])
         row_starts = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
-        labels = np.empty(row_starts[-1], dtype=np.uint16)
-        weights = np.empty(row_starts[-1], dtype=np.float32)
-        fill_rows(table, emissions, kept, row_starts, labels, weights)
+        compact = CompactWeights(row_starts, np.empty(row_starts[-1], dtype=np.int8), scales)
+        fill_rows(table, emissions, kept, compact)
         templates = self.index.row_templates[kept]
         return (
             Table(slots, rows_per_template),
             label_pairs + self._legality,
-            CompactWeights(row_starts, labels, weights),
+            compact,
             np.searchsorted(templates, np.arange(T + 1)).astype(np.int64),
             summarize_run(self.run, self.epochs),
         )

@@ -50,7 +50,7 @@ from spacy_ssvm.lattices.labels import SCHEMES, WHOLE, label_system
 from spacy_ssvm.storage import require
 from spacy_ssvm.weights.key_filter import key_filter
 
-STEPS = "steps"
+STEPS, STEP_PLACES = "steps", "step_places"  # those that are not 0, and where they are
 
 _MOST_CACHED = 2**7  # parts, whose sums take less time to add than the weights
 _MOST_JOINED = 2**11  # labels, for whose steps one table is made: of at most 32 MB
@@ -134,10 +134,13 @@ class LatticeModel(LinearModel):
         return np.zeros(int(self.system.levels.starts[-1]))
 
     def _read_label_pairs(self, arrays: storage.Arrays, labels: tuple[str, ...]) -> Floats:
-        steps: Floats = arrays[STEPS].astype(np.float64)
-        number = int(label_system(labels, self.scheme).levels.starts[-1])
-        require(steps.shape == (number,), "the weights of steps do not fit the labels")
-        require(bool(np.isfinite(steps).all()), "the weights of steps are not finite")
+        places, weights = arrays[STEP_PLACES], arrays[STEPS]
+        steps = np.zeros(int(label_system(labels, self.scheme).levels.starts[-1]))
+        require(places.ndim == 1 and places.shape == weights.shape, "steps are not in places")
+        rise = bool(np.all(np.diff(places, prepend=-1, append=len(steps)) > 0))
+        require(rise, "the weights of steps do not fit the labels")
+        require(bool(np.isfinite(weights).all()), "the weights of steps are not finite")
+        steps[places] = weights
         return steps
 
     def set_weights(self, *weights: Any) -> None:
@@ -250,7 +253,7 @@ class LatticeModel(LinearModel):
 
     @property
     def types(self) -> storage.Types:
-        return {**super().types, **lists.ARRAYS}
+        return {**super().types, STEP_PLACES: np.int32, **lists.ARRAYS}
 
     def header(self) -> storage.Header:
         given = {"given": list(self.given)} if self.scheme == WHOLE else {}
@@ -259,7 +262,13 @@ class LatticeModel(LinearModel):
     def arrays(self) -> storage.Arrays:
         table = self.table_of_candidates
         lists_of = table.words, table.endings, table.starts, table.labels
-        return {**super().arrays(), **dict(zip(lists.ARRAYS, lists_of, strict=True))}
+        places = np.flatnonzero(self.label_pairs).astype(np.int32)
+        return {
+            **super().arrays(),
+            STEPS: self.label_pairs[places].astype(np.float32),
+            STEP_PLACES: places,
+            **dict(zip(lists.ARRAYS, lists_of, strict=True)),
+        }
 
     def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:
         require(header["scheme"] in SCHEMES, "its labels have no such parts")

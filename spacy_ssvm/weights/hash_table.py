@@ -52,14 +52,12 @@ def numbered_keys(slots: Keys) -> Keys:
     return keys
 
 
-def check_numbered(slots: Keys, n: int) -> None:
-    """Raise ValueError for slots, from a file, whose payloads are not 1, 2, ..., n."""
-    check_slots(slots)
-    payloads = slots[slots[:, 0] != 0, 1]
-    occurs = np.zeros(n, dtype=np.bool_)
-    occurs[payloads[(payloads > 0) & (payloads <= n)] - 1] = True
-    if len(payloads) != n or not occurs.all():
-        raise ValueError("the hash table does not fit the rows")
+def read_keys(keys: Keys) -> Keys:
+    """Slots for keys from a file, see ``number_keys``. Raises ValueError where these repeat."""
+    slots = number_keys(keys)
+    if not keys.all() or np.count_nonzero(slots[:, 0]) != len(keys):
+        raise ValueError("the keys of rows are not different")
+    return slots
 
 
 def grow_slots(slots: Keys, size: int) -> None:

@@ -278,7 +278,7 @@ class SparseRows:
     def insert(self, starts: Ints, labels: Labels) -> Ints:
         """Insert labels of rows 0, 1, ..., which have none; return the entry of each.
 
-        starts, labels: see ``CompactWeights``.
+        starts, labels: see ``compact.Entries``.
         """
         entries = np.empty(len(labels), dtype=np.int64)
         self.extend(len(starts) - 1)
@@ -367,7 +367,7 @@ class RowWeights:
         return self._dense_table if self._sparse is None else self._sparse.table
 
     def insert(self, starts: Ints, labels: Labels) -> Ints:
-        """Allocate weights of rows 0, 1, ...; return their entries: see ``CompactWeights``."""
+        """Allocate weights of rows 0, 1, ...; return their entries. See ``compact.Entries``."""
         if self._sparse is not None:
             return self._sparse.insert(starts, labels)
         return np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * self._width + labels

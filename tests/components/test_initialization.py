@@ -247,7 +247,7 @@ def test_more_labels_than_a_model_can_number_are_refused() -> None:
     with (
         pytest.warns(UserWarning, match="65,537 labels"),
         pytest.raises(
-            ValueError, match=r"ssvm_ner: .* 65,537 labels, but at most 65,535 .*\"iob2\""
+            ValueError, match=r"ssvm_ner: .* 65,537 labels, but at most 65,534 .*\"iob2\""
         ),
     ):
         recognizer.initialize(lambda: examples, nlp=nlp, labels=labels)

@@ -12,6 +12,7 @@ import brute
 import numpy as np
 import pytest
 import spacy
+from compact_weights import compact_of
 from corpora import entity_examples, make_doc, spans_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +25,6 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_ssvm.chains.schemes import SCHEMES
-from spacy_ssvm.weights.compact import CompactWeights
 
 NAME = RECOGNIZER.name
 
@@ -78,12 +78,7 @@ def small(scheme: str, *, overwrite: bool = False) -> Language:
 def set_weights(recognizer: Any, transitions: np.ndarray, emissions: np.ndarray) -> None:
     """Transitions [K + 2, K], and the weights of each feature row [rows, K]."""
     model = recognizer.model
-    rows, K = emissions.shape
-    weights = CompactWeights(
-        np.arange(rows + 1, dtype=np.int64) * K,
-        np.tile(np.arange(K, dtype=np.uint16), rows),
-        emissions.astype(np.float32).ravel(),
-    )
+    weights, _ = compact_of(emissions)
     label_pairs = transitions + recognizer.scheme.legality()
     model.set_weights(model.table, label_pairs, weights, model.template_rows, None)
 

@@ -747,7 +747,7 @@ def test_the_pruner_is_saved_with_the_model(trained: Language) -> None:
 
 def test_damaged_arrays_of_arcs_are_named(trained: Language, tmp_path: Path) -> None:
     trained.to_disk(tmp_path / "whole")
-    for name in ("arc_weights", "pruner_weights", "labels.weights"):
+    for name in ("arc_weights", "pruner_weights", "labels.rows"):
         folder = tmp_path / name
         shutil.copytree(tmp_path / "whole", folder)
         file = folder / NAME / FILE

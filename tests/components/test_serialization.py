@@ -182,7 +182,8 @@ def test_a_model_that_could_not_be_loaded_replaces_none(
     pipe.to_disk(path)
     before = contents(path)
     arrays = {name: array.copy() for name, array in pipe.model.arrays().items()}
-    weights = next(array for name, array in arrays.items() if name.endswith("weights"))
+    kinds = "weights", "scales"
+    weights = next(array for name, array in arrays.items() if name.endswith(kinds))
     weights[...] = np.inf
     monkeypatch.setattr(pipe.model, "arrays", lambda: arrays)
     with pytest.raises(ModelFileError, match=f"{path}: not saved: .*not finite"):

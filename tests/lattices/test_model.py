@@ -29,7 +29,7 @@ from tiny_lattices import (
 
 from spacy_ssvm import storage
 from spacy_ssvm.lattices.labels import FEATURES, WHOLE
-from spacy_ssvm.lattices.model import STEPS, Annotation, LatticeModel
+from spacy_ssvm.lattices.model import STEP_PLACES, STEPS, Annotation, LatticeModel
 from spacy_ssvm.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from spacy_ssvm.storage import ModelFileError
 
@@ -314,7 +314,7 @@ def test_an_array_is_missing_or_of_another_type(model: LatticeModel) -> None:
     arrays = model.arrays()
     for name in arrays:
         rest = {key: array for key, array in arrays.items() if key != name}
-        wrong = {**rest, name: arrays[name].astype(np.int32)}
+        wrong = {**rest, name: arrays[name].astype(bool)}
         for damaged in (rest, wrong):
             data = storage.to_bytes(model.kind, {"model": model.header()}, damaged)
             with pytest.raises(ModelFileError):
@@ -326,8 +326,16 @@ ARRAYS: dict[str, Any] = {
     "steps of two axes": (STEPS, lambda a: a[None]),
     "infinite steps": (STEPS, lambda a: np.full_like(a, np.inf)),
     "steps that are no numbers": (STEPS, lambda a: np.full_like(a, np.nan)),
-    "infinite weights": ("weights", lambda a: np.full_like(a, -np.inf)),
-    "weights of no part": ("labels", lambda a: np.full_like(a, 2**16 - 1)),
+    "too few places of steps": (STEP_PLACES, lambda a: a[:-1]),
+    "places of two axes": (STEP_PLACES, lambda a: a[None]),
+    "places before the first": (STEP_PLACES, lambda a: a - 1 - a[0]),
+    "places behind the last": (STEP_PLACES, lambda a: a + 10**6),
+    "places that repeat": (STEP_PLACES, lambda a: np.repeat(a[:1], len(a))),
+    "places that fall": (STEP_PLACES, lambda a: a[::-1]),
+    "infinite weights": ("scales", lambda a: np.full_like(a, -np.inf)),
+    "rows that are cut off": ("rows", lambda a: a[:-1]),
+    "rows of other sizes": ("row_sizes", lambda a: a + 1),
+    "keys that repeat": ("keys", lambda a: np.ones_like(a)),
     "a candidate that is no label": ("candidate_labels", lambda a: a + len(LABELS)),
     "no candidates": ("candidate_labels", lambda a: a[:0]),
     "lists that do not fit": ("candidate_starts", lambda a: a[:-1]),

@@ -194,8 +194,8 @@ def test_training_continues_from_the_weights_of_a_model() -> None:
     trainer.epoch(numbers[:0])  # a pass over no examples
     trainer.update_model()
     after = model.arrays()
-    for name in ("steps", "weights"):
-        assert np.abs(after[name]).sum() == pytest.approx(np.abs(before[name]).sum(), rel=1e-5)
+    for name in ("steps", "rows", "scales", "keys"):
+        assert after[name].tolist() == before[name].tolist()
         assert np.any(after[name])
     assert predicted(model, docs()) == gold()
     for name in ("candidate_words", "candidate_starts", "candidate_labels"):

@@ -19,6 +19,7 @@ from thinc.config import ConfigValidationError
 from spacy_ssvm.sentences.cuts.decoder import labeling_score
 from spacy_ssvm.sentences.cuts.inference import Graphs
 from spacy_ssvm.storage import ModelFileError
+from spacy_ssvm.weights.compact import entries_of
 
 NAME = "ssvm_sentence_labeler"
 EDGES = ["neighbor", "neighbor(2)", "paragraph", "similar(lower, 2)"]
@@ -219,7 +220,7 @@ def test_training_goes_on_from_saved_weights(nlp: Language) -> None:
     labeler = of(other)
     trainer, _ = labeler.featurize(labelled_examples(other.vocab))
     assert trainer.run.w[:4] == pytest.approx([0.25, 0.125, 0.5, 1.0])
-    weights = np.abs(labeler.model.weights.weights.astype(float)).sum()
+    weights = np.abs(entries_of(labeler.model.weights, len(labeler.labels)).weights).sum()
     assert np.abs(trainer.run.w[4:]).sum() == pytest.approx(weights)
     labeler.add_label("new")
     assert labeler.model.label_pairs.tolist() == [0.25, 0.125, 0.5, 1.0]

@@ -10,6 +10,7 @@ from saving import header_of
 
 from spacy_ssvm.sentences.training import SentenceTrainer, read_labelled
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.weights.compact import entries_of
 
 pytestmark = pytest.mark.uncompiled
 
@@ -80,7 +81,7 @@ def test_training_goes_on_from_the_weights_of_the_model() -> None:
     w = trainer.run.w[: trainer.problem.number_of_weights(trainer.number_of_rows)]
     assert w[: (K + 2) * K] == pytest.approx(labeler.model.label_pairs.ravel())
     assert np.abs(w[(K + 2) * K :]).sum() == pytest.approx(
-        np.abs(labeler.model.weights.weights.astype(float)).sum()
+        np.abs(entries_of(labeler.model.weights, K).weights).sum()
     )
     trainer.epochs = labeler.model.summary.epochs
     trainer._write()

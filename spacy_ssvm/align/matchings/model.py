@@ -33,7 +33,7 @@ from spacy_ssvm.kernels.types import Flags, Floats, Keys, Rows, Weights
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.storage import checked_texts
 from spacy_ssvm.weights.feature_index import Table
-from spacy_ssvm.weights.hash_table import empty_slots
+from spacy_ssvm.weights.hash_table import empty_slots, numbered_keys
 
 #: The one label of links.
 LABELS = ("link",)
@@ -205,7 +205,7 @@ class MatchingModel(storage.StoredModel):
     def arrays(self) -> storage.Arrays:
         """The saved arrays, by the names of ``ARRAYS``."""
         return {
-            "slots": self.table.slots,
+            "keys": numbered_keys(self.table.slots),
             "row_templates": self.row_templates,
             "weights": self.weights,
             "penalties": self.penalties.astype(np.float32),

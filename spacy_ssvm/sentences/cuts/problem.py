@@ -50,7 +50,7 @@ class CutProblem:
         """Does nothing: rows have weights for all labels, of which there are few."""
 
     def insert(self, starts: Ints, labels: Labels) -> Ints:
-        """The entries of the weights of rows 0, 1, ...: see ``CompactWeights``."""
+        """The entries of the weights of rows 0, 1, ...: see ``compact.Entries``."""
         return self._nodes.insert(starts, labels)
 
     @property

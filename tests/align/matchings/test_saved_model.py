@@ -50,17 +50,12 @@ def replaced(place: Any, value: Any) -> Callable[[np.ndarray], np.ndarray]:
     return change
 
 
-def used(array: np.ndarray) -> int:
-    return int(array[:, 0].argmax())
-
-
 #: (array, what takes its place, what is wrong with it)
 FORGED_ARRAYS: list[tuple[str, Callable[[np.ndarray], np.ndarray], str]] = [
-    ("slots", replaced((slice(None), 0), 1), "no empty slot"),
-    ("slots", np.ravel, "has the shape"),
-    ("slots", lambda a: replaced((used(a), 1), len(a) + 1)(a), "does not fit the rows"),
-    ("slots", lambda a: replaced((used(a), 1), 0)(a), "does not fit the rows"),
-    ("slots", lambda a: replaced(used(a), 0)(a), "does not fit the rows"),
+    ("keys", lambda a: replaced(0, a[1])(a), "the keys of rows are not different"),
+    ("keys", replaced(1, 0), "the keys of rows are not different"),
+    ("keys", lambda a: a[1:], "do not fit the weights"),
+    ("keys", lambda a: a[:, None], "do not fit the weights"),
     ("weights", lambda a: a[:-1], "do not fit the weights"),
     ("weights", lambda a: a[:, None], "weights are not finite"),
     ("weights", replaced(1, np.nan), "weights are not finite"),
