@@ -83,6 +83,11 @@ class LinearModel(storage.StoredModel):
 
     # Shared
 
+    @property
+    def number_of_columns(self) -> int:
+        """The number of weights that a feature of the model can have."""
+        return self._count_columns(self.labels)
+
     def define(
         self,
         templates: Iterable[Template],
@@ -129,11 +134,10 @@ class LinearModel(storage.StoredModel):
 
         legality: of all labels, see ``ChainProblem``.
         """
-        before, everything = self.labels, (*self.labels, *labels)
-        self.label_pairs = self._extended_label_pairs(len(everything), legality)
-        columns = map(self._count_columns, (before, everything))
-        self.weights = with_more_labels(self.weights, *columns)
-        self.labels = everything
+        before = self.number_of_columns
+        self.label_pairs = self._extended_label_pairs(len(self.labels) + len(labels), legality)
+        self.labels = (*self.labels, *labels)
+        self.weights = with_more_labels(self.weights, before, self.number_of_columns)
 
     @property
     def beta(self) -> float | None:
@@ -147,7 +151,7 @@ class LinearModel(storage.StoredModel):
 
     def weights_of(self, row: int, labels: Iterable[int]) -> tuple[float, ...]:
         """The weights of the feature of a row, for some labels."""
-        found = np.zeros(self._count_columns(self.labels))
+        found = np.zeros(self.number_of_columns)
         add_rows(self.weights, np.array([row], dtype=np.int64), 1, found)
         return tuple(found[[*labels]].tolist())
 
@@ -161,7 +165,7 @@ class LinearModel(storage.StoredModel):
 
     def template_shares(self) -> tuple[TemplateShare, ...]:
         """The weights of each template, sorted by decreasing share; ties keep their order."""
-        starts, _, w = entries_of(self.weights, self._count_columns(self.labels))
+        starts, _, w = entries_of(self.weights, self.number_of_columns)
         rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         if self.table.rows_per_template:
             templates = rows // self.table.rows_per_template

@@ -127,6 +127,10 @@ class LatticeModel(LinearModel):
             number = f"{self.system.parts.number:,} parts"
             raise ValueError(f"the labels have {number}, but at most {MAX_LABELS:,} are possible")
 
+    @property
+    def number_of_columns(self) -> int:
+        return self.system.parts.number
+
     def _count_columns(self, labels: tuple[str, ...]) -> int:
         return label_system(labels, self.scheme).parts.number
 

@@ -380,6 +380,15 @@ def test_a_model_is_damaged_in_any_way_and_refused_or_usable(model: LatticeModel
     assert min(outcomes["refused"], outcomes["usable"]) > 40
 
 
+def test_labels_are_taken_apart_once(model: LatticeModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes as long as to annotate a thousand words."""
+    monkeypatch.setattr("spacy_ssvm.lattices.model.label_system", None)
+    parts = range(model.system.parts.number)
+    rows = [model.weights_of(row, parts) for row in range(len(model.weights.row_starts) - 1)]
+    assert np.any(rows)
+    assert sum(share.rows for share in model.template_shares()) == model.number_of_rows
+
+
 def test_real_values_are_not_read() -> None:
     with pytest.raises(ValueError, match="real values"):
         new_model(["lower[0]", "vector[0]"])
