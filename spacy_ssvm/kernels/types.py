@@ -14,6 +14,7 @@ Keys = npt.NDArray[np.uint64]
 ShortKeys = npt.NDArray[np.uint32]
 Labels = npt.NDArray[np.uint16]
 Weights = npt.NDArray[np.float32]
+Codes = npt.NDArray[np.int8]
 AnyWeights = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 # How explicit signatures name them to numba: C-contiguous, the digit counts the axes.

@@ -13,13 +13,10 @@ are of the first kind, but most of those that fire are of the second.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from spacy_ssvm.kernels.compile import inlined_kernel, kernel
-from spacy_ssvm.kernels.types import Floats, Ints, Labels, Weights
+from spacy_ssvm.kernels.types import Codes, Floats, Ints, Labels, Weights
 from spacy_ssvm.weights.rows import RowTable, add_row
-
-Codes = npt.NDArray[np.int8]
 
 _LARGEST = 127  # code
 _FITTING = 127.49  # weight by scale. Codes of at least 117 follow: weights that are rounded stay
@@ -236,7 +233,7 @@ def _labels_rise_below(weights: CompactWeights, K: int) -> bool:
         start, end = weights.row_starts[r], weights.row_starts[r + 1]
         if end - start == K + 1:
             continue
-        k = -1 if end == start else 0
+        k = 0
         for i in range(start + 1, end, 2):
             distance = _as_number(weights.bytes[i])
             k += distance

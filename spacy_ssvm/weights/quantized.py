@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spacy_ssvm.kernels.compile import by_type, inner_kernel
-from spacy_ssvm.kernels.types import AnyWeights, Codes1, Float, Weights, named_tuple
-
-Codes = npt.NDArray[np.int8]
+from spacy_ssvm.kernels.types import AnyWeights, Codes, Codes1, Float, Weights, named_tuple
 
 _LARGEST = 127
 

@@ -77,9 +77,7 @@ def test_compact_rows_add_up_to_what_rounded_rows_add_up_to(data, K, rows):
 
 
 @checked
-@given(
-    arrays(float, (3, 5), elements=st.floats(-1e3, 1e3).filter(lambda w: w == 0 or abs(w) > 1e-280))
-)
+@given(arrays(float, (3, 5), elements=st.floats(-1e3, 1e3)))
 def test_weights_are_rounded_by_less_than_half_a_percent_of_the_largest_of_the_row(weights):
     found = np.zeros(15)
     for r in range(3):
