@@ -152,34 +152,8 @@ def _scale_at(weights: CompactWeights, start: int) -> float:
 
 
 @inlined_kernel
-def add_rows(weights: CompactWeights, rows: Ints, size: int, emissions: Floats) -> None:
-    """Add the first ``size`` rows of compact weights to the emissions [K] of one token."""
-    K = len(emissions)
-    for m in range(size):
-        start, end = weights.row_starts[rows[m]], weights.row_starts[rows[m] + 1]
-        if start == end:
-            continue
-        scale = _scale_at(weights, start)
-        if end - start == K + 1:
-            codes = weights.bytes[start + 1 : end]
-            for k in range(K):
-                emissions[k] += scale * codes[k]
-        else:
-            _add_pairs(weights.bytes, start + 1, end, scale, emissions)
-
-
-@inlined_kernel
-def _add_pairs(row_bytes: Codes, start: int, end: int, scale: float, emissions: Floats) -> None:
-    """Add the weights of a row that has them for some labels."""
-    k = 0
-    for i in range(start, end, 2):
-        k += _as_number(row_bytes[i])
-        emissions[k] += scale * row_bytes[i + 1]
-
-
-@inlined_kernel
 def add_to_some(
-    weights: CompactWeights, rows: Ints, size: int, labels: Ints, emissions: Floats
+    weights: CompactWeights, rows: Ints, size: int, labels: Ints | range, emissions: Floats
 ) -> None:
     """``add_rows`` for these labels; the emissions of others are of no use afterwards."""
     K = len(emissions)
@@ -193,7 +167,16 @@ def add_to_some(
             for k in labels:
                 emissions[k] += scale * codes[k]
         else:
-            _add_pairs(weights.bytes, start + 1, end, scale, emissions)
+            k = 0
+            for i in range(start + 1, end, 2):
+                k += _as_number(weights.bytes[i])
+                emissions[k] += scale * weights.bytes[i + 1]
+
+
+@inlined_kernel
+def add_rows(weights: CompactWeights, rows: Ints, size: int, emissions: Floats) -> None:
+    """Add the first ``size`` rows of compact weights to the emissions [K] of one token."""
+    add_to_some(weights, rows, size, range(len(emissions)), emissions)
 
 
 @kernel
