@@ -88,6 +88,12 @@ def file_settings(
             "--words", help="Take the syntactic words of CoNLL-U as tokens, for pre-tokenized texts"
         ),
     ] = False,
+    split: Annotated[
+        bool,
+        typer.Option(
+            "--split", help="Divide multiword tokens of CoNLL-U, for a tokenizer that is learned"
+        ),
+    ] = False,
     offsets: Annotated[
         Units, typer.Option(help="What offsets count; utf-16 for those of JavaScript")
     ] = Units.characters,
@@ -95,7 +101,10 @@ def file_settings(
     """How annotated files are read: the options of all commands that read them."""
     from spacy_ssvm.commands.conversion.files import Settings
 
-    return Settings(word, span, tag, spans_key, sentences, encoding, words, offsets is Units.utf16)
+    if words and split:
+        raise typer.BadParameter("it does not go with --words", param_hint="--split")
+    utf16 = offsets is Units.utf16
+    return Settings(word, span, tag, spans_key, sentences, encoding, words, split, utf16)
 
 
 #: The names of these options.

@@ -88,7 +88,8 @@ def convert(
 
     Docs of CoNLL-U have the text that was written. Words written as one, such as "das" (de + as),
     stay one token, unless the tokenizer of the language divides them as well ("don't"); with
-    --words, each word is a token, and components learn from such tokens alone.
+    --words, each word is a token, and components learn from such tokens alone. For pipelines with
+    spacy_ssvm.Tokenizer.v1, --split divides them, "d" + "as"; NORM has the words.
 
     With --templates, prints the setting of a component. Features of one label are converted, those
     of two labels left out: pairs of adjacent labels have weights of their own here.

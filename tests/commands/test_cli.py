@@ -156,7 +156,10 @@ def test_the_help_has_a_line_for_each_command() -> None:
     assert lines == [*alone, *([name, summary] for name, summary in GROUPS.items())]
 
 
-FILE_OPTIONS = {"--encoding", "--words", "--word", "--span", "--tag", "--spans-key", "--sentences"}
+FILE_OPTIONS = {
+    *("--encoding", "--words", "--split", "--word", "--span", "--tag", "--spans-key"),
+    "--sentences",
+}
 
 
 def parameters_of(command: str) -> list[Any]:

@@ -42,6 +42,8 @@ class Settings(NamedTuple):
     sentences: int | None = None
     encoding: str = "utf8"
     as_words: bool = False  #: whether the tokens of treebanks are words, not pieces of the text
+    #: Whether the tokens of treebanks that stand for several words are divided wherever possible.
+    divides_all: bool = False
     utf16: bool = False  #: whether offsets count units of UTF-16, not characters
 
 
@@ -108,7 +110,9 @@ def _convert(path: Path, nlp: Language, settings: Settings) -> Converted:
         number = SENTENCES if settings.sentences is None else settings.sentences
         read = read_conllu(path, encoding, lambda error: bad.append(bad_record(path, error)))
         groups = _groups(path, [(one.is_first, one) for one in read], number)
-        docs, treebank = make_treebank_docs(nlp, groups, as_words=settings.as_words)
+        docs, treebank = make_treebank_docs(
+            nlp, groups, as_words=settings.as_words, divides_all=settings.divides_all
+        )
         return Converted(docs, bad, 0, treebank)
     table = read_table(path, encoding) if ending in (".csv", ".tsv") else None
     if table is not None and table.word is None:

@@ -3,8 +3,11 @@
 Words that are written as one are tokens of their own where their forms make up what is written,
 and the tokenizer of the language divides it there, too: "don't" (do + n't). Otherwise, as in the
 Portuguese "das" (de + as), they stay one token, since that is what a trained pipeline will read.
-It has the part of speech, head and label of the word that its others depend on (the one that is
-nearest to the root), the lemmas and tags of all, "de o" and "IN_DT", and all their features.
+For pipelines with a tokenizer that is learned, all are divided that can be, "d" + "as", and the
+NORM of the pieces are the words.
+A token of several words has the part of speech, head and label of the word that its others depend
+on (the one that is nearest to the root), the lemmas and tags of all, "de o" and "IN_DT", and all
+their features.
 """
 
 import re
@@ -21,6 +24,7 @@ from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
 from spacy_ssvm.commands.conversion.conllu import Sentence, Token, Word
+from spacy_ssvm.commands.conversion.multiword import cut_token
 from spacy_ssvm.files import shorten
 
 _SPACES_AFTER = re.compile(r"(?:^|\|)SpacesAfter=([^|]*)")
@@ -44,6 +48,7 @@ class _Piece(NamedTuple):
     first: int  #: number of its first word in the sentence
     end: int  #: after that of its last word
     space: str  #: white space after it
+    norm: str = ""  #: the word that it stands for, where this is not its text
 
 
 class _Row(NamedTuple):
@@ -52,27 +57,34 @@ class _Row(NamedTuple):
     word: Word  #: its form is the token's text, its head a number in the Doc
     has_space: bool
     is_start: bool  #: of a sentence
+    norm: str = ""  #: see ``_Piece``
 
 
 def make_docs(
-    nlp: Language, groups: Sequence[Sequence[Sentence]], *, as_words: bool = False
+    nlp: Language,
+    groups: Sequence[Sequence[Sentence]],
+    *,
+    as_words: bool = False,
+    divides_all: bool = False,
 ) -> tuple[list[Doc], Treebank]:
     """A Doc of each group of sentences, or of each row of them that have trees, or have none.
 
     nlp: has the tokenizer of the language.
     as_words: whether each word is a token; it is not known then where spaces are.
+    divides_all: whether all tokens of several words are divided where that is possible, and not
+        only those that this tokenizer divides.
 
     White space at the ends of Docs is left out. Elsewhere it is that of ``# text``, between
     sentences a space unless there is ``SpaceAfter=No``, and between paragraphs an empty line;
     ``SpacesAfter`` comes first everywhere.
     """
-    divides = _divider(nlp)
+    divide = _divider(None if divides_all else nlp)
     sentences = [sentence for group in groups for sentence in group]
     has_entities = any(word.entity for sentence in sentences for word in sentence.words)
     rows = [[*own] for group in groups for _, own in groupby(group, lambda one: one.has_tree)]
     docs = []
     for row in rows:
-        pieces = [_words(one) if as_words else [*_pieces(one, divides)] for one in row]
+        pieces = [_words(one) if as_words else [*_pieces(one, divide)] for one in row]
         for before, sentence in zip(pieces, row[1:], strict=False):
             if sentence.begins_paragraph and "\n" not in before[-1].space:
                 before[-1] = before[-1]._replace(space=_PARAGRAPH)
@@ -89,21 +101,31 @@ def make_docs(
     whole = Counter(
         f"{shorten(text)} ({shorten(' + '.join(forms))})"
         for text, forms in joined
-        if not divides(text, forms)
+        if not divide(text, forms)
     )
     different = [one.place for one in sentences if one.text and _spaces_in_text(one) is None]
     return docs, Treebank(len(joined) - whole.total(), whole, different)
 
 
-def _divider(nlp: Language) -> Callable[[str, tuple[str, ...]], bool]:
-    """Whether a text is that of some words, and the tokenizer divides it between them."""
+_Divide = Callable[[str, tuple[str, ...]], tuple[str, ...]]
+
+
+def _divider(nlp: Language | None) -> _Divide:
+    """How a text is divided into pieces, one for each of some words; () where it stays whole.
+
+    nlp: whose tokenizer has to divide it like this; None for none.
+    """
 
     @cache
-    def divides(text: str, words: tuple[str, ...]) -> bool:
+    def divide(text: str, words: tuple[str, ...]) -> tuple[str, ...]:
+        is_made_up = "".join(words) == text
+        if nlp is None:
+            return words if is_made_up else cut_token(text, words)
         ends = {*accumulate(map(len, words[:-1]))}
-        return "".join(words) == text and ends <= {token.idx for token in nlp.make_doc(text)}
+        divides = is_made_up and ends <= {token.idx for token in nlp.make_doc(text)}
+        return words if divides else ()
 
-    return divides
+    return divide
 
 
 def _forms(sentence: Sentence, token: Token) -> tuple[str, ...]:
@@ -115,9 +137,7 @@ def _words(sentence: Sentence) -> list[_Piece]:
     return [_Piece(word.form, i, i + 1, " ") for i, word in enumerate(sentence.words)]
 
 
-def _pieces(
-    sentence: Sentence, divides: Callable[[str, tuple[str, ...]], bool]
-) -> Iterator[_Piece]:
+def _pieces(sentence: Sentence, divide: _Divide) -> Iterator[_Piece]:
     """The tokens of the text of a sentence."""
     in_text = _spaces_in_text(sentence) or [None] * len(sentence.tokens)
     for token, space in zip(sentence.tokens, in_text, strict=True):
@@ -126,11 +146,11 @@ def _pieces(
         elif space is None:
             space = "" if "SpaceAfter=No" in token.misc.split("|") else " "
         forms = _forms(sentence, token) if token.has_several else ()
-        if forms and divides(token.text, forms):
-            for i, form in enumerate(forms[:-1], start=token.first):
-                yield _Piece(form, i, i + 1, "")
-            yield _Piece(forms[-1], token.end - 1, token.end, space)
-        else:
+        pieces = divide(token.text, forms) if forms else ()
+        for i, (piece, form) in enumerate(zip(pieces, forms, strict=False), start=token.first):
+            after = space if i == token.end - 1 else ""
+            yield _Piece(piece, i, i + 1, after, form if form != piece else "")
+        if not pieces:
             yield _Piece(token.text, token.first, token.end, space)
 
 
@@ -177,6 +197,9 @@ def _make_doc(
         lemmas=[word.lemma for word in words],
         **tree,
     )
+    for token, row in zip(doc, rows, strict=True):
+        if row.norm:
+            token.norm_ = row.norm
     if has_entities:
         doc.set_ents(filter_spans([Span(doc, a, b, label=label) for a, b, label in spans]))
     return doc
@@ -198,7 +221,7 @@ def _rows(words: Sequence[Word], pieces: Sequence[_Piece], places: Sequence[int]
         own, place = words[piece.first : piece.end], places[piece.first]
         word = own[0] if len(own) == 1 else _joined(own, depths[piece.first : piece.end])
         word = word._replace(form=piece.text, head=places[word.head])
-        yield _Row(word, piece.space.startswith(" "), place == places[0])
+        yield _Row(word, piece.space.startswith(" "), place == places[0], piece.norm)
         if white := piece.space.removeprefix(" "):
             yield _Row(Word(white, "", "", "", "", place, "", ""), False, False)
 

@@ -42,10 +42,10 @@ def line(number: object, form: str, head: object = 0, dep: str = "root", misc: s
 
 
 def convert(
-    folder: Path, text: str, lang: str = "en", *, number: int = 1, as_words: bool = False
+    folder: Path, text: str, lang: str = "en", *, number: int = 1, **options: bool
 ) -> tuple[list[Doc], Treebank]:
     (folder / "a.conllu").write_text(text, encoding="utf8")
-    settings = Settings(sentences=number, as_words=as_words)
+    settings = Settings(sentences=number, **options)
     docs, _, _, treebank = convert_file(folder / "a.conllu", NLP[lang], settings)
     assert treebank is not None
     return docs, treebank
@@ -88,6 +88,24 @@ def test_syntactic_words(tmp_path: Path) -> None:
     assert [token.head.i for token in doc] == [0, 3, 3, 0, 7, 6, 0, 6, 0]
     assert [token.tag_ for token in doc[1:3]] == ["IN", "DT"]
     assert treebank == Treebank(0, Counter(), [])
+
+
+def test_all_words_that_can_be_divided(tmp_path: Path) -> None:
+    (doc,), treebank = convert(tmp_path, DAS, "pt", divides_all=True)
+    assert doc.text == "Uma das casas, dela não."
+    assert [token.text for token in doc] == [
+        *("Uma", "d", "as", "casas", ",", "d", "ela", "não", "."),
+    ]
+    assert [token.norm_ for token in doc] == [
+        *("uma", "de", "as", "casas", ",", "de", "ela", "não", "."),
+    ]
+    assert [token.lemma_ for token in doc[1:3]] == ["de", "o"]
+    assert [token.head.i for token in doc] == [0, 3, 3, 0, 7, 6, 0, 6, 0]
+    assert treebank == Treebank(2, Counter(), [])
+    text = line("1-2", "à", "_", "_") + line(1, "a") + line(2, "a", 1, "x")
+    (doc,), treebank = convert(tmp_path, text, "pt", divides_all=True)
+    assert [token.text for token in doc] == ["à"]
+    assert treebank == Treebank(0, Counter({"à (a + a)": 1}), [])
 
 
 def test_tags_that_are_the_parts_of_speech_stay_them(tmp_path: Path) -> None:
@@ -217,6 +235,14 @@ def test_the_command_tells_what_became_of_several_words(tmp_path: Path) -> None:
     assert "# text" not in output
     (doc,) = DocBin().from_disk(tmp_path / "out" / "a.spacy").get_docs(NLP["pt"].vocab)
     assert doc.has_unknown_spaces
+    output = run("--split")
+    assert "2 divided, 0 kept whole" in output
+    (doc,) = DocBin().from_disk(tmp_path / "out" / "a.spacy").get_docs(NLP["pt"].vocab)
+    assert [(token.text, token.norm_) for token in doc[1:3]] == [("d", "de"), ("as", "as")]
+    arguments = ["convert", file, "--output", tmp_path / "out", "--words", "--split"]
+    result = CliRunner().invoke(ssvm, [*map(str, arguments)])
+    assert result.exit_code == 2
+    assert "it does not go with --words" in result.output
 
 
 @given(st.integers(1, 12), st.randoms(use_true_random=False))
