@@ -22,6 +22,7 @@ MODULES = [
     *("selection", "components.annotated_corpus", "align.reader", "sentences.reader"),
     pytest.param("sentences.component", marks=pytest.mark.slow),
     pytest.param("align.component", marks=pytest.mark.slow),
+    pytest.param("tokenizer.component", marks=pytest.mark.slow),
 ]
 
 

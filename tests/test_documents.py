@@ -192,7 +192,7 @@ def registered(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_are_registered(page: Page) -> None:
-    groups = ("misc", "scorers", "readers", "loggers")
+    groups = ("misc", "scorers", "readers", "loggers", "tokenizers")
     known = {point.name for group in groups for point in entry_points(group=f"spacy_{group}")}
     assert set(re.findall(r"spacy_ssvm\.\w+\.v\d+", page.text)) <= known
 

@@ -112,6 +112,18 @@ ALLOWED = {
         "structure.py",
         "weights",
     },
+    "tokenizer": {
+        "kernels",
+        "chains",
+        "components",
+        "decoders",
+        "explanation.py",
+        "features",
+        "labelings",
+        "solvers",
+        "storage.py",
+        "weights",
+    },
     "align": {
         "kernels",
         "commands",
@@ -152,7 +164,7 @@ ALLOWED = {
     },
 }
 #: Rooms that the core does not import: they meet it through entry points, and in ROOTS.
-SLICES = {"align", "lab", "sentences"}
+SLICES = {"align", "lab", "sentences", "tokenizer"}
 ROOTS = {"cli", "factories.py"}
 MAX_ARROWS = 84  #: between rooms of the core
 

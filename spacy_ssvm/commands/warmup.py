@@ -29,6 +29,9 @@ _STARTS = [True, False, False, False, True, False, False]
 
 _LINKS = [(0, 4), (1, 5), (2, 6)]
 
+#: In the place of a factory: what is trained is the tokenizer of the pipeline.
+TOKENIZER = "tokenizer"
+
 _ALIGNER = {"templates": ["aligner", "lexicon"], "min_count": 1}
 _PROBABLE = {"@misc": "spacy_ssvm.DualCoordinateAscent.v1"}
 
@@ -70,6 +73,7 @@ class Use(NamedTuple):
 
 #: All that the shipped configs need, and probabilities.
 USES = (
+    Use("tokenizer", TOKENIZER, {}),
     Use("tagger", "ssvm_tagger", {"templates": ["tagger", "cluster4[0]"]}),
     Use("tagger with hashed features", "ssvm_tagger", {"hash_bits": 10}),
     Use("morphologizer", "ssvm_morphologizer", {}),
@@ -109,7 +113,24 @@ def compile_for(use: Use) -> None:
     """Train and use a tiny pipeline, which fills the kernel cache."""
     with warnings.catch_warnings():  # of sentences whose boundaries change below
         warnings.filterwarnings("ignore", message=".* are not units of the predicted Docs")
-        _train_and_use(use)
+        if use.factory == TOKENIZER:
+            _train_and_use_tokenizer()
+        else:
+            _train_and_use(use)
+
+
+def _train_and_use_tokenizer() -> None:
+    nlp = spacy.blank(
+        "xx", config={"nlp": {"tokenizer": {"@tokenizers": "spacy_ssvm.Tokenizer.v1"}}}
+    )
+    tokenizer: Any = nlp.tokenizer
+    tokenizer("not trained yet")
+    words, spaces = ["Dogs", "d", "o", ".", "Cats", "?"], [True, False, False, True, False, False]
+    gold = Doc(nlp.vocab, words=words, spaces=spaces, sent_starts=[True, *[False] * 3, True, False])
+    gold[1].norm_ = "de"
+    tokenizer.initialize(lambda: [Example(nlp.make_doc(gold.text), gold)], nlp=nlp)
+    tokenizer.explain("Cats do. Dogs!")
+    tokenizer.explain_character("Cats do. Dogs!", 13)
 
 
 def _train_and_use(use: Use) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 from spacy.language import Language
 from spacy.training import Example
 from spacy.training.corpus import create_docbin_reader
-from spacy.vocab import Vocab
 
 
 def make_cached_corpus(
@@ -39,6 +38,8 @@ class CachedCorpus:
 
     corpus: the reader. What it draws at random, as augmenters do, is drawn once.
 
+    They are read again for another vocabulary, and once a tokenizer has learned from them.
+
     >>> import spacy
     >>> from spacy.tokens import Doc
     >>> nlp = spacy.blank("en")
@@ -50,13 +51,14 @@ class CachedCorpus:
 
     def __init__(self, corpus: Callable[[Language], Iterable[Example]]) -> None:
         self.corpus = corpus
-        self._vocab: Vocab | None = None
+        self._source: tuple[object, object] = None, None
         self._examples: list[Example] = []
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Examples with the same references each time, and copies of the predicted Docs."""
-        if self._vocab is not nlp.vocab:
+        source = nlp.vocab, getattr(nlp.tokenizer, "model", None)
+        if any(one is not other for one, other in zip(self._source, source, strict=True)):
             self._examples = list(self.corpus(nlp))
-            self._vocab = nlp.vocab
+            self._source = source
         for example in self._examples:
             yield Example(example.predicted.copy(), example.reference)

@@ -38,6 +38,19 @@ uses += [
     (PARSER, {"order": 1, "projective": False, "pruning": None}, {}),
     (PARSER, {"max_length": 4}, {}),
 ]
+settings = {"@tokenizers": "spacy_ssvm.Tokenizer.v1", "sentences": True}
+nlp = spacy.blank("en", config={"nlp": {"tokenizer": settings}})
+assert [token.text for token in nlp("Not trained.")] == ["Not", "trained."]
+golds = [component.examples(nlp.vocab)[0].reference for component in COMPONENTS[:3]]
+golds[0][0].norm_ = "word"
+spaces = [bool(token.i % 2) for token in golds[0]]
+golds[0] = Doc(nlp.vocab, words=[token.text for token in golds[0]], spaces=spaces)
+golds[0][0].norm_ = "word"
+nlp.tokenizer.initialize(lambda: [Example(nlp.make_doc(gold.text), gold) for gold in golds])
+for component in COMPONENTS:
+    for text in component.texts():
+        nlp.tokenizer.explain(str(nlp(str(text)).text))
+nlp.tokenizer.explain_character("Dogs bark. Cats", 11)
 for component, config, resources in uses:
     nlp = component.pipeline(**config)
     pipe = nlp.get_pipe(component.name)
@@ -157,7 +170,7 @@ def test_what_is_trained_is_compiled(run_script: ScriptRunner, tmp_path: Path) -
 
 
 def test_all_components_are_warmed_up() -> None:
-    names = {"ssvm_aligner"} | {component.name for component in COMPONENTS}
+    names = {"tokenizer", "ssvm_aligner"} | {component.name for component in COMPONENTS}
     assert {use.factory for use in warmup.USES} == names
 
 
@@ -170,7 +183,7 @@ def test_some_components_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(ssvm, ["warmup", "--components", "spancat"])
     assert result.exit_code == 1
     assert (
-        "no component 'spancat': choose one of tagger, morphologizer, lemmatizer, senter"
+        "no component 'spancat': choose one of tokenizer, tagger, morphologizer, lemmatizer"
         in " ".join(result.output.split())
     )
 

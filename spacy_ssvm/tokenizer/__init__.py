@@ -1,0 +1,1 @@
+"""A tokenizer that is learned: where tokens and sentences begin, decided over characters."""

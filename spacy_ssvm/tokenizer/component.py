@@ -1,0 +1,327 @@
+"""``spacy_ssvm.Tokenizer.v1``: a tokenizer that is learned from a corpus."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.attrs import IDX, IS_SPACE, NORM, ORTH, SENT_START, intify_attrs
+from spacy.errors import Errors
+from spacy.language import Language
+from spacy.scorer import Scorer
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
+from spacy.util import logger
+from spacy.vocab import Vocab
+from thinc.config import ConfigValidationError
+
+from spacy_ssvm import storage
+from spacy_ssvm.components.doc_arrays import (
+    IS_INSIDE,
+    IS_START,
+    columns_of,
+    sentence_marks,
+    write_columns,
+)
+from spacy_ssvm.explanation import Explanation
+from spacy_ssvm.features.templates import TemplateError
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.tokenizer.chunks import check_special_case
+from spacy_ssvm.tokenizer.explanation import explain_character
+from spacy_ssvm.tokenizer.model import TokenizerModel
+from spacy_ssvm.tokenizer.norms import Pieces, learn_norms, make_norms
+from spacy_ssvm.tokenizer.templates import parse_character_templates
+from spacy_ssvm.tokenizer.training import GoldText, learn
+
+_MAX_LENGTH = 2**30  # characters, as in spaCy
+
+#: Where a token comes from: what ``Tokenizer.explain`` tells.
+KNOWN, LEARNED, WHITESPACE = "known chunk", "model", "whitespace"
+
+
+class ExplainedToken(NamedTuple):
+    """A token of a text and where it comes from."""
+
+    source: str  #: KNOWN, LEARNED or WHITESPACE
+    text: str
+    start: int  #: its first character
+    begins_sentence: bool
+
+
+class Tokenizer:
+    """Cuts texts into tokens as the corpus does that it was initialized with.
+
+    vocab: the vocabulary of the Docs.
+    model: where tokens and sentences begin.
+    solver: learns the weights.
+    epochs: passes over the corpus.
+    sentences: whether Docs get ``token.is_sent_start``, too.
+
+    Tokens never reach across whitespace. Whitespace other than one blank between two tokens is a
+    token, as with spaCy's rules. Before it is initialized, it cuts at whitespace alone.
+
+    >>> import spacy
+    >>> config = {"nlp": {"tokenizer": {"@tokenizers": "spacy_ssvm.Tokenizer.v1"}}}
+    >>> nlp = spacy.blank("en", config=config)
+    >>> words = ["Do", "n't", "bark", "!", "Purr", "!"]
+    >>> gold = Doc(nlp.vocab, words=words, spaces=[False, True, False, True, False, False])
+    >>> nlp.tokenizer.initialize(lambda: [Example(nlp.make_doc(gold.text), gold)], nlp=nlp)
+    >>> [token.text for token in nlp("Purr! Don't bark!")]
+    ['Purr', '!', 'Do', "n't", 'bark', '!']
+    """
+
+    kind = "spacy_ssvm.Tokenizer"
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: TokenizerModel,
+        *,
+        solver: DualCoordinateDescent,
+        epochs: int,
+        sentences: bool,
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.solver = solver
+        self.epochs = epochs
+        self.sentences = sentences
+
+    # Annotation
+
+    def __call__(self, text: str) -> Doc:
+        """The Doc of a text. Raises ValueError for one of 2**30 characters or more."""
+        if len(text) >= _MAX_LENGTH:
+            raise ValueError(Errors.E025.format(length=len(text)))
+        tokens, norms = self.model.segment([text])
+        starts, ends = tokens.starts.tolist(), tokens.ends.tolist()
+        words = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+        doc = Doc(self.vocab, words=words, spaces=tokens.has_space.tolist())
+        for i, word in norms.items():
+            doc[i].norm_ = word
+        if self.sentences:
+            marks = np.where(tokens.is_sentence, IS_START, IS_INSIDE)
+            write_columns(doc, [SENT_START], marks.astype(np.uint64)[:, np.newaxis])
+        return doc
+
+    def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:  # noqa: ARG002
+        """The Docs of texts. batch_size: has no effect, as in spaCy."""
+        return map(self, texts)
+
+    def score(self, examples: Iterable[Example], **settings: Any) -> dict[str, Any]:  # noqa: ARG002
+        """token_acc, token_p, token_r and token_f, as of spaCy's tokenizer."""
+        examples = list(examples)
+        validate_examples(examples, "Tokenizer.score")
+        return Scorer.score_tokenization(examples)
+
+    def explain(self, text: str) -> list[ExplainedToken]:
+        """The tokens of a text, and where each of them comes from.
+
+        "known chunk": what stands between whitespace is always cut like this in the corpus, or by
+        a special case. "model": it was decided here; ``explain_character`` tells why.
+        """
+        tokens, _ = self.model.segment([text])
+        read = self.model.read_texts([text])
+        columns = tokens.starts, tokens.ends, tokens.is_sentence
+        found = []
+        for start, end, begins in zip(*map(np.ndarray.tolist, columns), strict=True):
+            chunk = int(np.searchsorted(read.chunks.starts, start, side="right")) - 1
+            source = KNOWN if chunk >= 0 and read.nodes.patterns[chunk] >= 0 else LEARNED
+            if text[start:end].isspace():
+                source = WHITESPACE
+            found.append(ExplainedToken(source, text[start:end], start, begins))
+        return found
+
+    def explain_character(
+        self, text: str, i: int, *, top: int | None = None, against: str | None = None
+    ) -> Explanation:
+        """Explain why a sentence, a token, or neither begins at a character of a text.
+
+        top: the number of features to show, the others summed in one row; None for all.
+        against: the other label, "inside", "token" or "sentence"; None for the runner-up.
+        Raises ValueError for whitespace, and where nothing was to decide.
+        """
+        return explain_character(self.model, text, i, top=top, against=against)
+
+    # Special cases
+
+    def add_special_case(self, string: str, substrings: Iterable[Mapping[Any, Any]]) -> None:
+        """Cut a chunk, which stands between whitespace, in the same way wherever it occurs.
+
+        substrings: attributes of its tokens, ``{ORTH: "do"}``; two or more of them can have a NORM,
+            the word that they stand for.
+        Raises ValueError where they are not the tokens of the chunk, or have other attributes.
+        """
+        attributes = [intify_attrs(dict(one)) for one in substrings]
+        tokens = [str(one.get(ORTH, "")) for one in attributes]
+        check_special_case(string, tokens)
+        words = [str(one.get(NORM, token)) for one, token in zip(attributes, tokens, strict=True)]
+        is_alone = len(tokens) == 1 and words != tokens
+        if is_alone or any({*one} - {ORTH, NORM} for one in attributes):
+            raise ValueError(
+                f"the special case '{string:.60}': its tokens can have ORTH, and where they are "
+                "several, NORM"
+            )
+        model = self.model
+        norms = model.norms.words | dict(zip(pairwise(tokens), pairwise(words), strict=True))
+        cases = model.special_cases | {string: tokens}
+        model.know(model.learned, model.certain, cases, make_norms(norms))
+
+    # Training
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,  # noqa: ARG002
+        special_cases: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """Learn from the references of examples; what was known before is forgotten.
+
+        special_cases: the tokens of chunks that are cut in the same way wherever they occur.
+        Raises ConfigValidationError for an invalid special case, or where sentences are to be
+        written, but none are annotated; ValueError for texts without tokens.
+        """
+        cases = {chunk: list(tokens) for chunk, tokens in (special_cases or {}).items()}
+        for chunk, tokens in cases.items():
+            try:
+                check_special_case(chunk, tokens)
+            except ValueError as error:
+                raise _invalid("[initialize.tokenizer]", "special_cases", str(error)) from error
+        gold, pairs = [], list[tuple[Pieces, Pieces]]()
+        for example in get_examples():
+            gold.append(gold_text(example.reference))
+            pairs += pairs_of(example.reference)
+        if not any(len(one.starts) for one in gold):
+            raise ValueError("the tokenizer has no tokens to learn from: the examples are empty")
+        if self.sentences and all(one.sentences is None for one in gold):
+            message = "no sentences are annotated: set sentences = false in [nlp.tokenizer]"
+            raise _invalid("[nlp.tokenizer]", "sentences", message)
+        if len(gold) > 1 and not any(map(_cuts_chunks, gold)):
+            warnings.warn(
+                "Tokenizer: there is whitespace between all tokens of the examples: nothing can be "
+                "learned of where to cut. Train on texts as they are written, such as "
+                "'python -m spacy ssvm convert' makes of CoNLL-U files with SpaceAfter=No",
+                stacklevel=2,
+            )
+        model = TokenizerModel(self.model.templates)
+        model.know(model.learned, model.certain, cases, make_norms(learn_norms(pairs)))
+        learn(model, gold, self.solver, self.epochs)
+        self.model = model
+        known = len(self.model.learned.cut_starts) - 1
+        logger.info(
+            "Tokenizer: learned from %s tokens; %s chunks are always cut in the same way",
+            f"{sum(len(one.starts) for one in gold):,}",
+            f"{known:,}",
+        )
+
+    # Saving and loading
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:  # noqa: ARG002
+        """Save into a folder. The vocabulary, which the pipeline saves, is not part of it.
+
+        An interrupted write leaves what was saved there before.
+        """
+        storage.save(path, self.kind, *self._saved(), lambda *saved: self._read(*saved))
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Tokenizer":  # noqa: ARG002
+        """Load from a folder.
+
+        Raises ModelFileError, naming the file, where it is damaged; the tokenizer then stays as it
+        was.
+        """
+        storage.load(path, self.kind, ("model",), self.model.types, self._become)
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:  # noqa: ARG002
+        """The tokenizer as bytes, without the vocabulary."""
+        return storage.to_bytes(self.kind, *self._saved())
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "Tokenizer":  # noqa: ARG002
+        """Load what ``to_bytes`` made. Raises ModelFileError for anything else."""
+        storage.from_bytes(bytes_data, self.kind, ("model",), self.model.types, self._become)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self.vocab, self.solver, self.epochs, self.sentences, self.to_bytes())
+
+    def _saved(self) -> tuple[storage.Header, storage.Arrays]:
+        return {"model": self.model.header()}, self.model.arrays()
+
+    def _read(self, parts: storage.Header, arrays: storage.Arrays) -> Any:
+        return self.model.read(parts["model"], arrays)
+
+    def _become(self, parts: storage.Header, arrays: storage.Arrays) -> None:
+        self.model.become(self._read(parts, arrays))
+
+
+def _unpickle(vocab: Vocab, *state: Any) -> Tokenizer:
+    solver, epochs, sentences, data = state
+    settings = {"solver": solver, "epochs": epochs, "sentences": sentences}
+    return Tokenizer(vocab, TokenizerModel(()), **settings).from_bytes(data)
+
+
+def gold_text(doc: Doc) -> GoldText:
+    """The text of a Doc with its tokens and sentences."""
+    columns = columns_of(doc, [IDX, IS_SPACE]).astype(np.int64)
+    words = np.flatnonzero(columns[:, 1] == 0)
+    marks = sentence_marks(doc)
+    sentences = None
+    if marks[1:].any() or len(words) == 1:
+        firsts = np.searchsorted(words, np.flatnonzero(marks == IS_START))  # after whitespace
+        sentences = columns[words[firsts[firsts < len(words)]], 0]
+    return GoldText(doc.text, columns[:, 0], sentences)
+
+
+def pairs_of(doc: Doc) -> Iterator[tuple[Pieces, Pieces]]:
+    """The pairs of tokens without whitespace between them, and the words that they stand for."""
+    words = [t.norm_ if t.norm != t.lex.norm else t.text for t in doc]
+    texts = [t.text for t in doc]
+    for i in range(len(words) - 1):
+        if not (doc[i].whitespace_ or doc[i].is_space or doc[i + 1].is_space):
+            yield (texts[i], texts[i + 1]), (words[i], words[i + 1])
+
+
+def _cuts_chunks(gold: GoldText) -> bool:
+    """Whether a token begins where there is no whitespace before it."""
+    return any(start and not gold.text[start - 1].isspace() for start in gold.starts.tolist())
+
+
+def _invalid(title: str, key: str, message: str) -> ConfigValidationError:
+    return ConfigValidationError(
+        title=title, desc="Invalid setting.", errors=[{"loc": [key], "msg": message}]
+    )
+
+
+def make_tokenizer(
+    templates: Sequence[str] = ("tokenizer",),
+    C: float = 0.1,
+    epochs: int = 12,
+    sentences: bool = False,
+    seed: int = 0,
+) -> Callable[[Language], Tokenizer]:
+    """Make a tokenizer that is learned when a pipeline is initialized, before its components.
+
+    templates: feature templates and families, see docs/tokenizer.md.
+    C: the weight of the losses, see docs/solvers.md.
+    epochs: passes over the corpus.
+    sentences: whether it sets sentence boundaries, which it decides together with the tokens; for
+        pipelines without a component that does.
+    seed: of the order of examples.
+    Raises ConfigValidationError for an invalid setting.
+    """
+    if epochs < 1:
+        raise _invalid("[nlp.tokenizer]", "epochs", f"{epochs}: must be at least 1")
+    try:
+        parsed = parse_character_templates(templates)
+    except TemplateError as error:
+        raise _invalid("[nlp.tokenizer]", "templates", str(error)) from error
+    solver = DualCoordinateDescent(C=C, seed=seed)
+
+    def make(nlp: Language) -> Tokenizer:
+        model = TokenizerModel(parsed)
+        return Tokenizer(nlp.vocab, model, solver=solver, epochs=epochs, sentences=sentences)
+
+    return make

@@ -1,0 +1,72 @@
+"""Why a token or a sentence begins at a character."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from spacy_ssvm.chains.explanation import OTHER_TOKENS, contrast_labels, fired_features
+from spacy_ssvm.explanation import Explanation, strongest
+from spacy_ssvm.tokenizer.chunks import GAPS
+from spacy_ssvm.tokenizer.model import Texts, TokenizerModel
+
+
+def explain_character(
+    model: TokenizerModel, text: str, i: int, *, top: int | None, against: str | None
+) -> Explanation:
+    """Explain the label of a character; see ``Tokenizer.explain_character``."""
+    texts = model.read_texts([text])
+    positions = texts.nodes.positions
+    node = int(np.searchsorted(positions, i))
+    if node == len(positions) or positions[node] != i:
+        what = "is whitespace, or beyond the text"
+        if 0 <= i < len(text) and not text[i].isspace():
+            what = (
+                "is in a context where nothing begins, or in a chunk that is always cut like this"
+            )
+        raise ValueError(f"nothing is decided at character {i}: it {what}")
+    table = texts.table
+    emissions = model.emissions(table, 0, texts.constraints)
+    what = f"character {i}"
+    contrast = contrast_labels(
+        emissions, model.label_pairs, node, model.labels, what, against=against
+    )
+    values: list[tuple[str, Callable[[], str]]] = [
+        (str(template), partial(_shown, texts, text, node, str(template)))
+        for template in model.templates
+    ]
+    features = fired_features(model, table, 0, node, contrast.labels, values)
+    return contrast.explain(text[i], strongest(features, top), OTHER_TOKENS)
+
+
+def _shown(texts: Texts, text: str, node: int, template: str) -> str:
+    """The values of the parts of a template at a node."""
+    return " + ".join(_value(texts, text, node, part) for part in template.split("+"))
+
+
+def _value(texts: Texts, text: str, node: int, part: str) -> str:
+    """The value of a part of a template, as text."""
+    attribute, _, rest = part.partition("[")
+    offset = int(rest.rstrip("]"))
+    chunks, nodes = texts.chunks, texts.nodes
+    own = int(np.searchsorted(nodes.chunk_nodes, node, side="right")) - 1
+    i = int(nodes.positions[node])
+    start, end = int(chunks.starts[own]), int(chunks.ends[own])
+    if attribute in ("char", "class"):
+        return (
+            text[i + offset] if start <= i + offset < end else "<start>" if offset < 0 else "<end>"
+        )
+    if attribute in ("left", "right"):
+        return text[start:i] if attribute == "left" else text[i:end]
+    if attribute == "first":
+        return "first" if i == start else "inner"
+    if attribute == "space":
+        return GAPS[int(chunks.fields[own, -1]) - 1]
+    if attribute == "link":
+        return "in an address"
+    if attribute in ("char", "class") or not 0 <= own + offset < len(chunks.starts):
+        return "<start>" if offset < 0 else "<end>"
+    chunk = text[chunks.starts[own + offset] : chunks.ends[own + offset]]
+    if attribute.startswith("ending"):
+        return chunk[-int(attribute[-1]) :] if attribute[-1].isdigit() else chunk[-2:]
+    return chunk.lower() if attribute == "lower" else chunk

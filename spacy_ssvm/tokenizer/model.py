@@ -1,0 +1,227 @@
+"""The model of tokenizers: texts -> chunks -> nodes -> labels -> tokens.
+
+The nodes of a text are a chain, as the words of a sentence are for a tagger.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spacy_ssvm import storage
+from spacy_ssvm.chains.inference import LabelConstraints
+from spacy_ssvm.chains.model import ChainModel
+from spacy_ssvm.decoders.chain import viterbi
+from spacy_ssvm.features.attributes import ByToken, ByWord, TokenTable
+from spacy_ssvm.features.resources import NO_RESOURCES, Resources
+from spacy_ssvm.features.templates import Template
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Codes, Flags, Floats, Ints, Keys, ShortKeys
+from spacy_ssvm.labelings.cached_sums import Features
+from spacy_ssvm.labelings.saved_model import SavedModel
+from spacy_ssvm.storage import require
+from spacy_ssvm.tokenizer.characters import CHARACTERS, has_unknown
+from spacy_ssvm.tokenizer.chunks import (
+    ARRAYS,
+    NOTHING_KNOWN,
+    Chunks,
+    KnownChunks,
+    arrays_of,
+    check_special_case,
+    code_points,
+    read_chunks,
+    read_known,
+    with_cases,
+)
+from spacy_ssvm.tokenizer.columns import COLUMNS, read_columns, score_nodes
+from spacy_ssvm.tokenizer.nodes import (
+    LABELS,
+    NOTHING_CERTAIN,
+    Nodes,
+    find_nodes,
+    find_patterns,
+    label_sets,
+    restrict,
+)
+from spacy_ssvm.tokenizer.norms import NO_NORMS, Norms, find_norms, read_norms, saved_norms
+from spacy_ssvm.tokenizer.templates import compile_character_templates, parse_character_templates
+from spacy_ssvm.tokenizer.tokens import Tokens, find_tokens
+from spacy_ssvm.weights.hash_table import numbered_keys, read_keys
+
+_LABEL_SETS = label_sets()
+
+
+class Texts(NamedTuple):
+    """A batch of texts, as kernels read them."""
+
+    codes: ShortKeys  #: uint32 [characters], of all texts
+    text_starts: np.ndarray  #: int64 [texts + 1]
+    chunks: Chunks
+    nodes: Nodes
+
+    @property
+    def table(self) -> TokenTable:
+        """The nodes as the words of chains: each text is a Doc of one sentence."""
+        ends = self.nodes.text_nodes
+        columns = read_columns(self.codes, CHARACTERS.classes, self.chunks, self.nodes)
+        numbers = ByWord(np.arange(len(columns)))
+        no_groups = np.zeros((len(columns), 0), dtype=np.uint64)
+        return TokenTable(columns, ends, np.arange(len(ends)), numbers, ends, no_groups)
+
+    @property
+    def constraints(self) -> LabelConstraints:
+        """The labels that nodes may have."""
+        return LabelConstraints(ByToken(restrict(self.chunks, self.nodes)), _LABEL_SETS)
+
+
+class ColumnReader:
+    """The columns of nodes, as ``ChainModel`` asks for them."""
+
+    names = tuple(f"{name}[{offset}]" for name, offset in COLUMNS)
+    column_groups = ()
+    windows = ()
+
+
+class Decoder(NamedTuple):
+    """All that a kernel needs to find the tokens of texts."""
+
+    classes: Codes  #: see ``CharacterTable``
+    lower: ShortKeys
+    known: KnownChunks
+    certain: Keys
+    features: Features
+    transitions: Floats
+
+
+@kernel
+def _segment(codes: ShortKeys, text_starts: Ints, decoder: Decoder) -> tuple[bool, Tokens]:
+    """Whether all characters are known, and if so, the tokens of texts."""
+    classes, known = decoder.classes, decoder.known
+    is_known = not has_unknown(codes, classes)
+    if not is_known:
+        codes, text_starts = codes[:0], text_starts[:1]
+    chunks = read_chunks(codes, text_starts, classes, decoder.lower)
+    nodes = find_nodes(codes, classes, chunks, find_patterns(chunks, known), decoder.certain)
+    K = decoder.transitions.shape[1]
+    emissions = score_nodes(codes, classes, chunks, nodes, decoder.features, K)
+    labels = np.empty(len(emissions), dtype=np.int64)
+    for text in range(len(text_starts) - 1):
+        start, end = nodes.text_nodes[text], nodes.text_nodes[text + 1]
+        if start < end:
+            viterbi(emissions[start:end], decoder.transitions, labels[start:end])
+    tokens = find_tokens(codes, text_starts, chunks, known, nodes, labels)
+    return is_known, tokens
+
+
+class TokenizerModel(ChainModel):
+    """A linear model of where tokens and sentences begin.
+
+    templates: they define the features.
+    """
+
+    kind = "tokenizer model"
+
+    def __init__(self, templates: Sequence[Template]) -> None:
+        self.know(NOTHING_KNOWN, NOTHING_CERTAIN, {}, NO_NORMS)
+        super().__init__(templates, labels=LABELS)
+
+    def know(
+        self,
+        learned: KnownChunks,
+        certain: Keys,
+        special_cases: Mapping[str, Sequence[str]],
+        norms: Norms,
+    ) -> None:
+        """Set what is known before anything is decided.
+
+        learned: the chunks that are always cut in the same way.
+        certain: the contexts in which nothing begins, see ``find_nodes``.
+        special_cases: the tokens of further chunks, which come first.
+        norms: what pairs of tokens stand for.
+        """
+        self.learned = learned
+        self.certain = certain
+        self._decoder: Decoder | None = None
+        self.special_cases = dict(special_cases)
+        self.known = with_cases(learned, special_cases)
+        self.norms = norms
+
+    def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
+        return parse_character_templates(texts)
+
+    def make_reader(self, names: Iterable[str], resources: Resources) -> Any:  # noqa: ARG002
+        return ColumnReader()
+
+    def _compile(self) -> None:
+        self.reader = self.make_reader((), NO_RESOURCES)
+        self.real_templates = ()
+        self.compiled = compile_character_templates(self.templates)
+
+    def set_weights(self, *weights: Any, **scales: Any) -> None:
+        super().set_weights(*weights, **scales)
+        self._decoder = None
+
+    def read_texts(
+        self, texts: Sequence[str], is_open: Callable[[Chunks], Flags] | None = None
+    ) -> Texts:
+        """Texts, their chunks and nodes.
+
+        is_open: whether chunks have all nodes, even if it is known how they are cut.
+        """
+        codes, text_starts = code_points(texts)
+        CHARACTERS.look_up(codes)
+        classes = CHARACTERS.classes
+        chunks = read_chunks(codes, text_starts, classes, CHARACTERS.lower)
+        patterns = find_patterns(chunks, self.known)
+        if is_open is not None:
+            patterns[is_open(chunks)] = -1
+        nodes = find_nodes(codes, classes, chunks, patterns, self.certain)
+        return Texts(codes, text_starts, chunks, nodes)
+
+    def segment(self, texts: Sequence[str]) -> tuple[Tokens, Mapping[int, str]]:
+        """The tokens of texts, and the words that some of them stand for, see ``norms.py``."""
+        if self._decoder is None:
+            tables = CHARACTERS.classes, CHARACTERS.lower, self.known, self.certain
+            self._decoder = Decoder(*tables, self._features, self.label_pairs)
+        codes, text_starts = code_points(texts)
+        is_known, tokens = _segment(codes, text_starts, self._decoder)
+        if not is_known:
+            CHARACTERS.look_up(codes)
+            _, tokens = _segment(codes, text_starts, self._decoder)
+        return tokens, find_norms(self.norms, codes, tokens)
+
+    # Saving and loading
+
+    @property
+    def types(self) -> storage.Types:
+        return {**super().types, **ARRAYS, "contexts": np.uint64}
+
+    def header(self) -> storage.Header:
+        cases = {chunk: list(tokens) for chunk, tokens in self.special_cases.items()}
+        return {**super().header(), "special_cases": cases, "norms": saved_norms(self.norms)}
+
+    def arrays(self) -> storage.Arrays:
+        contexts = numbered_keys(self.certain)
+        return {**super().arrays(), **arrays_of(self.learned), "contexts": contexts}
+
+    def read(self, header: storage.Header, arrays: storage.Arrays) -> Any:
+        saved = super().read(header, arrays)
+        require(saved.labels == LABELS, f"the labels are not {', '.join(LABELS)}")
+        require(arrays["contexts"].ndim == 1, "the contexts are no list")
+        tables = read_known(arrays), read_keys(arrays["contexts"])
+        cases = header["special_cases"]
+        for chunk, tokens in cases.items():
+            check_special_case(chunk, tokens)
+        return saved, *tables, cases, read_norms(header["norms"])
+
+    def become(self, saved: tuple[SavedModel, Any, Any, Any, Any]) -> None:  # type: ignore[override]
+        model, *tables = saved
+        super().become(model)
+        self.know(*tables)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_bytes, (self.to_bytes(),)
+
+
+def _from_bytes(data: bytes) -> TokenizerModel:
+    return TokenizerModel(()).from_bytes(data)

@@ -1,0 +1,74 @@
+"""Tests of ``spacy_ssvm/tokenizer/explanation.py``."""
+
+import re
+
+import numpy as np
+import pytest
+
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.tokenizer.explanation import explain_character
+from spacy_ssvm.tokenizer.model import TokenizerModel
+from spacy_ssvm.tokenizer.templates import parse_character_templates
+from spacy_ssvm.tokenizer.training import GoldText, learn
+
+pytestmark = pytest.mark.uncompiled
+
+TEMPLATES = [
+    *("char[-1]+char[0]", "class[1]", "left[0]+right[0]", "first[0]", "chunk[-1]+space[0]"),
+    *("lower[1]", "ending2[-1]", "char[3]", "link[0]"),
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> TokenizerModel:
+    gold = [
+        GoldText("Ab a1. A", np.array([0, 3, 5, 7]), np.array([0, 7])),
+        GoldText("a. B. Ab", np.array([0, 1, 3, 4, 6]), np.array([0, 3, 6])),
+        GoldText("b@c a1.A b,", np.array([0, 4, 6, 7, 9, 10]), np.array([0, 7])),
+    ]
+    model = TokenizerModel(parse_character_templates(TEMPLATES))
+    learn(model, gold, DualCoordinateDescent(C=1.0), 8)
+    return model
+
+
+def test_reasons_add_up_to_the_margin(model: TokenizerModel) -> None:
+    found = explain_character(model, "Ab c1. A", 5, top=None, against=None)
+    assert found.token == "."
+    assert found.label == "token"
+    assert sum(reason.difference for reason in found.reasons) == pytest.approx(found.margin)
+    values = {reason.template: reason.value for reason in found.reasons}
+    assert values["char[-1]+char[0]"] == "1 + ."
+    assert values["class[1]"] == "<end>"
+    assert values["first[0]"] == "inner"
+
+
+def test_values_of_first_characters(model: TokenizerModel) -> None:
+    found = explain_character(model, "Ab a1.\nB. Ab", 7, top=None, against="token")
+    assert {found.label, found.runner_up} == {"sentence", "token"}
+    values = {reason.template: reason.value for reason in found.reasons}
+    assert values["first[0]"] == "first"
+    assert values["lower[1]"] == "ab"
+    assert values["ending2[-1]"] == "1."
+
+
+def test_the_strongest_are_shown(model: TokenizerModel) -> None:
+    everything = explain_character(model, "Ab c1. A", 5, top=None, against=None)
+    few = explain_character(model, "Ab c1. A", 5, top=1, against=None)
+    assert len(few.reasons) < len(everything.reasons)
+    assert few.margin == everything.margin
+
+
+@pytest.mark.parametrize(
+    ("i", "message"),
+    [
+        (0, "always cut like this"),  # a text begins with a token
+        (2, "it is whitespace, or beyond the text"),
+        (99, "it is whitespace, or beyond the text"),
+        (-1, "it is whitespace, or beyond the text"),
+    ],
+)
+def test_what_is_not_decided_cannot_be_explained(
+    model: TokenizerModel, i: int, message: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        explain_character(model, "Ab c1. A", i, top=None, against=None)

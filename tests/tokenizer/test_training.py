@@ -1,0 +1,100 @@
+"""Tests of ``spacy_ssvm/tokenizer/training.py``."""
+
+import numpy as np
+import pytest
+from marks import compiled_only
+
+from spacy_ssvm.chains.training import ChainTrainer
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.tokenizer import training
+from spacy_ssvm.tokenizer.model import TokenizerModel
+from spacy_ssvm.tokenizer.templates import parse_character_templates
+from spacy_ssvm.tokenizer.training import GoldText, learn
+
+pytestmark = pytest.mark.uncompiled
+
+SOLVER = DualCoordinateDescent(C=1.0)
+
+
+def gold(*tokens: str, sentences: bool = True) -> GoldText:
+    """A text: "+" joins a token to the one before it, "|" begins a sentence."""
+    text, starts, firsts = "", [], [0]
+    for token in tokens:
+        bare = token.lstrip("+|")
+        text += " " if starts and "+" not in token else ""
+        if "|" in token:
+            firsts.append(len(text))
+        starts.append(len(text))
+        text += bare
+    return GoldText(text, np.array(starts), np.array(firsts) if sentences else None)
+
+
+def model_of(*texts: GoldText, epochs: int = 10) -> TokenizerModel:
+    model = TokenizerModel(parse_character_templates(["tokenizer"]))
+    learn(model, texts, SOLVER, epochs)
+    return model
+
+
+TEXTS = [
+    gold("Cats", "purr", "+.", "|Dogs", "bark", "+!"),
+    gold("We", "sleep", "+.", "|They", "do", "+n't", "+."),
+    gold("Birds", "sing", "+,", "cats", "do", "+n't", "+.", "|e.g.", "here"),
+]
+
+
+def cut(model: TokenizerModel, text: str) -> list[str]:
+    """The tokens of a text, with "|" before those that begin further sentences."""
+    tokens, _ = model.segment([text])
+    pairs = zip(tokens.starts, tokens.ends, tokens.is_sentence, strict=True)
+    return ["|" * bool(s and i) + text[a:b] for i, (a, b, s) in enumerate(pairs)]
+
+
+def test_what_was_learned_is_found_in_other_words() -> None:
+    model = model_of(*TEXTS)
+    assert cut(model, "Frogs croak. Cows don't! e.g. we") == [
+        *("Frogs", "croak", ".", "|Cows", "do", "n't", "!", "|e.g.", "we"),
+    ]
+
+
+def test_sentences_that_are_not_annotated_say_nothing() -> None:
+    unknown = [one._replace(sentences=None) for one in TEXTS]
+    mixed = model_of(*TEXTS, *unknown)
+    assert cut(mixed, "Frogs croak. Cows don't!") == [
+        *("Frogs", "croak", ".", "|Cows", "do", "n't", "!"),
+    ]
+    without = model_of(*unknown)
+    assert "|" not in " ".join(cut(without, "Frogs croak. Cows don't! e.g. we"))
+
+
+@compiled_only
+def test_batches_do_not_change_what_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = model_of(*TEXTS)
+    monkeypatch.setattr(training, "_BATCH", 1)
+    assert model_of(*TEXTS).to_bytes() == whole.to_bytes()
+
+
+def test_a_token_with_whitespace_is_cut_there() -> None:
+    text = GoldText(
+        "New York is big. New York it is.", np.array([0, 9, 12, 15, 17, 26, 29, 31]), None
+    )
+    model = model_of(text, text)
+    assert cut(model, "New York is") == ["New", "York", "is"]
+
+
+@compiled_only
+def test_the_dual_gap_closes() -> None:
+    model = TokenizerModel(parse_character_templates(["tokenizer"]))
+    runs = []
+
+    class Kept(ChainTrainer):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments)
+            runs.append(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "ChainTrainer", Kept)
+        learn(model, TEXTS, SOLVER, 40)
+    (trainer,) = runs
+    assert model.summary is not None
+    objective = model.summary.objective(trainer.problem, trainer.run.w)
+    assert objective.gap < 0.01
