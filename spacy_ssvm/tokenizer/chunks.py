@@ -36,7 +36,7 @@ _LONGEST_SHAPE = 12  # runs of characters of one class
 FIRST_CODE = 16
 
 _PUNCTUATION = np.int8(OTHER)
-_LAST_BLANK = np.int8(BLANK)
+LAST_BLANK = np.int8(BLANK)
 _BREAK = np.int8(LINE_BREAK)
 _LINE_FEED, _CARRIAGE_RETURN = np.uint32(10), np.uint32(13)
 
@@ -48,6 +48,16 @@ class Chunks(NamedTuple):
     ends: Ints  #: int64 [chunks]: after the last one
     text_chunks: Ints  #: int64 [texts + 1]: the first chunk of each text
     fields: Keys  #: uint64 [chunks, 8], not 0: see ``TEXT``
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is a text that can be a token."""
+    if not isinstance(value, str):
+        return False
+    try:
+        return bool(value.encode("utf8"))
+    except UnicodeEncodeError:  # half of a character of UTF-16
+        return False
 
 
 def code_points(texts: Sequence[str]) -> tuple[ShortKeys, Ints]:
@@ -109,7 +119,7 @@ def read_chunks(codes: ShortKeys, text_starts: Ints, classes: Codes, lower: Shor
 @inlined_kernel
 def _skip(codes: ShortKeys, classes: Codes, i: int, end: int, is_blank: bool) -> int:
     """The first character from i on that is not whitespace, or is, and ``end`` for none."""
-    while i < end and (classes[codes[i]] <= _LAST_BLANK) == is_blank:
+    while i < end and (classes[codes[i]] <= LAST_BLANK) == is_blank:
         i += 1
     return i
 
@@ -169,7 +179,7 @@ NOTHING_KNOWN = KnownChunks(
 
 #: The saved arrays of a table, with their types.
 ARRAYS = {"chunk_keys": np.uint64, "cut_numbers": np.uint16, "cuts": np.uint16}
-_LONGEST = 2**16 - 1  # characters of a known chunk
+LONGEST = 2**16 - 1  #: characters of a known chunk
 
 
 def learn_chunks(chunks: Chunks, is_start: Flags, is_first: Flags, least: int = 2) -> KnownChunks:
@@ -187,7 +197,7 @@ def learn_chunks(chunks: Chunks, is_start: Flags, is_first: Flags, least: int = 
     np.add.at(patterns, owner, weights.astype(np.uint64))
     bad = np.zeros(len(lengths), dtype=bool)
     bad[owner[is_first[characters] & is_inner]] = True
-    bad |= lengths > _LONGEST
+    bad |= lengths > LONGEST
 
     keys, first, index, counts = np.unique(
         chunks.fields[:, TEXT], return_index=True, return_inverse=True, return_counts=True
@@ -233,20 +243,6 @@ def with_cases(known: KnownChunks, cases: Mapping[str, Sequence[str]]) -> KnownC
     cuts += [known.cuts[start:end] for start, end in bounds[kept].tolist()]
     all_keys = np.concatenate([np.array(keys, dtype=np.uint64), learned[kept]])
     return _table(all_keys, cuts)
-
-
-def check_special_case(chunk: object, tokens: object) -> None:
-    """Raise ValueError for a special case that does not say how a chunk is cut."""
-    is_made_up = (
-        isinstance(tokens, (list, tuple))
-        and all(isinstance(token, str) and token for token in tokens)
-        and "".join(tokens) == chunk
-    )
-    what = f"the special case {chunk!r:.60}"
-    require(is_made_up, f"{what}: its text is not that of the tokens {tokens!r:.60}")
-    text = str(chunk)
-    require(text.split() == [text], f"{what} is empty, or has whitespace")
-    require(len(text) <= _LONGEST, f"{what} has more than {_LONGEST:,} characters")
 
 
 def _table(keys: Keys, cuts: Sequence[Ints]) -> KnownChunks:

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,10 +27,10 @@ from spacy_ssvm.components.doc_arrays import (
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.templates import TemplateError
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
-from spacy_ssvm.tokenizer.chunks import check_special_case
 from spacy_ssvm.tokenizer.explanation import explain_character
 from spacy_ssvm.tokenizer.model import TokenizerModel
 from spacy_ssvm.tokenizer.norms import Pieces, learn_norms, make_norms
+from spacy_ssvm.tokenizer.special_cases import make_special_case
 from spacy_ssvm.tokenizer.templates import parse_character_templates
 from spacy_ssvm.tokenizer.training import GoldText, learn
 
@@ -119,8 +118,8 @@ class Tokenizer:
     def explain(self, text: str) -> list[ExplainedToken]:
         """The tokens of a text, and where each of them comes from.
 
-        "known chunk": what stands between whitespace is always cut like this in the corpus, or by
-        a special case. "model": it was decided here; ``explain_character`` tells why.
+        "known chunk": what stands between whitespace is a special case, or occurs twice or more in
+        the corpus, always cut like this. "model": decided here; ``explain_character`` tells why.
         """
         tokens, _ = self.model.segment([text])
         read = self.model.read_texts([text])
@@ -150,24 +149,19 @@ class Tokenizer:
     def add_special_case(self, string: str, substrings: Iterable[Mapping[Any, Any]]) -> None:
         """Cut a chunk, which stands between whitespace, in the same way wherever it occurs.
 
-        substrings: attributes of its tokens, ``{ORTH: "do"}``; two or more of them can have a NORM,
-            the word that they stand for.
+        substrings: attributes of its tokens: ORTH, and NORM where one stands for another word.
         Raises ValueError where they are not the tokens of the chunk, or have other attributes.
         """
         attributes = [intify_attrs(dict(one)) for one in substrings]
-        tokens = [str(one.get(ORTH, "")) for one in attributes]
-        check_special_case(string, tokens)
-        words = [str(one.get(NORM, token)) for one, token in zip(attributes, tokens, strict=True)]
-        is_alone = len(tokens) == 1 and words != tokens
-        if is_alone or any({*one} - {ORTH, NORM} for one in attributes):
+        if any({*one} - {ORTH, NORM} for one in attributes):
             raise ValueError(
-                f"the special case '{string:.60}': its tokens can have ORTH, and where they are "
-                "several, NORM"
+                f"the special case {string!r:.60}: tokens can have ORTH and NORM alone"
             )
+        tokens = [one.get(ORTH, "") for one in attributes]
+        words = [one.get(NORM, token) for one, token in zip(attributes, tokens, strict=True)]
         model = self.model
-        norms = model.norms.words | dict(zip(pairwise(tokens), pairwise(words), strict=True))
-        cases = model.special_cases | {string: tokens}
-        model.know(model.learned, model.certain, cases, make_norms(norms))
+        cases = model.special_cases | {string: make_special_case(string, tokens, words)}
+        model.know(model.learned, model.certain, cases, model.norms)
 
     # Training
 
@@ -180,14 +174,15 @@ class Tokenizer:
     ) -> None:
         """Learn from the references of examples; what was known before is forgotten.
 
-        special_cases: the tokens of chunks that are cut in the same way wherever they occur.
+        special_cases: the tokens of chunks that are cut in the same way wherever they occur, beside
+            those that were added before.
         Raises ConfigValidationError for an invalid special case, or where sentences are to be
         written, but none are annotated; ValueError for texts without tokens.
         """
-        cases = {chunk: list(tokens) for chunk, tokens in (special_cases or {}).items()}
-        for chunk, tokens in cases.items():
+        cases = self.model.special_cases.copy()
+        for chunk, tokens in (special_cases or {}).items():
             try:
-                check_special_case(chunk, tokens)
+                cases[chunk] = make_special_case(chunk, tokens)
             except ValueError as error:
                 raise _invalid("[initialize.tokenizer]", "special_cases", str(error)) from error
         gold, pairs = [], list[tuple[Pieces, Pieces]]()
@@ -196,10 +191,13 @@ class Tokenizer:
             pairs += pairs_of(example.reference)
         if not any(len(one.starts) for one in gold):
             raise ValueError("the tokenizer has no tokens to learn from: the examples are empty")
-        if self.sentences and all(one.sentences is None for one in gold):
+        has_corpus = len(gold) > 1  # more than the one Doc that ``nlp.initialize()`` passes
+        has_sentences = any(one.sentences is not None for one in gold)
+        cuts = any(map(_cuts_chunks, gold))
+        if self.sentences and has_corpus and not has_sentences:
             message = "no sentences are annotated: set sentences = false in [nlp.tokenizer]"
             raise _invalid("[nlp.tokenizer]", "sentences", message)
-        if len(gold) > 1 and not any(map(_cuts_chunks, gold)):
+        if has_corpus and not cuts:
             warnings.warn(
                 "Tokenizer: there is whitespace between all tokens of the examples: nothing can be "
                 "learned of where to cut. Train on texts as they are written, such as "
@@ -207,8 +205,10 @@ class Tokenizer:
                 stacklevel=2,
             )
         model = TokenizerModel(self.model.templates)
-        model.know(model.learned, model.certain, cases, make_norms(learn_norms(pairs)))
-        learn(model, gold, self.solver, self.epochs)
+        norms = make_norms(learn_norms(pairs))
+        model.know(model.learned, model.certain, cases, norms)
+        if cuts or has_sentences:
+            learn(model, gold, self.solver, self.epochs)
         self.model = model
         known = len(self.model.learned.cut_starts) - 1
         logger.info(
@@ -254,7 +254,9 @@ class Tokenizer:
         return self.model.read(parts["model"], arrays)
 
     def _become(self, parts: storage.Header, arrays: storage.Arrays) -> None:
-        self.model.become(self._read(parts, arrays))
+        model = TokenizerModel(())
+        model.become(self._read(parts, arrays))
+        self.model = model  # in one step: wherever a load is interrupted, the tokenizer is whole
 
 
 def _unpickle(vocab: Vocab, *state: Any) -> Tokenizer:

@@ -20,7 +20,9 @@ def explain_character(
     node = int(np.searchsorted(positions, i))
     if node == len(positions) or positions[node] != i:
         what = "is whitespace, or beyond the text"
-        if 0 <= i < len(text) and not text[i].isspace():
+        if i >= 0 and text[: i + 1].split() == [text[i : i + 1]]:
+            what = "begins the text"
+        elif 0 <= i < len(text) and not text[i].isspace():
             what = (
                 "is in a context where nothing begins, or in a chunk that is always cut like this"
             )

@@ -27,7 +27,6 @@ from spacy_ssvm.tokenizer.chunks import (
     Chunks,
     KnownChunks,
     arrays_of,
-    check_special_case,
     code_points,
     read_chunks,
     read_known,
@@ -44,6 +43,12 @@ from spacy_ssvm.tokenizer.nodes import (
     restrict,
 )
 from spacy_ssvm.tokenizer.norms import NO_NORMS, Norms, find_norms, read_norms, saved_norms
+from spacy_ssvm.tokenizer.special_cases import (
+    SpecialCases,
+    find_case_norms,
+    read_special_cases,
+    saved_special_cases,
+)
 from spacy_ssvm.tokenizer.templates import compile_character_templates, parse_character_templates
 from spacy_ssvm.tokenizer.tokens import Tokens, find_tokens
 from spacy_ssvm.weights.hash_table import numbered_keys, read_keys
@@ -129,7 +134,7 @@ class TokenizerModel(ChainModel):
         self,
         learned: KnownChunks,
         certain: Keys,
-        special_cases: Mapping[str, Sequence[str]],
+        special_cases: SpecialCases,
         norms: Norms,
     ) -> None:
         """Set what is known before anything is decided.
@@ -137,13 +142,14 @@ class TokenizerModel(ChainModel):
         learned: the chunks that are always cut in the same way.
         certain: the contexts in which nothing begins, see ``find_nodes``.
         special_cases: the tokens of further chunks, which come first.
-        norms: what pairs of tokens stand for.
+        norms: what pieces of the text stand for.
         """
         self.learned = learned
         self.certain = certain
         self._decoder: Decoder | None = None
         self.special_cases = dict(special_cases)
-        self.known = with_cases(learned, special_cases)
+        cut = {chunk: case.tokens for chunk, case in special_cases.items()}
+        self.known = with_cases(learned, cut)
         self.norms = norms
 
     def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
@@ -188,7 +194,12 @@ class TokenizerModel(ChainModel):
         if not is_known:
             CHARACTERS.look_up(codes)
             _, tokens = _segment(codes, text_starts, self._decoder)
-        return tokens, find_norms(self.norms, codes, tokens)
+        norms = find_norms(self.norms, codes, CHARACTERS.classes, tokens)
+        for token, word in find_case_norms(self.special_cases, texts, tokens).items():
+            norms.pop(token, None)
+            if word is not None:
+                norms[token] = word
+        return tokens, norms
 
     # Saving and loading
 
@@ -197,7 +208,7 @@ class TokenizerModel(ChainModel):
         return {**super().types, **ARRAYS, "contexts": np.uint64}
 
     def header(self) -> storage.Header:
-        cases = {chunk: list(tokens) for chunk, tokens in self.special_cases.items()}
+        cases = saved_special_cases(self.special_cases)
         return {**super().header(), "special_cases": cases, "norms": saved_norms(self.norms)}
 
     def arrays(self) -> storage.Arrays:
@@ -209,9 +220,7 @@ class TokenizerModel(ChainModel):
         require(saved.labels == LABELS, f"the labels are not {', '.join(LABELS)}")
         require(arrays["contexts"].ndim == 1, "the contexts are no list")
         tables = read_known(arrays), read_keys(arrays["contexts"])
-        cases = header["special_cases"]
-        for chunk, tokens in cases.items():
-            check_special_case(chunk, tokens)
+        cases = read_special_cases(header["special_cases"])
         return saved, *tables, cases, read_norms(header["norms"])
 
     def become(self, saved: tuple[SavedModel, Any, Any, Any, Any]) -> None:  # type: ignore[override]

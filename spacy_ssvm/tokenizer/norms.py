@@ -12,9 +12,9 @@ import numpy as np
 
 from spacy_ssvm.features.extraction import mix
 from spacy_ssvm.kernels.compile import inlined_kernel, kernel
-from spacy_ssvm.kernels.types import Ints, Keys, ShortKeys
+from spacy_ssvm.kernels.types import Codes, Ints, Keys, ShortKeys
 from spacy_ssvm.storage import require
-from spacy_ssvm.tokenizer.chunks import code_points
+from spacy_ssvm.tokenizer.chunks import LAST_BLANK, code_points, is_text
 from spacy_ssvm.tokenizer.tokens import Tokens
 from spacy_ssvm.weights.hash_table import find_slot, number_keys
 
@@ -88,24 +88,33 @@ def _key(codes: ShortKeys, start: int, middle: int, end: int) -> int:
 NO_NORMS = make_norms({})
 
 
-def find_norms(norms: Norms, codes: ShortKeys, tokens: Tokens) -> dict[int, str]:
-    """The words that tokens of texts stand for, where these are others; tokens by their numbers."""
+def find_norms(norms: Norms, codes: ShortKeys, classes: Codes, tokens: Tokens) -> dict[int, str]:
+    """The words that tokens of texts stand for, where these are others; tokens by their numbers.
+
+    codes: of the texts. classes: see ``CharacterTable``.
+    """
     if not norms.names:
         return {}
-    at, numbers = _find_norms(norms.slots, norms.numbers, codes, tokens)
+    at, numbers = _find_norms(norms.slots, norms.numbers, codes, classes, tokens)
     words = [norms.names[number] for number in numbers.tolist()]
     return dict(zip(at.tolist(), words, strict=True))
 
 
 @kernel
-def _find_norms(slots: Keys, numbers: Ints, codes: ShortKeys, tokens: Tokens) -> tuple[Ints, Ints]:
+def _find_norms(
+    slots: Keys, numbers: Ints, codes: ShortKeys, classes: Codes, tokens: Tokens
+) -> tuple[Ints, Ints]:
     starts, ends = tokens.starts, tokens.ends
     found = np.full(len(starts), -1, dtype=np.int64)
     for text in range(len(tokens.text_tokens) - 1):
         first, last = tokens.text_tokens[text], tokens.text_tokens[text + 1] - 1
         for t in range(first, last + 1):
+            if _is_blank(codes, classes, tokens, t):
+                continue
             is_joined = t > first and ends[t - 1] == starts[t]
+            is_joined = is_joined and not _is_blank(codes, classes, tokens, t - 1)
             joins = t < last and ends[t] == starts[t + 1]
+            joins = joins and not _is_blank(codes, classes, tokens, t + 1)
             row = -1
             column = 0
             if joins:
@@ -118,6 +127,12 @@ def _find_norms(slots: Keys, numbers: Ints, codes: ShortKeys, tokens: Tokens) ->
                 found[t] = numbers[row, column]
     at = np.flatnonzero(found >= 0)
     return at, found[at]
+
+
+@inlined_kernel
+def _is_blank(codes: ShortKeys, classes: Codes, tokens: Tokens, t: int) -> bool:
+    """Whether a token is whitespace."""
+    return classes[codes[tokens.starts[t]]] <= LAST_BLANK  # type: ignore[no-any-return]
 
 
 @inlined_kernel
@@ -147,4 +162,4 @@ def read_norms(saved: Any) -> Norms:
 def _are_texts(texts: Any) -> bool:
     """Whether texts are those of one or two pieces."""
     are_some = isinstance(texts, list) and len(texts) in (1, 2)
-    return are_some and all(isinstance(text, str) and text for text in texts)
+    return are_some and all(map(is_text, texts))

@@ -24,7 +24,6 @@ from spacy_ssvm.tokenizer.chunks import (
     TEXT,
     KnownChunks,
     arrays_of,
-    check_special_case,
     learn_chunks,
     pattern_of,
     read_known,
@@ -166,20 +165,3 @@ def test_damaged_tables_are_refused(name: str, value: list, message: str) -> Non
     arrays[name] = np.array(value, dtype=arrays[name].dtype)
     with pytest.raises(ValueError, match=message):
         read_known(arrays)
-
-
-@pytest.mark.parametrize(
-    ("chunk", "tokens"),
-    [("ab", ["a"]), ("a b", ["a", " b"]), ("", []), ("ab", "ab"), ("ab", ["ab", ""]), (1, [1])],
-)
-def test_special_cases_that_say_nothing_are_refused(chunk: object, tokens: object) -> None:
-    if chunk == "ab" and tokens == "ab":
-        tokens = {"a": "b"}
-    with pytest.raises(ValueError, match="the special case"):
-        check_special_case(chunk, tokens)
-
-
-def test_a_special_case_may_be_long_but_not_endless() -> None:
-    check_special_case("a" * 65_535, ["a" * 65_535])
-    with pytest.raises(ValueError, match="more than 65,535 characters"):
-        check_special_case("a" * 65_536, ["a" * 65_536])

@@ -61,7 +61,8 @@ def test_the_strongest_are_shown(model: TokenizerModel) -> None:
 @pytest.mark.parametrize(
     ("i", "message"),
     [
-        (0, "always cut like this"),  # a text begins with a token
+        (0, "it begins the text"),
+        (1, "in a context where nothing begins, or in a chunk that is always cut like this"),
         (2, "it is whitespace, or beyond the text"),
         (99, "it is whitespace, or beyond the text"),
         (-1, "it is whitespace, or beyond the text"),

@@ -22,6 +22,7 @@ from spacy_ssvm.tokenizer.nodes import (
     restrict,
 )
 from spacy_ssvm.tokenizer.norms import make_norms
+from spacy_ssvm.tokenizer.special_cases import make_special_case
 from spacy_ssvm.tokenizer.templates import parse_character_templates
 from spacy_ssvm.tokenizer.tokens import find_tokens
 from spacy_ssvm.tokenizer.training import GoldText, learn
@@ -39,7 +40,8 @@ TEMPLATES = ["char[-1]+char[0]", "char[0]+char[1]", "chunk[-1]+space[0]", "shape
 
 def trained(templates: list[str], **cases: list[str]) -> TokenizerModel:
     model = TokenizerModel(parse_character_templates(templates))
-    model.know(model.learned, model.certain, cases, make_norms({("a", "."): ("A", ".")}))
+    special = {chunk: make_special_case(chunk, tokens) for chunk, tokens in cases.items()}
+    model.know(model.learned, model.certain, special, make_norms({("a", "."): ("A", ".")}))
     learn(model, GOLD, DualCoordinateDescent(C=1.0), 8)
     return model
 
@@ -125,8 +127,8 @@ def test_the_same_texts_make_the_same_model() -> None:
     ("part", "value", "message"),
     [
         ("labels", ["token", "sentence", "inside"], "the labels are not inside, token, sentence"),
-        ("special_cases", {"ab": ["a"]}, "the special case 'ab'"),
-        ("special_cases", {"a b": ["a", " b"]}, "has whitespace"),
+        ("special_cases", {"ab": [["a"], ["a"]]}, "the special case 'ab'"),
+        ("special_cases", {"a b": [["a", " b"], ["a", "b"]]}, "has whitespace"),
         ("norms", [["a"]], "not lists of pieces and words"),
         ("templates", ["tag[0]"], "does not read"),
     ],

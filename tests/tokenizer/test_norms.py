@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from spacy_ssvm.tokenizer.characters import CHARACTERS
 from spacy_ssvm.tokenizer.chunks import code_points
 from spacy_ssvm.tokenizer.norms import (
     NO_NORMS,
+    Norms,
     find_norms,
     learn_norms,
     make_norms,
@@ -36,29 +38,40 @@ def tokens_of(*texts: list[str]) -> tuple[np.ndarray, Tokens]:
     )
 
 
+def found(norms: Norms, codes: np.ndarray, tokens: Tokens) -> dict[int, str]:
+    CHARACTERS.look_up(codes)
+    return find_norms(norms, codes, CHARACTERS.classes, tokens)
+
+
+def test_whitespace_is_no_neighbour() -> None:
+    norms = make_norms({("d",): ("de",), ("d", "o"): ("de", "o")})
+    codes, tokens = tokens_of(["d", "\n", "o", "\t", "d", "d", "\u00a0", "d"])
+    assert found(norms, codes, tokens) == {4: "de", 5: "de"}
+
+
 def test_pairs_of_joined_tokens_stand_for_words() -> None:
     norms = make_norms(PAIRS)
     codes, tokens = tokens_of(["gosto", " d", "o", " dá", "se", "lo", " d", " o"], ["d"], ["o"])
-    assert find_norms(norms, codes, tokens) == {1: "de", 3: "dar", 5: "o"}
-    assert find_norms(NO_NORMS, codes, tokens) == {}
+    assert found(norms, codes, tokens) == {1: "de", 3: "dar", 5: "o"}
+    assert found(NO_NORMS, codes, tokens) == {}
 
 
 def test_the_next_pair_comes_first() -> None:
     norms = make_norms({("a", "b"): ("a", "x"), ("b", "c"): ("y", "c")})
     codes, tokens = tokens_of(["a", "b", "c"])
-    assert find_norms(norms, codes, tokens) == {1: "y"}
+    assert found(norms, codes, tokens) == {1: "y"}
 
 
 def test_pairs_are_told_apart_by_where_they_are_cut() -> None:
     norms = make_norms({("ab", "c"): ("x", "y"), ("a", "bc"): ("z", "bc")})
     codes, tokens = tokens_of(["ab", "c", " a", "bc", " abc", "d"])
-    assert find_norms(norms, codes, tokens) == {0: "x", 1: "y", 2: "z"}
+    assert found(norms, codes, tokens) == {0: "x", 1: "y", 2: "z"}
 
 
 def test_a_piece_alone_comes_last() -> None:
     norms = make_norms({("-se",): ("se",), ("n",): ("em",), ("n", "t"): ("n", "t")})
     codes, tokens = tokens_of(["ri", "-se", " -se", " n", "o", " n", "t", " so", "n", " n"])
-    assert find_norms(norms, codes, tokens) == {1: "se", 3: "em", 8: "em"}
+    assert found(norms, codes, tokens) == {1: "se", 3: "em", 8: "em"}
 
 
 def test_what_pieces_stand_for_most_often() -> None:
