@@ -59,6 +59,7 @@ class System(NamedTuple):
     annotate: Callable[[str], str]  #: from the text of a document to its sentences in CoNLL-U
     cut: Callable[[str], Any]  #: does nothing but that
     costs: dict[str, float]  #: of its training
+    kept: object = None  #: what must not be freed while it is in use
 
 
 def documents(path: Path) -> list[list[Sentence]]:
@@ -142,7 +143,7 @@ def udpipe(file: Path) -> System:
     def annotate(text: str) -> str:
         return pipeline.process(text).replace("\t_\t_\t_\t_\t_\t_\t_", "\t_\t_\t_\t_\t0\t_\t_")
 
-    return System(annotate, pipeline.process, {"MB": file.stat().st_size / 1e6})
+    return System(annotate, pipeline.process, {"MB": file.stat().st_size / 1e6}, model)
 
 
 def train_udpipe(data: Path, language: str, file: Path) -> None:

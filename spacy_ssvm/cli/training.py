@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,6 +74,22 @@ _Dictionary = Annotated[
         "spacy-lookups-data"
     ),
 ]
+
+
+class Tokenizers(str, Enum):
+    """How a new pipeline cuts text into tokens."""
+
+    learned = "learned"
+    rules = "rules"
+
+
+_Tokenizer = Annotated[
+    Tokenizers | None,
+    typer.Option(
+        help="Cut text as the examples do (learned), or by spaCy's rules; by default learned for "
+        "CoNLL-U and where the rules cut other texts otherwise"
+    ),
+]
 _Components = Annotated[
     str | None,
     typer.Option(help="Comma-separated, such as tagger,parser; by default all that can learn"),
@@ -92,6 +109,7 @@ def train(
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
     dictionary: _Dictionary = None,
+    tokenizer: _Tokenizer = None,
     folds: _Folds = 5,
     seed: _Seed = 0,
     source: Annotated[
@@ -109,8 +127,9 @@ def train(
     Does what convert, init, jackknife, spacy train and report do one by one, and leaves what they
     write in the output folder: corpus/, config.cfg, model-best. Components that learn from others,
     such as a parser from tags, are trained on annotations of models that have not seen the same
-    texts. A parser gets a senter before it, where the files have sentences. Settings of the config
-    can be overridden as for spacy train: --training.max_epochs 5.
+    texts. A parser gets a senter before it, where the files have sentences. The tokenizer learns to
+    cut text as treebanks do. Settings of the config can be overridden as for spacy train:
+    --training.max_epochs 5.
 
     Three files, SOURCE TARGET LINKS, a sentence a line and its links such as 0-0 1-2, train a word
     aligner; --dev is then given three times. --paths.bitext_source and --paths.bitext_target name
@@ -178,23 +197,28 @@ def train(
             return
         check_tokenizer(lang)
         resources = _resources(gazetteer, clusters, dictionary, lang)
+        are_treebanks = not settings.as_words and all(map(_is_treebank, files))
+        divides_all = tokenizer is Tokenizers.learned or (tokenizer is None and are_treebanks)
+        settings = settings._replace(divides_all=divides_all or settings.divides_all)
         corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
         show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
         names = with_senter(_names_of(components, annotation), annotation)
         show_annotation(annotation, names)
+        learns_tokens = _learns_tokens(tokenizer, lang, corpus.train, are_treebanks=are_treebanks)
         config = make_config(
             lang,
             names,
             has_spaces=annotation.has_spaces,
             many_tags=annotation.many_tags,
+            learns_tokens=learns_tokens,
             resources=resources,
             train=folder.train,
             dev=folder.dev,
         )
         check_settings(config, overrides)
         training.check_corpus(names, corpus)
-        _show_cost(names, corpus, overrides, folds, resources)
+        _show_cost(names, corpus, overrides, folds, resources, learns_tokens=learns_tokens)
         with folder.cleared_on_error():
             folder.write(corpus)
             commands = next_commands(folder.config, names, folds=folds)
@@ -225,6 +249,7 @@ def init(
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
     dictionary: _Dictionary = None,
+    tokenizer: _Tokenizer = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Write a complete config for spacy train, with comments, for what your examples annotate.
@@ -263,9 +288,10 @@ def init(
             )
             lang = _ask("Language", lang, check_tokenizer)
         check_tokenizer(lang)
-        annotation = None
+        annotation, docs = None, list["Doc"]()
         if train is not None:
-            annotation = find_annotation(filed.doc for filed in read_docs(train, Vocab()))
+            docs = [filed.doc for filed in read_docs(train, Vocab())]
+            annotation = find_annotation(docs)
             show_annotation(annotation, annotation.suggested)
         if is_asked:
             found = ",".join(_names_of(None, annotation))
@@ -281,6 +307,7 @@ def init(
             names,
             has_spaces=annotation is None or annotation.has_spaces,
             many_tags=() if annotation is None else annotation.many_tags,
+            learns_tokens=_learns_tokens(tokenizer, lang, docs),
             resources=_resources(gazetteer, clusters, dictionary, lang),
             train=train,
             dev=dev,
@@ -588,6 +615,40 @@ def use_new_pipeline(nlp: "Language", corpus: "Corpus") -> None:
     use_once(nlp, corpus.dev[:_TRIED])
 
 
+def _is_treebank(file: Path) -> bool:
+    return file.suffix.lower() == ".conllu"
+
+
+def _learns_tokens(
+    wanted: Tokenizers | None,
+    lang: str,
+    docs: "Sequence[Doc]",
+    *,
+    are_treebanks: bool = False,
+) -> bool:
+    """Whether the tokenizer is to learn from the examples. Says so where nobody has asked for it.
+
+    docs: the examples; empty where they are not known. Raises ValueError where it cannot learn.
+    """
+    import spacy
+
+    from spacy_ssvm.commands.recipes.annotation import cuts_otherwise, is_as_written
+
+    can_learn = is_as_written(docs)
+    if wanted is Tokenizers.learned and docs and not can_learn:
+        raise ValueError(
+            "--tokenizer learned: the examples do not tell how text is cut, as nearly all of their "
+            "punctuation stands between spaces. Name files with the texts as they were written, "
+            "such as CoNLL-U with SpaceAfter=No, or use --tokenizer rules"
+        )
+    if wanted is not None:
+        return wanted is Tokenizers.learned
+    learns = can_learn and (are_treebanks or cuts_otherwise(spacy.blank(lang), docs))
+    if learns:
+        msg.info("The tokenizer learns from the examples, too: --tokenizer rules for spaCy's rules")
+    return learns
+
+
 def _show_cost(
     names: list[str],
     corpus: "Corpus",
@@ -595,12 +656,22 @@ def _show_cost(
     folds: int,
     resources: "Resources",
     others: "Language | None" = None,
+    *,
+    learns_tokens: bool = False,
 ) -> None:
     """Say what the training will take, before it starts. others: run in each evaluation, too."""
     from spacy_ssvm.commands.recipes.training import cost_of
 
     reads_lookups = resources.lookups or resources.lemma_lookups
-    cost = cost_of(names, corpus, overrides, folds, reads_lookups=reads_lookups, others=others)
+    cost = cost_of(
+        names,
+        corpus,
+        overrides,
+        folds,
+        reads_lookups=reads_lookups,
+        learns_tokens=learns_tokens,
+        others=others,
+    )
     first = (
         f"{cost.models} models of at most {cost.fold_epochs} epochs, which annotate the examples "
         "for components that learn from others (--folds 2: the fewest); then "

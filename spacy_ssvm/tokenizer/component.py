@@ -299,7 +299,7 @@ def _invalid(title: str, key: str, message: str) -> ConfigValidationError:
 
 def make_tokenizer(
     templates: Sequence[str] = ("tokenizer",),
-    C: float = 0.1,
+    C: float = 0.3,
     epochs: int = 12,
     sentences: bool = False,
     seed: int = 0,

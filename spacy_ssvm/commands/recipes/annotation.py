@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from spacy.attrs import DEP, LEMMA, MORPH, POS, TAG
+from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_ssvm.files import shorten
@@ -109,3 +111,36 @@ def find_annotation(docs: Iterable[Doc]) -> Annotation:
         del labels["tagger"]
     found = {name: own for name, own in labels.items() if own}
     return Annotation(number, tokens, sentences, boundaries, has_spaces, found)
+
+
+#: Tokens on which rules are compared, and the share of those of a corpus that they should find.
+_COMPARED, _ENOUGH = 50_000, 0.995
+#: The share of punctuation that is written together with the word before it, at least.
+_JOINED = 0.2
+
+
+def is_as_written(docs: Iterable[Doc]) -> bool:
+    """Whether the texts of Docs are as they were written: without a space between all tokens."""
+    joined = alone = 0
+    for doc in docs:
+        for before, token in pairwise(doc):
+            is_mark = not (any(map(str.isalnum, token.text)) or token.text.isspace())
+            if is_mark and not doc.has_unknown_spaces:
+                is_joined = not (before.whitespace_ or before.text.isspace())
+                joined, alone = joined + is_joined, alone + (not is_joined)
+    return joined > _JOINED * (joined + alone)
+
+
+def cuts_otherwise(nlp: Language, docs: Iterable[Doc]) -> bool:
+    """Whether a tokenizer cuts texts otherwise than the tokens of a corpus are.
+
+    Docs of which it is not known where spaces are say nothing.
+    """
+    found = total = 0
+    for doc in docs:
+        if not doc.has_unknown_spaces and total < _COMPARED:
+            both = doc, nlp.make_doc(doc.text)
+            own, others = ({t.idx for t in each if not t.text.isspace()} for each in both)
+            found += len(own & others)
+            total += max(len(own), len(others))
+    return found < _ENOUGH * total

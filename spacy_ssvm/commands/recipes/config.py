@@ -50,8 +50,13 @@ _CLASS = re.compile(r"^at root: |<class '(\w+)'>")
 #: Of a jackknife: its folds, and the epochs of each model.
 FOLDS, FOLD_EPOCHS = 5, 8
 
+#: The tokenizer that learns from the examples, in the place of spaCy's rules.
+TOKENIZER = {"@tokenizers": "spacy_ssvm.Tokenizer.v1"}
+
 #: Comments before sections of a config.
 _COMMENTS = {
+    "nlp.tokenizer": "How text is cut into tokens: by rules, or as in the examples: "
+    "docs/tokenizer.md",
     "components.tagger": "Fine-grained tags, token.tag_. Templates: docs/features.md",
     "components.pos_tagger": "Universal parts of speech, token.pos_",
     "components.morphologizer": "Parts of speech with features, token.pos_ and token.morph",
@@ -139,6 +144,7 @@ def make_config(
     has_tags: bool = False,
     has_spaces: bool = True,
     many_tags: Collection[str] = (),
+    learns_tokens: bool = False,
     resources: Resources = NO_RESOURCES,
     train: Path | None = None,
     dev: Path | None = None,
@@ -150,6 +156,7 @@ def make_config(
     has_tags: whether others, before a senter, write tags.
     has_spaces: whether the examples tell where spaces are.
     many_tags: the taggers that learn so many tags that words get candidates.
+    learns_tokens: whether the tokenizer learns from the examples, too.
     train, dev: .spacy files.
 
     Raises ValueError for lists of names that no component would read.
@@ -160,7 +167,7 @@ def make_config(
             f"lists of names are read by 'ner', which is not among the components: "
             f"{', '.join(names)}"
         )
-    nlp = spacy.blank(lang)
+    nlp = spacy.blank(lang, config={"nlp": {"tokenizer": TOKENIZER}} if learns_tokens else {})
     has_sentences = has_sentences or not {"senter", "parser"}.isdisjoint(names)
     has_tags = has_tags or not {"tagger", "pos_tagger", "morphologizer"}.isdisjoint(names)
     for name in names:
@@ -180,6 +187,8 @@ def make_config(
         config["paths"]["annotated"] = None
         config["corpora"]["train"] |= annotated_reader(read)
     config["corpora"]["dev"]["@readers"] = "spacy_ssvm.CachedCorpus.v1"
+    if learns_tokens:
+        config["initialize"]["tokenizer"] = {"special_cases": None}
     config["training"] |= TRAINING
     config["training"]["score_weights"] = _score_weights(nlp)
     for name in names:

@@ -36,6 +36,7 @@ _SECONDS = {
     "chunker": 0.03,
     "sentence_labeler": 0.03,
 }
+_TOKENIZER = 0.05  #: the same, for all that it learns of a thousand words
 _START, _LOOKUPS = 1.0, 3.0  #: the same, for each start, and to read what a package has
 _TIMED = 20  #: Docs on which a pipeline is timed
 _PARTS = ("train.spacy", "dev.spacy")
@@ -237,11 +238,13 @@ def cost_of(
     folds: int,
     *,
     reads_lookups: bool = False,
+    learns_tokens: bool = False,
     others: Language | None = None,
 ) -> Cost:
     """What the training of components will take, by the number of words to learn from.
 
     reads_lookups: whether each component reads spacy-lookups-data.
+    learns_tokens: whether each model has a tokenizer that learns.
     others: a pipeline that runs in each evaluation, too; it is timed on some texts.
     """
     folds = min(folds, len(corpus.train))
@@ -254,6 +257,8 @@ def cost_of(
         passes[name] += fold_epochs * (folds - 1)
     words, dev_words = (sum(map(len, docs)) for docs in (corpus.train, corpus.dev))
     seconds = sum(_SECONDS[name] * number * words / 1000 for name, number in passes.items())
+    models = 1 + folds * len(rounds)
+    seconds += _TOKENIZER * learns_tokens * models * words / 1000
     starts = len(components) + folds * sum(map(len, rounds))
     seconds += starts * (_START + _LOOKUPS * reads_lookups)
     if others is not None:

@@ -3,11 +3,18 @@
 from typing import Any
 
 import pytest
+import spacy
 from corpora import make_doc
 from spacy.tokens import Doc, Span
+from spacy.util import get_words_and_spaces
 from spacy.vocab import Vocab
 
-from spacy_ssvm.commands.recipes.annotation import LEARNS, find_annotation
+from spacy_ssvm.commands.recipes.annotation import (
+    LEARNS,
+    cuts_otherwise,
+    find_annotation,
+    is_as_written,
+)
 
 
 def doc(**annotations: Any) -> Doc:
@@ -77,3 +84,33 @@ def test_whether_spaces_are_known() -> None:
     known = Doc(Vocab(), words=["a", "b"], spaces=[True, False])
     assert not find_annotation([unknown]).has_spaces
     assert find_annotation([unknown, known]).has_spaces
+
+
+def cut(text: str, *tokens: str) -> Doc:
+    words, spaces = get_words_and_spaces(tokens, text)
+    return Doc(Vocab(), words=words, spaces=spaces)
+
+
+def test_texts_as_they_were_written() -> None:
+    written = cut("Ann sleeps, Bob sings.", "Ann", "sleeps", ",", "Bob", "sings", ".")
+    spaced = cut("Ann sleeps , Bob sings .", "Ann", "sleeps", ",", "Bob", "sings", ".")
+    assert is_as_written([written])
+    assert not is_as_written([spaced])
+    assert is_as_written([written, spaced])
+    assert not is_as_written([written, *[spaced] * 5])
+    assert not is_as_written([cut("Ann sleeps", "Ann", "sleeps")])
+    assert not is_as_written([Doc(Vocab(), words=["Ann", "."])])  # where spaces are is not known
+    assert not is_as_written([cut("Ann \n.", "Ann", "\n", ".")])
+    assert not is_as_written([])
+
+
+def test_where_a_tokenizer_cuts_otherwise() -> None:
+    nlp = spacy.blank("en")
+    alike = cut("Ann doesn't sleep.", "Ann", "does", "n't", "sleep", ".")
+    other = cut("Ann doesn't sleep.", "Ann", "doesn't", "sleep", ".")
+    assert not cuts_otherwise(nlp, [alike] * 3)
+    assert cuts_otherwise(nlp, [other])
+    assert cuts_otherwise(nlp, [other, alike])
+    assert not cuts_otherwise(nlp, [other, *[alike] * 200])
+    assert not cuts_otherwise(nlp, [Doc(nlp.vocab, words=["doesn't"]), alike])
+    assert not cuts_otherwise(nlp, [])

@@ -46,6 +46,19 @@ def test_the_whole_pipeline_is_that_of_the_shipped_config() -> None:
     assert made["training"] == shipped["training"]
 
 
+def test_a_tokenizer_that_learns(tmp_path: Path) -> None:
+    file = tmp_path / "config.cfg"
+    write_config(file, make_config("de", ["tagger"], learns_tokens=True), "x")
+    config = load_config(file)
+    nlp = spacy.util.load_model_from_config(config, auto_fill=False, validate=True)
+    assert type(nlp.tokenizer).__module__ == "spacy_ssvm.tokenizer.component"
+    assert config["nlp"]["tokenizer"]["epochs"] == 12
+    assert config["initialize"]["tokenizer"] == {"special_cases": None}
+    rules = make_config("de", ["tagger"])
+    assert rules["nlp"]["tokenizer"] == {"@tokenizers": "spacy.Tokenizer.v1"}
+    assert rules["initialize"]["tokenizer"] == {}
+
+
 @pytest.mark.parametrize("name", FACTORIES)
 def test_a_config_of_each_component_is_complete(name: str, tmp_path: Path) -> None:
     file = tmp_path / "new" / "config.cfg"

@@ -243,3 +243,69 @@ def test_what_a_training_will_cost() -> None:
     assert cost_of(["ner"], corpus, {}, 5).models == 0
     others = spacy.blank("en")
     assert cost_of(["ner"], corpus, {}, 5, others=others).seconds > 0
+    assert cost_of(names, corpus, {}, 5, learns_tokens=True).seconds > cost.seconds
+
+
+TREEBANK = """\
+1\tBirds\tbird\tNOUN\tNNS\t_\t2\tnsubj\t_\t_
+2-3\tdono\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No
+2\tdo\tdo\tVERB\tVBP\t_\t0\troot\t_\t_
+3\tnot\tnot\tPART\tRB\t_\t2\tadvmod\t_\t_
+4\t.\t.\tPUNCT\t.\t_\t2\tpunct\t_\t_
+
+"""
+
+
+def write_treebank(file: Path, misc: str = "SpaceAfter=No") -> None:
+    """Sentences that differ in their first word. misc: says whether spaces are before dots."""
+    birds = [TREEBANK.replace("Birds", f"Birds{'abcdefghij'[i]}") for i in range(10)]
+    file.write_text("".join(birds * 2).replace("SpaceAfter=No", misc), encoding="utf8")
+
+
+def tokenizer_of(folder: Path) -> str:
+    return type(spacy.load(TrainingFolder(folder).best).tokenizer).__module__
+
+
+@pytest.mark.slow
+def test_a_tokenizer_learns_from_treebanks(tmp_path: Path) -> None:
+    file = tmp_path / "a.conllu"
+    write_treebank(file)
+    options = (*EPOCHS, "--components", "tagger", "--sentences", "2")
+    result = train(file, "-o", tmp_path / "learned", *options)
+    assert result.exit_code == 0, result.output
+    assert "The tokenizer learns from the examples" in " ".join(result.output.split())
+    nlp = spacy.load(TrainingFolder(tmp_path / "learned").best)
+    assert [token.text for token in nlp("Birdsa dono.")] == ["Birdsa", "do", "no", "."]
+    assert nlp("Birdsa dono.")[2].norm_ == "not"
+    result = train(file, "-o", tmp_path / "rules", *options, "--tokenizer", "rules")
+    assert result.exit_code == 0, result.output
+    assert tokenizer_of(tmp_path / "rules") == "spacy.tokenizer"
+    write_treebank(file, "_")
+    result = train(file, "-o", tmp_path / "spaced", *options)
+    assert result.exit_code == 0, result.output
+    assert tokenizer_of(tmp_path / "spaced") == "spacy.tokenizer"
+    result = train(file, "-o", tmp_path / "wrong", *options, "--tokenizer", "learned")
+    assert result.exit_code == 1
+    assert "nearly all of their punctuation stands between spaces" in " ".join(
+        result.output.split()
+    )
+
+
+@pytest.mark.slow
+def test_init_chooses_a_tokenizer_by_the_examples(tmp_path: Path) -> None:
+    def chosen(*options: str) -> str:
+        file = tmp_path / "config.cfg"
+        arguments = ["init", str(file), "--components", "tagger", "--overwrite", *options]
+        result = CliRunner().invoke(ssvm, arguments)
+        assert result.exit_code == 0, result.output
+        return str(load_config(file)["nlp"]["tokenizer"]["@tokenizers"])
+
+    for name, misc in (("written", "SpaceAfter=No"), ("spaced", "_")):
+        source = tmp_path / f"{name}.conllu"
+        write_treebank(source, misc)
+        arguments = ["convert", str(source), "--output", str(tmp_path), "--split"]
+        assert CliRunner().invoke(ssvm, arguments).exit_code == 0
+    assert chosen("--train", str(tmp_path / "written.spacy")) == "spacy_ssvm.Tokenizer.v1"
+    assert chosen("--train", str(tmp_path / "spaced.spacy")) == "spacy.Tokenizer.v1"
+    assert chosen() == "spacy.Tokenizer.v1"
+    assert chosen("--tokenizer", "learned") == "spacy_ssvm.Tokenizer.v1"
