@@ -236,7 +236,7 @@ def with_cases(known: KnownChunks, cases: Mapping[str, Sequence[str]]) -> KnownC
     cases: the tokens of each chunk.
     """
     keys = [_key_of(chunk) for chunk in cases]
-    cuts = [np.cumsum([len(token) for token in tokens[:-1]]) for tokens in cases.values()]
+    cuts = [np.cumsum([*map(len, tokens[:-1])], dtype=np.int64) for tokens in cases.values()]
     learned = numbered_keys(known.slots)
     kept = np.flatnonzero(~np.isin(learned, np.array(keys, dtype=np.uint64)))
     bounds = np.stack([known.cut_starts[:-1], known.cut_starts[1:]], axis=1)

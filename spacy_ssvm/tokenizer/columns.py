@@ -129,7 +129,6 @@ def _fill_columns(
         columns[_LINK] = _IS_FIRST if i <= link else _IS_INNER
     for field in range(len(_FIELDS)):
         neighbour = chunk + _NEIGHBOURS[field]
-        value = chunks.fields[chunk, _FIELDS[field]]
         if field >= _LATER and not is_first:
             value = np.uint64(0)
         elif neighbour < chunks.text_chunks[text]:

@@ -90,13 +90,13 @@ class Tokenizer:
 
     # Annotation
 
-    def __call__(self, text: str) -> Doc:
+    def __call__(self, string: str) -> Doc:
         """The Doc of a text. Raises ValueError for one of 2**30 characters or more."""
-        if len(text) >= _MAX_LENGTH:
-            raise ValueError(Errors.E025.format(length=len(text)))
-        tokens, norms = self.model.segment([text])
+        if len(string) >= _MAX_LENGTH:
+            raise ValueError(Errors.E025.format(length=len(string)))
+        tokens, norms = self.model.segment([string])
         starts, ends = tokens.starts.tolist(), tokens.ends.tolist()
-        words = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+        words = [string[start:end] for start, end in zip(starts, ends, strict=True)]
         doc = Doc(self.vocab, words=words, spaces=tokens.has_space.tolist())
         for i, word in norms.items():
             doc[i].norm_ = word
@@ -172,7 +172,10 @@ class Tokenizer:
         nlp: Language | None = None,  # noqa: ARG002
         special_cases: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """Learn from the references of examples; what was known before is forgotten.
+        """Learn from the references of examples; what was learned before is forgotten.
+
+        Those of which it is not known where spaces are teach nothing. Where none does, as the Doc
+        that ``nlp.initialize()`` passes, what was learned before stays.
 
         special_cases: the tokens of chunks that are cut in the same way wherever they occur, beside
             those that were added before.
@@ -186,14 +189,19 @@ class Tokenizer:
             except ValueError as error:
                 raise _invalid("[initialize.tokenizer]", "special_cases", str(error)) from error
         gold, pairs = [], list[tuple[Pieces, Pieces]]()
+        sizes: list[int] = []
         for example in get_examples():
-            gold.append(gold_text(example.reference))
-            pairs += pairs_of(example.reference)
-        if not any(len(one.starts) for one in gold):
+            sizes.append(len(example.reference))
+            if not example.reference.has_unknown_spaces:
+                gold.append(gold_text(example.reference))
+                pairs += pairs_of(example.reference)
+        if not sum(sizes):
             raise ValueError("the tokenizer has no tokens to learn from: the examples are empty")
-        has_corpus = len(gold) > 1  # more than the one Doc that ``nlp.initialize()`` passes
-        has_sentences = any(one.sentences is not None for one in gold)
         cuts = any(map(_cuts_chunks, gold))
+        has_corpus = (
+            len(sizes) > 1 or cuts
+        )  # more than the one Doc that ``nlp.initialize()`` passes
+        has_sentences = any(one.sentences is not None for one in gold)
         if self.sentences and has_corpus and not has_sentences:
             message = "no sentences are annotated: set sentences = false in [nlp.tokenizer]"
             raise _invalid("[nlp.tokenizer]", "sentences", message)
@@ -204,11 +212,13 @@ class Tokenizer:
                 "'python -m spacy ssvm convert' makes of CoNLL-U files with SpaceAfter=No",
                 stacklevel=2,
             )
+        if not (cuts or has_sentences):
+            kept = self.model
+            kept.know(kept.learned, kept.certain, cases, kept.norms)
+            return
         model = TokenizerModel(self.model.templates)
-        norms = make_norms(learn_norms(pairs))
-        model.know(model.learned, model.certain, cases, norms)
-        if cuts or has_sentences:
-            learn(model, gold, self.solver, self.epochs)
+        model.know(model.learned, model.certain, cases, make_norms(learn_norms(pairs)))
+        learn(model, gold, self.solver, self.epochs)
         self.model = model
         known = len(self.model.learned.cut_starts) - 1
         logger.info(
@@ -224,6 +234,8 @@ class Tokenizer:
 
         An interrupted write leaves what was saved there before.
         """
+        if Path(path).is_file():  # that of spaCy's tokenizer
+            Path(path).unlink()
         storage.save(path, self.kind, *self._saved(), lambda *saved: self._read(*saved))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Tokenizer":  # noqa: ARG002
@@ -232,6 +244,11 @@ class Tokenizer:
         Raises ModelFileError, naming the file, where it is damaged; the tokenizer then stays as it
         was.
         """
+        if Path(path).is_file():
+            raise storage.ModelFileError(
+                f"{path}: saved by another tokenizer, such as spaCy's. Load the pipeline with the "
+                "config that it was saved with"
+            )
         storage.load(path, self.kind, ("model",), self.model.types, self._become)
         return self
 
@@ -271,7 +288,7 @@ def gold_text(doc: Doc) -> GoldText:
     words = np.flatnonzero(columns[:, 1] == 0)
     marks = sentence_marks(doc)
     sentences = None
-    if marks[1:].any() or len(words) == 1:
+    if marks[words[1:]].any():
         firsts = np.searchsorted(words, np.flatnonzero(marks == IS_START))  # after whitespace
         sentences = columns[words[firsts[firsts < len(words)]], 0]
     return GoldText(doc.text, columns[:, 0], sentences)
@@ -288,7 +305,9 @@ def pairs_of(doc: Doc) -> Iterator[tuple[Pieces, Pieces]]:
 
 def _cuts_chunks(gold: GoldText) -> bool:
     """Whether a token begins where there is no whitespace before it."""
-    return any(start and not gold.text[start - 1].isspace() for start in gold.starts.tolist())
+    text = gold.text
+    starts = (i for i in gold.starts.tolist() if i)
+    return any(not (text[i - 1].isspace() or text[i].isspace()) for i in starts)
 
 
 def _invalid(title: str, key: str, message: str) -> ConfigValidationError:
@@ -298,7 +317,7 @@ def _invalid(title: str, key: str, message: str) -> ConfigValidationError:
 
 
 def make_tokenizer(
-    templates: Sequence[str] = ("tokenizer",),
+    templates: list[str] = ["tokenizer"],  # noqa: B006  # a tuple is another config than a list
     C: float = 0.3,
     epochs: int = 12,
     sentences: bool = False,

@@ -66,7 +66,7 @@ def _value(texts: Texts, text: str, node: int, part: str) -> str:
         return GAPS[int(chunks.fields[own, -1]) - 1]
     if attribute == "link":
         return "in an address"
-    if attribute in ("char", "class") or not 0 <= own + offset < len(chunks.starts):
+    if attribute in ("char", "class") or not 0 <= own + offset < len(chunks.starts):  # outside
         return "<start>" if offset < 0 else "<end>"
     chunk = text[chunks.starts[own + offset] : chunks.ends[own + offset]]
     if attribute.startswith("ending"):

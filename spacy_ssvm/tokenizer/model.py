@@ -98,6 +98,14 @@ class Decoder(NamedTuple):
     transitions: Floats
 
 
+class Prepared(NamedTuple):
+    """What texts are cut by."""
+
+    decoder: Decoder
+    special_cases: SpecialCases  #: those whose tokens may stand for words; none where none do
+    norms: Norms
+
+
 @kernel
 def _segment(codes: ShortKeys, text_starts: Ints, decoder: Decoder) -> tuple[bool, Tokens]:
     """Whether all characters are known, and if so, the tokens of texts."""
@@ -127,15 +135,12 @@ class TokenizerModel(ChainModel):
     kind = "tokenizer model"
 
     def __init__(self, templates: Sequence[Template]) -> None:
+        self._own: Features | None = None
         self.know(NOTHING_KNOWN, NOTHING_CERTAIN, {}, NO_NORMS)
         super().__init__(templates, labels=LABELS)
 
     def know(
-        self,
-        learned: KnownChunks,
-        certain: Keys,
-        special_cases: SpecialCases,
-        norms: Norms,
+        self, learned: KnownChunks, certain: Keys, special_cases: SpecialCases, norms: Norms
     ) -> None:
         """Set what is known before anything is decided.
 
@@ -144,13 +149,28 @@ class TokenizerModel(ChainModel):
         special_cases: the tokens of further chunks, which come first.
         norms: what pieces of the text stand for.
         """
+        known = with_cases(learned, {chunk: case.tokens for chunk, case in special_cases.items()})
         self.learned = learned
         self.certain = certain
-        self._decoder: Decoder | None = None
         self.special_cases = dict(special_cases)
-        cut = {chunk: case.tokens for chunk, case in special_cases.items()}
-        self.known = with_cases(learned, cut)
+        self.known = known
         self.norms = norms
+        self._prepare()
+
+    def set_weights(self, *weights: Any, **scales: Any) -> None:
+        super().set_weights(*weights, **scales)
+        self._own = self._features
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Put together what ``segment`` reads, in one step: other threads may be in there."""
+        if self._own is None:
+            return
+        tables = CHARACTERS.classes, CHARACTERS.lower, self.known, self.certain
+        decoder = Decoder(*tables, self._own, self.label_pairs)
+        have_words = any(case.tokens != case.words for case in self.special_cases.values())
+        cases = self.special_cases if have_words or self.norms.names else {}
+        self._reads = Prepared(decoder, cases, self.norms)
 
     def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
         return parse_character_templates(texts)
@@ -163,10 +183,6 @@ class TokenizerModel(ChainModel):
         self.real_templates = ()
         self.compiled = compile_character_templates(self.templates)
 
-    def set_weights(self, *weights: Any, **scales: Any) -> None:
-        super().set_weights(*weights, **scales)
-        self._decoder = None
-
     def read_texts(
         self, texts: Sequence[str], is_open: Callable[[Chunks], Flags] | None = None
     ) -> Texts:
@@ -176,30 +192,29 @@ class TokenizerModel(ChainModel):
         """
         codes, text_starts = code_points(texts)
         CHARACTERS.look_up(codes)
-        classes = CHARACTERS.classes
-        chunks = read_chunks(codes, text_starts, classes, CHARACTERS.lower)
-        patterns = find_patterns(chunks, self.known)
+        decoder = self._reads.decoder
+        classes = decoder.classes
+        chunks = read_chunks(codes, text_starts, classes, decoder.lower)
+        patterns = find_patterns(chunks, decoder.known)
         if is_open is not None:
             patterns[is_open(chunks)] = -1
-        nodes = find_nodes(codes, classes, chunks, patterns, self.certain)
+        nodes = find_nodes(codes, classes, chunks, patterns, decoder.certain)
         return Texts(codes, text_starts, chunks, nodes)
 
     def segment(self, texts: Sequence[str]) -> tuple[Tokens, Mapping[int, str]]:
         """The tokens of texts, and the words that some of them stand for, see ``norms.py``."""
-        if self._decoder is None:
-            tables = CHARACTERS.classes, CHARACTERS.lower, self.known, self.certain
-            self._decoder = Decoder(*tables, self._features, self.label_pairs)
+        decoder, cases, norms = self._reads
         codes, text_starts = code_points(texts)
-        is_known, tokens = _segment(codes, text_starts, self._decoder)
+        is_known, tokens = _segment(codes, text_starts, decoder)
         if not is_known:
             CHARACTERS.look_up(codes)
-            _, tokens = _segment(codes, text_starts, self._decoder)
-        norms = find_norms(self.norms, codes, CHARACTERS.classes, tokens)
-        for token, word in find_case_norms(self.special_cases, texts, tokens).items():
-            norms.pop(token, None)
+            _, tokens = _segment(codes, text_starts, decoder)
+        words = find_norms(norms, codes, decoder.classes, tokens)
+        for token, word in find_case_norms(cases, texts, tokens).items():
+            words.pop(token, None)
             if word is not None:
-                norms[token] = word
-        return tokens, norms
+                words[token] = word
+        return tokens, words
 
     # Saving and loading
 

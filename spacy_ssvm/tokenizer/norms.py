@@ -62,11 +62,16 @@ def learn_norms(pairs: Iterable[tuple[Pieces, Pieces]]) -> dict[Pieces, Pieces]:
             alone.setdefault((piece,), Counter())[(word,)] += 1
     known = {pieces: own.most_common(1)[0][0] for pieces, own in alone.items()}
     found = {pieces: words for pieces, words in known.items() if words != pieces}
-    for pieces, own in of_pairs.items():
-        words = own.most_common(1)[0][0]
-        if words != known[pieces[:1]] + known[pieces[1:]]:
-            found[pieces] = words
-    return found
+    in_pairs = {pieces: own.most_common(1)[0][0] for pieces, own in of_pairs.items()}
+    others = {
+        pieces: words
+        for pieces, words in in_pairs.items()
+        if words != known[pieces[:1]] + known[pieces[1:]]
+    }
+    # What is behind a pair of these must not be decided by it.
+    seconds = {pieces[1] for pieces in others}
+    behind = {pieces: words for pieces, words in in_pairs.items() if pieces[0] in seconds}
+    return found | others | behind
 
 
 def _key_of(pieces: Sequence[str]) -> int:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from spacy_ssvm.storage import require
@@ -62,11 +63,11 @@ def find_case_norms(
     tokens: of the texts. The tokens are named by their numbers.
     """
     found: dict[int, str | None] = {}
-    if all(case.tokens == case.words for case in cases.values()):
+    if not cases:
         return found
     text_start = 0
-    for text, first in zip(texts, tokens.text_tokens.tolist(), strict=False):
-        starts = tokens.starts[first:].tolist()
+    for text, (first, end) in zip(texts, pairwise(tokens.text_tokens.tolist()), strict=True):
+        starts = tokens.starts[first:end].tolist()
         token = 0
         for match in _CHUNK.finditer(text):
             if match[0] in cases:

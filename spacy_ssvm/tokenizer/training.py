@@ -86,11 +86,13 @@ class _FirstOccurrences:
 
 def _batches(gold: Sequence[GoldText]) -> Iterator[list[GoldText]]:
     batch: list[GoldText] = []
+    size = 0
     for one in gold:
         batch.append(one)
-        if sum(len(each.text) for each in batch) >= _BATCH:
+        size += 1 + len(one.text)
+        if size >= _BATCH:
             yield batch
-            batch = []
+            batch, size = [], 0
     if batch:
         yield batch
 

@@ -1074,7 +1074,7 @@ special_cases = {"gimme": ["gim", "me"]}
 SETTINGS = {
     "@tokenizers": "spacy_ssvm.Tokenizer.v1",
     "templates": ["tokenizer"],
-    "C": 0.1,
+    "C": 0.3,
     "epochs": 12,
     "sentences": False,
     "seed": 0,
@@ -1156,3 +1156,54 @@ def test_without_examples_chunks_stay_whole() -> None:
     nlp = pipeline()
     nlp.initialize()
     assert [token.text for token in nlp("Hello, world.")] == ["Hello,", "world."]
+
+
+def test_what_teaches_nothing_leaves_what_was_learned() -> None:
+    nlp = trained_on(CONTRACTIONS)
+    before = words_of(nlp("Didn't purr."))
+    nlp.initialize()
+    assert words_of(nlp("Didn't purr.")) == before
+    spaced = Doc(nlp.vocab, words=["Do", "n't", "run", ".", "\n"], spaces=[True] * 3 + [False] * 2)
+    with pytest.warns(UserWarning, match="whitespace between all tokens"):
+        nlp.tokenizer.initialize(lambda: examples_of([spaced] * 3))
+    with pytest.warns(UserWarning, match="whitespace between all tokens"):
+        nlp.tokenizer.initialize(lambda: examples_of([Doc(nlp.vocab, words=["Do", "n't"])] * 3))
+    assert words_of(nlp("Didn't purr.")) == before
+
+
+def test_a_doc_of_one_word_annotates_no_sentences() -> None:
+    with pytest.raises(ConfigValidationError, match="no sentences are annotated"):
+        trained_on([*CONTRACTIONS, "Hi"], sentences=True)
+
+
+def test_special_cases_are_added_while_others_are_at_work() -> None:
+    nlp = pipeline()
+    errors: list[BaseException] = []
+    is_done = threading.Event()
+
+    def work() -> None:
+        try:
+            while not is_done.is_set():
+                nlp("gimme c1 c20 the fish")
+        except BaseException as error:
+            errors.append(error)
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for i in range(40):
+        nlp.tokenizer.add_special_case(f"c{i}", [{ORTH: "c", NORM: "see"}, {ORTH: str(i)}])
+        assert [token.text for token in nlp(f"c{i}")] == ["c", str(i)]
+    is_done.set()
+    for worker in workers:
+        worker.join()
+    assert errors == []
+
+
+def test_a_file_of_another_tokenizer(tmp_path: Path) -> None:
+    nlp = trained_on(CONTRACTIONS)
+    spacy.blank("en").to_disk(tmp_path)
+    with pytest.raises(ModelFileError, match="saved by another tokenizer"):
+        nlp.tokenizer.from_disk(tmp_path / "tokenizer")
+    nlp.to_disk(tmp_path)
+    assert words_of(spacy.load(tmp_path)("Didn't purr.")) == words_of(nlp("Didn't purr."))

@@ -83,6 +83,14 @@ def test_what_pieces_stand_for_most_often() -> None:
     assert learn_norms([ab, ab, others[0]]) == {("a",): ("x",), ("a", "0"): ("a", "0")}
 
 
+def test_a_pair_does_not_decide_what_is_behind_it() -> None:
+    pairs = [(("a", "b"), ("a", "x"))] * 3 + [(("b", "c"), ("b", "c"))] * 5
+    words = learn_norms(pairs)
+    assert words == {("a", "b"): ("a", "x"), ("b", "c"): ("b", "c")}
+    codes, tokens = tokens_of(["a", "b", "c", " a", "b"])
+    assert found(make_norms(words), codes, tokens) == {4: "x"}
+
+
 def test_norms_are_saved() -> None:
     words = {**PAIRS, ("-se",): ("se",)}
     loaded = read_norms(saved_norms(make_norms(words)))

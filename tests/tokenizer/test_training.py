@@ -98,3 +98,11 @@ def test_the_dual_gap_closes() -> None:
     assert model.summary is not None
     objective = model.summary.objective(trainer.problem, trainer.run.w)
     assert objective.gap < 0.01
+
+
+def test_batches_end_by_characters_and_by_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "_BATCH", 4)
+    nothing = np.zeros(0, dtype=np.int64)
+    texts = [GoldText(text, nothing, None) for text in ("abc", "", "", "a", "", "b")]
+    batches = training._batches(texts)
+    assert [[one.text for one in batch] for batch in batches] == [["abc"], ["", "", "a"], ["", "b"]]

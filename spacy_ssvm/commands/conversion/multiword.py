@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from itertools import takewhile
 
+_LONGEST = 100  # characters of a token that is cut
+
 
 def cut_token(text: str, words: Sequence[str]) -> tuple[str, ...]:
     """The pieces of a text, one for each word: those that have most in common with the words.
 
-    Empty where the text has fewer characters than there are words.
+    Empty where the text has fewer characters than there are words, whitespace, or no end.
     """
+    if text.split() != [text] or len(text) > _LONGEST:
+        return ()
     best: list[tuple[int, tuple[str, ...]] | None] = [(0, ()), *[None] * len(text)]
     for word in words:
         further: list[tuple[int, tuple[str, ...]] | None] = [None] * len(best)

@@ -35,6 +35,12 @@ def test_a_text_that_is_too_short_is_not_cut() -> None:
     assert cut_token("às", ["a", "a", "s"]) == ()
 
 
+def test_what_has_whitespace_or_no_end_is_not_cut() -> None:
+    assert cut_token("a la", ["à", "la"]) == ()
+    assert len(cut_token("a" * 100, ["a", "a"])) == 2
+    assert cut_token("a" * 101, ["a", "a"]) == ()
+
+
 def in_common(piece: str, word: str) -> int:
     """Letters that begin and end both, counted one by one."""
     if piece == word:
