@@ -44,7 +44,9 @@ assert [token.text for token in nlp("Not trained.")] == ["Not", "trained."]
 golds = [component.examples(nlp.vocab)[0].reference for component in COMPONENTS[:3]]
 golds[0][0].norm_ = "word"
 spaces = [bool(token.i % 2) for token in golds[0]]
-golds[0] = Doc(nlp.vocab, words=[token.text for token in golds[0]], spaces=spaces)
+starts = [token.i % 3 == 0 for token in golds[0]]
+words = [token.text for token in golds[0]]
+golds[0] = Doc(nlp.vocab, words=words, spaces=spaces, sent_starts=starts)
 golds[0][0].norm_ = "word"
 nlp.tokenizer.initialize(lambda: [Example(nlp.make_doc(gold.text), gold) for gold in golds])
 for component in COMPONENTS:
