@@ -341,28 +341,13 @@ def conllu(sentences: Sentences) -> str:
 
 def train_udpipe(data: Path, language: str, file: Path) -> None:
     """Train UDPipe's tagger with its default options."""
-    import ufal.udpipe as udpipe
+    from ufal.udpipe import Trainer
 
-    reader = udpipe.InputFormat.newConlluInputFormat()
     if language in FILES:
-        reader.setText((data / FILES[language].format("train")).read_text("utf8"))
+        treebank = (data / FILES[language].format("train")).read_text("utf8")
     else:
-        reader.setText(conllu(read(data, language)["train"]))
-    sentences, error = udpipe.Sentences(), udpipe.ProcessingError()
-    sentence = udpipe.Sentence()
-    while reader.nextSentence(sentence, error):
-        sentences.append(sentence)
-        sentence = udpipe.Sentence()
-    options = udpipe.Trainer.NONE, "", udpipe.Trainer.NONE
-    start = time.process_time()
-    model = udpipe.Trainer.train(
-        "morphodita_parsito", sentences, udpipe.Sentences(), *options, error
-    )
-    if error.occurred():
-        raise ValueError(error.message)
-    seconds, peak = time.process_time() - start, peers.peak_of_memory()
-    file.write_bytes(model)
-    msg.good(f"{file}: {seconds:.0f} s, peak {peak:.0f} MB")
+        treebank = conllu(read(data, language)["train"])
+    peers.train_udpipe(treebank, file, Trainer.NONE, "", Trainer.NONE)
 
 
 def run_udpipe(parts: dict[str, Sentences], language: str, file: Path) -> dict:
@@ -455,10 +440,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.seeds < 1:
         parser.error("--seeds: at least 1")
-    if options.train_udpipe:
-        if options.udpipe is None:
-            parser.error("--train-udpipe needs --udpipe, the folder of models")
-        file = options.udpipe / f"{options.train_udpipe}.udpipe"
+    if file := peers.udpipe_to_train(parser, options):
         train_udpipe(options.data, options.train_udpipe, file)
         return
     if options.only:

@@ -1,5 +1,6 @@
 """Shared by the benchmarks: separate processes, CRFsuite, spaCy's components, tables."""
 
+import argparse
 import json
 import os
 import random
@@ -262,6 +263,41 @@ def train_spacy(
             if time.process_time() - start >= budget:
                 break
     return nlp, time.process_time() - start
+
+
+def train_udpipe(treebank: str, file: Path, tokenizer: str, tagger: str, parser: str) -> None:
+    """Train UDPipe 1 on a treebank in CoNLL-U, and write its model.
+
+    tokenizer, tagger, parser: options, "" for the default ones, Trainer.NONE for none of it.
+    """
+    import ufal.udpipe as udpipe
+
+    reader = udpipe.InputFormat.newConlluInputFormat()
+    reader.setText(treebank)
+    sentences, error, sentence = udpipe.Sentences(), udpipe.ProcessingError(), udpipe.Sentence()
+    while reader.nextSentence(sentence, error):
+        sentences.append(sentence)
+        sentence = udpipe.Sentence()
+    options = tokenizer, tagger, parser
+    start = time.process_time()
+    model = udpipe.Trainer.train(
+        "morphodita_parsito", sentences, udpipe.Sentences(), *options, error
+    )
+    if error.occurred():
+        raise ValueError(error.message)
+    seconds, peak = time.process_time() - start, peak_of_memory()
+    file.write_bytes(model)
+    msg.good(f"{file}: {seconds:.0f} s, peak {peak:.0f} MB")
+
+
+def udpipe_to_train(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Path | None:
+    """The file of the model that --train-udpipe asks for; None where it was not given."""
+    if not options.train_udpipe:
+        return None
+    if options.udpipe is None:
+        parser.error("--train-udpipe needs --udpipe, the folder of models")
+    folder: Path = options.udpipe
+    return folder / f"{options.train_udpipe}.udpipe"
 
 
 def calibration(kind: str, probabilities: Sequence[float], right: Sequence[bool]) -> dict:
