@@ -160,6 +160,7 @@ def train(
         write_config,
     )
     from spacy_ssvm.commands.report import measure
+    from spacy_ssvm.components.json_records import ending_of
 
     start = time.perf_counter()
     with show_errors("Cannot train"):
@@ -197,15 +198,17 @@ def train(
             return
         check_tokenizer(lang)
         resources = _resources(gazetteer, clusters, dictionary, lang)
-        are_treebanks = not settings.as_words and all(map(_is_treebank, files))
-        divides_all = tokenizer is Tokenizers.learned or (tokenizer is None and are_treebanks)
-        settings = settings._replace(divides_all=divides_all or settings.divides_all)
-        corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
+        read = partial(training.read_corpus, files, held_out, lang, share=share, seed=seed)
+        are_treebanks = not settings.as_words and {*map(ending_of, files)} == {".conllu"}
+        may_learn = tokenizer is Tokenizers.learned or (tokenizer is None and are_treebanks)
+        corpus = read(settings._replace(divides_all=True) if may_learn else settings)
+        learns_tokens = _learns_tokens(tokenizer, lang, corpus.train, are_treebanks=are_treebanks)
+        if may_learn and not learns_tokens:  # tokens are to be those of the rules
+            corpus = read(settings)
         show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
         names = with_senter(_names_of(components, annotation), annotation)
         show_annotation(annotation, names)
-        learns_tokens = _learns_tokens(tokenizer, lang, corpus.train, are_treebanks=are_treebanks)
         config = make_config(
             lang,
             names,
@@ -613,10 +616,6 @@ def use_new_pipeline(nlp: "Language", corpus: "Corpus") -> None:
 
     msg.info("Using all parts of the pipeline once, so that nothing is left to compile")
     use_once(nlp, corpus.dev[:_TRIED])
-
-
-def _is_treebank(file: Path) -> bool:
-    return file.suffix.lower() == ".conllu"
 
 
 def _learns_tokens(

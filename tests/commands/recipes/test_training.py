@@ -284,6 +284,8 @@ def test_a_tokenizer_learns_from_treebanks(tmp_path: Path) -> None:
     result = train(file, "-o", tmp_path / "spaced", *options)
     assert result.exit_code == 0, result.output
     assert tokenizer_of(tmp_path / "spaced") == "spacy.tokenizer"
+    docs = read_docs(TrainingFolder(tmp_path / "spaced").train, Vocab())
+    assert {token.text for filed in docs for token in filed.doc} >= {"dono", "."}
     result = train(file, "-o", tmp_path / "wrong", *options, "--tokenizer", "learned")
     assert result.exit_code == 1
     assert "nearly all of their punctuation stands between spaces" in " ".join(
