@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spacy_ssvm.kernels.types import Codes, Ints, ShortKeys
 from spacy_ssvm.tokenizer.characters import CHARACTERS
-from spacy_ssvm.tokenizer.chunks import Chunks, code_points, read_chunks
+from spacy_ssvm.tokenizer.chunks import Chunks, find_chunks
 
 ALPHABET = "aAb1.,@:/w'  \n\r\u2003\u0301é字"
 
@@ -18,9 +18,7 @@ drawn_texts = st.lists(drawn_text, min_size=1, max_size=4)
 
 def read(texts: list[str]) -> tuple[ShortKeys, Ints, Codes, Chunks]:
     """The code points of texts, where they begin, the classes of characters, and the chunks."""
-    codes, starts = code_points(texts)
-    CHARACTERS.look_up(codes)
-    chunks = read_chunks(codes, starts, CHARACTERS.classes, CHARACTERS.lower)
+    codes, starts, chunks = find_chunks(texts)
     return codes, starts, CHARACTERS.classes, chunks
 
 

@@ -26,15 +26,16 @@ def config_error(name: str, key: str, message: str) -> ConfigValidationError:
 
     ``spacy train`` prints it without a traceback. It is a ValueError.
     """
-    return _invalid(f"[components.{name}]", key, message)
+    return section_error(f"[components.{name}]", key, message)
 
 
 def initialize_error(name: str, key: str, message: str) -> ConfigValidationError:
     """An error that names the component and the argument of its ``initialize``."""
-    return _invalid(f"[initialize.components.{name}]", key, message)
+    return section_error(f"[initialize.components.{name}]", key, message)
 
 
-def _invalid(title: str, key: str, message: str) -> ConfigValidationError:
+def section_error(title: str, key: str, message: str) -> ConfigValidationError:
+    """An error that names a section of a config, such as [nlp.tokenizer], and a key of it."""
     errors = [{"loc": [key], "msg": message}]
     return ConfigValidationError(title=title, desc="Invalid setting.", errors=errors)
 

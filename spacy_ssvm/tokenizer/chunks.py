@@ -29,7 +29,7 @@ _SPACE, _SPACES, _LINE, _PARAGRAPH = range(2, 6)
 #: The value of what is behind the end of a chunk or text.
 END = np.uint64(3)
 
-_SEED = np.uint64(0x2545F4914F6CDD1D)
+SEED = np.uint64(0x2545F4914F6CDD1D)
 _ENDING = 3  # characters
 _LONGEST_SHAPE = 12  # runs of characters of one class
 #: Added to code points where they stand beside classes and other small numbers.
@@ -68,6 +68,13 @@ def code_points(texts: Sequence[str]) -> tuple[ShortKeys, Ints]:
     encoded = "".join(texts).encode("utf-32-le", "surrogatepass")
     ends = [0, *accumulate(map(len, texts))]
     return np.frombuffer(encoded, dtype=np.uint32), np.array(ends, dtype=np.int64)
+
+
+def find_chunks(texts: Sequence[str]) -> tuple[ShortKeys, Ints, Chunks]:
+    """The code points of texts and where each begins, see ``code_points``, and the chunks."""
+    codes, text_starts = code_points(texts)
+    CHARACTERS.look_up(codes)
+    return codes, text_starts, read_chunks(codes, text_starts, CHARACTERS.classes, CHARACTERS.lower)
 
 
 @inlined_kernel
@@ -141,7 +148,7 @@ def _describe(
     codes: ShortKeys, classes: Codes, lower: ShortKeys, start: int, end: int, fields: Keys
 ) -> None:
     """Write the fields of the chunk [start, end) but GAP: none of them is 0."""
-    text_key, lower_key, shape = _SEED, _SEED, _SEED
+    text_key, lower_key, shape = SEED, SEED, SEED
     run_class, runs, run_length = np.uint64(0), 0, 0
     for i in range(start, end):
         text_key = mix(text_key, np.uint64(codes[i]))
@@ -152,7 +159,7 @@ def _describe(
         run_length += 1
         if run_length <= 2 and runs <= _LONGEST_SHAPE:  # one character, or more
             shape = mix(shape, code)
-    ending, ending_class = _SEED, _SEED
+    ending, ending_class = SEED, SEED
     for d in range(_ENDING):
         if end - d > start:
             ending = mix(ending, np.uint64(codes[end - 1 - d]))
@@ -253,9 +260,7 @@ def _table(keys: Keys, cuts: Sequence[Ints]) -> KnownChunks:
 
 
 def _key_of(chunk: str) -> int:
-    codes, starts = code_points([chunk])
-    CHARACTERS.look_up(codes)
-    chunks = read_chunks(codes, starts, CHARACTERS.classes, CHARACTERS.lower)
+    *_, chunks = find_chunks([chunk])
     return int(chunks.fields[0, TEXT])
 
 

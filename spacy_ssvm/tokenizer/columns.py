@@ -15,6 +15,7 @@ from spacy_ssvm.tokenizer.chunks import (
     FIRST_CODE,
     GAP,
     LOWER_TEXT,
+    SEED,
     SHAPE,
     TEXT,
     Chunks,
@@ -25,45 +26,38 @@ from spacy_ssvm.tokenizer.nodes import INNER, Nodes
 REACH = 3  #: characters on each side
 _WIDTH = 2 * REACH + 1
 
-#: The attributes and offsets of parts of templates.
-COLUMNS = (
+#: What columns say of chunks, by their names.
+_FIELD_OF = {
+    "chunk": TEXT,
+    "lower": LOWER_TEXT,
+    "shape": SHAPE,
+    "space": GAP,
+    "ending1": ENDING1,
+    "ending2": ENDING2,
+    "ending3": ENDING3,
+    "ending_class": ENDING_CLASS,
+}
+_OF_CHARACTERS = (
     *(("char", d) for d in range(-REACH, REACH + 1)),
     *(("class", d) for d in range(-REACH, REACH + 1)),
-    ("left", 0),
-    ("right", 0),
-    ("first", 0),
-    ("link", 0),
-    ("chunk", 0),
-    ("lower", 0),
-    ("shape", 0),
-    ("chunk", -1),
-    ("chunk", 1),
-    # These have no value but at the first character of a chunk.
-    ("space", 0),
-    ("chunk", -2),
-    ("chunk", 2),
-    ("lower", -1),
-    ("lower", 1),
-    ("shape", -1),
-    ("shape", 1),
-    ("ending1", -1),
-    ("ending2", -1),
-    ("ending3", -1),
-    ("ending_class", -1),
+    *(("left", 0), ("right", 0), ("first", 0), ("link", 0)),
 )
+_OF_CHUNKS = (("chunk", 0), ("lower", 0), ("shape", 0), ("chunk", -1), ("chunk", 1))
+#: Those that have no value but at the first character of a chunk.
+_OF_FIRST = (
+    *(("space", 0), ("chunk", -2), ("chunk", 2), ("lower", -1), ("lower", 1)),
+    *(("shape", -1), ("shape", 1)),
+    *(("ending1", -1), ("ending2", -1), ("ending3", -1), ("ending_class", -1)),
+)
+#: The attributes and offsets of parts of templates.
+COLUMNS = (*_OF_CHARACTERS, *_OF_CHUNKS, *_OF_FIRST)
+
 _LEFT, _RIGHT, _FIRST, _LINK, _OWN = range(2 * _WIDTH, 2 * _WIDTH + 5)
 #: The chunks and fields from the column _OWN on; those from _LATER on are of first characters.
-_NEIGHBOURS = np.array([0, 0, 0, -1, 1, 0, -2, 2, -1, 1, -1, 1, -1, -1, -1, -1])
-_FIELDS = np.array(
-    [
-        *(TEXT, LOWER_TEXT, SHAPE, TEXT, TEXT),
-        *(GAP, TEXT, TEXT, LOWER_TEXT, LOWER_TEXT, SHAPE, SHAPE),
-        *(ENDING1, ENDING2, ENDING3, ENDING_CLASS),
-    ]
-)
-_LATER = 5
+_NEIGHBOURS = np.array([offset for _, offset in COLUMNS[_OWN:]])
+_FIELDS = np.array([_FIELD_OF[name] for name, _ in COLUMNS[_OWN:]])
+_LATER = len(_OF_CHUNKS)
 
-_SEED = np.uint64(0x2545F4914F6CDD1D)
 _COLON, _SLASH, _W, _DOT, _AT = (np.uint32(ord(character)) for character in ":/w.@")
 _BEFORE, _AFTER = np.uint64(2), END  # the values outside of chunk and text
 _IS_FIRST, _IS_INNER = np.uint64(1), np.uint64(2)
@@ -72,7 +66,7 @@ _IS_FIRST, _IS_INNER = np.uint64(1), np.uint64(2)
 @inlined_kernel
 def _hash_parts(codes: ShortKeys, start: int, end: int, lefts: Keys, rights: Keys) -> None:
     """Hash what is left and right of each character of a chunk [start, end)."""
-    left = right = _SEED
+    left = right = SEED
     for i in range(start, end):
         lefts[i - start] = left
         left = mix(left, np.uint64(codes[i]))

@@ -1,6 +1,7 @@
 """``spacy_ssvm.Tokenizer.v1``: a tokenizer that is learned from a corpus."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,6 @@ from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.util import logger
 from spacy.vocab import Vocab
-from thinc.config import ConfigValidationError
 
 from spacy_ssvm import storage
 from spacy_ssvm.components.doc_arrays import (
@@ -24,6 +24,7 @@ from spacy_ssvm.components.doc_arrays import (
     sentence_marks,
     write_columns,
 )
+from spacy_ssvm.components.settings import section_error
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.templates import TemplateError
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -187,24 +188,24 @@ class Tokenizer:
             try:
                 cases[chunk] = make_special_case(chunk, tokens)
             except ValueError as error:
-                raise _invalid("[initialize.tokenizer]", "special_cases", str(error)) from error
-        gold, pairs = [], list[tuple[Pieces, Pieces]]()
+                raise section_error(
+                    "[initialize.tokenizer]", "special_cases", str(error)
+                ) from error
+        gold, pairs = [], Counter[tuple[Pieces, Pieces]]()
         sizes: list[int] = []
         for example in get_examples():
             sizes.append(len(example.reference))
             if not example.reference.has_unknown_spaces:
                 gold.append(gold_text(example.reference))
-                pairs += pairs_of(example.reference)
+                pairs.update(pairs_of(example.reference))
         if not sum(sizes):
             raise ValueError("the tokenizer has no tokens to learn from: the examples are empty")
         cuts = any(map(_cuts_chunks, gold))
-        has_corpus = (
-            len(sizes) > 1 or cuts
-        )  # more than the one Doc that ``nlp.initialize()`` passes
+        has_corpus = cuts or len(sizes) > 1  # ``nlp.initialize()`` passes one Doc of three words
         has_sentences = any(one.sentences is not None for one in gold)
         if self.sentences and has_corpus and not has_sentences:
             message = "no sentences are annotated: set sentences = false in [nlp.tokenizer]"
-            raise _invalid("[nlp.tokenizer]", "sentences", message)
+            raise section_error("[nlp.tokenizer]", "sentences", message)
         if has_corpus and not cuts:
             warnings.warn(
                 "Tokenizer: there is whitespace between all tokens of the examples: nothing can be "
@@ -310,12 +311,6 @@ def _cuts_chunks(gold: GoldText) -> bool:
     return any(not (text[i - 1].isspace() or text[i].isspace()) for i in starts)
 
 
-def _invalid(title: str, key: str, message: str) -> ConfigValidationError:
-    return ConfigValidationError(
-        title=title, desc="Invalid setting.", errors=[{"loc": [key], "msg": message}]
-    )
-
-
 def make_tokenizer(
     templates: list[str] = ["tokenizer"],  # noqa: B006  # a tuple is another config than a list
     C: float = 0.3,
@@ -334,11 +329,11 @@ def make_tokenizer(
     Raises ConfigValidationError for an invalid setting.
     """
     if epochs < 1:
-        raise _invalid("[nlp.tokenizer]", "epochs", f"{epochs}: must be at least 1")
+        raise section_error("[nlp.tokenizer]", "epochs", f"{epochs}: must be at least 1")
     try:
         parsed = parse_character_templates(templates)
     except TemplateError as error:
-        raise _invalid("[nlp.tokenizer]", "templates", str(error)) from error
+        raise section_error("[nlp.tokenizer]", "templates", str(error)) from error
     solver = DualCoordinateDescent(C=C, seed=seed)
 
     def make(nlp: Language) -> Tokenizer:

@@ -1,13 +1,13 @@
 """Why a token or a sentence begins at a character."""
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from spacy_ssvm.chains.explanation import OTHER_TOKENS, contrast_labels, fired_features
 from spacy_ssvm.explanation import Explanation, strongest
-from spacy_ssvm.tokenizer.chunks import GAPS
+from spacy_ssvm.features.templates import Template
+from spacy_ssvm.tokenizer.chunks import GAP, GAPS
 from spacy_ssvm.tokenizer.model import Texts, TokenizerModel
 
 
@@ -33,41 +33,38 @@ def explain_character(
     contrast = contrast_labels(
         emissions, model.label_pairs, node, model.labels, what, against=against
     )
-    values: list[tuple[str, Callable[[], str]]] = [
-        (str(template), partial(_shown, texts, text, node, str(template)))
+    values = [
+        (str(template), partial(_shown, texts, text, node, template))
         for template in model.templates
     ]
     features = fired_features(model, table, 0, node, contrast.labels, values)
     return contrast.explain(text[i], strongest(features, top), OTHER_TOKENS)
 
 
-def _shown(texts: Texts, text: str, node: int, template: str) -> str:
+def _shown(texts: Texts, text: str, node: int, template: Template) -> str:
     """The values of the parts of a template at a node."""
-    return " + ".join(_value(texts, text, node, part) for part in template.split("+"))
+    return " + ".join(_value(texts, text, node, p.attribute, p.offset) for p in template.parts)
 
 
-def _value(texts: Texts, text: str, node: int, part: str) -> str:
+def _value(texts: Texts, text: str, node: int, attribute: str, offset: int) -> str:
     """The value of a part of a template, as text."""
-    attribute, _, rest = part.partition("[")
-    offset = int(rest.rstrip("]"))
     chunks, nodes = texts.chunks, texts.nodes
     own = int(np.searchsorted(nodes.chunk_nodes, node, side="right")) - 1
     i = int(nodes.positions[node])
     start, end = int(chunks.starts[own]), int(chunks.ends[own])
+    outside = "<start>" if offset < 0 else "<end>"
     if attribute in ("char", "class"):
-        return (
-            text[i + offset] if start <= i + offset < end else "<start>" if offset < 0 else "<end>"
-        )
+        return text[i + offset] if start <= i + offset < end else outside
     if attribute in ("left", "right"):
         return text[start:i] if attribute == "left" else text[i:end]
     if attribute == "first":
         return "first" if i == start else "inner"
     if attribute == "space":
-        return GAPS[int(chunks.fields[own, -1]) - 1]
+        return GAPS[int(chunks.fields[own, GAP]) - 1]
     if attribute == "link":
         return "in an address"
-    if attribute in ("char", "class") or not 0 <= own + offset < len(chunks.starts):  # outside
-        return "<start>" if offset < 0 else "<end>"
+    if not 0 <= own + offset < len(chunks.starts):
+        return outside
     chunk = text[chunks.starts[own + offset] : chunks.ends[own + offset]]
     if attribute.startswith("ending"):
         return chunk[-int(attribute[-1]) :] if attribute[-1].isdigit() else chunk[-2:]

@@ -28,6 +28,7 @@ from spacy_ssvm.tokenizer.chunks import (
     KnownChunks,
     arrays_of,
     code_points,
+    find_chunks,
     read_chunks,
     read_known,
     with_cases,
@@ -60,7 +61,7 @@ class Texts(NamedTuple):
     """A batch of texts, as kernels read them."""
 
     codes: ShortKeys  #: uint32 [characters], of all texts
-    text_starts: np.ndarray  #: int64 [texts + 1]
+    text_starts: Ints  #: int64 [texts + 1]
     chunks: Chunks
     nodes: Nodes
 
@@ -190,15 +191,12 @@ class TokenizerModel(ChainModel):
 
         is_open: whether chunks have all nodes, even if it is known how they are cut.
         """
-        codes, text_starts = code_points(texts)
-        CHARACTERS.look_up(codes)
+        codes, text_starts, chunks = find_chunks(texts)
         decoder = self._reads.decoder
-        classes = decoder.classes
-        chunks = read_chunks(codes, text_starts, classes, decoder.lower)
         patterns = find_patterns(chunks, decoder.known)
         if is_open is not None:
             patterns[is_open(chunks)] = -1
-        nodes = find_nodes(codes, classes, chunks, patterns, decoder.certain)
+        nodes = find_nodes(codes, decoder.classes, chunks, patterns, decoder.certain)
         return Texts(codes, text_starts, chunks, nodes)
 
     def segment(self, texts: Sequence[str]) -> tuple[Tokens, Mapping[int, str]]:

@@ -5,7 +5,7 @@ stands for is looked up with the piece behind it, then with the one before it, a
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,17 +49,17 @@ def make_norms(words: Mapping[Pieces, Pieces]) -> Norms:
     return Norms(dict(words), number_keys(keys), both, [*numbers])
 
 
-def learn_norms(pairs: Iterable[tuple[Pieces, Pieces]]) -> dict[Pieces, Pieces]:
+def learn_norms(pairs: Mapping[tuple[Pieces, Pieces], int]) -> dict[Pieces, Pieces]:
     """What pieces stand for most often, alone, and in pairs where that is something else.
 
-    pairs: of neighbours without whitespace between them, with their words.
+    pairs: how often neighbours without whitespace between them stand for which words.
     """
     of_pairs: dict[Pieces, Counter[Pieces]] = {}
     alone: dict[Pieces, Counter[Pieces]] = {}
-    for pieces, words in pairs:
-        of_pairs.setdefault(pieces, Counter())[words] += 1
+    for (pieces, words), number in pairs.items():
+        of_pairs.setdefault(pieces, Counter())[words] += number
         for piece, word in zip(pieces, words, strict=True):
-            alone.setdefault((piece,), Counter())[(word,)] += 1
+            alone.setdefault((piece,), Counter())[(word,)] += number
     known = {pieces: own.most_common(1)[0][0] for pieces, own in alone.items()}
     found = {pieces: words for pieces, words in known.items() if words != pieces}
     in_pairs = {pieces: own.most_common(1)[0][0] for pieces, own in of_pairs.items()}

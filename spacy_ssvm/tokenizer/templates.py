@@ -3,9 +3,10 @@
     template  =  part ("+" part)*          char[-1]+char[0]
     part      =  attribute "[" offset "]"  class[1], chunk[-1], left[0]
 
-The offsets of ``char`` and ``class`` count characters, those of ``chunk``, ``lower``, ``shape``,
-``ending`` and ``last`` count chunks. Parts that name other chunks, and ``space``, have a value at
-the first character of a chunk alone.
+The offsets of ``char`` and ``class`` count characters, those of ``chunk``, ``lower``, ``shape`` and
+``ending1`` to ``ending3`` count chunks. ``space`` and what is said of other chunks have a value at
+the first character of a chunk alone, but for the texts of the next ones, ``chunk[-1]`` and
+``chunk[1]``.
 """
 
 from collections.abc import Iterable

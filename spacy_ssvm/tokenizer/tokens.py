@@ -1,4 +1,4 @@
-"""From the labels of nodes to tokens, and from tokens to the labels of nodes."""
+"""From the labels of nodes to tokens."""
 
 from typing import NamedTuple
 

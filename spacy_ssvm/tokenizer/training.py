@@ -10,7 +10,7 @@ from spacy_ssvm.features.attributes import ByWord
 from spacy_ssvm.kernels.types import Flags, Ints, Keys
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.tokenizer.characters import CHARACTERS
-from spacy_ssvm.tokenizer.chunks import NOTHING_KNOWN, TEXT, Chunks, learn_chunks
+from spacy_ssvm.tokenizer.chunks import TEXT, Chunks, find_chunks, learn_chunks
 from spacy_ssvm.tokenizer.model import Texts, TokenizerModel
 from spacy_ssvm.tokenizer.nodes import (
     INNER,
@@ -44,9 +44,8 @@ def learn(
     cut what it does not know.
     """
     kept = model.special_cases, model.norms
-    model.know(NOTHING_KNOWN, NOTHING_CERTAIN, *kept)
-    texts = model.read_texts([one.text for one in gold])
-    learned = learn_chunks(texts.chunks, *_marks(gold, texts))
+    codes, text_starts, chunks = find_chunks([one.text for one in gold])
+    learned = learn_chunks(chunks, *_marks(gold, len(codes), text_starts))
     model.know(learned, NOTHING_CERTAIN, *kept)
     texts = model.read_texts([one.text for one in gold], _FirstOccurrences())
     has_sentences = any(one.sentences is not None for one in gold)
@@ -104,7 +103,7 @@ def _labels(gold: Sequence[GoldText], texts: Texts, has_sentences: bool) -> ByWo
         be right at the first characters of chunks.
     """
     nodes, chunks = texts.nodes, texts.chunks
-    labels = labels_at(nodes, *_marks(gold, texts))
+    labels = labels_at(nodes, *_marks(gold, len(texts.codes), texts.text_starts))
     are_first = restrict(chunks, nodes) == STARTS
     labels[are_first & (labels == INNER)] = TOKEN  # of tokens with whitespace in them
     if has_sentences:
@@ -113,11 +112,11 @@ def _labels(gold: Sequence[GoldText], texts: Texts, has_sentences: bool) -> ByWo
     return labels
 
 
-def _marks(gold: Sequence[GoldText], texts: Texts) -> tuple[Flags, Flags]:
+def _marks(gold: Sequence[GoldText], characters: int, text_starts: Ints) -> tuple[Flags, Flags]:
     """Where tokens and sentences begin in texts: bool [characters] each."""
-    is_start = np.zeros(len(texts.codes), dtype=bool)
-    is_sentence = np.zeros(len(texts.codes), dtype=bool)
-    for one, start in zip(gold, texts.text_starts.tolist(), strict=False):
+    is_start = np.zeros(characters, dtype=bool)
+    is_sentence = np.zeros(characters, dtype=bool)
+    for one, start in zip(gold, text_starts.tolist(), strict=False):
         is_start[start + one.starts] = True
         if one.sentences is not None:
             is_sentence[start + one.sentences] = True
