@@ -397,6 +397,60 @@ MUTANTS = [
         "rise = bool(np.all(np.diff(places, prepend=-9, append=len(steps)) > 0))",
         "tests/lattices/test_model.py",
     ),
+    Mutant(
+        "tokenizer/chunks.py",
+        "if run_length <= 2 and runs <= _LONGEST_SHAPE:",
+        "if run_length <= 1 and runs <= _LONGEST_SHAPE:",
+        "tests/tokenizer/test_chunks.py",
+    ),
+    Mutant(
+        "tokenizer/nodes.py",
+        "never = np.bincount(index, begins, minlength=len(different)) == 0",
+        "never = np.bincount(index, begins, minlength=len(different)) <= 1",
+        "tests/tokenizer/test_nodes.py",
+    ),
+    Mutant(
+        "tokenizer/columns.py",
+        "emissions[node, INNER] = -np.inf",
+        "emissions[node, INNER] = -1.0",
+        "tests/tokenizer",
+    ),
+    Mutant(
+        "tokenizer/columns.py",
+        "if field >= _LATER and not is_first:",
+        "if field > _LATER and not is_first:",
+        "tests/tokenizer/test_columns.py",
+    ),
+    Mutant(
+        "tokenizer/tokens.py",
+        "if end < start and token > first_token and codes[end] == _BLANK:",
+        "if end < start and codes[end] == _BLANK:",
+        "tests/tokenizer/test_tokens.py",
+    ),
+    Mutant(
+        "tokenizer/norms.py",
+        "is_joined = is_joined and not _is_blank(codes, classes, tokens, t - 1)",
+        "is_joined = is_joined and t > 0",
+        "tests/tokenizer/test_norms.py",
+    ),
+    Mutant(
+        "tokenizer/training.py",
+        "is_first[first[~np.isin(keys, self._seen)]] = True",
+        "is_first[first[np.isin(keys, self._seen)]] = True",
+        "tests/tokenizer/test_training.py",
+    ),
+    Mutant(
+        "tokenizer/training.py",
+        "chains = divide_chains(table, labels == SENTENCE)",
+        "chains = None",
+        "tests/tokenizer/test_training.py",
+    ),
+    Mutant(
+        "tokenizer/training.py",
+        "labels[are_first & np.repeat(is_open, np.diff(nodes.text_nodes))] = -1",
+        "pass",
+        "tests/tokenizer/test_training.py",
+    ),
 ]
 
 

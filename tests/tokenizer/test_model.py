@@ -10,10 +10,12 @@ from hypothesis import given, settings
 
 from spacy_ssvm import storage
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
-from spacy_ssvm.tokenizer.characters import CharacterTable
+from spacy_ssvm.tokenizer.characters import CHARACTERS, CharacterTable
+from spacy_ssvm.tokenizer.columns import score_nodes
 from spacy_ssvm.tokenizer.model import TokenizerModel
 from spacy_ssvm.tokenizer.nodes import (
     INNER,
+    LABELS,
     NOTHING_CERTAIN,
     STARTS,
     find_nodes,
@@ -89,6 +91,18 @@ def test_the_labels_are_the_best_of_all(model: TokenizerModel) -> None:
     best = max(product(range(3), repeat=len(emissions)), key=score)
     assert tuple(model.label(table, constraints)) == best
     assert np.isfinite(score(best))
+
+
+@given(drawn_texts)
+@settings(max_examples=15)
+def test_nodes_have_the_scores_of_the_model_of_a_chain(texts: list[str]) -> None:
+    read = MODEL.read_texts(texts)
+    found = score_nodes(
+        read.codes, CHARACTERS.classes, read.chunks, read.nodes, MODEL._features, len(LABELS)
+    )
+    table, constraints = read.table, read.constraints
+    expected = [MODEL.emissions(table, text, constraints) for text in range(len(texts))]
+    np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-12)
 
 
 def test_certain_contexts_have_no_nodes() -> None:
@@ -176,9 +190,8 @@ def test_without_weights_chunks_are_tokens(texts: list[str]) -> None:
 
 
 def test_characters_that_were_never_met_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spacy_ssvm.tokenizer.model.CHARACTERS", CharacterTable())
     model = TokenizerModel(parse_character_templates(TEMPLATES))
-    table = CharacterTable()
-    monkeypatch.setattr("spacy_ssvm.tokenizer.model.CHARACTERS", table)
     for texts in (["ab c"], ["", "\u2003x"], [], [""], ["ab c"]):
         tokens, _ = model.segment(texts)
         joined = "".join(texts)

@@ -81,20 +81,32 @@ def test_a_token_with_whitespace_is_cut_there() -> None:
     assert cut(model, "New York is") == ["New", "York", "is"]
 
 
-@compiled_only
-def test_the_dual_gap_closes() -> None:
-    model = TokenizerModel(parse_character_templates(["tokenizer"]))
-    runs = []
+def trainer_of(model: TokenizerModel, epochs: int) -> ChainTrainer:
+    """What a model learns TEXTS with."""
+    trainers = []
 
     class Kept(ChainTrainer):
         def __init__(self, *arguments: object) -> None:
             super().__init__(*arguments)
-            runs.append(self)
+            trainers.append(self)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "ChainTrainer", Kept)
-        learn(model, TEXTS, SOLVER, 40)
-    (trainer,) = runs
+        learn(model, TEXTS, SOLVER, epochs)
+    (trainer,) = trainers
+    return trainer
+
+
+def test_each_sentence_is_an_example() -> None:
+    model = TokenizerModel(parse_character_templates(["char[0]"]))
+    sentences = [one.sentences for one in TEXTS if one.sentences is not None]
+    assert trainer_of(model, 1).problem.number_of_examples == sum(map(len, sentences)) == 6
+
+
+@compiled_only
+def test_the_dual_gap_closes() -> None:
+    model = TokenizerModel(parse_character_templates(["tokenizer"]))
+    trainer = trainer_of(model, 40)
     assert model.summary is not None
     objective = model.summary.objective(trainer.problem, trainer.run.w)
     assert objective.gap < 0.01
