@@ -476,7 +476,7 @@ def make_aligner(
         "selection": None,
         "memory": None,
         "overwrite": False,
-        "scorer": {"@scorers": "spacy.parser_scorer.v1"},
+        "scorer": {"@scorers": "spacy_ssvm.parser_scorer.v1"},
     },
     default_score_weights={
         "dep_uas": 0.5,

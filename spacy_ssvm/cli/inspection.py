@@ -204,7 +204,8 @@ def report(
       python -m spacy ssvm report training/model-best corpus/test.spacy --html report.html
       python -m spacy ssvm report MODEL text.en --target text.cs --alignment text.align
     """
-    from spacy_ssvm.commands.report import PUNCTUATION, measure
+    from spacy_ssvm.commands.report import measure
+    from spacy_ssvm.components.dependency_scorer import PUNCTUATION
 
     if html is not None:
         with need_extra("Cannot report"):

@@ -23,13 +23,12 @@ from spacy_ssvm.commands.scores import (
 )
 from spacy_ssvm.commands.thresholds import Thresholds, thresholds_of
 from spacy_ssvm.components.annotated_corpus import corpus_block, read_docs
+from spacy_ssvm.components.dependency_scorer import PUNCTUATION
 from spacy_ssvm.components.page import ExplainablePipe
 from spacy_ssvm.components.pipe import Pipe
 
 Row = tuple[str, str]
 
-#: Labels of arcs that spaCy leaves out of its scores.
-PUNCTUATION = ("punct", "p")
 _SPEED_ROUNDS = 5
 _RESAMPLES = 1000
 _NOTABLE = 0.01  # a difference of scores

@@ -11,6 +11,7 @@ from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_ssvm.components.dependency_scorer import score_dependencies
 from spacy_ssvm.components.spans import Place, kind_of_error
 
 #: Scores as ``spacy evaluate`` names them, and as tables do.
@@ -108,13 +109,7 @@ def arc_scores(examples: Sequence[Example], without: Sequence[str] = ()) -> dict
     without: labels to leave out, in capitals or not: punct also stands for PUNCT, as in spaCy.
     """
     ignored = {label.lower() for label in without}
-    scores: dict[str, Any] = Scorer.score_deps(
-        examples,
-        "dep",
-        getter=lambda token, _: token.dep_.lower() if ignored else token.dep_,
-        ignore_labels=ignored,
-    )
-    return scores
+    return score_dependencies(examples, ignored, lower=bool(ignored))
 
 
 def label_tables(examples: Sequence[Example], scores: Mapping[str, Any]) -> list[LabelTable]:

@@ -7,8 +7,8 @@ from spacy.scorer import Scorer
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_ssvm.commands.report import PUNCTUATION
 from spacy_ssvm.commands.scores import arc_scores, label_tables, name_of, shown_scores, weighted
+from spacy_ssvm.components.dependency_scorer import PUNCTUATION
 
 VOCAB = spacy.blank("en").vocab
 WORDS = ["a", "b", "c", "d", "e"]
