@@ -90,6 +90,13 @@ _Tokenizer = Annotated[
         "CoNLL-U and where the rules cut other texts otherwise"
     ),
 ]
+_NewTokenizer = Annotated[
+    Tokenizers | None,
+    typer.Option(
+        help="Replace the tokenizer, too, by one that cuts text as the examples do (learned), or "
+        "by spaCy's rules; by default it stays"
+    ),
+]
 _Components = Annotated[
     str | None,
     typer.Option(help="Comma-separated, such as tagger,parser; by default all that can learn"),
@@ -334,6 +341,7 @@ def swap(
     gazetteer: _Gazetteers = None,
     clusters: _Clusters = None,
     dictionary: _Dictionary = None,
+    tokenizer: _NewTokenizer = None,
     folds: _Folds = 5,
     seed: _Seed = 0,
     overwrite: Overwrite = False,
@@ -342,10 +350,11 @@ def swap(
 ) -> None:
     """Replace components of a trained pipeline by those of this package, trained on your data.
 
-    The other components are taken over as they are. A parser gets a senter before it where nothing
-    else finds sentences. Prints scores and speed of both pipelines on the same texts; those of the
-    old one mean little where it was trained on other labels. Settings of the new components can be
-    overridden as for spacy train: --training.max_epochs 5.
+    The other components are taken over as they are, and the tokenizer, unless --tokenizer replaces
+    it. A parser gets a senter before it where nothing else finds sentences. Prints scores and speed
+    of both pipelines on the same texts; those of the old one mean little where it was trained on
+    other labels. Settings of the new components can be overridden as for spacy train:
+    --training.max_epochs 5.
 
     \b
     Example:
@@ -369,7 +378,10 @@ def swap(
         nlp = load_pipeline(model, code)
         lang = str(nlp.lang)
         resources = _resources(gazetteer, clusters, dictionary, lang)
+        if tokenizer is Tokenizers.learned:
+            settings = settings._replace(divides_all=True)
         corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
+        learns_tokens = tokenizer is not None and _learns_tokens(tokenizer, lang, corpus.train)
         show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
         names = swapping.components_to_swap(nlp, split_names(components) or [], annotation)
@@ -377,11 +389,17 @@ def swap(
         for other in swapping.overwriting_components(nlp, names):
             msg.warn(f"'{other}' may replace the parts of speech of the new components")
         config = swapping.config_of_new(
-            nlp, names, annotation, resources=resources, train=folder.train, dev=folder.dev
+            nlp,
+            names,
+            annotation,
+            learns_tokens=learns_tokens,
+            resources=resources,
+            train=folder.train,
+            dev=folder.dev,
         )
         check_settings(config, overrides)
         training.check_corpus(names, corpus)
-        _show_cost(names, corpus, overrides, folds, resources, nlp)
+        _show_cost(names, corpus, overrides, folds, resources, nlp, learns_tokens=learns_tokens)
         own_scores = swapping.scores_of_new(nlp, config, names)
         title = f"The pipeline {model}, with new components: {', '.join(names)}"
         with folder.cleared_on_error():
@@ -391,7 +409,9 @@ def swap(
             found = _jackknife(folder, names, corpus, overrides, folds, before)
             annotated, annotations = swapping.annotate_between(nlp, names, corpus.train, found)
             folder.write_annotated(annotated)
-            config = swapping.swapped_config(config, nlp, model, names, annotations)
+            config = swapping.swapped_config(
+                config, nlp, model, names, annotations, keeps_tokenizer=tokenizer is None
+            )
             write_config(folder.config, config, title)
             training.train(folder, overrides)
         for saved in (folder.best, folder.last):
@@ -402,6 +422,13 @@ def swap(
     msg.table(rows, header=("", model, str(folder.best)), aligns=("l", "r", "r"), divider=True)
     for text in fallen:
         msg.warn(text)
+    others = swapping.trained_on_other_tokens(swapped, names) if tokenizer else []
+    if others:
+        share = swapping.share_of_other_tokens(nlp, swapped, corpus.dev)
+        msg.warn(
+            f"{', '.join(others)} learned from the tokens of the old tokenizer, which cuts "
+            f"{100 * share:.1f} % of the tokens otherwise"
+        )
     if fallen:
         msg.info("Components that stay read what the new ones write: docs/migrating.md")
     for name in swapping.idle_components(swapped):

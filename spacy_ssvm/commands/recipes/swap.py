@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import srsly
 from spacy.language import Language
+from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Corpus
 from thinc.api import Config
@@ -180,20 +181,28 @@ def config_of_new(
 
 
 def swapped_config(
-    config: Config, nlp: Language, source: str, names: Sequence[str], annotations: Sequence[str]
+    config: Config,
+    nlp: Language,
+    source: str,
+    names: Sequence[str],
+    annotations: Sequence[str],
+    *,
+    keeps_tokenizer: bool = True,
 ) -> Config:
     """A config whose other components are those of a pipeline, frozen.
 
     config: of the new components alone, as ``make_config`` makes it.
     source: the package or folder of the pipeline.
     annotations: what the examples are annotated with, as ``AnnotatedCorpus`` names it.
+    keeps_tokenizer: whether its tokenizer stays, too; otherwise that of the config takes its place.
     """
     order = pipeline_with(nlp, names)
     others = [name for name in order if name not in names]
     swapped = config.copy()
     swapped["nlp"]["pipeline"] = order
     swapped["nlp"]["disabled"] = [name for name in nlp.disabled if name in others]
-    swapped["nlp"]["tokenizer"] = nlp.config["nlp"]["tokenizer"]
+    if keeps_tokenizer:
+        swapped["nlp"]["tokenizer"] = nlp.config["nlp"]["tokenizer"]
     swapped["components"] |= {name: {"source": source} for name in others}
     swapped["training"]["frozen_components"] = others
     if annotations:
@@ -201,7 +210,7 @@ def swapped_config(
         swapped["corpora"]["train"] |= annotated_reader(annotations)
     swapped["initialize"]["before_init"] = {
         "@callbacks": "spacy.copy_from_base_model.v1",
-        "tokenizer": source,
+        "tokenizer": source if keeps_tokenizer else None,
         "vocab": source,
     }
     weights: dict[str, Any] = swapped["training"]["score_weights"]
@@ -282,6 +291,22 @@ def scores_of_new(nlp: Language, config: Config, names: Sequence[str]) -> dict[s
     return {score: weight for score, weight in weights.items() if weight or score not in not_own}
 
 
+def trained_on_other_tokens(nlp: Language, names: Sequence[str]) -> list[str]:
+    """The components that stay and learned from the tokens of the tokenizer before."""
+    others = _others(nlp, nlp.pipe_names, names)
+    return [name for name in others if isinstance(nlp.get_pipe(name), TrainablePipe)]
+
+
+def share_of_other_tokens(old: Language, new: Language, docs: Sequence[Doc]) -> float:
+    """The share of the tokens of new texts that the old tokenizer does not find."""
+    found = [
+        [{(token.idx, len(token)) for token in nlp.make_doc(doc.text)} for nlp in (old, new)]
+        for doc in docs
+    ]
+    different = sum(len(after - before) for before, after in found)
+    return different / max(sum(len(after) for _, after in found), 1)
+
+
 def idle_components(nlp: Language) -> list[str]:
     """The layers for several components, such as tok2vec, that none of the pipeline reads."""
     return [
@@ -334,7 +359,10 @@ def _measure(nlp: Language, dev: Path) -> tuple[list[Doc], dict[str, Any], float
 
 
 def _changes(score: str, old: Sequence[Doc], new: Sequence[Doc]) -> str:
-    """The most frequent changes of an attribute of words, where the score is one of its."""
+    """The most frequent changes of an attribute of words, where the score is one of its.
+
+    Those of texts that both pipelines cut alike.
+    """
     attribute = score.removesuffix("_acc")
     attribute += "" if attribute == "morph" else "_"
     if score not in {"tag_acc", "pos_acc", "morph_acc", "lemma_acc"}:
@@ -342,6 +370,7 @@ def _changes(score: str, old: Sequence[Doc], new: Sequence[Doc]) -> str:
     pairs = Counter(
         (str(getattr(before, attribute)), str(getattr(after, attribute)))
         for before_doc, after_doc in zip(old, new, strict=True)
+        if [token.text for token in before_doc] == [token.text for token in after_doc]
         for before, after in zip(before_doc, after_doc, strict=True)
     )
     changed = Counter({pair: number for pair, number in pairs.items() if len({*pair}) > 1})

@@ -424,3 +424,37 @@ def test_the_others_stay_as_they_are(tmp_path: Path) -> None:
     assert "lies in the output folder" in " ".join(again.output.split())
     reader = swapped.config["corpora"]["train"]
     assert {"TAG", "SENT_START"} <= {*reader["annotations"]}
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "tokens"),
+    [
+        ("learned", ["Bi", "rds", "Dogs"]),
+        ("rules", ["Birds", "Dogs"]),
+        (None, ["Birds", "D", "ogs"]),
+    ],
+)
+def test_a_new_tokenizer(tokenizer: str | None, tokens: list[str], tmp_path: Path) -> None:
+    """Components that stay, and have learned from the tokens of the old one, are named."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ssvm_tagger", name="tagger")
+    nlp.add_pipe("sentencizer", name="dots")
+    nlp.initialize(lambda: tagging_examples(nlp.vocab))
+    source, output, data = tmp_path / "source", tmp_path / "out", tmp_path / "train.spacy"
+    nlp.tokenizer.add_special_case("Dogs", [{"ORTH": "D"}, {"ORTH": "ogs"}])  # type: ignore[attr-defined]
+    nlp.to_disk(source)
+    words, pos = ["Bi", "rds", "sing", "."], ["NOUN", "X", "VERB", "PUNCT"]
+    spaces = [False, True, False, False]
+    DocBin(docs=[Doc(Vocab(), words=words, spaces=spaces, pos=pos)] * 6).to_disk(data)
+    arguments: list[Any] = ["swap", source, data, "--dev", data, "--components", "pos_tagger"]
+    arguments += ["-o", output, "--training.max_epochs", "1", "--clusters", "none"]
+    arguments += ["--tokenizer", tokenizer] if tokenizer else []
+    result = CliRunner().invoke(ssvm, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    swapped = spacy.load(output / "model-best")
+    assert swapped.pipe_names == ["tagger", "dots", "pos_tagger"]
+    assert [token.text for token in swapped.make_doc("Birds Dogs")] == tokens
+    share = {"learned": "50.0", "rules": "0.0"}.get(tokenizer or "")
+    warning = "tagger learned from the tokens of the old tokenizer, which cuts"
+    shown = " ".join(result.output.split())
+    assert (f"{warning} {share} % of the tokens otherwise" in shown) == (share is not None)
