@@ -422,6 +422,18 @@ MUTANTS = [
         "tests/tokenizer/test_columns.py",
     ),
     Mutant(
+        "tokenizer/columns.py",
+        "if end - start > _LONGEST_WORD:",
+        "if end - start >= _LONGEST_WORD:",
+        "tests/tokenizer/test_columns.py",
+    ),
+    Mutant(
+        "tokenizer/model.py",
+        "return Texts(codes, text_starts, chunks, nodes, decoder.learned)",
+        "return Texts(codes, text_starts, chunks, nodes, decoder.known)",
+        "tests/tokenizer/test_model.py",
+    ),
+    Mutant(
         "tokenizer/tokens.py",
         "if end < start and token > first_token and codes[end] == _BLANK:",
         "if end < start and codes[end] == _BLANK:",

@@ -19,7 +19,9 @@ from spacy_ssvm.tokenizer.chunks import (
     SHAPE,
     TEXT,
     Chunks,
+    KnownChunks,
     class_code,
+    pattern_of,
 )
 from spacy_ssvm.tokenizer.nodes import INNER, Nodes
 
@@ -40,7 +42,7 @@ _FIELD_OF = {
 _OF_CHARACTERS = (
     *(("char", d) for d in range(-REACH, REACH + 1)),
     *(("class", d) for d in range(-REACH, REACH + 1)),
-    *(("left", 0), ("right", 0), ("first", 0), ("link", 0)),
+    *(("left", 0), ("right", 0), ("left_word", 0), ("right_word", 0), ("first", 0), ("link", 0)),
 )
 _OF_CHUNKS = (("chunk", 0), ("lower", 0), ("shape", 0), ("chunk", -1), ("chunk", 1))
 #: Those that have no value but at the first character of a chunk.
@@ -52,7 +54,7 @@ _OF_FIRST = (
 #: The attributes and offsets of parts of templates.
 COLUMNS = (*_OF_CHARACTERS, *_OF_CHUNKS, *_OF_FIRST)
 
-_LEFT, _RIGHT, _FIRST, _LINK, _OWN = range(2 * _WIDTH, 2 * _WIDTH + 5)
+_LEFT, _RIGHT, _LEFT_WORD, _RIGHT_WORD, _FIRST, _LINK, _OWN = range(2 * _WIDTH, 2 * _WIDTH + 7)
 #: The chunks and fields from the column _OWN on; those from _LATER on are of first characters.
 _NEIGHBOURS = np.array([offset for _, offset in COLUMNS[_OWN:]])
 _FIELDS = np.array([_FIELD_OF[name] for name, _ in COLUMNS[_OWN:]])
@@ -61,6 +63,9 @@ _LATER = len(_OF_CHUNKS)
 _COLON, _SLASH, _W, _DOT, _AT = (np.uint32(ord(character)) for character in ":/w.@")
 _BEFORE, _AFTER = np.uint64(2), END  # the values outside of chunk and text
 _IS_FIRST, _IS_INNER = np.uint64(1), np.uint64(2)
+#: What is known of a part of a chunk: nothing, that it is one token where it is a chunk, or more.
+_UNKNOWN, _IS_TOKEN, _IS_TOKENS = np.uint64(1), np.uint64(2), np.uint64(3)
+_LONGEST_WORD = 32  # characters of a part that is looked up
 
 
 @inlined_kernel
@@ -73,6 +78,21 @@ def _hash_parts(codes: ShortKeys, start: int, end: int, lefts: Keys, rights: Key
     for i in range(end - 1, start - 1, -1):
         right = mix(right, np.uint64(codes[i]))
         rights[i - start] = right
+
+
+@inlined_kernel
+def _word(known: KnownChunks, codes: ShortKeys, start: int, end: int) -> int:
+    """What is known of the part [start, end) of a chunk, as a chunk of its own (uint64)."""
+    if end - start > _LONGEST_WORD:
+        return _UNKNOWN  # type: ignore[no-any-return]
+    key = SEED
+    for i in range(start, end):
+        key = mix(key, np.uint64(codes[i]))
+    pattern = pattern_of(known, max(key, np.uint64(1)), end - start)
+    if pattern < 0:
+        return _UNKNOWN  # type: ignore[no-any-return]
+    is_token = known.cut_starts[pattern + 1] == known.cut_starts[pattern]
+    return _IS_TOKEN if is_token else _IS_TOKENS  # type: ignore[no-any-return]
 
 
 @inlined_kernel
@@ -98,6 +118,7 @@ def _fill_columns(
     i: int,
     parts: Keys,
     link: int,
+    known: KnownChunks,
     columns: Keys,
 ) -> None:
     """Write the columns of character i of a chunk.
@@ -117,6 +138,10 @@ def _fill_columns(
             columns[_WIDTH + d] = class_code(codes[j], classes)
     is_first = i == start
     columns[_LEFT], columns[_RIGHT] = parts[0, i - start], parts[1, i - start]
+    columns[_LEFT_WORD] = columns[_RIGHT_WORD] = np.uint64(0)
+    if not is_first:
+        columns[_LEFT_WORD] = _word(known, codes, start, i)
+        columns[_RIGHT_WORD] = _word(known, codes, i, end)
     columns[_FIRST] = _IS_FIRST if is_first else _IS_INNER
     columns[_LINK] = np.uint64(0)
     if link < end:
@@ -145,7 +170,9 @@ def _longest(chunks: Chunks, nodes: Nodes) -> int:
 
 
 @kernel
-def read_columns(codes: ShortKeys, classes: Codes, chunks: Chunks, nodes: Nodes) -> Keys:
+def read_columns(
+    codes: ShortKeys, classes: Codes, chunks: Chunks, nodes: Nodes, known: KnownChunks
+) -> Keys:
     """The columns of all nodes: uint64 [nodes, columns], 0 for none."""
     columns = np.empty((len(nodes.positions), len(COLUMNS)), dtype=np.uint64)
     parts = np.empty((2, _longest(chunks, nodes)), dtype=np.uint64)
@@ -154,13 +181,21 @@ def read_columns(codes: ShortKeys, classes: Codes, chunks: Chunks, nodes: Nodes)
             link = _prepare(codes, chunks, nodes, chunk, parts)
             for node in range(nodes.chunk_nodes[chunk], nodes.chunk_nodes[chunk + 1]):
                 i = nodes.positions[node]
-                _fill_columns(codes, classes, chunks, chunk, text, i, parts, link, columns[node])
+                _fill_columns(
+                    codes, classes, chunks, chunk, text, i, parts, link, known, columns[node]
+                )
     return columns
 
 
 @kernel
 def score_nodes(
-    codes: ShortKeys, classes: Codes, chunks: Chunks, nodes: Nodes, features: Features, K: int
+    codes: ShortKeys,
+    classes: Codes,
+    chunks: Chunks,
+    nodes: Nodes,
+    known: KnownChunks,
+    features: Features,
+    K: int,
 ) -> Floats:
     """The emissions of all nodes: float64 [nodes, K]. First characters are not inside a token."""
     emissions = np.zeros((len(nodes.positions), K))
@@ -173,7 +208,9 @@ def score_nodes(
             link = _prepare(codes, chunks, nodes, chunk, parts)
             for node in range(nodes.chunk_nodes[chunk], nodes.chunk_nodes[chunk + 1]):
                 i = nodes.positions[node]
-                _fill_columns(codes, classes, chunks, chunk, text, i, parts, link, columns[0])
+                _fill_columns(
+                    codes, classes, chunks, chunk, text, i, parts, link, known, columns[0]
+                )
                 add_features(features, columns, 0, 1, 0, keys, rows, emissions[node])
                 if i == chunks.starts[chunk]:
                     emissions[node, INNER] = -np.inf

@@ -64,12 +64,15 @@ class Texts(NamedTuple):
     text_starts: Ints  #: int64 [texts + 1]
     chunks: Chunks
     nodes: Nodes
+    learned: KnownChunks  #: the chunks that features know
 
     @property
     def table(self) -> TokenTable:
         """The nodes as the words of chains: each text is a Doc of one sentence."""
         ends = self.nodes.text_nodes
-        columns = read_columns(self.codes, CHARACTERS.classes, self.chunks, self.nodes)
+        columns = read_columns(
+            self.codes, CHARACTERS.classes, self.chunks, self.nodes, self.learned
+        )
         numbers = ByWord(np.arange(len(columns)))
         no_groups = np.zeros((len(columns), 0), dtype=np.uint64)
         return TokenTable(columns, ends, np.arange(len(ends)), numbers, ends, no_groups)
@@ -93,7 +96,8 @@ class Decoder(NamedTuple):
 
     classes: Codes  #: see ``CharacterTable``
     lower: ShortKeys
-    known: KnownChunks
+    known: KnownChunks  #: special cases included
+    learned: KnownChunks  #: those that features read
     certain: Keys
     features: Features
     transitions: Floats
@@ -117,7 +121,7 @@ def _segment(codes: ShortKeys, text_starts: Ints, decoder: Decoder) -> tuple[boo
     chunks = read_chunks(codes, text_starts, classes, decoder.lower)
     nodes = find_nodes(codes, classes, chunks, find_patterns(chunks, known), decoder.certain)
     K = decoder.transitions.shape[1]
-    emissions = score_nodes(codes, classes, chunks, nodes, decoder.features, K)
+    emissions = score_nodes(codes, classes, chunks, nodes, decoder.learned, decoder.features, K)
     labels = np.empty(len(emissions), dtype=np.int64)
     for text in range(len(text_starts) - 1):
         start, end = nodes.text_nodes[text], nodes.text_nodes[text + 1]
@@ -167,7 +171,7 @@ class TokenizerModel(ChainModel):
         """Put together what ``segment`` reads, in one step: other threads may be in there."""
         if self._own is None:
             return
-        tables = CHARACTERS.classes, CHARACTERS.lower, self.known, self.certain
+        tables = CHARACTERS.classes, CHARACTERS.lower, self.known, self.learned, self.certain
         decoder = Decoder(*tables, self._own, self.label_pairs)
         have_words = any(case.tokens != case.words for case in self.special_cases.values())
         cases = self.special_cases if have_words or self.norms.names else {}
@@ -197,7 +201,7 @@ class TokenizerModel(ChainModel):
         if is_open is not None:
             patterns[is_open(chunks)] = -1
         nodes = find_nodes(codes, decoder.classes, chunks, patterns, decoder.certain)
-        return Texts(codes, text_starts, chunks, nodes)
+        return Texts(codes, text_starts, chunks, nodes, decoder.learned)
 
     def segment(self, texts: Sequence[str]) -> tuple[Tokens, Mapping[int, str]]:
         """The tokens of texts, and the words that some of them stand for, see ``norms.py``."""

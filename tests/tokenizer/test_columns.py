@@ -6,11 +6,18 @@ from character_texts import chunks_of, drawn_texts, gaps, read, same_partition
 from hypothesis import given
 
 from spacy_ssvm.tokenizer.characters import OTHER, class_of
-from spacy_ssvm.tokenizer.chunks import NOTHING_KNOWN
+from spacy_ssvm.tokenizer.chunks import NOTHING_KNOWN, KnownChunks, with_cases
 from spacy_ssvm.tokenizer.columns import COLUMNS, REACH, read_columns
 from spacy_ssvm.tokenizer.nodes import NOTHING_CERTAIN, find_nodes, find_patterns
 
 pytestmark = pytest.mark.uncompiled
+
+#: The number of tokens of some chunks.
+WORDS = {"a": 1, "b.": 2, "www.": 1, "ab": 2}
+KNOWN = with_cases(
+    NOTHING_KNOWN,
+    {chunk: [chunk] if number == 1 else [chunk[0], chunk[1:]] for chunk, number in WORDS.items()},
+)
 
 
 def kind(character: str) -> object:
@@ -63,6 +70,9 @@ def expected(texts: list[str], name: str, offset: int) -> list[object]:
             for i in range(0 if c else 1, len(chunk)):
                 if name in ("char", "class", "left", "right", "first", "link"):
                     values.append(own_value(name, offset, chunk, i))
+                elif name in ("left_word", "right_word"):
+                    part = chunk[:i] if name == "left_word" else chunk[i:]
+                    values.append(WORDS.get(part, 0) if i else None)
                 elif i and (name, offset) not in (
                     *(("chunk", 0), ("lower", 0), ("shape", 0), ("chunk", -1), ("chunk", 1)),
                 ):
@@ -81,12 +91,11 @@ def gap_class(gap: str) -> object:
     return min(breaks, 2), not breaks and len(gap) > 1
 
 
-def columns_of(texts: list[str]) -> np.ndarray:
+def columns_of(texts: list[str], known: KnownChunks = KNOWN) -> np.ndarray:
     codes, _, classes, chunks = read(texts)
-    nodes = find_nodes(
-        codes, classes, chunks, find_patterns(chunks, NOTHING_KNOWN), NOTHING_CERTAIN
-    )
-    return read_columns(codes, classes, chunks, nodes)
+    patterns = find_patterns(chunks, NOTHING_KNOWN)
+    nodes = find_nodes(codes, classes, chunks, patterns, NOTHING_CERTAIN)
+    return read_columns(codes, classes, chunks, nodes, known)
 
 
 @given(drawn_texts)
@@ -113,6 +122,27 @@ def test_shapes_are_those_of_chunks(texts: list[str]) -> None:
             if value and chunk in shapes:
                 assert value in (0, shapes[chunk])
     assert {*shapes} <= {*found}
+
+
+def test_parts_are_looked_up_as_chunks() -> None:
+    places = [COLUMNS.index((name, 0)) for name in ("left_word", "right_word")]
+    unknown, token, tokens = 1, 2, 3
+    assert columns_of(["abb.", "xa"])[:, places].tolist() == [
+        [token, unknown],
+        [tokens, tokens],
+        [unknown, unknown],
+        [unknown, token],
+    ]
+    assert columns_of(["abb."], NOTHING_KNOWN)[:, places].tolist() == [[unknown, unknown]] * 3
+
+
+def test_parts_of_more_than_32_characters_are_unknown() -> None:
+    words = {"y" * length: ["y" * length] for length in (32, 33)}
+    known = with_cases(NOTHING_KNOWN, words)
+    columns = columns_of(["y" * 34], known)
+    lengths = {name: columns[:, COLUMNS.index((name, 0))] for name in ("left_word", "right_word")}
+    assert (np.flatnonzero(lengths["left_word"] == 2) + 1).tolist() == [32]
+    assert (np.flatnonzero(lengths["right_word"] == 2) + 1).tolist() == [2]
 
 
 def test_columns_reach_three_characters() -> None:

@@ -97,9 +97,8 @@ def test_the_labels_are_the_best_of_all(model: TokenizerModel) -> None:
 @settings(max_examples=15)
 def test_nodes_have_the_scores_of_the_model_of_a_chain(texts: list[str]) -> None:
     read = MODEL.read_texts(texts)
-    found = score_nodes(
-        read.codes, CHARACTERS.classes, read.chunks, read.nodes, MODEL._features, len(LABELS)
-    )
+    tables = CHARACTERS.classes, read.chunks, read.nodes, MODEL.learned
+    found = score_nodes(read.codes, *tables, MODEL._features, len(LABELS))
     table, constraints = read.table, read.constraints
     expected = [MODEL.emissions(table, text, constraints) for text in range(len(texts))]
     np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-12)
@@ -119,6 +118,15 @@ def test_certain_contexts_have_no_nodes() -> None:
     assert len(model.read_texts(["zz. zz"]).nodes.positions) == 1  # where a sentence may begin
     tokens, _ = model.segment(["zz. zz"])
     assert tokens.starts.tolist() == [0, 4]
+
+
+def test_features_do_not_know_special_cases() -> None:
+    """What is not the chunk itself is cut as without them."""
+    model = TokenizerModel(()).from_bytes(MODEL.to_bytes())
+    before = model.read_texts(["zq.zqzq"]).table.attributes
+    case = {"zq": make_special_case("zq", ["z", "q"])}
+    model.know(model.learned, model.certain, case, model.norms)
+    assert np.array_equal(model.read_texts(["zq.zqzq"]).table.attributes, before)
 
 
 def test_special_cases_and_norms_come_with_the_model() -> None:
