@@ -238,13 +238,18 @@ def run_crfsuite(
 
 
 def train_spacy(
-    components: list[str], examples: list[Example], budget: float, *, batch: int = 64
+    components: list[str],
+    examples: list[Example],
+    budget: float,
+    *,
+    batch: int = 64,
+    lang: str = "en",
 ) -> tuple:
     """A pipeline from `init config`, trained for ``budget`` seconds, and the actual seconds.
 
     batch: batch size in Docs.
     """
-    config = init_config(lang="en", pipeline=components, optimize="efficiency", gpu=False)
+    config = init_config(lang=lang, pipeline=components, optimize="efficiency", gpu=False)
     nlp = spacy.util.load_model_from_config(config, auto_fill=True)
     examples = [
         Example(

@@ -1,26 +1,43 @@
-"""Tokens and sentences of raw text, by the measures of the CoNLL 2018 shared task.
+"""Raw text to tokens, sentences, tags, trees and entities, by the CoNLL 2018 measures.
 
     python benchmarks/raw_text.py --data FOLDER [--treebanks en pt] [--udpipe MODELS]
+        [--pipelines MODELS [--systems learned spaced spacy udpipe] [--times 10]]
 
-FOLDER contains ud_en_ewt and ud_pt_bosque, each with the CoNLL-U files of its treebank. A system
-gets the text of each document, with an empty line between paragraphs. Words are syntactic words:
-where a token stands for several, as Portuguese "do" (de + o), all have to be found. Systems:
+FOLDER contains ud_en_ewt, ud_pt_bosque, uner_en_ewt and uner_pt_bosque, each with the files of its
+corpus. A system gets the text of each document, with an empty line between paragraphs. Words are
+syntactic words: where a token stands for several, as Portuguese "do" (de + o), all have to be
+found. Tokenizers:
 
     ssvm     spacy_ssvm.Tokenizer.v1 with its default settings and sentences = true
     rules    spaCy's tokenizer of the language, and its sentencizer
     udpipe   UDPipe 1 (ufal.udpipe), trained on the same files: MODELS/LANGUAGE.udpipe
 
-With --train-udpipe LANGUAGE: trains that model first, the tokenizer alone, with UDPipe's own
-default options, which takes 12 minutes. With --seeds 3, ssvm is trained three times: scores are
-means, with half the distance between the lowest and the highest one.
+With --pipelines, whole ones as well, which are kept in that folder for later runs. The files of the
+treebank with the entities of Universal NER are all that they learn from:
 
-Speed is that of documents one by one, in turn in one process: the median of five rounds, without
-the first. Requires the extra `bench`; ufal.udpipe is installed separately.
+    learned  what `python -m spacy ssvm train --sentences 0 --clusters none --dictionary none` makes
+    spaced   the same with spaCy's tokenizer: --tokenizer rules
+    gold     learned, where tokens and sentences are those of the treebank
+    spacy    spaCy's tagger, morphologizer, trainable_lemmatizer, parser and ner from `init config`,
+             trained for --times the time of learned
+    udpipe   UDPipe 1, where its model tags and parses
+
+With --train-udpipe LANGUAGE: trains that model first, with UDPipe's own default options: the
+tokenizer alone, which takes 12 minutes, or with --pipelines all, which takes hours. With --seeds 3,
+ssvm is trained three times: scores are means, with half the distance between the lowest and the
+highest one.
+
+Speed is measured in turn in one process: the median of five rounds, without the first. Tokenizers
+get documents one by one, pipelines all of them. Latency is the median time that a pipeline takes
+for one sentence of 18 to 22 words. Requires the extra `bench`; ufal.udpipe is installed separately.
 """
 
 import argparse
+import resource
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
@@ -28,22 +45,35 @@ from typing import Any, NamedTuple
 
 import peers
 import spacy
+import srsly
 from conll18 import evaluate
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
 
 from spacy_ssvm.commands.conversion.files import Settings, convert_file
-from spacy_ssvm.commands.warmup import USES, compile_for
+from spacy_ssvm.commands.warmup import USES, compile_for, compile_kernels
+from spacy_ssvm.components.columns import read_sentences
 
 FILES = {
     "en": "ud_en_ewt/en_ewt-ud-{}.conllu",
     "pt": "ud_pt_bosque/pt_bosque-ud-{}.conllu",
 }
+ENTITIES = {
+    "en": "uner_en_ewt/en_ewt-ud-{}.iob2",
+    "pt": "uner_pt_bosque/pt_bosque-ud-{}.iob2",
+}
 PARTS = ("dev", "test")
-MEASURES = ("Tokens", "Words", "Sentences")
-COSTS = ("seconds", "peak MB", "MB")
+CUT = ("Tokens", "Words", "Sentences")
+ANNOTATED = ("Words", "Sentences", "UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS", "Entities")
+COSTS = ("words/s", "ms", "seconds", "peak MB", "MB")
+SYSTEMS = ("learned", "spaced", "spacy", "udpipe")
+PEERS = ("tagger", "morphologizer", "trainable_lemmatizer", "parser", "ner")
 ROUNDS = 5
+SHORT, SHORT_TEXTS = range(18, 23), 300  #: words of a sentence, for latency, and how many
+
+Scores = dict[str, float]
 
 
 class Part(NamedTuple):
@@ -52,35 +82,78 @@ class Part(NamedTuple):
     docs: list[Doc]  #: a Doc of each document
     conllu: str  #: the file
 
+    @property
+    def texts(self) -> list[str]:
+        return [doc.text for doc in self.docs]
+
 
 class System(NamedTuple):
     """A system that is ready for use."""
 
-    annotate: Callable[[str], str]  #: from the text of a document to its sentences in CoNLL-U
-    cut: Callable[[str], Any]  #: does nothing but that
+    run: Callable[[list[str]], list[Any]]  #: from texts to what it makes of each
+    written: Callable[[Any], str]  #: that as sentences in CoNLL-U
     costs: dict[str, float]  #: of its training
     kept: object = None  #: what must not be freed while it is in use
 
 
-def read(data: Path, language: str, part: str) -> Part:
-    path = data / FILES[language].format(part)
+# The treebank
+
+
+def read(path: Path, language: str) -> Part:
     settings = Settings(sentences=0, divides_all=True)
     docs = convert_file(path, spacy.blank(language), settings).docs
     return Part(docs, path.read_text("utf8"))
 
 
-def rows(words: Sequence[str], linked: Sequence[bool], texts: Sequence[str]) -> Iterator[str]:
-    """The lines of a sentence.
+def with_entities(treebank: str, annotated: Path) -> str:
+    """A treebank with entities in its last column; one sentence in a thousand has other words."""
+    tags: dict[tuple[str, ...], list[list[str]]] = {}
+    for sentence in read_sentences(annotated):
+        key = tuple(token.columns[1] for token in sentence)
+        tags.setdefault(key, []).append([token.columns[2] for token in sentence])
+    blocks = []
+    for block in treebank.strip().split("\n\n"):
+        rows = [line.split("\t") for line in block.split("\n")]
+        words = [row for row in rows if row[0].isdecimal()]
+        found = tags.get(tuple(row[1] for row in words))
+        for row, tag in zip(words, found.pop(0) if found else (), strict=bool(found)):
+            if tag != "O":
+                row[9] = f"NE={tag}" if row[9] == "_" else f"{row[9]}|NE={tag}"
+        blocks.append("\n".join("\t".join(row) for row in rows))
+    return "\n\n".join(blocks) + "\n\n"
+
+
+def joined(data: Path, language: str, folder: Path) -> dict[str, Path]:
+    """The files of a treebank with entities, written where they are not there."""
+    files = {}
+    for part in ("train", *PARTS):
+        files[part] = file = folder / f"{part}.conllu"
+        if not file.exists():
+            treebank = (data / FILES[language].format(part)).read_text("utf8")
+            entities = data / ENTITIES[language].format(part)
+            folder.mkdir(parents=True, exist_ok=True)
+            file.write_text(with_entities(treebank, entities), "utf8")
+    return files
+
+
+# Docs as CoNLL-U
+
+
+def line(number: str, *columns: str) -> str:
+    """A line of CoNLL-U, up to the relation to the head."""
+    return "\t".join([number, *(column or "_" for column in columns), "_", "_"])
+
+
+def ranges(linked: Sequence[bool], texts: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The lines of tokens of several words, and the first word of each.
 
     linked: whether each word is a part of one token with the word before it.
     texts: of the pieces that the words stand for.
     """
-    for i, word in enumerate(words):
-        is_first = not linked[i] and i + 1 < len(words) and linked[i + 1]
-        if is_first:
-            end = next((j for j in range(i + 1, len(words)) if not linked[j]), len(words))
-            yield f"{i + 1}-{end}\t{''.join(texts[i:end])}" + "\t_" * 8
-        yield f"{i + 1}\t{word}\t_\t_\t_\t_\t{i}\t{'dep' if i else 'root'}\t_\t_"
+    firsts = [i for i in range(len(texts)) if not linked[i]]
+    for first, end in pairwise([*firsts, len(texts)]):
+        if end > first + 1:
+            yield first, line(f"{first + 1}-{end}", "".join(texts[first:end]), *[""] * 6)
 
 
 def conllu_of(doc: Doc, *, has_norms: bool) -> str:
@@ -92,17 +165,25 @@ def conllu_of(doc: Doc, *, has_norms: bool) -> str:
     blocks = []
     for sentence in doc.sents:
         tokens = [token for token in sentence if not token.is_space]
-        if not tokens:
-            continue
         stand = [has_norms and token.norm != token.lex.norm for token in tokens]
-        words = [t.norm_ if stands else t.text for t, stands in zip(tokens, stand, strict=True)]
         linked = [False]
         for i, (before, token) in enumerate(pairwise(tokens)):
             is_joined = before.idx + len(before) == token.idx
             linked.append(is_joined and any(stand[i : i + 2]))
-        lines = rows(words, linked, [token.text for token in tokens])
-        blocks.append("\n".join(lines))
+        several = dict(ranges(linked[: len(tokens)], [token.text for token in tokens]))
+        numbers = {token.i: number for number, token in enumerate(tokens, start=1)}
+        lines = []
+        for i, (token, stands) in enumerate(zip(tokens, stand, strict=True)):
+            lines += [several[i]] if i in several else []
+            head = 0 if token.head.i == token.i else numbers.get(token.head.i, 0)
+            own = token.lemma_, token.pos_, token.tag_, str(token.morph), str(head)
+            label = token.dep_ if head else "root"
+            lines.append(line(str(i + 1), token.norm_ if stands else token.text, *own, label))
+        blocks += ["\n".join(lines)] if lines else []
     return "\n\n".join(blocks) + "\n\n"
+
+
+# Tokenizers
 
 
 def ssvm(train: Part, language: str, seed: int) -> System:
@@ -115,81 +196,231 @@ def ssvm(train: Part, language: str, seed: int) -> System:
         "peak MB": peers.peak_of_memory(),
         "MB": len(nlp.tokenizer.to_bytes()) / 1e6,
     }
-    return System(lambda text: conllu_of(nlp(text), has_norms=True), nlp.tokenizer, costs)
+    return System(
+        lambda texts: [nlp.tokenizer(text) for text in texts],
+        lambda doc: conllu_of(doc, has_norms=True),
+        costs,
+    )
 
 
 def rules(language: str) -> System:
     nlp = spacy.blank(language)
-    nlp.add_pipe("sentencizer")
-    return System(lambda text: conllu_of(nlp(text), has_norms=False), nlp.tokenizer, {})
+    sentencizer = nlp.add_pipe("sentencizer")
+    return System(
+        lambda texts: [nlp.tokenizer(text) for text in texts],
+        lambda doc: conllu_of(sentencizer(doc), has_norms=False),
+        {},
+    )
 
 
-def udpipe(file: Path) -> System:
+def udpipe(file: Path, *, whole: bool) -> System | None:
+    """UDPipe's tokenizer, or its whole pipeline; None where the model has none."""
     import ufal.udpipe as udpipe
 
     model = udpipe.Model.load(str(file))
-    none = udpipe.Pipeline.NONE
-    pipeline = udpipe.Pipeline(model, "tokenize", none, none, "conllu")
+    further = udpipe.Pipeline.DEFAULT if whole else udpipe.Pipeline.NONE
+    pipeline = udpipe.Pipeline(model, "tokenize", further, further, "conllu")
+    if whole and "\troot\t" not in pipeline.process("A"):
+        return None
+    return System(
+        lambda texts: [pipeline.process(text) for text in texts],
+        lambda found: found.replace("\t_\t_\t_\t_\t_\t_\t_", "\t_\t_\t_\t_\t0\t_\t_"),
+        {"MB": file.stat().st_size / 1e6},
+        model,
+    )
 
-    def annotate(text: str) -> str:
-        return pipeline.process(text).replace("\t_\t_\t_\t_\t_\t_\t_", "\t_\t_\t_\t_\t0\t_\t_")
 
-    return System(annotate, pipeline.process, {"MB": file.stat().st_size / 1e6}, model)
-
-
-def train_udpipe(data: Path, language: str, file: Path) -> None:
-    """Train UDPipe's tokenizer with its default options."""
+def train_udpipe(data: Path, language: str, file: Path, *, whole: bool) -> None:
+    """Train UDPipe with its default options."""
     from ufal.udpipe import Trainer
 
     treebank = (data / FILES[language].format("train")).read_text("utf8")
-    peers.train_udpipe(treebank, file, "", Trainer.NONE, Trainer.NONE)
+    further = "" if whole else Trainer.NONE
+    peers.train_udpipe(treebank, file, "", further, further)
 
 
-def scores(system: System, part: Part) -> dict[str, float]:
+# Whole pipelines
+
+
+def train_ours(files: Mapping[str, Path], language: str, tokenizer: str, output: Path) -> Scores:
+    """Train a pipeline by the command; what that cost."""
+    own = [str(files["train"]), "--dev", str(files["dev"]), "--output", str(output)]
+    settings = ["--lang", language, "--tokenizer", tokenizer, "--sentences", "0"]
+    command = [sys.executable, "-m", "spacy", "ssvm", "train", *own, *settings]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([*command, "--clusters", "none", "--dictionary", "none"], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"seconds": seconds}
+
+
+def train_spacy(train: Part, language: str, budget: float, output: Path) -> Scores:
+    """Train spaCy's components for some seconds; what that cost."""
+    nlp = spacy.blank(language)
+    examples = [Example(nlp.make_doc(doc.text), doc) for doc in train.docs]
+    trained, seconds = peers.train_spacy([*PEERS], examples, budget, batch=4, lang=language)
+    trained.to_disk(output / "model-best")
+    return {"seconds": seconds}
+
+
+def load(output: Path, train: Callable[[Path], Scores]) -> tuple[Language, Scores]:
+    """A pipeline, which is trained where it is not there, and what it costs."""
+    model, costs = output / "model-best", output / "costs.json"
+    if not costs.exists():
+        srsly.write_json(costs, train(output))
+    size = sum(file.stat().st_size for file in model.rglob("*") if file.is_file())
+    return spacy.load(model), {**srsly.read_json(costs), "MB": size / 1e6}
+
+
+def on_gold(nlp: Language, part: Part) -> list[Doc]:
+    """Docs with the tokens and sentences of the treebank, annotated."""
+    docs = []
+    for gold in part.docs:
+        doc = Doc(
+            nlp.vocab,
+            words=[token.text for token in gold],
+            spaces=[bool(token.whitespace_) for token in gold],
+            sent_starts=[bool(token.is_sent_start) for token in gold],
+        )
+        for token, known in zip(doc, gold, strict=True):
+            token.norm_ = known.norm_
+        docs.append(doc)
+    return [*nlp.pipe(docs)]
+
+
+def entity_f1(docs: Iterable[Any], part: Part) -> float:
+    """F1 in % of entities, which are spans of characters with a type."""
+    both, total = 0, 0
+    for doc, gold in zip(docs, part.docs, strict=True):
+        spans = [
+            {(e.start_char, e.end_char, e.label_) for e in own.ents if e.label_}
+            for own in (doc, gold)
+        ]
+        both += 2 * len(spans[0] & spans[1])
+        total += len(spans[0]) + len(spans[1])
+    return 100 * both / max(total, 1)
+
+
+# Measurement
+
+
+def scores(found: Sequence[Any], system: System, part: Part) -> Scores:
     """F1 in %."""
-    found = "".join(system.annotate(doc.text) for doc in part.docs)
-    measured = evaluate(part.conllu, found)
-    return {name: 100 * measured[name].f1 for name in MEASURES}
+    has_entities = all(isinstance(doc, Doc) and doc.has_annotation("ENT_IOB") for doc in found)
+    own = {"Entities": entity_f1(found, part)} if has_entities else {}
+    measured = evaluate(part.conllu, "".join(map(system.written, found)))
+    return {**own, **{name: 100 * score.f1 for name, score in measured.items()}}
 
 
-def speeds(systems: dict[str, System], part: Part) -> dict[str, float]:
-    """Words of the treebank a second, of all documents one by one."""
-    words = sum(len(doc) for doc in part.docs)
+def speeds(systems: Mapping[str, System], part: Part) -> dict[str, float]:
+    """Words of the treebank a second."""
+    words, texts = sum(len(doc) for doc in part.docs), part.texts
     laps: dict[str, list[float]] = {name: [] for name in systems}
     for _ in range(ROUNDS + 1):
         for name, system in systems.items():
             start = time.process_time()
-            for doc in part.docs:
-                system.cut(doc.text)
+            system.run(texts)
             laps[name].append(time.process_time() - start)
     return {name: words / median(own[1:]) for name, own in laps.items()}
 
 
-def measure(data: Path, language: str, seeds: int, models: Path | None) -> None:
-    """Train and score the systems on a treebank, and print a table."""
-    parts = {part: read(data, language, part) for part in ("train", *PARTS)}
+def latencies(systems: Mapping[str, System], part: Part) -> dict[str, float]:
+    """Milliseconds for a sentence."""
+    sentences = [sentence for doc in part.docs for sentence in doc.sents]
+    short = [sentence.text for sentence in sentences if len(sentence) in SHORT][:SHORT_TEXTS]
+    laps: dict[str, list[float]] = {name: [] for name in systems}
+    for text in [*short, *short]:
+        for name, system in systems.items():
+            start = time.perf_counter()
+            system.run([text])
+            laps[name].append(time.perf_counter() - start)
+    return {name: 1000 * median(own[len(short) :]) for name, own in laps.items()}
+
+
+def shown(values: Sequence[float]) -> str:
+    """The mean of a score, and half the distance between the lowest and the highest one."""
+    spread = f" ±{(max(values) - min(values)) / 2:.2f}" if len(values) > 1 else ""
+    return f"{fmean(values):.2f}{spread}"
+
+
+def show(title: str, columns: Sequence[str], rows: Mapping[str, Sequence[Scores]]) -> None:
+    """Print a table. rows: the figures of each training of each system; a dash for none."""
+    columns = [name for name in columns if any(name in runs[0] for runs in rows.values())]
+    table = []
+    for system, runs in rows.items():
+        cells = []
+        for name in columns:
+            values = [run[name] for run in runs if name in run]
+            is_large = bool(values) and max(values) >= 1000
+            cells.append(f"{fmean(values):,.0f}" if is_large else shown(values) if values else "-")
+        table.append([system, *cells])
+    header = [title, *columns]
+    msg.table(table, header=header, aligns=["l", *"r" * len(columns)], divider=True)
+
+
+def measure_tokenizers(parts: Mapping[str, Part], language: str, seeds: int, models: Path) -> None:
+    """Train and score the tokenizers on a treebank, and print tables."""
     runs = [ssvm(parts["train"], language, seed) for seed in range(seeds)]
     systems = {"ssvm": runs[0], "rules": rules(language)}
-    if models is not None and (models / f"{language}.udpipe").exists():
-        systems["udpipe"] = udpipe(models / f"{language}.udpipe")
+    if models.exists() and (own := udpipe(models, whole=False)):
+        systems["udpipe"] = own
     speed = speeds(systems, parts["test"])
-    table = []
-    for name, system in systems.items():
-        each = [
-            {(m, p): scores(run, parts[p])[m] for p in PARTS for m in MEASURES}
-            for run in (runs if name == "ssvm" else [system])
-        ]
-        row = [name]
-        for measured in MEASURES:
-            for part in PARTS:
-                values = [own[measured, part] for own in each]
-                spread = f" ±{(max(values) - min(values)) / 2:.2f}" if len(values) > 1 else ""
-                row.append(f"{fmean(values):.2f}{spread}")
-        costs = [f"{system.costs[k]:.1f}" if k in system.costs else "-" for k in COSTS]
-        table.append([*row, f"{speed[name]:,.0f}", *costs])
-    header = ["system", *(f"{m} {p}" for m in MEASURES for p in PARTS), "words/s", *COSTS]
-    msg.divider(language)
-    msg.table(table, header=header, aligns=["l", *"r" * (len(header) - 1)], divider=True)
+    for part in PARTS:
+        rows = {
+            name: [
+                scores(run.run(parts[part].texts), run, parts[part])
+                for run in (runs if name == "ssvm" else [system])
+            ]
+            for name, system in systems.items()
+        }
+        show(f"{language} {part}", CUT, rows)
+    costs = {name: [{"words/s": speed[name], **one.costs}] for name, one in systems.items()}
+    show(language, COSTS, costs)
+
+
+def measure_pipelines(
+    files: Mapping[str, Path],
+    language: str,
+    folder: Path,
+    models: Path,
+    names: Sequence[str],
+    times: float,
+) -> None:
+    """Train and score whole pipelines on a treebank, and print tables. names: see ``SYSTEMS``."""
+    parts = {part: read(file, language) for part, file in files.items()}
+    systems: dict[str, System] = {}
+
+    def add(name: str, train: Callable[[Path], Scores]) -> Language:
+        nlp, costs = load(folder / name, train)
+        has_norms = name == "learned"
+        systems[name] = System(
+            lambda texts: [*nlp.pipe(texts)],
+            lambda doc: conllu_of(doc, has_norms=has_norms),
+            costs,
+        )
+        return nlp
+
+    ours = add("learned", lambda output: train_ours(files, language, "learned", output))
+    if "spaced" in names:
+        add("spaced", lambda output: train_ours(files, language, "rules", output))
+    if "spacy" in names:
+        budget = times * systems["learned"].costs["seconds"]
+        add("spacy", lambda output: train_spacy(parts["train"], language, budget, output))
+    if "udpipe" in names and models.exists() and (own := udpipe(models, whole=True)):
+        systems["udpipe"] = own
+    for part in PARTS:
+        rows = {
+            name: [scores(system.run(parts[part].texts), system, parts[part])]
+            for name, system in systems.items()
+        }
+        rows["gold"] = [scores(on_gold(ours, parts[part]), systems["learned"], parts[part])]
+        show(f"{language} {part}", ANNOTATED, rows)
+    speed, latency = speeds(systems, parts["test"]), latencies(systems, parts["test"])
+    costs = {
+        name: [{"words/s": speed[name], "ms": latency[name], **system.costs}]
+        for name, system in systems.items()
+    }
+    show(language, COSTS, costs)
 
 
 def main() -> None:
@@ -200,14 +431,28 @@ def main() -> None:
     parser.add_argument("--treebanks", nargs="+", choices=[*FILES], default=[*FILES])
     parser.add_argument("--udpipe", type=Path, help="folder of UDPipe's models")
     parser.add_argument("--train-udpipe", choices=[*FILES], help="train a model into that folder")
+    parser.add_argument("--pipelines", type=Path, help="folder of whole pipelines")
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=SYSTEMS)
+    parser.add_argument("--times", type=float, default=10, help="train spaCy so much longer")
     parser.add_argument("--seeds", type=int, default=1, help="trainings of ssvm")
     options = parser.parse_args()
+    data, pipelines = options.data, options.pipelines
     if file := peers.udpipe_to_train(parser, options):
-        train_udpipe(options.data, options.train_udpipe, file)
+        train_udpipe(data, options.train_udpipe, file, whole=pipelines is not None)
         return
-    compile_for(USES[0])
     for language in options.treebanks:
-        measure(options.data, language, options.seeds, options.udpipe)
+        msg.divider(language)
+        models = (options.udpipe or Path()) / f"{language}.udpipe"
+        if pipelines is None:
+            compile_for(USES[0])
+            files = {part: data / FILES[language].format(part) for part in ("train", *PARTS)}
+            parts = {part: read(file, language) for part, file in files.items()}
+            measure_tokenizers(parts, language, options.seeds, models)
+        else:
+            compile_kernels()
+            folder = pipelines / language
+            files = joined(data, language, folder)
+            measure_pipelines(files, language, folder, models, options.systems, options.times)
 
 
 if __name__ == "__main__":
