@@ -125,15 +125,30 @@ def evaluate(gold: str, system: str) -> dict[str, Score]:
     Raises ValueError naming the line for a malformed one, and the first place where what they
     annotate differs in other characters than spaces.
     """
-    truth, found = _read(gold, "gold"), _read(system, "system")
-    if truth.text != found.text:
-        raise ValueError(_difference(truth, found))
+    truth, found = _read_both(gold, system)
     spans = (truth.tokens, found.tokens), (truth.sentences, found.sentences)
     scores = {name: _score_spans(*both) for name, both in zip(SPANS, spans, strict=True)}
     aligned = _align(truth.words, found.words)
     right = _count_right(truth.words, found.words, aligned)
     sizes = len(truth.words), len(found.words), len(aligned)
     return scores | {name: _score(right[name], *sizes) for name in WORDS}
+
+
+def evaluate_ends(gold: str, system: str) -> Score:
+    """The score of the ends of sentences, wherever these begin: a measure of sentence splitters.
+
+    Raises ValueError as ``evaluate`` does.
+    """
+    truth, found = ({end for _, end in one.sentences} for one in _read_both(gold, system))
+    right = len(truth & found)
+    return _score(right, len(truth), len(found), right)
+
+
+def _read_both(gold: str, system: str) -> tuple[_Treebank, _Treebank]:
+    truth, found = _read(gold, "gold"), _read(system, "system")
+    if truth.text != found.text:
+        raise ValueError(_difference(truth, found))
+    return truth, found
 
 
 def _score_spans(gold: Sequence[_Span], system: Sequence[_Span]) -> Score:

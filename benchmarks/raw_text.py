@@ -22,6 +22,13 @@ treebank with the entities of Universal NER are all that they learn from:
              trained for --times the time of learned
     udpipe   UDPipe 1, where its model tags and parses
 
+Their last table is of sentences alone, joined by single blanks, without paragraphs and documents:
+F1 of their ends, by which sentence splitters are compared, in texts of 100 sentences. It has two
+further rows:
+
+    punkt    Punkt (Kiss & Strunk 2006) of nltk, trained on the same text without its boundaries
+    parser   the parser of en_core_web_sm, trained on other texts; English alone
+
 With --train-udpipe LANGUAGE: trains that model first, with UDPipe's own default options: the
 tokenizer alone, which takes 12 minutes, or with --pipelines all, which takes hours. With --seeds 3,
 ssvm is trained three times: scores are means, with half the distance between the lowest and the
@@ -29,7 +36,8 @@ highest one.
 
 Speed is measured in turn in one process: the median of five rounds, without the first. Tokenizers
 get documents one by one, pipelines all of them. Latency is the median time that a pipeline takes
-for one sentence of 18 to 22 words. Requires the extra `bench`; ufal.udpipe is installed separately.
+for one sentence of 18 to 22 words. Requires the extra `bench`; ufal.udpipe and nltk are installed
+separately.
 """
 
 import argparse
@@ -46,7 +54,7 @@ from typing import Any, NamedTuple
 import peers
 import spacy
 import srsly
-from conll18 import evaluate
+from conll18 import evaluate, evaluate_ends
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -72,6 +80,7 @@ SYSTEMS = ("learned", "spaced", "spacy", "udpipe")
 PEERS = ("tagger", "morphologizer", "trainable_lemmatizer", "parser", "ner")
 ROUNDS = 5
 SHORT, SHORT_TEXTS = range(18, 23), 300  #: words of a sentence, for latency, and how many
+JOINED = 100  #: sentences of a text without paragraphs
 
 Scores = dict[str, float]
 
@@ -337,6 +346,60 @@ def latencies(systems: Mapping[str, System], part: Part) -> dict[str, float]:
     return {name: 1000 * median(own[len(short) :]) for name, own in laps.items()}
 
 
+# Sentences without paragraphs
+
+
+def joined_texts(part: Part) -> list[str]:
+    """The sentences of a part, joined by blanks."""
+    sentences = [sentence.text.strip() for doc in part.docs for sentence in doc.sents]
+    starts = range(0, len(sentences), JOINED)
+    return [" ".join(sentences[start : start + JOINED]) for start in starts]
+
+
+def without_words(sentences: Iterable[str]) -> str:
+    """Sentences in CoNLL-U, whose words are what stands between blanks."""
+    blocks = []
+    for sentence in sentences:
+        words = enumerate(sentence.split(), start=1)
+        blocks.append("\n".join(line(str(i), word, *[""] * 4, "0", "") for i, word in words))
+    return "\n\n".join(filter(None, blocks)) + "\n\n"
+
+
+def punkt(train: Part) -> System:
+    from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTrainer
+
+    trainer = PunktTrainer()
+    trainer.INCLUDE_ALL_COLLOCS = True
+    trainer.train(" ".join(joined_texts(train)), finalize=True)
+    splitter = PunktSentenceTokenizer(trainer.get_params())
+    return System(lambda texts: [splitter.tokenize(text) for text in texts], without_words, {})
+
+
+def parser_of_package() -> System:
+    nlp = spacy.load(peers.PACKAGE, exclude=["ner", "lemmatizer", "attribute_ruler"])
+    return System(
+        lambda texts: [*nlp.pipe(texts)],
+        lambda doc: without_words(sentence.text for sentence in doc.sents),
+        {},
+    )
+
+
+def show_joined(systems: Mapping[str, System], parts: Mapping[str, Part], language: str) -> None:
+    """Print the table of sentences without paragraphs."""
+    further = {"punkt": punkt(parts["train"])}
+    if language == "en":
+        further["parser"] = parser_of_package()
+    rows: dict[str, list[Scores]] = {}
+    for name, system in {**systems, **further}.items():
+        found = {}
+        for part in PARTS:
+            texts = joined_texts(parts[part])
+            written = "".join(map(system.written, system.run(texts)))
+            found[part] = 100 * evaluate_ends(parts[part].conllu, written).f1
+        rows[name] = [found]
+    show(f"{language}, joined", PARTS, rows)
+
+
 def shown(values: Sequence[float]) -> str:
     """The mean of a score, and half the distance between the lowest and the highest one."""
     spread = f" ±{(max(values) - min(values)) / 2:.2f}" if len(values) > 1 else ""
@@ -421,6 +484,7 @@ def measure_pipelines(
         for name, system in systems.items()
     }
     show(language, COSTS, costs)
+    show_joined(systems, parts, language)
 
 
 def main() -> None:

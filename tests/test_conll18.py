@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.conll18 import SPANS, WORDS, Score, evaluate, main
+from benchmarks.conll18 import SPANS, WORDS, Score, evaluate, evaluate_ends, main
 
 DAS = """\
 # text = Uma das casas, não.
@@ -102,6 +102,15 @@ def test_sentences_that_end_wrongly() -> None:
     assert scores["Sentences"] == score(1, 3, 2, 1)
     assert scores["Tokens"] == scores["Words"] == PERFECT["Words"]
     assert scores["UAS"] == score(3, 4, 4, 4)  # c is a root in gold
+
+
+def test_ends_of_sentences_wherever_these_begin() -> None:
+    gold = sentence("a b") + sentence("c d") + sentence("e")
+    system = sentence("a b") + sentence("c") + sentence("d") + sentence("e")
+    assert evaluate_ends(gold, system) == score(3, 3, 4, 3)
+    assert evaluate(gold, system)["Sentences"].f1 == pytest.approx(4 / 7)
+    with pytest.raises(ValueError, match="gold"):
+        evaluate_ends(gold, sentence("a b"))
 
 
 def test_heads_are_of_the_own_sentence() -> None:
