@@ -14,7 +14,11 @@ from spacy_ssvm.commands.conversion.files import Settings
 from spacy_ssvm.commands.pipelines import load_pipeline
 from spacy_ssvm.commands.recipes import continuing, training
 from spacy_ssvm.commands.recipes.annotation import find_annotation
-from spacy_ssvm.commands.recipes.config import check_settings, write_config
+from spacy_ssvm.commands.recipes.config import (
+    check_settings,
+    has_tokenizer_that_learns,
+    write_config,
+)
 from spacy_ssvm.commands.recipes.swap import keep_meta
 from spacy_ssvm.commands.report import measure
 
@@ -47,6 +51,8 @@ def train_further(
         of_training = {k: v for k, v in overrides.items() if k not in of_components}
         nlp = load_pipeline(model, settings=of_components)
         lang = str(nlp.lang)
+        if has_tokenizer_that_learns(nlp):
+            settings = settings._replace(divides_all=True)
         corpus = training.read_corpus(files, dev, lang, settings, share=share, seed=seed)
         show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)

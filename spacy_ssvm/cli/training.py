@@ -366,7 +366,11 @@ def swap(
     from spacy_ssvm.commands.recipes import swap as swapping
     from spacy_ssvm.commands.recipes import training
     from spacy_ssvm.commands.recipes.annotation import find_annotation
-    from spacy_ssvm.commands.recipes.config import check_settings, write_config
+    from spacy_ssvm.commands.recipes.config import (
+        check_settings,
+        has_tokenizer_that_learns,
+        write_config,
+    )
 
     start = time.perf_counter()
     with show_errors("Cannot swap components"):
@@ -378,10 +382,13 @@ def swap(
         nlp = load_pipeline(model, code)
         lang = str(nlp.lang)
         resources = _resources(gazetteer, clusters, dictionary, lang)
-        if tokenizer is Tokenizers.learned:
+        keeps = tokenizer is None and has_tokenizer_that_learns(nlp)
+        if keeps or tokenizer is Tokenizers.learned:
             settings = settings._replace(divides_all=True)
         corpus = training.read_corpus(files, held_out, lang, settings, share=share, seed=seed)
-        learns_tokens = tokenizer is not None and _learns_tokens(tokenizer, lang, corpus.train)
+        learns_tokens = keeps
+        if tokenizer is not None:
+            learns_tokens = _learns_tokens(tokenizer, lang, corpus.train)
         show_corpus(corpus, folder.left_out, strict=strict)
         annotation = find_annotation(corpus.train)
         names = swapping.components_to_swap(nlp, split_names(components) or [], annotation)

@@ -28,12 +28,13 @@ from spacy_ssvm.components.settings import section_error
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.templates import TemplateError
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.tokenizer import training
 from spacy_ssvm.tokenizer.explanation import explain_character
 from spacy_ssvm.tokenizer.model import TokenizerModel
 from spacy_ssvm.tokenizer.norms import Pieces, learn_norms, make_norms
-from spacy_ssvm.tokenizer.special_cases import make_special_case
+from spacy_ssvm.tokenizer.special_cases import SpecialCases, make_special_case
 from spacy_ssvm.tokenizer.templates import parse_character_templates
-from spacy_ssvm.tokenizer.training import GoldText, learn
+from spacy_ssvm.tokenizer.training import GoldText
 
 _MAX_LENGTH = 2**30  # characters, as in spaCy
 
@@ -160,8 +161,11 @@ class Tokenizer:
             )
         tokens = [one.get(ORTH, "") for one in attributes]
         words = [one.get(NORM, token) for one, token in zip(attributes, tokens, strict=True)]
+        self._add(self.model.special_cases | {string: make_special_case(string, tokens, words)})
+
+    def _add(self, cases: SpecialCases) -> None:
+        """Set the special cases, beside what was learned."""
         model = self.model
-        cases = model.special_cases | {string: make_special_case(string, tokens, words)}
         model.know(model.learned, model.certain, cases, model.norms)
 
     # Training
@@ -171,6 +175,7 @@ class Tokenizer:
         get_examples: Callable[[], Iterable[Example]],
         *,
         nlp: Language | None = None,  # noqa: ARG002
+        learn: bool = True,
         special_cases: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """Learn from the references of examples; what was learned before is forgotten.
@@ -178,6 +183,7 @@ class Tokenizer:
         Those of which it is not known where spaces are teach nothing. Where none does, as the Doc
         that ``nlp.initialize()`` passes, what was learned before stays.
 
+        learn: false keeps what was learned before, such as by the tokenizer of another pipeline.
         special_cases: the tokens of chunks that are cut in the same way wherever they occur, beside
             those that were added before.
         Raises ConfigValidationError for an invalid special case, or where sentences are to be
@@ -191,6 +197,9 @@ class Tokenizer:
                 raise section_error(
                     "[initialize.tokenizer]", "special_cases", str(error)
                 ) from error
+        if not learn:
+            self._add(cases)
+            return
         gold, pairs = [], Counter[tuple[Pieces, Pieces]]()
         sizes: list[int] = []
         for example in get_examples():
@@ -214,12 +223,11 @@ class Tokenizer:
                 stacklevel=2,
             )
         if not (cuts or has_sentences):
-            kept = self.model
-            kept.know(kept.learned, kept.certain, cases, kept.norms)
+            self._add(cases)
             return
         model = TokenizerModel(self.model.templates)
         model.know(model.learned, model.certain, cases, make_norms(learn_norms(pairs)))
-        learn(model, gold, self.solver, self.epochs)
+        training.learn(model, gold, self.solver, self.epochs)
         self.model = model
         known = len(self.model.learned.cut_starts) - 1
         logger.info(

@@ -301,6 +301,19 @@ def test_learning_again_forgets(contractions: Language) -> None:
     assert norms_of(nlp("do")) == norms_of(contractions("do"))
 
 
+def test_what_was_learned_can_stay(contractions: Language) -> None:
+    nlp = pipeline()
+    nlp.tokenizer.from_bytes(contractions.tokenizer.to_bytes())
+
+    def unread() -> list[Example]:
+        raise AssertionError("there is nothing to learn")
+
+    nlp.tokenizer.initialize(unread, nlp=nlp, learn=False)
+    assert nlp.tokenizer.to_bytes() == contractions.tokenizer.to_bytes()
+    nlp.tokenizer.initialize(unread, learn=False, special_cases={"gimme": ["gim", "me"]})
+    assert [token.text for token in nlp("gimme don't")] == ["gim", "me", "do", "n't"]
+
+
 def test_examples_can_come_one_by_one(contractions: Language) -> None:
     nlp = pipeline()
     examples = cut_examples(nlp.vocab, CONTRACTIONS)

@@ -94,6 +94,11 @@ class Resources(NamedTuple):
 NO_RESOURCES = Resources()
 
 
+def has_tokenizer_that_learns(nlp: Language) -> bool:
+    """Whether the tokenizer of a pipeline is one that learns."""
+    return bool(nlp.config["nlp"]["tokenizer"]["@tokenizers"] == TOKENIZER["@tokenizers"])
+
+
 def has_lookups(lang: str) -> bool:
     """Whether clusters of spacy-lookups-data are installed for a language."""
     return lang in _CLUSTERS and lang in registry.lookups.get_all()
@@ -188,7 +193,7 @@ def make_config(
         config["corpora"]["train"] |= annotated_reader(read)
     config["corpora"]["dev"]["@readers"] = "spacy_ssvm.CachedCorpus.v1"
     if learns_tokens:
-        config["initialize"]["tokenizer"] = {"special_cases": None}
+        config["initialize"]["tokenizer"] = {"learn": True, "special_cases": None}
     config["training"] |= TRAINING
     config["training"]["score_weights"] = _score_weights(nlp)
     for name in names:

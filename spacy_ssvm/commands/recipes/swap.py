@@ -22,6 +22,7 @@ from spacy_ssvm.commands.recipes.config import (
     READERS,
     annotated_reader,
     check_components,
+    has_tokenizer_that_learns,
     make_config,
     with_senter,
 )
@@ -203,6 +204,8 @@ def swapped_config(
     swapped["nlp"]["disabled"] = [name for name in nlp.disabled if name in others]
     if keeps_tokenizer:
         swapped["nlp"]["tokenizer"] = nlp.config["nlp"]["tokenizer"]
+        if has_tokenizer_that_learns(nlp):
+            swapped["initialize"]["tokenizer"] = {"learn": False, "special_cases": None}
     swapped["components"] |= {name: {"source": source} for name in others}
     swapped["training"]["frozen_components"] = others
     if annotations:

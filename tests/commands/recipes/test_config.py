@@ -53,7 +53,7 @@ def test_a_tokenizer_that_learns(tmp_path: Path) -> None:
     nlp = spacy.util.load_model_from_config(config, auto_fill=False, validate=True)
     assert type(nlp.tokenizer).__module__ == "spacy_ssvm.tokenizer.component"
     assert config["nlp"]["tokenizer"]["epochs"] == 12
-    assert config["initialize"]["tokenizer"] == {"special_cases": None}
+    assert config["initialize"]["tokenizer"] == {"learn": True, "special_cases": None}
     rules = make_config("de", ["tagger"])
     assert rules["nlp"]["tokenizer"] == {"@tokenizers": "spacy.Tokenizer.v1"}
     assert rules["initialize"]["tokenizer"] == {}

@@ -14,7 +14,8 @@ from processes import contents
 from spacy.cli.train import train as spacy_train
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
-from spacy.util import load_config
+from spacy.util import load_config, registry
+from tokenizer_corpora import CONTRACTIONS, trained_on
 from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
@@ -228,6 +229,23 @@ def test_what_components_read_is_there_in_training() -> None:
     assert config["training"]["annotating_components"] == ["dots", "tags"]
     weights = {name for name, w in config["training"]["score_weights"].items() if w}
     assert weights == {"dep_uas", "dep_las"}
+
+
+def test_a_tokenizer_that_has_learned_stays(tmp_path: Path) -> None:
+    """Other texts do not change it: the components know its tokens."""
+    nlp = RECOGNIZER.trained()
+    learned = trained_on(CONTRACTIONS)
+    nlp.config["nlp"]["tokenizer"] = learned.config["nlp"]["tokenizer"]
+    nlp.tokenizer = registry.resolve(nlp.config["nlp"])["tokenizer"](nlp)
+    nlp.tokenizer.from_bytes(learned.tokenizer.to_bytes())
+    nlp.to_disk(tmp_path / "model")
+    data = write_records(tmp_path / "new.jsonl", NEW)
+    folder = TrainingFolder(tmp_path / "out")
+    result = train(
+        data, "--from", tmp_path / "model", "-o", folder.path, "--training.max_epochs", 1
+    )
+    assert result.exit_code == 0, result.output
+    assert contents(folder.best / "tokenizer") == contents(tmp_path / "model" / "tokenizer")
 
 
 def test_a_pipeline_with_frozen_components(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.recipes.annotation import Annotation
+from spacy_ssvm.commands.recipes.config import TOKENIZER
 from spacy_ssvm.commands.recipes.swap import (
     annotate_before,
     annotate_between,
@@ -385,6 +386,17 @@ def test_the_tokenizer_stays() -> None:
     nlp = spacy.blank("en", config={"nlp": {"tokenizer": characters}})
     config = swapped_config(config_of_new(nlp, ["ner"], EVERYTHING), nlp, "source", ["ner"], [])
     assert config["nlp"]["tokenizer"] == characters
+
+
+def test_a_tokenizer_that_has_learned_does_not_learn_again() -> None:
+    nlp = spacy.blank("en", config={"nlp": {"tokenizer": TOKENIZER}})
+    new = config_of_new(nlp, ["ner"], EVERYTHING, learns_tokens=True)
+    config = swapped_config(new, nlp, "source", ["ner"], [])
+    assert config["nlp"]["tokenizer"] == nlp.config["nlp"]["tokenizer"]
+    assert config["initialize"]["tokenizer"]["learn"] is False
+    config = swapped_config(new, nlp, "source", ["ner"], [], keeps_tokenizer=False)
+    assert config["initialize"]["tokenizer"]["learn"] is True
+    assert config["initialize"]["before_init"]["tokenizer"] is None
 
 
 def test_the_others_stay_as_they_are(tmp_path: Path) -> None:
