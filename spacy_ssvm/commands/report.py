@@ -88,6 +88,8 @@ def measure(
     unit = "Docs" if target is None else "pairs"
     rows = [("corpus", f"{corpus}: {len(examples)} {unit}, {tokens}")]
     scores = annotate_and_score(nlp, examples)
+    if not is_given and "token_f" in scores:
+        rows.append(("token F1", percent(scores["token_f"])))
     rows += [(name_of(score), percent(scores[score])) for score in shown_scores(scores)]
     if scores.get("dep_uas") is not None:
         rows += _of_arcs(examples, ()) + _of_arcs(examples, without)
@@ -104,6 +106,7 @@ def measure(
             rows += _of_component(nlp, name, pipe, examples, learned)
     size = sum(file.stat().st_size for file in nlp.path.rglob("*") if file.is_file())
     rows += [
+        *([] if is_given else [("pipeline: speed", _speed_of_pipeline(nlp, examples))]),
         *training,
         ("load", f"{1000 * load:.0f} ms"),
         ("pipeline on disk", f"{size / 1e6:.1f} MB"),
@@ -223,6 +226,17 @@ def interval_of_f1(examples: list[Example]) -> tuple[float, float]:
     right, total = np.array(counts)[drawn].sum(axis=1).T
     low, high = np.quantile(2 * right / np.maximum(total, 1), [0.025, 0.975])
     return float(low), float(high)
+
+
+def _speed_of_pipeline(nlp: Language, examples: Sequence[Example]) -> str:
+    """Tokens per second of all components, from texts on. The median of several rounds."""
+    texts = [example.reference.text for example in examples]
+    rates = []
+    for _ in range(_SPEED_ROUNDS):
+        start = time.perf_counter()
+        tokens = sum(len(doc) for doc in nlp.pipe(texts))
+        rates.append(tokens / (time.perf_counter() - start))
+    return f"{sorted(rates)[len(rates) // 2]:,.0f} tokens/s from raw text, one thread"
 
 
 def speed(nlp: Language, name: str, docs: list[Doc]) -> float:

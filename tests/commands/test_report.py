@@ -77,7 +77,8 @@ def test_a_report(saved: Path) -> None:
     rows = dict(re.findall(r"(?m)^(\S.*?)  +(\S.*?) *$", result.output))
     assert rows["corpus"].endswith(f"{len(TAGGER.gold())} Docs, tokens of the pipeline")
     assert not any("gold tokens" in name for name in rows)
-    assert rows["TAG accuracy"] == "100.00 %"
+    assert rows["TAG accuracy"] == rows["token F1"] == "100.00 %"
+    assert re.fullmatch(r"[\d,]+ tokens/s from raw text, one thread", rows["pipeline: speed"])
     assert rows["training"] == "2.5 s, 2 evaluations"
     assert re.fullmatch(
         r"\d+\.\d\d % \(primal \d+\.\d, dual \d+\.\d\)", rows[f"{TAGGER.name}: duality gap"]
@@ -103,11 +104,13 @@ def test_scores_on_gold_tokens_where_others_are_lower(
     rows = dict(re.findall(r"(?m)^(\S.*?)  +(\S.*?) *$", result.output))
     assert rows["corpus"].endswith(f"{len(golds)} Docs, tokens of the pipeline")
     assert float(rows["TAG accuracy"].split()[0]) < 95
+    assert float(rows["token F1"].split()[0]) < 95
     assert rows["TAG accuracy, gold tokens"] == "100.00 %"
     result = report(saved / "pipeline", saved / "joined.spacy", "--gold-preproc")
     rows = dict(re.findall(r"(?m)^(\S.*?)  +(\S.*?) *$", result.output))
     assert rows["corpus"].endswith("Docs, gold tokens")
     assert rows["TAG accuracy"] == "100.00 %"
+    assert not {"token F1", "pipeline: speed"} & {*rows}
 
 
 def test_a_folder_that_is_no_pipeline(folder: Path) -> None:
