@@ -63,7 +63,8 @@ _LATER = len(_OF_CHUNKS)
 _COLON, _SLASH, _W, _DOT, _AT = (np.uint32(ord(character)) for character in ":/w.@")
 _BEFORE, _AFTER = np.uint64(2), END  # the values outside of chunk and text
 _IS_FIRST, _IS_INNER = np.uint64(1), np.uint64(2)
-#: What is known of a part of a chunk: nothing, that it is one token where it is a chunk, or more.
+#: What is known of a part of a chunk, from 1: what it is where it is a chunk.
+WORD_KINDS = ("unknown", "token", "several tokens")
 _UNKNOWN, _IS_TOKEN, _IS_TOKENS = np.uint64(1), np.uint64(2), np.uint64(3)
 _LONGEST_WORD = 32  # characters of a part that is looked up
 

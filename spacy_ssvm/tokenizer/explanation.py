@@ -8,6 +8,7 @@ from spacy_ssvm.chains.explanation import OTHER_TOKENS, contrast_labels, fired_f
 from spacy_ssvm.explanation import Explanation, strongest
 from spacy_ssvm.features.templates import Template
 from spacy_ssvm.tokenizer.chunks import GAP, GAPS
+from spacy_ssvm.tokenizer.columns import COLUMNS, WORD_KINDS
 from spacy_ssvm.tokenizer.model import Texts, TokenizerModel
 
 
@@ -57,6 +58,9 @@ def _value(texts: Texts, text: str, node: int, attribute: str, offset: int) -> s
         return text[i + offset] if start <= i + offset < end else outside
     if attribute in ("left", "right"):
         return text[start:i] if attribute == "left" else text[i:end]
+    if attribute in ("left_word", "right_word"):
+        column = COLUMNS.index((attribute, 0))
+        return WORD_KINDS[int(texts.table.attributes[node, column]) - 1]
     if attribute == "first":
         return "first" if i == start else "inner"
     if attribute == "space":

@@ -19,16 +19,22 @@ TEMPLATES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model() -> TokenizerModel:
-    gold = [
-        GoldText("Ab a1. A", np.array([0, 3, 5, 7]), np.array([0, 7])),
-        GoldText("a. B. Ab", np.array([0, 1, 3, 4, 6]), np.array([0, 3, 6])),
-        GoldText("b@c a1.A b,", np.array([0, 4, 6, 7, 9, 10]), np.array([0, 7])),
-    ]
-    model = TokenizerModel(parse_character_templates(TEMPLATES))
+GOLD = [
+    GoldText("Ab a1. A", np.array([0, 3, 5, 7]), np.array([0, 7])),
+    GoldText("a. B. Ab", np.array([0, 1, 3, 4, 6]), np.array([0, 3, 6])),
+    GoldText("b@c a1.A b,", np.array([0, 4, 6, 7, 9, 10]), np.array([0, 7])),
+]
+
+
+def trained(templates: list[str], gold: list[GoldText]) -> TokenizerModel:
+    model = TokenizerModel(parse_character_templates(templates))
     learn(model, gold, DualCoordinateDescent(C=1.0), 8)
     return model
+
+
+@pytest.fixture(scope="module")
+def model() -> TokenizerModel:
+    return trained(TEMPLATES, GOLD)
 
 
 def test_reasons_add_up_to_the_margin(model: TokenizerModel) -> None:
@@ -49,6 +55,18 @@ def test_values_of_first_characters(model: TokenizerModel) -> None:
     assert values["first[0]"] == "first"
     assert values["lower[1]"] == "ab"
     assert values["ending2[-1]"] == "1."
+
+
+def test_values_of_parts_that_are_looked_up() -> None:
+    gold = GoldText("Ab Ab. Ab c Abc", np.array([0, 3, 5, 7, 10, 12]), np.array([0]))
+    words = trained(["left_word[0]", "right_word[0]", "left_word[0]+right_word[0]"], [gold])
+    found = explain_character(words, "Ab!", 2, top=None, against=None)
+    values = {reason.template: reason.value for reason in found.reasons if reason.value}
+    assert values == {
+        "left_word[0]": "token",
+        "right_word[0]": "unknown",
+        "left_word[0]+right_word[0]": "token + unknown",
+    }
 
 
 def test_the_strongest_are_shown(model: TokenizerModel) -> None:
