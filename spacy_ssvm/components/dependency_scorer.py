@@ -41,18 +41,18 @@ def score_dependencies(
         unlabelled.score_set({arc[:2] for arc in found}, {arc[:2] for arc in gold})
         for score in (labelled, unlabelled):
             score.fp += lost
-        own = {label: (set[_Arc](), set[_Arc]()) for *_, label in found | gold}
-        for i, arcs in enumerate((found, gold)):
-            for arc in arcs:
-                own[arc[2]][i].add(arc)
-        for label, pair in own.items():
-            per_label[label].score_set(*pair)
+        for *_, label in found & gold:
+            per_label[label].tp += 1
+        for *_, label in found - gold:
+            per_label[label].fp += 1
+        for *_, label in gold - found:
+            per_label[label].fn += 1
     is_known = len(unlabelled) > 0
     return {
         "dep_uas": unlabelled.fscore if is_known else None,
         "dep_las": labelled.fscore if is_known else None,
         "dep_las_per_type": (
-            {label: score.to_dict() for label, score in per_label.items()} if is_known else None
+            {label: per_label[label].to_dict() for label in sorted(per_label)} if is_known else None
         ),
     }
 

@@ -97,6 +97,13 @@ def test_without_gold_labels_there_are_no_scores() -> None:
     assert score_dependencies([]) == dict.fromkeys(NAMES)
 
 
+def test_labels_are_in_order() -> None:
+    """Scores become part of a saved pipeline, whose bytes do not depend on the process."""
+    words, deps = ["a", "b", "c", "d", "e"], ["ROOT", "obj", "nsubj", "det", "amod"]
+    gold = Doc(VOCAB, words=words, heads=[0] * 5, deps=deps)
+    assert [*score_dependencies([Example(gold.copy(), gold)])["dep_las_per_type"]] == sorted(deps)
+
+
 def test_it_is_registered() -> None:
     make = registry.scorers.get("spacy_ssvm.parser_scorer.v1")
     assert make()([Example(document("a", "b"), document("a", "b"))])["dep_las"] == 1.0
