@@ -423,8 +423,8 @@ MUTANTS = [
     ),
     Mutant(
         "tokenizer/columns.py",
-        "if end - start > _LONGEST_WORD:",
-        "if end - start >= _LONGEST_WORD:",
+        "if length > _LONGEST_WORD:",
+        "if length >= _LONGEST_WORD:",
         "tests/tokenizer/test_columns.py",
     ),
     Mutant(

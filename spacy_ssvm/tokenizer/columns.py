@@ -82,14 +82,20 @@ def _hash_parts(codes: ShortKeys, start: int, end: int, lefts: Keys, rights: Key
 
 
 @inlined_kernel
-def _word(known: KnownChunks, codes: ShortKeys, start: int, end: int) -> int:
-    """What is known of the part [start, end) of a chunk, as a chunk of its own (uint64)."""
-    if end - start > _LONGEST_WORD:
-        return _UNKNOWN  # type: ignore[no-any-return]
+def _hash_text(codes: ShortKeys, start: int, end: int) -> int:
+    """The hash of [start, end) as a chunk; ``_hash_parts`` hashes what is right from its end on."""
     key = SEED
     for i in range(start, end):
         key = mix(key, np.uint64(codes[i]))
-    pattern = pattern_of(known, max(key, np.uint64(1)), end - start)
+    return key  # type: ignore[no-any-return]
+
+
+@inlined_kernel
+def _word(known: KnownChunks, key: int, length: int) -> int:
+    """What is known of a part of a chunk, by its hash and length (uint64)."""
+    if length > _LONGEST_WORD:
+        return _UNKNOWN  # type: ignore[no-any-return]
+    pattern = pattern_of(known, max(key, np.uint64(1)), length)
     if pattern < 0:
         return _UNKNOWN  # type: ignore[no-any-return]
     is_token = known.cut_starts[pattern + 1] == known.cut_starts[pattern]
@@ -141,8 +147,9 @@ def _fill_columns(
     columns[_LEFT], columns[_RIGHT] = parts[0, i - start], parts[1, i - start]
     columns[_LEFT_WORD] = columns[_RIGHT_WORD] = np.uint64(0)
     if not is_first:
-        columns[_LEFT_WORD] = _word(known, codes, start, i)
-        columns[_RIGHT_WORD] = _word(known, codes, i, end)
+        columns[_LEFT_WORD] = _word(known, parts[0, i - start], i - start)
+        right = _hash_text(codes, i, min(end, i + _LONGEST_WORD))
+        columns[_RIGHT_WORD] = _word(known, right, end - i)
     columns[_FIRST] = _IS_FIRST if is_first else _IS_INNER
     columns[_LINK] = np.uint64(0)
     if link < end:
