@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import srsly
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
+from spacy.scorer import Scorer
 from spacy.tokens import Doc
-from spacy.training import Corpus
+from spacy.training import Corpus, Example
 from thinc.api import Config
 
 from spacy_ssvm.commands.jackknife import Predicted, annotate
@@ -301,13 +302,9 @@ def trained_on_other_tokens(nlp: Language, names: Sequence[str]) -> list[str]:
 
 
 def share_of_other_tokens(old: Language, new: Language, docs: Sequence[Doc]) -> float:
-    """The share of the tokens of new texts that the old tokenizer does not find."""
-    found = [
-        [{(token.idx, len(token)) for token in nlp.make_doc(doc.text)} for nlp in (old, new)]
-        for doc in docs
-    ]
-    different = sum(len(after - before) for before, after in found)
-    return different / max(sum(len(after) for _, after in found), 1)
+    """The share of the tokens of a new tokenizer that the old one does not find."""
+    pairs = (Example(old.make_doc(doc.text), new.make_doc(doc.text)) for doc in docs)
+    return 1 - float(Scorer.score_tokenization(pairs)["token_r"])
 
 
 def idle_components(nlp: Language) -> list[str]:

@@ -231,6 +231,17 @@ def test_what_components_read_is_there_in_training() -> None:
     assert weights == {"dep_uas", "dep_las"}
 
 
+def train_further(tmp_path: Path) -> TrainingFolder:
+    """What becomes of the pipeline in model/ in an epoch of new examples."""
+    data = write_records(tmp_path / "new.jsonl", NEW)
+    folder = TrainingFolder(tmp_path / "out")
+    result = train(
+        data, "--from", tmp_path / "model", "-o", folder.path, "--training.max_epochs", 1
+    )
+    assert result.exit_code == 0, result.output
+    return folder
+
+
 def test_a_tokenizer_that_has_learned_stays(tmp_path: Path) -> None:
     """Other texts do not change it: the components know its tokens."""
     nlp = RECOGNIZER.trained()
@@ -239,12 +250,7 @@ def test_a_tokenizer_that_has_learned_stays(tmp_path: Path) -> None:
     nlp.tokenizer = registry.resolve(nlp.config["nlp"])["tokenizer"](nlp)
     nlp.tokenizer.from_bytes(learned.tokenizer.to_bytes())
     nlp.to_disk(tmp_path / "model")
-    data = write_records(tmp_path / "new.jsonl", NEW)
-    folder = TrainingFolder(tmp_path / "out")
-    result = train(
-        data, "--from", tmp_path / "model", "-o", folder.path, "--training.max_epochs", 1
-    )
-    assert result.exit_code == 0, result.output
+    folder = train_further(tmp_path)
     assert contents(folder.best / "tokenizer") == contents(tmp_path / "model" / "tokenizer")
 
 
@@ -259,12 +265,7 @@ def test_a_pipeline_with_frozen_components(tmp_path: Path) -> None:
     known = entity_examples(nlp.vocab)
     nlp.get_pipe("ner").initialize(lambda: known, nlp=nlp)  # type: ignore[attr-defined]
     nlp.to_disk(tmp_path / "model")
-    data = write_records(tmp_path / "new.jsonl", NEW)
-    folder = TrainingFolder(tmp_path / "out")
-    result = train(
-        data, "--from", tmp_path / "model", "-o", folder.path, "--training.max_epochs", 1
-    )
-    assert result.exit_code == 0, result.output
+    folder = train_further(tmp_path)
     tagger = contents(tmp_path / "model" / "tagger")
     assert contents(folder.best / "tagger") == tagger
     assert spacy.load(folder.best).pipe_names == ["sentencizer", "tagger", "ner"]
