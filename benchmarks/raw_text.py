@@ -56,6 +56,7 @@ import spacy
 import srsly
 from conll18 import evaluate, evaluate_ends
 from spacy.language import Language
+from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
@@ -276,6 +277,7 @@ def load(output: Path, train: Callable[[Path], Scores]) -> tuple[Language, Score
     """A pipeline, which is trained where it is not there, and what it costs."""
     model, costs = output / "model-best", output / "costs.json"
     if not costs.exists():
+        output.mkdir(parents=True, exist_ok=True)
         srsly.write_json(costs, train(output))
     size = sum(file.stat().st_size for file in model.rglob("*") if file.is_file())
     return spacy.load(model), {**srsly.read_json(costs), "MB": size / 1e6}
@@ -297,26 +299,15 @@ def on_gold(nlp: Language, part: Part) -> list[Doc]:
     return [*nlp.pipe(docs)]
 
 
-def entity_f1(docs: Iterable[Any], part: Part) -> float:
-    """F1 in % of entities, which are spans of characters with a type."""
-    both, total = 0, 0
-    for doc, gold in zip(docs, part.docs, strict=True):
-        spans = [
-            {(e.start_char, e.end_char, e.label_) for e in own.ents if e.label_}
-            for own in (doc, gold)
-        ]
-        both += 2 * len(spans[0] & spans[1])
-        total += len(spans[0]) + len(spans[1])
-    return 100 * both / max(total, 1)
-
-
 # Measurement
 
 
 def scores(found: Sequence[Any], system: System, part: Part) -> Scores:
     """F1 in %."""
     has_entities = all(isinstance(doc, Doc) and doc.has_annotation("ENT_IOB") for doc in found)
-    own = {"Entities": entity_f1(found, part)} if has_entities else {}
+    own = {}
+    if has_entities:
+        own["Entities"] = 100 * get_ner_prf(map(Example, found, part.docs))["ents_f"]
     measured = evaluate(part.conllu, "".join(map(system.written, found)))
     return {**own, **{name: 100 * score.f1 for name, score in measured.items()}}
 
