@@ -132,12 +132,17 @@ class Jackknife:
 
     def run(self) -> Iterator[Fold]:
         """Train and annotate, fold by fold."""
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            config = _with_tokenizer(self.config, Path(folder))
+            yield from self._run_folds(config)
+
+    def _run_folds(self, config: Config) -> Iterator[Fold]:
         by_sentence = self._by_sentence
         for number in range(self.folds):
             references = self.gold[number :: self.folds]
             sources = self.before.found[number :: self.folds] if self.before else None
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-                nlp = self._train(number, Path(folder))
+                nlp = self._train(config.copy(), number, Path(folder))
                 docs = annotate(nlp, references, by_sentence=by_sentence, sources=sources)
             self.found[number :: self.folds] = docs
             if number == 0:
@@ -151,12 +156,11 @@ class Jackknife:
             judged = [name for name, weight in weights.items() if weight and name in scores]
             yield Fold(number, docs, {name: scores[name] for name in judged})
 
-    def _train(self, number: int, folder: Path) -> Language:
+    def _train(self, config: Config, number: int, folder: Path) -> Language:
         """The best pipeline of ``spacy train`` on all Docs but those of a fold.
 
         The one after the last step counts among those evaluated, whatever ``eval_frequency`` is.
         """
-        config = self.config.copy()
         others = [i for i in range(len(self.gold)) if i % self.folds != number]
         file = folder / "folds.spacy"
         DocBin(docs=[self.gold[i] for i in others], store_user_data=True).to_disk(file)
@@ -181,6 +185,24 @@ class Jackknife:
             raise ValueError("the batcher of [training.batcher] has made no batches to learn from")
         best, last = (util.load_model(folder / name) for name in (DIR_MODEL_BEST, DIR_MODEL_LAST))
         return last if _score_on_dev(last) >= _score_on_dev(best) else best
+
+
+def _with_tokenizer(config: Config, folder: Path) -> Config:
+    """The config, with a tokenizer that has learned where its own would do so in each fold.
+
+    It learns from the whole corpus, and is kept in the folder: Docs are annotated with gold tokens.
+    """
+    start = config.get("initialize", {})
+    if not start.get("tokenizer", {}).get("learn") or start.get("before_init"):
+        return config
+    tokenizer_alone = config.copy()
+    keep_components(tokenizer_alone, ())
+    init_nlp(tokenizer_alone).to_disk(folder)
+    learned = config.copy()
+    learned["initialize"]["tokenizer"]["learn"] = False
+    copy = {"@callbacks": "spacy.copy_from_base_model.v1", "tokenizer": str(folder)}
+    learned["initialize"]["before_init"] = copy
+    return learned
 
 
 def make_rounds(

@@ -14,11 +14,13 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from thinc.api import Config
+from tokenizer_corpora import CONTRACTIONS, cut_doc
 from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
 from spacy_ssvm.commands.jackknife import Jackknife, annotate
 from spacy_ssvm.components.annotated_corpus import write_docs
+from spacy_ssvm.tokenizer import training
 
 CONFIG = """
 [paths]
@@ -140,6 +142,20 @@ class Counter(Memory):
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, float]:
         return {"lemma_acc": self.scores[min(len(self.texts), len(self.scores)) - 1]}
+
+
+@Language.factory("memory_of_tokens")
+class MemoryOfTokens(Memory):
+    """Remembers the tokens it has learned from, as they were cut."""
+
+    def update(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, float]:
+        self.texts += [token.text for example in examples for token in example.predicted]
+        return {}
+
+    def __call__(self, doc: Doc) -> Doc:
+        for token in doc:
+            token.lemma_ = "seen" if token.text in self.texts else "new"
+        return doc
 
 
 def read(file: Path) -> list[Doc]:
@@ -267,6 +283,33 @@ def test_sentences_are_put_together_with_what_was_annotated(corpus: Path) -> Non
         starts = [sentence.start for sentence in reference.sents]
         assert [span.start for span in doc.spans["chunks"]] == starts
         assert [entity.start - 1 for entity in doc.ents] == starts
+
+
+@compiled_only
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [(None, [14]), ({"@callbacks": "spacy.copy_from_base_model.v1"}, [7, 7])],
+)
+def test_a_tokenizer_learns_once_for_all_folds(
+    before: Any, expected: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing else is to happen before a pipeline is initialized."""
+    nlp = spacy.blank("en")
+    docs = [cut_doc(nlp.vocab, marked) for marked in CONTRACTIONS]
+    write_docs(tmp_path / "train.spacy", docs)
+    overrides = {
+        "nlp.tokenizer": {"@tokenizers": "spacy_ssvm.Tokenizer.v1"},
+        "initialize.before_init": before,
+        "initialize.tokenizer": {"learn": True, "special_cases": None},
+        "components.memory": {"factory": "memory_of_tokens"},
+    }
+    config = config_of(tmp_path / "train.spacy", **overrides)
+    sizes, learn = [], training.learn
+    monkeypatch.setattr(training, "learn", lambda *a: (sizes.append(len(a[1])), learn(*a)))
+    found = jackknifed(config, folds=2, components=["memory"])
+    assert sizes == expected
+    lemmas = {token.text: token.lemma_ for doc in found for token in doc}
+    assert lemmas["do"] == lemmas["n't"] == "seen"
 
 
 @compiled_only

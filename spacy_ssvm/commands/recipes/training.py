@@ -244,7 +244,7 @@ def cost_of(
     """What the training of components will take, by the number of words to learn from.
 
     reads_lookups: whether each component reads spacy-lookups-data.
-    learns_tokens: whether each model has a tokenizer that learns.
+    learns_tokens: whether the tokenizer learns, which it does once for each round of models.
     others: a pipeline that runs in each evaluation, too; it is timed on some texts.
     """
     folds = min(folds, len(corpus.train))
@@ -257,8 +257,7 @@ def cost_of(
         passes[name] += fold_epochs * (folds - 1)
     words, dev_words = (sum(map(len, docs)) for docs in (corpus.train, corpus.dev))
     seconds = sum(_SECONDS[name] * number * words / 1000 for name, number in passes.items())
-    models = 1 + folds * len(rounds)
-    seconds += _TOKENIZER * learns_tokens * models * words / 1000
+    seconds += _TOKENIZER * learns_tokens * (1 + len(rounds)) * words / 1000
     starts = len(components) + folds * sum(map(len, rounds))
     seconds += starts * (_START + _LOOKUPS * reads_lookups)
     if others is not None:
