@@ -1,12 +1,12 @@
 """Raw text to tokens, sentences, tags, trees and entities, by the CoNLL 2018 measures.
 
     python benchmarks/raw_text.py --data FOLDER [--treebanks en pt] [--udpipe MODELS]
-        [--pipelines MODELS [--systems learned spaced spacy udpipe] [--times 10]]
+        [--pipelines MODELS [--systems learned strong spaced spacy package udpipe] [--times 10]]
 
 FOLDER contains ud_en_ewt, ud_pt_bosque, uner_en_ewt and uner_pt_bosque, each with the files of its
-corpus. A system gets the text of each document, with an empty line between paragraphs. Words are
-syntactic words: where a token stands for several, as Portuguese "do" (de + o), all have to be
-found. Tokenizers:
+corpus, and for the treebank nl, ud_nl_lassysmall. A system gets the text of each document, with an
+empty line between paragraphs. Words are syntactic words: where a token stands for several, as
+Portuguese "do" (de + o), all have to be found. Tokenizers:
 
     ssvm     spacy_ssvm.Tokenizer.v1 with its default settings and sentences = true
     rules    spaCy's tokenizer of the language, and its sentencizer
@@ -17,15 +17,20 @@ treebank with the entities of Universal NER are all that they learn from:
 
     learned  what `python -m spacy ssvm train --sentences 0 --clusters none --dictionary none` makes
     spaced   the same with spaCy's tokenizer: --tokenizer rules
+    strong   learned, with the clusters and lemmas of spacy-lookups-data (without the two options
+             "none"), and with grandparents as templates of the parser
     gold     learned, where tokens and sentences are those of the treebank
     spacy    spaCy's tagger, morphologizer, trainable_lemmatizer, parser and ner from `init config`,
              trained for --times the time of learned
+    package  en_core_web_sm, trained on other texts, whose trees are others; English alone
     udpipe   UDPipe 1, where its model tags and parses
 
 Their last table is of sentences alone, joined by single blanks, without paragraphs and documents:
-F1 of their ends, by which sentence splitters are compared, in texts of 100 sentences. It has two
-further rows:
+F1 of their ends, by which sentence splitters are compared, in texts of 100 sentences. It is the
+only one for the treebank nl, whose words are all between blanks, and has three further rows:
 
+    joined   what `ssvm train --components tagger,senter --sentences 100` makes of the same text
+             without its paragraphs and documents
     punkt    Punkt (Kiss & Strunk 2006) of nltk, trained on the same text without its boundaries
     parser   the parser of en_core_web_sm, trained on other texts; English alone
 
@@ -36,8 +41,8 @@ highest one.
 
 Speed is measured in turn in one process: the median of five rounds, without the first. Tokenizers
 get documents one by one, pipelines all of them. Latency is the median time that a pipeline takes
-for one sentence of 18 to 22 words. Requires the extra `bench`; ufal.udpipe and nltk are installed
-separately.
+for one sentence of 18 to 22 words; ``pipeline.py`` measures more of saved pipelines. Requires the
+extra `bench`; ufal.udpipe and nltk are installed separately.
 """
 
 import argparse
@@ -57,7 +62,7 @@ import srsly
 from conll18 import evaluate, evaluate_ends
 from spacy.language import Language
 from spacy.scorer import get_ner_prf
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from wasabi import msg
 
@@ -68,6 +73,7 @@ from spacy_ssvm.components.columns import read_sentences
 FILES = {
     "en": "ud_en_ewt/en_ewt-ud-{}.conllu",
     "pt": "ud_pt_bosque/pt_bosque-ud-{}.conllu",
+    "nl": "ud_nl_lassysmall/nl_lassysmall-ud-{}.conllu",
 }
 ENTITIES = {
     "en": "uner_en_ewt/en_ewt-ud-{}.iob2",
@@ -76,8 +82,19 @@ ENTITIES = {
 PARTS = ("dev", "test")
 CUT = ("Tokens", "Words", "Sentences")
 ANNOTATED = ("Words", "Sentences", "UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS", "Entities")
-COSTS = ("words/s", "ms", "seconds", "peak MB", "MB")
-SYSTEMS = ("learned", "spaced", "spacy", "udpipe")
+COSTS = ("words/s", "ms", "ms, p99", "seconds", "peak MB", "MB")
+SYSTEMS = ("learned", "strong", "spaced", "spacy", "package", "udpipe")
+TAGGED = ("en",)  #: treebanks with XPOS
+#: Options of `ssvm train`, by system.
+PLAIN = ["--clusters", "none", "--dictionary", "none"]
+OPTIONS = {
+    "learned": ["--sentences", "0", *PLAIN],
+    "strong": ["--sentences", "0", "--components.parser.templates", '["parser", "grandparents"]'],
+    "spaced": ["--sentences", "0", "--tokenizer", "rules", *PLAIN],
+    "joined": ["--sentences", "100", "--tokenizer", "rules", *PLAIN],
+}
+#: The types of Universal NER for those of OntoNotes; other entities are left out.
+TYPES = {"PERSON": "PER", "ORG": "ORG", "GPE": "LOC", "LOC": "LOC", "FAC": "LOC"}
 PEERS = ("tagger", "morphologizer", "trainable_lemmatizer", "parser", "ner")
 ROUNDS = 5
 SHORT, SHORT_TEXTS = range(18, 23), 300  #: words of a sentence, for latency, and how many
@@ -103,7 +120,7 @@ class System(NamedTuple):
     run: Callable[[list[str]], list[Any]]  #: from texts to what it makes of each
     written: Callable[[Any], str]  #: that as sentences in CoNLL-U
     costs: dict[str, float]  #: of its training
-    kept: object = None  #: what must not be freed while it is in use
+    kept: Any = None  #: what must not be freed while it is in use
 
 
 # The treebank
@@ -133,16 +150,17 @@ def with_entities(treebank: str, annotated: Path) -> str:
     return "\n\n".join(blocks) + "\n\n"
 
 
-def joined(data: Path, language: str, folder: Path) -> dict[str, Path]:
+def files_of(data: Path, language: str, folder: Path) -> dict[str, Path]:
     """The files of a treebank with entities, written where they are not there."""
     files = {}
     for part in ("train", *PARTS):
         files[part] = file = folder / f"{part}.conllu"
         if not file.exists():
             treebank = (data / FILES[language].format(part)).read_text("utf8")
-            entities = data / ENTITIES[language].format(part)
+            if language in ENTITIES:
+                treebank = with_entities(treebank, data / ENTITIES[language].format(part))
             folder.mkdir(parents=True, exist_ok=True)
-            file.write_text(with_entities(treebank, entities), "utf8")
+            file.write_text(treebank, "utf8")
     return files
 
 
@@ -252,13 +270,14 @@ def train_udpipe(data: Path, language: str, file: Path, *, whole: bool) -> None:
 # Whole pipelines
 
 
-def train_ours(files: Mapping[str, Path], language: str, tokenizer: str, output: Path) -> Scores:
+def train_ours(
+    files: Mapping[str, Path], language: str, options: Sequence[str], output: Path
+) -> Scores:
     """Train a pipeline by the command; what that cost."""
     own = [str(files["train"]), "--dev", str(files["dev"]), "--output", str(output)]
-    settings = ["--lang", language, "--tokenizer", tokenizer, "--sentences", "0"]
-    command = [sys.executable, "-m", "spacy", "ssvm", "train", *own, *settings]
+    command = [sys.executable, "-m", "spacy", "ssvm", "train", *own, "--lang", language]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([*command, "--clusters", "none", "--dictionary", "none"], check=True)
+    subprocess.run([*command, *options], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {"seconds": seconds}
@@ -279,8 +298,12 @@ def load(output: Path, train: Callable[[Path], Scores]) -> tuple[Language, Score
     if not costs.exists():
         output.mkdir(parents=True, exist_ok=True)
         srsly.write_json(costs, train(output))
-    size = sum(file.stat().st_size for file in model.rglob("*") if file.is_file())
-    return spacy.load(model), {**srsly.read_json(costs), "MB": size / 1e6}
+    return spacy.load(model), {**srsly.read_json(costs), "MB": size_of(model)}
+
+
+def size_of(folder: Path) -> float:
+    """The size of a folder in MB."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
 
 
 def on_gold(nlp: Language, part: Part) -> list[Doc]:
@@ -324,8 +347,8 @@ def speeds(systems: Mapping[str, System], part: Part) -> dict[str, float]:
     return {name: words / median(own[1:]) for name, own in laps.items()}
 
 
-def latencies(systems: Mapping[str, System], part: Part) -> dict[str, float]:
-    """Milliseconds for a sentence."""
+def latencies(systems: Mapping[str, System], part: Part) -> dict[str, Scores]:
+    """Milliseconds for a sentence: the median, and the 99th of 100."""
     sentences = [sentence for doc in part.docs for sentence in doc.sents]
     short = [sentence.text for sentence in sentences if len(sentence) in SHORT][:SHORT_TEXTS]
     laps: dict[str, list[float]] = {name: [] for name in systems}
@@ -334,7 +357,15 @@ def latencies(systems: Mapping[str, System], part: Part) -> dict[str, float]:
             start = time.perf_counter()
             system.run([text])
             laps[name].append(time.perf_counter() - start)
-    return {name: 1000 * median(own[len(short) :]) for name, own in laps.items()}
+    return {
+        name: {"ms": 1000 * median(own[len(short) :]), "ms, p99": 1000 * last_of(own[len(short) :])}
+        for name, own in laps.items()
+    }
+
+
+def last_of(laps: list[float]) -> float:
+    """The 99th of 100."""
+    return sorted(laps)[int(0.99 * len(laps))]
 
 
 # Sentences without paragraphs
@@ -366,8 +397,8 @@ def punkt(train: Part) -> System:
     return System(lambda texts: [splitter.tokenize(text) for text in texts], without_words, {})
 
 
-def parser_of_package() -> System:
-    nlp = spacy.load(peers.PACKAGE, exclude=["ner", "lemmatizer", "attribute_ruler"])
+def splitter(nlp: Language) -> System:
+    """The sentences of a pipeline."""
     return System(
         lambda texts: [*nlp.pipe(texts)],
         lambda doc: without_words(sentence.text for sentence in doc.sents),
@@ -375,11 +406,33 @@ def parser_of_package() -> System:
     )
 
 
-def show_joined(systems: Mapping[str, System], parts: Mapping[str, Part], language: str) -> None:
+def trained_on_joined(files: Mapping[str, Path], language: str, folder: Path) -> System:
+    """A senter that has learned from the same text without paragraphs and documents."""
+    bare = {}
+    for part, file in files.items():
+        bare[part] = folder / f"{part}-joined.conllu"
+        lines = file.read_text("utf8").split("\n")
+        kept = [line for line in lines if not line.startswith(("# newdoc", "# newpar"))]
+        bare[part].write_text("\n".join(kept), "utf8")
+    names = ["tagger"] * (language in TAGGED) + ["morphologizer", "senter"]
+    options = ["--components", ",".join(names), *OPTIONS["joined"]]
+    nlp, _ = load(folder / "joined", lambda output: train_ours(bare, language, options, output))
+    return splitter(nlp)
+
+
+def show_joined(
+    systems: Mapping[str, System],
+    parts: Mapping[str, Part],
+    files: Mapping[str, Path],
+    language: str,
+    folder: Path,
+) -> None:
     """Print the table of sentences without paragraphs."""
-    further = {"punkt": punkt(parts["train"])}
+    further = {"joined": trained_on_joined(files, language, folder), "punkt": punkt(parts["train"])}
     if language == "en":
-        further["parser"] = parser_of_package()
+        further["parser"] = splitter(
+            spacy.load(peers.PACKAGE, exclude=["ner", "lemmatizer", "attribute_ruler"])
+        )
     rows: dict[str, list[Scores]] = {}
     for name, system in {**systems, **further}.items():
         found = {}
@@ -440,42 +493,89 @@ def measure_pipelines(
     names: Sequence[str],
     times: float,
 ) -> None:
-    """Train and score whole pipelines on a treebank, and print tables. names: see ``SYSTEMS``."""
+    """Train and score whole pipelines on a treebank, and print tables.
+
+    names: of SYSTEMS.
+    """
     parts = {part: read(file, language) for part, file in files.items()}
     systems: dict[str, System] = {}
+    if language in ENTITIES:
+        systems = whole_systems(files, language, folder, models, names, times, parts["train"])
+        show_whole(systems, parts, language)
+    show_joined(systems, parts, files, language, folder)
 
-    def add(name: str, train: Callable[[Path], Scores]) -> Language:
-        nlp, costs = load(folder / name, train)
-        has_norms = name == "learned"
-        systems[name] = System(
-            lambda texts: [*nlp.pipe(texts)],
-            lambda doc: conllu_of(doc, has_norms=has_norms),
-            costs,
-        )
-        return nlp
 
-    ours = add("learned", lambda output: train_ours(files, language, "learned", output))
-    if "spaced" in names:
-        add("spaced", lambda output: train_ours(files, language, "rules", output))
+def whole_systems(
+    files: Mapping[str, Path],
+    language: str,
+    folder: Path,
+    models: Path,
+    names: Sequence[str],
+    times: float,
+    train: Part,
+) -> dict[str, System]:
+    """The systems of these names, and "learned", trained where they are not there."""
+    systems: dict[str, System] = {}
+
+    def add(name: str, nlp: Language, costs: Scores, *, has_norms: bool) -> None:
+        def written(doc: Doc) -> str:
+            return conllu_of(doc, has_norms=has_norms)
+
+        systems[name] = System(lambda texts: [*nlp.pipe(texts)], written, costs, nlp)
+
+    for name in ("learned", "strong", "spaced"):
+        if name == "learned" or name in names:
+            options = OPTIONS[name]
+            nlp, costs = load(
+                folder / name, lambda output, own=options: train_ours(files, language, own, output)
+            )
+            add(name, nlp, costs, has_norms=name != "spaced")
     if "spacy" in names:
         budget = times * systems["learned"].costs["seconds"]
-        add("spacy", lambda output: train_spacy(parts["train"], language, budget, output))
+        nlp, costs = load(
+            folder / "spacy", lambda output: train_spacy(train, language, budget, output)
+        )
+        add("spacy", nlp, costs, has_norms=False)
+    if "package" in names and language == "en":
+        add("package", package(), {}, has_norms=False)
     if "udpipe" in names and models.exists() and (own := udpipe(models, whole=True)):
         systems["udpipe"] = own
+    return systems
+
+
+def package() -> Language:
+    """en_core_web_sm, with the entity types of Universal NER."""
+    nlp = spacy.load(peers.PACKAGE)
+    nlp.add_pipe("types_of_universal_ner")
+    return nlp
+
+
+@Language.component("types_of_universal_ner")
+def with_types(doc: Doc) -> Doc:
+    """The Doc with the entity types of Universal NER."""
+    spans = [(e.start, e.end, TYPES[e.label_]) for e in doc.ents if e.label_ in TYPES]
+    doc.set_ents([Span(doc, start, end, label=label) for start, end, label in spans])
+    return doc
+
+
+def show_whole(systems: Mapping[str, System], parts: Mapping[str, Part], language: str) -> None:
+    """Print the tables of accuracy and costs."""
     for part in PARTS:
         rows = {
             name: [scores(system.run(parts[part].texts), system, parts[part])]
             for name, system in systems.items()
         }
-        rows["gold"] = [scores(on_gold(ours, parts[part]), systems["learned"], parts[part])]
+        for name in ("UAS", "LAS"):
+            rows.get("package", [{}])[0].pop(name, None)
+        gold = on_gold(systems["learned"].kept, parts[part])
+        rows["gold"] = [scores(gold, systems["learned"], parts[part])]
         show(f"{language} {part}", ANNOTATED, rows)
     speed, latency = speeds(systems, parts["test"]), latencies(systems, parts["test"])
     costs = {
-        name: [{"words/s": speed[name], "ms": latency[name], **system.costs}]
+        name: [{"words/s": speed[name], **latency[name], **system.costs}]
         for name, system in systems.items()
     }
     show(language, COSTS, costs)
-    show_joined(systems, parts, language)
 
 
 def main() -> None:
@@ -483,7 +583,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, help="folder of the treebanks")
-    parser.add_argument("--treebanks", nargs="+", choices=[*FILES], default=[*FILES])
+    parser.add_argument("--treebanks", nargs="+", choices=[*FILES], default=[*ENTITIES])
     parser.add_argument("--udpipe", type=Path, help="folder of UDPipe's models")
     parser.add_argument("--train-udpipe", choices=[*FILES], help="train a model into that folder")
     parser.add_argument("--pipelines", type=Path, help="folder of whole pipelines")
@@ -495,6 +595,8 @@ def main() -> None:
     if file := peers.udpipe_to_train(parser, options):
         train_udpipe(data, options.train_udpipe, file, whole=pipelines is not None)
         return
+    if pipelines is None and not set(options.treebanks) <= set(ENTITIES):
+        parser.error(f"only {', '.join(ENTITIES)} have raw text: the others need --pipelines")
     for language in options.treebanks:
         msg.divider(language)
         models = (options.udpipe or Path()) / f"{language}.udpipe"
@@ -506,7 +608,7 @@ def main() -> None:
         else:
             compile_kernels()
             folder = pipelines / language
-            files = joined(data, language, folder)
+            files = files_of(data, language, folder)
             measure_pipelines(files, language, folder, models, options.systems, options.times)
 
 
