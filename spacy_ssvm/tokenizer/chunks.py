@@ -218,7 +218,7 @@ def learn_chunks(chunks: Chunks, is_start: Flags, is_first: Flags, least: int = 
             chunks.starts[first[kept]].tolist(), chunks.ends[first[kept]].tolist(), strict=True
         )
     ]
-    return _table(keys[kept], cuts)
+    return _table(keys[kept], [*map(len, cuts)], cuts)
 
 
 def _characters(chunks: Chunks) -> tuple[Ints, Ints]:
@@ -245,16 +245,16 @@ def with_cases(known: KnownChunks, cases: Mapping[str, Sequence[str]]) -> KnownC
     keys = [_key_of(chunk) for chunk in cases]
     cuts = [np.cumsum([*map(len, tokens[:-1])], dtype=np.int64) for tokens in cases.values()]
     learned = numbered_keys(known.slots)
-    kept = np.flatnonzero(~np.isin(learned, np.array(keys, dtype=np.uint64)))
-    bounds = np.stack([known.cut_starts[:-1], known.cut_starts[1:]], axis=1)
-    cuts += [known.cuts[start:end] for start, end in bounds[kept].tolist()]
-    all_keys = np.concatenate([np.array(keys, dtype=np.uint64), learned[kept]])
-    return _table(all_keys, cuts)
+    is_kept = ~np.isin(learned, np.array(keys, dtype=np.uint64))
+    numbers = np.diff(known.cut_starts)
+    all_keys = np.concatenate([np.array(keys, dtype=np.uint64), learned[is_kept]])
+    all_numbers = [*map(len, cuts), *numbers[is_kept].tolist()]
+    return _table(all_keys, all_numbers, [*cuts, known.cuts[np.repeat(is_kept, numbers)]])
 
 
-def _table(keys: Keys, cuts: Sequence[Ints]) -> KnownChunks:
-    """A table of chunks and their cuts."""
-    cut_starts = np.cumsum([0, *map(len, cuts)])
+def _table(keys: Keys, numbers: Sequence[int], cuts: Sequence[Ints]) -> KnownChunks:
+    """A table of chunks: the number of the cuts of each of them, and all cuts one after another."""
+    cut_starts = np.concatenate([[0], np.cumsum(numbers, dtype=np.int64)])
     joined = np.concatenate([np.zeros(0, dtype=np.int64), *cuts]).astype(np.int64)
     return KnownChunks(read_keys(keys), cut_starts, joined)
 
