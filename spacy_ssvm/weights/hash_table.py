@@ -12,6 +12,7 @@ from spacy_ssvm.kernels.types import Ints, Keys
 
 _MIN_CAPACITY = 16
 MAX_LOAD = 2 / 3  # the load above which a table grows
+_MOST_STEPS = 64  # to the slot of a key, on average; of hashes there is one
 
 
 def _capacity(size: int) -> int:
@@ -53,8 +54,14 @@ def numbered_keys(slots: Keys) -> Keys:
 
 
 def read_keys(keys: Keys) -> Keys:
-    """Slots for keys from a file, see ``number_keys``. Raises ValueError where these repeat."""
-    slots = number_keys(keys)
+    """Slots for keys from a file, see ``number_keys``.
+
+    Raises ValueError where these repeat, or so many would have the same slot that a search would
+    take long: they are no hashes.
+    """
+    slots = empty_slots(len(keys))
+    if not _number_within(slots, keys, _MOST_STEPS * len(keys)):
+        raise ValueError("the keys of rows are no hashes: most of them are nearly the same")
     if not keys.all() or np.count_nonzero(slots[:, 0]) != len(keys):
         raise ValueError("the keys of rows are not different")
     return slots
@@ -107,6 +114,23 @@ def insert_all(slots: Keys, keys: Keys, payloads: Keys) -> None:
         slot = find_slot(slots, keys[i])
         slots[slot, 0] = keys[i]
         slots[slot, 1] = payloads[i]
+
+
+@inner_kernel
+def _number_within(slots: Keys, keys: Keys, steps: int) -> bool:
+    """Insert keys with the payloads 1, 2, ...; return whether so many steps were enough."""
+    for i in range(len(keys)):
+        slot = scaled_key(keys[i], len(slots))
+        while slots[slot, 0] != keys[i] and slots[slot, 0] != np.uint64(0):
+            steps -= 1
+            if steps < 0:
+                return False
+            slot += 1
+            if slot == len(slots):
+                slot = 0
+        slots[slot, 0] = keys[i]
+        slots[slot, 1] = np.uint64(i + 1)
+    return True
 
 
 @inner_kernel

@@ -56,3 +56,14 @@ def test_numbered_keys_are_found_by_their_numbers(keys):
 def test_keys_that_repeat_or_are_none_are_refused(keys):
     with pytest.raises(ValueError, match="the keys of rows are not different"):
         read_keys(np.array(keys, dtype=np.uint64))
+
+
+@pytest.mark.parametrize("number", [100, 1000, 10_000])
+def test_keys_that_would_take_long_to_find_are_refused(number):
+    """Those of a forged file, which all have the same slot."""
+    keys = np.arange(1, number + 1, dtype=np.uint64)
+    if number == 100:
+        assert len(read_keys(keys)) > number
+    else:
+        with pytest.raises(ValueError, match="the keys of rows are no hashes"):
+            read_keys(keys)
