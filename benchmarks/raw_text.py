@@ -127,7 +127,7 @@ class System(NamedTuple):
 
 
 def read(path: Path, language: str) -> Part:
-    settings = Settings(sentences=0, divides_all=True)
+    settings = Settings(sentences=0 if language in ENTITIES else JOINED, divides_all=True)
     docs = convert_file(path, spacy.blank(language), settings).docs
     return Part(docs, path.read_text("utf8"))
 

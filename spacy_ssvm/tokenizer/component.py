@@ -13,7 +13,7 @@ from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
-from spacy.util import logger
+from spacy.util import logger, registry
 from spacy.vocab import Vocab
 
 from spacy_ssvm import storage
@@ -112,10 +112,16 @@ class Tokenizer:
         return map(self, texts)
 
     def score(self, examples: Iterable[Example], **settings: Any) -> dict[str, Any]:  # noqa: ARG002
-        """token_acc, token_p, token_r and token_f, as of spaCy's tokenizer."""
+        """token_acc, token_p, token_r and token_f, as of spaCy's tokenizer.
+
+        With ``sentences``, sents_p, sents_r and sents_f as well.
+        """
         examples = list(examples)
         validate_examples(examples, "Tokenizer.score")
-        return Scorer.score_tokenization(examples)
+        scores = Scorer.score_tokenization(examples)
+        if self.sentences:
+            scores |= registry.scorers.get("spacy.senter_scorer.v1")()(examples)
+        return scores
 
     def explain(self, text: str) -> list[ExplainedToken]:
         """The tokens of a text, and where each of them comes from.

@@ -757,6 +757,15 @@ def test_scores(contractions: Language) -> None:
     golds = [cut_doc(contractions.vocab, marked) for marked in CONTRACTIONS]
     perfect = contractions.evaluate([Example(contractions(gold.text), gold) for gold in golds])
     assert perfect["token_acc"] == perfect["token_f"] == 1.0
+    assert "sents_f" not in scores
+
+
+def test_scores_of_sentences() -> None:
+    nlp = trained_on(SENTENCES, sentences=True)
+    right = nlp.make_doc("She ran. It rained.")
+    wrong = Doc(nlp.vocab, words=[t.text for t in right], sent_starts=[t.i == 0 for t in right])
+    scores = nlp.evaluate([Example(right.copy(), gold) for gold in (right, wrong)])
+    assert (scores["sents_p"], scores["sents_r"]) == (0.5, 2 / 3)
 
 
 PROCESSES = """
