@@ -18,8 +18,8 @@ treebank with the entities of Universal NER are all that they learn from:
     learned  what `python -m spacy ssvm train --sentences 0 --clusters none --dictionary none` makes
     spaced   the same with spaCy's tokenizer: --tokenizer rules
     strong   learned, with the clusters and lemmas of spacy-lookups-data (without the two options
-             "none"), and with grandparents as templates of the parser
-    gold     learned, where tokens and sentences are those of the treebank
+             "none"), and with grandparents as templates of the parser; for both, the rows "gold"
+             have the tokens and sentences of the treebank
     spacy    spaCy's tagger, morphologizer, trainable_lemmatizer, parser and ner from `init config`,
              trained for --times the time of learned
     package  en_core_web_sm, trained on other texts, whose trees are others; English alone
@@ -84,6 +84,7 @@ CUT = ("Tokens", "Words", "Sentences")
 ANNOTATED = ("Words", "Sentences", "UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS", "Entities")
 COSTS = ("words/s", "ms", "ms, p99", "seconds", "peak MB", "MB")
 SYSTEMS = ("learned", "strong", "spaced", "spacy", "package", "udpipe")
+GIVEN_GOLD = ("learned", "strong")
 TAGGED = ("en",)  #: treebanks with XPOS
 #: Options of `ssvm train`, by system.
 PLAIN = ["--clusters", "none", "--dictionary", "none"]
@@ -493,10 +494,7 @@ def measure_pipelines(
     names: Sequence[str],
     times: float,
 ) -> None:
-    """Train and score whole pipelines on a treebank, and print tables.
-
-    names: of SYSTEMS.
-    """
+    """Train and score whole pipelines on a treebank, and print tables. names: of SYSTEMS."""
     parts = {part: read(file, language) for part, file in files.items()}
     systems: dict[str, System] = {}
     if language in ENTITIES:
@@ -567,8 +565,10 @@ def show_whole(systems: Mapping[str, System], parts: Mapping[str, Part], languag
         }
         for name in ("UAS", "LAS"):
             rows.get("package", [{}])[0].pop(name, None)
-        gold = on_gold(systems["learned"].kept, parts[part])
-        rows["gold"] = [scores(gold, systems["learned"], parts[part])]
+        for name in GIVEN_GOLD:
+            if name in systems:
+                gold = on_gold(systems[name].kept, parts[part])
+                rows[f"{name}, gold"] = [scores(gold, systems[name], parts[part])]
         show(f"{language} {part}", ANNOTATED, rows)
     speed, latency = speeds(systems, parts["test"]), latencies(systems, parts["test"])
     costs = {
