@@ -23,7 +23,7 @@ treebank with the entities of Universal NER are all that they learn from:
     spacy    spaCy's tagger, morphologizer, trainable_lemmatizer, parser and ner from `init config`,
              trained for --times the time of learned
     package  en_core_web_sm, trained on other texts, whose trees are others; English alone
-    udpipe   UDPipe 1, where its model tags and parses
+    udpipe   UDPipe 1, where its model tags; with trees, where it parses as well
 
 Their last table is of sentences alone, joined by single blanks, without paragraphs and documents:
 F1 of their ends, by which sentence splitters are compared, in texts of 100 sentences. It is the
@@ -46,6 +46,7 @@ extra `bench`; ufal.udpipe and nltk are installed separately.
 """
 
 import argparse
+import re
 import resource
 import subprocess
 import sys
@@ -122,6 +123,7 @@ class System(NamedTuple):
     written: Callable[[Any], str]  #: that as sentences in CoNLL-U
     costs: dict[str, float]  #: of its training
     kept: Any = None  #: what must not be freed while it is in use
+    has_trees: bool = True  #: whether its trees can be compared
 
 
 # The treebank
@@ -247,15 +249,20 @@ def udpipe(file: Path, *, whole: bool) -> System | None:
     import ufal.udpipe as udpipe
 
     model = udpipe.Model.load(str(file))
-    further = udpipe.Pipeline.DEFAULT if whole else udpipe.Pipeline.NONE
-    pipeline = udpipe.Pipeline(model, "tokenize", further, further, "conllu")
-    if whole and "\troot\t" not in pipeline.process("A"):
+    further = [udpipe.Pipeline.DEFAULT if whole else udpipe.Pipeline.NONE] * 2
+    one = udpipe.Pipeline(model, "tokenize", *further, "conllu").process("A")
+    has_trees = "\troot\t" in one
+    if whole and not has_trees:
+        further[1] = udpipe.Pipeline.NONE
+    pipeline = udpipe.Pipeline(model, "tokenize", *further, "conllu")
+    if whole and not re.search(r"\tA\t[^\t]+\t[A-Z]", pipeline.process("A")):
         return None
     return System(
         lambda texts: [pipeline.process(text) for text in texts],
-        lambda found: found.replace("\t_\t_\t_\t_\t_\t_\t_", "\t_\t_\t_\t_\t0\t_\t_"),
+        lambda found: re.sub(r"^(\d+\t(?:[^\t\n]*\t){5})_\t", r"\g<1>0\t", found, flags=re.M),
         {"MB": file.stat().st_size / 1e6},
         model,
+        has_trees,
     )
 
 
@@ -519,7 +526,8 @@ def whole_systems(
         def written(doc: Doc) -> str:
             return conllu_of(doc, has_norms=has_norms)
 
-        systems[name] = System(lambda texts: [*nlp.pipe(texts)], written, costs, nlp)
+        run = lambda texts: [*nlp.pipe(texts)]  # noqa: E731
+        systems[name] = System(run, written, costs, nlp, has_trees=name != "package")
 
     for name in ("learned", "strong", "spaced"):
         if name == "learned" or name in names:
@@ -563,8 +571,9 @@ def show_whole(systems: Mapping[str, System], parts: Mapping[str, Part], languag
             name: [scores(system.run(parts[part].texts), system, parts[part])]
             for name, system in systems.items()
         }
-        for name in ("UAS", "LAS"):
-            rows.get("package", [{}])[0].pop(name, None)
+        for name, system in systems.items():
+            if not system.has_trees:
+                rows[name] = [{k: v for k, v in rows[name][0].items() if k not in ("UAS", "LAS")}]
         for name in GIVEN_GOLD:
             if name in systems:
                 gold = on_gold(systems[name].kept, parts[part])
