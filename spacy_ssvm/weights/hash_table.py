@@ -120,14 +120,10 @@ def insert_all(slots: Keys, keys: Keys, payloads: Keys) -> None:
 def _number_within(slots: Keys, keys: Keys, steps: int) -> bool:
     """Insert keys with the payloads 1, 2, ...; return whether so many steps were enough."""
     for i in range(len(keys)):
-        slot = scaled_key(keys[i], len(slots))
-        while slots[slot, 0] != keys[i] and slots[slot, 0] != np.uint64(0):
-            steps -= 1
-            if steps < 0:
-                return False
-            slot += 1
-            if slot == len(slots):
-                slot = 0
+        slot = find_slot(slots, keys[i])
+        steps -= (slot - scaled_key(keys[i], len(slots))) % len(slots)
+        if steps < 0:
+            return False
         slots[slot, 0] = keys[i]
         slots[slot, 1] = np.uint64(i + 1)
     return True
