@@ -36,6 +36,7 @@ import raw_text
 import spacy
 import srsly
 from memory import memory as memory_now
+from memory import size
 from spacy.language import Language
 from wasabi import msg
 
@@ -187,16 +188,13 @@ def main() -> None:
     folders[PACKAGE] = Path(spacy.util.get_package_path(peers.PACKAGE))
     sources = {name: str(folder) for name, folder in folders.items()} | {PACKAGE: peers.PACKAGE}
     pipelines = {name: spacy.load(source) for name, source in sources.items()}
-    systems = {
-        name: raw_text.System(lambda texts, nlp=nlp: [*nlp.pipe(texts)], str, {})
-        for name, nlp in pipelines.items()
-    }
+    systems = {name: raw_text.piped(nlp, str, {}) for name, nlp in pipelines.items()}
     results = {
         "speed": speeds(pipelines, texts, options.rounds),
         "latency": raw_text.latencies(systems, test),
         "start": {name: start(source) for name, source in sources.items()},
         "memory": {},
-        "disk": {name: {"MB": raw_text.size_of(folder)} for name, folder in folders.items()},
+        "disk": {name: {"MB": size(folder)} for name, folder in folders.items()},
     }
     shared = ["--data", str(options.data), "--pipelines", ".", "--texts", str(options.texts)]
     if options.texts:

@@ -29,8 +29,8 @@ Their last table is of sentences alone, joined by single blanks, without paragra
 F1 of their ends, by which sentence splitters are compared, in texts of 100 sentences. It is the
 only one for the treebank nl, whose words are all between blanks, and has three further rows:
 
-    joined   what `ssvm train --components tagger,senter --sentences 100` makes of the same text
-             without its paragraphs and documents
+    joined   what `ssvm train --components tagger,morphologizer,senter --sentences 100` makes of the
+             same text without its paragraphs and documents; the tagger where there is XPOS
     punkt    Punkt (Kiss & Strunk 2006) of nltk, trained on the same text without its boundaries
     parser   the parser of en_core_web_sm, trained on other texts; English alone
 
@@ -61,6 +61,7 @@ import peers
 import spacy
 import srsly
 from conll18 import evaluate, evaluate_ends
+from memory import size
 from spacy.language import Language
 from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, Span
@@ -83,9 +84,10 @@ ENTITIES = {
 PARTS = ("dev", "test")
 CUT = ("Tokens", "Words", "Sentences")
 ANNOTATED = ("Words", "Sentences", "UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS", "Entities")
+TREES = ("UAS", "LAS")
 COSTS = ("words/s", "ms", "ms, p99", "seconds", "peak MB", "MB")
 SYSTEMS = ("learned", "strong", "spaced", "spacy", "package", "udpipe")
-GIVEN_GOLD = ("learned", "strong")
+LEARNED = ("learned", "strong")  #: systems with a tokenizer that learns
 TAGGED = ("en",)  #: treebanks with XPOS
 #: Options of `ssvm train`, by system.
 PLAIN = ["--clusters", "none", "--dictionary", "none"]
@@ -116,6 +118,15 @@ class Part(NamedTuple):
         return [doc.text for doc in self.docs]
 
 
+class Treebank(NamedTuple):
+    """A treebank, and the folder that keeps what is trained on it."""
+
+    language: str
+    folder: Path
+    files: dict[str, Path]  #: those of its parts
+    parts: dict[str, Part]
+
+
 class System(NamedTuple):
     """A system that is ready for use."""
 
@@ -124,6 +135,13 @@ class System(NamedTuple):
     costs: dict[str, float]  #: of its training
     kept: Any = None  #: what must not be freed while it is in use
     has_trees: bool = True  #: whether its trees can be compared
+
+
+def piped(
+    nlp: Language, written: Callable[[Doc], str], costs: dict[str, float], *, has_trees: bool = True
+) -> System:
+    """A pipeline as a system."""
+    return System(lambda texts: [*nlp.pipe(texts)], written, costs, nlp, has_trees)
 
 
 # The treebank
@@ -306,12 +324,7 @@ def load(output: Path, train: Callable[[Path], Scores]) -> tuple[Language, Score
     if not costs.exists():
         output.mkdir(parents=True, exist_ok=True)
         srsly.write_json(costs, train(output))
-    return spacy.load(model), {**srsly.read_json(costs), "MB": size_of(model)}
-
-
-def size_of(folder: Path) -> float:
-    """The size of a folder in MB."""
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
+    return spacy.load(model), {**srsly.read_json(costs), "MB": size(model)}
 
 
 def on_gold(nlp: Language, part: Part) -> list[Doc]:
@@ -340,6 +353,8 @@ def scores(found: Sequence[Any], system: System, part: Part) -> Scores:
     if has_entities:
         own["Entities"] = 100 * get_ner_prf(map(Example, found, part.docs))["ents_f"]
     measured = evaluate(part.conllu, "".join(map(system.written, found)))
+    if not system.has_trees:
+        measured = {name: score for name, score in measured.items() if name not in TREES}
     return {**own, **{name: 100 * score.f1 for name, score in measured.items()}}
 
 
@@ -407,36 +422,28 @@ def punkt(train: Part) -> System:
 
 def splitter(nlp: Language) -> System:
     """The sentences of a pipeline."""
-    return System(
-        lambda texts: [*nlp.pipe(texts)],
-        lambda doc: without_words(sentence.text for sentence in doc.sents),
-        {},
-    )
+    return piped(nlp, lambda doc: without_words(sentence.text for sentence in doc.sents), {})
 
 
-def trained_on_joined(files: Mapping[str, Path], language: str, folder: Path) -> System:
+def trained_on_joined(treebank: Treebank) -> System:
     """A senter that has learned from the same text without paragraphs and documents."""
-    bare = {}
-    for part, file in files.items():
-        bare[part] = folder / f"{part}-joined.conllu"
+    language, bare = treebank.language, {}
+    for part, file in treebank.files.items():
+        bare[part] = treebank.folder / f"{part}-joined.conllu"
         lines = file.read_text("utf8").split("\n")
         kept = [line for line in lines if not line.startswith(("# newdoc", "# newpar"))]
         bare[part].write_text("\n".join(kept), "utf8")
     names = ["tagger"] * (language in TAGGED) + ["morphologizer", "senter"]
     options = ["--components", ",".join(names), *OPTIONS["joined"]]
-    nlp, _ = load(folder / "joined", lambda output: train_ours(bare, language, options, output))
+    output = treebank.folder / "joined"
+    nlp, _ = load(output, lambda output: train_ours(bare, language, options, output))
     return splitter(nlp)
 
 
-def show_joined(
-    systems: Mapping[str, System],
-    parts: Mapping[str, Part],
-    files: Mapping[str, Path],
-    language: str,
-    folder: Path,
-) -> None:
+def show_joined(systems: Mapping[str, System], treebank: Treebank) -> None:
     """Print the table of sentences without paragraphs."""
-    further = {"joined": trained_on_joined(files, language, folder), "punkt": punkt(parts["train"])}
+    language, parts = treebank.language, treebank.parts
+    further = {"joined": trained_on_joined(treebank), "punkt": punkt(parts["train"])}
     if language == "en":
         further["parser"] = splitter(
             spacy.load(peers.PACKAGE, exclude=["ner", "lemmatizer", "attribute_ruler"])
@@ -493,57 +500,35 @@ def measure_tokenizers(parts: Mapping[str, Part], language: str, seeds: int, mod
     show(language, COSTS, costs)
 
 
-def measure_pipelines(
-    files: Mapping[str, Path],
-    language: str,
-    folder: Path,
-    models: Path,
-    names: Sequence[str],
-    times: float,
-) -> None:
-    """Train and score whole pipelines on a treebank, and print tables. names: of SYSTEMS."""
-    parts = {part: read(file, language) for part, file in files.items()}
-    systems: dict[str, System] = {}
-    if language in ENTITIES:
-        systems = whole_systems(files, language, folder, models, names, times, parts["train"])
-        show_whole(systems, parts, language)
-    show_joined(systems, parts, files, language, folder)
-
-
 def whole_systems(
-    files: Mapping[str, Path],
-    language: str,
-    folder: Path,
-    models: Path,
-    names: Sequence[str],
-    times: float,
-    train: Part,
+    treebank: Treebank, names: Sequence[str], times: float, models: Path
 ) -> dict[str, System]:
     """The systems of these names, and "learned", trained where they are not there."""
+    language, folder, files, parts = (
+        treebank.language,
+        treebank.folder,
+        treebank.files,
+        treebank.parts,
+    )
     systems: dict[str, System] = {}
 
-    def add(name: str, nlp: Language, costs: Scores, *, has_norms: bool) -> None:
+    def add(name: str, nlp: Language, costs: Scores) -> None:
         def written(doc: Doc) -> str:
-            return conllu_of(doc, has_norms=has_norms)
+            return conllu_of(doc, has_norms=name in LEARNED)
 
-        run = lambda texts: [*nlp.pipe(texts)]  # noqa: E731
-        systems[name] = System(run, written, costs, nlp, has_trees=name != "package")
+        systems[name] = piped(nlp, written, costs, has_trees=name != "package")
 
-    for name in ("learned", "strong", "spaced"):
+    for name in (*LEARNED, "spaced"):
         if name == "learned" or name in names:
-            options = OPTIONS[name]
-            nlp, costs = load(
-                folder / name, lambda output, own=options: train_ours(files, language, own, output)
-            )
-            add(name, nlp, costs, has_norms=name != "spaced")
+            own = OPTIONS[name]
+            train = lambda output, own=own: train_ours(files, language, own, output)  # noqa: E731
+            add(name, *load(folder / name, train))
     if "spacy" in names:
         budget = times * systems["learned"].costs["seconds"]
-        nlp, costs = load(
-            folder / "spacy", lambda output: train_spacy(train, language, budget, output)
-        )
-        add("spacy", nlp, costs, has_norms=False)
+        train = lambda output: train_spacy(parts["train"], language, budget, output)  # noqa: E731
+        add("spacy", *load(folder / "spacy", train))
     if "package" in names and language == "en":
-        add("package", package(), {}, has_norms=False)
+        add("package", package(), {})
     if "udpipe" in names and models.exists() and (own := udpipe(models, whole=True)):
         systems["udpipe"] = own
     return systems
@@ -564,17 +549,15 @@ def with_types(doc: Doc) -> Doc:
     return doc
 
 
-def show_whole(systems: Mapping[str, System], parts: Mapping[str, Part], language: str) -> None:
+def show_whole(systems: Mapping[str, System], treebank: Treebank) -> None:
     """Print the tables of accuracy and costs."""
+    language, parts = treebank.language, treebank.parts
     for part in PARTS:
         rows = {
             name: [scores(system.run(parts[part].texts), system, parts[part])]
             for name, system in systems.items()
         }
-        for name, system in systems.items():
-            if not system.has_trees:
-                rows[name] = [{k: v for k, v in rows[name][0].items() if k not in ("UAS", "LAS")}]
-        for name in GIVEN_GOLD:
+        for name in LEARNED:
             if name in systems:
                 gold = on_gold(systems[name].kept, parts[part])
                 rows[f"{name}, gold"] = [scores(gold, systems[name], parts[part])]
@@ -614,11 +597,16 @@ def main() -> None:
             files = {part: data / FILES[language].format(part) for part in ("train", *PARTS)}
             parts = {part: read(file, language) for part, file in files.items()}
             measure_tokenizers(parts, language, options.seeds, models)
-        else:
-            compile_kernels()
-            folder = pipelines / language
-            files = files_of(data, language, folder)
-            measure_pipelines(files, language, folder, models, options.systems, options.times)
+            continue
+        compile_kernels()
+        folder = pipelines / language
+        files = files_of(data, language, folder)
+        parts = {part: read(file, language) for part, file in files.items()}
+        treebank, systems = Treebank(language, folder, files, parts), {}
+        if language in ENTITIES:
+            systems = whole_systems(treebank, options.systems, options.times, models)
+            show_whole(systems, treebank)
+        show_joined(systems, treebank)
 
 
 if __name__ == "__main__":
