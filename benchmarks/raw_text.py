@@ -46,6 +46,7 @@ extra `bench`; ufal.udpipe and nltk are installed separately.
 """
 
 import argparse
+import multiprocessing
 import re
 import resource
 import subprocess
@@ -64,7 +65,7 @@ from conll18 import evaluate, evaluate_ends
 from memory import size
 from spacy.language import Language
 from spacy.scorer import get_ner_prf
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from wasabi import msg
 
@@ -235,21 +236,38 @@ def conllu_of(doc: Doc, *, has_norms: bool) -> str:
 # Tokenizers
 
 
-def ssvm(train: Part, language: str, seed: int) -> System:
-    settings = {"@tokenizers": "spacy_ssvm.Tokenizer.v1", "sentences": True, "seed": seed}
-    nlp = spacy.blank(language, config={"nlp": {"tokenizer": settings}})
-    start = time.process_time()
-    nlp.tokenizer.initialize(lambda: [Example(nlp.make_doc(d.text), d) for d in train.docs])
-    costs = {
-        "seconds": time.process_time() - start,
-        "peak MB": peers.peak_of_memory(),
-        "MB": len(nlp.tokenizer.to_bytes()) / 1e6,
-    }
+def ssvm(train: bytes, language: str, seed: int) -> System:
+    """Our tokenizer, trained in a process of its own. train: a DocBin."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        trained, costs = pool.apply(trained_tokenizer, (train, language, seed))
+    nlp = blank(language)
+    nlp.tokenizer.from_bytes(trained)
     return System(
         lambda texts: [nlp.tokenizer(text) for text in texts],
         lambda doc: conllu_of(doc, has_norms=True),
         costs,
     )
+
+
+def blank(language: str, seed: int = 0) -> Language:
+    """A pipeline with our tokenizer alone."""
+    settings = {"@tokenizers": "spacy_ssvm.Tokenizer.v1", "sentences": True, "seed": seed}
+    return spacy.blank(language, config={"nlp": {"tokenizer": settings}})
+
+
+def trained_tokenizer(train: bytes, language: str, seed: int) -> tuple[bytes, Scores]:
+    """A tokenizer, and what its training costs."""
+    nlp = blank(language, seed)
+    docs = DocBin().from_bytes(train)
+
+    def examples() -> Iterator[Example]:
+        return (Example(nlp.make_doc(d.text), d) for d in docs.get_docs(nlp.vocab))
+
+    start = time.process_time()
+    nlp.tokenizer.initialize(examples)
+    costs = {"seconds": time.process_time() - start, "peak MB": peers.peak_of_memory()}
+    trained = nlp.tokenizer.to_bytes()
+    return trained, {**costs, "MB": len(trained) / 1e6}
 
 
 def rules(language: str) -> System:
@@ -482,7 +500,8 @@ def show(title: str, columns: Sequence[str], rows: Mapping[str, Sequence[Scores]
 
 def measure_tokenizers(parts: Mapping[str, Part], language: str, seeds: int, models: Path) -> None:
     """Train and score the tokenizers on a treebank, and print tables."""
-    runs = [ssvm(parts["train"], language, seed) for seed in range(seeds)]
+    train = DocBin(docs=parts["train"].docs, store_user_data=True).to_bytes()
+    runs = [ssvm(train, language, seed) for seed in range(seeds)]
     systems = {"ssvm": runs[0], "rules": rules(language)}
     if models.exists() and (own := udpipe(models, whole=False)):
         systems["udpipe"] = own

@@ -147,10 +147,13 @@ class Tokenizer:
         """Explain why a sentence, a token, or neither begins at a character of a text.
 
         top: the number of features to show, the others summed in one row; None for all.
-        against: the other label, "inside", "token" or "sentence"; None for the runner-up.
+        against: the other label, "inside", "token" or "sentence"; None for the runner-up. Where the
+            tokenizer writes no sentences, that is one that cuts the text in another way.
         Raises ValueError for whitespace, and where nothing was to decide.
         """
-        return explain_character(self.model, text, i, top=top, against=against)
+        return explain_character(
+            self.model, text, i, top=top, against=against, sentences=self.sentences
+        )
 
     # Special cases
 

@@ -10,12 +10,23 @@ from spacy_ssvm.features.templates import Template
 from spacy_ssvm.tokenizer.chunks import GAP, GAPS
 from spacy_ssvm.tokenizer.columns import COLUMNS, WORD_KINDS
 from spacy_ssvm.tokenizer.model import Texts, TokenizerModel
+from spacy_ssvm.tokenizer.nodes import INNER, LABELS, STARTS, restrict
 
 
 def explain_character(
-    model: TokenizerModel, text: str, i: int, *, top: int | None, against: str | None
+    model: TokenizerModel,
+    text: str,
+    i: int,
+    *,
+    top: int | None,
+    against: str | None,
+    sentences: bool,
 ) -> Explanation:
-    """Explain the label of a character; see ``Tokenizer.explain_character``."""
+    """Explain the label of a character; see ``Tokenizer.explain_character``.
+
+    sentences: whether sentences are written. Where they are not, a token at their beginning is one
+        like any other: a label is then compared with one that cuts the text in another way.
+    """
     texts = model.read_texts([text])
     positions = texts.nodes.positions
     node = int(np.searchsorted(positions, i))
@@ -28,12 +39,17 @@ def explain_character(
                 "is in a context where nothing begins, or in a chunk that is always cut like this"
             )
         raise ValueError(f"nothing is decided at character {i}: it {what}")
+    if not sentences and restrict(texts.chunks, texts.nodes)[node] == STARTS:
+        raise ValueError(
+            f"nothing is decided at character {i}: a token begins there in any case, and the "
+            "tokenizer writes no sentences"
+        )
     table = texts.table
     emissions = model.emissions(table, 0, texts.constraints)
-    what = f"character {i}"
-    contrast = contrast_labels(
-        emissions, model.label_pairs, node, model.labels, what, against=against
-    )
+    arguments = emissions, model.label_pairs, node, model.labels, f"character {i}"
+    contrast = contrast_labels(*arguments, against=against)
+    if against is None and not sentences and LABELS[INNER] not in contrast.names:
+        contrast = contrast_labels(*arguments, against=LABELS[INNER])
     values = [
         (str(template), partial(_shown, texts, text, node, template))
         for template in model.templates

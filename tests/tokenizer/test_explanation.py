@@ -38,7 +38,7 @@ def model() -> TokenizerModel:
 
 
 def test_reasons_add_up_to_the_margin(model: TokenizerModel) -> None:
-    found = explain_character(model, "Ab c1. A", 5, top=None, against=None)
+    found = explain_character(model, "Ab c1. A", 5, top=None, against=None, sentences=True)
     assert found.token == "."
     assert found.label == "token"
     assert sum(reason.difference for reason in found.reasons) == pytest.approx(found.margin)
@@ -49,7 +49,7 @@ def test_reasons_add_up_to_the_margin(model: TokenizerModel) -> None:
 
 
 def test_values_of_first_characters(model: TokenizerModel) -> None:
-    found = explain_character(model, "Ab a1.\nB. Ab", 7, top=None, against="token")
+    found = explain_character(model, "Ab a1.\nB. Ab", 7, top=None, against="token", sentences=True)
     assert {found.label, found.runner_up} == {"sentence", "token"}
     values = {reason.template: reason.value for reason in found.reasons}
     assert values["first[0]"] == "first"
@@ -60,7 +60,7 @@ def test_values_of_first_characters(model: TokenizerModel) -> None:
 def test_values_of_parts_that_are_looked_up() -> None:
     gold = GoldText("Ab Ab. Ab c Abc", np.array([0, 3, 5, 7, 10, 12]), np.array([0]))
     words = trained(["left_word[0]", "right_word[0]", "left_word[0]+right_word[0]"], [gold])
-    found = explain_character(words, "Ab!", 2, top=None, against=None)
+    found = explain_character(words, "Ab!", 2, top=None, against=None, sentences=True)
     values = {reason.template: reason.value for reason in found.reasons if reason.value}
     assert values == {
         "left_word[0]": "token",
@@ -69,9 +69,19 @@ def test_values_of_parts_that_are_looked_up() -> None:
     }
 
 
+def test_without_sentences_a_token_is_compared_with_none(model: TokenizerModel) -> None:
+    found = explain_character(model, "Ab c1.A", 6, top=None, against=None, sentences=True)
+    assert {found.label, found.runner_up} == {"sentence", "token"}
+    found = explain_character(model, "Ab c1.A", 6, top=None, against=None, sentences=False)
+    assert found.runner_up == "inside"
+    assert sum(reason.difference for reason in found.reasons) == pytest.approx(found.margin)
+    with pytest.raises(ValueError, match="at character 7: a token begins there in any case"):
+        explain_character(model, "Ab c1. A", 7, top=None, against=None, sentences=False)
+
+
 def test_the_strongest_are_shown(model: TokenizerModel) -> None:
-    everything = explain_character(model, "Ab c1. A", 5, top=None, against=None)
-    few = explain_character(model, "Ab c1. A", 5, top=1, against=None)
+    everything = explain_character(model, "Ab c1. A", 5, top=None, against=None, sentences=True)
+    few = explain_character(model, "Ab c1. A", 5, top=1, against=None, sentences=True)
     assert len(few.reasons) < len(everything.reasons)
     assert few.margin == everything.margin
 
@@ -90,4 +100,4 @@ def test_what_is_not_decided_cannot_be_explained(
     model: TokenizerModel, i: int, message: str
 ) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        explain_character(model, "Ab c1. A", i, top=None, against=None)
+        explain_character(model, "Ab c1. A", i, top=None, against=None, sentences=True)
