@@ -184,7 +184,10 @@ def main() -> None:
     if options.memory_of:
         peers.print_result(memory(options.memory_of, texts, options.texts))
         return
-    folders = {name_of(folder): folder.resolve() for folder in options.pipelines}
+    names = [name_of(folder) for folder in options.pipelines]
+    if len({*names, PACKAGE}) <= len(names):
+        parser.error(f"--pipelines: two of the folders have one name among {', '.join(names)}")
+    folders = dict(zip(names, map(Path.resolve, options.pipelines), strict=True))
     folders[PACKAGE] = Path(spacy.util.get_package_path(peers.PACKAGE))
     sources = {name: str(folder) for name, folder in folders.items()} | {PACKAGE: peers.PACKAGE}
     pipelines = {name: spacy.load(source) for name, source in sources.items()}
