@@ -48,6 +48,7 @@ from spacy_ssvm.features.reals import fingerprint, read_all_reals, read_extensio
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
 from spacy_ssvm.features.templates import is_real_attribute
 from spacy_ssvm.features.text_hash import hash_text, hash_word
+from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Flags, Ints, Keys, Weights
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
 
@@ -196,6 +197,7 @@ class TokenTable(NamedTuple):
     reals: Mapping[str, Weights] = MappingProxyType({})  #: float32 [words, width], by attribute
 
 
+@kernel
 def sentence_firsts(starts: Flags, doc_starts: Ints, kept: Ints) -> Ints:
     """The first word of each sentence, among the words kept.
 
@@ -203,27 +205,42 @@ def sentence_firsts(starts: Flags, doc_starts: Ints, kept: Ints) -> Ints:
     kept: int64 [words], the tokens that are not whitespace. A start at
         whitespace moves to the next word.
     """
-    starts = starts.copy()
-    starts[doc_starts[:-1][doc_starts[:-1] < len(starts)]] = True
-    return np.flatnonzero(np.diff(np.cumsum(starts)[kept], prepend=0))
+    firsts, count = np.empty(len(kept), dtype=np.int64), 0
+    token, doc = 0, 0
+    for word in range(len(kept)):
+        is_first = False
+        while token <= kept[word]:
+            is_first |= starts[token]
+            token += 1
+        while doc < len(doc_starts) - 1 and doc_starts[doc] <= kept[word]:
+            is_first = True
+            doc += 1
+        if is_first:
+            firsts[count] = word
+            count += 1
+    return firsts[:count].copy()
 
 
-def spaces_before(spaces: Keys, whitespace: Ints, kept: Ints, doc_starts: Ints) -> Keys:
-    """The whitespace before each word, as indices of SPACES: uint64 [tokens].
+@kernel
+def spaces_before(spaces: Keys, whitespace: Ints, doc_starts: Ints) -> Keys:
+    """The whitespace before each token, as indices of SPACES: uint64 [tokens].
 
+    Before a word, it is the largest index of the whitespace tokens before it in its Doc, too.
     spaces: uint64 [tokens], 1 where a space follows the token.
     whitespace: int64 [tokens], 0 for words, the index of SPACES for whitespace.
-    kept: int64 [words], the tokens that are not whitespace.
     """
-    before = np.ones(len(spaces), dtype=np.int64)
-    before[1:] += spaces[:-1].astype(np.int64)
-    before[doc_starts[:-1][doc_starts[:-1] < len(spaces)]] = 0
-    blanks = np.flatnonzero(whitespace)
-    blanks = blanks[blanks < kept[-1]] if len(kept) else blanks[:0]
-    words = kept[np.searchsorted(kept, blanks)]
-    same_doc = words < doc_starts[np.searchsorted(doc_starts, blanks, side="right")]
-    np.maximum.at(before, words[same_doc], whitespace[blanks[same_doc]])
-    return before.astype(np.uint64)
+    before = np.empty(len(spaces), dtype=np.uint64)
+    for doc in range(len(doc_starts) - 1):
+        largest = 0
+        for token in range(doc_starts[doc], doc_starts[doc + 1]):
+            is_first = token == doc_starts[doc]
+            index = 0 if is_first else 1 + np.int64(spaces[token - 1])
+            if whitespace[token] > 0:
+                largest = max(largest, whitespace[token])
+            else:
+                index, largest = max(index, largest), 0
+            before[token] = np.uint64(index)
+    return before
 
 
 class Reader(Protocol):
@@ -328,7 +345,7 @@ class AttributeReader:
 
         if self._space_before is not None:
             spaces = columns[:, self._space_before]
-            columns[:, self._space_before] = spaces_before(spaces, whitespace, kept, doc_starts)
+            columns[:, self._space_before] = spaces_before(spaces, whitespace, doc_starts)
         attributes = type_values
         if columns.shape[1] > 2:
             attributes = np.hstack((type_values, columns[:, 2 : self._end_of_columns]))
