@@ -245,7 +245,8 @@ class EntityRecognizer(SpanPipe):
 
 
 def _in_entity(columns: Keys) -> Flags:
-    return np.isin(columns[:, 0], [BEGIN, INSIDE])
+    found: Flags = (columns[:, 0] == BEGIN) | (columns[:, 0] == INSIDE)
+    return found
 
 
 def _neighbours(doc: Doc, entity: Span, *, before: bool) -> list[int]:

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar, overload
 
@@ -100,6 +101,9 @@ def kind_of_error(gold: Sequence[Place], found: Sequence[Place]) -> str:
     return "wrong boundaries" if is_same else "wrong boundaries and type"
 
 
+_scheme = lru_cache(maxsize=16)(Scheme)  # a call for one sentence takes as long as to make it
+
+
 class SpanPipe(SequencePipe):
     """Finds spans that do not overlap, by a scheme of label sequences.
 
@@ -123,7 +127,7 @@ class SpanPipe(SequencePipe):
     @property
     def scheme(self) -> Scheme:
         """How spans become label sequences."""
-        return Scheme(self.cfg["scheme"], self.labels)
+        return _scheme(self.cfg["scheme"], self.labels)
 
     @property
     def has_probabilities(self) -> bool:

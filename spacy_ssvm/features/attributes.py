@@ -218,7 +218,7 @@ def sentence_firsts(starts: Flags, doc_starts: Ints, kept: Ints) -> Ints:
         if is_first:
             firsts[count] = word
             count += 1
-    return firsts[:count].copy()
+    return firsts[:count].copy()  # type: ignore[no-any-return]
 
 
 @kernel

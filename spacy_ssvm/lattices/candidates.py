@@ -364,7 +364,7 @@ def _add_list(
 
 @kernel
 def _fill_lists(table: CandidateTable, keys: WordKeys, K: int, as_new: bool, starts: Ints) -> Rows:
-    """The labels in the lists of words, see ``find_candidates``."""
+    """The labels in the lists of words, see ``all_candidates``."""
     room, found = 0, np.empty(5, dtype=np.int64)
     for t in range(len(keys.words)):
         for number in found[: _find_lists(table, keys, t, as_new, found)]:
@@ -391,6 +391,14 @@ def _fill_agreeing(
             has_any[t] |= agrees[c]
 
 
+def all_candidates(
+    table: CandidateTable, keys: WordKeys, K: int, *, as_new: bool = False
+) -> Candidates:
+    """The candidates of words, whatever they are annotated with; see ``find_candidates``."""
+    starts = np.empty(len(keys.words) + 1, dtype=np.int64)
+    return Candidates(starts, _fill_lists(table, keys, K, as_new, starts))
+
+
 def find_candidates(
     table: CandidateTable,
     keys: WordKeys,
@@ -408,10 +416,8 @@ def find_candidates(
         neither, all candidates count as agreeing.
     as_new: whether words that were seen also have the candidates of words that were not.
     """
-    n = len(keys.words)
-    starts = np.empty(n + 1, dtype=np.int64)
-    labels = _fill_lists(table, keys, len(views), as_new, starts)
-    agrees, has_any = np.empty(len(labels), dtype=bool), np.empty(n, dtype=bool)
+    starts, labels = all_candidates(table, keys, len(views), as_new=as_new)
+    agrees, has_any = np.empty(len(labels), dtype=bool), np.empty(len(keys.words), dtype=bool)
     _fill_agreeing(labels, starts, gold, views, agrees, has_any)
     words = np.flatnonzero(~has_any)
     agrees |= np.repeat(~has_any, np.diff(starts))
@@ -420,7 +426,7 @@ def find_candidates(
     is_known = gold[words, None] != -1
     owners, added = np.nonzero(np.all(~is_known | (gold[words, None] == views), axis=2))
     places = starts[words + 1][owners]
-    numbers = np.bincount(words[owners], minlength=n)
+    numbers = np.bincount(words[owners], minlength=len(keys.words))
     agrees &= np.repeat(numbers == 0, np.diff(starts))
     found = np.insert(labels, places, added.astype(np.int32))
     new_starts = starts + np.concatenate([[0], np.cumsum(numbers)])

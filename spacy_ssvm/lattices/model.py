@@ -211,9 +211,8 @@ class LatticeModel(LinearModel):
     def candidates_to_choose(self, tokens: TokenTable, annotation: Annotation | None) -> Candidates:
         """The candidates of words that agree with their annotation, or all where none does."""
         if annotation is None:
-            nothing = np.zeros((len(tokens.positions), 0), dtype=np.int64)
-            annotation = Annotation(nothing, np.zeros((len(self.labels), 0), dtype=np.int64))
-            return self.candidates(tokens, annotation)[0]
+            keys = self.word_keys(tokens)
+            return lists.all_candidates(self.table_of_candidates, keys, len(self.labels))
         (starts, labels), agrees = self.candidates(tokens, annotation, adds=True)
         kept = np.concatenate([[0], np.cumsum(agrees)])
         return Candidates(kept[starts].astype(np.int64), labels[agrees])
