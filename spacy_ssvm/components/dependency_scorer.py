@@ -26,11 +26,13 @@ def score_dependencies(
 
     ignored: labels that are left out. lower: whether labels count in lower case.
 
-    The scores are None where no gold token has a label.
+    The scores are None where no gold token has a label. Examples without any are left out.
     """
     unlabelled, labelled = PRFScore(), PRFScore()
     per_label: dict[str, PRFScore] = defaultdict(PRFScore)
     for example in examples:
+        if not any(token.dep for token in example.reference):
+            continue
         gold = {
             (token.i, token.head.i, label)
             for token, label in _labels(example.reference, lower)
