@@ -159,7 +159,8 @@ class TrainingFolder(NamedTuple):
                 f"{within[0]} lies in the output folder, {self.path}, and could be replaced: "
                 "choose another folder"
             )
-        for there in (self.best, self.last, self.config, *self.examples):
+        written = self.config, *self.examples, self.annotated, self.left_out
+        for there in (self.best, self.last, self.start, *written):
             if there.exists() and not overwrite:
                 raise ValueError(
                     f"{there} exists: give --overwrite to replace it, or another folder"

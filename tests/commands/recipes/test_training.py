@@ -1,6 +1,7 @@
 """Annotated files become trained pipelines by one command."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,18 @@ def test_what_cannot_be_trained(
     assert "Cannot train" in result.output or "Config validation" in result.output
     assert problem in " ".join(result.output.split())
     assert not (tmp_path / "out").exists(), "nothing is written"
+
+
+@pytest.mark.parametrize("name", ["annotated", "left_out", "start", "last", "config", "train"])
+def test_whatever_an_earlier_training_has_left_is_not_replaced(tmp_path: Path, name: str) -> None:
+    folder = TrainingFolder(tmp_path)
+    folder.check([], overwrite=False)
+    there: Path = getattr(folder, name)
+    there.parent.mkdir(exist_ok=True)
+    there.touch()
+    folder.check([], overwrite=True)
+    with pytest.raises(ValueError, match=re.escape(f"{there} exists: give --overwrite")):
+        folder.check([], overwrite=False)
 
 
 def test_what_a_training_will_cost() -> None:
