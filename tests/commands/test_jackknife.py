@@ -287,11 +287,15 @@ def test_sentences_are_put_together_with_what_was_annotated(corpus: Path) -> Non
 
 @compiled_only
 @pytest.mark.parametrize(
-    ("before", "expected"),
-    [(None, [14]), ({"@callbacks": "spacy.copy_from_base_model.v1"}, [7, 7])],
+    ("settings", "expected"),
+    [
+        ({"initialize.tokenizer": {"learn": True, "special_cases": None}}, [14]),
+        ({"initialize.tokenizer": {}}, [14]),
+        ({"initialize.before_init": {"@callbacks": "spacy.copy_from_base_model.v1"}}, [7, 7]),
+    ],
 )
 def test_a_tokenizer_learns_once_for_all_folds(
-    before: Any, expected: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Any, expected: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nothing else is to happen before a pipeline is initialized."""
     nlp = spacy.blank("en")
@@ -299,9 +303,8 @@ def test_a_tokenizer_learns_once_for_all_folds(
     write_docs(tmp_path / "train.spacy", docs)
     overrides = {
         "nlp.tokenizer": {"@tokenizers": "spacy_ssvm.Tokenizer.v1"},
-        "initialize.before_init": before,
-        "initialize.tokenizer": {"learn": True, "special_cases": None},
         "components.memory": {"factory": "memory_of_tokens"},
+        **settings,
     }
     config = config_of(tmp_path / "train.spacy", **overrides)
     sizes, learn = [], training.learn
