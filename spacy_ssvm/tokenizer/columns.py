@@ -105,12 +105,14 @@ def _word(known: KnownChunks, key: int, length: int) -> int:
 @inlined_kernel
 def _find_link(codes: ShortKeys, start: int, end: int) -> int:
     """The mark of an address in the chunk [start, end): of "://", "www." or "@"; end for none."""
-    for i in range(start, end - 3):
+    for i in range(start, end):
+        if codes[i] == _AT and start < i < end - 1:
+            return i
+        if i + 3 >= end:
+            continue
         if codes[i] == _COLON and codes[i + 1] == _SLASH and codes[i + 2] == _SLASH:
             return i
         if codes[i] == _W and codes[i + 1] == _W and codes[i + 2] == _W and codes[i + 3] == _DOT:
-            return i
-        if codes[i] == _AT and i > start:
             return i
     return end
 

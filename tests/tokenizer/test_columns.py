@@ -27,8 +27,11 @@ def kind(character: str) -> object:
 
 def link(chunk: str, i: int) -> object:
     """Whether a character is before or behind the mark of an address; None for no address."""
-    for j in range(len(chunk) - 3):
-        if chunk[j : j + 3] == "://" or chunk[j : j + 4] == "www." or (chunk[j] == "@" and j):
+    for j in range(len(chunk)):
+        is_mark = chunk[j] == "@" and 0 < j < len(chunk) - 1
+        if j + 3 < len(chunk):
+            is_mark |= chunk[j : j + 3] == "://" or chunk[j : j + 4] == "www."
+        if is_mark:
             return "before" if i <= j else "behind"
     return None
 
