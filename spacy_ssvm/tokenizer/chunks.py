@@ -242,12 +242,15 @@ def with_cases(known: KnownChunks, cases: Mapping[str, Sequence[str]]) -> KnownC
 
     cases: the tokens of each chunk.
     """
-    keys = [_key_of(chunk) for chunk in cases]
+    if not cases:
+        return known
+    *_, chunks = find_chunks([*cases])
+    keys = chunks.fields[:, TEXT]
     cuts = [np.cumsum([*map(len, tokens[:-1])], dtype=np.int64) for tokens in cases.values()]
     learned = numbered_keys(known.slots)
-    is_kept = ~np.isin(learned, np.array(keys, dtype=np.uint64))
+    is_kept = ~np.isin(learned, keys)
     numbers = np.diff(known.cut_starts)
-    all_keys = np.concatenate([np.array(keys, dtype=np.uint64), learned[is_kept]])
+    all_keys = np.concatenate([keys, learned[is_kept]])
     all_numbers = [*map(len, cuts), *numbers[is_kept].tolist()]
     return _table(all_keys, all_numbers, [*cuts, known.cuts[np.repeat(is_kept, numbers)]])
 
@@ -257,11 +260,6 @@ def _table(keys: Keys, numbers: Sequence[int], cuts: Sequence[Ints]) -> KnownChu
     cut_starts = np.concatenate([[0], np.cumsum(numbers, dtype=np.int64)])
     joined = np.concatenate([np.zeros(0, dtype=np.int64), *cuts]).astype(np.int64)
     return KnownChunks(read_keys(keys), cut_starts, joined)
-
-
-def _key_of(chunk: str) -> int:
-    *_, chunks = find_chunks([chunk])
-    return int(chunks.fields[0, TEXT])
 
 
 def arrays_of(known: KnownChunks) -> Arrays:

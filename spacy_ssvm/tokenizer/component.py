@@ -1,5 +1,6 @@
 """``spacy_ssvm.Tokenizer.v1``: a tokenizer that is learned from a corpus."""
 
+import shutil
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ from spacy_ssvm.tokenizer import training
 from spacy_ssvm.tokenizer.explanation import explain_character
 from spacy_ssvm.tokenizer.model import TokenizerModel
 from spacy_ssvm.tokenizer.norms import Pieces, learn_norms, make_norms
-from spacy_ssvm.tokenizer.special_cases import SpecialCases, make_special_case
+from spacy_ssvm.tokenizer.special_cases import SpecialCase, make_special_case
 from spacy_ssvm.tokenizer.templates import parse_character_templates
 from spacy_ssvm.tokenizer.training import GoldText
 
@@ -55,7 +56,8 @@ class Tokenizer:
     """Cuts texts into tokens as the corpus does that it was initialized with.
 
     vocab: the vocabulary of the Docs.
-    model: where tokens and sentences begin.
+    model: where tokens and sentences begin. What is learned has its templates, also after a model
+        with others was loaded.
     solver: learns the weights.
     epochs: passes over the corpus.
     sentences: whether Docs get ``token.is_sent_start``, too.
@@ -86,6 +88,7 @@ class Tokenizer:
     ) -> None:
         self.vocab = vocab
         self.model = model
+        self.templates = model.templates
         self.solver = solver
         self.epochs = epochs
         self.sentences = sentences
@@ -163,19 +166,17 @@ class Tokenizer:
         substrings: attributes of its tokens: ORTH, and NORM where one stands for another word.
         Raises ValueError where they are not the tokens of the chunk, or have other attributes.
         """
-        attributes = [intify_attrs(dict(one)) for one in substrings]
-        if any({*one} - {ORTH, NORM} for one in attributes):
-            raise ValueError(
-                f"the special case {string!r:.60}: tokens can have ORTH and NORM alone"
-            )
+        attributes = []
+        for one in map(dict, substrings):
+            known = intify_attrs(one)  # without names that it does not know
+            if len(known) < len(one) or {*known} - {ORTH, NORM}:
+                raise ValueError(
+                    f"the special case {string!r:.60}: tokens can have ORTH and NORM alone"
+                )
+            attributes.append(known)
         tokens = [one.get(ORTH, "") for one in attributes]
         words = [one.get(NORM, token) for one, token in zip(attributes, tokens, strict=True)]
-        self._add(self.model.special_cases | {string: make_special_case(string, tokens, words)})
-
-    def _add(self, cases: SpecialCases) -> None:
-        """Set the special cases, beside what was learned."""
-        model = self.model
-        model.know(model.learned, model.certain, cases, model.norms)
+        self.model.add_special_cases({string: make_special_case(string, tokens, words)})
 
     # Training
 
@@ -198,7 +199,7 @@ class Tokenizer:
         Raises ConfigValidationError for an invalid special case, or where sentences are to be
         written, but none are annotated; ValueError for texts without tokens.
         """
-        cases = self.model.special_cases.copy()
+        cases = dict[str, SpecialCase]()
         for chunk, tokens in (special_cases or {}).items():
             try:
                 cases[chunk] = make_special_case(chunk, tokens)
@@ -207,7 +208,7 @@ class Tokenizer:
                     "[initialize.tokenizer]", "special_cases", str(error)
                 ) from error
         if not learn:
-            self._add(cases)
+            self.model.add_special_cases(cases)
             return
         gold, pairs = [], Counter[tuple[Pieces, Pieces]]()
         sizes: list[int] = []
@@ -219,7 +220,7 @@ class Tokenizer:
         if not sum(sizes):
             raise ValueError("the tokenizer has no tokens to learn from: the examples are empty")
         cuts = any(map(_cuts_chunks, gold))
-        has_corpus = cuts or len(sizes) > 1  # ``nlp.initialize()`` passes one Doc of three words
+        has_corpus = cuts or sizes != [3]  # ``nlp.initialize()`` passes one Doc of three words
         has_sentences = any(one.sentences is not None for one in gold)
         if self.sentences and has_corpus and not has_sentences:
             message = "no sentences are annotated: set sentences = false in [nlp.tokenizer]"
@@ -231,10 +232,11 @@ class Tokenizer:
                 "'python -m spacy ssvm convert' makes of CoNLL-U files with SpaceAfter=No",
                 stacklevel=2,
             )
+        cases = {**self.model.special_cases, **cases}
         if not (cuts or has_sentences):
-            self._add(cases)
+            self.model.add_special_cases(cases)
             return
-        model = TokenizerModel(self.model.templates)
+        model = TokenizerModel(self.templates)
         model.know(model.learned, model.certain, cases, make_norms(learn_norms(pairs)))
         training.learn(model, gold, self.solver, self.epochs)
         self.model = model
@@ -252,9 +254,18 @@ class Tokenizer:
 
         An interrupted write leaves what was saved there before.
         """
-        if Path(path).is_file():  # that of spaCy's tokenizer
-            Path(path).unlink()
-        storage.save(path, self.kind, *self._saved(), lambda *saved: self._read(*saved))
+        file, aside = Path(path), None
+        if file.is_file():  # that of spaCy's tokenizer
+            aside = file.rename(file.with_name(f"{file.name}.replaced"))
+        try:
+            storage.save(path, self.kind, *self._saved(), lambda *saved: self._read(*saved))
+        except BaseException:
+            if aside is not None:
+                shutil.rmtree(file, ignore_errors=True)
+                aside.rename(file)
+            raise
+        if aside is not None:
+            aside.unlink()
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Tokenizer":  # noqa: ARG002
         """Load from a folder.
@@ -280,7 +291,8 @@ class Tokenizer:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (self.vocab, self.solver, self.epochs, self.sentences, self.to_bytes())
+        settings = self.solver, self.epochs, self.sentences
+        return _unpickle, (self.vocab, self.templates, *settings, self.to_bytes())
 
     def _saved(self) -> tuple[storage.Header, storage.Arrays]:
         return {"model": self.model.header()}, self.model.arrays()
@@ -295,21 +307,27 @@ class Tokenizer:
 
 
 def _unpickle(vocab: Vocab, *state: Any) -> Tokenizer:
-    solver, epochs, sentences, data = state
+    templates, solver, epochs, sentences, data = state
     settings = {"solver": solver, "epochs": epochs, "sentences": sentences}
-    return Tokenizer(vocab, TokenizerModel(()), **settings).from_bytes(data)
+    return Tokenizer(vocab, TokenizerModel(templates), **settings).from_bytes(data)
 
 
 def gold_text(doc: Doc) -> GoldText:
     """The text of a Doc with its tokens and sentences."""
-    columns = columns_of(doc, [IDX, IS_SPACE]).astype(np.int64)
+    columns, text = columns_of(doc, [IDX, IS_SPACE]).astype(np.int64), doc.text
     words = np.flatnonzero(columns[:, 1] == 0)
+    firsts = columns[words, 0]
+    for number, own in enumerate(doc[i].text for i in words.tolist()):
+        firsts[number] += len(own) - len(own.lstrip())
+    columns[words, 0] = firsts
     marks = sentence_marks(doc)
-    sentences = None
-    if marks[words[1:]].any():
-        firsts = np.searchsorted(words, np.flatnonzero(marks == IS_START))  # after whitespace
-        sentences = columns[words[firsts[firsts < len(words)]], 0]
-    return GoldText(doc.text, columns[:, 0], sentences)
+    if not marks[words[1:]].any():
+        return GoldText(text, columns[:, 0], None)
+    starts = np.searchsorted(words, np.flatnonzero(marks == IS_START))  # after whitespace
+    is_open = marks[words] == 0
+    is_open[:1] = False
+    is_open[starts[starts < len(words)]] = False
+    return GoldText(text, columns[:, 0], firsts[starts[starts < len(words)]], firsts[is_open])
 
 
 def pairs_of(doc: Doc) -> Iterator[tuple[Pieces, Pieces]]:

@@ -3,6 +3,7 @@
 The nodes of a text are a chain, as the words of a sentence are for a tagger.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -140,7 +141,7 @@ class TokenizerModel(ChainModel):
     kind = "tokenizer model"
 
     def __init__(self, templates: Sequence[Template]) -> None:
-        self._own: Features | None = None
+        self._lock = threading.Lock()
         self.know(NOTHING_KNOWN, NOTHING_CERTAIN, {}, NO_NORMS)
         super().__init__(templates, labels=LABELS)
 
@@ -154,28 +155,35 @@ class TokenizerModel(ChainModel):
         special_cases: the tokens of further chunks, which come first.
         norms: what pieces of the text stand for.
         """
-        known = with_cases(learned, {chunk: case.tokens for chunk, case in special_cases.items()})
-        self.learned = learned
-        self.certain = certain
-        self.special_cases = dict(special_cases)
-        self.known = known
-        self.norms = norms
-        self._prepare()
+        with self._lock:
+            self.learned = learned
+            self.certain = certain
+            self.special_cases = dict(special_cases)
+            self.norms = norms
+            self._reads: Prepared | None = None
+
+    def add_special_cases(self, cases: SpecialCases) -> None:
+        """Add special cases, or replace those of the same chunks."""
+        with self._lock:
+            self.special_cases = {**self.special_cases, **cases}
+            self._reads = None
 
     def set_weights(self, *weights: Any, **scales: Any) -> None:
         super().set_weights(*weights, **scales)
-        self._own = self._features
-        self._prepare()
+        self._reads = None
 
-    def _prepare(self) -> None:
-        """Put together what ``segment`` reads, in one step: other threads may be in there."""
-        if self._own is None:
-            return
-        tables = CHARACTERS.classes, CHARACTERS.lower, self.known, self.learned, self.certain
-        decoder = Decoder(*tables, self._own, self.label_pairs)
-        have_words = any(case.tokens != case.words for case in self.special_cases.values())
-        cases = self.special_cases if have_words or self.norms.names else {}
-        self._reads = Prepared(decoder, cases, self.norms)
+    def _prepare(self) -> Prepared:
+        """What ``segment`` reads, put together for the first text: there may be many cases."""
+        with self._lock:
+            if self._reads is None:
+                cases = self.special_cases
+                known = with_cases(self.learned, {key: case.tokens for key, case in cases.items()})
+                tables = CHARACTERS.classes, CHARACTERS.lower, known, self.learned, self.certain
+                decoder = Decoder(*tables, self._features, self.label_pairs)
+                have_words = any(case.tokens != case.words for case in cases.values())
+                of_words = cases if have_words or self.norms.names else {}
+                self._reads = Prepared(decoder, of_words, self.norms)
+            return self._reads
 
     def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
         return parse_character_templates(texts)
@@ -196,7 +204,7 @@ class TokenizerModel(ChainModel):
         is_open: whether chunks have all nodes, even if it is known how they are cut.
         """
         codes, text_starts, chunks = find_chunks(texts)
-        decoder = self._reads.decoder
+        decoder = (self._reads or self._prepare()).decoder
         patterns = find_patterns(chunks, decoder.known)
         if is_open is not None:
             patterns[is_open(chunks)] = -1
@@ -205,7 +213,7 @@ class TokenizerModel(ChainModel):
 
     def segment(self, texts: Sequence[str]) -> tuple[Tokens, Mapping[int, str]]:
         """The tokens of texts, and the words that some of them stand for, see ``norms.py``."""
-        decoder, cases, norms = self._reads
+        decoder, cases, norms = self._reads or self._prepare()
         codes, text_starts = code_points(texts)
         is_known, tokens = _segment(codes, text_starts, decoder)
         if not is_known:

@@ -33,6 +33,8 @@ class GoldText(NamedTuple):
     text: str
     starts: Ints  #: int64: the first characters of tokens
     sentences: Ints | None  #: int64: the first characters of sentences; None where not annotated
+    #: int64: the first characters of tokens of which it is not known whether they begin one.
+    unmarked: Ints = np.zeros(0, dtype=np.int64)
 
 
 def learn(
@@ -107,17 +109,25 @@ def _labels(gold: Sequence[GoldText], texts: Texts, has_sentences: bool) -> ByWo
     are_first = restrict(chunks, nodes) == STARTS
     labels[are_first & (labels == INNER)] = TOKEN  # of tokens with whitespace in them
     if has_sentences:
-        is_open = np.array([one.sentences is None for one in gold], dtype=bool)
-        labels[are_first & np.repeat(is_open, np.diff(nodes.text_nodes))] = -1
+        is_open = _at([one.unmarked for one in gold], len(texts.codes), texts.text_starts)
+        of_texts = np.array([one.sentences is None for one in gold], dtype=bool)
+        are_open = np.repeat(of_texts, np.diff(nodes.text_nodes)) | is_open[nodes.positions]
+        labels[are_first & are_open] = -1
     return labels
 
 
 def _marks(gold: Sequence[GoldText], characters: int, text_starts: Ints) -> tuple[Flags, Flags]:
     """Where tokens and sentences begin in texts: bool [characters] each."""
-    is_start = np.zeros(characters, dtype=bool)
-    is_sentence = np.zeros(characters, dtype=bool)
-    for one, start in zip(gold, text_starts.tolist(), strict=False):
-        is_start[start + one.starts] = True
-        if one.sentences is not None:
-            is_sentence[start + one.sentences] = True
+    nothing = np.zeros(0, dtype=np.int64)
+    sentences = [nothing if one.sentences is None else one.sentences for one in gold]
+    places = [one.starts for one in gold], sentences
+    is_start, is_sentence = (_at(of_texts, characters, text_starts) for of_texts in places)
     return is_start, is_sentence
+
+
+def _at(places: Sequence[Ints], characters: int, text_starts: Ints) -> Flags:
+    """Whether characters are at these places of texts: bool [characters]."""
+    found = np.zeros(characters, dtype=bool)
+    for own, start in zip(places, text_starts.tolist(), strict=False):
+        found[start + own] = True
+    return found

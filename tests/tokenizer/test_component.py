@@ -50,6 +50,8 @@ from tokenizer_corpora import (
 )
 
 from spacy_ssvm.storage import ModelFileError
+from spacy_ssvm.tokenizer import model
+from spacy_ssvm.tokenizer.component import gold_text
 
 #: Texts with all that a saved tokenizer has to know.
 TEXTS = [
@@ -364,6 +366,27 @@ def test_a_corpus_without_cuts_brings_a_warning() -> None:
         teach(nlp, docs)
 
 
+@pytest.mark.filterwarnings("ignore:.*nothing can be learned of where to cut")
+def test_one_long_doc_without_cuts_is_a_corpus() -> None:
+    nlp = pipeline(sentences=True)
+    docs = [Doc(nlp.vocab, words=["a", "b"] * 500, spaces=[True] * 1000)]
+    with pytest.raises(ConfigValidationError, match="no sentences are annotated"):
+        teach(nlp, docs)
+    nlp = pipeline()
+    with pytest.warns(UserWarning, match="nothing can be learned of where to cut"):
+        teach(nlp, docs)
+
+
+def test_templates_are_those_of_the_settings(contractions: Language) -> None:
+    """Not those of what was loaded, and forgotten."""
+    nlp = pipeline(templates=["char[0]"])
+    nlp.tokenizer.from_bytes(contractions.tokenizer.to_bytes())
+    for copied in (nlp.tokenizer, pickle.loads(pickle.dumps(nlp.tokenizer))):
+        assert len(copied.model.templates) > 1
+        copied.initialize(lambda: cut_examples(nlp.vocab, CONTRACTIONS))
+        assert [*map(str, copied.model.templates)] == ["char[0]"]
+
+
 def test_a_pipeline_without_examples() -> None:
     nlp = pipeline()
     nlp.initialize()
@@ -459,6 +482,26 @@ def test_docs_with_and_without_sentences(order: int) -> None:
         "We shouldn't.",
     ]
     assert words_of(doc)[-3:] == ["should", "n't", "."]
+
+
+def test_tokens_without_marks_may_begin_sentences() -> None:
+    """Each of many Docs says of one word alone that no sentence begins there."""
+    nlp = pipeline(sentences=True)
+    partial = [cut_doc(nlp.vocab, "It ran|. We sat|.") for _ in range(60)]
+    for doc in partial:
+        for token in doc:
+            token.is_sent_start = False if token.i == 1 else None
+    teach(nlp, [*(cut_doc(nlp.vocab, marked) for marked in SENTENCES), *partial])
+    assert [sentence.text for sentence in nlp("It ran. We sat.").sents] == ["It ran.", "We sat."]
+
+
+def test_tokens_that_begin_with_a_blank() -> None:
+    vocab = spacy.blank("en").vocab
+    words, starts = ["a", ".", " B", "."], [1, -1, 1, -1]
+    gold = gold_text(Doc(vocab, words=words, spaces=[False] * 4, sent_starts=starts))
+    assert gold.starts.tolist() == [0, 1, 3, 4]
+    assert gold.sentences is not None
+    assert gold.sentences.tolist() == [0, 3]
 
 
 def test_sentences_of_parsed_references(sentences: Language) -> None:
@@ -642,6 +685,7 @@ def test_special_cases_have_sentences() -> None:
         ("gimme", [{ORTH: "gim"}, {NORM: "me"}]),
         ("gimme", [{ORTH: "gim", LEMMA: "give"}, {ORTH: "me"}]),
         ("gimme", [{ORTH: "gim", "TAG": "VB"}, {ORTH: "me"}]),
+        ("gimme", [{ORTH: "gim", "norme": "give"}, {ORTH: "me"}]),
         ("", [{ORTH: ""}]),
     ],
 )
@@ -1220,6 +1264,51 @@ def test_special_cases_are_added_while_others_are_at_work() -> None:
     for worker in workers:
         worker.join()
     assert errors == []
+
+
+@compiled_only
+def test_special_cases_of_threads_are_all_there() -> None:
+    nlp = pipeline()
+
+    def add(thread: int) -> None:
+        for i in range(300):
+            nlp.tokenizer.add_special_case(f"c{thread}:{i}", [{ORTH: "c"}, {ORTH: f"{thread}:{i}"}])
+
+    with ThreadPoolExecutor(4) as executor:
+        list(executor.map(add, range(4)))
+    assert len(nlp.tokenizer.model.special_cases) == 1200
+
+
+def test_special_cases_are_put_together_for_the_next_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each one that was added would take as long as there are others."""
+    nlp = trained_on(CONTRACTIONS)
+    calls = []
+    put_together = model.with_cases
+    monkeypatch.setattr(model, "with_cases", lambda *a: calls.append(a) or put_together(*a))
+    for i in range(50):
+        nlp.tokenizer.add_special_case(f"c{i}", [{ORTH: "c"}, {ORTH: str(i)}])
+    assert words_of(nlp("c0 c49")) == words_of(nlp("c0 c49")) == ["c", "0", "c", "49"]
+    assert len(calls) == 1
+
+
+def test_the_file_of_another_tokenizer_is_kept_until_there_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spacy.blank("en").to_disk(tmp_path)
+    before = contents(tmp_path)
+    nlp = trained_on(CONTRACTIONS)
+
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        with pytest.raises((OSError, ModelFileError)):
+            nlp.tokenizer.to_disk(tmp_path / "tokenizer")
+    assert contents(tmp_path) == before
+    nlp.tokenizer.to_disk(tmp_path / "tokenizer")
+    assert [*(tmp_path / "tokenizer").iterdir()]
+    assert [path.name for path in tmp_path.iterdir() if "tokenizer" in path.name] == ["tokenizer"]
 
 
 def test_a_file_of_another_tokenizer(tmp_path: Path) -> None:

@@ -66,7 +66,12 @@ def test_one_kernel_finds_what_the_model_of_a_chain_finds(texts: list[str]) -> N
     found = MODEL.read_texts(texts)
     labels = MODEL.label(found.table, found.constraints)
     expected = find_tokens(
-        found.codes, found.text_starts, found.chunks, MODEL.known, found.nodes, labels
+        found.codes,
+        found.text_starts,
+        found.chunks,
+        MODEL._prepare().decoder.known,
+        found.nodes,
+        labels,
     )
     tokens, _ = MODEL.segment(texts)
     assert same(tokens, expected)
@@ -108,7 +113,13 @@ def test_certain_contexts_have_no_nodes() -> None:
     model = trained(TEMPLATES)
     before = len(model.read_texts(["zz. zz"]).nodes.positions)
     codes, _, classes, chunks = read(["zz. zz"])
-    nodes = find_nodes(codes, classes, chunks, find_patterns(chunks, model.known), NOTHING_CERTAIN)
+    nodes = find_nodes(
+        codes,
+        classes,
+        chunks,
+        find_patterns(chunks, model._prepare().decoder.known),
+        NOTHING_CERTAIN,
+    )
     labels = np.full(len(nodes.positions), INNER)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("spacy_ssvm.tokenizer.nodes._LEAST_CHARACTERS", 1)
