@@ -127,7 +127,9 @@ def read_texts(
         return Texts([example.predicted for example in examples], golds)
     if ending_of(annotation_file(file)) in (".txt", ".md"):
         return Texts(_texts(nlp, file, settings.encoding), None)
-    converted = convert_file(file, spacy.blank(nlp.lang or "xx"), settings)
+    # Scorers look strings of predicted Docs up in the vocabulary of gold ones.
+    own = spacy.blank(nlp.lang or "xx", vocab=nlp.vocab)
+    converted = convert_file(file, own, settings)
     return Texts(words_of(nlp, converted.docs), converted.docs, [converted])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import spacy
-from pipelines import LABELER, RECOGNIZER, TAGGER
+from pipelines import LABELER, MORPHOLOGIZER, RECOGNIZER, TAGGER
 from planted_pairs import EAGER, planted_examples, planted_words
 from processes import plain
 from spacy.language import Language
@@ -45,6 +45,23 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     docs = [example.reference for example in RECOGNIZER.examples(nlp.vocab)]
     DocBin(docs=docs).to_disk(folder / "gold.spacy")
     return folder
+
+
+def test_features_that_only_the_pipeline_knows(tmp_path: Path) -> None:
+    """Scorers look their strings up."""
+    nlp = MORPHOLOGIZER.trained()
+    nlp.to_disk(tmp_path / "pipeline")
+    bare = spacy.blank("en")
+    docs = [
+        Doc(
+            bare.vocab, words=[t.text for t in doc], pos=["X"] * len(doc), morphs=["A=B"] * len(doc)
+        )
+        for doc in (example.reference for example in MORPHOLOGIZER.examples(nlp.vocab))
+    ]
+    DocBin(docs=docs).to_disk(tmp_path / "gold.spacy")
+    result = render(tmp_path, "gold.spacy", "--errors")
+    assert result.exit_code == 0, result.output
+    assert "A=B" in (tmp_path / "page.html").read_text(encoding="utf8")
 
 
 def render(folder: Path, file: str, *arguments: str) -> Any:
