@@ -59,6 +59,7 @@ _Dev = Annotated[
     ),
 ]
 _Seed = Annotated[int, typer.Option(help="Seed of the share")]
+_CUT_OTHERWISE = 0.005  #: the share of tokens from which on a tokenizer is learned unasked
 _Folds = Annotated[
     int,
     typer.Option(help="Models that annotate examples where components learn from others", min=2),
@@ -665,7 +666,7 @@ def _learns_tokens(
     """
     import spacy
 
-    from spacy_ssvm.commands.recipes.annotation import cuts_otherwise, is_as_written
+    from spacy_ssvm.commands.recipes.annotation import is_as_written, share_cut_otherwise
 
     can_learn = is_as_written(docs)
     if wanted is Tokenizers.learned and docs and not can_learn:
@@ -676,9 +677,21 @@ def _learns_tokens(
         )
     if wanted is not None:
         return wanted is Tokenizers.learned
-    learns = can_learn and (are_treebanks or cuts_otherwise(spacy.blank(lang), docs))
+    share = share_cut_otherwise(spacy.blank(lang), docs)
+    learns = can_learn and (are_treebanks or share > _CUT_OTHERWISE)
+    rules = "The tokenizer has spaCy's rules"
     if learns:
         msg.info("The tokenizer learns from the examples, too: --tokenizer rules for spaCy's rules")
+    elif can_learn and share:
+        msg.info(
+            f"{rules}, which cut {share:.1%} of the tokens otherwise: --tokenizer learned to learn "
+            "from the examples"
+        )
+    elif are_treebanks:
+        msg.info(
+            f"{rules}: the examples do not tell how text is cut, as nearly all of their "
+            "punctuation stands between spaces"
+        )
     return learns
 
 

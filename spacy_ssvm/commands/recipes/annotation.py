@@ -113,8 +113,7 @@ def find_annotation(docs: Iterable[Doc]) -> Annotation:
     return Annotation(number, tokens, sentences, boundaries, has_spaces, found)
 
 
-#: Tokens on which rules are compared, and the share of those of a corpus that they should find.
-_COMPARED, _ENOUGH = 50_000, 0.995
+_COMPARED = 50_000  #: tokens on which rules are compared
 #: The share of punctuation that is written together with the word before it, at least.
 _JOINED = 0.2
 
@@ -131,8 +130,8 @@ def is_as_written(docs: Iterable[Doc]) -> bool:
     return joined > _JOINED * (joined + alone)
 
 
-def cuts_otherwise(nlp: Language, docs: Iterable[Doc]) -> bool:
-    """Whether a tokenizer cuts texts otherwise than the tokens of a corpus are.
+def share_cut_otherwise(nlp: Language, docs: Iterable[Doc]) -> float:
+    """The share of the tokens of a corpus that a tokenizer does not find.
 
     Docs of which it is not known where spaces are say nothing.
     """
@@ -143,4 +142,4 @@ def cuts_otherwise(nlp: Language, docs: Iterable[Doc]) -> bool:
             own, others = ({t.idx for t in each if not t.text.isspace()} for each in both)
             found += len(own & others)
             total += max(len(own), len(others))
-    return found < _ENOUGH * total
+    return (total - found) / max(total, 1)

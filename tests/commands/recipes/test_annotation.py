@@ -11,9 +11,9 @@ from spacy.vocab import Vocab
 
 from spacy_ssvm.commands.recipes.annotation import (
     LEARNS,
-    cuts_otherwise,
     find_annotation,
     is_as_written,
+    share_cut_otherwise,
 )
 
 
@@ -108,9 +108,9 @@ def test_where_a_tokenizer_cuts_otherwise() -> None:
     nlp = spacy.blank("en")
     alike = cut("Ann doesn't sleep.", "Ann", "does", "n't", "sleep", ".")
     other = cut("Ann doesn't sleep.", "Ann", "doesn't", "sleep", ".")
-    assert not cuts_otherwise(nlp, [alike] * 3)
-    assert cuts_otherwise(nlp, [other])
-    assert cuts_otherwise(nlp, [other, alike])
-    assert not cuts_otherwise(nlp, [other, *[alike] * 200])
-    assert not cuts_otherwise(nlp, [Doc(nlp.vocab, words=["doesn't"]), alike])
-    assert not cuts_otherwise(nlp, [])
+    assert share_cut_otherwise(nlp, [alike] * 3) == 0
+    assert share_cut_otherwise(nlp, [other]) == 0.2
+    assert 0 < share_cut_otherwise(nlp, [other, alike]) < share_cut_otherwise(nlp, [other])
+    assert 0 < share_cut_otherwise(nlp, [other, *[alike] * 200]) < 0.005
+    assert share_cut_otherwise(nlp, [Doc(nlp.vocab, words=["doesn't"]), alike]) == 0
+    assert share_cut_otherwise(nlp, []) == 0
