@@ -196,18 +196,18 @@ class Tokenizer:
         learn: false keeps what was learned before, such as by the tokenizer of another pipeline.
         special_cases: the tokens of chunks that are cut in the same way wherever they occur, beside
             those that were added before.
-        Raises ConfigValidationError for an invalid special case, or where sentences are to be
-        written, but none are annotated; ValueError for texts without tokens.
+        Raises ConfigValidationError for an invalid special case, where sentences are to be written,
+        but none are annotated, or nothing is to be learned and nothing was; ValueError for texts
+        without tokens.
         """
-        cases = dict[str, SpecialCase]()
-        for chunk, tokens in (special_cases or {}).items():
-            try:
-                cases[chunk] = make_special_case(chunk, tokens)
-            except ValueError as error:
-                raise section_error(
-                    "[initialize.tokenizer]", "special_cases", str(error)
-                ) from error
+        cases = _read_special_cases(special_cases or {})
         if not learn:
+            if self.model.summary is None:
+                message = (
+                    "false, but nothing has been learned: copy a tokenizer in "
+                    "[initialize.before_init], see docs/tokenizer.md"
+                )
+                raise section_error("[initialize.tokenizer]", "learn", message)
             self.model.add_special_cases(cases)
             return
         gold, pairs = [], Counter[tuple[Pieces, Pieces]]()
@@ -275,8 +275,8 @@ class Tokenizer:
         """
         if Path(path).is_file():
             raise storage.ModelFileError(
-                f"{path}: saved by another tokenizer, such as spaCy's. Load the pipeline with the "
-                "config that it was saved with"
+                f"{path}: saved by another tokenizer, such as spaCy's, than [nlp.tokenizer] of the "
+                'config names. Name that one, such as @tokenizers = "spacy.Tokenizer.v1"'
             )
         storage.load(path, self.kind, ("model",), self.model.types, self._become)
         return self
@@ -304,6 +304,17 @@ class Tokenizer:
         model = TokenizerModel(())
         model.become(self._read(parts, arrays))
         self.model = model  # in one step: wherever a load is interrupted, the tokenizer is whole
+
+
+def _read_special_cases(given: Mapping[str, Sequence[str]]) -> dict[str, SpecialCase]:
+    """The special cases of a config. Raises ConfigValidationError for an invalid one."""
+    cases = {}
+    for chunk, tokens in given.items():
+        try:
+            cases[chunk] = make_special_case(chunk, tokens)
+        except ValueError as error:
+            raise section_error("[initialize.tokenizer]", "special_cases", str(error)) from error
+    return cases
 
 
 def _unpickle(vocab: Vocab, *state: Any) -> Tokenizer:

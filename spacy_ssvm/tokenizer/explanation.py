@@ -35,8 +35,12 @@ def explain_character(
         if i >= 0 and text[: i + 1].split() == [text[i : i + 1]]:
             what = "begins the text"
         elif 0 <= i < len(text) and not text[i].isspace():
+            chunk = int(np.searchsorted(texts.chunks.starts, i, side="right")) - 1
+            is_known = texts.nodes.patterns[chunk] >= 0
             what = (
-                "is in a context where nothing begins, or in a chunk that is always cut like this"
+                "is in a chunk that is always cut like this"
+                if is_known
+                else "is in a context where nothing ever begins"
             )
         raise ValueError(f"nothing is decided at character {i}: it {what}")
     if not sentences and restrict(texts.chunks, texts.nodes)[node] == STARTS:

@@ -316,6 +316,12 @@ def test_what_was_learned_can_stay(contractions: Language) -> None:
     assert [token.text for token in nlp("gimme don't")] == ["gim", "me", "do", "n't"]
 
 
+def test_what_was_not_learned_cannot_stay() -> None:
+    nlp = pipeline()
+    with pytest.raises(ConfigValidationError, match="nothing has been learned: copy a tokenizer"):
+        nlp.tokenizer.initialize(list, nlp=nlp, learn=False)
+
+
 def test_examples_can_come_one_by_one(contractions: Language) -> None:
     nlp = pipeline()
     examples = cut_examples(nlp.vocab, CONTRACTIONS)

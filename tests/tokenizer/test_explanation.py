@@ -1,6 +1,7 @@
 """Tests of ``spacy_ssvm/tokenizer/explanation.py``."""
 
 import re
+from random import Random
 
 import numpy as np
 import pytest
@@ -86,11 +87,21 @@ def test_the_strongest_are_shown(model: TokenizerModel) -> None:
     assert few.margin == everything.margin
 
 
+def test_where_nothing_ever_begins_nothing_is_decided() -> None:
+    """In the corpus, no token begins between two letters."""
+    random = Random(0)
+    words = ["".join(random.choices("abcdefgh", k=8)) for _ in range(300)]
+    gold = [GoldText(f"{word}. A", np.array([0, 8, 10]), np.array([0, 10])) for word in words]
+    model = trained(["class[-1]+class[0]"], gold)
+    with pytest.raises(ValueError, match="it is in a context where nothing ever begins"):
+        explain_character(model, "hgfedcba. A", 4, top=None, against=None, sentences=True)
+
+
 @pytest.mark.parametrize(
     ("i", "message"),
     [
         (0, "it begins the text"),
-        (1, "in a context where nothing begins, or in a chunk that is always cut like this"),
+        (1, "it is in a chunk that is always cut like this"),
         (2, "it is whitespace, or beyond the text"),
         (99, "it is whitespace, or beyond the text"),
         (-1, "it is whitespace, or beyond the text"),
