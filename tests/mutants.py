@@ -183,8 +183,8 @@ MUTANTS = [
     ),
     Mutant(
         "decoders/lattice.py",
-        "found[c] = total + emissions[c]",
-        "found[c] = total",
+        "found[c] = end_score(levels, weights, labels[c])",
+        "found[c] = 0.0",
         "tests/decoders/test_lattice.py",
     ),
     Mutant(
@@ -459,9 +459,15 @@ MUTANTS = [
     ),
     Mutant(
         "tokenizer/training.py",
-        "labels[are_first & np.repeat(is_open, np.diff(nodes.text_nodes))] = -1",
+        "labels[are_first & are_open] = -1",
         "pass",
         "tests/tokenizer/test_training.py",
+    ),
+    Mutant(
+        "tokenizer/training.py",
+        " | is_open[nodes.positions]",
+        "",
+        "tests/tokenizer/test_component.py",
     ),
 ]
 
