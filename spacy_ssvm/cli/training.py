@@ -677,7 +677,7 @@ def _learns_tokens(
         )
     if wanted is not None:
         return wanted is Tokenizers.learned
-    share = share_cut_otherwise(spacy.blank(lang), docs)
+    share = 0.0 if are_treebanks else share_cut_otherwise(spacy.blank(lang), docs)
     learns = can_learn and (are_treebanks or share > _CUT_OTHERWISE)
     rules = "The tokenizer has spaCy's rules"
     if learns:

@@ -101,7 +101,7 @@ def kind_of_error(gold: Sequence[Place], found: Sequence[Place]) -> str:
     return "wrong boundaries" if is_same else "wrong boundaries and type"
 
 
-_scheme = lru_cache(maxsize=16)(Scheme)  # a call for one sentence takes as long as to make it
+_scheme = lru_cache(maxsize=16)(Scheme)  # to make one takes as long as decoding a sentence
 
 
 class SpanPipe(SequencePipe):

@@ -335,10 +335,10 @@ def gold_text(doc: Doc) -> GoldText:
     if not marks[words[1:]].any():
         return GoldText(text, columns[:, 0], None)
     starts = np.searchsorted(words, np.flatnonzero(marks == IS_START))  # after whitespace
-    is_open = marks[words] == 0
-    is_open[:1] = False
-    is_open[starts[starts < len(words)]] = False
-    return GoldText(text, columns[:, 0], firsts[starts[starts < len(words)]], firsts[is_open])
+    starts = starts[starts < len(words)]
+    is_unmarked = marks[words] == 0
+    is_unmarked[np.append(0, starts)] = False
+    return GoldText(text, columns[:, 0], firsts[starts], firsts[is_unmarked])
 
 
 def pairs_of(doc: Doc) -> Iterator[tuple[Pieces, Pieces]]:
