@@ -470,3 +470,4 @@ def test_a_new_tokenizer(tokenizer: str | None, tokens: list[str], tmp_path: Pat
     warning = "tagger learned from the tokens of the old tokenizer, which cuts"
     shown = " ".join(result.output.split())
     assert (f"{warning} {share} % of the tokens otherwise" in shown) == (share is not None)
+    assert ("token F1 57.14 % 100.00 %" in shown) == (tokenizer == "learned")
