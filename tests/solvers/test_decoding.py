@@ -207,8 +207,8 @@ def test_divided_passes_account_for_all_dual_variables(monkeypatch: pytest.Monke
     monkeypatch.setattr(DualCoordinateDescentRun, "_divided_pass", counted)
     chains = naive.random_chains(3, K=4, rows=20, examples=60, length=6)
     run = start(problem_with(chains), chains.rows, C=0.5, block=6)
-    converge(run, gap=1e-4)
-    assert divided.count(True) > 20
+    converge(run, gap=1e-2)
+    assert divided.count(True) > 200
 
 
 @compiled_only
