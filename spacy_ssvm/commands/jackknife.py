@@ -193,16 +193,18 @@ def _with_tokenizer(config: Config, folder: Path) -> Config:
     It learns from the whole corpus, and is kept in the folder: Docs are annotated with gold tokens.
     """
     start = config.get("initialize", {})
-    learns = config["nlp"]["tokenizer"].get("@tokenizers") == "spacy_ssvm.Tokenizer.v1"
-    if not (learns and start.get("tokenizer", {}).get("learn", True)) or start.get("before_init"):
+    used = config["nlp"].get("tokenizer", {}).get("@tokenizers")
+    learns = used == "spacy_ssvm.Tokenizer.v1" and start.get("tokenizer", {}).get("learn", True)
+    if not learns or start.get("before_init"):
         return config
     tokenizer_alone = config.copy()
     keep_components(tokenizer_alone, ())
     init_nlp(tokenizer_alone).to_disk(folder)
     learned = config.copy()
-    learned["initialize"].setdefault("tokenizer", {})["learn"] = False
+    start = learned.setdefault("initialize", {})
+    start.setdefault("tokenizer", {})["learn"] = False
     copy = {"@callbacks": "spacy.copy_from_base_model.v1", "tokenizer": str(folder)}
-    learned["initialize"]["before_init"] = copy
+    start["before_init"] = copy
     return learned
 
 

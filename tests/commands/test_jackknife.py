@@ -290,7 +290,7 @@ def test_sentences_are_put_together_with_what_was_annotated(corpus: Path) -> Non
     ("settings", "expected"),
     [
         ({"initialize.tokenizer": {"learn": True, "special_cases": None}}, [14]),
-        ({"initialize.tokenizer": {}}, [14]),
+        ({}, [14]),
         ({"initialize.before_init": {"@callbacks": "spacy.copy_from_base_model.v1"}}, [7, 7]),
     ],
 )
