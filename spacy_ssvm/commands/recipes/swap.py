@@ -331,7 +331,7 @@ def compare(old: Language, new: Language, own: Mapping[str, float | None], dev: 
     shown = shown_with_arcs(values)
     stay = [score for score in shown if score not in own]
     rows, fallen = [], []
-    cut = [percent(scores["token_f"]) for scores in found]
+    cut = [percent(scores.get("token_f")) for scores in found]
     if cut[0] != cut[1]:  # by another tokenizer
         rows.append(("token F1", cut[0], cut[1]))
     for score in (*stay, *(score for score in own if own[score] or score in shown)):
