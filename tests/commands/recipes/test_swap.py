@@ -388,6 +388,17 @@ def test_the_tokenizer_stays() -> None:
     assert config["nlp"]["tokenizer"] == characters
 
 
+def test_tokenizers_without_scores_are_compared_by_others(tmp_path: Path) -> None:
+    old, new = spacy.blank("en"), spacy.blank("en")
+    old.tokenizer = lambda text: Doc(old.vocab, words=text.split())
+    gold = Doc(Vocab(), words=["ab", "c"], spaces=[True, False])
+    DocBin(docs=[gold]).to_disk(tmp_path / "dev.spacy")
+    both = compare(old, old, {}, tmp_path / "dev.spacy")
+    assert [name for name, *_ in both.rows] == ["words/s"]
+    other = compare(old, new, {}, tmp_path / "dev.spacy")
+    assert other.rows[0] == ("token F1", "-", "100.00 %")
+
+
 def test_a_tokenizer_that_has_learned_does_not_learn_again() -> None:
     nlp = spacy.blank("en", config={"nlp": {"tokenizer": TOKENIZER}})
     new = config_of_new(nlp, ["ner"], EVERYTHING, learns_tokens=True)
