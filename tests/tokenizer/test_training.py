@@ -8,6 +8,7 @@ from spacy_ssvm.chains.training import ChainTrainer
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.tokenizer import training
 from spacy_ssvm.tokenizer.model import TokenizerModel
+from spacy_ssvm.tokenizer.nodes import STARTS, TOKEN, restrict
 from spacy_ssvm.tokenizer.templates import parse_character_templates
 from spacy_ssvm.tokenizer.training import GoldText, learn
 
@@ -64,6 +65,22 @@ def test_sentences_that_are_not_annotated_say_nothing() -> None:
     ]
     without = model_of(*unknown)
     assert "|" not in " ".join(cut(without, "Frogs croak. Cows don't! e.g. we"))
+
+
+def test_what_begins_without_annotation_has_any_label() -> None:
+    """Of Docs without sentences, and of tokens without marks in others."""
+    known = TEXTS[0]
+    assert known.sentences is not None
+    partial = known._replace(unmarked=known.starts[known.starts != known.sentences[0]])
+    texts = model_of(*TEXTS).read_texts([known.text] * 3)
+    found = training._labels([known, known._replace(sentences=None), partial], texts, True)
+    of_known, of_unknown, of_partial = np.split(found, texts.nodes.text_nodes[1:-1])
+    are_first = np.split(restrict(texts.chunks, texts.nodes) == STARTS, 3)[0]
+    assert are_first.any()
+    assert (of_known[are_first] >= TOKEN).all()
+    for labels in (of_unknown, of_partial):
+        assert (labels[are_first] == -1).all()
+        np.testing.assert_array_equal(labels[~are_first], of_known[~are_first])
 
 
 @compiled_only
