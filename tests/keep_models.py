@@ -7,6 +7,7 @@ moved. A file holds a trained component as a folder and as bytes, both without t
 pickle, and what it annotates.
 """
 
+import argparse
 import json
 import pickle
 import tempfile
@@ -96,5 +97,6 @@ def write(kept: Kept) -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()  # --help writes nothing
     for each in KEPT:
         write(each)
