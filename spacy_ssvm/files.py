@@ -160,7 +160,7 @@ def replacing(file: Path) -> Iterator[Path]:
 
 
 def replace_folder(new: Path, path: Path) -> None:
-    """Put a folder, which lies in one of ``beside``, in the place of another in one step.
+    """Put a folder, which lies in one of ``beside``, in the place of what is there in one step.
 
     Linux and macOS exchange the two. Elsewhere, and on file systems that cannot, a process that
     is killed between two steps leaves none: what is ``beside`` next puts it there.

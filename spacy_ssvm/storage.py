@@ -81,6 +81,17 @@ def save(
         shutil.rmtree(old, ignore_errors=True)
 
 
+def save_instead_of_file(
+    path: str | Path, kind: str, parts: Header, arrays: Arrays, check: Build
+) -> None:
+    """The same where there is a file, which stays until the folder takes its place."""
+    path = Path(path)
+    with beside(path) as folder:
+        new = folder / path.name
+        save(new, kind, parts, arrays, check)
+        replace_folder(new, path)
+
+
 class Pipeline(Protocol):
     """What can be saved as a folder: spaCy's ``Language``."""
 

@@ -1,6 +1,5 @@
 """``spacy_ssvm.Tokenizer.v1``: a tokenizer that is learned from a corpus."""
 
-import shutil
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -254,18 +253,9 @@ class Tokenizer:
 
         An interrupted write leaves what was saved there before.
         """
-        file, aside = Path(path), None
-        if file.is_file():  # that of spaCy's tokenizer
-            aside = file.rename(file.with_name(f"{file.name}.replaced"))
-        try:
-            storage.save(path, self.kind, *self._saved(), lambda *saved: self._read(*saved))
-        except BaseException:
-            if aside is not None:
-                shutil.rmtree(file, ignore_errors=True)
-                aside.rename(file)
-            raise
-        if aside is not None:
-            aside.unlink()
+        is_file = Path(path).is_file()  # that of spaCy's tokenizer
+        save = storage.save_instead_of_file if is_file else storage.save
+        save(path, self.kind, *self._saved(), lambda *saved: self._read(*saved))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "Tokenizer":  # noqa: ARG002
         """Load from a folder.
