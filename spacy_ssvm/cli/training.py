@@ -59,7 +59,6 @@ _Dev = Annotated[
     ),
 ]
 _Seed = Annotated[int, typer.Option(help="Seed of the share")]
-_CUT_OTHERWISE = 0.005  #: the share of tokens from which on a tokenizer is learned unasked
 _Folds = Annotated[
     int,
     typer.Option(help="Models that annotate examples where components learn from others", min=2),
@@ -666,19 +665,26 @@ def _learns_tokens(
     """
     import spacy
 
-    from spacy_ssvm.commands.recipes.annotation import is_as_written, share_cut_otherwise
+    from spacy_ssvm.commands.recipes.annotation import (
+        CUT_OTHERWISE,
+        is_as_written,
+        share_cut_otherwise,
+    )
 
     can_learn = is_as_written(docs)
+    untold = (
+        "the examples do not tell how text is cut, as nearly all of their punctuation stands "
+        "between spaces"
+    )
     if wanted is Tokenizers.learned and docs and not can_learn:
         raise ValueError(
-            "--tokenizer learned: the examples do not tell how text is cut, as nearly all of their "
-            "punctuation stands between spaces. Name files with the texts as they were written, "
-            "such as CoNLL-U with SpaceAfter=No, or use --tokenizer rules"
+            f"--tokenizer learned: {untold}. Name files with the texts as they were written, such "
+            "as CoNLL-U with SpaceAfter=No, or use --tokenizer rules"
         )
     if wanted is not None:
         return wanted is Tokenizers.learned
     share = 0.0 if are_treebanks else share_cut_otherwise(spacy.blank(lang), docs)
-    learns = can_learn and (are_treebanks or share > _CUT_OTHERWISE)
+    learns = can_learn and (are_treebanks or share > CUT_OTHERWISE)
     rules = "The tokenizer has spaCy's rules"
     if learns:
         msg.info("The tokenizer learns from the examples, too: --tokenizer rules for spaCy's rules")
@@ -688,10 +694,7 @@ def _learns_tokens(
             "from the examples"
         )
     elif are_treebanks:
-        msg.info(
-            f"{rules}: the examples do not tell how text is cut, as nearly all of their "
-            "punctuation stands between spaces"
-        )
+        msg.info(f"{rules}: {untold}")
     return learns
 
 

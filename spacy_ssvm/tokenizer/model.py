@@ -172,7 +172,7 @@ class TokenizerModel(ChainModel):
         super().set_weights(*weights, **scales)
         self._reads = None
 
-    def _prepare(self) -> Prepared:
+    def prepared(self) -> Prepared:
         """What ``segment`` reads, put together for the first text: there may be many cases."""
         with self._lock:
             if self._reads is None:
@@ -204,7 +204,7 @@ class TokenizerModel(ChainModel):
         is_open: whether chunks have all nodes, even if it is known how they are cut.
         """
         codes, text_starts, chunks = find_chunks(texts)
-        decoder = (self._reads or self._prepare()).decoder
+        decoder = self.prepared().decoder
         patterns = find_patterns(chunks, decoder.known)
         if is_open is not None:
             patterns[is_open(chunks)] = -1
@@ -213,7 +213,7 @@ class TokenizerModel(ChainModel):
 
     def segment(self, texts: Sequence[str]) -> tuple[Tokens, Mapping[int, str]]:
         """The tokens of texts, and the words that some of them stand for, see ``norms.py``."""
-        decoder, cases, norms = self._reads or self._prepare()
+        decoder, cases, norms = self.prepared()
         codes, text_starts = code_points(texts)
         is_known, tokens = _segment(codes, text_starts, decoder)
         if not is_known:

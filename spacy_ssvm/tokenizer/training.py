@@ -118,11 +118,9 @@ def _labels(gold: Sequence[GoldText], texts: Texts, has_sentences: bool) -> ByWo
 
 def _marks(gold: Sequence[GoldText], characters: int, text_starts: Ints) -> tuple[Flags, Flags]:
     """Where tokens and sentences begin in texts: bool [characters] each."""
-    nothing = np.zeros(0, dtype=np.int64)
-    sentences = [nothing if one.sentences is None else one.sentences for one in gold]
-    places = [one.starts for one in gold], sentences
-    is_start, is_sentence = (_at(of_texts, characters, text_starts) for of_texts in places)
-    return is_start, is_sentence
+    sentences = [one.starts[:0] if one.sentences is None else one.sentences for one in gold]
+    is_start = _at([one.starts for one in gold], characters, text_starts)
+    return is_start, _at(sentences, characters, text_starts)
 
 
 def _at(places: Sequence[Ints], characters: int, text_starts: Ints) -> Flags:

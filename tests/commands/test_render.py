@@ -47,6 +47,18 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def render(folder: Path, file: str, *arguments: str) -> Any:
+    return show(folder, str(folder / file), "--html", str(folder / "page.html"), *arguments)
+
+
+def row(output: str) -> list[str]:
+    """The row of the table that is printed, without the unit."""
+    line = next(line for line in output.splitlines() if line.startswith("ssvm_"))
+    return [
+        cell for cell in line.split()[1:] if cell not in ("words", "lines", "sentences", "entities")
+    ]
+
+
 def test_features_that_only_the_pipeline_knows(tmp_path: Path) -> None:
     """Scorers look their strings up."""
     nlp = MORPHOLOGIZER.trained()
@@ -62,18 +74,6 @@ def test_features_that_only_the_pipeline_knows(tmp_path: Path) -> None:
     result = render(tmp_path, "gold.spacy", "--errors")
     assert result.exit_code == 0, result.output
     assert "A=B" in (tmp_path / "page.html").read_text(encoding="utf8")
-
-
-def render(folder: Path, file: str, *arguments: str) -> Any:
-    return show(folder, str(folder / file), "--html", str(folder / "page.html"), *arguments)
-
-
-def row(output: str) -> list[str]:
-    """The row of the table that is printed, without the unit."""
-    line = next(line for line in output.splitlines() if line.startswith("ssvm_"))
-    return [
-        cell for cell in line.split()[1:] if cell not in ("words", "lines", "sentences", "entities")
-    ]
 
 
 @pytest.mark.parametrize(

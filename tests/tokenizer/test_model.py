@@ -69,7 +69,7 @@ def test_one_kernel_finds_what_the_model_of_a_chain_finds(texts: list[str]) -> N
         found.codes,
         found.text_starts,
         found.chunks,
-        MODEL._prepare().decoder.known,
+        MODEL.prepared().decoder.known,
         found.nodes,
         labels,
     )
@@ -117,7 +117,7 @@ def test_certain_contexts_have_no_nodes() -> None:
         codes,
         classes,
         chunks,
-        find_patterns(chunks, model._prepare().decoder.known),
+        find_patterns(chunks, model.prepared().decoder.known),
         NOTHING_CERTAIN,
     )
     labels = np.full(len(nodes.positions), INNER)

@@ -114,6 +114,7 @@ def find_annotation(docs: Iterable[Doc]) -> Annotation:
 
 
 _COMPARED = 50_000  #: tokens on which rules are compared
+CUT_OTHERWISE = 0.005  #: the share of them from which on a tokenizer learns unasked
 #: The share of punctuation that is written together with the word before it, at least.
 _JOINED = 0.2
 
