@@ -7,7 +7,7 @@ import pickle
 import re
 import threading
 import time
-from collections import defaultdict
+from collections import UserDict, defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
@@ -52,6 +52,7 @@ from tokenizer_corpora import (
 from spacy_ssvm.storage import ModelFileError
 from spacy_ssvm.tokenizer import model
 from spacy_ssvm.tokenizer.component import gold_text
+from spacy_ssvm.tokenizer.special_cases import SpecialCase, make_special_case
 
 #: Texts with all that a saved tokenizer has to know.
 TEXTS = [
@@ -1283,6 +1284,23 @@ def test_special_cases_of_threads_are_all_there() -> None:
     with ThreadPoolExecutor(4) as executor:
         list(executor.map(add, range(4)))
     assert len(nlp.tokenizer.model.special_cases) == 1200
+
+
+@compiled_only
+def test_a_special_case_waits_for_others_that_are_being_added() -> None:
+    added = pipeline().tokenizer.model
+    case = make_special_case("ab", ["a", "b"])
+    other = threading.Thread(target=added.add_special_cases, args=({"other": case},))
+
+    class Slow(UserDict[str, SpecialCase]):
+        def keys(self) -> Any:
+            other.start()
+            other.join(0.2)
+            return super().keys()
+
+    added.add_special_cases(Slow(ab=case))
+    other.join()
+    assert {*added.special_cases} == {"ab", "other"}
 
 
 def test_special_cases_are_put_together_for_the_next_text(monkeypatch: pytest.MonkeyPatch) -> None:
