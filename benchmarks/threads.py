@@ -41,6 +41,7 @@ from wasabi import msg
 
 import spacy_ssvm
 from spacy_ssvm.commands.warmup import Use, compile_for
+from spacy_ssvm.solvers import decoding
 from spacy_ssvm.solvers import dual_coordinate_descent as solver
 
 TASKS = {  # the component, the size of blocks, and the gap to be reached
@@ -180,7 +181,8 @@ def timed(times: Counter[str], name: str, function: Callable[..., Any]) -> Calla
 def training(examples: list[Example], rounds: int, tasks: list[str]) -> None:
     times: Counter[str] = Counter()
     for name in PARTS:
-        owner = solver if hasattr(solver, name) else solver.DualCoordinateDescentRun
+        owners: tuple[Any, ...] = decoding, solver, solver.DualCoordinateDescentRun
+        owner = next(owner for owner in owners if hasattr(owner, name))
         setattr(owner, name, timed(times, name, getattr(owner, name)))
     rows, parts = [], []
     for task in tasks:

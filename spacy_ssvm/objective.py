@@ -28,6 +28,7 @@ from spacy_ssvm.structure import (
     ExampleArrays,
     Expect,
     Problem,
+    RemoteProblem,
 )
 from spacy_ssvm.weights.sparse import violation_of
 
@@ -89,6 +90,8 @@ def losses(problem: Problem, w: Floats, numbers: Ints, loss: Loss) -> Floats:
 
     Partial gold has the completions of the problem, or else the best ones.
     """
+    if problem.structure.is_remote:
+        return cast(RemoteProblem, problem).losses(w, numbers, loss)
     found, gamma = np.zeros(len(numbers)), float(loss.gamma)
     arrays, most = (problem.structure, _measured_examples(problem)), problem.max_entries
 

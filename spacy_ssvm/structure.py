@@ -19,12 +19,13 @@ completion.
 ``docs/adding-a-structure.md`` adds a structure step by step.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
 
 from spacy_ssvm.kernels.types import (
     Bool,
     Flags,
+    Flags1,
     Float,
     Floats,
     Floats1,
@@ -37,6 +38,7 @@ from spacy_ssvm.kernels.types import (
     Rows1,
     Type,
     Weights1,
+    named_tuple,
     tuple_of,
 )
 from spacy_ssvm.weights.groups import GroupedStore
@@ -113,6 +115,9 @@ class Structure(NamedTuple):
     #: Whether blocks of new examples can be decoded ahead (``solvers.decoding.block_size``).
     decodes_new_ahead: bool = False
 
+    #: Whether other processes have the examples: the problem is a ``RemoteProblem``.
+    is_remote: bool = False
+
     def oracle_type(self, name: str) -> Type:
         """The numba type of an oracle."""
         returned, arguments = _SIGNATURES[name]
@@ -177,6 +182,64 @@ class AllocatingProblem(Problem, Protocol):
 
         Differences leave out what has no weight yet: it would be 0.
         """
+
+
+class Decoded(NamedTuple):
+    """What was found for each of some examples."""
+
+    ys: Ints  #: int64 [parts]: the structures, one after another
+    starts: Ints  #: int64 [examples + 1]: where those of each example begin
+    costs: Floats  #: float64 [examples]: Delta_i(y)
+    recompleted: Flags  #: bool [examples]: whether the completion of partial gold has changed
+
+
+DecodedType = named_tuple(Decoded, Ints1, Ints1, Floats1, Flags1)
+
+
+class AddressedProblem(AllocatingProblem, Protocol):
+    """A problem that processes share: each knows weights by their addresses.
+
+    A process has its own layout of w. The address of a weight is the index that it would have if
+    all of them existed.
+    """
+
+    def request(self, addresses: Rows) -> None:
+        """Ask for the capacity for weights, which ``reserve`` then makes."""
+
+    def find(self, addresses: Rows) -> Ints:
+        """The indices of weights (int64), which are allocated where they are missing.
+
+        There must be capacity for them.
+        """
+
+    @property
+    def addresses(self) -> tuple[int, Any]:
+        """The number of weights before those of rows, and where the others are."""
+
+    def addressed_examples(self) -> ExampleArrays:
+        """The arrays, for kernels whose differences have addresses instead of indices."""
+
+
+class RemoteProblem(AllocatingProblem, Protocol):
+    """A problem whose examples are in other processes, which decode them.
+
+    Kernels see what has been found for the last block: ``decode`` is never called.
+    """
+
+    def decode_blocks(
+        self,
+        parts: Iterable[Ints],
+        weights: Callable[[], Floats],
+        gamma: float,
+        due: Callable[[Ints], Flags],
+    ) -> Iterator[tuple[Ints, Decoded]]:
+        """See ``solvers.decoding.decode_blocks``."""
+
+    def losses(self, w: Floats, numbers: Ints, loss: tuple[object, ...]) -> Floats:
+        """See ``objective.losses``. loss: an ``objective.Loss``."""
+
+    def complete_all(self, w: Floats) -> Flags:
+        """Complete all partial gold under w; return which examples have changed."""
 
 
 class GroupedProblem(Problem, Protocol):

@@ -6,7 +6,8 @@ block, and then the weights are updated by its examples in order. What is learne
 size of blocks, but not on how many threads there are.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
 
 import numpy as np
 
@@ -20,41 +21,60 @@ from spacy_ssvm.kernels.types import (
     Floats1,
     Ints,
     Ints1,
-    named_tuple,
     tuple_of,
 )
-from spacy_ssvm.structure import Decode, ExampleArrays, Problem
+from spacy_ssvm.structure import (
+    Decode,
+    Decoded,
+    ExampleArrays,
+    Problem,
+    RemoteProblem,
+    Structure,
+)
+
+_SHORTER = 3  # visits before blocks of other processes are as long as the settings say
 
 
-def block_size(block: int, visits: Ints, *, decodes_new_ahead: bool) -> int:
+def block_size(block: int, visits: Ints, structure: Structure) -> int:
     """The number of examples of a block in a pass.
 
     It is 1 where most examples are new, as labels then change too much for others to be decoded
-    ahead: it takes a pass more. For the arcs of trees it does not.
+    ahead: it takes a pass more. For the arcs of trees it does not. Other processes decode blocks
+    of a few examples at first, which become longer.
     block: of the settings. visits: int64 [examples of the pass], how often each was decoded.
-    decodes_new_ahead: of the structure.
     """
-    if decodes_new_ahead:
+    if structure.decodes_new_ahead:
         return block
+    if structure.is_remote:
+        known = int(np.median(visits)) if len(visits) else _SHORTER
+        return max(block >> max(_SHORTER - known, 0), 2)
     return 1 if 2 * np.count_nonzero(visits == 0) > len(visits) else block
-
-
-class Decoded(NamedTuple):
-    """What was found for each of some examples."""
-
-    ys: Ints  #: int64 [parts]: the structures, one after another
-    starts: Ints  #: int64 [examples + 1]: where those of each example begin
-    costs: Floats  #: float64 [examples]: Delta_i(y)
-    recompleted: Flags  #: bool [examples]: whether the completion of partial gold has changed
-
-
-DecodedType = named_tuple(Decoded, Ints1, Ints1, Floats1, Flags1)
 
 
 #: For kernels that decode each example when its turn comes.
 NOTHING = Decoded(
     np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=bool)
 )
+
+
+def decode_blocks(
+    problem: Problem,
+    parts: Iterable[Ints],
+    weights: Callable[[], Floats],
+    gamma: float,
+    due: Callable[[Ints], Flags],
+) -> Iterator[tuple[Ints, Decoded]]:
+    """Decode blocks, one after another, each under the weights that there are when it is due.
+
+    parts: the examples of each, all different. weights: returns w. due: which examples of a part
+    have their partial gold completed again.
+    Other processes decode a block while the one before it changes the weights.
+    """
+    if problem.structure.is_remote:
+        yield from cast(RemoteProblem, problem).decode_blocks(parts, weights, gamma, due)
+        return
+    for part in parts:
+        yield part, decode_block(problem, part, weights(), gamma, due(part))
 
 
 def decode_block(problem: Problem, numbers: Ints, w: Floats, gamma: float, due: Flags) -> Decoded:

@@ -47,14 +47,8 @@ from spacy_ssvm.kernels.types import (
     named_tuple,
 )
 from spacy_ssvm.objective import SQUARED_HINGE, Loss
-from spacy_ssvm.solvers.decoding import (
-    NOTHING,
-    Decoded,
-    DecodedType,
-    block_size,
-    decode_block,
-)
-from spacy_ssvm.solvers.dual_run import WorkingSetRun, are_due, is_due
+from spacy_ssvm.solvers.decoding import block_size
+from spacy_ssvm.solvers.dual_run import WorkingSetRun, is_due
 from spacy_ssvm.solvers.run import (
     check_C,
     check_choice,
@@ -75,6 +69,8 @@ from spacy_ssvm.structure import (
     HINGE_ORACLES,
     NEEDS_CAPACITY,
     Decode,
+    Decoded,
+    DecodedType,
     Difference,
     ExampleArrays,
     Problem,
@@ -192,8 +188,8 @@ class DualCoordinateDescentRun(WorkingSetRun):
 
     def _pass(self, numbers: Ints) -> None:
         """The inner passes over stored constraints, and one with inference."""
-        ahead, visits = self.problem.structure.decodes_new_ahead, self._state.visits[numbers]
-        block = block_size(self.settings.block, visits, decodes_new_ahead=ahead)
+        visits = self._state.visits[numbers]
+        block = block_size(self.settings.block, visits, self.problem.structure)
         if self.settings.variant == "ssvm":
             self._inner_passes(numbers, divided=block > 1)
         self._outer_pass(self._shuffled(numbers), block)
@@ -268,16 +264,12 @@ class DualCoordinateDescentRun(WorkingSetRun):
         return bool(loss < gains[0] / 2)
 
     def _outer_pass(self, order: Ints, block: int) -> None:
-        problem, most = self.problem, self.problem.max_entries
+        most = self.problem.max_entries
         updates = self.settings.variant != "cpd"
         if not updates:
             block = max(block, _CPD_BLOCK)
-        for part in self._parts(order, block if block > 1 else None):
-            self._allocate()
-            decoded = NOTHING
-            if block > 1:
-                due = are_due(self._state.visits[part] + 1)
-                decoded = decode_block(problem, part, self._w, 1.0, due)
+        parts = self._parts(order, block if block > 1 else None)
+        for part, decoded in self._decoded(parts, block, 1.0, self._state.visits):
             self._repeat(functools.partial(self._visit, part, decoded, most, updates), len(part))
 
     def _visit(self, part: Ints, decoded: Decoded, most: int, updates: bool, done: int) -> int:

@@ -45,6 +45,7 @@ blocks, see ``decoding.py``: as the rate is that of the weights as they are, D n
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -64,14 +65,8 @@ from spacy_ssvm.kernels.types import (
     Rows1,
     named_tuple,
 )
-from spacy_ssvm.solvers.decoding import (
-    NOTHING,
-    Decoded,
-    DecodedType,
-    block_size,
-    decode_block,
-)
-from spacy_ssvm.solvers.dual_run import DualRun, are_due, is_due
+from spacy_ssvm.solvers.decoding import block_size
+from spacy_ssvm.solvers.dual_run import DualRun, is_due
 from spacy_ssvm.solvers.run import (
     LossSettings,
     check_choice,
@@ -83,6 +78,8 @@ from spacy_ssvm.structure import (
     HINGE_ORACLES,
     NEEDS_CAPACITY,
     Decode,
+    Decoded,
+    DecodedType,
     Difference,
     ExampleArrays,
     Expect,
@@ -284,25 +281,20 @@ class FrankWolfeRun(DualRun):
         problem, settings = self.problem, self.settings
         C, gamma = float(settings.C), float(settings.gamma)
         visits, most = self.blocks.visits[order], self._max_entries
-        ahead = problem.structure.decodes_new_ahead
-        block = block_size(settings.block, visits, decodes_new_ahead=ahead)
+        block = block_size(settings.block, visits, problem.structure)
         if settings.beta is not None:
             block = 1
-        decoded = NOTHING
 
-        def one_pass(done: int) -> int:
+        def one_pass(part: Ints, decoded: Decoded, done: int) -> int:
             arrays = problem.structure, problem.examples(), part, done, most
             state = self.blocks, self._average, self._w
             if settings.beta is not None:
                 return int(_smooth_pass(*arrays, C, float(settings.beta), gamma, *state))
             return int(_pass(*arrays, decoded, C, gamma, *state))
 
-        for part in self._distinct_parts(order, block) if block > 1 else self._parts(order):
-            self._allocate()
-            if block > 1:
-                due = are_due(self.blocks.visits[part] + 1)
-                decoded = decode_block(problem, part, self._w, gamma, due)
-            self._repeat(one_pass, len(part))
+        parts = self._distinct_parts(order, block) if block > 1 else self._parts(order)
+        for part, decoded in self._decoded(parts, block, gamma, self.blocks.visits):
+            self._repeat(partial(one_pass, part, decoded), len(part))
 
     def _distinct_parts(self, order: Ints, size: int) -> Iterator[Ints]:
         """The parts of a pass, in which no example occurs twice."""

@@ -27,6 +27,7 @@ from small_matchings import SURE, WRONG, made
 from small_problems import SMOOTH, hinge_optimum, tree_problem
 
 from spacy_ssvm import set_threads
+from spacy_ssvm.chains.oracle import CHAINS
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.objective import HINGE, SQUARED_HINGE, losses
 from spacy_ssvm.solvers import decoding, lbfgs
@@ -36,6 +37,7 @@ from spacy_ssvm.solvers.dual_coordinate_descent import (
     DualCoordinateDescentRun,
 )
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
+from spacy_ssvm.trees.oracle import TREES
 
 pytestmark = pytest.mark.uncompiled
 
@@ -252,8 +254,7 @@ def test_first_visits_are_decoded_ahead_for_trees_alone(monkeypatch: pytest.Monk
         sizes.append(len(numbers))
         return decode(problem, numbers, *others)
 
-    for name in ("dual_coordinate_descent", "frank_wolfe"):
-        monkeypatch.setattr(f"spacy_ssvm.solvers.{name}.decode_block", counted)
+    monkeypatch.setattr(decoding, "decode_block", counted)
     for solver in (DualCoordinateDescent(block=15), FrankWolfe(block=15)):
         runs = [s.start(problem_with(chains)) for s in (solver, type(solver)(block=1))]
         for run in runs:
@@ -287,10 +288,16 @@ def test_no_example_is_twice_in_a_block() -> None:
 
 
 def test_blocks_are_for_passes_that_know_most_examples() -> None:
-    assert block_size(7, np.array([1, 0, 2, 0]), decodes_new_ahead=False) == 7
-    assert block_size(7, np.array([1, 0, 0]), decodes_new_ahead=False) == 1
-    assert block_size(7, np.array([1, 0, 0]), decodes_new_ahead=True) == 7
-    assert block_size(1, np.array([1, 1]), decodes_new_ahead=False) == 1
+    remote = CHAINS._replace(is_remote=True)
+    assert block_size(7, np.array([1, 0, 2, 0]), CHAINS) == 7
+    assert block_size(7, np.array([1, 0, 0]), CHAINS) == 1
+    assert block_size(7, np.array([1, 0, 0]), TREES) == 7
+    assert block_size(1, np.array([1, 1]), CHAINS) == 1
+    sizes = [block_size(64, np.array([v, v, v, 0]), remote) for v in range(5)]
+    assert sizes == [8, 16, 32, 64, 64]
+    assert block_size(8, np.zeros(3, dtype=np.int64), remote) == 2
+    assert block_size(8, np.zeros(0, dtype=np.int64), remote) == 8
+    assert block_size(8, np.zeros(3, dtype=np.int64), TREES._replace(is_remote=True)) == 8
 
 
 @pytest.mark.parametrize("solver", [DualCoordinateDescent, FrankWolfe])
