@@ -46,6 +46,8 @@ class HeldOut(NamedTuple):
 class SpanTrainer(ChainTrainer):
     """Trains a model of spans, and calibrates their scores where the solver keeps working sets.
 
+    Where other processes have the examples, scores are not calibrated.
+
     scheme: of the spans. settings: see ``ChainTrainer``.
     """
 
@@ -58,8 +60,11 @@ class SpanTrainer(ChainTrainer):
 
     def _write(self) -> None:
         super()._write()
-        if self.model.beta is None and isinstance(self.run, WorkingSetRun):
-            found = calibrate(self.problem, self.run, self._scheme)
+        run = self.run
+        if self.model.beta is not None or not isinstance(run, WorkingSetRun):
+            return
+        if not run.problem.structure.is_remote:
+            found = calibrate(self.problem, run, self._scheme)
             self.model.calibration = found or self._known
 
 

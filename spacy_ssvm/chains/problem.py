@@ -1,6 +1,7 @@
 """Examples of chains, checked once, as contiguous arrays to which more are appended."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from spacy_ssvm.chains.oracle import CHAINS, SPARSE_CHAINS
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Rows, Weights
 from spacy_ssvm.labelings.word_features import LazyFeatures, RowFeatures, without_growth
 from spacy_ssvm.structure import Structure
-from spacy_ssvm.weights.growing import GrowingArray, check_starts, gather_ranges
+from spacy_ssvm.weights.growing import GrowingArray, check_starts, drop_negative, gather_ranges
 from spacy_ssvm.weights.rows import RowWeights
 
 
@@ -176,18 +177,22 @@ class ChainProblem(RowWeights):
         starts = self._token_starts.array
         self._measure(self._feature_starts.array[starts], starts)
 
-    def used_rows(self, rows: int) -> Flags:
-        """Whether examples have a row as a feature, see ``IndexedProblem``."""
-        used = np.zeros(rows, dtype=bool)
-        used[self._rows.array] = True
-        used[self._real_rows] = True
-        return used
+    def count_rows(self, rows: int) -> Ints:
+        """How often examples have each row as a feature, see ``IndexedProblem``."""
+        counts = np.bincount(self._rows.array, minlength=rows)
+        counts[self._real_rows] = self._gold.size + 1
+        return counts
+
+    def number_rows(self, numbers: Rows, rows: int) -> None:
+        """Give features other rows, see ``IndexedProblem``."""
+        new_rows = numbers[self._rows.array]
+        self._feature_starts, self._rows = drop_negative(self._feature_starts, new_rows)
+        self._real_rows = numbers[self._real_rows]
+        self._extend(rows)
 
     def keep_rows(self, kept: Flags) -> Rows:
         """Keep only these of the rows, see ``IndexedProblem``."""
-        new_rows = (np.cumsum(kept) - 1).astype(np.int32)
-        self._rows.array[:] = new_rows[self._rows.array]
-        self._real_rows = new_rows[self._real_rows]
+        self.number_rows((np.cumsum(kept) - 1).astype(np.int32), int(kept.sum()))
         return self._keep_weights(kept)
 
     def examples(self) -> Examples:
@@ -197,6 +202,11 @@ class ChainProblem(RowWeights):
     def frozen_examples(self) -> Examples:
         """See ``AllocatingProblem``."""
         return self._arrays(without_growth(self._features()))
+
+    def addressed_examples(self) -> Examples:
+        """See ``AddressedProblem``."""
+        features = cast(RowFeatures, self._features())
+        return self._arrays(features._replace(table=self._dense_table))
 
     def _arrays(self, features: RowFeatures | LazyFeatures) -> Examples:
         return Examples(

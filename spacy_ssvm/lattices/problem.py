@@ -1,5 +1,7 @@
 """Examples of lattices, checked once, as contiguous arrays to which more are appended."""
 
+from typing import cast
+
 import numpy as np
 
 from spacy_ssvm.decoders.lattice import Levels
@@ -8,7 +10,7 @@ from spacy_ssvm.labelings.word_features import LazyFeatures, RowFeatures, withou
 from spacy_ssvm.lattices.layout import LabelParts, Lattices
 from spacy_ssvm.lattices.oracle import LATTICES, SPARSE_LATTICES
 from spacy_ssvm.structure import Structure
-from spacy_ssvm.weights.growing import GrowingArray, check_starts, gather_ranges
+from spacy_ssvm.weights.growing import GrowingArray, check_starts, drop_negative, gather_ranges
 from spacy_ssvm.weights.rows import RowWeights
 
 
@@ -134,16 +136,19 @@ class LatticeProblem(RowWeights):
         starts = self._feature_starts, self._token_starts, self._candidate_starts
         self._measure(*(s.array for s in starts))
 
-    def used_rows(self, rows: int) -> Flags:
-        """Whether examples have a row as a feature, see ``IndexedProblem``."""
-        used = np.zeros(rows, dtype=bool)
-        used[self._rows.array] = True
-        return used
+    def count_rows(self, rows: int) -> Ints:
+        """How often examples have each row as a feature, see ``IndexedProblem``."""
+        return np.bincount(self._rows.array, minlength=rows)
+
+    def number_rows(self, numbers: Rows, rows: int) -> None:
+        """Give features other rows, see ``IndexedProblem``."""
+        new_rows = numbers[self._rows.array]
+        self._feature_starts, self._rows = drop_negative(self._feature_starts, new_rows)
+        self._extend(rows)
 
     def keep_rows(self, kept: Flags) -> Rows:
         """Keep only these of the rows, see ``IndexedProblem``."""
-        new_rows = (np.cumsum(kept) - 1).astype(np.int32)
-        self._rows.array[:] = new_rows[self._rows.array]
+        self.number_rows((np.cumsum(kept) - 1).astype(np.int32), int(kept.sum()))
         return self._keep_weights(kept)
 
     def examples(self) -> Lattices:
@@ -153,6 +158,11 @@ class LatticeProblem(RowWeights):
     def frozen_examples(self) -> Lattices:
         """See ``AllocatingProblem``."""
         return self._arrays(without_growth(self._features()))
+
+    def addressed_examples(self) -> Lattices:
+        """See ``AddressedProblem``."""
+        features = cast(RowFeatures, self._features())
+        return self._arrays(features._replace(table=self._dense_table))
 
     def _features(self) -> RowFeatures | LazyFeatures:
         starts, rows = self._feature_starts.array, self._rows.array

@@ -38,6 +38,9 @@ class ExampleTrainer:
 
     problem: GrowingProblem
 
+    #: Whether other processes learn the weights: nothing is learned as examples are added.
+    waits_for_weights = False
+
     def __init__(self, problem: GrowingProblem, solver: Solver, prior: Floats | None) -> None:
         self.problem = problem
         self.epochs = 0
@@ -51,6 +54,14 @@ class ExampleTrainer:
     def number_of_rows(self) -> int:
         """The number of rows of features that have weights."""
         raise NotImplementedError
+
+    @property
+    def parts(self) -> dict[str, "ExampleTrainer"]:
+        """The trainers of its problems, by name, in the order in which they learn."""
+        return {"": self}
+
+    def follow_parts(self) -> None:
+        """Let its problem see what other ones have learned."""
 
     def _write(self) -> None:
         """Write the current weights to the model."""
@@ -141,8 +152,14 @@ class IndexedProblem(GrowingProblem, Protocol):
 
     row_templates: Rows  #: int32 [rows], for solvers that select among templates
 
-    def used_rows(self, rows: int) -> Flags:
-        """Whether examples have a row as a feature: bool [rows]."""
+    def count_rows(self, rows: int) -> Ints:
+        """How often examples have each row as a feature: int64 [rows]."""
+
+    def number_rows(self, numbers: Rows, rows: int) -> None:
+        """Give features other rows: int32 [rows before], -1 for those that are left out.
+
+        rows: how many there are then.
+        """
 
     def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
         """The largest absolute value of the weights of each row, and how many there are.
@@ -177,7 +194,7 @@ class IndexedTrainer(ExampleTrainer):
         if self.index.is_hashed or not self.run.settings.allocates:
             return
         rows = self.number_of_rows
-        kept = self.problem.used_rows(rows)
+        kept = self.problem.count_rows(rows) > 0
         largest, sizes = self.problem.measure_rows(self.run.w, rows)
         sizes = _ROW_BYTES + _WEIGHT_BYTES * sizes
         others = np.flatnonzero(~kept & (largest > 0))

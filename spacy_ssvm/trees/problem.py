@@ -17,9 +17,10 @@ from spacy_ssvm.trees.templates import CompiledArcTemplates, compile_arc_templat
 from spacy_ssvm.weights.groups import GroupedStore
 from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
 from spacy_ssvm.weights.lazy import LazyWeights, frozen
+from spacy_ssvm.weights.rows import PlainAddresses
 
 
-class TreeProblem:
+class TreeProblem(PlainAddresses):
     """Sentences with their heads.
 
     features: the templates of arcs, and of pairs of arcs.

@@ -10,7 +10,7 @@ from spacy_ssvm.selection import Selector
 from spacy_ssvm.trees.keys import compile_arc_keys
 from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.problem import LazyTreeProblem
-from spacy_ssvm.trees.pruner_training import learn_pruner, start_pruner
+from spacy_ssvm.trees.pruner_training import PrunerTrainer
 from spacy_ssvm.trees.templates import find_arc_refinements, in_order
 from spacy_ssvm.trees.training import GoldTrees
 
@@ -29,11 +29,11 @@ def tree_selector(model: ParserModel, batches: Iterable[GoldTrees], *, seed: int
         projective=model.projective,
         refines=find_arc_refinements(templates),
     )
-    pruner_problem, pruner = start_pruner(model, seed)
+    pruner = PrunerTrainer(model, seed)
     for nodes, heads, _ in batches:
         problem.append(nodes.attributes, nodes.starts, heads)
         if model.pruning is not None:
-            learn_pruner(pruner, pruner_problem.append(nodes.attributes, nodes.starts, heads))
-    problem.prune(model.training_pruner(pruner.w))
+            pruner.learn(nodes.attributes, nodes.starts, heads)
+    problem.prune(model.training_pruner(pruner.run.w))
     pairs = tuple(template for template in model.templates if not template.is_of_arc)
     return Selector(templates, problem, problem.statistics, others=pairs)

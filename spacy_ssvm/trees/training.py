@@ -23,7 +23,7 @@ from spacy_ssvm.solvers.training import ExampleTrainer
 from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
 from spacy_ssvm.trees.problem import TreeProblem
-from spacy_ssvm.trees.pruner_training import learn_pruner, start_pruner
+from spacy_ssvm.trees.pruner_training import PrunerTrainer
 
 
 class GoldTrees(NamedTuple):
@@ -99,11 +99,11 @@ class TreeTrainer(ExampleTrainer):
     ) -> None:
         self.model = model
         trained = model.summary is not None
-        # The pruner's weights change in place while it trains: the problem of the arcs shares them.
-        self._pruner_problem, self._pruner = start_pruner(
+        self.pruner = PrunerTrainer(
             model, solver.seed, model.pruner_weights.astype(np.float64) if trained else None
         )
-        pruner, columns = model.training_pruner(self._pruner.w), len(model.reader.names)
+        # The pruner's weights change in place while it trains: the problem of the arcs shares them.
+        pruner, columns = model.training_pruner(self.pruner.run.w), len(model.reader.names)
         problem = TreeProblem(model.features, pruner, columns)
         super().__init__(problem, solver, model.weights.astype(np.float64) if trained else None)
         self.labels = ChainTrainer(model.label_model, label_solver, min_count=min_count)
@@ -112,6 +112,15 @@ class TreeTrainer(ExampleTrainer):
     @property
     def number_of_rows(self) -> int:
         return self.model.features.size
+
+    @property
+    def parts(self) -> dict[str, ExampleTrainer]:
+        """See ``ExampleTrainer``."""
+        return {"pruner": self.pruner, "arcs": self, "labels": self.labels}
+
+    def follow_parts(self) -> None:
+        """Let the problem of the arcs have the pruner as it is."""
+        self.problem.pruner = self.model.training_pruner(self.pruner.run.w)
 
     def restart(self, solver: Solver) -> None:
         """Restart from the weights of the model, with another solver for the arcs."""
@@ -122,22 +131,23 @@ class TreeTrainer(ExampleTrainer):
         """Make examples of the sentences of Docs; return the numbers of each Doc's examples."""
         nodes, heads, labels = batch
         added = self.problem.append(nodes.attributes, nodes.starts, heads)
-        self._pruner_problem.append(nodes.attributes, nodes.starts, heads)
         arcs, arc_nodes, sequences = self.model.arc_table(nodes, heads)
         added_labels = self.labels.add(LabelledTokens(arcs, ByWord(labels[arc_nodes])))
         offset = added_labels[0].start if added_labels else 0
         self._sequences += [range(a, b) for a, b in pairwise((sequences + offset).tolist())]
         self.run.grow(self.model.features.size)
-        learn_pruner(self._pruner, added)
-        self.problem.pruner = self.model.training_pruner(self._pruner.w)
+        if not self.waits_for_weights:
+            self.pruner.learn(nodes.attributes, nodes.starts, heads)
+            self.follow_parts()
+        else:
+            self.pruner.problem.append(nodes.attributes, nodes.starts, heads)
         ends = nodes.tokens.doc_sentences + added.start
         return [range(a, b) for a, b in pairwise(ends.tolist())]
 
     def remove(self, numbers: range) -> None:
         """Remove examples from the problem, and their contribution from the weights."""
         super().remove(numbers)
-        self._pruner.forget(np.array(numbers, dtype=np.int64))
-        self._pruner_problem.forget(numbers)
+        self.pruner.remove(numbers)
         for i in numbers:
             if self._sequences[i]:
                 self.labels.remove(self._sequences[i])
@@ -154,8 +164,7 @@ class TreeTrainer(ExampleTrainer):
 
     def _keep(self, numbers: Ints) -> None:
         super()._keep(numbers)
-        self._pruner_problem.keep(numbers)
-        self._pruner.keep(numbers)
+        self.pruner._keep(numbers)
         self._sequences = [self._sequences[i] for i in numbers]
         new_numbers = self.labels.reclaim()
         if new_numbers is not None:
@@ -174,14 +183,18 @@ class TreeTrainer(ExampleTrainer):
         Arcs and labels are two problems, which threads solve side by side.
         """
         sequences = [i for number in numbers.tolist() for i in self._sequences[number]]
+        return self.pass_over(numbers, np.array(sequences, dtype=np.int64))
+
+    def pass_over(self, numbers: Ints, sequences: Ints) -> float:
+        """The same of these sentences, and these sequences of labels."""
         arcs, labels = super().epoch, self.labels.epoch
-        passes = [partial(arcs, numbers), partial(labels, np.array(sequences, dtype=np.int64))]
+        passes = [partial(arcs, numbers), partial(labels, sequences)]
         return sum(map_by_all_threads(lambda one_pass: one_pass(), passes))
 
     def memory(self) -> dict[str, int]:
         """See ``models.Trainer``: of all three solvers."""
         found: Counter[str] = Counter()
-        for part in (super().memory(), self.labels.memory(), self._pruner.memory()):
+        for part in (super().memory(), self.labels.memory(), self.pruner.memory()):
             found.update(part)
         return dict(found)
 
@@ -189,7 +202,7 @@ class TreeTrainer(ExampleTrainer):
         self.labels.update_model()
         self.model.set_weights(
             self.run.w.astype(np.float32),
-            self._pruner.w.astype(np.float32),
+            self.pruner.run.w.astype(np.float32),
             summarize_run(self.run, self.epochs),
         )
 

@@ -61,6 +61,17 @@ def bytes_of(value: object) -> int:
     return sum(array.nbytes for array in arrays.values())
 
 
+def drop_negative(starts: GrowingArray, values: np.ndarray) -> tuple[GrowingArray, GrowingArray]:
+    """The ranges and their values, without those below 0.
+
+    starts: int64 [ranges + 1].
+    """
+    kept = values >= 0
+    ends = np.concatenate([[0], np.cumsum(kept)])
+    new_starts = GrowingArray(np.int64, ends[starts.array])
+    return new_starts, GrowingArray(values.dtype.type, values if kept.all() else values[kept])
+
+
 def gather_ranges(starts: GrowingArray, numbers: Ints) -> tuple[Ints, GrowingArray]:
     """The indices of all entries of these ranges, and where the ranges start among them.
 

@@ -135,6 +135,38 @@ def _insert_rows(table: RowTable, starts: Ints, labels: Labels, entries: Ints) -
         find_entries(table, row, labels[first:last].astype(np.int64), entries[first:last])
 
 
+@inner_kernel
+def find_addresses(
+    table: RowTable, first: int, addresses: Rows, scratch: Ints, found: Ints
+) -> None:
+    """Write the indices of weights, inserting those that are missing.
+
+    addresses: int32, see ``RowWeights``, all different; the best is row by row.
+    first: the number of weights before those of rows. scratch: int64 [2, K]. found: int64.
+    """
+    K, start = table.labels, 0
+    while start < len(addresses):
+        if addresses[start] < first:
+            found[start] = addresses[start]
+            start += 1
+            continue
+        row, end = (addresses[start] - first) // K, start
+        while end < len(addresses) and (addresses[end] - first) // K == row:
+            scratch[0, end - start] = addresses[end] - first - row * K
+            end += 1
+        size = end - start
+        find_entries(table, row, scratch[0, :size], scratch[1, :size])
+        for j in range(size):
+            found[start + j] = first + scratch[1, j]
+        start = end
+
+
+@kernel
+def _find_all(table: RowTable, first: int, addresses: Rows, found: Ints) -> None:
+    """``find_addresses`` of rows for which there is room."""
+    find_addresses(table, first, addresses, np.empty((2, table.labels), dtype=np.int64), found)
+
+
 @kernel
 def _join_blocks(table: RowTable, first_weight: int, numbers: Rows, new_labels: Rows) -> int:
     """Let each row be one block, as ``blocks`` say then; return the number of entries.
@@ -332,8 +364,35 @@ class DenseWeights:
         """Nothing to do: all features keep their rows."""
 
 
-class RowWeights:
+class PlainAddresses:
+    """The weights of a problem that all exist: the address of each is its index in w.
+
+    See ``structure.AddressedProblem``.
+    """
+
+    def request(self, addresses: Rows) -> None:
+        """Nothing to ask for."""
+
+    def examples(self) -> tuple[object, ...]:
+        raise NotImplementedError
+
+    def find(self, addresses: Rows) -> Ints:
+        return addresses.astype(np.int64)
+
+    @property
+    def addresses(self) -> tuple[int, RowTable]:
+        """The number of weights before those of rows, and where the others are."""
+        return 0, dense_table(1)
+
+    def addressed_examples(self) -> tuple[object, ...]:
+        return self.examples()
+
+
+class RowWeights(PlainAddresses):
     """The weights of a problem whose features have rows: for all columns, or on first use.
+
+    Other processes know a weight by its address: the index that it would have if all rows had
+    weights for all columns.
 
     first: the number of weights before those of rows. width: the number of columns, K in the terms
         of ``RowTable``, such as labels or parts of labels.
@@ -381,6 +440,21 @@ class RowWeights:
         problem = copy(self)
         problem._sparse = deepcopy(self._sparse)
         return problem
+
+    def request(self, addresses: Rows) -> None:
+        if self._sparse is not None:
+            runs = 1 + np.count_nonzero(np.diff((addresses - self._first) // self._width))
+            self.table.requested[0] = runs * max_entries(self.table)
+
+    def find(self, addresses: Rows) -> Ints:
+        found = super().find(addresses)
+        if self._sparse is not None:
+            _find_all(self.table, self._first, addresses, found)
+        return found
+
+    @property
+    def addresses(self) -> tuple[int, RowTable]:
+        return self._first, self.table
 
     def _extend(self, rows: int) -> None:
         """Let there be this many rows, or more."""

@@ -12,14 +12,14 @@ from spacy_ssvm.align.matchings.layout import (
 from spacy_ssvm.align.matchings.oracle import MATCHINGS
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Rows, Weights
 from spacy_ssvm.weights.groups import GroupedStore
-from spacy_ssvm.weights.growing import GrowingArray, gather_ranges
-from spacy_ssvm.weights.rows import DenseWeights, kept_weights
+from spacy_ssvm.weights.growing import GrowingArray, drop_negative, gather_ranges
+from spacy_ssvm.weights.rows import DenseWeights, PlainAddresses, kept_weights
 
 #: The cost of a sure link that is missing, and of a wrong link.
 HAMMING = (1.0, 1.0)
 
 
-class MatchingProblem:
+class MatchingProblem(PlainAddresses):
     """Pairs of sentences with their gold links.
 
     fertilities: the largest numbers of links of a source and of a target word.
@@ -156,19 +156,24 @@ class MatchingProblem:
         self._is_complete = GrowingArray(np.bool_, self._is_complete.array[numbers])
         self._source_words = GrowingArray(np.int64, self._source_words.array[numbers])
 
-    def used_rows(self, rows: int) -> Flags:
-        """Whether examples have a row as a feature, see ``IndexedProblem``."""
-        used = np.zeros(rows, dtype=bool)
-        used[self._rows.array] = True
-        return used
+    def count_rows(self, rows: int) -> Ints:
+        """How often examples have each row as a feature, see ``IndexedProblem``."""
+        return np.bincount(self._rows.array, minlength=rows)
 
     def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
         """The largest weight and the number of weights of each row, see ``IndexedProblem``."""
         return np.abs(w[self.nonnegative :][:rows]), np.ones(rows, dtype=np.int64)
 
+    def number_rows(self, numbers: Rows, rows: int) -> None:  # noqa: ARG002
+        """Give features other rows, see ``IndexedProblem``."""
+        new_rows = numbers[self._rows.array]
+        if (new_rows < 0).any():
+            self._values = GrowingArray(np.float32, self._values.array[new_rows >= 0])
+        self._starts, self._rows = drop_negative(self._starts, new_rows)
+
     def keep_rows(self, kept: Flags) -> Rows:
         """Keep only these of the rows, see ``IndexedProblem``."""
-        self._rows.array[:] = (np.cumsum(kept) - 1)[self._rows.array]
+        self.number_rows((np.cumsum(kept) - 1).astype(np.int32), int(kept.sum()))
         return kept_weights(kept, self.nonnegative, 1)
 
     def examples(self) -> MatchingExamples:

@@ -11,13 +11,13 @@ from spacy_ssvm.labelings.word_features import RowFeatures
 from spacy_ssvm.sentences.cuts.layout import Examples
 from spacy_ssvm.sentences.cuts.oracle import CUTS
 from spacy_ssvm.weights.growing import GrowingArray, check_starts, gather_ranges
-from spacy_ssvm.weights.rows import RowTable, kept_weights, measure_rows
+from spacy_ssvm.weights.rows import PlainAddresses, RowTable, kept_weights, measure_rows
 
 #: The largest edge feature: sums over the edges of an example are finite in float32.
 _MAX_FEATURE = 1e30
 
 
-class CutProblem:
+class CutProblem(PlainAddresses):
     """Examples for labelings of graphs with K labels and a number of edge features.
 
     costs: float64 [K, K], see ``ChainProblem``. Hamming by default.
@@ -114,9 +114,13 @@ class CutProblem:
         self._edges = GrowingArray(np.int64, self._edges.array[edges])
         self._edge_features = GrowingArray(np.float64, self._edge_features.array[edges])
 
-    def used_rows(self, rows: int) -> Flags:
-        """Whether examples have a row as a feature, see ``IndexedProblem``."""
-        return self._nodes.used_rows(rows)
+    def count_rows(self, rows: int) -> Ints:
+        """How often examples have each row as a feature, see ``IndexedProblem``."""
+        return self._nodes.count_rows(rows)
+
+    def number_rows(self, numbers: Rows, rows: int) -> None:
+        """Give features other rows, see ``IndexedProblem``."""
+        self._nodes.number_rows(numbers, rows)
 
     def measure_rows(self, w: Floats, rows: int) -> tuple[Floats, Ints]:
         """The largest weight and the number of weights of each row, see ``IndexedProblem``."""
