@@ -28,7 +28,7 @@ if PLAIN:
 #: Folders and files whose tests are slow: of rooms that the core does not know, and of what takes
 #: long to compile or to run.
 SLOW = {
-    *("align", "lab", "papers", "sentences", "tokenizer"),
+    *("align", "distributed", "lab", "papers", "sentences", "tokenizer"),
     *(f"chains/test_{name}.py" for name in ("probabilities", "selection")),
     "labelings/test_word_features.py",
     "lattices/test_selection.py",

@@ -153,18 +153,28 @@ ALLOWED = {
         "trees",
         "weights",
     },
+    "distributed": {
+        "kernels",
+        "components",
+        "objective.py",
+        "solvers",
+        "structure.py",
+        "trees",
+        "weights",
+    },
     "factories.py": {"align", "components", "sentences"},
     "cli": {
         "kernels",
         "align",
         "commands",
         "components",
+        "distributed",
         "files.py",
         "lab",
     },
 }
 #: Rooms that the core does not import: they meet it through entry points, and in ROOTS.
-SLICES = {"align", "lab", "sentences", "tokenizer"}
+SLICES = {"align", "distributed", "lab", "sentences", "tokenizer"}
 ROOTS = {"cli", "factories.py"}
 MAX_ARROWS = 84  #: between rooms of the core
 

@@ -10,7 +10,7 @@ import typer
 from spacy.cli._util import app
 
 from spacy_ssvm import __version__
-from spacy_ssvm.cli import data, inspection, production, training
+from spacy_ssvm.cli import cluster, data, inspection, production, training
 from spacy_ssvm.cli import lab as experiments
 
 
@@ -26,6 +26,9 @@ class Command(NamedTuple):
 #: By name; the first of two words is that of a group.
 COMMANDS = {
     "train": Command(training.train, "Train a pipeline on annotated files, in one go", True),
+    "train-ray": Command(
+        cluster.train_ray, "Train on several processes or machines, with Ray", True
+    ),
     "init": Command(training.init, "Write a config for what your examples annotate"),
     "swap": Command(training.swap, "Replace components of a trained pipeline", True),
     "jackknife": Command(

@@ -1,0 +1,1 @@
+"""Training and annotation on several machines: shards, workers and one learner."""

@@ -1,0 +1,178 @@
+"""The learner: the weights and dual variables of a component whose examples workers have."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from spacy_ssvm.components.pipe import Pipe
+from spacy_ssvm.distributed.problem import SharedProblem, Workers
+from spacy_ssvm.distributed.worker import LocalRows, problem_name
+from spacy_ssvm.kernels.types import Ints, Rows
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
+from spacy_ssvm.solvers.run import Run, Solver
+from spacy_ssvm.solvers.training import ExampleTrainer, IndexedTrainer
+from spacy_ssvm.structure import Problem
+from spacy_ssvm.trees.pruner_training import PASSES
+from spacy_ssvm.trees.training import TreeTrainer
+from spacy_ssvm.weights.feature_index import FeatureIndex, find_sparse_rows
+
+_MAX_ADDRESSES = 2**31 - 1  # addresses are int32
+_LEAST, _BLOCKS = 64, 200  # examples of a block, and blocks of all examples, where nobody says
+
+
+class RemoteTrainer:
+    """Trains a component on the examples of workers; see ``models.Trainer``.
+
+    name: of the component. block: how many examples are decoded before weights change, where the
+        solver has no blocks; None for a share of all examples.
+    """
+
+    def __init__(
+        self, pipe: Pipe[Any, Any], name: str, workers: Workers, block: int | None
+    ) -> None:
+        self.trainer: Any = cast(Any, pipe.make_trainer(pipe.solver))
+        self._name, self._workers = name, workers
+        self._problems: dict[str, SharedProblem] = {}
+        for part, trainer in self.trainer.parts.items():
+            self._problems[part] = self._share(trainer, problem_name(name, part), block)
+        self._has_started = False
+
+    def _share(self, trainer: ExampleTrainer, name: str, block: int | None) -> SharedProblem:
+        """Let the trainer of a problem learn from the examples of all workers."""
+        if isinstance(trainer, IndexedTrainer):
+            self._agree_on_rows(trainer, name)
+        problem = SharedProblem(cast(Any, trainer.problem), name, self._workers)
+        if block is None:
+            block = max(_LEAST, problem.number_of_examples // _BLOCKS)
+        solver = with_block(trainer.run.settings, block)
+        trainer.run = solver.start(cast(Problem, problem))
+        trainer.run.grow(trainer.number_of_rows)
+        return problem
+
+    def _agree_on_rows(self, trainer: IndexedTrainer, name: str) -> None:
+        """Number the features of all workers: in the order in which the corpus has them."""
+        workers = range(self._workers.number)
+        handles = [self._workers.call(k, "rows", name) for k in workers]
+        found: list[LocalRows | None] = [self._workers.result(handle) for handle in handles]
+        if not trainer.index.is_hashed:
+            numbers = merge_rows(trainer.index, [rows for rows in found if rows is not None])
+            rows = trainer.number_of_rows
+            calls = [self._workers.call(k, "number_rows", name, numbers[k], rows) for k in workers]
+            for call in calls:
+                self._workers.result(call)
+        trainer.problem.row_templates = trainer.index.row_templates
+        check_addresses(name, trainer)
+
+    # See ``models.Trainer``
+
+    @property
+    def problem(self) -> SharedProblem:
+        """The examples of the part that gives the component its loss."""
+        return next(p for part, p in self._problems.items() if part in ("", "arcs"))
+
+    @property
+    def run(self) -> Run:
+        return cast(Run, self.trainer.run)
+
+    @property
+    def traffic(self) -> dict[str, Any]:
+        """What has been sent, and waited for, by problem."""
+        return {problem.name: problem.traffic for problem in self._problems.values()}
+
+    def epoch(self, numbers: Ints) -> float:  # noqa: ARG002
+        """A pass over all examples."""
+        if not isinstance(self.trainer, TreeTrainer):
+            return float(self.trainer.epoch(_all(self._problems[""])))
+        if not self._has_started:
+            self._learn_pruner(self.trainer)
+        self._has_started = True
+        arcs, labels = self._problems["arcs"], self._problems["labels"]
+        return self.trainer.pass_over(_all(arcs), _all(labels))
+
+    def _learn_pruner(self, trainer: TreeTrainer) -> None:
+        """The passes of the pruner, which comes before the others."""
+        problem, run = self._problems["pruner"], trainer.pruner.run
+        for _ in range(PASSES):
+            run.epoch(_all(problem))
+        problem.send(run.w)
+        for k in range(self._workers.number):
+            name = problem_name(self._name, "arcs")
+            self._workers.result(self._workers.call(k, "follow", name))
+
+    def update_model(self) -> None:
+        self.trainer.update_model()
+
+    def memory(self) -> dict[str, int]:
+        """See ``models.Trainer``; features are those of the last block."""
+        return dict(self.trainer.memory())
+
+
+def _all(problem: SharedProblem) -> Ints:
+    return np.arange(problem.number_of_examples)
+
+
+def check_component(name: str, pipe: Any) -> None:
+    """Raise ValueError for a component that can learn in one process alone."""
+    if pipe.model.summary is not None:
+        raise ValueError(
+            f"{name} has been trained before: name it in [training] frozen_components, or train it "
+            "further with spacy train"
+        )
+    reals = [str(template) for template in getattr(pipe.model, "real_templates", ())]
+    if reals:
+        raise ValueError(
+            f"{name}: templates of real values, such as {reals[0]}, are learned in one process "
+            "alone. Leave them out, or train with spacy train"
+        )
+    for setting in ("solver", "label_solver"):
+        solver = getattr(pipe, setting, None)
+        if solver is None:
+            continue
+        if not isinstance(solver, (DualCoordinateDescent, FrankWolfe)) or solver.loss_function.beta:
+            raise ValueError(
+                f"{name}: {type(solver).__name__} learns in one process alone. Choose in "
+                f"[components.{name}.{setting}] spacy_ssvm.DualCoordinateDescent.v1, or "
+                "spacy_ssvm.FrankWolfe.v1 with beta = null"
+            )
+
+
+def with_block(solver: Solver, block: int) -> Solver:
+    """The solver, with blocks of several examples; ``block`` where its settings have none."""
+    settings = cast(DualCoordinateDescent | FrankWolfe, solver)
+    return settings if settings.block > 1 else replace(settings, block=block)
+
+
+def merge_rows(index: FeatureIndex, found: list[LocalRows]) -> list[Rows]:
+    """Number the rows of workers anew, and let an empty index have them.
+
+    Features that all together have less often than the index demands are left out.
+    Returns the new row of each row of each worker: int32, -1 for none.
+    """
+    merged = FeatureIndex(1)
+    numbers = []
+    for keys, templates, _ in found:
+        merged.insert_sparse(keys, templates)
+        rows = np.empty(len(keys), dtype=np.int64)
+        find_sparse_rows(merged.table, keys, templates, len(keys), rows)
+        numbers.append(rows)
+    counts = np.zeros(merged.number_of_rows, dtype=np.int64)
+    for rows, (_, _, counted) in zip(numbers, found, strict=True):
+        counts[rows] += counted
+    kept = counts >= index.min_count
+    index.load(merged.row_keys[kept], merged.row_templates[kept])
+    new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    return [new[rows] for rows in numbers]
+
+
+def check_addresses(name: str, trainer: IndexedTrainer) -> None:
+    """Raise ValueError where weights are more than can be addressed."""
+    first, table = cast(Any, trainer.problem).addresses
+    most = first + trainer.number_of_rows * int(table.labels)
+    if most > _MAX_ADDRESSES:
+        raise ValueError(
+            f"{name}: {trainer.number_of_rows:,} features of {table.labels:,} labels are "
+            f"{most:,} weights, more than can be addressed ({_MAX_ADDRESSES:,}): raise min_count, "
+            "or set hash_bits"
+        )

@@ -1,0 +1,358 @@
+"""A problem whose examples workers have: what the learner sees of it.
+
+The learner has the weights and the dual variables. It asks the workers to decode a block, each its
+own examples of it, and gets the costs of the structures that they find, and the differences of
+their features, by the addresses of weights. While it learns from a block, the workers decode the
+next one, under the weights that the block before has left. Nothing depends on how many they are.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import (
+    Flags,
+    Floats,
+    Int,
+    Ints,
+    Ints1,
+    Rows,
+    Rows1,
+    Weights,
+    Weights1,
+    named_tuple,
+)
+from spacy_ssvm.structure import NEEDS_CAPACITY, AddressedProblem, Decoded, Structure
+from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.rows import RowTable, RowTableType, find_addresses, has_row_capacity
+from spacy_ssvm.weights.sparse import move
+
+
+class Update(NamedTuple):
+    """Weights that have changed."""
+
+    addresses: Rows  #: int32, in order
+    values: Floats  #: float64: what they are now
+
+
+class Found(NamedTuple):
+    """What a worker has found for examples of a block."""
+
+    has_gold: Flags  #: bool [examples]
+    costs: Floats  #: float64 [examples]: Delta_i(y)
+    recompleted: Flags  #: bool [examples]: whether the completion of partial gold has changed
+    starts: Ints  #: int64 [examples + 1]: where the entries of each begin
+    addresses: Rows  #: int32 [entries], of Phi_i(y)
+    values: Any  #: [entries], float32, or int8 where none has a fraction
+
+
+class Description(NamedTuple):
+    """What a worker has of a problem."""
+
+    examples: int
+    max_entries: int  #: see ``Problem``
+    words: int  #: of its Docs
+
+
+class Workers(Protocol):
+    """The processes that have the examples."""
+
+    @property
+    def number(self) -> int:
+        """How many they are."""
+
+    def share(self, value: Any) -> Any:
+        """What to give to several calls, so that it is sent once to each machine."""
+
+    def call(self, worker: int, method: str, *arguments: Any) -> Any:
+        """Call a method of a ``Worker``; return a handle for its result.
+
+        The calls of a worker are made one after another, in their order.
+        """
+
+    def result(self, handle: Any) -> Any:
+        """Wait for the result of a call."""
+
+    def tell(self, worker: int, method: str, *arguments: Any) -> None:
+        """Call a method whose result nobody waits for."""
+
+    def watch(self, problem: "SharedProblem") -> None:
+        """Ask a problem for its weights where a worker starts anew."""
+
+
+class Block(NamedTuple):
+    """The differences of a block, for kernels; example arrays of the structure."""
+
+    starts: Ints  #: int64 [examples]: the first entry of each
+    ends: Ints  #: int64 [examples]
+    addresses: Rows  #: int32 [entries]
+    values: Weights  #: float32 [entries]
+    first: int  #: the number of weights before those of rows
+    table: RowTable
+    of_weights: Rows  #: int32 [weights]: the address of each that differences have had
+
+
+BlockType = named_tuple(Block, Ints1, Ints1, Rows1, Weights1, Int, RowTableType, Rows1)
+
+
+@kernel
+def decode(
+    block: Block,  # noqa: ARG001
+    i: int,
+    w: Floats,  # noqa: ARG001
+    gamma: float,  # noqa: ARG001
+    complete: bool,  # noqa: ARG001
+) -> tuple[Ints, float, bool]:
+    """Raise ValueError: the examples are elsewhere."""
+    if i >= 0:
+        raise ValueError("other processes decode these examples")
+    return np.empty(0, dtype=np.int64), 0.0, False
+
+
+@kernel
+def difference(
+    block: Block,
+    i: int,  # noqa: ARG001
+    y: Ints,
+    indices: Rows,
+    values: Weights,
+) -> int:
+    """See ``Structure.difference``: what a worker has found for example y[0] of the block."""
+    start, end = block.starts[y[0]], block.ends[y[0]]
+    if start == end:
+        return 0
+    addresses, first, K = block.addresses[start:end], block.first, block.table.labels
+    rows, last = 0, -1
+    for address in addresses:
+        row = (address - first) // K
+        rows += address >= first and row != last
+        last = row
+    if not has_row_capacity(block.table, rows):
+        return NEEDS_CAPACITY
+    size = int(end - start)
+    found = np.empty(size, dtype=np.int64)
+    find_addresses(block.table, first, addresses, np.empty((2, K), dtype=np.int64), found)
+    for j in range(size):
+        indices[j] = found[j]
+        values[j] = block.values[start + j]
+        block.of_weights[found[j]] = addresses[j]
+    return size
+
+
+@kernel
+def _find_changes(w: Floats, sent: Floats, changed: Ints) -> int:
+    """Write the indices of weights that are not what was sent; return their number."""
+    count = 0
+    for index in range(len(w)):
+        if w[index] != sent[index]:
+            changed[count] = index
+            count += 1
+    return count
+
+
+#: Examples of other processes.
+REMOTE = Structure(BlockType, decode, difference, is_remote=True)
+
+
+class SharedProblem:
+    """The examples of all workers, numbered through; see ``structure.RemoteProblem``.
+
+    problem: has no examples, and the layout of the weights, which are 0. name: by which workers
+        know it.
+    """
+
+    def __init__(self, problem: AddressedProblem, name: str, workers: Workers) -> None:
+        self.problem, self.name, self._workers = problem, name, workers
+        self.nonnegative = problem.nonnegative
+        kind = problem.structure
+        self.structure = REMOTE._replace(
+            is_lazy=kind.is_lazy, decodes_new_ahead=kind.decodes_new_ahead
+        )
+        parts: list[Description] = self._ask_all("describe")
+        sizes = [part.examples for part in parts]
+        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.max_entries = max(part.max_entries for part in parts)
+        self.words = sum(part.words for part in parts)
+        self._sent = np.zeros(0)
+        self._pending: list[Update] = []  # what weights were before requests without an answer
+        self._of_weights = np.zeros(0, dtype=np.int32)
+        self._show([])
+        self.traffic = Traffic()
+        workers.watch(self)
+
+    # The learner's side: see ``Problem``
+
+    max_expected_entries = 0
+
+    @property
+    def number_of_examples(self) -> int:
+        return int(self._starts[-1])
+
+    def number_of_weights(self, rows: int) -> int:
+        return self.problem.number_of_weights(rows)
+
+    def examples(self) -> Block:
+        return self._block._replace(table=self.problem.addresses[1], of_weights=self._of_weights)
+
+    def reserve(self) -> Rows | None:
+        """See ``AllocatingProblem``."""
+        numbers = self.problem.reserve()
+        if numbers is not None:
+            self._sent = move(self._sent, numbers)
+            moved, of_weights = numbers[: len(self._of_weights)], self._of_weights
+            self._of_weights = np.zeros_like(of_weights)
+            self._of_weights[moved[moved >= 0]] = of_weights[: len(moved)][moved >= 0]
+        weights = self.number_of_weights(0)
+        if weights > len(self._of_weights):
+            self._of_weights = longer(self._of_weights, weights)
+        return numbers
+
+    # The workers' side
+
+    def decode_blocks(
+        self,
+        parts: Iterable[Ints],
+        weights: Callable[[], Floats],
+        gamma: float,
+        due: Callable[[Ints], Flags],
+    ) -> Iterator[tuple[Ints, Decoded]]:
+        """See ``RemoteProblem``: each part is asked for before the one before it is returned."""
+        ahead = None
+        for part in parts:
+            request = self._ask(part, weights(), "decode", gamma, due(part))
+            if ahead is not None:
+                yield ahead[0], self._take(*ahead)
+            ahead = part, request
+        if ahead is not None:
+            yield ahead[0], self._take(*ahead)
+
+    def losses(self, w: Floats, numbers: Ints, loss: tuple[object, ...]) -> Floats:
+        """See ``objective.losses``."""
+        found = np.empty(len(numbers))
+        for positions, handle in self._ask(numbers, w, "losses", loss):
+            found[positions] = self._answer(handle)
+        self._pending.clear()
+        return found
+
+    def complete_all(self, w: Floats) -> Flags:
+        """See ``RemoteProblem``."""
+        everything = np.arange(self.number_of_examples)
+        changed = np.empty(len(everything), dtype=bool)
+        for positions, handle in self._ask(everything, w, "complete"):
+            changed[positions] = self._answer(handle)
+        self._pending.clear()
+        return changed
+
+    def send(self, w: Floats) -> None:
+        """Send the weights as they are to all workers."""
+        self.losses(w, np.zeros(0, dtype=np.int64), (None, 1.0, False))
+
+    def restore(self, worker: int) -> None:
+        """Give a worker that has started anew the weights of the last answer."""
+        used = np.flatnonzero(self._sent)
+        weights = [Update(self._of_weights[used], self._sent[used])]
+        for update in (*weights, *reversed(self._pending)):
+            self._workers.tell(worker, "update", self.name, update)
+
+    def _ask_all(self, method: str, *arguments: Any) -> list[Any]:
+        """Call a method of all workers, and wait for the results."""
+        workers = range(self._workers.number)
+        handles = [self._workers.call(k, method, self.name, *arguments) for k in workers]
+        return [self._workers.result(handle) for handle in handles]
+
+    def _ask(self, part: Ints, w: Floats, method: str, *arguments: Any) -> list[tuple[Ints, Any]]:
+        """Send weights, and ask about examples: positions in the part, and handles of answers.
+
+        arguments: arrays, by example of the part, are divided among the workers.
+        """
+        start = time.perf_counter()
+        update = self._changes(w)
+        shared = self._workers.share(update)
+        owners = np.searchsorted(self._starts, part, side="right") - 1
+        asked = []
+        for k in range(self._workers.number):
+            positions = np.flatnonzero(owners == k)
+            own = [a[positions] if isinstance(a, np.ndarray) else a for a in arguments]
+            numbers = part[positions] - self._starts[k]
+            handle = self._workers.call(k, method, self.name, shared, numbers, *own)
+            asked.append((positions, handle))
+        self.traffic.add(sent=_bytes(update), updating=time.perf_counter() - start)
+        return asked
+
+    def _changes(self, w: Floats) -> Update:
+        """The weights that have changed since they were sent for the last time."""
+        if len(self._sent) < len(w):
+            self._sent = longer(self._sent, len(w))
+        if len(self._of_weights) < len(w):
+            self._of_weights = longer(self._of_weights, len(w))
+        room = np.empty(len(w), dtype=np.int64)
+        changed = room[: _find_changes(w, self._sent, room)]
+        addresses, values = self._of_weights[changed], w[changed]
+        self._pending.append(Update(addresses, self._sent[changed]))
+        self._sent[changed] = values
+        return Update(addresses, values)
+
+    def _answer(self, handle: Any) -> Any:
+        start = time.perf_counter()
+        answer = self._workers.result(handle)
+        self.traffic.add(waiting=time.perf_counter() - start)
+        return answer
+
+    def _take(self, part: Ints, asked: Sequence[tuple[Ints, Any]]) -> Decoded:
+        """Let kernels see a block, once all workers have answered."""
+        found = [(positions, self._answer(handle)) for positions, handle in asked]
+        self._pending.pop(0)
+        self.traffic.add(received=sum(_bytes(answer) for _, answer in found))
+        n = len(part)
+        has_gold, recompleted = np.empty(n, dtype=bool), np.empty(n, dtype=bool)
+        costs = np.empty(n)
+        for positions, answer in found:
+            has_gold[positions] = answer.has_gold
+            costs[positions] = answer.costs
+            recompleted[positions] = answer.recompleted
+        self._show(found)
+        starts = np.concatenate([[0], np.cumsum(has_gold)]).astype(np.int64)
+        return Decoded(np.flatnonzero(has_gold), starts, costs, recompleted)
+
+    def _show(self, found: Sequence[tuple[Ints, Found]]) -> None:
+        n = sum(len(positions) for positions, _ in found)
+        starts, ends = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        addresses = [np.zeros(0, dtype=np.int32)]
+        values = [np.zeros(0, dtype=np.float32)]
+        size = 0
+        for positions, answer in found:
+            starts[positions] = answer.starts[:-1] + size
+            ends[positions] = answer.starts[1:] + size
+            addresses.append(answer.addresses)
+            values.append(answer.values.astype(np.float32))
+            size += len(answer.addresses)
+        joined = np.concatenate(addresses), np.concatenate(values)
+        self._block = Block(starts, ends, *joined, *self.problem.addresses, self._of_weights)
+
+
+class Traffic:
+    """What has been sent, and where the learner's time went."""
+
+    def __init__(self) -> None:
+        self.sent = 0  #: bytes, to each worker
+        self.received = 0  #: bytes, from all workers
+        self.waiting = 0.0  #: seconds, for workers
+        self.updating = 0.0  #: seconds, to find out and send what has changed
+        self.rounds = 0
+
+    def add(
+        self, *, sent: int = 0, received: int = 0, waiting: float = 0.0, updating: float = 0.0
+    ) -> None:
+        """Count what has been sent, or waited for."""
+        self.rounds += sent > 0
+        self.sent += sent
+        self.received += received
+        self.waiting += waiting
+        self.updating += updating
+
+
+def _bytes(arrays: Iterable[Any]) -> int:
+    return sum(array.nbytes for array in arrays)

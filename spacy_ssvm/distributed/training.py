@@ -1,0 +1,214 @@
+"""Training on several machines: what ``spacy train`` does, with the examples on workers."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+
+import numpy as np
+from spacy.language import Language
+from spacy.schemas import ConfigSchemaTraining
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.training.loop import (
+    DIR_MODEL_BEST,
+    DIR_MODEL_LAST,
+    clean_output_dir,
+    create_before_to_disk_callback,
+    create_evaluation_callback,
+    train_while_improving,
+    update_meta,
+)
+from spacy.util import registry, resolve_dot_names
+
+from spacy_ssvm.components.pipe import Pipe
+from spacy_ssvm.distributed.learner import RemoteTrainer, check_component
+from spacy_ssvm.distributed.pipelines import train_corpus
+from spacy_ssvm.distributed.problem import Workers
+from spacy_ssvm.kernels.types import Ints
+
+
+def components_to_train(nlp: Language) -> list[str]:
+    """The components that learn, in their order.
+
+    Raises ValueError where the pipeline of a config cannot be trained on several machines.
+    """
+    training = nlp.config["training"]
+    frozen, annotating = training["frozen_components"], training["annotating_components"]
+    learning = [
+        name
+        for name, pipe in nlp.pipeline
+        if name not in frozen and getattr(pipe, "is_trainable", False)
+    ]
+    others = [name for name in learning if not isinstance(nlp.get_pipe(name), Pipe)]
+    if others:
+        raise ValueError(
+            f"{', '.join(others)}: not a component of spacy_ssvm. Train it beforehand with spacy "
+            "train, and name it in [training] frozen_components"
+        )
+    if not learning:
+        raise ValueError("no component learns: all are in [training] frozen_components")
+    both = [name for name in annotating if name in learning]
+    if both:
+        raise ValueError(
+            f"{', '.join(both)}: annotates examples while it learns itself "
+            "([training] annotating_components). Train it beforehand and freeze it, or annotate "
+            "the corpus with python -m spacy ssvm jackknife"
+        )
+    return learning
+
+
+def divide(lengths: Sequence[int], number: int) -> list[tuple[int, int]]:
+    """Shards with about as many words each, as ranges of examples.
+
+    lengths: of the examples, in words. Raises ValueError for fewer examples than shards.
+    """
+    if len(lengths) < number:
+        raise ValueError(
+            f"the training corpus has {len(lengths)} examples: at most as many workers have any"
+        )
+    ends = np.cumsum(lengths)
+    bounds = np.searchsorted(ends, ends[-1] * np.arange(1, number) / number).tolist()
+    firsts = [0]
+    for k, bound in enumerate(bounds, start=1):
+        firsts.append(min(max(bound, firsts[-1] + 1), len(lengths) - number + k))
+    return list(zip(firsts, [*firsts[1:], len(lengths)], strict=True))
+
+
+def count_words(nlp: Language) -> list[int]:
+    """The lengths of the examples of the training corpus.
+
+    Raises ValueError where there are none.
+    """
+    lengths = [len(example.predicted) for example in train_corpus(nlp)]
+    if not lengths:
+        raise ValueError("the training corpus has no examples: check [corpora.train] path")
+    return lengths
+
+
+def share_examples(
+    workers: Workers, components: Sequence[str], shards: Sequence[tuple[int, int]]
+) -> None:
+    """Let each worker read its shard of the training corpus."""
+    calls = [
+        workers.call(k, "read", list(components), first, last)
+        for k, (first, last) in enumerate(shards)
+    ]
+    for call in calls:
+        workers.result(call)
+
+
+class Plan(NamedTuple):
+    """What is trained on which examples."""
+
+    components: list[str]
+    shards: list[tuple[int, int]]  #: of each worker, as ranges of examples
+    block: int | None  #: see ``RemoteTrainer``
+
+
+def plan(nlp: Language, workers: int, block: int | None = None) -> Plan:
+    """The plan of a training; nothing has been started yet.
+
+    Raises ValueError where the pipeline cannot be trained so, or where there are too few examples.
+    """
+    components = components_to_train(nlp)
+    for name in components:
+        pipe: Any = nlp.get_pipe(name)
+        check_component(name, pipe)
+    return Plan(components, divide(count_words(nlp), workers), block)
+
+
+def learn_from_workers(
+    nlp: Language, workers: Workers, components: Sequence[str], block: int | None
+) -> list[RemoteTrainer]:
+    """Let components learn from the examples that workers have read."""
+    trainers = []
+    for name in components:
+        pipe: Any = nlp.get_pipe(name)
+        trainer = RemoteTrainer(pipe, name, workers, block)
+        pipe._trainer = trainer
+        pipe.featurize = partial(_all_examples, trainer)
+        trainers.append(trainer)
+    return trainers
+
+
+def _all_examples(trainer: RemoteTrainer, examples: Sequence[Example]) -> tuple[Any, Ints]:  # noqa: ARG001
+    """See ``Pipe.featurize``: all examples of all workers, whatever the batch is."""
+    return trainer, np.arange(trainer.problem.number_of_examples)
+
+
+def train(
+    nlp: Language,
+    workers: Workers,
+    planned: Plan,
+    output: Path | None,
+    *,
+    stdout: IO[str] = sys.stdout,
+    stderr: IO[str] = sys.stderr,
+) -> list[RemoteTrainer]:
+    """Train an initialized pipeline as ``spacy train`` does; see there.
+
+    An epoch is a step, whatever the batcher is. Writes model-last and model-best to the output.
+    """
+    components = planned.components
+    config = nlp.config.interpolate()
+    settings: Any = registry.resolve(config["training"], schema=ConfigSchemaTraining)
+    (dev_corpus,) = resolve_dot_names(config, [settings["dev_corpus"]])
+    share_examples(workers, components, planned.shards)
+    trainers = learn_from_workers(nlp, workers, components, planned.block)
+    before_to_disk = create_before_to_disk_callback(settings["before_to_disk"])
+
+    def save(is_best: bool) -> None:
+        if output is None:
+            return
+        output.mkdir(parents=True, exist_ok=True)
+        before_to_disk(nlp).to_disk(output / DIR_MODEL_LAST)
+        if is_best:
+            best = output / DIR_MODEL_BEST
+            shutil.rmtree(best, ignore_errors=True)
+            shutil.copytree(output / DIR_MODEL_LAST, best)
+
+    frozen = settings["frozen_components"]
+    steps = train_while_improving(
+        nlp,
+        settings["optimizer"],
+        _epochs(nlp, settings["max_epochs"]),
+        create_evaluation_callback(nlp, dev_corpus, settings["score_weights"]),
+        dropout=settings["dropout"],
+        accumulate_gradient=1,
+        patience=settings["patience"],
+        max_steps=settings["max_steps"],
+        eval_frequency=settings["eval_frequency"],
+        exclude=frozen,
+        annotating_components=[],
+        before_update=settings["before_update"],
+    )
+    clean_output_dir(output)
+    with nlp.select_pipes(disable=frozen):
+        log_step, finish = settings["logger"](nlp, stdout, stderr)
+    try:
+        for _, info, is_best in steps:
+            if is_best is not None:
+                with nlp.select_pipes(disable=frozen):
+                    update_meta(settings, nlp, info)
+                save(is_best)
+            log_step(info if is_best is not None else None)
+    except KeyboardInterrupt:
+        save(is_best=False)
+        raise
+    finally:
+        finish()
+        for name in components:
+            del cast(Any, nlp.get_pipe(name)).featurize  # which it has from its class again
+    return trainers
+
+
+def _epochs(nlp: Language, most: int) -> Any:
+    """Pairs of the number of an epoch and a batch, which stands for all examples."""
+    empty = Example(Doc(nlp.vocab, words=["-"]), Doc(nlp.vocab, words=["-"]))
+    epoch = 0
+    while most < 1 or epoch < most:
+        yield epoch, [empty]
+        epoch += 1

@@ -1,0 +1,229 @@
+"""A worker: the examples of a shard, their features, and a copy of the weights."""
+
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from spacy.training import Example
+
+from spacy_ssvm import objective
+from spacy_ssvm.components.example_cache import DOCS_AT_A_TIME
+from spacy_ssvm.components.pipe import Pipe
+from spacy_ssvm.distributed.pipelines import Pipeline, train_corpus
+from spacy_ssvm.distributed.problem import Description, Found, Update
+from spacy_ssvm.kernels.compile import oracle_kernel
+from spacy_ssvm.kernels.types import (
+    Flags,
+    Floats,
+    Int,
+    Ints,
+    Ints1,
+    Keys,
+    Rows,
+    Rows1,
+    Weights,
+    Weights1,
+    tuple_of,
+)
+from spacy_ssvm.solvers.decoding import decode_block
+from spacy_ssvm.solvers.dual_run import complete_all
+from spacy_ssvm.solvers.run import size_of_weights
+from spacy_ssvm.solvers.training import ExampleTrainer, IndexedTrainer
+from spacy_ssvm.structure import Difference, ExampleArrays
+from spacy_ssvm.weights.feature_index import FeatureIndex
+from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.sparse import move
+
+_AT_A_TIME = 2**16  # weights that are updated at a time: bounds the room that is made for them
+
+
+class LocalRows(NamedTuple):
+    """The rows of a worker's features."""
+
+    keys: Keys  #: uint64 [rows]
+    templates: Rows  #: int32 [rows]
+    counts: Ints  #: int64 [rows]: how often examples have them
+
+
+class Copy:
+    """The examples of a problem, and the weights that the learner has sent."""
+
+    def __init__(self, trainer: ExampleTrainer) -> None:
+        self.trainer = trainer
+        self.problem: Any = trainer.problem
+        self.w = trainer.run.w
+        self.rows = trainer.number_of_rows
+
+    def apply(self, update: Update) -> None:
+        """Change the weights."""
+        for start in range(0, len(update.addresses), _AT_A_TIME):
+            part = slice(start, start + _AT_A_TIME)
+            self.problem.request(update.addresses[part])
+            self.make_room()
+            self.w[self.problem.find(update.addresses[part])] = update.values[part]
+
+    def make_room(self) -> None:
+        """Let there be the weights that have been asked for."""
+        if self.problem.structure.is_lazy:
+            numbers = self.problem.reserve()
+            if numbers is not None:
+                self.w = move(self.w, numbers)
+        size = size_of_weights(self.problem, self.rows)
+        if size > len(self.w):
+            self.w = longer(self.w, size)
+
+
+class Worker:
+    """Decodes the examples of a shard for the learner.
+
+    Problems have the names of their components, and those of parts: see ``problem_names``.
+
+    pipeline: initialized, with the config of its training.
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._nlp = pipeline.load()
+        self._copies: dict[str, Copy] = {}
+        self._words = 0
+
+    # Reading
+
+    def read(self, components: Sequence[str], first: int, last: int) -> None:
+        """Read the examples first to last - 1 of the corpus, for these components."""
+        pipes: dict[str, Pipe[Any, Any]] = {name: self._nlp.get_pipe(name) for name in components}  # type: ignore[misc]
+        trainers = {}
+        for name, pipe in pipes.items():
+            if hasattr(pipe, "min_count"):
+                pipe.min_count = 1  # rows are counted over all shards
+            trainer: Any = pipe.make_trainer(pipe.solver)
+            trainer.waits_for_weights = True
+            trainers[name] = trainer
+        self._words = 0
+        for examples in self._examples(first, last):
+            self._words += sum(len(example.predicted) for example in examples)
+            for name, pipe in pipes.items():
+                for batch in pipe.read_batches(pipe.gold_docs(examples)):
+                    trainers[name].add(batch)
+        for name, trainer in trainers.items():
+            for part, of_part in trainer.parts.items():
+                self._copies[problem_name(name, part)] = Copy(of_part)
+
+    def _examples(self, first: int, last: int) -> Iterator[list[Example]]:
+        """The examples of the shard, in batches, as components before them annotate them."""
+        examples = islice(train_corpus(self._nlp), first, last)
+        annotating = self._nlp.config["training"]["annotating_components"]
+        while batch := list(islice(examples, DOCS_AT_A_TIME)):
+            for name in annotating:
+                pipe = self._nlp.get_pipe(name)
+                for example in batch:
+                    example.predicted = pipe(example.predicted)
+            yield batch
+
+    def rows(self, name: str) -> LocalRows | None:
+        """The rows of features; None where they follow from keys."""
+        trainer = self._copies[name].trainer
+        if not isinstance(trainer, IndexedTrainer) or trainer.index.is_hashed:
+            return None
+        index = trainer.index
+        counts = trainer.problem.count_rows(index.number_of_rows)
+        return LocalRows(index.row_keys.copy(), index.row_templates.copy(), counts)
+
+    def number_rows(self, name: str, numbers: Rows, rows: int) -> None:
+        """Give features the rows that all workers have agreed on.
+
+        numbers: int32 [rows before], -1 for features that are left out. rows: of all workers.
+        """
+        copied = self._copies[name]
+        copied.problem.number_rows(numbers, rows)
+        copied.rows = rows
+        cast(IndexedTrainer, copied.trainer).index = FeatureIndex(0)
+        copied.make_room()
+
+    def where(self) -> tuple[str, int]:
+        """The machine and the process."""
+        return platform.node(), os.getpid()
+
+    def describe(self, name: str) -> Description:
+        """What there is of a problem."""
+        problem = self._copies[name].problem
+        return Description(problem.number_of_examples, problem.max_entries, self._words)
+
+    # Rounds
+
+    def update(self, name: str, update: Update) -> None:
+        """Change weights."""
+        self._copies[name].apply(update)
+
+    def decode(self, name: str, update: Update, numbers: Ints, gamma: float, due: Flags) -> Found:
+        """Decode examples under changed weights, see ``decode_block``."""
+        copied = self._copies[name]
+        copied.apply(update)
+        problem = copied.problem
+        decoded = decode_block(problem, numbers, copied.w, gamma, due)
+        starts, addresses, values = _differences(
+            problem.structure,
+            problem.addressed_examples(),
+            numbers,
+            decoded.ys,
+            decoded.starts,
+            problem.max_entries,
+        )
+        small = values.astype(np.int8)
+        has_gold = np.diff(decoded.starts) > 0
+        found = starts, addresses, small if np.array_equal(small, values) else values
+        return Found(has_gold, decoded.costs, decoded.recompleted, *found)
+
+    def losses(self, name: str, update: Update, numbers: Ints, loss: tuple[Any, ...]) -> Floats:
+        """The losses of examples under changed weights."""
+        copied = self._copies[name]
+        copied.apply(update)
+        return objective.losses(copied.problem, copied.w, numbers, objective.Loss(*loss))
+
+    def complete(self, name: str, update: Update, numbers: Ints) -> Flags:
+        """Complete the partial gold of all examples under changed weights."""
+        copied = self._copies[name]
+        copied.apply(update)
+        changed = np.zeros(len(numbers), dtype=bool)
+        problem = copied.problem
+        complete_all(problem.structure, problem.examples(), copied.w, changed)
+        return changed
+
+    def follow(self, name: str) -> None:
+        """Let the problems of a component see what another one has learned."""
+        self._copies[name].trainer.follow_parts()
+
+
+def problem_name(component: str, part: str) -> str:
+    """The name of a problem: of a component, or of a part of one."""
+    return f"{component}.{part}" if part else component
+
+
+@oracle_kernel(("difference",), tuple_of(Ints1, Rows1, Weights1), *(Ints1, Ints1, Ints1, Int))
+def _differences(
+    difference: Difference,
+    examples: ExampleArrays,
+    numbers: Ints,
+    ys: Ints,
+    starts: Ints,
+    max_entries: int,
+) -> tuple[Ints, Rows, Weights]:
+    """Phi_i(y) of examples and their structures: where each begins, indices and values."""
+    ends, size = np.zeros(len(numbers) + 1, dtype=np.int64), 0
+    room = max_entries + 64 * len(numbers)
+    indices, values = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.float32)
+    for position in range(len(numbers)):
+        y = ys[starts[position] : starts[position + 1]]
+        if size + max_entries > len(indices):
+            more = np.empty(2 * size + max_entries, dtype=np.int32)
+            more[:size] = indices[:size]
+            indices = more
+            more_values = np.empty(len(indices), dtype=np.float32)
+            more_values[:size] = values[:size]
+            values = more_values
+        if len(y) > 0:
+            size += difference(examples, numbers[position], y, indices[size:], values[size:])
+        ends[position + 1] = size
+    return ends, indices[:size].copy(), values[:size].copy()

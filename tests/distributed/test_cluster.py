@@ -1,0 +1,111 @@
+"""Workers on a Ray cluster of this machine, and the command that trains on them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from corpora import tagging_examples
+from processes import TESTS, ScriptRunner, environment, plain
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
+
+pytest.importorskip("ray", reason="Ray is not installed")
+
+CONFIG = TESTS.parent / "configs" / "tagger.cfg"
+
+KILLED = """
+import io, os, signal, sys, threading, time
+from pathlib import Path
+import ray
+from spacy.util import load_config
+from spacy_ssvm.distributed.cluster import RayWorkers, start_ray
+from spacy_ssvm.distributed.pipelines import Pipeline, initialize
+from spacy_ssvm.distributed.training import plan, train
+
+def main(config, corpus, output):
+    overrides = {"paths.train": corpus, "paths.dev": corpus, "training.max_epochs": 6}
+    nlp = initialize(load_config(config, overrides=overrides, interpolate=False))
+    said = []
+    with start_ray(ray, None, 2):
+        workers = RayWorkers(ray, Pipeline.of(nlp), 2, said.append)
+        kills = 0
+        call = workers.call
+
+        def calling(worker, method, *arguments):
+            nonlocal kills
+            found = call(worker, method, *arguments)
+            if method in ("read", "rows", "decode") and kills < 3 and worker == kills % 2:
+                try:
+                    _, process = ray.get(workers._actors[worker].call.remote("where"))
+                except ray.exceptions.RayActorError:  # killed before, and not missed yet
+                    return found
+                os.kill(process, signal.SIGKILL)
+                kills += 1
+            return found
+
+        workers.call = calling
+        train(nlp, workers, plan(nlp, 2, 4), Path(output), stdout=io.StringIO())
+    print(kills, len(said))
+
+main(*sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    docs = [example.reference for example in tagging_examples(Vocab())]
+    DocBin(docs=docs).to_disk(tmp_path / "corpus.spacy")
+    return tmp_path / "corpus.spacy"
+
+
+def train_ray(corpus: Path, output: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "spacy", "ssvm", "train-ray", str(CONFIG)]
+    command += ["--output", str(output), "--paths.train", str(corpus), "--paths.dev", str(corpus)]
+    return subprocess.run(
+        [*command, "--training.max_epochs", "6", "--block", "4", *arguments],
+        env=environment(COLUMNS="200"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def model(output: Path) -> dict[str, bytes]:
+    """The files of the component, by name."""
+    files = (output / "model-last" / "tagger").iterdir()
+    return {file.name: file.read_bytes() for file in files}
+
+
+def test_processes_that_are_killed_change_nothing(
+    corpus: Path, tmp_path: Path, run_script: ScriptRunner
+) -> None:
+    whole = train_ray(corpus, tmp_path / "whole", "--workers", "3")
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    said = plain(whole.stdout)
+    assert "3 workers on this machine" in said
+    assert "MB sent to each" in said
+    killed = run_script.start(KILLED, CONFIG, corpus, tmp_path / "killed")
+    assert run_script.output(killed).split()[-2:] == ["3", "6"]
+    assert model(tmp_path / "whole") == model(tmp_path / "killed")
+
+
+def test_invalid_input_is_named_before_anything_is_written(corpus: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    found = {
+        arguments: train_ray(corpus, output, *arguments)
+        for arguments in (
+            ("--workers", "1000"),
+            ("--address", "127.0.0.1:1"),
+            ("--components.tagger.solver.@misc", "spacy_ssvm.Perceptron.v1"),
+            ("--training.frozen_components", '["tagger"]'),
+        )
+    }
+    for arguments, run in found.items():
+        assert run.returncode == 1, (arguments, run.stdout, run.stderr)
+        assert "Traceback" not in run.stderr, arguments
+    many, nobody, *_, frozen = (plain(run.stdout) for run in found.values())
+    assert "at most as many workers have any" in many
+    assert "no Ray cluster at 127.0.0.1:1" in nobody
+    assert "no component learns" in frozen
+    assert not list(output.glob("*"))

@@ -1,0 +1,216 @@
+"""Pipelines learn from workers: the same bytes for any number of them, also where they die."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from corpora import make_doc, tagging_examples
+from pipelines import PARSER, TAGGER, Component
+from shards import CORPORA, MortalRay, digest_of, learned, learned_locally, pipeline_of
+from spacy.training import Example
+
+from spacy_ssvm.distributed import training
+from spacy_ssvm.distributed.cluster import RayWorkers
+from spacy_ssvm.distributed.learner import LocalRows, merge_rows
+from spacy_ssvm.distributed.local import LocalWorkers
+from spacy_ssvm.distributed.pipelines import Pipeline
+from spacy_ssvm.solvers import dual_coordinate_descent
+from spacy_ssvm.solvers.decoding import block_size, decode_block
+from spacy_ssvm.solvers.dual_run import are_due
+from spacy_ssvm.weights.feature_index import FeatureIndex
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def test_the_number_of_workers_does_not_matter(component: Component) -> None:
+    digests = {learned_locally(component, number) for number in (1, 2, 5)}
+    assert len(digests) == 1
+
+
+def test_a_corpus_is_learned_by_heart(component: Component) -> None:
+    nlp = pipeline_of(component, epochs=15)
+    learned(nlp, LocalWorkers(Pipeline.of(nlp), 3), block=2)
+    assert component.accuracy(nlp) == 1
+
+
+@pytest.mark.parametrize("settings", [{"hash_bits": 12}, {"min_count": 2}])
+def test_rows_are_those_of_all_workers(settings: dict[str, Any]) -> None:
+    digests = {learned_locally(TAGGER, number, **settings) for number in (1, 2, 4)}
+    assert len(digests) == 1
+    assert digests != {learned_locally(TAGGER, 1)}
+
+
+def test_it_is_the_run_of_one_process_with_late_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block is decoded under the weights before the block before it."""
+    nlp = pipeline_of(TAGGER, epochs=5)
+    pipe: Any = nlp.get_pipe(TAGGER.name)
+    trainer = pipe.make_trainer(replace(pipe.solver, block=4))
+    examples = CORPORA[TAGGER.name](nlp.vocab)
+    for batch in pipe.read_batches(pipe.gold_docs(examples)):
+        trainer.add(batch)
+    run = trainer.run
+
+    def decoded_late(parts: Any, block: int, gamma: float, visits: Any) -> Any:
+        before: Any = None
+        for part in parts:
+            run._allocate()
+            due = are_due(visits[part] + 1)
+            found = part, decode_block(run.problem, part, run.w.copy(), gamma, due)
+            if before is not None:
+                yield before
+            before = found
+        yield before
+
+    def size_elsewhere(block: int, visits: Any, structure: Any) -> int:
+        return block_size(block, visits, structure._replace(is_remote=True))
+
+    monkeypatch.setattr(dual_coordinate_descent, "block_size", size_elsewhere)
+    monkeypatch.setattr(run, "_decoded", decoded_late)
+    for _ in range(5):
+        trainer.epoch(np.arange(len(examples)))
+    trainer.update_model()
+    monkeypatch.undo()
+    assert digest_of(nlp) == learned_locally(TAGGER, 2, 4, epochs=5)
+
+
+@pytest.mark.parametrize("component", [TAGGER, PARSER], ids=lambda c: c.name)
+@pytest.mark.parametrize("seed", range(8))
+def test_workers_may_die_at_any_time(component: Component, seed: int) -> None:
+    rng, deaths = np.random.default_rng(seed), []
+
+    def draws() -> bool:
+        dies = len(deaths) < 12 and rng.random() < 0.02
+        deaths.extend([1] * dies)
+        return bool(dies)
+
+    nlp, said = pipeline_of(component, epochs=4), list[str]()
+    workers = RayWorkers(MortalRay(draws), Pipeline.of(nlp), 3, said.append)
+    assert learned(nlp, workers) == learned_locally(component, 1, epochs=4)
+    assert deaths
+    assert sum("killed by a test" in text for text in said) > 0
+
+
+def test_a_worker_that_always_dies_is_given_up() -> None:
+    nlp = pipeline_of(TAGGER)
+    workers = RayWorkers(MortalRay(lambda: True), Pipeline.of(nlp), 2, lambda text: None)
+    with pytest.raises(ConnectionError, match="worker 0 has died 5 times in a row"):
+        learned(nlp, workers)
+
+
+def test_what_a_worker_raises_ends_the_training() -> None:
+    nlp = pipeline_of(TAGGER)
+    workers = RayWorkers(MortalRay(lambda: False), Pipeline.of(nlp), 2, lambda text: None)
+    with pytest.raises(KeyError, match="nobody"):
+        workers.result(workers.call(1, "describe", "nobody"))
+
+
+# --- What cannot be trained ------------------------------------------------------------------
+
+
+def test_other_components_must_be_frozen() -> None:
+    nlp = pipeline_of(TAGGER)
+    nlp.add_pipe("textcat")
+    with pytest.raises(ValueError, match=r"textcat: not a component of spacy_ssvm\. Train it"):
+        training.components_to_train(nlp)
+    nlp.config["training"]["frozen_components"] = ["textcat"]
+    assert training.components_to_train(nlp) == [TAGGER.name]
+    nlp.config["training"]["frozen_components"] = ["textcat", TAGGER.name]
+    with pytest.raises(ValueError, match="no component learns"):
+        training.components_to_train(nlp)
+
+
+def test_a_component_that_learns_cannot_annotate() -> None:
+    nlp = pipeline_of(TAGGER)
+    nlp.config["training"]["annotating_components"] = [TAGGER.name]
+    with pytest.raises(ValueError, match=r"ssvm_tagger: annotates .*jackknife"):
+        training.components_to_train(nlp)
+
+
+def test_some_solvers_learn_in_one_process_alone() -> None:
+    nlp = pipeline_of(TAGGER, solver={"@misc": "spacy_ssvm.LBFGS.v1"})
+    with pytest.raises(ValueError, match=r"ssvm_tagger: LBFGS learns in one process alone"):
+        training.plan(nlp, 2)
+
+
+def test_a_trained_component_learns_no_further() -> None:
+    nlp = pipeline_of(TAGGER)
+    nlp.update(CORPORA[TAGGER.name](nlp.vocab))
+    nlp("x")  # gives the model its weights
+    with pytest.raises(ValueError, match="ssvm_tagger has been trained before"):
+        training.plan(nlp, 2)
+
+
+def test_real_values_are_learned_in_one_process_alone() -> None:
+    nlp = pipeline_of(TAGGER, templates=["lower[0]", "real._.length[0]"])
+    with pytest.raises(ValueError, match=r"real values, such as real\._\.length\[0\]"):
+        training.plan(nlp, 2)
+
+
+def test_shards_have_about_as_many_words_each() -> None:
+    assert training.divide([5, 1, 1, 1, 1, 1], 2) == [(0, 1), (1, 6)]
+    assert training.divide([1, 1, 1, 100], 4) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert training.divide([100, 1, 1, 1], 4) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert training.divide([0, 0, 0], 3) == [(0, 1), (1, 2), (2, 3)]
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 30, size=500).tolist()
+    shards = training.divide(lengths, 7)
+    assert [a for a, _ in shards] == [0, *(b for _, b in shards[:-1])]
+    sizes = [sum(lengths[a:b]) for a, b in shards]
+    assert max(sizes) - min(sizes) < 2 * max(lengths)
+
+
+def test_there_are_no_more_shards_than_examples() -> None:
+    with pytest.raises(ValueError, match="has 2 examples: at most as many workers"):
+        training.divide([3, 4], 3)
+
+
+def test_a_corpus_without_examples_is_named() -> None:
+    nlp = pipeline_of(TAGGER)
+    CORPORA[TAGGER.name] = lambda vocab: []
+    with pytest.raises(ValueError, match=r"no examples: check \[corpora.train\] path"):
+        learned(nlp, LocalWorkers(Pipeline.of(nlp), 2))
+
+
+def test_a_shard_may_have_no_gold_annotation() -> None:
+    def some(vocab: Any) -> list[Example]:
+        known = tagging_examples(vocab)
+        docs = [make_doc(vocab, ["no", "tags"]) for _ in range(6)]
+        return known + [Example(doc, doc.copy()) for doc in docs]
+
+    digests = {learned_locally(TAGGER, number, examples=some) for number in (1, 3)}
+    assert len(digests) == 1
+
+
+def test_partial_gold_is_completed_by_the_workers() -> None:
+    def partial(vocab: Any) -> list[Example]:
+        examples = tagging_examples(vocab)
+        for i, example in enumerate(examples):
+            example.reference[i % len(example.reference)].tag = 0
+        return examples
+
+    digests = {learned_locally(TAGGER, n, examples=partial, epochs=10) for n in (1, 2, 5)}
+    assert len(digests) == 1
+
+
+# --- Rows ------------------------------------------------------------------------------------
+
+
+def rows_of(keys: list[int], counts: list[int]) -> LocalRows:
+    array = np.array(keys, dtype=np.uint64)
+    return LocalRows(array, (array % 3).astype(np.int32), np.array(counts))
+
+
+def test_rows_are_numbered_as_the_corpus_has_them() -> None:
+    index = FeatureIndex(3)
+    numbers = merge_rows(index, [rows_of([7, 5], [1, 2]), rows_of([9, 5, 8], [1, 1, 1])])
+    assert [n.tolist() for n in numbers] == [[0, 1], [2, 1, 3]]
+    assert index.row_keys.tolist() == [7, 5, 9, 8]
+    assert index.row_templates.tolist() == [1, 2, 0, 2]
+
+
+def test_rare_features_have_no_row() -> None:
+    index = FeatureIndex(3, min_count=3)
+    numbers = merge_rows(index, [rows_of([7, 5], [2, 2]), rows_of([9, 5, 7], [3, 1, 0])])
+    assert [n.tolist() for n in numbers] == [[-1, 0], [1, 0, -1]]
+    assert index.row_keys.tolist() == [5, 9]
