@@ -1,0 +1,129 @@
+"""Training with Ray: passes, seconds and bytes by the number of workers.
+
+    python benchmarks/ray_training.py --data FOLDER [--workers 1 2 4] [--components tagger]
+
+FOLDER contains ud_en_ewt/en_ewt-ud-train.conllu. A component learns from the corpus (gold tokens
+and sentences) in one process with blocks of one example, and from workers of a Ray that starts on
+this machine. The first table says after how many passes the exact relative duality gap is small
+enough; the other one what the last pass took: its seconds, those in which the learner waited for
+workers, those to find and send the weights that had changed, and bytes: sent to each worker and
+received from all, a round. The last column is a digest of the model.
+"""
+
+import argparse
+import hashlib
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import ray
+from spacy.tokens import DocBin
+from spacy.util import load_config
+from streaming import corpus_bytes
+from wasabi import msg
+
+from spacy_ssvm.distributed.cluster import RayWorkers, start_ray
+from spacy_ssvm.distributed.pipelines import Pipeline, initialize, train_corpus
+from spacy_ssvm.distributed.problem import Traffic
+from spacy_ssvm.distributed.training import learn_from_workers, plan, share_examples
+
+FILE = "ud_en_ewt/en_ewt-ud-train.conllu"
+GAPS = (0.3, 0.1, 0.03, 0.01)
+
+
+class Measured(NamedTuple):
+    """What a training took."""
+
+    gaps: list[float]  #: after each pass
+    seconds: float  #: of the last pass
+    traffic: Traffic  #: of the last pass
+    digest: str
+
+
+def measure(pipe: Any, trainer: Any, numbers: np.ndarray, passes: int) -> Measured:
+    """Make passes; the gap is measured after each."""
+    gaps, seconds, traffic = [], 0.0, Traffic()
+    problem = trainer.problem
+    for _ in range(passes):
+        problem.traffic = Traffic()
+        start = time.perf_counter()
+        trainer.epoch(numbers)
+        seconds, traffic = time.perf_counter() - start, problem.traffic
+        objective = trainer.run.objective()
+        gaps.append(objective.gap)
+        if objective.gap <= GAPS[-1]:
+            break
+    trainer.update_model()
+    return Measured(gaps, seconds, traffic, hashlib.sha256(pipe.to_bytes()).hexdigest())
+
+
+def in_one_process(name: str, config: Any, passes: int) -> Measured:
+    nlp = initialize(config)
+    pipe: Any = nlp.get_pipe(name)
+    trainer, numbers = pipe.featurize(list(train_corpus(nlp)))
+    return measure(pipe, trainer, numbers, passes)
+
+
+def by_workers(name: str, config: Any, workers: int, passes: int) -> Measured:
+    nlp = initialize(config)
+    planned = plan(nlp, workers)
+    with start_ray(ray, None, workers):
+        processes = RayWorkers(ray, Pipeline.of(nlp), workers)
+        share_examples(processes, planned.components, planned.shards)
+        (trainer,) = learn_from_workers(nlp, processes, planned.components, planned.block)
+        numbers = np.arange(trainer.problem.number_of_examples)
+        return measure(nlp.get_pipe(name), trainer, numbers, passes)
+
+
+def show(measured: dict[str, Measured]) -> None:
+    rows = []
+    for row, found in measured.items():
+        passes = [next((i for i, gap in enumerate(found.gaps, 1) if gap <= g), 0) for g in GAPS]
+        rows.append((row, *(str(p) if p else "-" for p in passes), f"{found.gaps[-1]:.4f}"))
+    header = ("", *(f"gap {gap:g}" for gap in GAPS), "last gap")
+    msg.table(rows, header=header, aligns=("l", *"rrrrr"), divider=True)
+    rows = []
+    for row, (_, seconds, t, digest) in measured.items():
+        sent, received = t.sent / max(t.rounds, 1), t.received / max(t.rounds, 1)
+        parts = f"{seconds:.2f}", f"{t.waiting:.2f}", f"{t.updating:.2f}"
+        rows.append((row, *parts, str(t.rounds), f"{sent:,.0f}", f"{received:,.0f}", digest[:8]))
+    header = ("", "pass, s", "waiting", "sending", "rounds", "bytes sent", "received", "model")
+    msg.table(rows, header=header, aligns=("l", *"rrrrrrr"), divider=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--components", nargs="+", default=["tagger"])
+    parser.add_argument("--passes", type=int, default=40, help="at most")
+    parser.add_argument("--words", type=int, help="only the beginning of the corpus")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder) / "train.spacy"
+        corpus.write_bytes(corpus_bytes(args.data / FILE, 1))
+        limit = 0
+        if args.words:
+            limit = max(1, len(DocBin().from_disk(corpus)) * args.words // 204_000)
+        for name in args.components:
+            overrides = {"paths.train": str(corpus), "paths.dev": str(corpus)}
+            overrides |= {"corpora.train.limit": limit, f"components.{name}.solver.tolerance": 0.0}
+            config = load_config(
+                Path(__file__).parents[1] / "configs" / f"{name}.cfg",
+                overrides=overrides,
+                interpolate=False,
+            )
+            measured = {"one process": in_one_process(name, config, args.passes)}
+            for workers in args.workers:
+                row = f"{workers} worker{'s' * (workers > 1)}"
+                measured[row] = by_workers(name, config, workers, args.passes)
+            print(f"\n{name}")
+            show(measured)
+
+
+if __name__ == "__main__":
+    main()
