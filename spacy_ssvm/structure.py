@@ -216,6 +216,12 @@ class AddressedProblem(AllocatingProblem, Protocol):
     def addresses(self) -> tuple[int, Any]:
         """The number of weights before those of rows, and where the others are."""
 
+    def completion(self, i: int) -> Any:
+        """The completion of the partial gold of an example."""
+
+    def restore_completion(self, i: int, completion: Any) -> None:
+        """Complete the partial gold of an example as another process has completed it."""
+
     def addressed_examples(self) -> ExampleArrays:
         """The arrays, for kernels whose differences have addresses instead of indices."""
 

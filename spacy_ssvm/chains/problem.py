@@ -165,6 +165,11 @@ class ChainProblem(RowWeights):
         gold = self._gold.array
         self._completions.array[:] = np.where(gold < self.K, gold, -1)
 
+    def completion(self, i: int) -> np.ndarray:
+        """See ``AddressedProblem``."""
+        first, last = self._token_starts.array[i : i + 2]
+        return self._completions.array[first:last]
+
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
         tokens, self._token_starts = gather_ranges(self._token_starts, numbers)

@@ -47,6 +47,7 @@ class Found(NamedTuple):
     starts: Ints  #: int64 [examples + 1]: where the entries of each begin
     addresses: Rows  #: int32 [entries], of Phi_i(y)
     values: Any  #: [entries], float32, or int8 where none has a fraction
+    completions: list[np.ndarray]  #: of those that have changed
 
 
 class Description(NamedTuple):
@@ -178,6 +179,7 @@ class SharedProblem:
         self.words = sum(part.words for part in parts)
         self._sent = np.zeros(0)
         self._pending: list[Update] = []  # what weights were before requests without an answer
+        self._completions: dict[int, np.ndarray] = {}  # by example, those that have changed
         self._of_weights = np.zeros(0, dtype=np.int32)
         self._show([])
         self.traffic = Traffic()
@@ -242,9 +244,14 @@ class SharedProblem:
         everything = np.arange(self.number_of_examples)
         changed = np.empty(len(everything), dtype=bool)
         for positions, handle in self._ask(everything, w, "complete"):
-            changed[positions] = self._answer(handle)
+            changed[positions], completions = self._answer(handle)
+            self._remember(positions[changed[positions]], completions)
         self._pending.clear()
         return changed
+
+    def _remember(self, numbers: Ints, completions: Sequence[np.ndarray]) -> None:
+        """Remember completions, for workers that start anew."""
+        self._completions.update(zip(numbers.tolist(), completions, strict=True))
 
     def send(self, w: Floats) -> None:
         """Send the weights as they are to all workers."""
@@ -256,6 +263,9 @@ class SharedProblem:
         weights = [Update(self._of_weights[used], self._sent[used])]
         for update in (*weights, *reversed(self._pending)):
             self._workers.tell(worker, "update", self.name, update)
+        first, last = self._starts[worker : worker + 2]
+        own = {i - first: y for i, y in self._completions.items() if first <= i < last}
+        self._workers.tell(worker, "restore_completions", self.name, own)
 
     def _ask_all(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of all workers, and wait for the results."""
@@ -305,7 +315,7 @@ class SharedProblem:
         """Let kernels see a block, once all workers have answered."""
         found = [(positions, self._answer(handle)) for positions, handle in asked]
         self._pending.pop(0)
-        self.traffic.add(received=sum(_bytes(answer) for _, answer in found))
+        self.traffic.add(received=sum(_bytes(answer[:-1]) for _, answer in found))
         n = len(part)
         has_gold, recompleted = np.empty(n, dtype=bool), np.empty(n, dtype=bool)
         costs = np.empty(n)
@@ -313,6 +323,7 @@ class SharedProblem:
             has_gold[positions] = answer.has_gold
             costs[positions] = answer.costs
             recompleted[positions] = answer.recompleted
+            self._remember(part[positions[answer.recompleted]], answer.completions)
         self._show(found)
         starts = np.concatenate([[0], np.cumsum(has_gold)]).astype(np.int64)
         return Decoded(np.flatnonzero(has_gold), starts, costs, recompleted)

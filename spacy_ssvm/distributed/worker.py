@@ -65,6 +65,10 @@ class Copy:
             self.make_room()
             self.w[self.problem.find(update.addresses[part])] = update.values[part]
 
+    def completions(self, numbers: Ints) -> list[np.ndarray]:
+        """The completions of the partial gold of examples."""
+        return [self.problem.completion(i).copy() for i in numbers]
+
     def make_room(self) -> None:
         """Let there be the weights that have been asked for."""
         if self.problem.structure.is_lazy:
@@ -174,7 +178,8 @@ class Worker:
         small = values.astype(np.int8)
         has_gold = np.diff(decoded.starts) > 0
         found = starts, addresses, small if np.array_equal(small, values) else values
-        return Found(has_gold, decoded.costs, decoded.recompleted, *found)
+        completions = copied.completions(numbers[decoded.recompleted])
+        return Found(has_gold, decoded.costs, decoded.recompleted, *found, completions)
 
     def losses(self, name: str, update: Update, numbers: Ints, loss: tuple[Any, ...]) -> Floats:
         """The losses of examples under changed weights."""
@@ -182,14 +187,22 @@ class Worker:
         copied.apply(update)
         return objective.losses(copied.problem, copied.w, numbers, objective.Loss(*loss))
 
-    def complete(self, name: str, update: Update, numbers: Ints) -> Flags:
-        """Complete the partial gold of all examples under changed weights."""
+    def complete(self, name: str, update: Update, numbers: Ints) -> tuple[Flags, list[np.ndarray]]:
+        """Complete the partial gold of all examples under changed weights.
+
+        Returns which completions have changed, and these.
+        """
         copied = self._copies[name]
         copied.apply(update)
         changed = np.zeros(len(numbers), dtype=bool)
         problem = copied.problem
         complete_all(problem.structure, problem.examples(), copied.w, changed)
-        return changed
+        return changed, copied.completions(np.flatnonzero(changed))
+
+    def restore_completions(self, name: str, completions: dict[int, np.ndarray]) -> None:
+        """Complete partial gold as a worker did that is no more."""
+        for i, completion in completions.items():
+            self._copies[name].problem.restore_completion(i, completion)
 
     def follow(self, name: str) -> None:
         """Let the problems of a component see what another one has learned."""

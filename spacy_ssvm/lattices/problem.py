@@ -123,6 +123,11 @@ class LatticeProblem(RowWeights):
         starts, allowed = self._candidate_starts.array, self._allowed.array
         self._completions.array[:] = _complete_gold(starts, allowed)
 
+    def completion(self, i: int) -> np.ndarray:
+        """See ``AddressedProblem``."""
+        first, last = self._token_starts.array[i : i + 2]
+        return self._completions.array[first:last]
+
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
         tokens, self._token_starts = gather_ranges(self._token_starts, numbers)

@@ -92,6 +92,11 @@ class TreeProblem(PlainAddresses):
         """Forget the completions of partial gold."""
         self._completions.array[:] = self._heads.array
 
+    def completion(self, i: int) -> np.ndarray:
+        """See ``AddressedProblem``."""
+        first, last = self._node_starts.array[i : i + 2]
+        return self._completions.array[first:last]
+
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
         nodes, self._node_starts = gather_ranges(self._node_starts, numbers)

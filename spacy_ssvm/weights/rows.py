@@ -384,6 +384,12 @@ class PlainAddresses:
         """The number of weights before those of rows, and where the others are."""
         return 0, dense_table(1)
 
+    def completion(self, i: int) -> np.ndarray:
+        raise NotImplementedError
+
+    def restore_completion(self, i: int, completion: np.ndarray) -> None:
+        self.completion(i)[:] = completion
+
     def addressed_examples(self) -> tuple[object, ...]:
         return self.examples()
 

@@ -1,5 +1,6 @@
 """Pipelines learn from workers: the same bytes for any number of them, also where they die."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -74,20 +75,24 @@ def test_it_is_the_run_of_one_process_with_late_weights(monkeypatch: pytest.Monk
     assert digest_of(nlp) == learned_locally(TAGGER, 2, 4, epochs=5)
 
 
-@pytest.mark.parametrize("component", [TAGGER, PARSER], ids=lambda c: c.name)
-@pytest.mark.parametrize("seed", range(8))
-def test_workers_may_die_at_any_time(component: Component, seed: int) -> None:
-    rng, deaths = np.random.default_rng(seed), []
+def lots(seed: int) -> Callable[[], bool]:
+    """Whether a worker dies now, which up to twelve do."""
+    rng, deaths = np.random.default_rng(seed), list[int]()
 
     def draws() -> bool:
         dies = len(deaths) < 12 and rng.random() < 0.02
         deaths.extend([1] * dies)
         return bool(dies)
 
+    return draws
+
+
+@pytest.mark.parametrize("component", [TAGGER, PARSER], ids=lambda c: c.name)
+@pytest.mark.parametrize("seed", range(8))
+def test_workers_may_die_at_any_time(component: Component, seed: int) -> None:
     nlp, said = pipeline_of(component, epochs=4), list[str]()
-    workers = RayWorkers(MortalRay(draws), Pipeline.of(nlp), 3, said.append)
+    workers = RayWorkers(MortalRay(lots(seed)), Pipeline.of(nlp), 3, said.append)
     assert learned(nlp, workers) == learned_locally(component, 1, epochs=4)
-    assert deaths
     assert sum("killed by a test" in text for text in said) > 0
 
 
@@ -191,6 +196,10 @@ def test_partial_gold_is_completed_by_the_workers() -> None:
 
     digests = {learned_locally(TAGGER, n, examples=partial, epochs=10) for n in (1, 2, 5)}
     assert len(digests) == 1
+    for seed in range(4):
+        nlp = pipeline_of(TAGGER, partial, epochs=10)
+        workers = RayWorkers(MortalRay(lots(seed)), Pipeline.of(nlp), 3, lambda text: None)
+        assert {learned(nlp, workers)} == digests
 
 
 # --- Rows ------------------------------------------------------------------------------------

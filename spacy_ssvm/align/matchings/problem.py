@@ -145,6 +145,16 @@ class MatchingProblem(PlainAddresses):
             links = gold[starts[i] : starts[i + 1]]
             self._is_complete.array[i] = links.max(initial=0) <= SURE
 
+    def completion(self, i: int) -> np.ndarray:
+        """See ``AddressedProblem``."""
+        first, last = self._link_starts.array[i : i + 2]
+        return self._completions.array[first:last]
+
+    def restore_completion(self, i: int, completion: np.ndarray) -> None:
+        """See ``AddressedProblem``."""
+        super().restore_completion(i, completion)
+        self._is_complete.array[i] = True
+
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
         links, self._link_starts = gather_ranges(self._link_starts, numbers)

@@ -107,6 +107,10 @@ class CutProblem(PlainAddresses):
         """Forget the completions of partial gold."""
         self._nodes.forget_completions()
 
+    def completion(self, i: int) -> np.ndarray:
+        """See ``AddressedProblem``."""
+        return self._nodes.completion(i)
+
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
         self._nodes.keep(numbers)
