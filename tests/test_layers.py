@@ -156,6 +156,7 @@ ALLOWED = {
     "distributed": {
         "kernels",
         "components",
+        "files.py",
         "objective.py",
         "solvers",
         "structure.py",

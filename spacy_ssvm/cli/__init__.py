@@ -43,6 +43,9 @@ COMMANDS = {
     "lab compare": Command(experiments.compare, "Compare solvers on your data", True),
     "lab select": Command(experiments.select, "Search for a small set of feature templates", True),
     "align": Command(production.align, "Align the words of parallel texts"),
+    "annotate-ray": Command(
+        cluster.annotate_ray, "Annotate texts on several processes or machines, with Ray"
+    ),
     "warmup": Command(production.warmup, "Compile all kernels, so that first use does not wait"),
 }
 

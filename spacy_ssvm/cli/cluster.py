@@ -1,4 +1,4 @@
-"""Commands for several machines: train-ray."""
+"""Commands for several machines: train-ray, annotate-ray."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +9,22 @@ from wasabi import msg
 from spacy_ssvm.cli.common import (
     Code,
     ConfigFile,
+    Model,
     Overwrite,
     check_new,
     load_config,
+    load_pipeline,
     need_extra,
     show_errors,
 )
+
+_Workers = Annotated[
+    int, typer.Option("--workers", "-n", help="Processes that share the corpus", min=1)
+]
+_Address = Annotated[
+    str | None,
+    typer.Option(help="A cluster's address, or auto; by default Ray starts on this machine"),
+]
 
 
 def train_ray(
@@ -26,13 +36,8 @@ def train_ray(
             "--output", "-o", help="Folder for model-best and model-last", file_okay=False
         ),
     ] = None,
-    workers: Annotated[
-        int, typer.Option("--workers", "-n", help="Processes that share the corpus", min=1)
-    ] = 2,
-    address: Annotated[
-        str | None,
-        typer.Option(help="A cluster's address, or auto; by default Ray starts on this machine"),
-    ] = None,
+    workers: _Workers = 2,
+    address: _Address = None,
     block: Annotated[
         int | None,
         typer.Option(
@@ -70,7 +75,7 @@ def train_ray(
 
     start = time.perf_counter()
     with show_errors("Cannot train"):
-        settings = load_config(config, context, code, interpolate=False)
+        settings = load_config(config, context, code)
         if output is not None:
             for name in ("model-best", "model-last"):
                 check_new(output / name, overwrite=overwrite)
@@ -88,3 +93,61 @@ def train_ray(
     header = ("problem", "rounds", "MB sent to each", "MB received", "s waited")
     msg.table(rows, header=header, aligns=("l", "r", "r", "r", "r"), divider=True)
     msg.good(f"Trained in {time.perf_counter() - start:.0f} s", str(output or ""))
+
+
+def annotate_ray(
+    model: Model,
+    source: Annotated[
+        Path,
+        typer.Argument(help="Texts: .jsonl, .parquet, .txt, .spacy, or a folder", exists=True),
+    ],
+    output: Annotated[Path, typer.Argument(help="A .jsonl or .parquet file", dir_okay=False)],
+    workers: _Workers = 2,
+    address: _Address = None,
+    column: Annotated[
+        str | None, typer.Option(help="Column, or key of JSON, that has the texts; by default text")
+    ] = None,
+    overwrite: Overwrite = False,
+    code: Code = None,
+) -> None:
+    """Annotate texts on several processes or machines, with Ray Data.
+
+    The corpus may be larger than memory. Each row of the input is written once, in the same order,
+    with all of its columns and two more: doc, what spaCy's Doc.to_json returns (in Parquet as
+    text), and error, which says what went wrong where there is no doc. The file appears once all is
+    done. All machines need the pipeline, and the files, under the same names.
+
+    Needs the extra ray: pip install "spacy-ssvm[ray]".
+
+    \b
+    Example:
+      python -m spacy ssvm annotate-ray training/model-best texts.jsonl docs.parquet --workers 8
+    """
+    import time
+    from functools import partial
+
+    from tqdm import tqdm
+
+    with need_extra("Cannot annotate", "ray"):
+        import ray
+        import ray.data
+
+    from spacy_ssvm.distributed.annotation import annotate
+    from spacy_ssvm.distributed.cluster import start_ray
+
+    start, done, failed = time.perf_counter(), 0, 0
+    with show_errors("Cannot annotate"):
+        check_new(output, overwrite=overwrite)
+        load_pipeline(model, code)  # what is wrong with it is said at once
+        load = partial(load_pipeline, model, code)
+        with start_ray(ray, address, workers + 1) as where:
+            msg.info(f"{workers} workers {where}")
+            blocks = annotate(ray.data, source, output, load, column=column, workers=workers)
+            with tqdm(unit=" rows", disable=None) as progress:
+                for more, without in blocks:
+                    done, failed = done + more, failed + without
+                    progress.update(more + without)
+    if failed:
+        msg.warn(f"{failed:,} rows have no doc: their column error says why")
+    seconds = time.perf_counter() - start
+    msg.good(f"Annotated {done:,} texts: {done / seconds:,.0f} texts/s", str(output))

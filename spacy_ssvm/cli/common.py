@@ -226,19 +226,15 @@ def show_thresholds(found: "Sequence[Thresholds]") -> None:
         print(own.note)
 
 
-def load_config(
-    file: Path, context: typer.Context, code: Path | None, *, interpolate: bool = True
-) -> Config:
+def load_config(file: Path, context: typer.Context, code: Path | None) -> Config:
     """The config of a training, with the settings of the command line, after importing code.
 
-    interpolate: whether variables such as ${paths.train} have their values.
     Raises ValueError for a config without a pipeline, components or training.
     """
     from spacy.util import load_config
 
     import_code(code)
-    overrides = parse_config_overrides(context.args)
-    config = load_config(file, overrides=overrides, interpolate=interpolate)
+    config = load_config(file, overrides=parse_config_overrides(context.args))
     for section, key in (("nlp", "pipeline"), ("components", None), ("training", None)):
         if section not in config or (key and key not in config[section]):
             missing = f"[{section}]" if key is None else f"{key} in [{section}]"

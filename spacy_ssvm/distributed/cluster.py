@@ -1,10 +1,12 @@
 """Workers on a Ray cluster: actors, which start anew where they die."""
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.problem import SharedProblem
 from spacy_ssvm.distributed.worker import Worker
 
+_PATIENCE = 10.0  # seconds, in which a cluster must accept a connection
 _TRIES = 5  # in which a worker may start anew for one call
 
 Report = Callable[[str], None]
@@ -24,6 +27,8 @@ def start_ray(ray: Any, address: str | None, workers: int) -> Iterator[str]:
     address: of the cluster; None for this machine. workers: how many are wanted.
     Raises ValueError where the cluster cannot be reached.
     """
+    if address:
+        check_reachable(address)
     local: dict[str, Any] = {} if address else {"num_cpus": max(workers, os.cpu_count() or 1)}
     try:
         context = ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
@@ -35,6 +40,22 @@ def start_ray(ray: Any, address: str | None, workers: int) -> Iterator[str]:
         yield (f"on {address}" if address else "on this machine") + dashboard
     finally:
         ray.shutdown()
+
+
+def check_reachable(address: str) -> None:
+    """Raise ValueError where nobody listens at an address: Ray would wait for minutes.
+
+    address: host:port, also of Ray's client (ray://host:port); or auto, which Ray looks up itself.
+    """
+    if address == "auto":
+        return
+    try:
+        parts = urlsplit(address if "://" in address else f"ray://{address}")
+        if parts.hostname is None or parts.port is None:
+            raise ValueError("an address has the form host:port, or is auto")
+        socket.create_connection((parts.hostname, parts.port), timeout=_PATIENCE).close()
+    except (OSError, ValueError) as error:
+        raise ValueError(f"no Ray cluster at {address}: {error}") from error
 
 
 class Call:

@@ -68,6 +68,7 @@ def train_ray(corpus: Path, output: Path, *arguments: str) -> "subprocess.Comple
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
 
 
@@ -97,6 +98,7 @@ def test_invalid_input_is_named_before_anything_is_written(corpus: Path, tmp_pat
         for arguments in (
             ("--workers", "1000"),
             ("--address", "127.0.0.1:1"),
+            ("--address", "nowhere"),
             ("--components.tagger.solver.@misc", "spacy_ssvm.Perceptron.v1"),
             ("--training.frozen_components", '["tagger"]'),
         )
@@ -104,8 +106,9 @@ def test_invalid_input_is_named_before_anything_is_written(corpus: Path, tmp_pat
     for arguments, run in found.items():
         assert run.returncode == 1, (arguments, run.stdout, run.stderr)
         assert "Traceback" not in run.stderr, arguments
-    many, nobody, *_, frozen = (plain(run.stdout) for run in found.values())
+    many, nobody, no_port, *_, frozen = (plain(run.stdout) for run in found.values())
     assert "at most as many workers have any" in many
     assert "no Ray cluster at 127.0.0.1:1" in nobody
+    assert "has the form host:port, or is auto" in no_port
     assert "no component learns" in frozen
     assert not list(output.glob("*"))
