@@ -232,6 +232,8 @@ class RemoteProblem(AllocatingProblem, Protocol):
     Kernels see what has been found for the last block: ``decode`` is never called.
     """
 
+    words: int  #: of the Docs of all examples
+
     def decode_blocks(
         self,
         parts: Iterable[Ints],

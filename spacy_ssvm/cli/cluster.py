@@ -83,6 +83,9 @@ def train_ray(
         planned = plan(nlp, workers, block)
         with start_ray(ray, address, workers) as where:
             msg.info(f"{workers} workers {where}")
+            there = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
+            if there < workers:
+                msg.warn(f"The cluster has {there} processors: workers wait until it has more")
             processes = RayWorkers(ray, Pipeline.of(nlp, code), workers, msg.warn)
             trainers = train(nlp, processes, planned, output)
             traffic = [x for trainer in trainers for x in trainer.traffic.items()]

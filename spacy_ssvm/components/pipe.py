@@ -8,7 +8,7 @@ It handles labels, initialize and update. A subclass reads gold annotation
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -472,6 +472,8 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         try:
             trainer, numbers = self.featurize(examples)
             words = sum(len(example.predicted) for example in examples)
+            if trainer.problem.structure.is_remote:  # then they stand for all examples
+                words = cast(Any, trainer.problem).words
             with progress_bar(self.name, trainer.run, len(numbers), words):
                 losses[self.name] += trainer.epoch(numbers)
         except MemoryError as error:

@@ -76,11 +76,11 @@ def test_it_is_the_run_of_one_process_with_late_weights(monkeypatch: pytest.Monk
 
 
 def lots(seed: int) -> Callable[[], bool]:
-    """Whether a worker dies now, which up to twelve do."""
+    """Whether a worker dies now: up to four do, fewer than make a training give up."""
     rng, deaths = np.random.default_rng(seed), list[int]()
 
     def draws() -> bool:
-        dies = len(deaths) < 12 and rng.random() < 0.02
+        dies = len(deaths) < 4 and rng.random() < 0.02
         deaths.extend([1] * dies)
         return bool(dies)
 
