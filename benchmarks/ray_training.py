@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import ray
 from spacy.tokens import DocBin
+from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 from streaming import corpus_bytes
 from wasabi import msg
 
 from spacy_ssvm.distributed.cluster import RayWorkers, start_ray
-from spacy_ssvm.distributed.pipelines import Pipeline, initialize, train_corpus
+from spacy_ssvm.distributed.pipelines import Pipeline, train_corpus
 from spacy_ssvm.distributed.problem import Traffic
 from spacy_ssvm.distributed.training import learn_from_workers, plan, share_examples
 
@@ -60,14 +61,14 @@ def measure(pipe: Any, trainer: Any, numbers: np.ndarray, passes: int) -> Measur
 
 
 def in_one_process(name: str, config: Any, passes: int) -> Measured:
-    nlp = initialize(config)
+    nlp = init_nlp(config)
     pipe: Any = nlp.get_pipe(name)
     trainer, numbers = pipe.featurize(list(train_corpus(nlp)))
     return measure(pipe, trainer, numbers, passes)
 
 
 def by_workers(name: str, config: Any, workers: int, passes: int) -> Measured:
-    nlp = initialize(config)
+    nlp = init_nlp(config)
     planned = plan(nlp, workers)
     with start_ray(ray, None, workers):
         processes = RayWorkers(ray, Pipeline.of(nlp), workers)

@@ -14,9 +14,9 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_ssvm.distributed import training
-from spacy_ssvm.distributed.local import LocalWorkers
 from spacy_ssvm.distributed.pipelines import Pipeline
-from spacy_ssvm.distributed.problem import Workers
+from spacy_ssvm.distributed.problem import SharedProblem, Workers
+from spacy_ssvm.distributed.worker import Worker
 
 CORPORA: dict[str, Callable[[Vocab], list[Example]]] = {}
 
@@ -24,6 +24,32 @@ CORPORA: dict[str, Callable[[Vocab], list[Example]]] = {}
 @spacy.registry.readers("tests.Shards.v1")
 def make_reader(name: str) -> Callable[[Language], Iterable[Example]]:
     return lambda nlp: CORPORA[name](nlp.vocab)
+
+
+class LocalWorkers:
+    """Several workers in this process; see ``Workers``."""
+
+    def __init__(self, pipeline: Pipeline, number: int) -> None:
+        self._workers = [Worker(pipeline) for _ in range(number)]
+
+    @property
+    def number(self) -> int:
+        return len(self._workers)
+
+    def share(self, value: Any) -> Any:
+        return value
+
+    def call(self, worker: int, method: str, *arguments: Any) -> Any:
+        return getattr(self._workers[worker], method)(*arguments)
+
+    def result(self, handle: Any) -> Any:
+        return handle
+
+    def tell(self, worker: int, method: str, *arguments: Any) -> None:
+        self.call(worker, method, *arguments)
+
+    def watch(self, problem: SharedProblem) -> None:
+        """Nothing to do: these workers do not start anew."""
 
 
 def pipeline_of(
@@ -149,9 +175,6 @@ class MortalRay:
 
     def get(self, handle: Callable[[], Any]) -> Any:
         return _read_only(handle())
-
-    def kill(self, actor: Any) -> None:
-        pass
 
     def remote(self, **options: Any) -> Callable[[type], Any]:
         def of_class(made: type) -> Any:

@@ -41,7 +41,8 @@ def train_ray(
     block: Annotated[
         int | None,
         typer.Option(
-            help="Examples that are decoded before weights change; by default a 200th of them",
+            help="Examples that are decoded before weights change; by default as the solver's "
+            "setting block says, where it is above 1, else a 200th of all",
             min=2,
         ),
     ] = None,
@@ -69,8 +70,10 @@ def train_ray(
     with need_extra("Cannot train", "ray"):
         import ray
 
+    from spacy.training.initialize import init_nlp
+
     from spacy_ssvm.distributed.cluster import RayWorkers, start_ray
-    from spacy_ssvm.distributed.pipelines import Pipeline, initialize
+    from spacy_ssvm.distributed.pipelines import Pipeline
     from spacy_ssvm.distributed.training import plan, train
 
     start = time.perf_counter()
@@ -79,7 +82,7 @@ def train_ray(
         if output is not None:
             for name in ("model-best", "model-last"):
                 check_new(output / name, overwrite=overwrite)
-        nlp = initialize(settings)
+        nlp = init_nlp(settings)
         planned = plan(nlp, workers, block)
         with start_ray(ray, address, workers) as where:
             msg.info(f"{workers} workers {where}")

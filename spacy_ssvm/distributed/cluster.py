@@ -75,7 +75,7 @@ class RayWorkers:
     """
 
     #: Calls that a worker which starts anew must be given again, whether they were answered or not.
-    LASTING = ("read", "number_rows", "follow")
+    LASTING = ("read", "number_rows")
 
     def __init__(self, ray: Any, pipeline: Pipeline, number: int, report: Report = print) -> None:
         self._ray, self._report = ray, report
@@ -148,11 +148,6 @@ class RayWorkers:
         self._report(
             f"Worker {worker} has been sent all again: {time.perf_counter() - start:.1f} s"
         )
-
-    def stop(self) -> None:
-        """End all workers."""
-        for actor in self._actors:
-            self._ray.kill(actor)
 
 
 class Actor:

@@ -6,64 +6,57 @@ from typing import Any, cast
 import numpy as np
 
 from spacy_ssvm.components.pipe import Pipe
-from spacy_ssvm.distributed.problem import SharedProblem, Workers
+from spacy_ssvm.distributed.problem import SharedProblem, Workers, call_all
 from spacy_ssvm.distributed.worker import LocalRows, problem_name
 from spacy_ssvm.kernels.types import Ints, Rows
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
-from spacy_ssvm.solvers.run import Run, Solver
+from spacy_ssvm.solvers.run import Run, Solver, check_indices
 from spacy_ssvm.solvers.training import ExampleTrainer, IndexedTrainer
 from spacy_ssvm.structure import Problem
 from spacy_ssvm.trees.pruner_training import PASSES
 from spacy_ssvm.trees.training import TreeTrainer
 from spacy_ssvm.weights.feature_index import FeatureIndex, find_sparse_rows
 
-_MAX_ADDRESSES = 2**31 - 1  # addresses are int32
 _LEAST, _BLOCKS = 64, 200  # examples of a block, and blocks of all examples, where nobody says
 
 
 class RemoteTrainer:
     """Trains a component on the examples of workers; see ``models.Trainer``.
 
-    name: of the component. block: how many examples are decoded before weights change, where the
-        solver has no blocks; None for a share of all examples.
+    name: of the component. block: how many examples are decoded before weights change; None for
+        what the solver's settings say, or else a share of all examples.
     """
 
     def __init__(
         self, pipe: Pipe[Any, Any], name: str, workers: Workers, block: int | None
     ) -> None:
         self.trainer: Any = cast(Any, pipe.make_trainer(pipe.solver))
-        self._name, self._workers = name, workers
+        self._workers = workers
         self._problems: dict[str, SharedProblem] = {}
         for part, trainer in self.trainer.parts.items():
             self._problems[part] = self._share(trainer, problem_name(name, part), block)
-        self._has_started = False
 
     def _share(self, trainer: ExampleTrainer, name: str, block: int | None) -> SharedProblem:
         """Let the trainer of a problem learn from the examples of all workers."""
         if isinstance(trainer, IndexedTrainer):
             self._agree_on_rows(trainer, name)
         problem = SharedProblem(cast(Any, trainer.problem), name, self._workers)
-        if block is None:
-            block = max(_LEAST, problem.number_of_examples // _BLOCKS)
-        solver = with_block(trainer.run.settings, block)
+        solver = with_block(trainer.run.settings, block, problem.number_of_examples)
         trainer.run = solver.start(cast(Problem, problem))
         trainer.run.grow(trainer.number_of_rows)
         return problem
 
     def _agree_on_rows(self, trainer: IndexedTrainer, name: str) -> None:
         """Number the features of all workers: in the order in which the corpus has them."""
-        workers = range(self._workers.number)
-        handles = [self._workers.call(k, "rows", name) for k in workers]
-        found: list[LocalRows | None] = [self._workers.result(handle) for handle in handles]
         if not trainer.index.is_hashed:
-            numbers = merge_rows(trainer.index, [rows for rows in found if rows is not None])
+            found = call_all(self._workers, "rows", [(name,)] * self._workers.number)
+            numbers = merge_rows(trainer.index, found)
             rows = trainer.number_of_rows
-            calls = [self._workers.call(k, "number_rows", name, numbers[k], rows) for k in workers]
-            for call in calls:
-                self._workers.result(call)
+            call_all(self._workers, "number_rows", [(name, own, rows) for own in numbers])
         trainer.problem.row_templates = trainer.index.row_templates
-        check_addresses(name, trainer)
+        first, table = cast(Any, trainer.problem).addresses
+        check_indices(first + trainer.number_of_rows * int(table.labels))  # as if all existed
 
     # See ``models.Trainer``
 
@@ -85,9 +78,8 @@ class RemoteTrainer:
         """A pass over all examples."""
         if not isinstance(self.trainer, TreeTrainer):
             return float(self.trainer.epoch(_all(self._problems[""])))
-        if not self._has_started:
+        if self.trainer.epochs == 0:
             self._learn_pruner(self.trainer)
-        self._has_started = True
         arcs, labels = self._problems["arcs"], self._problems["labels"]
         return self.trainer.pass_over(_all(arcs), _all(labels))
 
@@ -97,9 +89,6 @@ class RemoteTrainer:
         for _ in range(PASSES):
             run.epoch(_all(problem))
         problem.send(run.w)
-        for k in range(self._workers.number):
-            name = problem_name(self._name, "arcs")
-            self._workers.result(self._workers.call(k, "follow", name))
 
     def update_model(self) -> None:
         self.trainer.update_model()
@@ -138,10 +127,15 @@ def check_component(name: str, pipe: Any) -> None:
             )
 
 
-def with_block(solver: Solver, block: int) -> Solver:
-    """The solver, with blocks of several examples; ``block`` where its settings have none."""
+def with_block(solver: Solver, block: int | None, examples: int) -> Solver:
+    """The solver, with blocks of several examples.
+
+    block: their size; None for that of the settings, or a share of the examples where it is 1.
+    """
     settings = cast(DualCoordinateDescent | FrankWolfe, solver)
-    return settings if settings.block > 1 else replace(settings, block=block)
+    if block is None and settings.block > 1:
+        return settings
+    return replace(settings, block=block or max(_LEAST, examples // _BLOCKS))
 
 
 def merge_rows(index: FeatureIndex, found: list[LocalRows]) -> list[Rows]:
@@ -164,15 +158,3 @@ def merge_rows(index: FeatureIndex, found: list[LocalRows]) -> list[Rows]:
     index.load(merged.row_keys[kept], merged.row_templates[kept])
     new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     return [new[rows] for rows in numbers]
-
-
-def check_addresses(name: str, trainer: IndexedTrainer) -> None:
-    """Raise ValueError where weights are more than can be addressed."""
-    first, table = cast(Any, trainer.problem).addresses
-    most = first + trainer.number_of_rows * int(table.labels)
-    if most > _MAX_ADDRESSES:
-        raise ValueError(
-            f"{name}: {trainer.number_of_rows:,} features of {table.labels:,} labels are "
-            f"{most:,} weights, more than can be addressed ({_MAX_ADDRESSES:,}): raise min_count, "
-            "or set hash_bits"
-        )

@@ -7,7 +7,6 @@ from pathlib import Path
 from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.training import Example
-from spacy.training.initialize import init_nlp
 from spacy.util import load_model_from_config, resolve_dot_names
 from thinc.config import Config
 
@@ -42,11 +41,6 @@ class Pipeline:
         config = Config().from_str(self.config)
         nlp = load_model_from_config(config, auto_fill=True)
         return nlp.from_bytes(self.data)
-
-
-def initialize(config: Config) -> Language:
-    """The pipeline of a config, initialized on its training corpus, as ``spacy train`` does it."""
-    return init_nlp(config)
 
 
 def train_corpus(nlp: Language) -> Iterator[Example]:

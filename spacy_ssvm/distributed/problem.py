@@ -84,6 +84,12 @@ class Workers(Protocol):
         """Ask a problem for its weights where a worker starts anew."""
 
 
+def call_all(workers: Workers, method: str, arguments: Iterable[Sequence[Any]]) -> list[Any]:
+    """Call a method of all workers, each with its arguments; return the results."""
+    handles = [workers.call(k, method, *own) for k, own in enumerate(arguments)]
+    return [workers.result(handle) for handle in handles]
+
+
 class Block(NamedTuple):
     """The differences of a block, for kernels; example arrays of the structure."""
 
@@ -172,7 +178,7 @@ class SharedProblem:
         self.structure = REMOTE._replace(
             is_lazy=kind.is_lazy, decodes_new_ahead=kind.decodes_new_ahead
         )
-        parts: list[Description] = self._ask_all("describe")
+        parts: list[Description] = call_all(workers, "describe", [(name,)] * workers.number)
         sizes = [part.examples for part in parts]
         self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.max_entries = max(part.max_entries for part in parts)
@@ -255,7 +261,9 @@ class SharedProblem:
 
     def send(self, w: Floats) -> None:
         """Send the weights as they are to all workers."""
-        self.losses(w, np.zeros(0, dtype=np.int64), (None, 1.0, False))
+        update = self._workers.share(self._changes(w))
+        call_all(self._workers, "update", [(self.name, update)] * self._workers.number)
+        self._pending.clear()
 
     def restore(self, worker: int) -> None:
         """Give a worker that has started anew the weights of the last answer."""
@@ -266,12 +274,6 @@ class SharedProblem:
         first, last = self._starts[worker : worker + 2]
         own = {i - first: y for i, y in self._completions.items() if first <= i < last}
         self._workers.tell(worker, "restore_completions", self.name, own)
-
-    def _ask_all(self, method: str, *arguments: Any) -> list[Any]:
-        """Call a method of all workers, and wait for the results."""
-        workers = range(self._workers.number)
-        handles = [self._workers.call(k, method, self.name, *arguments) for k in workers]
-        return [self._workers.result(handle) for handle in handles]
 
     def _ask(self, part: Ints, w: Floats, method: str, *arguments: Any) -> list[tuple[Ints, Any]]:
         """Send weights, and ask about examples: positions in the part, and handles of answers.

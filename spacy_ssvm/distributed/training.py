@@ -26,7 +26,7 @@ from spacy.util import registry, resolve_dot_names
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.distributed.learner import RemoteTrainer, check_component
 from spacy_ssvm.distributed.pipelines import train_corpus
-from spacy_ssvm.distributed.problem import Workers
+from spacy_ssvm.distributed.problem import Workers, call_all
 from spacy_ssvm.kernels.types import Ints
 
 
@@ -92,12 +92,7 @@ def share_examples(
     workers: Workers, components: Sequence[str], shards: Sequence[tuple[int, int]]
 ) -> None:
     """Let each worker read its shard of the training corpus."""
-    calls = [
-        workers.call(k, "read", list(components), first, last)
-        for k, (first, last) in enumerate(shards)
-    ]
-    for call in calls:
-        workers.result(call)
+    call_all(workers, "read", [(list(components), *shard) for shard in shards])
 
 
 class Plan(NamedTuple):

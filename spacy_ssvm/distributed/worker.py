@@ -1,7 +1,5 @@
 """A worker: the examples of a shard, their features, and a copy of the weights."""
 
-import os
-import platform
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, cast
@@ -49,7 +47,10 @@ class LocalRows(NamedTuple):
 
 
 class Copy:
-    """The examples of a problem, and the weights that the learner has sent."""
+    """The examples of a problem, and the weights that the learner has sent.
+
+    Weights that all exist change in place: a parser's arcs read those of its pruner.
+    """
 
     def __init__(self, trainer: ExampleTrainer) -> None:
         self.trainer = trainer
@@ -126,11 +127,9 @@ class Worker:
                     example.predicted = pipe(example.predicted)
             yield batch
 
-    def rows(self, name: str) -> LocalRows | None:
-        """The rows of features; None where they follow from keys."""
-        trainer = self._copies[name].trainer
-        if not isinstance(trainer, IndexedTrainer) or trainer.index.is_hashed:
-            return None
+    def rows(self, name: str) -> LocalRows:
+        """The rows of features, which an exact index has numbered."""
+        trainer = cast(IndexedTrainer, self._copies[name].trainer)
         index = trainer.index
         counts = trainer.problem.count_rows(index.number_of_rows)
         return LocalRows(index.row_keys.copy(), index.row_templates.copy(), counts)
@@ -145,10 +144,6 @@ class Worker:
         copied.rows = rows
         cast(IndexedTrainer, copied.trainer).index = FeatureIndex(0)
         copied.make_room()
-
-    def where(self) -> tuple[str, int]:
-        """The machine and the process."""
-        return platform.node(), os.getpid()
 
     def describe(self, name: str) -> Description:
         """What there is of a problem."""
@@ -175,7 +170,8 @@ class Worker:
             decoded.starts,
             problem.max_entries,
         )
-        small = values.astype(np.int8)
+        with np.errstate(invalid="ignore"):
+            small = values.astype(np.int8)
         has_gold = np.diff(decoded.starts) > 0
         found = starts, addresses, small if np.array_equal(small, values) else values
         completions = copied.completions(numbers[decoded.recompleted])
@@ -203,10 +199,6 @@ class Worker:
         """Complete partial gold as a worker did that is no more."""
         for i, completion in completions.items():
             self._copies[name].problem.restore_completion(i, completion)
-
-    def follow(self, name: str) -> None:
-        """Let the problems of a component see what another one has learned."""
-        self._copies[name].trainer.follow_parts()
 
 
 def problem_name(component: str, part: str) -> str:

@@ -302,12 +302,17 @@ def with_own_weights(problem: Problem) -> Problem:
 def size_of_weights(problem: Problem, rows: int) -> int:
     """The length of w. Raises ValueError where it is more than can be indexed."""
     size = problem.number_of_weights(rows)
-    if size > _MAX_WEIGHTS:
-        raise ValueError(
-            f"the features make {size} weights, more than can be indexed ({_MAX_WEIGHTS}): raise "
-            "min_count, or set hash_bits"
-        )
+    check_indices(size)
     return size
+
+
+def check_indices(weights: int) -> None:
+    """Raise ValueError where so many weights cannot be indexed."""
+    if weights > _MAX_WEIGHTS:
+        raise ValueError(
+            f"the features make {weights} weights, more than can be indexed ({_MAX_WEIGHTS}): "
+            "raise min_count, or set hash_bits"
+        )
 
 
 def invalid_setting(settings: object, name: str, problem: str) -> ConfigValidationError:

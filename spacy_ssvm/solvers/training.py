@@ -60,9 +60,6 @@ class ExampleTrainer:
         """The trainers of its problems, by name, in the order in which they learn."""
         return {"": self}
 
-    def follow_parts(self) -> None:
-        """Let its problem see what other ones have learned."""
-
     def _write(self) -> None:
         """Write the current weights to the model."""
         raise NotImplementedError

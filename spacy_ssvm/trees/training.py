@@ -118,10 +118,6 @@ class TreeTrainer(ExampleTrainer):
         """See ``ExampleTrainer``."""
         return {"pruner": self.pruner, "arcs": self, "labels": self.labels}
 
-    def follow_parts(self) -> None:
-        """Let the problem of the arcs have the pruner as it is."""
-        self.problem.pruner = self.model.training_pruner(self.pruner.run.w)
-
     def restart(self, solver: Solver) -> None:
         """Restart from the weights of the model, with another solver for the arcs."""
         super().restart(solver)
@@ -138,7 +134,7 @@ class TreeTrainer(ExampleTrainer):
         self.run.grow(self.model.features.size)
         if not self.waits_for_weights:
             self.pruner.learn(nodes.attributes, nodes.starts, heads)
-            self.follow_parts()
+            self.problem.pruner = self.model.training_pruner(self.pruner.run.w)
         else:
             self.pruner.problem.append(nodes.attributes, nodes.starts, heads)
         ends = nodes.tokens.doc_sentences + added.start
@@ -147,7 +143,8 @@ class TreeTrainer(ExampleTrainer):
     def remove(self, numbers: range) -> None:
         """Remove examples from the problem, and their contribution from the weights."""
         super().remove(numbers)
-        self.pruner.remove(numbers)
+        self.pruner.run.forget(np.array(numbers, dtype=np.int64))
+        self.pruner.problem.forget(numbers)
         for i in numbers:
             if self._sequences[i]:
                 self.labels.remove(self._sequences[i])

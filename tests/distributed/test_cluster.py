@@ -18,14 +18,15 @@ KILLED = """
 import io, os, signal, sys, threading, time
 from pathlib import Path
 import ray
+from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 from spacy_ssvm.distributed.cluster import RayWorkers, start_ray
-from spacy_ssvm.distributed.pipelines import Pipeline, initialize
+from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.training import plan, train
 
 def main(config, corpus, output):
     overrides = {"paths.train": corpus, "paths.dev": corpus, "training.max_epochs": 6}
-    nlp = initialize(load_config(config, overrides=overrides, interpolate=False))
+    nlp = init_nlp(load_config(config, overrides=overrides, interpolate=False))
     said = []
     with start_ray(ray, None, 2):
         workers = RayWorkers(ray, Pipeline.of(nlp), 2, said.append)
@@ -37,7 +38,8 @@ def main(config, corpus, output):
             found = call(worker, method, *arguments)
             if method in ("read", "rows", "decode") and kills < 3 and worker == kills % 2:
                 try:
-                    _, process = ray.get(workers._actors[worker].call.remote("where"))
+                    actor = workers._actors[worker]
+                    process = ray.get(actor.__ray_call__.remote(lambda self: os.getpid()))
                 except ray.exceptions.RayActorError:  # killed before, and not missed yet
                     return found
                 os.kill(process, signal.SIGKILL)

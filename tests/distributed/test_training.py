@@ -8,16 +8,25 @@ import numpy as np
 import pytest
 from corpora import make_doc, tagging_examples
 from pipelines import PARSER, TAGGER, Component
-from shards import CORPORA, MortalRay, digest_of, learned, learned_locally, pipeline_of
+from shards import (
+    CORPORA,
+    LocalWorkers,
+    MortalRay,
+    digest_of,
+    learned,
+    learned_locally,
+    pipeline_of,
+)
 from spacy.training import Example
 
-from spacy_ssvm.distributed import training
+from spacy_ssvm.distributed import training, worker
 from spacy_ssvm.distributed.cluster import RayWorkers
-from spacy_ssvm.distributed.learner import LocalRows, merge_rows
-from spacy_ssvm.distributed.local import LocalWorkers
+from spacy_ssvm.distributed.learner import merge_rows, with_block
 from spacy_ssvm.distributed.pipelines import Pipeline
+from spacy_ssvm.distributed.worker import LocalRows
 from spacy_ssvm.solvers import dual_coordinate_descent
 from spacy_ssvm.solvers.decoding import block_size, decode_block
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.dual_run import are_due
 from spacy_ssvm.weights.feature_index import FeatureIndex
 
@@ -40,6 +49,30 @@ def test_rows_are_those_of_all_workers(settings: dict[str, Any]) -> None:
     digests = {learned_locally(TAGGER, number, **settings) for number in (1, 2, 4)}
     assert len(digests) == 1
     assert digests != {learned_locally(TAGGER, 1)}
+
+
+def test_updates_are_applied_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = learned_locally(TAGGER, 2)
+    monkeypatch.setattr(worker, "_AT_A_TIME", 7)
+    assert learned_locally(TAGGER, 2) == whole
+
+
+def test_frank_wolfe_learns_from_workers() -> None:
+    solver = {"@misc": "spacy_ssvm.FrankWolfe.v1"}
+    digests = {learned_locally(TAGGER, number, solver=solver) for number in (1, 3)}
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize(
+    ("of_config", "asked", "expected"), [(1, None, 64), (8, None, 8), (8, 5, 5), (1, 5, 5)]
+)
+def test_what_is_asked_for_is_the_size_of_blocks(
+    of_config: int, asked: int | None, expected: int
+) -> None:
+    solver = DualCoordinateDescent(block=of_config)
+    assert with_block(solver, asked, 400).block == expected
+    if of_config == 1 and asked is None:
+        assert with_block(solver, None, 40_000).block == 200
 
 
 def test_it_is_the_run_of_one_process_with_late_weights(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,6 +183,19 @@ def test_real_values_are_learned_in_one_process_alone() -> None:
     nlp = pipeline_of(TAGGER, templates=["lower[0]", "real._.length[0]"])
     with pytest.raises(ValueError, match=r"real values, such as real\._\.length\[0\]"):
         training.plan(nlp, 2)
+
+
+def test_all_machines_have_the_same_version() -> None:
+    sent = replace(Pipeline.of(pipeline_of(TAGGER)), version="0.0.0")
+    with pytest.raises(ValueError, match=r"and the one that trains 0\.0\.0: install the same"):
+        LocalWorkers(sent, 1)
+
+
+def test_weights_must_have_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = pipeline_of(TAGGER)
+    monkeypatch.setattr("spacy_ssvm.solvers.run._MAX_WEIGHTS", 1000)
+    with pytest.raises(ValueError, match="more than can be indexed"):
+        learned(nlp, LocalWorkers(Pipeline.of(nlp), 2))
 
 
 def test_shards_have_about_as_many_words_each() -> None:
