@@ -266,10 +266,10 @@ class SharedProblem:
         self._pending.clear()
 
     def restore(self, worker: int) -> None:
-        """Give a worker that has started anew the weights of the last answer."""
+        """Give a worker that starts anew the weights of the oldest request without an answer."""
         used = np.flatnonzero(self._sent)
         weights = [Update(self._of_weights[used], self._sent[used])]
-        for update in (*weights, *reversed(self._pending)):
+        for update in (*weights, *reversed(self._pending[1:])):
             self._workers.tell(worker, "update", self.name, update)
         first, last = self._starts[worker : worker + 2]
         own = {i - first: y for i, y in self._completions.items() if first <= i < last}
