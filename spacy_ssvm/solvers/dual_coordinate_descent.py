@@ -22,6 +22,9 @@ and these are divided: each half of the examples changes a copy of w, and the ch
 If they are d and d', D has risen by what both halves have gained, less d . d' (Jacobi's method,
 where an undivided pass is Gauss and Seidel's). Once that takes half of what they have gained, an
 undivided pass, which never lowers D, is the last one of the epoch.
+
+Where other processes decode, the passes without inference are not made before the one with it: of
+each, a part as long as a block follows every block, while the next one is being decoded.
 """
 
 import functools
@@ -190,9 +193,11 @@ class DualCoordinateDescentRun(WorkingSetRun):
         """The inner passes over stored constraints, and one with inference."""
         visits = self._state.visits[numbers]
         block = block_size(self.settings.block, visits, self.problem.structure)
-        if self.settings.variant == "ssvm":
-            self._inner_passes(numbers, divided=block > 1)
-        self._outer_pass(self._shuffled(numbers), block)
+        inner = self.settings.inner_passes if self.settings.variant == "ssvm" else 0
+        is_remote = self.problem.structure.is_remote
+        if not is_remote:
+            self._inner_passes(numbers, inner, divided=block > 1)
+        self._outer_pass(self._shuffled(numbers), block, inner if is_remote else 0)
         if self.settings.variant == "cpd":
             self._solve(numbers)
 
@@ -218,14 +223,14 @@ class DualCoordinateDescentRun(WorkingSetRun):
             if self.dual - before <= _MIN_RISE * self.dual:
                 break
 
-    def _inner_passes(self, numbers: Ints, *, divided: bool) -> None:
+    def _inner_passes(self, numbers: Ints, passes: int, *, divided: bool) -> None:
         """The passes without inference before one with it."""
         entries = int(self.sets.used[1]) * len(numbers) // max(len(self.sets.newest), 1)
         # Joining copies of w takes as long as a third as many entries.
         divided &= self.problem.nonnegative == 0 and 2 * entries >= len(self._w)
         if divided:
             self._copy_weights()
-        for _ in range(self.settings.inner_passes):
+        for _ in range(passes):
             order = self._shuffled(numbers)
             if not divided:
                 inner_pass(order, self.sets, self._state)
@@ -263,14 +268,19 @@ class DualCoordinateDescentRun(WorkingSetRun):
         state.totals[:] = totals + gains + (-loss, loss)
         return bool(loss < gains[0] / 2)
 
-    def _outer_pass(self, order: Ints, block: int) -> None:
+    def _outer_pass(self, order: Ints, block: int, inner: int) -> None:
+        """The pass with inference. A share of ``inner`` passes without it follows each block."""
         most = self.problem.max_entries
         updates = self.settings.variant != "cpd"
         if not updates:
             block = max(block, _CPD_BLOCK)
         parts = self._parts(order, block if block > 1 else None)
+        inner_orders, end = [self._shuffled(order) for _ in range(inner)], 0
         for part, decoded in self._decoded(parts, block, 1.0, self._state.visits):
             self._repeat(functools.partial(self._visit, part, decoded, most, updates), len(part))
+            start, end = end, end + len(part)
+            for others in inner_orders:
+                inner_pass(others[start:end], self.sets, self._state)
 
     def _visit(self, part: Ints, decoded: Decoded, most: int, updates: bool, done: int) -> int:
         arrays = self.problem.structure, self.problem.examples(), part, done, most
