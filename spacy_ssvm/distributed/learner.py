@@ -18,7 +18,7 @@ from spacy_ssvm.trees.pruner_training import PASSES
 from spacy_ssvm.trees.training import TreeTrainer
 from spacy_ssvm.weights.feature_index import FeatureIndex, find_sparse_rows
 
-_LEAST, _BLOCKS = 64, 200  # examples of a block, and blocks of all examples, where nobody says
+_LEAST, _BLOCKS = 64, 50  # examples of a block, and blocks of all examples, where nobody says
 
 
 class RemoteTrainer:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,8 @@ from spacy_ssvm.distributed.cluster import RayWorkers
 from spacy_ssvm.distributed.learner import merge_rows, with_block
 from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.worker import LocalRows
-from spacy_ssvm.solvers import dual_coordinate_descent
 from spacy_ssvm.solvers.decoding import block_size, decode_block
-from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
+from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent, inner_pass
 from spacy_ssvm.solvers.dual_run import are_due
 from spacy_ssvm.weights.feature_index import FeatureIndex
 
@@ -72,11 +72,14 @@ def test_what_is_asked_for_is_the_size_of_blocks(
     solver = DualCoordinateDescent(block=of_config)
     assert with_block(solver, asked, 400).block == expected
     if of_config == 1 and asked is None:
-        assert with_block(solver, None, 40_000).block == 200
+        assert with_block(solver, None, 40_000).block == 800
 
 
 def test_it_is_the_run_of_one_process_with_late_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each block is decoded under the weights before the block before it."""
+    """Each block is decoded under the weights before the block before it.
+
+    Of each pass without inference, a part as long as the block follows it.
+    """
     nlp = pipeline_of(TAGGER, epochs=5)
     pipe: Any = nlp.get_pipe(TAGGER.name)
     trainer = pipe.make_trainer(replace(pipe.solver, block=4))
@@ -85,22 +88,26 @@ def test_it_is_the_run_of_one_process_with_late_weights(monkeypatch: pytest.Monk
         trainer.add(batch)
     run = trainer.run
 
-    def decoded_late(parts: Any, block: int, gamma: float, visits: Any) -> Any:
-        before: Any = None
-        for part in parts:
-            run._allocate()
-            due = are_due(visits[part] + 1)
-            found = part, decode_block(run.problem, part, run.w.copy(), gamma, due)
-            if before is not None:
-                yield before
-            before = found
-        yield before
+    def decode_late(part: Any) -> Any:
+        run._allocate()
+        due = are_due(run._state.visits[part] + 1)
+        return part, decode_block(run.problem, part, run.w.copy(), 1.0, due)
 
-    def size_elsewhere(block: int, visits: Any, structure: Any) -> int:
-        return block_size(block, visits, structure._replace(is_remote=True))
+    def pass_late(numbers: Any) -> None:
+        visits, most = run._state.visits[numbers], run.problem.max_entries
+        size = block_size(4, visits, run.problem.structure._replace(is_remote=True))
+        outer = run._shuffled(numbers)
+        inner = [run._shuffled(numbers) for _ in range(run.settings.inner_passes)]
+        blocks = [outer[start : start + size] for start in range(0, len(outer), size)]
+        found = decode_late(blocks[0])
+        for k, block in enumerate(blocks):
+            later = decode_late(blocks[k + 1]) if block is not blocks[-1] else None
+            run._repeat(partial(run._visit, *found, most, True), len(block))
+            for order in inner:
+                inner_pass(order[k * size : k * size + len(block)], run.sets, run._state)
+            found = later
 
-    monkeypatch.setattr(dual_coordinate_descent, "block_size", size_elsewhere)
-    monkeypatch.setattr(run, "_decoded", decoded_late)
+    monkeypatch.setattr(run, "_pass", pass_late)
     for _ in range(5):
         trainer.epoch(np.arange(len(examples)))
     trainer.update_model()
