@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from spacy_ssvm.distributed.sending import SentWeights
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import (
     Flags,
@@ -26,16 +27,7 @@ from spacy_ssvm.kernels.types import (
     named_tuple,
 )
 from spacy_ssvm.structure import NEEDS_CAPACITY, AddressedProblem, Decoded, Structure
-from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.rows import RowTable, RowTableType, find_addresses, has_row_capacity
-from spacy_ssvm.weights.sparse import move
-
-
-class Update(NamedTuple):
-    """Weights that have changed."""
-
-    addresses: Rows  #: int32, in order
-    values: Floats  #: float64: what they are now
 
 
 class Found(NamedTuple):
@@ -149,17 +141,6 @@ def difference(
     return size
 
 
-@kernel
-def _find_changes(w: Floats, sent: Floats, changed: Ints) -> int:
-    """Write the indices of weights that are not what was sent; return their number."""
-    count = 0
-    for index in range(len(w)):
-        if w[index] != sent[index]:
-            changed[count] = index
-            count += 1
-    return count
-
-
 #: Examples of other processes.
 REMOTE = Structure(BlockType, decode, difference, is_remote=True)
 
@@ -183,10 +164,8 @@ class SharedProblem:
         self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.max_entries = max(part.max_entries for part in parts)
         self.words = sum(part.words for part in parts)
-        self._sent = np.zeros(0)
-        self._pending: list[Update] = []  # what weights were before requests without an answer
+        self._sent = SentWeights()
         self._completions: dict[int, np.ndarray] = {}  # by example, those that have changed
-        self._of_weights = np.zeros(0, dtype=np.int32)
         self._show([])
         self.traffic = Traffic()
         workers.watch(self)
@@ -203,19 +182,16 @@ class SharedProblem:
         return self.problem.number_of_weights(rows)
 
     def examples(self) -> Block:
-        return self._block._replace(table=self.problem.addresses[1], of_weights=self._of_weights)
+        return self._block._replace(
+            table=self.problem.addresses[1], of_weights=self._sent.addresses
+        )
 
     def reserve(self) -> Rows | None:
         """See ``AllocatingProblem``."""
         numbers = self.problem.reserve()
         if numbers is not None:
-            self._sent = move(self._sent, numbers)
-            moved, of_weights = numbers[: len(self._of_weights)], self._of_weights
-            self._of_weights = np.zeros_like(of_weights)
-            self._of_weights[moved[moved >= 0]] = of_weights[: len(moved)][moved >= 0]
-        weights = self.number_of_weights(0)
-        if weights > len(self._of_weights):
-            self._of_weights = longer(self._of_weights, weights)
+            self._sent.renumber(numbers)
+        self._sent.make_room(self.number_of_weights(0))
         return numbers
 
     # The workers' side
@@ -242,7 +218,7 @@ class SharedProblem:
         found = np.empty(len(numbers))
         for positions, handle in self._ask(numbers, w, "losses", loss):
             found[positions] = self._answer(handle)
-        self._pending.clear()
+        self._sent.all_answered()
         return found
 
     def complete_all(self, w: Floats) -> Flags:
@@ -252,7 +228,7 @@ class SharedProblem:
         for positions, handle in self._ask(everything, w, "complete"):
             changed[positions], completions = self._answer(handle)
             self._remember(positions[changed[positions]], completions)
-        self._pending.clear()
+        self._sent.all_answered()
         return changed
 
     def _remember(self, numbers: Ints, completions: Sequence[np.ndarray]) -> None:
@@ -261,15 +237,13 @@ class SharedProblem:
 
     def send(self, w: Floats) -> None:
         """Send the weights as they are to all workers."""
-        update = self._workers.share(self._changes(w))
+        update = self._workers.share(self._sent.changes(w))
         call_all(self._workers, "update", [(self.name, update)] * self._workers.number)
-        self._pending.clear()
+        self._sent.all_answered()
 
     def restore(self, worker: int) -> None:
         """Give a worker that starts anew the weights of the oldest request without an answer."""
-        used = np.flatnonzero(self._sent)
-        weights = [Update(self._of_weights[used], self._sent[used])]
-        for update in (*weights, *reversed(self._pending[1:])):
+        for update in self._sent.restored():
             self._workers.tell(worker, "update", self.name, update)
         first, last = self._starts[worker : worker + 2]
         own = {i - first: y for i, y in self._completions.items() if first <= i < last}
@@ -281,7 +255,7 @@ class SharedProblem:
         arguments: arrays, by example of the part, are divided among the workers.
         """
         start = time.perf_counter()
-        update = self._changes(w)
+        update = self._sent.changes(w)
         shared = self._workers.share(update)
         owners = np.searchsorted(self._starts, part, side="right") - 1
         asked = []
@@ -294,19 +268,6 @@ class SharedProblem:
         self.traffic.add(sent=_bytes(update), updating=time.perf_counter() - start)
         return asked
 
-    def _changes(self, w: Floats) -> Update:
-        """The weights that have changed since they were sent for the last time."""
-        if len(self._sent) < len(w):
-            self._sent = longer(self._sent, len(w))
-        if len(self._of_weights) < len(w):
-            self._of_weights = longer(self._of_weights, len(w))
-        room = np.empty(len(w), dtype=np.int64)
-        changed = room[: _find_changes(w, self._sent, room)]
-        addresses, values = self._of_weights[changed], w[changed]
-        self._pending.append(Update(addresses, self._sent[changed]))
-        self._sent[changed] = values
-        return Update(addresses, values)
-
     def _answer(self, handle: Any) -> Any:
         start = time.perf_counter()
         answer = self._workers.result(handle)
@@ -316,7 +277,7 @@ class SharedProblem:
     def _take(self, part: Ints, asked: Sequence[tuple[Ints, Any]]) -> Decoded:
         """Let kernels see a block, once all workers have answered."""
         found = [(positions, self._answer(handle)) for positions, handle in asked]
-        self._pending.pop(0)
+        self._sent.answered()
         self.traffic.add(received=sum(_bytes(answer[:-1]) for _, answer in found))
         n = len(part)
         has_gold, recompleted = np.empty(n, dtype=bool), np.empty(n, dtype=bool)
@@ -343,7 +304,7 @@ class SharedProblem:
             values.append(answer.values.astype(np.float32))
             size += len(answer.addresses)
         joined = np.concatenate(addresses), np.concatenate(values)
-        self._block = Block(starts, ends, *joined, *self.problem.addresses, self._of_weights)
+        self._block = Block(starts, ends, *joined, *self.problem.addresses, self._sent.addresses)
 
 
 class Traffic:

@@ -11,7 +11,8 @@ from spacy_ssvm import objective
 from spacy_ssvm.components.example_cache import DOCS_AT_A_TIME
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.distributed.pipelines import Pipeline, train_corpus
-from spacy_ssvm.distributed.problem import Description, Found, Update
+from spacy_ssvm.distributed.problem import Description, Found
+from spacy_ssvm.distributed.sending import Update
 from spacy_ssvm.kernels.compile import oracle_kernel
 from spacy_ssvm.kernels.types import (
     Flags,
@@ -35,7 +36,7 @@ from spacy_ssvm.weights.feature_index import FeatureIndex
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import move
 
-_AT_A_TIME = 2**16  # weights that are updated at a time: bounds the room that is made for them
+_AT_A_TIME = 2**16  # new weights that are found at a time: bounds the room that is made for them
 
 
 class LocalRows(NamedTuple):
@@ -57,14 +58,22 @@ class Copy:
         self.problem: Any = trainer.problem
         self.w = trainer.run.w
         self.rows = trainer.number_of_rows
+        self._indices = np.zeros(0, dtype=np.int32)  # of the weights with numbers
+        self._known = 0
 
     def apply(self, update: Update) -> None:
         """Change the weights."""
-        for start in range(0, len(update.addresses), _AT_A_TIME):
-            part = slice(start, start + _AT_A_TIME)
-            self.problem.request(update.addresses[part])
+        known = self._known + len(update.new)
+        if known > len(self._indices):
+            self._indices = longer(self._indices, known)
+        for start in range(0, len(update.new), _AT_A_TIME):
+            addresses = update.new[start : start + _AT_A_TIME]
+            self.problem.request(addresses)
             self.make_room()
-            self.w[self.problem.find(update.addresses[part])] = update.values[part]
+            end = self._known + len(addresses)
+            self._indices[self._known : end] = self.problem.find(addresses)
+            self._known = end
+        self.w[self._indices[update.numbers]] = update.values
 
     def completions(self, numbers: Ints) -> list[np.ndarray]:
         """The completions of the partial gold of examples."""
@@ -76,6 +85,7 @@ class Copy:
             numbers = self.problem.reserve()
             if numbers is not None:
                 self.w = move(self.w, numbers)
+                self._indices = numbers[self._indices]
         size = size_of_weights(self.problem, self.rows)
         if size > len(self.w):
             self.w = longer(self.w, size)
