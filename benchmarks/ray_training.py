@@ -1,13 +1,16 @@
 """Training with Ray: passes, seconds and bytes by the number of workers.
 
     python benchmarks/ray_training.py --data FOLDER [--workers 1 2 4] [--components tagger]
+        [--corpus FILE] [--passes 40]
 
-FOLDER contains ud_en_ewt/en_ewt-ud-train.conllu. A component learns from the corpus (gold tokens
-and sentences) in one process with blocks of one example, and from workers of a Ray that starts on
-this machine. The first table says after how many passes the exact relative duality gap is small
-enough; the other one what the last pass took: its seconds, those in which the learner waited for
-workers, those to find and send the weights that had changed, and bytes: sent to each worker and
-received from all, a round. The last column is a digest of the model.
+FOLDER contains ud_en_ewt/en_ewt-ud-train.conllu; --corpus is a .spacy file, or a folder of them,
+that is learned from instead, such as the text that benchmarks/growth.py keeps in --work. A
+component learns from the corpus (gold tokens and sentences) in one process with blocks of one
+example, and from workers of a Ray that starts on this machine. The first table says after how many
+passes the exact relative duality gap is small enough. The other one has the seconds of the first
+pass, in which kernels may be compiled, and of the last one, of which the learner waited for workers
+and found and sent the weights that had changed; bytes of the last pass, sent to each worker and
+received from all, a round; and a digest of the model.
 """
 
 import argparse
@@ -38,20 +41,21 @@ class Measured(NamedTuple):
     """What a training took."""
 
     gaps: list[float]  #: after each pass
-    seconds: float  #: of the last pass
+    seconds: list[float]  #: of each pass
     traffic: Traffic  #: of the last pass
     digest: str
 
 
 def measure(pipe: Any, trainer: Any, numbers: np.ndarray, passes: int) -> Measured:
     """Make passes; the gap is measured after each."""
-    gaps, seconds, traffic = [], 0.0, Traffic()
+    gaps, seconds, traffic = [], [], Traffic()
     problem = trainer.problem
     for _ in range(passes):
         problem.traffic = Traffic()
         start = time.perf_counter()
         trainer.epoch(numbers)
-        seconds, traffic = time.perf_counter() - start, problem.traffic
+        seconds.append(time.perf_counter() - start)
+        traffic = problem.traffic
         objective = trainer.run.objective()
         gaps.append(objective.gap)
         if objective.gap <= GAPS[-1]:
@@ -88,10 +92,11 @@ def show(measured: dict[str, Measured]) -> None:
     rows = []
     for row, (_, seconds, t, digest) in measured.items():
         sent, received = t.sent / max(t.rounds, 1), t.received / max(t.rounds, 1)
-        parts = f"{seconds:.2f}", f"{t.waiting:.2f}", f"{t.updating:.2f}"
+        parts = (f"{s:.2f}" for s in (seconds[0], seconds[-1], t.waiting, t.updating))
         rows.append((row, *parts, str(t.rounds), f"{sent:,.0f}", f"{received:,.0f}", digest[:8]))
-    header = ("", "pass, s", "waiting", "sending", "rounds", "bytes sent", "received", "model")
-    msg.table(rows, header=header, aligns=("l", *"rrrrrrr"), divider=True)
+    header = ("", "first, s", "last, s", "waiting", "sending")
+    header = (*header, "rounds", "bytes sent", "received", "model")
+    msg.table(rows, header=header, aligns=("l", *"rrrrrrrr"), divider=True)
 
 
 def main() -> None:
@@ -99,15 +104,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True)
+    texts = parser.add_mutually_exclusive_group()
+    texts.add_argument("--corpus", type=Path, help="instead of the treebank")
+    texts.add_argument("--words", type=int, help="only the beginning of the treebank")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--components", nargs="+", default=["tagger"])
     parser.add_argument("--passes", type=int, default=40, help="at most")
-    parser.add_argument("--words", type=int, help="only the beginning of the corpus")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        corpus = Path(folder) / "train.spacy"
-        corpus.write_bytes(corpus_bytes(args.data / FILE, 1))
-        limit = 0
+        corpus, limit = args.corpus or Path(folder) / "train.spacy", 0
+        if args.corpus is None:
+            corpus.write_bytes(corpus_bytes(args.data / FILE, 1))
         if args.words:
             limit = max(1, len(DocBin().from_disk(corpus)) * args.words // 204_000)
         for name in args.components:
