@@ -14,6 +14,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_ssvm.distributed import training
+from spacy_ssvm.distributed.output import Output
 from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.problem import SharedProblem, Workers
 from spacy_ssvm.distributed.worker import Worker
@@ -79,7 +80,7 @@ def pipeline_of(
 def learned(nlp: Language, workers: Workers, block: int | None = 3) -> str:
     """The digest of a pipeline that has learned from workers."""
     planned = training.plan(nlp, workers.number, block)
-    training.train(nlp, workers, planned, None, stdout=io.StringIO(), stderr=io.StringIO())
+    training.train(nlp, workers, planned, Output(None), stdout=io.StringIO(), stderr=io.StringIO())
     return digest_of(nlp)
 
 

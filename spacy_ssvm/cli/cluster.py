@@ -42,10 +42,22 @@ def train_ray(
         int | None,
         typer.Option(
             help="Examples that are decoded before weights change; by default as the solver's "
-            "setting block says, where it is above 1, else a 200th of all",
+            "setting block says, where it is above 1, else a 50th of all",
             min=2,
         ),
     ] = None,
+    every: Annotated[
+        float,
+        typer.Option(
+            "--checkpoint-every",
+            help="Seconds, after which the next epoch is followed by a checkpoint",
+            min=0,
+        ),
+    ] = 300,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on from the last checkpoint in the output"),
+    ] = False,
     overwrite: Overwrite = False,
     code: Code = None,
 ) -> None:
@@ -55,7 +67,8 @@ def train_ray(
     worker reads its part of the training corpus, whose files all machines must find under the same
     path, and keeps its features. This process learns the weights, and evaluates. The pipeline is
     the same, byte for byte, whatever the number of workers. A worker that dies is started anew, and
-    nothing is lost.
+    nothing is lost. If this process dies, the same command with --resume goes on from the last
+    checkpoint, and ends with the same pipeline.
 
     Needs the extra ray: pip install "spacy-ssvm[ray]".
 
@@ -73,15 +86,15 @@ def train_ray(
     from spacy.training.initialize import init_nlp
 
     from spacy_ssvm.distributed.cluster import RayWorkers, start_ray
+    from spacy_ssvm.distributed.output import Output
     from spacy_ssvm.distributed.pipelines import Pipeline
     from spacy_ssvm.distributed.training import plan, train
 
     start = time.perf_counter()
     with show_errors("Cannot train"):
         settings = load_config(config, context, code)
-        if output is not None:
-            for name in ("model-best", "model-last"):
-                check_new(output / name, overwrite=overwrite)
+        folder = Output(output, every)
+        folder.check_new(overwrite=overwrite or resume)
         nlp = init_nlp(settings)
         planned = plan(nlp, workers, block)
         with start_ray(ray, address, workers) as where:
@@ -90,7 +103,7 @@ def train_ray(
             if there < workers:
                 msg.warn(f"The cluster has {there} processors: workers wait until it has more")
             processes = RayWorkers(ray, Pipeline.of(nlp, code), workers, msg.warn)
-            trainers = train(nlp, processes, planned, output)
+            trainers = train(nlp, processes, planned, folder, resume=resume)
             traffic = [x for trainer in trainers for x in trainer.traffic.items()]
     rows = [
         (name, t.rounds, f"{t.sent / 1e6:.1f}", f"{t.received / 1e6:.1f}", f"{t.waiting:.1f}")

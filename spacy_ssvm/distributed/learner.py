@@ -32,6 +32,9 @@ class RemoteTrainer:
         self, pipe: Pipe[Any, Any], name: str, workers: Workers, block: int | None
     ) -> None:
         self.trainer: Any = cast(Any, pipe.make_trainer(pipe.solver))
+        #: Of all passes. Those of a training that is resumed are not made again.
+        self.losses: list[float] = []
+        self._passes = 0
         self._workers = workers
         self._problems: dict[str, SharedProblem] = {}
         for part, trainer in self.trainer.parts.items():
@@ -74,8 +77,20 @@ class RemoteTrainer:
         """What has been sent, and waited for, by problem."""
         return {problem.name: problem.traffic for problem in self._problems.values()}
 
+    @property
+    def parts(self) -> dict[str, tuple[ExampleTrainer, SharedProblem]]:
+        """The trainers of the parts, and their examples, by name."""
+        parts: dict[str, ExampleTrainer] = self.trainer.parts
+        return {part: (trainer, self._problems[part]) for part, trainer in parts.items()}
+
     def epoch(self, numbers: Ints) -> float:  # noqa: ARG002
-        """A pass over all examples."""
+        """A pass over all examples, unless it has been made before; return its loss."""
+        self._passes += 1
+        if self._passes > len(self.losses):
+            self.losses.append(self._pass())
+        return self.losses[self._passes - 1]
+
+    def _pass(self) -> float:
         if not isinstance(self.trainer, TreeTrainer):
             return float(self.trainer.epoch(_all(self._problems[""])))
         if self.trainer.epochs == 0:

@@ -164,8 +164,9 @@ class SharedProblem:
         self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.max_entries = max(part.max_entries for part in parts)
         self.words = sum(part.words for part in parts)
-        self._sent = SentWeights()
-        self._completions: dict[int, np.ndarray] = {}  # by example, those that have changed
+        self.sent = SentWeights()  #: what workers know of the weights
+        #: by example, the completions of partial gold that have changed
+        self.completions: dict[int, np.ndarray] = {}
         self._show([])
         self.traffic = Traffic()
         workers.watch(self)
@@ -182,16 +183,14 @@ class SharedProblem:
         return self.problem.number_of_weights(rows)
 
     def examples(self) -> Block:
-        return self._block._replace(
-            table=self.problem.addresses[1], of_weights=self._sent.addresses
-        )
+        return self._block._replace(table=self.problem.addresses[1], of_weights=self.sent.addresses)
 
     def reserve(self) -> Rows | None:
         """See ``AllocatingProblem``."""
         numbers = self.problem.reserve()
         if numbers is not None:
-            self._sent.renumber(numbers)
-        self._sent.make_room(self.number_of_weights(0))
+            self.sent.renumber(numbers)
+        self.sent.make_room(self.number_of_weights(0))
         return numbers
 
     # The workers' side
@@ -218,7 +217,7 @@ class SharedProblem:
         found = np.empty(len(numbers))
         for positions, handle in self._ask(numbers, w, "losses", loss):
             found[positions] = self._answer(handle)
-        self._sent.all_answered()
+        self.sent.all_answered()
         return found
 
     def complete_all(self, w: Floats) -> Flags:
@@ -228,26 +227,31 @@ class SharedProblem:
         for positions, handle in self._ask(everything, w, "complete"):
             changed[positions], completions = self._answer(handle)
             self._remember(positions[changed[positions]], completions)
-        self._sent.all_answered()
+        self.sent.all_answered()
         return changed
 
     def _remember(self, numbers: Ints, completions: Sequence[np.ndarray]) -> None:
         """Remember completions, for workers that start anew."""
-        self._completions.update(zip(numbers.tolist(), completions, strict=True))
+        self.completions.update(zip(numbers.tolist(), completions, strict=True))
 
     def send(self, w: Floats) -> None:
         """Send the weights as they are to all workers."""
-        update = self._workers.share(self._sent.changes(w))
+        update = self._workers.share(self.sent.changes(w))
         call_all(self._workers, "update", [(self.name, update)] * self._workers.number)
-        self._sent.all_answered()
+        self.sent.all_answered()
 
     def restore(self, worker: int) -> None:
         """Give a worker that starts anew the weights of the oldest request without an answer."""
-        for update in self._sent.restored():
+        for update in self.sent.restored():
             self._workers.tell(worker, "update", self.name, update)
         first, last = self._starts[worker : worker + 2]
-        own = {i - first: y for i, y in self._completions.items() if first <= i < last}
+        own = {i - first: y for i, y in self.completions.items() if first <= i < last}
         self._workers.tell(worker, "restore_completions", self.name, own)
+
+    def restore_all(self) -> None:
+        """The same for all workers."""
+        for worker in range(self._workers.number):
+            self.restore(worker)
 
     def _ask(self, part: Ints, w: Floats, method: str, *arguments: Any) -> list[tuple[Ints, Any]]:
         """Send weights, and ask about examples: positions in the part, and handles of answers.
@@ -255,7 +259,7 @@ class SharedProblem:
         arguments: arrays, by example of the part, are divided among the workers.
         """
         start = time.perf_counter()
-        update = self._sent.changes(w)
+        update = self.sent.changes(w)
         shared = self._workers.share(update)
         owners = np.searchsorted(self._starts, part, side="right") - 1
         asked = []
@@ -277,7 +281,7 @@ class SharedProblem:
     def _take(self, part: Ints, asked: Sequence[tuple[Ints, Any]]) -> Decoded:
         """Let kernels see a block, once all workers have answered."""
         found = [(positions, self._answer(handle)) for positions, handle in asked]
-        self._sent.answered()
+        self.sent.answered()
         self.traffic.add(received=sum(_bytes(answer[:-1]) for _, answer in found))
         n = len(part)
         has_gold, recompleted = np.empty(n, dtype=bool), np.empty(n, dtype=bool)
@@ -304,7 +308,7 @@ class SharedProblem:
             values.append(answer.values.astype(np.float32))
             size += len(answer.addresses)
         joined = np.concatenate(addresses), np.concatenate(values)
-        self._block = Block(starts, ends, *joined, *self.problem.addresses, self._sent.addresses)
+        self._block = Block(starts, ends, *joined, *self.problem.addresses, self.sent.addresses)
 
 
 class Traffic:

@@ -1,10 +1,9 @@
 """Training on several machines: what ``spacy train`` does, with the examples on workers."""
 
-import shutil
+import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
@@ -13,18 +12,18 @@ from spacy.schemas import ConfigSchemaTraining
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.loop import (
-    DIR_MODEL_BEST,
-    DIR_MODEL_LAST,
-    clean_output_dir,
     create_before_to_disk_callback,
     create_evaluation_callback,
     train_while_improving,
     update_meta,
 )
-from spacy.util import registry, resolve_dot_names
+from spacy.util import dict_to_dot, registry, resolve_dot_names
 
+from spacy_ssvm import __version__
 from spacy_ssvm.components.pipe import Pipe
+from spacy_ssvm.distributed.checkpoints import Evaluation
 from spacy_ssvm.distributed.learner import RemoteTrainer, check_component
+from spacy_ssvm.distributed.output import Output
 from spacy_ssvm.distributed.pipelines import train_corpus
 from spacy_ssvm.distributed.problem import Workers, call_all
 from spacy_ssvm.kernels.types import Ints
@@ -101,6 +100,7 @@ class Plan(NamedTuple):
     components: list[str]
     shards: list[tuple[int, int]]  #: of each worker, as ranges of examples
     block: int | None  #: see ``RemoteTrainer``
+    corpus: str  #: a digest of the lengths of its examples
 
 
 def plan(nlp: Language, workers: int, block: int | None = None) -> Plan:
@@ -112,7 +112,21 @@ def plan(nlp: Language, workers: int, block: int | None = None) -> Plan:
     for name in components:
         pipe: Any = nlp.get_pipe(name)
         check_component(name, pipe)
-    return Plan(components, divide(count_words(nlp), workers), block)
+    lengths = count_words(nlp)
+    digest = hashlib.sha256(np.array(lengths, dtype=np.int64).tobytes()).hexdigest()
+    return Plan(components, divide(lengths, workers), block, digest)
+
+
+def identify(nlp: Language, planned: Plan) -> dict[str, Any]:
+    """What a training is, by which a checkpoint knows it: its config, and what it begins with."""
+    pipes: list[Any] = [nlp.get_pipe(name) for name in planned.components]
+    return {
+        "spacy_ssvm": __version__,
+        "--block": planned.block,
+        "the training corpus": planned.corpus,
+        "labels or resources": hashlib.sha256(b"".join(p.to_bytes() for p in pipes)).hexdigest(),
+        **dict_to_dot(nlp.config.interpolate()),
+    }
 
 
 def learn_from_workers(
@@ -138,39 +152,45 @@ def train(
     nlp: Language,
     workers: Workers,
     planned: Plan,
-    output: Path | None,
+    output: Output,
     *,
+    resume: bool = False,
     stdout: IO[str] = sys.stdout,
     stderr: IO[str] = sys.stderr,
 ) -> list[RemoteTrainer]:
     """Train an initialized pipeline as ``spacy train`` does; see there.
 
-    An epoch is a step, whatever the batcher is. Writes model-last and model-best to the output.
+    An epoch is a step, whatever the batcher is. Writes model-last and model-best to the output, and
+    a checkpoint, which is removed at the end.
+
+    resume: go on from the checkpoint. What has been done is not repeated: spaCy's loop gets the
+        losses and scores that it had. Raises ValueError where there is none, or one of another
+        training.
     """
     components = planned.components
+    this = identify(nlp, planned)
+    checkpoint = output.read_checkpoint(this) if resume else None
     config = nlp.config.interpolate()
     settings: Any = registry.resolve(config["training"], schema=ConfigSchemaTraining)
     (dev_corpus,) = resolve_dot_names(config, [settings["dev_corpus"]])
     share_examples(workers, components, planned.shards)
     trainers = learn_from_workers(nlp, workers, components, planned.block)
+    evaluations = Evaluations(
+        create_evaluation_callback(nlp, dev_corpus, settings["score_weights"])
+    )
+    if checkpoint is None:
+        output.clear()
+    else:
+        checkpoint.restore(trainers, nlp.vocab.strings)
+        evaluations.made = checkpoint.evaluations
+    before = len(trainers[0].losses)  # passes that are not made again
     before_to_disk = create_before_to_disk_callback(settings["before_to_disk"])
-
-    def save(is_best: bool) -> None:
-        if output is None:
-            return
-        output.mkdir(parents=True, exist_ok=True)
-        before_to_disk(nlp).to_disk(output / DIR_MODEL_LAST)
-        if is_best:
-            best = output / DIR_MODEL_BEST
-            shutil.rmtree(best, ignore_errors=True)
-            shutil.copytree(output / DIR_MODEL_LAST, best)
-
     frozen = settings["frozen_components"]
     steps = train_while_improving(
         nlp,
         settings["optimizer"],
         _epochs(nlp, settings["max_epochs"]),
-        create_evaluation_callback(nlp, dev_corpus, settings["score_weights"]),
+        evaluations,
         dropout=settings["dropout"],
         accumulate_gradient=1,
         patience=settings["patience"],
@@ -180,7 +200,6 @@ def train(
         annotating_components=[],
         before_update=settings["before_update"],
     )
-    clean_output_dir(output)
     with nlp.select_pipes(disable=frozen):
         log_step, finish = settings["logger"](nlp, stdout, stderr)
     try:
@@ -188,16 +207,39 @@ def train(
             if is_best is not None:
                 with nlp.select_pipes(disable=frozen):
                     update_meta(settings, nlp, info)
-                save(is_best)
             log_step(info if is_best is not None else None)
+            if info["step"] < before:
+                continue
+            if is_best is not None:
+                output.save(nlp, before_to_disk)
+            if is_best:
+                output.keep()
+            output.write_checkpoint(trainers, evaluations.made, this, nlp.vocab.strings)
+        output.remove_checkpoint()
     except KeyboardInterrupt:
-        save(is_best=False)
+        if len(trainers[0].losses) > before:  # else there is nothing new
+            output.save(nlp, before_to_disk)
         raise
     finally:
         finish()
         for name in components:
             del cast(Any, nlp.get_pipe(name)).featurize  # which it has from its class again
     return trainers
+
+
+class Evaluations:
+    """Evaluates a pipeline, unless it has been evaluated before: see ``train``."""
+
+    def __init__(self, evaluate: Callable[[], tuple[float, dict[str, Any]]]) -> None:
+        self.made: list[Evaluation] = []
+        self._evaluate = evaluate
+        self._calls = 0
+
+    def __call__(self) -> Evaluation:
+        self._calls += 1
+        if self._calls > len(self.made):
+            self.made.append(Evaluation(*self._evaluate()))
+        return self.made[self._calls - 1]
 
 
 def _epochs(nlp: Language, most: int) -> Any:

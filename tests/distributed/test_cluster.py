@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ import ray
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 from spacy_ssvm.distributed.cluster import RayWorkers, start_ray
+from spacy_ssvm.distributed.output import Output
 from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.training import plan, train
 
@@ -47,7 +49,7 @@ def main(config, corpus, output):
             return found
 
         workers.call = calling
-        train(nlp, workers, plan(nlp, 2, 4), Path(output), stdout=io.StringIO())
+        train(nlp, workers, plan(nlp, 2, 4), Output(Path(output)), stdout=io.StringIO())
     print(kills, len(said))
 
 main(*sys.argv[1:])
@@ -61,11 +63,15 @@ def corpus(tmp_path: Path) -> Path:
     return tmp_path / "corpus.spacy"
 
 
+def command(corpus: Path, output: Path, *arguments: str) -> list[str]:
+    files = ["--output", str(output), "--paths.train", str(corpus), "--paths.dev", str(corpus)]
+    settings = ["--training.max_epochs", "6", "--block", "4", *arguments]
+    return [sys.executable, "-m", "spacy", "ssvm", "train-ray", str(CONFIG), *files, *settings]
+
+
 def train_ray(corpus: Path, output: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "spacy", "ssvm", "train-ray", str(CONFIG)]
-    command += ["--output", str(output), "--paths.train", str(corpus), "--paths.dev", str(corpus)]
     return subprocess.run(
-        [*command, "--training.max_epochs", "6", "--block", "4", *arguments],
+        command(corpus, output, *arguments),
         env=environment(COLUMNS="200"),
         capture_output=True,
         text=True,
@@ -91,6 +97,42 @@ def test_processes_that_are_killed_change_nothing(
     killed = run_script.start(KILLED, CONFIG, corpus, tmp_path / "killed")
     assert run_script.output(killed).split()[-2:] == ["3", "6"]
     assert model(tmp_path / "whole") == model(tmp_path / "killed")
+
+
+def test_a_training_that_is_killed_goes_on(corpus: Path, tmp_path: Path) -> None:
+    epochs = "--training.max_epochs", "40"
+    whole = train_ray(corpus, tmp_path / "whole", *epochs)
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    output = tmp_path / "killed"
+    arguments = command(corpus, output, *epochs, "--checkpoint-every", "0")
+    state = output / "checkpoint" / "state.json"
+    with subprocess.Popen(
+        arguments, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as killed:
+        while not state.exists():
+            assert killed.poll() is None
+            time.sleep(0.01)
+        killed.kill()
+    anew = train_ray(corpus, output, *epochs)
+    assert anew.returncode == 1
+    assert "checkpoint exists: give --resume to go on from it" in plain(anew.stdout)
+    other = train_ray(corpus, output, *epochs, "--resume", "--components.tagger.solver.C", "0.2")
+    assert other.returncode == 1
+    assert "another value of components.tagger.solver.C" in plain(other.stdout)
+    assert "Traceback" not in other.stderr
+    resumed = train_ray(corpus, output, *epochs, "--resume", "--workers", "3")
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert model(output) == model(tmp_path / "whole")
+    assert sorted(path.name for path in output.iterdir()) == ["model-best", "model-last"]
+
+
+def test_a_finished_training_is_replaced_where_it_may_be(corpus: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    assert train_ray(corpus, output).returncode == 0
+    again = train_ray(corpus, output)
+    assert again.returncode == 1
+    assert "exists: give --overwrite to replace it" in plain(again.stdout)
+    assert train_ray(corpus, output, "--overwrite").returncode == 0
 
 
 def test_invalid_input_is_named_before_anything_is_written(corpus: Path, tmp_path: Path) -> None:
