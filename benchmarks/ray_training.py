@@ -29,7 +29,8 @@ from streaming import corpus_bytes
 from wasabi import msg
 
 from spacy_ssvm.distributed.cluster import RayWorkers, start_ray
-from spacy_ssvm.distributed.pipelines import Pipeline, train_corpus
+from spacy_ssvm.distributed.corpora import train_corpus
+from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.problem import Traffic
 from spacy_ssvm.distributed.training import learn_from_workers, plan, share_examples
 

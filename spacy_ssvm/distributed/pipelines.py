@@ -1,13 +1,11 @@
-"""Pipelines as they are sent to other processes, and their corpora."""
+"""Pipelines as they are sent to other processes."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from spacy.cli._util import import_code
 from spacy.language import Language
-from spacy.training import Example
-from spacy.util import load_model_from_config, resolve_dot_names
+from spacy.util import load_model_from_config
 from thinc.config import Config
 
 from spacy_ssvm import __version__
@@ -41,10 +39,3 @@ class Pipeline:
         config = Config().from_str(self.config)
         nlp = load_model_from_config(config, auto_fill=True)
         return nlp.from_bytes(self.data)
-
-
-def train_corpus(nlp: Language) -> Iterator[Example]:
-    """The examples of the training corpus, in their order."""
-    config = nlp.config.interpolate()
-    (corpus,) = resolve_dot_names(config, [config["training"]["train_corpus"]])
-    return iter(corpus(nlp))

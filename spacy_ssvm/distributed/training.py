@@ -22,9 +22,9 @@ from spacy.util import dict_to_dot, registry, resolve_dot_names
 from spacy_ssvm import __version__
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.distributed.checkpoints import Evaluation
+from spacy_ssvm.distributed.corpora import Shard, divide, measure
 from spacy_ssvm.distributed.learner import RemoteTrainer, check_component
 from spacy_ssvm.distributed.output import Output
-from spacy_ssvm.distributed.pipelines import train_corpus
 from spacy_ssvm.distributed.problem import Workers, call_all
 from spacy_ssvm.kernels.types import Ints
 
@@ -59,46 +59,16 @@ def components_to_train(nlp: Language) -> list[str]:
     return learning
 
 
-def divide(lengths: Sequence[int], number: int) -> list[tuple[int, int]]:
-    """Shards with about as many words each, as ranges of examples.
-
-    lengths: of the examples, in words. Raises ValueError for fewer examples than shards.
-    """
-    if len(lengths) < number:
-        raise ValueError(
-            f"the training corpus has {len(lengths)} examples: at most as many workers have any"
-        )
-    ends = np.cumsum(lengths)
-    bounds = np.searchsorted(ends, ends[-1] * np.arange(1, number) / number).tolist()
-    firsts = [0]
-    for k, bound in enumerate(bounds, start=1):
-        firsts.append(min(max(bound, firsts[-1] + 1), len(lengths) - number + k))
-    return list(zip(firsts, [*firsts[1:], len(lengths)], strict=True))
-
-
-def count_words(nlp: Language) -> list[int]:
-    """The lengths of the examples of the training corpus.
-
-    Raises ValueError where there are none.
-    """
-    lengths = [len(example.predicted) for example in train_corpus(nlp)]
-    if not lengths:
-        raise ValueError("the training corpus has no examples: check [corpora.train] path")
-    return lengths
-
-
-def share_examples(
-    workers: Workers, components: Sequence[str], shards: Sequence[tuple[int, int]]
-) -> None:
+def share_examples(workers: Workers, components: Sequence[str], shards: Sequence[Shard]) -> None:
     """Let each worker read its shard of the training corpus."""
-    call_all(workers, "read", [(list(components), *shard) for shard in shards])
+    call_all(workers, "read", [(list(components), shard) for shard in shards])
 
 
 class Plan(NamedTuple):
     """What is trained on which examples."""
 
     components: list[str]
-    shards: list[tuple[int, int]]  #: of each worker, as ranges of examples
+    shards: list[Shard]  #: of each worker
     block: int | None  #: see ``RemoteTrainer``
     corpus: str  #: a digest of the lengths of its examples
 
@@ -112,9 +82,10 @@ def plan(nlp: Language, workers: int, block: int | None = None) -> Plan:
     for name in components:
         pipe: Any = nlp.get_pipe(name)
         check_component(name, pipe)
-    lengths = count_words(nlp)
+    lengths, files = measure(nlp)
+    shards = [Shard(*bounds, files) for bounds in divide(lengths, workers)]
     digest = hashlib.sha256(np.array(lengths, dtype=np.int64).tobytes()).hexdigest()
-    return Plan(components, divide(lengths, workers), block, digest)
+    return Plan(components, shards, block, digest)
 
 
 def identify(nlp: Language, planned: Plan) -> dict[str, Any]:

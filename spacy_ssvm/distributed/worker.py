@@ -10,7 +10,8 @@ from spacy.training import Example
 from spacy_ssvm import objective
 from spacy_ssvm.components.example_cache import DOCS_AT_A_TIME
 from spacy_ssvm.components.pipe import Pipe
-from spacy_ssvm.distributed.pipelines import Pipeline, train_corpus
+from spacy_ssvm.distributed.corpora import Shard, read_shard
+from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.problem import Description, Found
 from spacy_ssvm.distributed.sending import Update
 from spacy_ssvm.kernels.compile import oracle_kernel
@@ -106,8 +107,8 @@ class Worker:
 
     # Reading
 
-    def read(self, components: Sequence[str], first: int, last: int) -> None:
-        """Read the examples first to last - 1 of the corpus, for these components."""
+    def read(self, components: Sequence[str], shard: Shard) -> None:
+        """Read a part of the training corpus, for these components."""
         pipes: dict[str, Pipe[Any, Any]] = {name: self._nlp.get_pipe(name) for name in components}  # type: ignore[misc]
         trainers = {}
         for name, pipe in pipes.items():
@@ -117,7 +118,7 @@ class Worker:
             trainer.waits_for_weights = True
             trainers[name] = trainer
         self._words = 0
-        for examples in self._examples(first, last):
+        for examples in self._examples(shard):
             self._words += sum(len(example.predicted) for example in examples)
             for name, pipe in pipes.items():
                 for batch in pipe.read_batches(pipe.gold_docs(examples)):
@@ -126,9 +127,9 @@ class Worker:
             for part, of_part in trainer.parts.items():
                 self._copies[problem_name(name, part)] = Copy(of_part)
 
-    def _examples(self, first: int, last: int) -> Iterator[list[Example]]:
-        """The examples of the shard, in batches, as components before them annotate them."""
-        examples = islice(train_corpus(self._nlp), first, last)
+    def _examples(self, shard: Shard) -> Iterator[list[Example]]:
+        """The examples of a part, in batches, as components before them annotate them."""
+        examples = read_shard(self._nlp, shard)
         annotating = self._nlp.config["training"]["annotating_components"]
         while batch := list(islice(examples, DOCS_AT_A_TIME)):
             for name in annotating:

@@ -205,24 +205,6 @@ def test_weights_must_have_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
         learned(nlp, LocalWorkers(Pipeline.of(nlp), 2))
 
 
-def test_shards_have_about_as_many_words_each() -> None:
-    assert training.divide([5, 1, 1, 1, 1, 1], 2) == [(0, 1), (1, 6)]
-    assert training.divide([1, 1, 1, 100], 4) == [(0, 1), (1, 2), (2, 3), (3, 4)]
-    assert training.divide([100, 1, 1, 1], 4) == [(0, 1), (1, 2), (2, 3), (3, 4)]
-    assert training.divide([0, 0, 0], 3) == [(0, 1), (1, 2), (2, 3)]
-    rng = np.random.default_rng(0)
-    lengths = rng.integers(1, 30, size=500).tolist()
-    shards = training.divide(lengths, 7)
-    assert [a for a, _ in shards] == [0, *(b for _, b in shards[:-1])]
-    sizes = [sum(lengths[a:b]) for a, b in shards]
-    assert max(sizes) - min(sizes) < 2 * max(lengths)
-
-
-def test_there_are_no_more_shards_than_examples() -> None:
-    with pytest.raises(ValueError, match="has 2 examples: at most as many workers"):
-        training.divide([3, 4], 3)
-
-
 def test_a_corpus_without_examples_is_named() -> None:
     nlp = pipeline_of(TAGGER)
     CORPORA[TAGGER.name] = lambda vocab: []

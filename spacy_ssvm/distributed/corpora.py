@@ -1,0 +1,145 @@
+"""The training corpus, and the parts of it that workers read.
+
+A part is a range of examples. Where the corpus is spaCy's, with nothing that makes other examples
+of its Docs, those of each file are counted without making Docs of them, and workers open only files
+in which they have some. Any other corpus is read from its beginning.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus, Example, dont_augment
+from spacy.training.corpus import FILE_TYPE, walk_corpus
+from spacy.util import resolve_dot_names
+
+from spacy_ssvm.files import UNREADABLE
+from spacy_ssvm.kernels.types import Ints
+
+_BY_DOC = ("tokens", "spaces", "cats", "span_groups", "flags", "user_data")  # lists of a DocBin
+
+
+class Measured(NamedTuple):
+    """What is known of a corpus."""
+
+    lengths: list[int]  #: of the examples, in words
+    files: list[int] | None  #: how many examples each has; None where they are not known
+
+
+class Shard(NamedTuple):
+    """A part of a corpus."""
+
+    first: int
+    last: int  #: the one behind it
+    files: list[int] | None  #: see ``Measured``
+
+
+def train_corpus(nlp: Language) -> Iterator[Example]:
+    """The examples of the training corpus, in their order."""
+    return iter(_reader(nlp)(nlp))
+
+
+def _reader(nlp: Language) -> Any:
+    config = nlp.config.interpolate()
+    (reader,) = resolve_dot_names(config, [config["training"]["train_corpus"]])
+    return reader
+
+
+def measure(nlp: Language) -> Measured:
+    """Measure the training corpus. Raises ValueError where it has no examples."""
+    reader, files = _reader(nlp), None
+    if _is_plain(reader):
+        by_file = [_lengths(_read(path)) for path in _files(reader)]
+        files = [int(np.count_nonzero(found)) for found in by_file]
+        lengths = [n for found in by_file for n in found.tolist() if n]
+    else:
+        lengths = [len(example.predicted) for example in reader(nlp)]
+    if not lengths:
+        raise ValueError("the training corpus has no examples: check [corpora.train] path")
+    return Measured(lengths, files)
+
+
+def divide(lengths: Sequence[int], number: int) -> list[tuple[int, int]]:
+    """Parts with about as many words each, as ranges of examples.
+
+    lengths: of the examples, in words. Raises ValueError for fewer examples than parts.
+    """
+    if len(lengths) < number:
+        raise ValueError(
+            f"the training corpus has {len(lengths)} examples: at most as many workers have any"
+        )
+    ends = np.cumsum(lengths)
+    bounds = np.searchsorted(ends, ends[-1] * np.arange(1, number) / number).tolist()
+    firsts = [0]
+    for k, bound in enumerate(bounds, start=1):
+        firsts.append(min(max(bound, firsts[-1] + 1), len(lengths) - number + k))
+    return list(zip(firsts, [*firsts[1:], len(lengths)], strict=True))
+
+
+def read_shard(nlp: Language, shard: Shard) -> Iterator[Example]:
+    """The examples of a part of the training corpus.
+
+    Raises ValueError where files are not those that were measured.
+    """
+    reader = _reader(nlp)
+    if shard.files is None:
+        return islice(reader(nlp), shard.first, shard.last)
+    return iter(reader.make_examples(nlp, _docs(nlp, _files(reader), shard)))
+
+
+def _docs(nlp: Language, paths: Sequence[Path], shard: Shard) -> Iterator[Doc]:
+    """The Docs of a part."""
+    assert shard.files is not None
+    if len(paths) != len(shard.files):
+        raise ValueError(
+            f"this machine has {len(paths)} files of the training corpus, and the one that trains "
+            f"{len(shard.files)}: all need the same"
+        )
+    end = 0
+    for path, number in zip(paths, shard.files, strict=True):
+        start, end = end, end + number
+        if number == 0 or end <= shard.first or start >= shard.last:
+            continue
+        docbin = _read(path)
+        filled = np.flatnonzero(_lengths(docbin))
+        if len(filled) != number:
+            raise ValueError(
+                f"{path}: has {len(filled)} Docs on this machine, and {number} on the one that "
+                "trains: all need the same files"
+            )
+        own = filled[max(shard.first - start, 0) : shard.last - start].tolist()
+        for name in _BY_DOC:
+            values = getattr(docbin, name)
+            setattr(docbin, name, [values[i] for i in own])
+        yield from docbin.get_docs(nlp.vocab)
+
+
+def _is_plain(reader: Any) -> bool:
+    """Whether the examples of a corpus are the Docs of its files, one after another."""
+    return (
+        type(reader) is Corpus
+        and not (reader.gold_preproc or reader.max_length or reader.limit or reader.shuffle)
+        and reader.augmenter is dont_augment
+    )
+
+
+def _files(reader: Corpus) -> list[Path]:
+    return list(map(Path, walk_corpus(reader.path, FILE_TYPE)))
+
+
+def _read(path: Path) -> DocBin:
+    try:
+        docbin = DocBin().from_disk(path)
+    except (*UNREADABLE, AssertionError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: cannot be read: {error}") from error
+    if len({len(getattr(docbin, name)) for name in _BY_DOC}) > 1:
+        raise ValueError(f"{path}: damaged: not all Docs have all parts")
+    return docbin
+
+
+def _lengths(docbin: DocBin) -> Ints:
+    return np.array([len(tokens) for tokens in docbin.tokens], dtype=np.int64)
