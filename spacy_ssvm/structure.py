@@ -243,6 +243,13 @@ class RemoteProblem(AllocatingProblem, Protocol):
     ) -> Iterator[tuple[Ints, Decoded]]:
         """See ``solvers.decoding.decode_blocks``."""
 
+    def touch(self, numbers: Ints, sets: Any) -> None:
+        """Note that a run is about to change weights of the constraints of these examples.
+
+        A run that calls this changes no others, but those of what it has been given since. sets:
+        ``WorkingSets``.
+        """
+
     def losses(self, w: Floats, numbers: Ints, loss: tuple[object, ...]) -> Floats:
         """See ``objective.losses``. loss: an ``objective.Loss``."""
 

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from spacy_ssvm.distributed.sending import SentWeights
+from spacy_ssvm.distributed.sending import PAGE, SentWeights
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import (
     Flags,
+    Flags1,
     Floats,
     Int,
     Ints,
@@ -26,6 +27,7 @@ from spacy_ssvm.kernels.types import (
     Weights1,
     named_tuple,
 )
+from spacy_ssvm.solvers.working_sets import WorkingSets
 from spacy_ssvm.structure import NEEDS_CAPACITY, AddressedProblem, Decoded, Structure
 from spacy_ssvm.weights.rows import RowTable, RowTableType, find_addresses, has_row_capacity
 
@@ -92,9 +94,10 @@ class Block(NamedTuple):
     first: int  #: the number of weights before those of rows
     table: RowTable
     of_weights: Rows  #: int32 [weights]: the address of each that differences have had
+    touched: Flags  #: bool [pages of weights]: see ``SentWeights``
 
 
-BlockType = named_tuple(Block, Ints1, Ints1, Rows1, Weights1, Int, RowTableType, Rows1)
+BlockType = named_tuple(Block, Ints1, Ints1, Rows1, Weights1, Int, RowTableType, Rows1, Flags1)
 
 
 @kernel
@@ -138,6 +141,7 @@ def difference(
         indices[j] = found[j]
         values[j] = block.values[start + j]
         block.of_weights[found[j]] = addresses[j]
+        block.touched[found[j] // PAGE] = True
     return size
 
 
@@ -183,7 +187,10 @@ class SharedProblem:
         return self.problem.number_of_weights(rows)
 
     def examples(self) -> Block:
-        return self._block._replace(table=self.problem.addresses[1], of_weights=self.sent.addresses)
+        sent = self.sent
+        return self._block._replace(
+            table=self.problem.addresses[1], of_weights=sent.addresses, touched=sent.touched
+        )
 
     def reserve(self) -> Rows | None:
         """See ``AllocatingProblem``."""
@@ -212,6 +219,10 @@ class SharedProblem:
         if ahead is not None:
             yield ahead[0], self._take(*ahead)
 
+    def touch(self, numbers: Ints, sets: WorkingSets) -> None:
+        """See ``RemoteProblem``."""
+        self.sent.touch(numbers, sets)
+
     def losses(self, w: Floats, numbers: Ints, loss: tuple[object, ...]) -> Floats:
         """See ``objective.losses``."""
         found = np.empty(len(numbers))
@@ -223,6 +234,7 @@ class SharedProblem:
     def complete_all(self, w: Floats) -> Flags:
         """See ``RemoteProblem``."""
         everything = np.arange(self.number_of_examples)
+        self.sent.touch_all()
         changed = np.empty(len(everything), dtype=bool)
         for positions, handle in self._ask(everything, w, "complete"):
             changed[positions], completions = self._answer(handle)
@@ -308,7 +320,8 @@ class SharedProblem:
             values.append(answer.values.astype(np.float32))
             size += len(answer.addresses)
         joined = np.concatenate(addresses), np.concatenate(values)
-        self._block = Block(starts, ends, *joined, *self.problem.addresses, self.sent.addresses)
+        of_weights = self.sent.addresses, self.sent.touched
+        self._block = Block(starts, ends, *joined, *self.problem.addresses, *of_weights)
 
 
 class Traffic:

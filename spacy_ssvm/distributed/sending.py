@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from spacy_ssvm.kernels.compile import kernel
-from spacy_ssvm.kernels.types import Floats, Rows
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Rows
+from spacy_ssvm.solvers.working_sets import WorkingSets
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import move
 
-_AT_A_TIME = 16  # weights that are compared by vector instructions
+PAGE = 16  # weights that are compared at a time
 
 
 class Update(NamedTuple):
@@ -40,6 +41,10 @@ class SentWeights:
         self.addresses: Rows = np.zeros(0, dtype=np.int32)
         self._numbers: Rows = np.zeros(0, dtype=np.int32)  # one more than the number; 0: none
         self._sent: Floats = np.zeros(0)
+        #: bool [pages]: which may have changed since they were sent
+        self.touched: Flags = np.zeros(0, dtype=bool)
+        self._all_touched = True
+        self._is_told = False  # what has been touched
         self._known = 0
         self._requests: list[_Request] = []
 
@@ -49,6 +54,21 @@ class SentWeights:
             self._sent = longer(self._sent, weights)
             self.addresses = longer(self.addresses, len(self._sent))
             self._numbers = longer(self._numbers, len(self._sent))
+        pages = len(self._sent) // PAGE + 1
+        if pages > len(self.touched):
+            self.touched = longer(self.touched, pages)
+
+    def touch(self, numbers: Ints, sets: WorkingSets) -> None:
+        """Note that the weights of stored constraints of these examples may change.
+
+        From then on, all others have not.
+        """
+        self._is_told = True
+        _touch_pages(numbers, sets, self.touched)
+
+    def touch_all(self) -> None:
+        """Note that any weight may have changed."""
+        self._all_touched = True
 
     def renumber(self, moved: Rows) -> None:
         """Follow weights that have moved: see ``weights.sparse.move``."""
@@ -57,6 +77,8 @@ class SentWeights:
         self.addresses, self._numbers = (np.zeros(len(self._sent), np.int32) for _ in range(2))
         moved = moved[: len(addresses)]
         kept = np.flatnonzero(moved >= 0)
+        self.make_room(len(self._sent))
+        self.touch_all()
         self.addresses[moved[kept]] = addresses[kept]
         self._numbers[moved[kept]] = numbers[kept]
 
@@ -64,7 +86,10 @@ class SentWeights:
         """What a request sends: the weights that have changed since the last one."""
         self.make_room(len(w))
         room = np.empty(len(w), dtype=np.int32)
-        changed = room[: _find_changes(w, self._sent, room)]
+        if self._all_touched:
+            self.touched[:] = True
+        changed = room[: _find_changes(w, self._sent, self.touched, room)]
+        self._all_touched = not self._is_told
         n, known = len(changed), self._known
         update = Update(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n))
         before = np.empty(n)
@@ -100,15 +125,34 @@ class SentWeights:
 
 
 @kernel
-def _find_changes(w: Floats, sent: Floats, changed: Rows) -> int:
-    """Write the indices of weights that are not what was sent; return their number."""
+def _touch_pages(numbers: Ints, sets: WorkingSets, touched: Flags) -> None:
+    """Mark the pages of weights of all stored constraints of examples."""
+    for i in numbers:
+        constraint = sets.newest[i]
+        while constraint >= 0:
+            start = sets.starts[constraint]
+            for entry in range(start, start + sets.sizes[constraint]):
+                touched[sets.indices[entry] // PAGE] = True
+            constraint = sets.older[constraint]
+
+
+@kernel
+def _find_changes(w: Floats, sent: Floats, touched: Flags, changed: Rows) -> int:
+    """Write the indices of weights that are not what was sent; return their number.
+
+    touched: of pages; they are no longer.
+    """
     count = 0
-    for start in range(0, len(w), _AT_A_TIME):
-        end = min(start + _AT_A_TIME, len(w))
+    for page in range((len(w) + PAGE - 1) // PAGE):
+        if not touched[page]:
+            continue
+        touched[page] = False
+        start = page * PAGE
+        end = min(start + PAGE, len(w))
         different = 0
         for index in range(start, end):
             different += w[index] != sent[index]
-        if different == 0:  # as most are
+        if different == 0:
             continue
         for index in range(start, end):
             if w[index] != sent[index]:

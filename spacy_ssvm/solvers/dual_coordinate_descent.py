@@ -29,7 +29,7 @@ each, a part as long as a block follows every block, while the next one is being
 
 import functools
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -77,6 +77,7 @@ from spacy_ssvm.structure import (
     Difference,
     ExampleArrays,
     Problem,
+    RemoteProblem,
 )
 from spacy_ssvm.weights.sparse import violation_of
 
@@ -199,6 +200,7 @@ class DualCoordinateDescentRun(WorkingSetRun):
             self._inner_passes(numbers, inner, divided=block > 1)
         self._outer_pass(self._shuffled(numbers), block, inner if is_remote else 0)
         if self.settings.variant == "cpd":
+            self._touch(numbers)
             self._solve(numbers)
 
     def _remove(self, numbers: Ints) -> None:
@@ -277,10 +279,18 @@ class DualCoordinateDescentRun(WorkingSetRun):
         parts = self._parts(order, block if block > 1 else None)
         inner_orders, end = [self._shuffled(order) for _ in range(inner)], 0
         for part, decoded in self._decoded(parts, block, 1.0, self._state.visits):
-            self._repeat(functools.partial(self._visit, part, decoded, most, updates), len(part))
             start, end = end, end + len(part)
-            for others in inner_orders:
-                inner_pass(others[start:end], self.sets, self._state)
+            inner_parts = [others[start:end] for others in inner_orders]
+            self._touch(part, *inner_parts)
+            self._repeat(functools.partial(self._visit, part, decoded, most, updates), len(part))
+            for others in inner_parts:
+                inner_pass(others, self.sets, self._state)
+
+    def _touch(self, *parts: Ints) -> None:
+        """Note that weights of the constraints of these examples may change."""
+        if self.problem.structure.is_remote:
+            for numbers in parts:
+                cast(RemoteProblem, self.problem).touch(numbers, self.sets)
 
     def _visit(self, part: Ints, decoded: Decoded, most: int, updates: bool, done: int) -> int:
         arrays = self.problem.structure, self.problem.examples(), part, done, most

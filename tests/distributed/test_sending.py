@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_ssvm.distributed.sending import SentWeights, Update
+from spacy_ssvm.solvers.working_sets import WorkingSets, empty_working_sets
 from spacy_ssvm.weights.sparse import move
 
 ADDRESSES = 40
@@ -118,3 +119,50 @@ def test_most_weights_have_not_changed() -> None:
         update = sent.changes(w)
         assert [int(v) for v in update.values] == w[changed].tolist()
     assert sorted(update.numbers.tolist()) == list(range(100))
+
+
+def constraints_of(indices: list[list[list[int]]]) -> WorkingSets:
+    """Working sets: by example, the indices of the entries of each constraint."""
+    sets = empty_working_sets(len(indices), sum(map(len, indices)), 1000)
+    constraint, entry = 0, 0
+    for i, of_example in enumerate(indices):
+        for own in of_example:
+            sets.older[constraint], sets.newest[i] = sets.newest[i], constraint
+            sets.starts[constraint], sets.sizes[constraint] = entry, len(own)
+            sets.indices[entry : entry + len(own)] = own
+            constraint, entry = constraint + 1, entry + len(own)
+    return sets
+
+
+def test_only_what_is_touched_is_looked_at() -> None:
+    """Pages of 16 weights, once a run says what it touches."""
+    sent, w = SentWeights(), np.zeros(200)
+    sent.make_room(200)
+    sent.addresses[:] = np.arange(len(sent.addresses))
+    sets = constraints_of([[[3], [40, 41, 170]], [[90]], []])
+
+    def found() -> list[int]:
+        w[:] += 1
+        update = sent.changes(w)
+        known.extend(update.new.tolist())
+        return sorted(known[number] for number in update.numbers)
+
+    known = list[int]()
+    assert found() == list(range(200))  # nobody has said anything
+    assert found() == list(range(200))
+    sent.touch(np.array([0]), sets)
+    sent.changes(w)
+    assert found() == []
+    sent.touch(np.array([0, 2]), sets)
+    assert found() == [*range(16), *range(32, 48), *range(160, 176)]
+    sent.touch(np.array([1]), sets)
+    assert found() == list(range(80, 96))
+    sent.touch_all()
+    assert found() == list(range(200))
+    assert found() == []
+    places = np.arange(200, dtype=np.int32)[::-1].copy()
+    sent.renumber(places)
+    assert found() == list(range(200))
+    w = np.append(w, np.zeros(300))
+    sent.touch(np.array([0]), sets)
+    assert len(found()) == 48
