@@ -132,7 +132,8 @@ def _touch_pages(numbers: Ints, sets: WorkingSets, touched: Flags) -> None:
         while constraint >= 0:
             start = sets.starts[constraint]
             for entry in range(start, start + sets.sizes[constraint]):
-                touched[sets.indices[entry] // PAGE] = True
+                index = sets.indices[entry]
+                touched[(index if index >= 0 else ~index) // PAGE] = True
             constraint = sets.older[constraint]
 
 

@@ -139,7 +139,7 @@ def test_only_what_is_touched_is_looked_at() -> None:
     sent, w = SentWeights(), np.zeros(200)
     sent.make_room(200)
     sent.addresses[:] = np.arange(len(sent.addresses))
-    sets = constraints_of([[[3], [40, 41, 170]], [[90]], []])
+    sets = constraints_of([[[3], [40, 41, ~170]], [[~90]], []])
 
     def found() -> list[int]:
         w[:] += 1

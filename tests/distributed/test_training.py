@@ -24,6 +24,7 @@ from spacy_ssvm.distributed import training, worker
 from spacy_ssvm.distributed.cluster import RayWorkers
 from spacy_ssvm.distributed.learner import merge_rows, with_block
 from spacy_ssvm.distributed.pipelines import Pipeline
+from spacy_ssvm.distributed.sending import SentWeights, Update
 from spacy_ssvm.distributed.worker import LocalRows
 from spacy_ssvm.solvers.decoding import block_size, decode_block
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent, inner_pass
@@ -36,6 +37,23 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_number_of_workers_does_not_matter(component: Component) -> None:
     digests = {learned_locally(component, number) for number in (1, 2, 5)}
     assert len(digests) == 1
+
+
+def test_all_weights_that_have_changed_are_sent(
+    component: Component, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes, compared = SentWeights.changes, list[int]()
+
+    def compare(sent: SentWeights, w: Any) -> Update:
+        update = changes(sent, w)
+        assert np.array_equal(sent._sent[: len(w)], w)
+        compared.append(len(update.numbers))
+        return update
+
+    monkeypatch.setattr(SentWeights, "changes", compare)
+    nlp = pipeline_of(component, lambda vocab: component.examples(vocab) * 5)
+    learned(nlp, LocalWorkers(Pipeline.of(nlp), 1))
+    assert sum(size > 0 for size in compared) > 10
 
 
 def test_a_corpus_is_learned_by_heart(component: Component) -> None:
