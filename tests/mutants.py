@@ -469,6 +469,36 @@ MUTANTS = [
         "",
         "tests/tokenizer/test_component.py",
     ),
+    Mutant(
+        "distributed/sending.py",
+        "touched[(index if index >= 0 else ~index) // PAGE] = True",
+        "touched[index // PAGE] = True",
+        "tests/distributed/test_sending.py",
+    ),
+    Mutant(
+        "distributed/sending.py",
+        "for request in reversed(self._requests[1:]):",
+        "for request in self._requests[1:]:",
+        "tests/distributed/test_sending.py",
+    ),
+    Mutant(
+        "distributed/problem.py",
+        "block.touched[found[j] // PAGE] = True",
+        "block.touched[0] = True",
+        "tests/distributed/test_training.py",
+    ),
+    Mutant(
+        "distributed/corpora.py",
+        "own = filled[max(shard.first - start, 0) : shard.last - start].tolist()",
+        "own = filled[max(shard.first - start, 1) : shard.last - start].tolist()",
+        "tests/distributed/test_corpora.py",
+    ),
+    Mutant(
+        "distributed/checkpoints.py",
+        "problem.restore_all()",
+        "pass",
+        "tests/distributed/test_checkpoints.py",
+    ),
 ]
 
 
