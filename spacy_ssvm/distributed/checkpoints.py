@@ -42,11 +42,7 @@ class Checkpoint(NamedTuple):
 
     folder: Path
     state: dict[str, Any]
-
-    @property
-    def evaluations(self) -> list[Evaluation]:
-        """Those that the training has made."""
-        return [Evaluation(*found) for found in self.state["evaluations"]]
+    evaluations: list[Evaluation]  #: those that the training has made
 
     def restore(self, trainers: Sequence[RemoteTrainer], strings: StringStore) -> None:
         """Let trainers, which have made no pass, go on from there.
@@ -100,6 +96,7 @@ def read_checkpoint(folder: Path, training: Mapping[str, Any]) -> Checkpoint:
     with _named(folder):
         state = json.loads((folder / _STATE).read_text(encoding="utf8"))
         before, now = state["training"], json.loads(json.dumps(training))
+        evaluations = [Evaluation(*found) for found in state["evaluations"]]
         others = sorted(k for k in before.keys() | now.keys() if before.get(k) != now.get(k))
     if others:
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""
@@ -108,7 +105,7 @@ def read_checkpoint(folder: Path, training: Mapping[str, Any]) -> Checkpoint:
             f"{', '.join(others[:3])}{more}. Give the command that began it, or begin anew with "
             "--overwrite"
         )
-    return Checkpoint(folder, state)
+    return Checkpoint(folder, state, evaluations)
 
 
 @contextmanager

@@ -196,6 +196,11 @@ def test_a_damaged_checkpoint_is_named(component: Component, tmp_path: Path) -> 
     for place in rng.integers(len(whole_state), size=5).tolist():
         state.write_text(whole_state[:place])
         check_refused(output, "checkpoint: damaged", pipeline_of(component))
+    for key in ("evaluations", "strings", "training", "trainers"):
+        changed_state = json.loads(whole_state)
+        del changed_state[key]
+        state.write_text(json.dumps(changed_state))
+        check_refused(output, "checkpoint: damaged", pipeline_of(component))
     changed_state = json.loads(whole_state)
     del changed_state["trainers"][0]["parts"]
     state.write_text(json.dumps(changed_state))
