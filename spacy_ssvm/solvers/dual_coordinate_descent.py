@@ -196,8 +196,8 @@ class DualCoordinateDescentRun(WorkingSetRun):
         block = block_size(self.settings.block, visits, self.problem.structure)
         inner = self.settings.inner_passes if self.settings.variant == "ssvm" else 0
         is_remote = self.problem.structure.is_remote
-        if not is_remote:
-            self._inner_passes(numbers, inner, divided=block > 1)
+        if inner and not is_remote:
+            self._inner_passes(numbers, divided=block > 1)
         self._outer_pass(self._shuffled(numbers), block, inner if is_remote else 0)
         if self.settings.variant == "cpd":
             self._touch(numbers)
@@ -225,14 +225,14 @@ class DualCoordinateDescentRun(WorkingSetRun):
             if self.dual - before <= _MIN_RISE * self.dual:
                 break
 
-    def _inner_passes(self, numbers: Ints, passes: int, *, divided: bool) -> None:
+    def _inner_passes(self, numbers: Ints, *, divided: bool) -> None:
         """The passes without inference before one with it."""
         entries = int(self.sets.used[1]) * len(numbers) // max(len(self.sets.newest), 1)
         # Joining copies of w takes as long as a third as many entries.
         divided &= self.problem.nonnegative == 0 and 2 * entries >= len(self._w)
         if divided:
             self._copy_weights()
-        for _ in range(passes):
+        for _ in range(self.settings.inner_passes):
             order = self._shuffled(numbers)
             if not divided:
                 inner_pass(order, self.sets, self._state)
