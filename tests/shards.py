@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import spacy
+from corpora import tagging_examples
 from pipelines import Component
 from spacy.language import Language
 from spacy.training import Example
@@ -25,6 +26,14 @@ CORPORA: dict[str, Callable[[Vocab], list[Example]]] = {}
 @spacy.registry.readers("tests.Shards.v1")
 def make_reader(name: str) -> Callable[[Language], Iterable[Example]]:
     return lambda nlp: CORPORA[name](nlp.vocab)
+
+
+def partly_tagged(vocab: Vocab) -> list[Example]:
+    """Each sentence lacks the tag of a word."""
+    examples = tagging_examples(vocab)
+    for i, example in enumerate(examples):
+        example.reference[i % len(example.reference)].tag = 0
+    return examples
 
 
 class LocalWorkers:
@@ -80,7 +89,8 @@ def pipeline_of(
 def learned(nlp: Language, workers: Workers, block: int | None = 3) -> str:
     """The digest of a pipeline that has learned from workers."""
     planned = training.plan(nlp, workers.number, block)
-    training.train(nlp, workers, planned, Output(None), stdout=io.StringIO(), stderr=io.StringIO())
+    output, log = Output(None, every=0), io.StringIO()
+    training.train(nlp, workers, planned, output, stdout=log, stderr=io.StringIO())
     return digest_of(nlp)
 
 

@@ -19,7 +19,6 @@ from spacy_ssvm.distributed.checkpoints import (
 from spacy_ssvm.distributed.learner import RemoteTrainer
 
 CHECKPOINT = "checkpoint"
-CHECKPOINT_SECONDS = 300.0
 
 
 class Output:
@@ -29,7 +28,7 @@ class Output:
         a checkpoint.
     """
 
-    def __init__(self, folder: Path | None, every: float = CHECKPOINT_SECONDS) -> None:
+    def __init__(self, folder: Path | None, every: float) -> None:
         self._folder = folder
         self._every = every
         self._last = time.monotonic()

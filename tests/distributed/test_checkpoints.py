@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from corpora import tagging_examples
 from pipelines import PARSER, TAGGER, Component
-from shards import LocalWorkers, digest_of, pipeline_of
+from shards import LocalWorkers, digest_of, partly_tagged, pipeline_of
 from spacy.language import Language
-from spacy.training import Example
 
 from spacy_ssvm.distributed import checkpoints, training
 from spacy_ssvm.distributed.checkpoints import restored, stored
@@ -107,13 +106,7 @@ def test_features_that_are_hashed_go_on(tmp_path: Path) -> None:
 
 
 def test_completions_of_partial_gold_go_on(tmp_path: Path) -> None:
-    def partial(vocab: Any) -> list[Example]:
-        examples = tagging_examples(vocab)
-        for i, example in enumerate(examples):
-            example.reference[i % len(example.reference)].tag = 0
-        return examples
-
-    make = lambda: pipeline_of(TAGGER, partial, epochs=EPOCHS)  # noqa: E731
+    make = lambda: pipeline_of(TAGGER, partly_tagged, epochs=EPOCHS)  # noqa: E731
     check_resumed(tmp_path, make, stops=6)
 
 
@@ -229,7 +222,7 @@ def test_a_checkpoint_that_is_not_written_leaves_the_one_before(
 
 
 def test_only_what_may_be_replaced_is(tmp_path: Path) -> None:
-    output = Output(stopped(tmp_path / "output"))
+    output = Output(stopped(tmp_path / "output"), every=0)
     with pytest.raises(ValueError, match="checkpoint exists: give --resume to go on from it, --ov"):
         output.check_new(overwrite=False)
     output.check_new(overwrite=True)

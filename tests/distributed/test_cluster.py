@@ -49,7 +49,7 @@ def main(config, corpus, output):
             return found
 
         workers.call = calling
-        train(nlp, workers, plan(nlp, 2, 4), Output(Path(output)), stdout=io.StringIO())
+        train(nlp, workers, plan(nlp, 2, 4), Output(Path(output), every=300), stdout=io.StringIO())
     print(kills, len(said))
 
 main(*sys.argv[1:])

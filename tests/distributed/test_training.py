@@ -16,6 +16,7 @@ from shards import (
     digest_of,
     learned,
     learned_locally,
+    partly_tagged,
     pipeline_of,
 )
 from spacy.training import Example
@@ -241,16 +242,10 @@ def test_a_shard_may_have_no_gold_annotation() -> None:
 
 
 def test_partial_gold_is_completed_by_the_workers() -> None:
-    def partial(vocab: Any) -> list[Example]:
-        examples = tagging_examples(vocab)
-        for i, example in enumerate(examples):
-            example.reference[i % len(example.reference)].tag = 0
-        return examples
-
-    digests = {learned_locally(TAGGER, n, examples=partial, epochs=10) for n in (1, 2, 5)}
+    digests = {learned_locally(TAGGER, n, examples=partly_tagged, epochs=10) for n in (1, 2, 5)}
     assert len(digests) == 1
     for seed in range(4):
-        nlp = pipeline_of(TAGGER, partial, epochs=10)
+        nlp = pipeline_of(TAGGER, partly_tagged, epochs=10)
         workers = RayWorkers(MortalRay(lots(seed)), Pipeline.of(nlp), 3, lambda text: None)
         assert {learned(nlp, workers)} == digests
 
