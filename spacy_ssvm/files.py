@@ -174,6 +174,14 @@ def replace_folder(new: Path, path: Path) -> None:
     sync(path.parent)
 
 
+def remove_folder(path: Path) -> None:
+    """Remove a folder in one step, and what killed processes have left ``beside`` it."""
+    if path.parent.is_dir():
+        with beside(path) as writing:
+            if path.exists():
+                os.rename(path, writing / path.name)
+
+
 def _exchange(one: Path, other: Path) -> bool:
     """Exchange two folders; whether the system can."""
     paths = os.fsencode(one), os.fsencode(other)

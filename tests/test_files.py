@@ -16,7 +16,7 @@ from processes import ScriptRunner, contents
 from spacy.language import Language
 
 from spacy_ssvm import files
-from spacy_ssvm.files import beside, locked, replace_folder, replacing
+from spacy_ssvm.files import beside, locked, remove_folder, replace_folder, replacing
 from spacy_ssvm.storage import save_pipeline
 
 
@@ -198,6 +198,20 @@ def test_what_a_process_took_away_that_died_between_two_steps_comes_back(
         assert names(path) == ["old"]
         assert names(path.parent) == [folder.name, "pipeline"]
     assert names(path.parent) == ["pipeline"]
+
+
+def test_a_folder_is_removed_with_what_a_process_that_died_took_away(
+    path: Path, run_script: ScriptRunner
+) -> None:
+    path.mkdir(parents=True)
+    (path / "old").touch()
+    run_script(DIE_BETWEEN_TWO_STEPS, path)
+    assert len(names(path.parent)) == 1
+    remove_folder(path)
+    assert names(path.parent) == []
+    remove_folder(path)
+    remove_folder(path / "nowhere")
+    assert names(path.parent) == []
 
 
 def test_folders_that_cannot_be_exchanged_are_replaced_in_two_steps(

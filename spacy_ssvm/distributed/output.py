@@ -17,6 +17,7 @@ from spacy_ssvm.distributed.checkpoints import (
     write_checkpoint,
 )
 from spacy_ssvm.distributed.learner import RemoteTrainer
+from spacy_ssvm.files import remove_folder
 
 CHECKPOINT = "checkpoint"
 
@@ -85,4 +86,4 @@ class Output:
     def remove_checkpoint(self) -> None:
         """Remove the checkpoint, if there is one."""
         if self._folder is not None:
-            shutil.rmtree(self._folder / CHECKPOINT, ignore_errors=True)
+            remove_folder(self._folder / CHECKPOINT)
