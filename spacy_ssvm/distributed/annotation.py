@@ -7,7 +7,8 @@ which they were read, each once. Blocks wait where they are annotated faster tha
 import json
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,10 +19,12 @@ from spacy_ssvm.files import replacing
 
 #: The columns that are added: the Doc in spaCy's JSON, and what went wrong where there is none.
 DOC, ERROR = "doc", "error"
+_LINE = "line"  # of JSON, with all columns
 
 _READERS = {".jsonl": "read_json", ".parquet": "read_parquet", ".txt": "read_text"}
 _OUTPUTS = (".jsonl", ".parquet")
 _ROWS = 512  # that a process annotates at a time
+_CHARACTERS = 2**22  # of the texts whose words are kept, and of those of a memory zone
 
 Load = Callable[[], Language]
 
@@ -29,15 +32,17 @@ Load = Callable[[], Language]
 class Annotator:
     """A process with a pipeline.
 
-    load: returns it. column: of the texts.
+    load: returns it. column: of the texts. as_lines: whether rows become lines of JSON.
     """
 
-    def __init__(self, load: Load, column: str) -> None:
-        self._nlp, self._column = load(), column
+    def __init__(self, load: Load, column: str, *, as_lines: bool) -> None:
+        self._nlp, self._column, self._as_lines = load(), column, as_lines
+        self._zone, self._characters = ExitStack(), 0
 
     def __call__(self, rows: Any) -> Any:
         """Rows, a table of pyarrow, with what the pipeline writes; errors of a text are in its row.
 
+        Of lines, there is one column with them, beside that of errors.
         Raises ValueError where the rows have no column of texts, or have one that is added.
         """
         import pyarrow as pa
@@ -47,9 +52,16 @@ class Annotator:
             raise ValueError(f"no column '{self._column}' but {', '.join(names)}: see --column")
         for name in {DOC, ERROR}.intersection(names):
             raise ValueError(f"the rows have a column '{name}' already: rename it")
-        docs, errors = self._annotate(rows.column(self._column).to_pylist())
-        for name, found in ((DOC, docs), (ERROR, errors)):
-            values = [found.get(i) for i in range(rows.num_rows)]
+        texts = rows.column(self._column).to_pylist()
+        docs, errors = self._annotate(texts)
+        added = {DOC: docs, ERROR: errors}
+        if self._as_lines:
+            lines = [
+                _line(row, docs.get(i), errors.get(i)) for i, row in enumerate(rows.to_pylist())
+            ]
+            rows, added = pa.table({_LINE: lines}), {ERROR: errors}
+        for name, found in added.items():
+            values = [found.get(i) for i in range(len(texts))]
             rows = rows.append_column(name, pa.array(values, type=pa.string()))
         return rows
 
@@ -68,12 +80,31 @@ class Annotator:
 
         self._nlp.set_error_handler(cast(Any, fail))
         pairs = [(text, i) for i, text in enumerate(texts) if i not in errors]
-        with self._nlp.memory_zone():
-            docs = {
-                i: json.dumps(doc.to_json(), ensure_ascii=False)
-                for doc, i in self._nlp.pipe(pairs, as_tuples=True)
-            }
+        docs = {
+            i: json.dumps(doc.to_json(), ensure_ascii=False)
+            for doc, i in self._nlp.pipe(pairs, as_tuples=True)
+        }
+        self._bound_words(sum(len(text) for text, _ in pairs))
         return docs, errors
+
+    def _bound_words(self, characters: int) -> None:
+        """Forget words once texts of so many more characters have had enough new ones.
+
+        The words of the first texts, which have the frequent ones, are kept: in a memory zone,
+        spaCy's tokenizer takes several times as long for a word that is new there.
+        """
+        self._characters += characters
+        if self._characters > _CHARACTERS:
+            self._zone.close()
+            self._zone.enter_context(self._nlp.memory_zone())
+            self._characters = 0
+
+
+def _line(row: dict[str, Any], doc: str | None, error: str | None) -> str:
+    """A row as a line of JSON; the Doc is JSON already."""
+    to_json = partial(json.dumps, ensure_ascii=False, default=str)
+    columns = to_json(row).removesuffix("}")
+    return f'{columns}, "{DOC}": {doc or "null"}, "{ERROR}": {to_json(error)}}}\n'
 
 
 def read(data: Any, source: Path) -> tuple[Any, str]:
@@ -124,6 +155,7 @@ def annotate(
     annotated = rows.map_batches(
         Annotator,
         fn_constructor_args=(load, column or usual),
+        fn_constructor_kwargs={"as_lines": output.suffix == ".jsonl"},
         batch_size=_ROWS,
         batch_format="pyarrow",
         # Those that read need processors, too.
@@ -133,8 +165,8 @@ def annotate(
     with replacing(output) as file, _writer(file) as write:
         for table in annotated.iter_batches(batch_size=None, batch_format="pyarrow"):
             write(table)
-            without = table.column(DOC).null_count
-            yield table.num_rows - without, without
+            with_doc = table.column(ERROR).null_count
+            yield with_doc, table.num_rows - with_doc
 
 
 @contextmanager
@@ -144,9 +176,7 @@ def _writer(file: Path) -> Iterator[Callable[[Any], None]]:
         with file.open("w", encoding="utf8") as lines:
 
             def write_lines(table: Any) -> None:
-                for row in table.to_pylist():
-                    row[DOC] = None if row[DOC] is None else json.loads(row[DOC])
-                    lines.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+                lines.writelines(table.column(_LINE).to_pylist())
 
             yield write_lines
         return

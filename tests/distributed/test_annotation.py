@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import spacy
 from processes import environment, plain
 from spacy.language import Language
 from spacy.tokens import DocBin
@@ -14,11 +15,13 @@ from spacy.tokens import DocBin
 pa = pytest.importorskip("pyarrow", reason="Ray Data is not installed")
 pytest.importorskip("ray", reason="Ray is not installed")
 
+from spacy_ssvm.distributed import annotation  # noqa: E402
 from spacy_ssvm.distributed.annotation import Annotator, read  # noqa: E402
 
 
 def annotated(nlp: Language, rows: list[dict[str, Any]], column: str = "text") -> Any:
-    return Annotator(lambda: nlp, column)(pa.Table.from_pylist(rows)).to_pylist()
+    annotator = Annotator(lambda: nlp, column, as_lines=False)
+    return annotator(pa.Table.from_pylist(rows)).to_pylist()
 
 
 def test_rows_keep_their_columns(trained_tagger: Language) -> None:
@@ -28,6 +31,34 @@ def test_rows_keep_their_columns(trained_tagger: Language) -> None:
     docs = [trained_tagger(row["said"]).to_json() for row in rows]
     assert [json.loads(row["doc"]) for row in found] == docs
     assert [row["error"] for row in found] == [None] * 4
+
+
+def test_rows_become_lines(trained_tagger: Language) -> None:
+    rows = [{"id": 1, "text": 'says "naïve"\n'}, {"id": 2, "text": None}, {"id": 3, "text": ""}]
+    annotator = Annotator(lambda: trained_tagger, "text", as_lines=True)
+    table = annotator(pa.Table.from_pylist(rows))
+    lines = [json.loads(line) for line in table.column("line").to_pylist()]
+    assert all(line.endswith("}\n") for line in table.column("line").to_pylist())
+    plain_rows = annotated(trained_tagger, rows)
+    assert lines == [{**row, "doc": row["doc"] and json.loads(row["doc"])} for row in plain_rows]
+    assert table.column("error").to_pylist() == [None, "not a text but NoneType", None]
+
+
+def test_words_are_forgotten(
+    trained_tagger: Language, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(annotation, "_CHARACTERS", 50)
+    trained_tagger.to_disk(tmp_path)
+    nlp = spacy.load(tmp_path)
+    annotator = Annotator(lambda: nlp, "text", as_lines=False)
+    known = []
+    for i in range(12):
+        rows = [{"text": f"The new{i}word{j} barks"} for j in range(5)]
+        found = annotator(pa.Table.from_pylist(rows)).to_pylist()
+        docs = [trained_tagger(row["text"]).to_json() for row in rows]
+        assert [json.loads(row["doc"]) for row in found] == docs
+        known.append(sum(f"new{k}word0" in nlp.vocab.strings for k in range(12)))
+    assert known == [1] * 12, "that of the first batch, which is kept"
 
 
 def test_what_is_no_text_has_an_error(trained_tagger: Language) -> None:
