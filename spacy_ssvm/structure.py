@@ -226,6 +226,14 @@ class AddressedProblem(AllocatingProblem, Protocol):
         """The arrays, for kernels whose differences have addresses instead of indices."""
 
 
+class Gradient(NamedTuple):
+    """The losses of examples and their gradient."""
+
+    loss: float  #: the sum of all
+    gradient: Floats  #: float64 [weights]
+    recompleted: bool  #: whether the completion of any partial gold has changed
+
+
 class RemoteProblem(AllocatingProblem, Protocol):
     """A problem whose examples are in other processes, which decode them.
 
@@ -255,6 +263,13 @@ class RemoteProblem(AllocatingProblem, Protocol):
 
     def complete_all(self, w: Floats) -> Flags:
         """Complete all partial gold under w; return which examples have changed."""
+
+    def gradient(self, w: Floats, loss: tuple[object, ...], *, complete: bool) -> Gradient:
+        """The losses of all examples and their gradient, where all weights exist.
+
+        loss: an ``objective.Loss`` with a finite beta. complete: whether to complete partial gold
+        first, under w.
+        """
 
 
 class GroupedProblem(Problem, Protocol):

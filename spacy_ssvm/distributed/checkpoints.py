@@ -10,6 +10,7 @@ the weights. What a run changes is found by its attributes, so that no solver ha
 
 import json
 import zipfile
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -177,7 +178,7 @@ def stored(value: Any, arrays: list[np.ndarray]) -> Any:
         return {"array": same[0] if same else len(arrays) - 1}
     if isinstance(value, np.random.Generator):
         return value.bit_generator.state
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list | deque):
         return [stored(item, arrays) for item in value]
     return {name: stored(item, arrays) for name, item in _attributes(value).items()}
 
@@ -195,6 +196,8 @@ def restored(current: Any, state: Any, arrays: Mapping[int, np.ndarray]) -> Any:
     if isinstance(current, np.random.Generator):
         current.bit_generator.state = state
         return current
+    if isinstance(current, deque):
+        return deque((_unknown(item, arrays) for item in state), current.maxlen)
     if isinstance(current, tuple | list):
         items = [restored(c, s, arrays) for c, s in zip(current, state, strict=True)]
         return type(current)(*items) if hasattr(current, "_fields") else type(current)(items)
@@ -205,6 +208,13 @@ def restored(current: Any, state: Any, arrays: Mapping[int, np.ndarray]) -> Any:
     if type(current) is not type(state):
         raise TypeError(f"{state!r} is no {type(current).__name__}")
     return state
+
+
+def _unknown(state: Any, arrays: Mapping[int, np.ndarray]) -> Any:
+    """A number, an array, or a tuple of such: see ``restored``, where no other one is there."""
+    if isinstance(state, list):
+        return tuple(_unknown(item, arrays) for item in state)
+    return arrays[state["array"]] if isinstance(state, dict) else state
 
 
 def _attributes(value: Any) -> dict[str, Any]:

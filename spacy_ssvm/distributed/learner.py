@@ -11,6 +11,7 @@ from spacy_ssvm.distributed.worker import LocalRows, problem_name
 from spacy_ssvm.kernels.types import Ints, Rows
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
+from spacy_ssvm.solvers.lbfgs import LBFGS
 from spacy_ssvm.solvers.run import Run, Solver, check_indices
 from spacy_ssvm.solvers.training import ExampleTrainer, IndexedTrainer
 from spacy_ssvm.structure import Problem
@@ -134,19 +135,22 @@ def check_component(name: str, pipe: Any) -> None:
         solver = getattr(pipe, setting, None)
         if solver is None:
             continue
-        if not isinstance(solver, (DualCoordinateDescent, FrankWolfe)) or solver.loss_function.beta:
+        has_blocks = isinstance(solver, (DualCoordinateDescent, FrankWolfe))
+        if not isinstance(solver, LBFGS) and (not has_blocks or solver.loss_function.beta):
             raise ValueError(
                 f"{name}: {type(solver).__name__} learns in one process alone. Choose in "
-                f"[components.{name}.{setting}] spacy_ssvm.DualCoordinateDescent.v1, or "
-                "spacy_ssvm.FrankWolfe.v1 with beta = null"
+                f"[components.{name}.{setting}] spacy_ssvm.DualCoordinateDescent.v1, "
+                "spacy_ssvm.FrankWolfe.v1 with beta = null, or spacy_ssvm.LBFGS.v1"
             )
 
 
 def with_block(solver: Solver, block: int | None, examples: int) -> Solver:
-    """The solver, with blocks of several examples.
+    """The solver, with blocks of several examples, if it has blocks.
 
     block: their size; None for that of the settings, or a share of the examples where it is 1.
     """
+    if isinstance(solver, LBFGS):
+        return solver
     settings = cast(DualCoordinateDescent | FrankWolfe, solver)
     if block is None and settings.block > 1:
         return settings

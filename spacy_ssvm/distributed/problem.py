@@ -28,7 +28,7 @@ from spacy_ssvm.kernels.types import (
     named_tuple,
 )
 from spacy_ssvm.solvers.working_sets import WorkingSets
-from spacy_ssvm.structure import NEEDS_CAPACITY, AddressedProblem, Decoded, Structure
+from spacy_ssvm.structure import NEEDS_CAPACITY, AddressedProblem, Decoded, Gradient, Structure
 from spacy_ssvm.weights.rows import RowTable, RowTableType, find_addresses, has_row_capacity
 
 
@@ -42,6 +42,20 @@ class Found(NamedTuple):
     addresses: Rows  #: int32 [entries], of Phi_i(y)
     values: Any  #: [entries], float32, or int8 where none has a fraction
     completions: list[np.ndarray]  #: of those that have changed
+
+
+class Summed(NamedTuple):
+    """What a worker has found for the gradient of all of its examples."""
+
+    losses: Floats  #: float64 [examples]
+    recompleted: Flags  #: see ``Found``
+    addresses: Rows  #: int32, of the entries of the gradient
+    sums: Ints  #: int64, in units of ``UNIT``: their sum does not depend on its order
+    completions: list[np.ndarray]  #: see ``Found``
+
+
+#: Of entries of gradients, which workers round to multiples of it.
+UNIT = 2.0**-32
 
 
 class Description(NamedTuple):
@@ -161,7 +175,10 @@ class SharedProblem:
         self.nonnegative = problem.nonnegative
         kind = problem.structure
         self.structure = REMOTE._replace(
-            is_lazy=kind.is_lazy, decodes_new_ahead=kind.decodes_new_ahead
+            is_lazy=kind.is_lazy,
+            decodes_new_ahead=kind.decodes_new_ahead,
+            expect=kind.expect,
+            expected_difference=kind.expected_difference,
         )
         parts: list[Description] = call_all(workers, "describe", [(name,)] * workers.number)
         sizes = [part.examples for part in parts]
@@ -230,6 +247,23 @@ class SharedProblem:
             found[positions] = self._answer(handle)
         self.sent.all_answered()
         return found
+
+    def gradient(self, w: Floats, loss: tuple[object, ...], *, complete: bool) -> Gradient:
+        """See ``RemoteProblem``."""
+        everything = np.arange(self.number_of_examples)
+        losses, recompleted = np.empty(len(everything)), np.empty(len(everything), dtype=bool)
+        sums = np.zeros(len(w), dtype=np.int64)
+        self.sent.make_room(len(w))
+        self.sent.addresses[: len(w)] = np.arange(len(w))  # as all weights exist
+        for positions, handle in self._ask(everything, w, "gradient", loss, complete):
+            found: Summed = self._answer(handle)
+            self.traffic.add(received=_bytes(found[:-1]))
+            losses[positions], recompleted[positions] = found.losses, found.recompleted
+            sums[found.addresses] += found.sums
+            self._remember(positions[found.recompleted], found.completions)
+        self.sent.all_answered()
+        gradient: Floats = sums.astype(np.float64) * UNIT
+        return Gradient(float(losses.sum()), gradient, bool(recompleted.any()))
 
     def complete_all(self, w: Floats) -> Flags:
         """See ``RemoteProblem``."""

@@ -12,18 +12,23 @@ from spacy_ssvm.components.example_cache import DOCS_AT_A_TIME
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.distributed.corpora import Shard, read_shard
 from spacy_ssvm.distributed.pipelines import Pipeline
-from spacy_ssvm.distributed.problem import Description, Found
+from spacy_ssvm.distributed.problem import UNIT, Description, Found, Summed
 from spacy_ssvm.distributed.sending import Update
 from spacy_ssvm.kernels.compile import oracle_kernel
 from spacy_ssvm.kernels.types import (
+    Bool,
     Flags,
+    Flags1,
+    Float,
     Floats,
+    Floats1,
     Int,
     Ints,
     Ints1,
     Keys,
     Rows,
     Rows1,
+    Void,
     Weights,
     Weights1,
     tuple_of,
@@ -32,7 +37,13 @@ from spacy_ssvm.solvers.decoding import decode_block
 from spacy_ssvm.solvers.dual_run import complete_all
 from spacy_ssvm.solvers.run import size_of_weights
 from spacy_ssvm.solvers.training import ExampleTrainer, IndexedTrainer
-from spacy_ssvm.structure import Difference, ExampleArrays
+from spacy_ssvm.structure import (
+    EXPECTED_ORACLES,
+    Difference,
+    ExampleArrays,
+    Expect,
+    ExpectedDifference,
+)
 from spacy_ssvm.weights.feature_index import FeatureIndex
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import move
@@ -194,6 +205,22 @@ class Worker:
         copied.apply(update)
         return objective.losses(copied.problem, copied.w, numbers, objective.Loss(*loss))
 
+    def gradient(
+        self, name: str, update: Update, numbers: Ints, loss: tuple[Any, ...], complete: bool
+    ) -> Summed:
+        """The losses of examples under changed weights, and their gradient."""
+        copied = self._copies[name]
+        copied.apply(update)
+        problem, (beta, gamma, _) = copied.problem, loss
+        losses, recompleted = np.zeros(len(numbers)), np.zeros(len(numbers), dtype=bool)
+        sums = np.zeros(len(copied.w), dtype=np.int64)
+        state = complete, problem.max_expected_entries, copied.w, losses, recompleted, sums
+        arrays = problem.structure, problem.examples(), numbers
+        _sum_gradients(*arrays, float(beta), float(gamma), *state)
+        addresses = np.flatnonzero(sums).astype(np.int32)
+        completions = copied.completions(numbers[recompleted])
+        return Summed(losses, recompleted, addresses, sums[addresses], completions)
+
     def complete(self, name: str, update: Update, numbers: Ints) -> tuple[Flags, list[np.ndarray]]:
         """Complete the partial gold of all examples under changed weights.
 
@@ -215,6 +242,36 @@ class Worker:
 def problem_name(component: str, part: str) -> str:
     """The name of a problem: of a component, or of a part of one."""
     return f"{component}.{part}" if part else component
+
+
+@oracle_kernel(
+    EXPECTED_ORACLES, Void, *(Ints1, Float, Float, Bool, Int, Floats1, Floats1, Flags1, Ints1)
+)
+def _sum_gradients(
+    expect: Expect,
+    expected_difference: ExpectedDifference,
+    examples: ExampleArrays,
+    numbers: Ints,
+    beta: float,
+    gamma: float,
+    complete: bool,
+    max_entries: int,
+    w: Floats,
+    losses: Floats,
+    recompleted: Flags,
+    sums: Ints,
+) -> None:
+    """Write the losses of examples, and add their gradients in units of ``UNIT``."""
+    indices, values = np.empty(max_entries, dtype=np.int32), np.empty(max_entries)
+    for position in range(len(numbers)):
+        i = numbers[position]
+        z, loss, changed, _ = expect(examples, i, w, beta, gamma, complete)
+        if len(z) == 0:
+            continue
+        losses[position], recompleted[position] = loss, changed
+        size = expected_difference(examples, i, z, indices, values)
+        for entry in range(size):
+            sums[indices[entry]] += np.int64(np.rint(values[entry] / UNIT))
 
 
 @oracle_kernel(("difference",), tuple_of(Ints1, Rows1, Weights1), *(Ints1, Ints1, Ints1, Int))

@@ -15,7 +15,7 @@ those of Nocedal (1980), the lengths of steps those of scipy's line search.
 import warnings
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -36,7 +36,9 @@ from spacy_ssvm.structure import (
     ExampleArrays,
     Expect,
     ExpectedDifference,
+    Gradient,
     Problem,
+    RemoteProblem,
 )
 from spacy_ssvm.weights.sparse import add_scaled
 
@@ -170,22 +172,31 @@ class LBFGSRun(PrimalRun):
 
         complete: whether to complete partial gold again, under w.
         """
+        settings = self.settings
+        if self.problem.structure.is_remote:
+            problem = cast(RemoteProblem, self.problem)
+            found = problem.gradient(w, settings.loss_function, complete=complete)
+        else:
+            found = self._local_gradient(w, complete=complete)
+        change = w.copy()
+        change[: len(self._prior)] -= self._prior
+        value = float(change @ change / 2 + settings.C * found.loss)
+        return value, change + settings.C * found.gradient, found.recompleted
+
+    def _local_gradient(self, w: Floats, *, complete: bool) -> Gradient:
+        """The losses of the examples of this process and their gradient."""
         problem, settings = self.problem, self.settings
         arrays, examples = (problem.structure, problem.examples()), problem.number_of_examples
         scales = float(settings.beta), float(settings.gamma)
 
-        def sums(part: int) -> tuple[float, Floats, bool]:
+        def sums(part: int) -> Gradient:
             numbers, gradient = np.arange(part, examples, _PARTS), np.zeros(len(w))
             state = complete, problem.max_expected_entries, w, gradient
             loss, recompleted, _ = add_gradients(*arrays, numbers, *scales, *state)
-            return loss, gradient, recompleted
+            return Gradient(loss, gradient, recompleted)
 
-        found = map_by_all_threads(sums, range(_PARTS))
-        loss, gradient = sum(part[0] for part in found), sum(part[1] for part in found)
-        change = w.copy()
-        change[: len(self._prior)] -= self._prior
-        value = float(change @ change / 2 + settings.C * loss)
-        return value, change + settings.C * gradient, any(part[2] for part in found)
+        losses, gradients, recompleted = zip(*map_by_all_threads(sums, range(_PARTS)), strict=True)
+        return Gradient(sum(losses), sum(gradients), any(recompleted))
 
 
 @oracle_kernel(

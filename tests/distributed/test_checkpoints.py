@@ -92,8 +92,9 @@ def test_what_was_stopped_goes_on(component: Component, tmp_path: Path) -> None:
         {"@misc": "spacy_ssvm.FrankWolfe.v1", "variant": "averaged", "sampling": "gap"},
         {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "variant": "light"},
         {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "variant": "cpd", "tolerance": 0.3},
+        {"@misc": "spacy_ssvm.LBFGS.v1", "iterations": 2},
     ],
-    ids=["frank-wolfe", "light", "cpd"],
+    ids=["frank-wolfe", "light", "cpd", "lbfgs"],
 )
 def test_all_solvers_go_on(solver: dict[str, Any], tmp_path: Path) -> None:
     make = lambda: pipeline_of(TAGGER, epochs=EPOCHS, solver=solver)  # noqa: E731

@@ -82,6 +82,35 @@ def test_frank_wolfe_learns_from_workers() -> None:
     assert len(digests) == 1
 
 
+def test_a_crf_learns_from_sums_of_gradients(component: Component) -> None:
+    crf = {"@misc": "spacy_ssvm.LBFGS.v1", "C": 10.0, "iterations": 10}
+    settings = {key: crf for key in ("solver", "label_solver") if key in component.config}
+    digests = {learned_locally(component, number, epochs=3, **settings) for number in (1, 5)}
+    assert len(digests) == 1
+    nlp = pipeline_of(component, epochs=3, **settings)
+    assert learned(nlp, LocalWorkers(Pipeline.of(nlp), 2)) in digests
+    assert component.accuracy(nlp) == 1
+
+
+def test_gradients_are_those_of_one_process() -> None:
+    """But for their rounding, of which few examples make little."""
+    nlp = pipeline_of(TAGGER, partly_tagged, solver={"@misc": "spacy_ssvm.LBFGS.v1", "gamma": 1.0})
+    pipe: Any = nlp.get_pipe(TAGGER.name)
+    local, _ = pipe.featurize(CORPORA[TAGGER.name](nlp.vocab))
+    workers = LocalWorkers(Pipeline.of(nlp), 3)
+    planned = training.plan(nlp, 3)
+    training.share_examples(workers, planned.components, planned.shards)
+    (remote,) = training.learn_from_workers(nlp, workers, planned.components, None)
+    rng = np.random.default_rng(0)
+    for complete in (True, False, True):
+        w = rng.normal(size=len(local.run.w))
+        value, gradient, recompleted = local.run._evaluate(w, complete=complete)
+        found = remote.run._evaluate(w, complete=complete)
+        assert found[0] == pytest.approx(value, rel=1e-12)
+        assert found[1] == pytest.approx(gradient, abs=1e-8)
+        assert found[2] == recompleted == complete
+
+
 @pytest.mark.parametrize(
     ("of_config", "asked", "expected"), [(1, None, 64), (8, None, 8), (8, 5, 5), (1, 5, 5)]
 )
@@ -192,8 +221,8 @@ def test_a_component_that_learns_cannot_annotate() -> None:
 
 
 def test_some_solvers_learn_in_one_process_alone() -> None:
-    nlp = pipeline_of(TAGGER, solver={"@misc": "spacy_ssvm.LBFGS.v1"})
-    with pytest.raises(ValueError, match=r"ssvm_tagger: LBFGS learns in one process alone"):
+    nlp = pipeline_of(TAGGER, solver={"@misc": "spacy_ssvm.Perceptron.v1"})
+    with pytest.raises(ValueError, match=r"ssvm_tagger: Perceptron learns in one process alone"):
         training.plan(nlp, 2)
 
 
@@ -241,11 +270,14 @@ def test_a_shard_may_have_no_gold_annotation() -> None:
     assert len(digests) == 1
 
 
-def test_partial_gold_is_completed_by_the_workers() -> None:
-    digests = {learned_locally(TAGGER, n, examples=partly_tagged, epochs=10) for n in (1, 2, 5)}
+@pytest.mark.parametrize("solver", [None, {"@misc": "spacy_ssvm.LBFGS.v1", "iterations": 2}])
+def test_partial_gold_is_completed_by_the_workers(solver: dict[str, Any] | None) -> None:
+    of_solver = dict(TAGGER.config) if solver is None else {"solver": solver}
+    settings = {"examples": partly_tagged, "epochs": 10, **of_solver}
+    digests = {learned_locally(TAGGER, n, **settings) for n in (1, 2, 5)}
     assert len(digests) == 1
     for seed in range(4):
-        nlp = pipeline_of(TAGGER, partly_tagged, epochs=10)
+        nlp = pipeline_of(TAGGER, **settings)
         workers = RayWorkers(MortalRay(lots(seed)), Pipeline.of(nlp), 3, lambda text: None)
         assert {learned(nlp, workers)} == digests
 
