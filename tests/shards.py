@@ -187,11 +187,14 @@ class MortalRay:
     def get(self, handle: Callable[[], Any]) -> Any:
         return _read_only(handle())
 
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 2.0}
+
     def remote(self, **options: Any) -> Callable[[type], Any]:
         def of_class(made: type) -> Any:
             def start(pipeline: Shared) -> Mortal:
                 return Mortal(made(pipeline()), self._draws)
 
-            return SimpleNamespace(remote=start)
+            return SimpleNamespace(remote=start, options=lambda **_: of_class(made))
 
         return of_class

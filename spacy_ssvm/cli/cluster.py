@@ -1,12 +1,16 @@
 """Commands for several machines: train-ray, annotate-ray."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from wasabi import msg
 
 from spacy_ssvm.cli.common import (
+    Address,
     Code,
     ConfigFile,
     Model,
@@ -18,13 +22,35 @@ from spacy_ssvm.cli.common import (
     show_errors,
 )
 
+if TYPE_CHECKING:
+    from spacy_ssvm.commands.jackknife import Each
+
 _Workers = Annotated[
     int, typer.Option("--workers", "-n", help="Processes that share the corpus", min=1)
 ]
-_Address = Annotated[
-    str | None,
-    typer.Option(help="A cluster's address, or auto; by default Ray starts on this machine"),
-]
+
+
+@contextmanager
+def folds_at_a_time(
+    workers: int | None, address: str | None, code: Path | None
+) -> "Iterator[Each]":
+    """What runs the folds of a jackknife: by workers, or one after another where there are none.
+
+    Raises ValueError where a cluster cannot be reached.
+    """
+    if workers is None:
+        if address:
+            raise ValueError("--address names a cluster: say by --workers how many folds at a time")
+        yield map
+        return
+    with need_extra("Cannot jackknife", "ray"):
+        import ray
+
+    from spacy_ssvm.distributed.cluster import map_by_ray, start_ray
+
+    with start_ray(ray, address, workers) as where:
+        msg.info(f"{workers} folds at a time {where}")
+        yield partial(map_by_ray, ray, workers, code)
 
 
 def train_ray(
@@ -37,7 +63,16 @@ def train_ray(
         ),
     ] = None,
     workers: _Workers = 2,
-    address: _Address = None,
+    least: Annotated[
+        int | None,
+        typer.Option(
+            "--min-workers",
+            help="Where the cluster has, or is left with, fewer processors than workers but at "
+            "least so many, workers share them; by default they wait until there are more",
+            min=1,
+        ),
+    ] = None,
+    address: Address = None,
     block: Annotated[
         int | None,
         typer.Option(
@@ -101,8 +136,9 @@ def train_ray(
             msg.info(f"{workers} workers {where}")
             there = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
             if there < workers:
-                msg.warn(f"The cluster has {there} processors: workers wait until it has more")
-            processes = RayWorkers(ray, Pipeline.of(nlp, code), workers, msg.warn)
+                do = "wait until it has more" if there < (least or workers) else "share them"
+                msg.warn(f"The cluster has {there} processors: workers {do}")
+            processes = RayWorkers(ray, Pipeline.of(nlp, code), workers, msg.warn, least)
             trainers = train(nlp, processes, planned, folder, resume=resume)
             traffic = [x for trainer in trainers for x in trainer.traffic.items()]
     rows = [
@@ -122,7 +158,7 @@ def annotate_ray(
     ],
     output: Annotated[Path, typer.Argument(help="A .jsonl or .parquet file", dir_okay=False)],
     workers: _Workers = 2,
-    address: _Address = None,
+    address: Address = None,
     column: Annotated[
         str | None, typer.Option(help="Column, or key of JSON, that has the texts; by default text")
     ] = None,
@@ -143,7 +179,6 @@ def annotate_ray(
       python -m spacy ssvm annotate-ray training/model-best texts.jsonl docs.parquet --workers 8
     """
     import time
-    from functools import partial
 
     from tqdm import tqdm
 

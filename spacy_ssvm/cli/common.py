@@ -42,6 +42,10 @@ def given_share(share: float | None) -> float | None:
 Code = Annotated[
     Path | None, typer.Option("--code", "-c", help="Python file to import first", exists=True)
 ]
+Address = Annotated[
+    str | None,
+    typer.Option(help="A cluster's address, or auto; by default Ray starts on this machine"),
+]
 ConfigFile = Annotated[Path, typer.Argument(help="Config file, as for spacy train", exists=True)]
 Model = Annotated[str, typer.Argument(help="Trained pipeline: a folder, or a package's name")]
 Shown = Annotated[str | None, typer.Option(help="Comma-separated; by default all")]

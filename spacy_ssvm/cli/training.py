@@ -12,6 +12,7 @@ from spacy.cli._util import import_code, parse_config_overrides
 from wasabi import msg
 
 from spacy_ssvm.cli.common import (
+    Address,
     Code,
     ConfigFile,
     Languages,
@@ -456,6 +457,16 @@ def jackknife(
         str | None,
         typer.Option("--next", help="Comma-separated: those that read what the others predict"),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            "-n",
+            help="Folds that are trained at a time, by processes of Ray, which need the extra ray",
+            min=1,
+        ),
+    ] = None,
+    address: Address = None,
     overwrite: Overwrite = False,
     code: Code = None,
 ) -> None:
@@ -476,6 +487,7 @@ def jackknife(
     """
     from tqdm import tqdm
 
+    from spacy_ssvm.cli.cluster import folds_at_a_time
     from spacy_ssvm.commands.jackknife import make_rounds
     from spacy_ssvm.components.annotated_corpus import write_docs
 
@@ -491,10 +503,13 @@ def jackknife(
             if output.resolve().is_relative_to(path.resolve()):
                 raise ValueError(f"the output, {output}, would become part of the corpus {path}")
         output.parent.mkdir(parents=True, exist_ok=True)
-        with tqdm(total=folds * len(jackknives), unit="fold", disable=None) as progress:
+        with (
+            folds_at_a_time(workers, address, code) as each,
+            tqdm(total=folds * len(jackknives), unit="fold", disable=None) as progress,
+        ):
             for jackknife in jackknives:
                 rows = []
-                for fold in jackknife.run():
+                for fold in jackknife.run(each):
                     scores = ("-" if x is None else f"{100 * x:.2f}" for x in fold.scores.values())
                     tokens = sum(map(len, fold.docs))
                     rows.append((fold.number + 1, len(fold.docs), tokens, *scores))

@@ -7,7 +7,8 @@ folds and annotates this one, so that the annotations have as many errors as tho
 
 import io
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +38,21 @@ class Fold(NamedTuple):
     number: int  #: from 0; of k folds, it has each k-th Doc from this one on
     docs: list[Doc]
     scores: dict[str, float | None]  #: of these Docs: those that training is judged by
+    dev_docs: list[Doc]  #: those of the development corpus, where it is the first fold
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        docs, dev_docs = _pack(self.docs), _pack(self.dev_docs)
+        return Fold._unpacked, (self.number, docs, self.scores, dev_docs)
+
+    @classmethod
+    def _unpacked(
+        cls, number: int, docs: bytes, scores: dict[str, float | None], dev_docs: bytes
+    ) -> "Fold":
+        return cls(number, _unpack(docs), scores, _unpack(dev_docs))
+
+
+#: Calls a function with each number; yields what it returns in their order, as ``map`` does.
+Each = Callable[[Callable[[int], Fold], Iterable[int]], Iterable[Fold]]
 
 
 class Predicted(NamedTuple):
@@ -130,31 +146,51 @@ class Jackknife:
             )
         self.config["training"]["patience"] = 0
 
-    def run(self) -> Iterator[Fold]:
-        """Train and annotate, fold by fold."""
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            config = _with_tokenizer(self.config, Path(folder))
-            yield from self._run_folds(config)
+    def run(self, each: Each = map) -> Iterator[Fold]:
+        """Train and annotate, fold by fold.
 
-    def _run_folds(self, config: Config) -> Iterator[Fold]:
+        each: calls a function for each fold, which depends on no other one.
+        """
+        for fold in each(partial(self._run_fold, _tokenizer(self.config)), range(self.folds)):
+            self.found[fold.number :: self.folds] = fold.docs
+            self.found_in_dev = fold.dev_docs or self.found_in_dev
+            yield fold
+
+    def _run_fold(self, tokenizer: dict[str, bytes], number: int) -> Fold:
+        """Train a model, and annotate what it has not seen. tokenizer: see ``_tokenizer``."""
         by_sentence = self._by_sentence
-        for number in range(self.folds):
-            references = self.gold[number :: self.folds]
-            sources = self.before.found[number :: self.folds] if self.before else None
-            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-                nlp = self._train(config.copy(), number, Path(folder))
-                docs = annotate(nlp, references, by_sentence=by_sentence, sources=sources)
-            self.found[number :: self.folds] = docs
-            if number == 0:
-                sources = self.before.found_in_dev if self.before else None
-                self.found_in_dev = annotate(
-                    nlp, self._dev, by_sentence=by_sentence, sources=sources
-                )
-            examples = [Example(*pair) for pair in zip(docs, references, strict=True)]
-            scores = Scorer(nlp=nlp).score(examples)
-            weights = nlp.config["training"]["score_weights"]
-            judged = [name for name, weight in weights.items() if weight and name in scores]
-            yield Fold(number, docs, {name: scores[name] for name in judged})
+        references = self.gold[number :: self.folds]
+        sources = self.before.found[number :: self.folds] if self.before else None
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            config = _with_tokenizer(self.config.copy(), tokenizer, Path(folder) / "tokenizer")
+            nlp = self._train(config, number, Path(folder))
+            docs = annotate(nlp, references, by_sentence=by_sentence, sources=sources)
+        dev_docs: list[Doc] = []
+        if number == 0:
+            sources = self.before.found_in_dev if self.before else None
+            dev_docs = annotate(nlp, self._dev, by_sentence=by_sentence, sources=sources)
+        examples = [Example(*pair) for pair in zip(docs, references, strict=True)]
+        scores = Scorer(nlp=nlp).score(examples)
+        weights = nlp.config["training"]["score_weights"]
+        judged = [name for name, weight in weights.items() if weight and name in scores]
+        return Fold(number, docs, {name: scores[name] for name in judged}, dev_docs)
+
+    # Other processes get Docs as files have them: each alone would bring its vocabulary.
+
+    def __getstate__(self) -> dict[str, Any]:
+        before = self.before and (self.before.found, self.before.found_in_dev)
+        return {
+            **vars(self),
+            "gold": _pack(self.gold),
+            "_dev": _pack(self._dev),
+            "before": before and tuple(map(_pack, before)),
+            "found": [],
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        before = state["before"] and Predicted(*map(_unpack, state["before"]))
+        docs = {name: _unpack(state[name]) for name in ("gold", "_dev")}
+        vars(self).update(state, before=before, **docs)
 
     def _train(self, config: Config, number: int, folder: Path) -> Language:
         """The best pipeline of ``spacy train`` on all Docs but those of a fold.
@@ -187,25 +223,47 @@ class Jackknife:
         return last if _score_on_dev(last) >= _score_on_dev(best) else best
 
 
-def _with_tokenizer(config: Config, folder: Path) -> Config:
-    """The config, with a tokenizer that has learned where its own would do so in each fold.
+def _pack(docs: Sequence[Doc]) -> bytes:
+    """Docs as a file has them."""
+    return DocBin(docs=docs, store_user_data=True).to_bytes()
 
-    It learns from the whole corpus, and is kept in the folder: Docs are annotated with gold tokens.
+
+def _unpack(packed: bytes) -> list[Doc]:
+    """What ``_pack`` has packed."""
+    return list(DocBin(store_user_data=True).from_bytes(packed).get_docs(Vocab()))
+
+
+def _tokenizer(config: Config) -> dict[str, bytes]:
+    """The files of a pipeline with a tokenizer that has learned, where each fold would do so.
+
+    It learns from the whole corpus: Docs are annotated with gold tokens.
     """
     start = config.get("initialize", {})
     used = config["nlp"].get("tokenizer", {}).get("@tokenizers")
     learns = used == "spacy_ssvm.Tokenizer.v1" and start.get("tokenizer", {}).get("learn", True)
     if not learns or start.get("before_init"):
-        return config
+        return {}
     tokenizer_alone = config.copy()
     keep_components(tokenizer_alone, ())
-    init_nlp(tokenizer_alone).to_disk(folder)
-    learned = config.copy()
-    start = learned.setdefault("initialize", {})
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        init_nlp(tokenizer_alone).to_disk(folder)
+        files = (path for path in folder.rglob("*") if path.is_file())
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def _with_tokenizer(config: Config, files: dict[str, bytes], folder: Path) -> Config:
+    """The config, with the tokenizer of these files, if there are any, in a new folder."""
+    if not files:
+        return config
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    start = config.setdefault("initialize", {})
     start.setdefault("tokenizer", {})["learn"] = False
     copy = {"@callbacks": "spacy.copy_from_base_model.v1", "tokenizer": str(folder)}
     start["before_init"] = copy
-    return learned
+    return config
 
 
 def make_rounds(

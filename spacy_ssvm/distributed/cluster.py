@@ -1,14 +1,17 @@
-"""Workers on a Ray cluster: actors, which start anew where they die."""
+"""Workers on a Ray cluster: actors, which start anew where they die; and single calls."""
 
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
+from spacy.cli._util import import_code
 
 from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.problem import SharedProblem
@@ -17,7 +20,13 @@ from spacy_ssvm.distributed.worker import Worker
 _PATIENCE = 10.0  # seconds, in which a cluster must accept a connection
 _TRIES = 5  # in which a worker may start anew for one call
 
+_HINT = (
+    "If it demands a token, set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to what ray get-auth-token "
+    "shows there; all need the same version of Ray"
+)
+
 Report = Callable[[str], None]
+T = TypeVar("T")
 
 
 @contextmanager
@@ -34,7 +43,8 @@ def start_ray(ray: Any, address: str | None, workers: int) -> Iterator[str]:
         context = ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
     except (ConnectionError, RuntimeError, ValueError) as error:
         where = f"no Ray cluster at {address}" if address else "Ray does not start"
-        raise ValueError(f"{where}: {error}") from error
+        hint = f". {_HINT}" if address else ""
+        raise ValueError(f"{where}: {error}{hint}") from error
     try:
         dashboard = f", dashboard at {context.dashboard_url}" if context.dashboard_url else ""
         yield (f"on {address}" if address else "on this machine") + dashboard
@@ -58,6 +68,30 @@ def check_reachable(address: str) -> None:
         raise ValueError(f"no Ray cluster at {address}: {error}") from error
 
 
+def map_by_ray(
+    ray: Any, workers: int, code: Path | None, function: Callable[[int], T], numbers: Iterable[int]
+) -> Iterator[T]:
+    """Call a function with each number in processes of a cluster, so many at a time, as ``map``.
+
+    A call whose process dies is made again. ray: the module. code: see ``Pipeline``.
+    Raises what the function raises.
+    """
+    task, shared, left = ray.remote(num_cpus=1)(_call), ray.put(function), iter(numbers)
+    running = [task.remote(shared, number, code) for number in islice(left, workers)]
+    while running:
+        try:
+            found = ray.get(running.pop(0))
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause or error from None
+        running.extend(task.remote(shared, number, code) for number in islice(left, 1))
+        yield found
+
+
+def _call(function: Callable[[int], T], number: int, code: Path | None) -> T:
+    import_code(code)
+    return function(number)
+
+
 class Call:
     """A call of a worker's method without a result yet."""
 
@@ -71,17 +105,26 @@ class RayWorkers:
     What a worker must know again after it has died is kept: the shard that it reads, and the rows
     of features. It then gets the weights, and the calls that it has not answered.
 
-    ray: the module. report: what happens, as a sentence.
+    ray: the module. report: what happens, as a sentence. least: workers share processors where
+        the cluster has at least so many; otherwise they wait for their own. None for all.
     """
 
     #: Calls that a worker which starts anew must be given again, whether they were answered or not.
     LASTING = ("read", "number_rows")
 
-    def __init__(self, ray: Any, pipeline: Pipeline, number: int, report: Report = print) -> None:
-        self._ray, self._report = ray, report
+    def __init__(
+        self,
+        ray: Any,
+        pipeline: Pipeline,
+        number: int,
+        report: Report = print,
+        least: int | None = None,
+    ) -> None:
+        self._ray, self._report, self._least = ray, report, least or number
+        self._with_processors: set[int] = set()
         self._pipeline = ray.put(pipeline)
         self._class = ray.remote(num_cpus=1, max_restarts=0)(Actor)
-        self._actors = [self._start() for _ in range(number)]
+        self._actors = [self._start(worker) for worker in range(number)]
         self._lasting: list[list[Call]] = [[] for _ in range(number)]
         self._pending: list[list[Call]] = [[] for _ in range(number)]
         self._problems: list[SharedProblem] = []
@@ -129,14 +172,20 @@ class RayWorkers:
             "of Ray's session"
         )
 
-    def _start(self) -> Any:
+    def _start(self, worker: int) -> Any:
+        """Start a process: one that has, or waits for, a processor of its own, if it must."""
+        self._with_processors.discard(worker)
+        there = int(self._ray.cluster_resources().get("CPU", 0))
+        if self._least <= there <= len(self._with_processors):
+            return self._class.options(num_cpus=0).remote(self._pipeline)
+        self._with_processors.add(worker)
         return self._class.remote(self._pipeline)
 
     def _restart(self, worker: int, reason: str) -> None:
         """Start a worker anew, and give it what the other one had and was asked."""
         start = time.perf_counter()
         self._report(f"Worker {worker} has died ({reason}): it starts anew")
-        self._actors[worker] = self._start()
+        self._actors[worker] = self._start(worker)
         lasting, pending = self._lasting[worker], self._pending[worker]
         for call in lasting:
             call.handle = self._send(worker, call.method, call.arguments)

@@ -1,7 +1,8 @@
 """A corpus annotated fold by fold, by models that have not seen the fold."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tokenizer_corpora import CONTRACTIONS, cut_doc
 from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
-from spacy_ssvm.commands.jackknife import Jackknife, annotate
+from spacy_ssvm.commands.jackknife import Fold, Jackknife, annotate
 from spacy_ssvm.components.annotated_corpus import write_docs
 from spacy_ssvm.tokenizer import training
 
@@ -220,6 +221,24 @@ def test_no_model_has_seen_what_it_annotates(corpus: Path, folds: int) -> None:
     assert [doc.text for doc in docs] == [doc.text for doc in read(corpus)]
     assert {token.lemma_ for doc in docs for token in doc} == {"new"}
     assert all(token.tag_ for doc in docs for token in doc)
+
+
+@compiled_only
+def test_folds_may_be_run_by_other_processes(corpus: Path) -> None:
+    def elsewhere(run: Any, numbers: Iterable[int]) -> Iterator[Fold]:
+        sent = pickle.dumps(run)
+        for number in numbers:
+            yield pickle.loads(sent)(number)
+
+    config = config_of(corpus)
+    knives = [[Jackknife(config, folds=3, components=["memory"])] for _ in range(2)]
+    for each, rounds in zip((map, elsewhere), knives, strict=True):
+        rounds.append(Jackknife(config, folds=2, components=["tagger"], before=rounds[0]))
+        for knife in rounds:
+            list(knife.run(each))
+    for here, there in zip(*knives, strict=True):
+        for docs, same in ((here.found, there.found), (here.found_in_dev, there.found_in_dev)):
+            assert [doc.to_json() for doc in docs] == [doc.to_json() for doc in same]
 
 
 @compiled_only

@@ -99,6 +99,44 @@ def test_processes_that_are_killed_change_nothing(
     assert model(tmp_path / "whole") == model(tmp_path / "killed")
 
 
+CLUSTER = """
+import sys
+import ray
+
+context = ray.init(num_cpus=1, log_to_driver=False)
+print(context.address_info["gcs_address"], flush=True)
+sys.stdin.read()
+"""
+
+
+def test_workers_share_processors_where_there_are_few(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0123456789abcdef" * 2)
+    with subprocess.Popen(
+        [sys.executable, "-c", CLUSTER],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as cluster:
+        assert cluster.stdout is not None
+        address = cluster.stdout.readline().strip()
+        where = "--address", address, "--min-workers", "1"
+        few = train_ray(corpus, tmp_path / "few", "--workers", "3", *where)
+        monkeypatch.setenv("RAY_AUTH_TOKEN", "another" * 5)
+        other = train_ray(corpus, tmp_path / "other", *where)
+        cluster.communicate("")
+    assert other.returncode == 1
+    assert "demands a token, set RAY_AUTH_MODE=token" in plain(other.stdout)
+    assert "Traceback" not in other.stderr
+    assert few.returncode == 0, few.stdout + few.stderr
+    assert "The cluster has 1 processors: workers share them" in plain(few.stdout)
+    assert train_ray(corpus, tmp_path / "own").returncode == 0
+    assert model(tmp_path / "few") == model(tmp_path / "own")
+
+
 def test_a_training_that_is_killed_goes_on(corpus: Path, tmp_path: Path) -> None:
     epochs = "--training.max_epochs", "40"
     whole = train_ray(corpus, tmp_path / "whole", *epochs)
@@ -133,6 +171,27 @@ def test_a_finished_training_is_replaced_where_it_may_be(corpus: Path, tmp_path:
     assert again.returncode == 1
     assert "exists: give --overwrite to replace it" in plain(again.stdout)
     assert train_ray(corpus, output, "--overwrite").returncode == 0
+
+
+def test_folds_are_annotated_by_workers(corpus: Path, tmp_path: Path) -> None:
+    found = []
+    for name, options in (("here", []), ("there", ["--workers", "2"])):
+        output = tmp_path / f"{name}.spacy"
+        files = ["--output", output, "--paths.train", corpus, "--paths.dev", corpus]
+        settings = ["--folds", "3", "--training.max_epochs", "2", *options]
+        run = subprocess.run(
+            [sys.executable, "-m", "spacy", "ssvm", "jackknife", CONFIG, *files, *settings],
+            env=environment(COLUMNS="200"),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert run.returncode == 0, run.stdout + run.stderr
+        docs = DocBin().from_disk(output).get_docs(Vocab())
+        found.append(([doc.to_json() for doc in docs], plain(run.stdout).split("fold ")[1]))
+    assert found[0][0] == found[1][0]
+    assert found[0][1].replace("here", "there") == found[1][1]
 
 
 def test_invalid_input_is_named_before_anything_is_written(corpus: Path, tmp_path: Path) -> None:
