@@ -4,13 +4,13 @@
         [--corpus FILE] [--passes 40]
 
 FOLDER contains ud_en_ewt/en_ewt-ud-train.conllu; --corpus is a .spacy file, or a folder of them,
-that is learned from instead, such as the text that benchmarks/growth.py keeps in --work. A
-component learns from the corpus (gold tokens and sentences) in one process with blocks of one
-example, and from workers of a Ray that starts on this machine. The first table says after how many
-passes the exact relative duality gap is small enough. The other one has the seconds of the first
-pass, in which kernels may be compiled, and of the last one, of which the learner waited for workers
-and found and sent the weights that had changed; bytes of the last pass, sent to each worker and
-received from all, a round; and a digest of the model.
+that is learned from instead, such as the text that benchmarks/growth.py keeps in --work, or a
+corpus of entities. A component alone learns from the corpus (gold tokens and sentences, no tags) in
+one process with blocks of one example, and from workers of a Ray that starts on this machine. The
+first table says after how many passes the exact relative duality gap is small enough. The other one
+has the seconds of the first pass, in which kernels may be compiled, and of the last one, of which
+the learner waited for workers and found and sent the weights that had changed; bytes of the last
+pass, sent to each worker and received from all, a round; and a digest of the model.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from spacy.util import load_config
 from streaming import corpus_bytes
 from wasabi import msg
 
+from spacy_ssvm.commands.jackknife import keep_components
 from spacy_ssvm.distributed.cluster import RayWorkers, start_ray
 from spacy_ssvm.distributed.corpora import train_corpus
 from spacy_ssvm.distributed.pipelines import Pipeline
@@ -126,6 +127,7 @@ def main() -> None:
                 overrides=overrides,
                 interpolate=False,
             )
+            keep_components(config, [name])
             measured = {"one process": in_one_process(name, config, args.passes)}
             for workers in args.workers:
                 row = f"{workers} worker{'s' * (workers > 1)}"

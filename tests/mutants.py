@@ -499,6 +499,24 @@ MUTANTS = [
         "pass",
         "tests/distributed/test_checkpoints.py",
     ),
+    Mutant(
+        "distributed/checkpoints.py",
+        "return deque((_unknown(item, arrays) for item in state), current.maxlen)",
+        "return current",
+        "tests/distributed/test_checkpoints.py",
+    ),
+    Mutant(
+        "distributed/problem.py",
+        "self.sent.addresses[: len(w)] = np.arange(len(w))",
+        "self.sent.addresses[:0] = np.arange(0)",
+        "tests/distributed/test_training.py",
+    ),
+    Mutant(
+        "distributed/worker.py",
+        "losses[position], recompleted[position] = loss, changed",
+        "losses[position], recompleted[position] = loss, False",
+        "tests/distributed/test_training.py",
+    ),
 ]
 
 

@@ -74,7 +74,7 @@ def map_by_ray(
     """Call a function with each number in processes of a cluster, so many at a time, as ``map``.
 
     A call whose process dies is made again. ray: the module. code: see ``Pipeline``.
-    Raises what the function raises.
+    Raises what the function raises, and ConnectionError, an OSError, where processes keep dying.
     """
     task, shared, left = ray.remote(num_cpus=1)(_call), ray.put(function), iter(numbers)
     running = [task.remote(shared, number, code) for number in islice(left, workers)]
@@ -83,6 +83,9 @@ def map_by_ray(
             found = ray.get(running.pop(0))
         except ray.exceptions.RayTaskError as error:
             raise error.cause or error from None
+        except ray.exceptions.RayError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise ConnectionError(f"a process of Ray has died again and again: {reason}") from error
         running.extend(task.remote(shared, number, code) for number in islice(left, 1))
         yield found
 

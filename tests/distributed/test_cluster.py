@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from corpora import tagging_examples
 from processes import TESTS, ScriptRunner, environment, plain
+from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
@@ -135,6 +136,30 @@ def test_workers_share_processors_where_there_are_few(
     assert "The cluster has 1 processors: workers share them" in plain(few.stdout)
     assert train_ray(corpus, tmp_path / "own").returncode == 0
     assert model(tmp_path / "few") == model(tmp_path / "own")
+
+
+STORED = """
+import sys
+import ray, spacy
+
+nlp = spacy.load(sys.argv[1])
+texts = ["The dog barks", "", "A cat sleeps here"]
+
+def annotate(nlp):
+    return [doc.to_json() for doc in nlp.pipe(texts)]
+
+expected = annotate(nlp)
+ray.init(num_cpus=1, log_to_driver=False)
+print(ray.get(ray.remote(annotate).remote(ray.put(nlp))) == expected)
+"""
+
+
+def test_a_pipeline_may_be_put_into_the_store(
+    trained: Language, tmp_path: Path, run_script: ScriptRunner
+) -> None:
+    """Its arrays cannot be written there."""
+    trained.to_disk(tmp_path)
+    assert run_script(STORED, tmp_path).split() == ["True"]
 
 
 def test_a_training_that_is_killed_goes_on(corpus: Path, tmp_path: Path) -> None:
