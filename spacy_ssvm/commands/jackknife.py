@@ -185,6 +185,7 @@ class Jackknife:
             "_dev": _pack(self._dev),
             "before": before and tuple(map(_pack, before)),
             "found": [],
+            "found_in_dev": [],
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -54,7 +54,8 @@ class Summed(NamedTuple):
     completions: list[np.ndarray]  #: see ``Found``
 
 
-#: Of entries of gradients, which workers round to multiples of it.
+#: Of entries of gradients, which workers round to multiples of it. Sums may be up to 2^31, which is
+#: enough for two thousand million words.
 UNIT = 2.0**-32
 
 
