@@ -26,9 +26,8 @@ from unittest.mock import patch
 
 import numpy as np
 import ray
-from spacy.tokens import DocBin
+from ray_training import FILE, config_of, examples_of
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config
 from streaming import corpus_bytes
 from tqdm import tqdm
 from wasabi import msg
@@ -38,7 +37,6 @@ from spacy_ssvm.distributed.output import Output
 from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.training import plan, train
 
-FILE = "ud_en_ewt/en_ewt-ud-train.conllu"
 EPOCHS, WORKERS = 10, 2
 PHASES = {
     "read": "reading",
@@ -144,16 +142,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, start_ray(ray, None, WORKERS):
         corpus = Path(folder) / "train.spacy"
         corpus.write_bytes(corpus_bytes(args.data / FILE, 1))
-        limit = max(1, len(DocBin().from_disk(corpus)) * args.words // 204_000)
-        overrides = {"paths.train": str(corpus), "paths.dev": str(corpus)}
-        overrides |= {f"corpora.{part}.limit": limit for part in ("train", "dev")}
-        overrides |= {"training.max_epochs": EPOCHS, "training.patience": 0}
+        overrides = {"training.max_epochs": EPOCHS, "training.patience": 0}
         overrides |= {"components.tagger.solver.tolerance": 0.6}  # at which losses are measured
-        config = load_config(
-            Path(__file__).parents[1] / "configs" / "tagger.cfg",
-            overrides=overrides,
-            interpolate=False,
-        )
+        config = config_of("tagger", corpus, examples_of(corpus, args.words), **overrides)
         unharmed = Killer(set())
         expected, trainings = learned(config, unharmed), 0
         with tqdm(total=args.kills, unit="kill", disable=None) as progress:

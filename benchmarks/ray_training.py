@@ -1,7 +1,7 @@
 """Training with Ray: passes, seconds and bytes by the number of workers.
 
     python benchmarks/ray_training.py --data FOLDER [--workers 1 2 4] [--components tagger]
-        [--corpus FILE] [--passes 40]
+        [--corpus FILE] [--passes 40] [--crf]
 
 FOLDER contains ud_en_ewt/en_ewt-ud-train.conllu; --corpus is a .spacy file, or a folder of them,
 that is learned from instead, such as the text that benchmarks/growth.py keeps in --work, or a
@@ -37,6 +37,7 @@ from spacy_ssvm.distributed.training import learn_from_workers, plan, share_exam
 
 FILE = "ud_en_ewt/en_ewt-ud-train.conllu"
 GAPS = (0.3, 0.1, 0.03, 0.01)
+CRF = {"@misc": "spacy_ssvm.LBFGS.v1", "C": 0.3, "iterations": 10}
 
 
 class Measured(NamedTuple):
@@ -46,6 +47,24 @@ class Measured(NamedTuple):
     seconds: list[float]  #: of each pass
     traffic: Traffic  #: of the last pass
     digest: str
+
+
+def examples_of(corpus: Path, words: int) -> int:
+    """How many examples of the treebank have so many words, about."""
+    return max(1, len(DocBin().from_disk(corpus)) * words // 204_000)
+
+
+def config_of(name: str, corpus: Path, limit: int, **overrides: Any) -> Any:
+    """The config of a component alone, for so many examples of a corpus; 0 for all."""
+    paths = {f"paths.{part}": str(corpus) for part in ("train", "dev")}
+    limits = {f"corpora.{part}.limit": limit for part in ("train", "dev")}
+    config = load_config(
+        Path(__file__).parents[1] / "configs" / f"{name}.cfg",
+        overrides={**paths, **limits, **overrides},
+        interpolate=False,
+    )
+    keep_components(config, [name])
+    return config
 
 
 def measure(pipe: Any, trainer: Any, numbers: np.ndarray, passes: int) -> Measured:
@@ -59,8 +78,8 @@ def measure(pipe: Any, trainer: Any, numbers: np.ndarray, passes: int) -> Measur
         seconds.append(time.perf_counter() - start)
         traffic = problem.traffic
         objective = trainer.run.objective()
-        gaps.append(objective.gap)
-        if objective.gap <= GAPS[-1]:
+        gaps.append(np.inf if objective.gap is None else objective.gap)
+        if gaps[-1] <= GAPS[-1]:
             break
     trainer.update_model()
     return Measured(gaps, seconds, traffic, hashlib.sha256(pipe.to_bytes()).hexdigest())
@@ -88,7 +107,9 @@ def show(measured: dict[str, Measured]) -> None:
     rows = []
     for row, found in measured.items():
         passes = [next((i for i, gap in enumerate(found.gaps, 1) if gap <= g), 0) for g in GAPS]
-        rows.append((row, *(str(p) if p else "-" for p in passes), f"{found.gaps[-1]:.4f}"))
+        last = found.gaps[-1]
+        shown = f"{last:.4f}" if np.isfinite(last) else "-"  # a CRF has no dual
+        rows.append((row, *(str(p) if p else "-" for p in passes), shown))
     header = ("", *(f"gap {gap:g}" for gap in GAPS), "last gap")
     msg.table(rows, header=header, aligns=("l", *"rrrrr"), divider=True)
     rows = []
@@ -112,22 +133,18 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--components", nargs="+", default=["tagger"])
     parser.add_argument("--passes", type=int, default=40, help="at most")
+    parser.add_argument("--crf", action="store_true", help="by ten iterations of L-BFGS a pass")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         corpus, limit = args.corpus or Path(folder) / "train.spacy", 0
         if args.corpus is None:
             corpus.write_bytes(corpus_bytes(args.data / FILE, 1))
         if args.words:
-            limit = max(1, len(DocBin().from_disk(corpus)) * args.words // 204_000)
+            limit = examples_of(corpus, args.words)
         for name in args.components:
-            overrides = {"paths.train": str(corpus), "paths.dev": str(corpus)}
-            overrides |= {"corpora.train.limit": limit, f"components.{name}.solver.tolerance": 0.0}
-            config = load_config(
-                Path(__file__).parents[1] / "configs" / f"{name}.cfg",
-                overrides=overrides,
-                interpolate=False,
-            )
-            keep_components(config, [name])
+            config = config_of(name, corpus, limit, **{f"components.{name}.solver.tolerance": 0.0})
+            if args.crf:
+                config["components"][name]["solver"] = CRF
             measured = {"one process": in_one_process(name, config, args.passes)}
             for workers in args.workers:
                 row = f"{workers} worker{'s' * (workers > 1)}"
