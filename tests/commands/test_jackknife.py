@@ -533,6 +533,7 @@ def test_an_annotated_corpus_cannot_be_dealt_out(corpus: Path) -> None:
     (["--paths.train", "nowhere.spacy"], "nowhere.spacy"),
     (["--training.max_epochs", "many"], "max_epochs"),
     (["--nosuch", 1], "No such option '--nosuch'"),
+    (["--address", "auto"], "say by --workers how many folds at a time"),
     (["--nlp.pipeline", "[]"], "there are no components to train"),
     (["--components.tagger.templates", '["nosuch[0]"]'], "there is no attribute 'nosuch'"),
 ])  # fmt: skip

@@ -71,8 +71,12 @@ def command(corpus: Path, output: Path, *arguments: str) -> list[str]:
 
 
 def train_ray(corpus: Path, output: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return run(command(corpus, output, *arguments))
+
+
+def run(command: "list[str | Path]") -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        command(corpus, output, *arguments),
+        command,
         env=environment(COLUMNS="200"),
         capture_output=True,
         text=True,
@@ -204,19 +208,43 @@ def test_folds_are_annotated_by_workers(corpus: Path, tmp_path: Path) -> None:
         output = tmp_path / f"{name}.spacy"
         files = ["--output", output, "--paths.train", corpus, "--paths.dev", corpus]
         settings = ["--folds", "3", "--training.max_epochs", "2", *options]
-        run = subprocess.run(
-            [sys.executable, "-m", "spacy", "ssvm", "jackknife", CONFIG, *files, *settings],
-            env=environment(COLUMNS="200"),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-        assert run.returncode == 0, run.stdout + run.stderr
+        ran = run([sys.executable, "-m", "spacy", "ssvm", "jackknife", CONFIG, *files, *settings])
+        assert ran.returncode == 0, ran.stdout + ran.stderr
         docs = DocBin().from_disk(output).get_docs(Vocab())
-        found.append(([doc.to_json() for doc in docs], plain(run.stdout).split("fold ")[1]))
+        found.append(([doc.to_json() for doc in docs], plain(ran.stdout).split("fold ")[1]))
     assert found[0][0] == found[1][0]
     assert found[0][1].replace("here", "there") == found[1][1]
+
+
+CALLS = """
+import os, signal
+import ray
+from spacy_ssvm.distributed.cluster import map_by_ray
+
+def square(number):
+    if number == 3:
+        raise ValueError("not three")
+    if number == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number**2
+
+ray.init(num_cpus=2, log_to_driver=False)
+print("found", *map_by_ray(ray, 2, None, square, range(3)))
+for number in (3, 5):
+    try:
+        list(map_by_ray(ray, 2, None, square, [number]))
+    except (ConnectionError, ValueError) as error:
+        print("found", type(error).__name__, str(error)[:42])
+"""
+
+
+def test_what_a_call_raises_is_raised(run_script: ScriptRunner) -> None:
+    lines = run_script(CALLS).splitlines()  # some of which are Ray's
+    assert [line for line in lines if line.startswith("found ")] == [
+        "found 0 1 4",
+        "found ValueError not three",
+        "found ConnectionError a process of Ray has died again and again:",
+    ]
 
 
 def test_invalid_input_is_named_before_anything_is_written(corpus: Path, tmp_path: Path) -> None:
