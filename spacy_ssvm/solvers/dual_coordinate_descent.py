@@ -204,6 +204,7 @@ class DualCoordinateDescentRun(WorkingSetRun):
             self._solve(numbers)
 
     def _remove(self, numbers: Ints) -> None:
+        self._touch(numbers)
         remove_examples(numbers, self.sets, self._state)
 
     def absorb(self, numbers: Ints) -> None:

@@ -55,6 +55,10 @@ def test_all_weights_that_have_changed_are_sent(
     nlp = pipeline_of(component, lambda vocab: component.examples(vocab) * 5)
     learned(nlp, LocalWorkers(Pipeline.of(nlp), 1))
     assert sum(size > 0 for size in compared) > 10
+    nlp = pipeline_of(
+        TAGGER, partly_tagged, epochs=10, solver={**TAGGER.config["solver"], "tolerance": 0.9}
+    )
+    learned(nlp, LocalWorkers(Pipeline.of(nlp), 1))  # completes partial gold once it is learned
 
 
 def test_a_corpus_is_learned_by_heart(component: Component) -> None:
