@@ -10,6 +10,7 @@ from spacy_ssvm.lab.k_best_mira import KBestMira
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.mira import Mira
+from spacy_ssvm.solvers.perceptron import Perceptron
 from spacy_ssvm.solvers.stochastic_gradient import StochasticGradient
 from spacy_ssvm.weights.rows import find_entries
 
@@ -21,6 +22,8 @@ VARIANTS = [
     DualCoordinateDescent(variant="cpd"),
     DualCoordinateDescent(block=8),
     FrankWolfe(block=8),
+    Mira(block=8),
+    Perceptron(block=8),
     StochasticGradient(eta0=0.25),
     Mira(loss_augmented=False),
 ]

@@ -24,7 +24,15 @@ from spacy_ssvm.solvers.averaging import (
 )
 from spacy_ssvm.solvers.mira import Mira, MiraRun
 from spacy_ssvm.solvers.run import check_whole
-from spacy_ssvm.structure import NEEDS_CAPACITY, Difference, ExampleArrays, KBestDecode, Problem
+from spacy_ssvm.structure import (
+    NEEDS_CAPACITY,
+    Decoded,
+    DecodedType,
+    Difference,
+    ExampleArrays,
+    KBestDecode,
+    Problem,
+)
 from spacy_ssvm.weights.sparse import dot, violation_of
 
 _ORACLES = ("k_best_decode", "difference")
@@ -46,6 +54,7 @@ class KBestMira(Mira):
     """
 
     k: int = 5
+    block: ClassVar[int] = 1  # type: ignore[misc]
     oracles: ClassVar[tuple[str, ...]] = _ORACLES
 
     def __post_init__(self) -> None:
@@ -66,21 +75,26 @@ class KBestMiraRun(MiraRun):
     settings: KBestMira
 
     def epoch(self, numbers: Ints) -> float:
-        return self._steps(_pass, numbers, self.settings.k)
+        return self._mira_steps(_pass, numbers, self.settings.k)
 
 
-@oracle_kernel(_ORACLES, Int, Ints1, Int, Float, Float, Float, Int, Int, AveragedType, Floats1)
+@oracle_kernel(
+    _ORACLES,
+    Int,
+    *(Ints1, Int, Int, Float, Float, Float, Int, DecodedType, AveragedType, Floats1),
+)
 def _pass(
     k_best_decode: KBestDecode,
     difference: Difference,
     examples: ExampleArrays,
     order: Ints,
     done: int,
+    max_entries: int,
+    augmentation: float,
     C: float,
     gamma: float,
-    augmentation: float,
     k: int,
-    max_entries: int,
+    decoded: Decoded,  # noqa: ARG001
     averaged: Averaged,
     total: Floats,
 ) -> int:

@@ -6,8 +6,15 @@ Each example is one step, whether the weights change or not. With w_t the weight
 
 so the second sum is all that has to be kept beside w. A step ends with the projection onto the
 weights that may not be negative, which enters the average like any other change.
+
+With blocks of more than one example (``decoding.py``), a structure has been found under weights
+that examples of its block, or of the one before, have changed since. It makes a step where it is
+still a mistake: the mistakes of the perceptron have the same bound then, as it holds for any
+structure that scores higher than gold ("violation-fixing", Huang, Fayong & Guo 2012).
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +22,7 @@ import numpy as np
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import (
     AnyWeights,
+    Flags,
     Floats,
     Floats1,
     Int,
@@ -23,8 +31,9 @@ from spacy_ssvm.kernels.types import (
     Rows,
     named_tuple,
 )
+from spacy_ssvm.solvers.decoding import block_size
 from spacy_ssvm.solvers.run import PrimalRun, Solver
-from spacy_ssvm.structure import Problem
+from spacy_ssvm.structure import Decoded, Problem
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import move
 
@@ -64,6 +73,11 @@ def end_step(averaged: Averaged) -> None:
     averaged.steps[0] += 1
 
 
+def _are_due(part: Ints) -> Flags:
+    """Partial gold is completed at each visit."""
+    return np.ones(len(part), dtype=bool)
+
+
 class AveragedRun(PrimalRun):
     """A run whose result is the average of its weights over all steps."""
 
@@ -75,6 +89,7 @@ class AveragedRun(PrimalRun):
             np.zeros(1, dtype=np.int64),
             problem.nonnegative,
         )
+        self._visits = 0  # of examples, with gold annotation or without
 
     @property
     def w(self) -> Floats:
@@ -82,6 +97,28 @@ class AveragedRun(PrimalRun):
         average = self._averaged.w - self._averaged.sums / max(int(self._averaged.steps[0]), 1)
         self._allow(average)  # against rounding
         return average
+
+    def _steps(
+        self, kernel: Callable[..., int], numbers: Ints, block: int, gamma: float, *scales: float
+    ) -> float:
+        """Make a step for each of these examples, shuffled; return the sum of their losses.
+
+        kernel: see ``mira._pass``, with gamma and the scales after the largest number of entries.
+        block: of the settings. gamma: with which structures are found.
+        """
+        problem, total = self.problem, np.zeros(1)
+        passes = self._visits // max(problem.number_of_examples, 1)
+        self._visits += len(numbers)
+        size = block_size(block, np.full(len(numbers), passes), problem.structure)
+        parts = self._parts(self._shuffled(numbers), size if size > 1 else None)
+
+        def one_pass(part: Ints, decoded: Decoded, done: int) -> int:
+            arrays = problem.structure, problem.examples(), part, done, problem.max_entries
+            return kernel(*arrays, gamma, *scales, decoded, self._averaged, total)
+
+        for part, decoded in self._decoded(parts, size, gamma, _are_due):
+            self._repeat(partial(one_pass, part, decoded), len(part))
+        return float(total[0])
 
     def renumber(self, numbers: Rows) -> None:
         super().renumber(numbers)

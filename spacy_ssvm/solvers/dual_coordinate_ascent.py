@@ -61,6 +61,7 @@ class DualCoordinateAscent(LossSettings):
     seed: int = 0
     keeps_signs: ClassVar[bool] = False
     loss_augmented: ClassVar[bool] = True  # see ``Mira``, which it is for the hinge
+    block: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()

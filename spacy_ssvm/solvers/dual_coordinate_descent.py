@@ -51,7 +51,7 @@ from spacy_ssvm.kernels.types import (
 )
 from spacy_ssvm.objective import SQUARED_HINGE, Loss
 from spacy_ssvm.solvers.decoding import block_size
-from spacy_ssvm.solvers.dual_run import WorkingSetRun, is_due
+from spacy_ssvm.solvers.dual_run import WorkingSetRun, are_due, is_due
 from spacy_ssvm.solvers.run import (
     check_C,
     check_choice,
@@ -279,7 +279,9 @@ class DualCoordinateDescentRun(WorkingSetRun):
             block = max(block, _CPD_BLOCK)
         parts = self._parts(order, block if block > 1 else None)
         inner_orders, end = [self._shuffled(order) for _ in range(inner)], 0
-        for part, decoded in self._decoded(parts, block, 1.0, self._state.visits):
+        visits = self._state.visits
+        blocks = self._decoded(parts, block, 1.0, lambda part: are_due(visits[part] + 1))
+        for part, decoded in blocks:
             start, end = end, end + len(part)
             inner_parts = [others[start:end] for others in inner_orders]
             self._touch(part, *inner_parts)

@@ -7,7 +7,6 @@ make is solved to the tolerance (the concave-convex procedure). The dual variabl
 whose completion changes start from 0 again.
 """
 
-from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from typing import Any, Protocol, TypeVar, cast
 
@@ -16,7 +15,6 @@ import numpy as np
 from spacy_ssvm.kernels.compile import kernel, oracle_kernel
 from spacy_ssvm.kernels.types import Flags, Flags1, Floats, Floats1, Ints, Rows, Void
 from spacy_ssvm.objective import relative_gap
-from spacy_ssvm.solvers.decoding import NOTHING, decode_blocks
 from spacy_ssvm.solvers.run import PrimalRun, Solver, with_own_weights
 from spacy_ssvm.solvers.working_sets import (
     empty_working_sets,
@@ -28,7 +26,7 @@ from spacy_ssvm.solvers.working_sets import (
     shrink,
     with_capacity,
 )
-from spacy_ssvm.structure import Decode, Decoded, ExampleArrays, Problem, RemoteProblem
+from spacy_ssvm.structure import Decode, ExampleArrays, Problem, RemoteProblem
 from spacy_ssvm.weights.growing import longer
 
 _EARLY_VISITS = 8  # completions change freely up to this visit, when it is a power of two
@@ -106,25 +104,6 @@ class DualRun(PrimalRun):
                 assert exact is not None
                 self._converged = exact <= self.settings.tolerance and not self._complete_again()
         return float(self.violations[numbers].sum())
-
-    def _decoded(
-        self, parts: Iterable[Ints], block: int, gamma: float, visits: Ints
-    ) -> Iterator[tuple[Ints, Decoded]]:
-        """The parts of a pass, and what has been found for each; nothing with a block of 1.
-
-        visits: int64 [all examples], how often each was decoded.
-        """
-        if block == 1:
-            return ((part, NOTHING) for part in parts)
-
-        def weights() -> Floats:
-            self._allocate()
-            return self._w
-
-        def due(part: Ints) -> Flags:
-            return are_due(visits[part] + 1)
-
-        return decode_blocks(self.problem, parts, weights, gamma, due)
 
     def forget(self, numbers: Ints) -> None:
         self._remove(numbers)

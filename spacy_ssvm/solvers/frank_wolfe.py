@@ -66,7 +66,7 @@ from spacy_ssvm.kernels.types import (
     named_tuple,
 )
 from spacy_ssvm.solvers.decoding import block_size
-from spacy_ssvm.solvers.dual_run import DualRun, is_due
+from spacy_ssvm.solvers.dual_run import DualRun, are_due, is_due
 from spacy_ssvm.solvers.run import (
     LossSettings,
     check_choice,
@@ -280,8 +280,8 @@ class FrankWolfeRun(DualRun):
         order = self._draws.order(numbers, self.blocks.gaps, self._order)
         problem, settings = self.problem, self.settings
         C, gamma = float(settings.C), float(settings.gamma)
-        visits, most = self.blocks.visits[order], self._max_entries
-        block = block_size(settings.block, visits, problem.structure)
+        visits, most = self.blocks.visits, self._max_entries
+        block = block_size(settings.block, visits[order], problem.structure)
         if settings.beta is not None:
             block = 1
 
@@ -293,7 +293,8 @@ class FrankWolfeRun(DualRun):
             return int(_pass(*arrays, decoded, C, gamma, *state))
 
         parts = self._distinct_parts(order, block) if block > 1 else self._parts(order)
-        for part, decoded in self._decoded(parts, block, gamma, self.blocks.visits):
+        blocks = self._decoded(parts, block, gamma, lambda part: are_due(visits[part] + 1))
+        for part, decoded in blocks:
             self._repeat(partial(one_pass, part, decoded), len(part))
 
     def _distinct_parts(self, order: Ints, size: int) -> Iterator[Ints]:

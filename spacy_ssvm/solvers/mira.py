@@ -31,6 +31,8 @@ from spacy_ssvm.structure import (
     HINGE_ORACLES,
     NEEDS_CAPACITY,
     Decode,
+    Decoded,
+    DecodedType,
     Difference,
     ExampleArrays,
     Problem,
@@ -46,6 +48,8 @@ class Mira:
     loss_augmented: whether an example is compared with the structure that violates most, of
         Delta_i(y) - w . Phi_i(y), or else with that of the highest score w . phi(x_i, y), which
         is prediction-based MIRA.
+    block: how many examples are decoded before weights change, for threads to share in; 1 for the
+        algorithm as published. The result depends on it, and not on the number of threads.
     seed: of the order of examples.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
 
@@ -58,6 +62,7 @@ class Mira:
 
     C: float = 0.1
     loss_augmented: bool = True
+    block: int = 1
     seed: int = 0
     loss_function: ClassVar[Loss] = HINGE
     oracles: ClassVar[tuple[str, ...]] = HINGE_ORACLES
@@ -67,6 +72,7 @@ class Mira:
     def __post_init__(self) -> None:
         check_C(self)
         check_whole(self, "seed")
+        check_whole(self, "block", least=1)
 
     def start(self, problem: Problem, prior: Floats | None = None) -> "MiraRun":
         """A run on a problem, which may grow, from the weights ``prior`` or from zero."""
@@ -79,50 +85,50 @@ class MiraRun(AveragedRun):
     settings: Mira  # or DualCoordinateAscent, for the hinge
 
     def epoch(self, numbers: Ints) -> float:
-        return self._steps(_pass, numbers)
+        return self._mira_steps(_pass, numbers)
 
-    def _steps(self, kernel: Callable[..., int], numbers: Ints, *more: int) -> float:
-        """Make a pass over these examples; return the sum of their violations.
-
-        kernel: takes what ``_pass`` takes, and ``more`` before the largest number of entries.
-        """
-        problem, settings = self.problem, self.settings
+    def _mira_steps(self, kernel: Callable[..., int], numbers: Ints, *more: int) -> float:
+        """See ``_steps``; the kernel takes ``more`` after its scales."""
+        settings = self.settings
         gamma = float(settings.loss_function.gamma)
-        scales = float(settings.C), gamma, gamma * settings.loss_augmented
-        sizes, total = (*more, problem.max_entries), np.zeros(1)
-
-        def one_pass(done: int) -> int:
-            arrays = problem.structure, problem.examples(), part, done
-            return int(kernel(*arrays, *scales, *sizes, self._averaged, total))
-
-        for part in self._parts(self._shuffled(numbers)):
-            self._repeat(one_pass, len(part))
-        return float(total[0])
+        scales = gamma * settings.loss_augmented, float(settings.C), gamma, *more
+        return self._steps(kernel, numbers, settings.block, *scales)
 
 
-@oracle_kernel(HINGE_ORACLES, Int, Ints1, Int, Float, Float, Float, Int, AveragedType, Floats1)
+@oracle_kernel(
+    HINGE_ORACLES,
+    Int,
+    *(Ints1, Int, Int, Float, Float, Float, DecodedType, AveragedType, Floats1),
+)
 def _pass(
     decode: Decode,
     difference: Difference,
     examples: ExampleArrays,
     order: Ints,
     done: int,
+    max_entries: int,
+    augmentation: float,
     C: float,
     gamma: float,
-    augmentation: float,
-    max_entries: int,
+    decoded: Decoded,
     averaged: Averaged,
     total: Floats,
 ) -> int:
     """One step for each of order[done:]; return how far the memory sufficed.
 
+    decoded: what has been found for the order, or ``NOTHING``.
     Adds the violations to total (float64 [1]).
     """
+    ahead = len(decoded.starts) > 0
     indices = np.empty(max_entries, dtype=np.int32)
     values = np.empty(max_entries, dtype=np.float32)
     for position in range(done, len(order)):
         i = order[position]
-        y, cost, _ = decode(examples, i, averaged.w, augmentation, True)
+        if ahead:
+            y = decoded.ys[decoded.starts[position] : decoded.starts[position + 1]]
+            cost = decoded.costs[position]
+        else:
+            y, cost, _ = decode(examples, i, averaged.w, augmentation, True)
         if len(y) == 0:
             continue
         size = difference(examples, i, y, indices, values)

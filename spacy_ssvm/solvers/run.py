@@ -1,6 +1,6 @@
 """The interfaces of solvers, their common base, and checks of settings."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Protocol, cast
@@ -8,9 +8,10 @@ from typing import Protocol, cast
 import numpy as np
 from thinc.config import ConfigValidationError
 
-from spacy_ssvm.kernels.types import Floats, Ints, Rows
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Rows
 from spacy_ssvm.objective import Loss, Objective, evaluate
-from spacy_ssvm.structure import AllocatingProblem, Problem
+from spacy_ssvm.solvers.decoding import NOTHING, decode_blocks
+from spacy_ssvm.structure import AllocatingProblem, Decoded, Problem
 from spacy_ssvm.weights.growing import bytes_of, longer
 from spacy_ssvm.weights.sparse import move
 
@@ -259,6 +260,22 @@ class PrimalRun:
             yield part
             self.report(len(part))
 
+    def _decoded(
+        self, parts: Iterable[Ints], block: int, gamma: float, due: Callable[[Ints], Flags]
+    ) -> Iterator[tuple[Ints, Decoded]]:
+        """The parts of a pass, and what has been found for each; nothing with a block of 1.
+
+        due: see ``decode_blocks``.
+        """
+        if block == 1:
+            return ((part, NOTHING) for part in parts)
+
+        def weights() -> Floats:
+            self._allocate()
+            return self._w
+
+        return decode_blocks(self.problem, parts, weights, gamma, due)
+
     def _repeat(self, one_pass: Callable[[int], int], size: int) -> None:
         """Repeat a pass from where it lacked memory, until it is complete.
 
@@ -294,7 +311,7 @@ def ignore_progress(examples: int) -> None:
 
 def with_own_weights(problem: Problem) -> Problem:
     """The same examples, for a copy of a run: what it allocates is its own."""
-    if problem.structure.is_lazy:
+    if problem.structure.is_lazy or problem.structure.is_remote:
         return cast(AllocatingProblem, problem).with_own_weights()
     return problem
 

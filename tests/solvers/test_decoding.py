@@ -37,16 +37,21 @@ from spacy_ssvm.solvers.dual_coordinate_descent import (
     DualCoordinateDescentRun,
 )
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
+from spacy_ssvm.solvers.mira import Mira
+from spacy_ssvm.solvers.perceptron import Perceptron
 from spacy_ssvm.trees.oracle import TREES
 
 pytestmark = pytest.mark.uncompiled
 
+WITH_BLOCKS = [DualCoordinateDescent, FrankWolfe, Mira, Perceptron]
 BLOCKS = [
     DualCoordinateDescent(block=8),
     DualCoordinateDescent(block=5, variant="light"),
     DualCoordinateDescent(block=5, variant="cpd"),
     FrankWolfe(block=8),
     FrankWolfe(block=8, variant="averaged", sampling="gap"),
+    Mira(block=8),
+    Perceptron(block=8),
 ]
 
 
@@ -140,7 +145,7 @@ def test_expectations_are_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @compiled_only
-@pytest.mark.parametrize("solver", BLOCKS[:1] + BLOCKS[3:4], ids=str)
+@pytest.mark.parametrize("solver", BLOCKS[:1] + BLOCKS[3:4] + BLOCKS[5:], ids=str)
 def test_trees_and_matchings_too(solver: Any) -> None:
     numbers = np.random.default_rng(0)
     bitexts = [np.where(numbers.permutation(np.eye(n)) > 0, SURE, WRONG) for n in (2, 3) * 12]
@@ -163,6 +168,38 @@ def test_trees_and_matchings_too(solver: Any) -> None:
         else:
             assert len(learned) == 2
             assert len(set(learned)) == 1
+
+
+@pytest.mark.parametrize("solver", [Perceptron(block=4, seed=1), Mira(C=0.3, block=4)], ids=str)
+def test_steps_correct_what_is_still_a_mistake(solver: Any) -> None:
+    """What a block decodes to depends on the weights before it, steps on those that there are."""
+    chains = partial_chains()
+    run, twin = solver.start(problem_with(chains)), problem_with(chains)
+    run.grow(chains.rows)
+    random = np.random.default_rng(solver.seed)
+    w, after, made = np.zeros(len(run.w)), [], []
+    indices, values = np.empty(twin.max_entries, np.int32), np.empty(twin.max_entries, np.float32)
+    decode, difference = CHAINS.decode, CHAINS.difference
+    gamma = solver.loss_function.gamma
+    for epoch in range(4):
+        run.epoch(all_numbers(run))
+        order, size = random.permutation(40), 4 if epoch else 1
+        for part in np.split(order, range(size, 40, size)):
+            before = w.copy()
+            found = [decode(twin.examples(), i, before, gamma, True)[:2] for i in part]
+            for i, (y, cost) in zip(part, found, strict=True):
+                if len(y) == 0:  # nothing is known
+                    continue
+                n, phi = difference(twin.examples(), i, y, indices, values), np.zeros(len(w))
+                phi[indices[:n]] = values[:n]
+                violation, step = gamma * cost - w @ phi, 1.0
+                if gamma > 0:
+                    step = min(solver.C, violation / (phi @ phi)) if n else 0.0
+                w = w + (max(step, 0.0) if violation >= 0 or size == 1 else 0.0) * phi
+                after.append(w)
+                made.append(violation >= 0)
+        np.testing.assert_allclose(run.w, np.mean(after, axis=0), atol=1e-12)
+    assert 0 < made[40:].count(False) < 60  # some mistakes were corrected by others of their block
 
 
 @checked
@@ -255,7 +292,7 @@ def test_first_visits_are_decoded_ahead_for_trees_alone(monkeypatch: pytest.Monk
         return decode(problem, numbers, *others)
 
     monkeypatch.setattr(decoding, "decode_block", counted)
-    for solver in (DualCoordinateDescent(block=15), FrankWolfe(block=15)):
+    for solver in (kind(block=15) for kind in WITH_BLOCKS):
         runs = [s.start(problem_with(chains)) for s in (solver, type(solver)(block=1))]
         for run in runs:
             run.grow(chains.rows)
@@ -300,7 +337,7 @@ def test_blocks_are_for_passes_that_know_most_examples() -> None:
     assert block_size(8, np.zeros(3, dtype=np.int64), TREES._replace(is_remote=True)) == 8
 
 
-@pytest.mark.parametrize("solver", [DualCoordinateDescent, FrankWolfe])
+@pytest.mark.parametrize("solver", WITH_BLOCKS)
 @pytest.mark.parametrize("block", [0, -1, 2.5, "all"])
 def test_the_size_is_a_whole_number_from_1(solver: Any, block: Any) -> None:
     with pytest.raises(ValueError, match=r"(?s)block.*block is"):
@@ -318,7 +355,7 @@ def test_progress_is_reported_after_each_part() -> None:
             run.report = seen.append
             run.epoch(all_numbers(run))
             assert sum(seen) == 40
-        assert len(seen) > 1 or solver.variant == "cpd"
+        assert len(seen) > 1 or getattr(solver, "variant", "") == "cpd"
 
 
 @pytest.mark.parametrize("loss", [HINGE, SQUARED_HINGE, *SMOOTH], ids=str)
