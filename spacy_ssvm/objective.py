@@ -90,9 +90,11 @@ def losses(problem: Problem, w: Floats, numbers: Ints, loss: Loss) -> Floats:
 
     Partial gold has the completions of the problem, or else the best ones.
     """
-    if problem.structure.is_remote:
-        return cast(RemoteProblem, problem).losses(w, numbers, loss)
     found, gamma = np.zeros(len(numbers)), float(loss.gamma)
+    if problem.structure.is_remote:
+        for positions, own in cast(RemoteProblem, problem).compute(losses, w, numbers, loss):
+            found[positions] = own
+        return found
     arrays, most = (problem.structure, _measured_examples(problem)), problem.max_entries
 
     def measure(part: slice) -> None:

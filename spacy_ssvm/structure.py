@@ -258,8 +258,16 @@ class RemoteProblem(AllocatingProblem, Protocol):
         ``WorkingSets``.
         """
 
-    def losses(self, w: Floats, numbers: Ints, loss: tuple[object, ...]) -> Floats:
-        """See ``objective.losses``. loss: an ``objective.Loss``."""
+    def compute(
+        self, function: Callable[..., Any], w: Floats, numbers: Ints, *arguments: Any
+    ) -> list[tuple[Ints, Any]]:
+        """Let each process call a function of its problem, w, its own of these examples, and more.
+
+        Returns the positions of these examples among all, in order, and what has been found.
+        """
+
+    def release(self) -> None:
+        """Let the other processes forget a copy of the problem, see ``with_own_weights``."""
 
     def complete_all(self, w: Floats) -> Flags:
         """Complete all partial gold under w; return which examples have changed."""

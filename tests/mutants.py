@@ -488,6 +488,30 @@ MUTANTS = [
         "tests/distributed/test_training.py",
     ),
     Mutant(
+        "solvers/perceptron.py",
+        "if score <= 0 or not ahead:",
+        "if score <= 0 or ahead:",
+        "tests/solvers/test_decoding.py",
+    ),
+    Mutant(
+        "solvers/dual_coordinate_descent.py",
+        "        self._touch(numbers)\n        remove_examples(",
+        "        remove_examples(",
+        "tests/distributed/test_training.py",
+    ),
+    Mutant(
+        "distributed/worker.py",
+        "forked._indices, forked._known = np.zeros(0, dtype=np.int32), 0",
+        "forked._indices = np.zeros(0, dtype=np.int32)",
+        "tests/distributed/test_training.py",
+    ),
+    Mutant(
+        "distributed/problem.py",
+        "if self._forked_from is not None:",
+        "if self._forked_from is None:",
+        "tests/distributed/test_training.py",
+    ),
+    Mutant(
         "distributed/corpora.py",
         "own = filled[max(shard.first - start, 0) : shard.last - start].tolist()",
         "own = filled[max(shard.first - start, 1) : shard.last - start].tolist()",

@@ -61,6 +61,9 @@ class LocalWorkers:
     def watch(self, problem: SharedProblem) -> None:
         """Nothing to do: these workers do not start anew."""
 
+    def unwatch(self, problem: SharedProblem) -> None:
+        """The same."""
+
 
 def pipeline_of(
     component: Component,

@@ -8,6 +8,8 @@ Machines). It has two parameters, which Newton's method fits in a few lines: sci
 are no requirements of this package. The weights of the model are those of all examples.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -24,6 +26,7 @@ from spacy_ssvm.kernels.types import Flags, Floats, Ints
 from spacy_ssvm.labelings.saved_model import Calibration, Curve
 from spacy_ssvm.solvers.dual_run import WorkingSetRun
 from spacy_ssvm.solvers.run import Solver
+from spacy_ssvm.structure import RemoteProblem
 
 _FOLDS = 3
 _BLOCKS = 20  # of examples in each fold, so that sentences of a text tend to stay together
@@ -46,8 +49,6 @@ class HeldOut(NamedTuple):
 class SpanTrainer(ChainTrainer):
     """Trains a model of spans, and calibrates their scores where the solver keeps working sets.
 
-    Where other processes have the examples, scores are not calibrated.
-
     scheme: of the spans. settings: see ``ChainTrainer``.
     """
 
@@ -61,39 +62,31 @@ class SpanTrainer(ChainTrainer):
     def _write(self) -> None:
         super()._write()
         run = self.run
-        if self.model.beta is not None or not isinstance(run, WorkingSetRun):
-            return
-        if not run.problem.structure.is_remote:
-            found = calibrate(self.problem, run, self._scheme)
-            self.model.calibration = found or self._known
+        if self.model.beta is None and isinstance(run, WorkingSetRun):
+            self.model.calibration = calibrate(run, self._scheme) or self._known
 
 
-def calibrate(problem: ChainProblem, run: WorkingSetRun, scheme: Scheme) -> Calibration | None:
+def calibrate(run: WorkingSetRun, scheme: Scheme) -> Calibration | None:
     """The probabilities of spans, and of words outside of them, by their margins.
 
     Costs up to four epochs of training; neither the run nor the problem changes. None where there
     are too few spans.
     """
-    examples = problem.examples()
-    completions = examples.completions.copy()
-    N = problem.number_of_examples
+    N = run.problem.number_of_examples
     folds = np.arange(N) * _FOLDS * _BLOCKS // max(N, 1) % _FOLDS
     spans: list[HeldOut] = []
     outside: list[HeldOut] = []
-    try:
-        for fold in range(_FOLDS):
-            numbers = np.flatnonzero(folds == fold)
-            rest = run.without(numbers)
+    for fold in range(_FOLDS):
+        numbers = np.flatnonzero(folds == fold)
+        with _forgotten(run, numbers) as rest:
             for _ in range(_PASSES):
                 rest.epoch(np.flatnonzero(folds != fold))
-            arrays = cast(Examples, rest.problem.examples())
-            found = find_held_out(arrays, rest.w, numbers, scheme)
-            for own, more in zip((spans, outside), found, strict=True):
-                own.append(more)
-            if sum(len(found.right) for found in spans) >= _ENOUGH:
-                break
-    finally:
-        examples.completions[:] = completions
+            found = _find_all(rest, numbers, scheme)
+        for of_spans, of_words in found:
+            spans.append(of_spans)
+            outside.append(of_words)
+        if sum(len(found.right) for found in spans) >= _ENOUGH:
+            break
     if sum(len(found.right) for found in spans) < _LEAST:
         return None
     curves = [
@@ -102,13 +95,40 @@ def calibrate(problem: ChainProblem, run: WorkingSetRun, scheme: Scheme) -> Cali
     return Calibration(*curves)
 
 
+@contextmanager
+def _forgotten(run: WorkingSetRun, numbers: Ints) -> Iterator[WorkingSetRun]:
+    """A copy of a run that has forgotten some examples; partial gold is completed as before it."""
+    rest = run.without(numbers)
+    if run.problem.structure.is_remote:
+        try:
+            yield rest
+        finally:
+            cast(RemoteProblem, rest.problem).release()
+        return
+    examples = cast(Examples, run.problem.examples())
+    completions = examples.completions.copy()
+    try:
+        yield rest
+    finally:
+        examples.completions[:] = completions
+
+
+def _find_all(run: WorkingSetRun, numbers: Ints, scheme: Scheme) -> list[tuple[HeldOut, HeldOut]]:
+    """See ``find_held_out``: what each process has found."""
+    if run.problem.structure.is_remote:
+        remote = cast(RemoteProblem, run.problem)
+        return [found for _, found in remote.compute(find_held_out, run.w, numbers, scheme)]
+    return [find_held_out(cast(ChainProblem, run.problem), run.w, numbers, scheme)]
+
+
 def find_held_out(
-    examples: Examples, w: Floats, numbers: Ints, scheme: Scheme
+    problem: ChainProblem, w: Floats, numbers: Ints, scheme: Scheme
 ) -> tuple[HeldOut, HeldOut]:
     """The spans, and the words outside of spans, that weights find in some examples.
 
     Leaves out what gold does not tell about.
     """
+    examples = problem.examples()
     gold = np.asarray(examples.gold)
     known = gold < len(scheme.labels)
     labels = np.full(len(gold), OUTSIDE)

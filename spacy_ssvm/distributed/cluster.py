@@ -142,6 +142,9 @@ class RayWorkers:
     def watch(self, problem: SharedProblem) -> None:
         self._problems.append(problem)
 
+    def unwatch(self, problem: SharedProblem) -> None:
+        self._problems.remove(problem)
+
     def call(self, worker: int, method: str, *arguments: Any) -> Call:
         call = Call(worker, method, arguments, self._send(worker, method, arguments))
         self._pending[worker].append(call)

@@ -12,6 +12,8 @@ from spacy_ssvm.kernels.types import Ints, Rows
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS
+from spacy_ssvm.solvers.mira import Mira
+from spacy_ssvm.solvers.perceptron import Perceptron
 from spacy_ssvm.solvers.run import Run, Solver, check_indices
 from spacy_ssvm.solvers.training import ExampleTrainer, IndexedTrainer
 from spacy_ssvm.structure import Problem
@@ -19,6 +21,7 @@ from spacy_ssvm.trees.pruner_training import PASSES
 from spacy_ssvm.trees.training import TreeTrainer
 from spacy_ssvm.weights.feature_index import FeatureIndex, find_sparse_rows
 
+_WITH_BLOCKS = DualCoordinateDescent, FrankWolfe, Mira, Perceptron
 _LEAST, _BLOCKS = 64, 50  # examples of a block, and blocks of all examples, where nobody says
 
 
@@ -135,12 +138,13 @@ def check_component(name: str, pipe: Any) -> None:
         solver = getattr(pipe, setting, None)
         if solver is None:
             continue
-        has_blocks = isinstance(solver, (DualCoordinateDescent, FrankWolfe))
-        if not isinstance(solver, LBFGS) and (not has_blocks or solver.loss_function.beta):
+        is_remote = isinstance(solver, LBFGS) or type(solver) in _WITH_BLOCKS
+        if not is_remote or (isinstance(solver, FrankWolfe) and solver.beta is not None):
+            known = [kind.__name__ for kind in (*_WITH_BLOCKS, LBFGS)]
             raise ValueError(
-                f"{name}: {type(solver).__name__} learns in one process alone. Choose in "
-                f"[components.{name}.{setting}] spacy_ssvm.DualCoordinateDescent.v1, "
-                "spacy_ssvm.FrankWolfe.v1 with beta = null, or spacy_ssvm.LBFGS.v1"
+                f"{name}: {solver} learns in one process alone. Choose in "
+                f"[components.{name}.{setting}] one of {', '.join(known)}, with beta = null where "
+                "FrankWolfe has it"
             )
 
 
@@ -151,7 +155,7 @@ def with_block(solver: Solver, block: int | None, examples: int) -> Solver:
     """
     if isinstance(solver, LBFGS):
         return solver
-    settings = cast(DualCoordinateDescent | FrankWolfe, solver)
+    settings = cast(DualCoordinateDescent | FrankWolfe | Mira | Perceptron, solver)
     if block is None and settings.block > 1:
         return settings
     return replace(settings, block=block or max(_LEAST, examples // _BLOCKS))

@@ -8,7 +8,8 @@ next one, under the weights that the block before has left. Nothing depends on h
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from copy import copy
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -91,6 +92,9 @@ class Workers(Protocol):
 
     def watch(self, problem: "SharedProblem") -> None:
         """Ask a problem for its weights where a worker starts anew."""
+
+    def unwatch(self, problem: "SharedProblem") -> None:
+        """No longer do so."""
 
 
 def call_all(workers: Workers, method: str, arguments: Iterable[Sequence[Any]]) -> list[Any]:
@@ -191,6 +195,7 @@ class SharedProblem:
         self.completions: dict[int, np.ndarray] = {}
         self._show([])
         self.traffic = Traffic()
+        self._forked_from: str | None = None
         workers.watch(self)
 
     # The learner's side: see ``Problem``
@@ -241,13 +246,33 @@ class SharedProblem:
         """See ``RemoteProblem``."""
         self.sent.touch(numbers, sets)
 
-    def losses(self, w: Floats, numbers: Ints, loss: tuple[object, ...]) -> Floats:
-        """See ``objective.losses``."""
-        found = np.empty(len(numbers))
-        for positions, handle in self._ask(numbers, w, "losses", loss):
-            found[positions] = self._answer(handle)
+    def compute(
+        self, function: Callable[..., Any], w: Floats, numbers: Ints, *arguments: Any
+    ) -> list[tuple[Ints, Any]]:
+        """See ``RemoteProblem``."""
+        asked = self._ask(numbers, w, "compute", function, *arguments)
+        found = [(positions, self._answer(handle)) for positions, handle in asked]
         self.sent.all_answered()
         return found
+
+    def with_own_weights(self) -> "SharedProblem":
+        """See ``AllocatingProblem``: a copy that workers have, too, until it is released."""
+        forked = copy(self)
+        forked.problem = cast(AddressedProblem, self.problem.with_own_weights())
+        forked.name, forked._forked_from = f"{self.name} (copy)", self.name
+        forked.sent = SentWeights()
+        forked.sent.make_room(len(self.sent.addresses))
+        forked.sent.addresses[:] = self.sent.addresses
+        forked.completions = {}
+        forked._show([])
+        call_all(self._workers, "fork", [(self.name, forked.name)] * self._workers.number)
+        self._workers.watch(forked)
+        return forked
+
+    def release(self) -> None:
+        """See ``RemoteProblem``."""
+        call_all(self._workers, "release", [(self.name,)] * self._workers.number)
+        self._workers.unwatch(self)
 
     def gradient(self, w: Floats, loss: tuple[object, ...], *, complete: bool) -> Gradient:
         """See ``RemoteProblem``."""
@@ -289,6 +314,8 @@ class SharedProblem:
 
     def restore(self, worker: int) -> None:
         """Give a worker that starts anew the weights of the oldest request without an answer."""
+        if self._forked_from is not None:
+            self._workers.tell(worker, "fork", self._forked_from, self.name)
         for update in self.sent.restored():
             self._workers.tell(worker, "update", self.name, update)
         first, last = self._starts[worker : worker + 2]

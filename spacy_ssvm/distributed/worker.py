@@ -1,13 +1,13 @@
 """A worker: the examples of a shard, their features, and a copy of the weights."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from itertools import islice
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from spacy.training import Example
 
-from spacy_ssvm import objective
 from spacy_ssvm.components.example_cache import DOCS_AT_A_TIME
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.distributed.corpora import Shard, read_shard
@@ -73,6 +73,14 @@ class Copy:
         self._indices = np.zeros(0, dtype=np.int32)  # of the weights with numbers
         self._known = 0
 
+    def fork(self) -> "Copy":
+        """The same examples, and weights of its own, which nobody has sent yet."""
+        forked = copy(self)
+        forked.problem = self.problem.with_own_weights()
+        forked.w = np.zeros(len(self.w))
+        forked._indices, forked._known = np.zeros(0, dtype=np.int32), 0
+        return forked
+
     def apply(self, update: Update) -> None:
         """Change the weights."""
         known = self._known + len(update.new)
@@ -114,6 +122,7 @@ class Worker:
     def __init__(self, pipeline: Pipeline) -> None:
         self._nlp = pipeline.load()
         self._copies: dict[str, Copy] = {}
+        self._completed: dict[str, list[np.ndarray]] = {}  # by fork, what was there before
         self._words = 0
 
     # Reading
@@ -199,11 +208,18 @@ class Worker:
         completions = copied.completions(numbers[decoded.recompleted])
         return Found(has_gold, decoded.costs, decoded.recompleted, *found, completions)
 
-    def losses(self, name: str, update: Update, numbers: Ints, loss: tuple[Any, ...]) -> Floats:
-        """The losses of examples under changed weights."""
+    def compute(
+        self,
+        name: str,
+        update: Update,
+        numbers: Ints,
+        function: Callable[..., Any],
+        *arguments: Any,
+    ) -> Any:
+        """Call a function of a problem, changed weights, and examples."""
         copied = self._copies[name]
         copied.apply(update)
-        return objective.losses(copied.problem, copied.w, numbers, objective.Loss(*loss))
+        return function(copied.problem, copied.w, numbers, *arguments)
 
     def gradient(
         self, name: str, update: Update, numbers: Ints, loss: tuple[Any, ...], complete: bool
@@ -237,6 +253,18 @@ class Worker:
         """Complete partial gold as a worker did that is no more."""
         for i, completion in completions.items():
             self._copies[name].problem.restore_completion(i, completion)
+
+    def fork(self, name: str, forked: str) -> None:
+        """Copy a problem, with weights of its own; it completes partial gold as the other one."""
+        self._copies[forked] = self._copies[name].fork()
+        everything = np.arange(self._copies[name].problem.number_of_examples)
+        self._completed[forked] = self._copies[name].completions(everything)
+
+    def release(self, forked: str) -> None:
+        """Forget a copy, and how it has completed partial gold."""
+        problem = self._copies.pop(forked).problem
+        for i, completion in enumerate(self._completed.pop(forked)):
+            problem.restore_completion(i, completion)
 
 
 def problem_name(component: str, part: str) -> str:

@@ -149,9 +149,9 @@ def test_no_fold_is_held_out_after_enough_spans(
     _, pipe = trained(0, 100)
     real, held_out = calibration.find_held_out, []
 
-    def watched(examples: Any, w: Any, numbers: Any, scheme: Any) -> Any:
+    def watched(problem: Any, w: Any, numbers: Any, scheme: Any) -> Any:
         held_out.append(numbers)
-        return real(examples, w, numbers, scheme)
+        return real(problem, w, numbers, scheme)
 
     monkeypatch.setattr(calibration, "find_held_out", watched)
     monkeypatch.setattr(calibration, "_ENOUGH", enough)

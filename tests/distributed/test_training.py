@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from corpora import make_doc, tagging_examples
-from pipelines import PARSER, TAGGER, Component
+from pipelines import COMPONENTS, PARSER, TAGGER, Component
 from shards import (
     CORPORA,
     LocalWorkers,
@@ -21,12 +21,14 @@ from shards import (
 )
 from spacy.training import Example
 
+from spacy_ssvm.chains import calibration
 from spacy_ssvm.distributed import training, worker
 from spacy_ssvm.distributed.cluster import RayWorkers
 from spacy_ssvm.distributed.learner import merge_rows, with_block
 from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.sending import SentWeights, Update
 from spacy_ssvm.distributed.worker import LocalRows
+from spacy_ssvm.objective import SQUARED_HINGE, losses
 from spacy_ssvm.solvers.decoding import block_size, decode_block
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent, inner_pass
 from spacy_ssvm.solvers.dual_run import are_due
@@ -80,10 +82,69 @@ def test_updates_are_applied_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert learned_locally(TAGGER, 2) == whole
 
 
-def test_frank_wolfe_learns_from_workers() -> None:
-    solver = {"@misc": "spacy_ssvm.FrankWolfe.v1"}
-    digests = {learned_locally(TAGGER, number, solver=solver) for number in (1, 3)}
+@pytest.mark.parametrize("name", ["FrankWolfe", "Mira", "Perceptron"])
+def test_other_solvers_learn_from_workers(component: Component, name: str) -> None:
+    solver = {"@misc": f"spacy_ssvm.{name}.v1"}
+    settings = {key: solver for key in ("solver", "label_solver") if key in component.config}
+    if "solver" not in settings:
+        settings["solver"] = solver
+    digests = {learned_locally(component, number, **settings) for number in (1, 3)}
     assert len(digests) == 1
+    nlp = pipeline_of(component, epochs=15, **settings)
+    learned(nlp, LocalWorkers(Pipeline.of(nlp), 2))
+    assert component.accuracy(nlp) > 0.99
+
+
+# --- Calibrated scores -----------------------------------------------------------------------
+
+NER = next(c for c in COMPONENTS if c.factory == "ssvm_ner")
+
+
+def partly_known(vocab: Any) -> list[Example]:
+    """Entities, several times; each third sentence lacks the annotation of a word."""
+    examples = NER.examples(vocab) * 12
+    for example in examples[::3]:
+        example.reference.set_ents([], missing=[example.reference[:1]], default="unmodified")
+    return examples
+
+
+@pytest.fixture
+def few_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few spans suffice for a curve."""
+    monkeypatch.setattr(calibration, "_LEAST", 5)
+
+
+@pytest.mark.usefixtures("few_spans")
+@pytest.mark.parametrize("examples", [lambda vocab: NER.examples(vocab) * 12, partly_known])
+def test_scores_are_calibrated_by_the_workers(examples: Any) -> None:
+    settings = {"examples": examples, "epochs": 3}
+    digests = {learned_locally(NER, number, **settings) for number in (1, 2, 5)}
+    assert len(digests) == 1
+    for seed in range(4):
+        nlp, said = pipeline_of(NER, **settings), list[str]()
+        workers = RayWorkers(MortalRay(lots(seed)), Pipeline.of(nlp), 3, said.append)
+        assert {learned(nlp, workers)} == digests
+        assert said
+        pipe: Any = nlp.get_pipe(NER.name)
+        assert pipe.model.calibration is not None
+        assert workers._problems == [pipe._trainer.problem]  # no copy is left
+
+
+def test_a_copy_is_that_of_the_learner() -> None:
+    nlp = pipeline_of(NER, partly_known, epochs=3)
+    learned(nlp, LocalWorkers(Pipeline.of(nlp), 2))
+    run: Any = cast(Any, nlp.get_pipe(NER.name))._trainer.run
+    everything = np.arange(run.problem.number_of_examples)
+    before = losses(run.problem, run.w, everything, SQUARED_HINGE)
+    rest = run.without(everything[::2])
+    run.problem.sent.touch_all()  # it is given weights that are not those of its run
+    expected = losses(run.problem, rest.w, everything, SQUARED_HINGE)
+    assert not np.array_equal(before, expected)
+    assert np.array_equal(losses(rest.problem, rest.w, everything, SQUARED_HINGE), expected)
+    rest.epoch(everything[1::2])
+    rest.problem.release()
+    run.problem.sent.touch_all()
+    assert np.array_equal(losses(run.problem, run.w, everything, SQUARED_HINGE), before)
 
 
 def test_a_crf_learns_from_sums_of_gradients(component: Component) -> None:
@@ -225,9 +286,11 @@ def test_a_component_that_learns_cannot_annotate() -> None:
 
 
 def test_some_solvers_learn_in_one_process_alone() -> None:
-    nlp = pipeline_of(TAGGER, solver={"@misc": "spacy_ssvm.Perceptron.v1"})
-    with pytest.raises(ValueError, match=r"ssvm_tagger: Perceptron learns in one process alone"):
-        training.plan(nlp, 2)
+    for name in ("StochasticGradient", "KBestMira"):
+        nlp = pipeline_of(TAGGER, solver={"@misc": f"spacy_ssvm.{name}.v1"})
+        message = rf"ssvm_tagger: {name}\(.* learns in one process alone\. Choose .*Perceptron"
+        with pytest.raises(ValueError, match=message):
+            training.plan(nlp, 2)
 
 
 def test_a_trained_component_learns_no_further() -> None:
