@@ -1,7 +1,7 @@
 """Training with Ray: passes, seconds and bytes by the number of workers.
 
     python benchmarks/ray_training.py --data FOLDER [--workers 1 2 4] [--components tagger]
-        [--corpus FILE] [--passes 40] [--crf]
+        [--corpus FILE] [--passes 40] [--solver Mira] [--dev FILE]
 
 FOLDER contains ud_en_ewt/en_ewt-ud-train.conllu; --corpus is a .spacy file, or a folder of them,
 that is learned from instead, such as the text that benchmarks/growth.py keeps in --work, or a
@@ -10,7 +10,8 @@ one process with blocks of one example, and from workers of a Ray that starts on
 first table says after how many passes the exact relative duality gap is small enough. The other one
 has the seconds of the first pass, in which kernels may be compiled, and of the last one, of which
 the learner waited for workers and found and sent the weights that had changed; bytes of the last
-pass, sent to each worker and received from all, a round; and a digest of the model.
+pass, sent to each worker and received from all, a round; a digest of the model; and, with --dev,
+another corpus, its score after the last pass. With --solver LBFGS, a pass has ten iterations.
 """
 
 import argparse
@@ -22,9 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import ray
+from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config
+from spacy.util import load_config, resolve_dot_names
 from streaming import corpus_bytes
 from wasabi import msg
 
@@ -37,7 +39,11 @@ from spacy_ssvm.distributed.training import learn_from_workers, plan, share_exam
 
 FILE = "ud_en_ewt/en_ewt-ud-train.conllu"
 GAPS = (0.3, 0.1, 0.03, 0.01)
-CRF = {"@misc": "spacy_ssvm.LBFGS.v1", "C": 0.3, "iterations": 10}
+SOLVERS: dict[str, dict[str, Any]] = {
+    "LBFGS": {"@misc": "spacy_ssvm.LBFGS.v1", "C": 0.3, "iterations": 10},
+    "Mira": {"@misc": "spacy_ssvm.Mira.v1"},
+    "Perceptron": {"@misc": "spacy_ssvm.Perceptron.v1"},
+}
 
 
 class Measured(NamedTuple):
@@ -47,6 +53,7 @@ class Measured(NamedTuple):
     seconds: list[float]  #: of each pass
     traffic: Traffic  #: of the last pass
     digest: str
+    score: float | None  #: of the development corpus, if there is one
 
 
 def examples_of(corpus: Path, words: int) -> int:
@@ -67,8 +74,9 @@ def config_of(name: str, corpus: Path, limit: int, **overrides: Any) -> Any:
     return config
 
 
-def measure(pipe: Any, trainer: Any, numbers: np.ndarray, passes: int) -> Measured:
+def measure(nlp: Language, name: str, trainer: Any, numbers: np.ndarray, passes: int) -> Measured:
     """Make passes; the gap is measured after each."""
+    pipe: Any = nlp.get_pipe(name)
     gaps, seconds, traffic = [], [], Traffic()
     problem = trainer.problem
     for _ in range(passes):
@@ -82,14 +90,25 @@ def measure(pipe: Any, trainer: Any, numbers: np.ndarray, passes: int) -> Measur
         if gaps[-1] <= GAPS[-1]:
             break
     trainer.update_model()
-    return Measured(gaps, seconds, traffic, hashlib.sha256(pipe.to_bytes()).hexdigest())
+    digest = hashlib.sha256(pipe.to_bytes()).hexdigest()
+    return Measured(gaps, seconds, traffic, digest, score_of(nlp))
+
+
+def score_of(nlp: Language) -> float | None:
+    """The first score of the config on the development corpus; None where that is the other one."""
+    config = nlp.config.interpolate()
+    if config["paths"]["dev"] == config["paths"]["train"]:
+        return None
+    (dev_corpus,) = resolve_dot_names(config, [config["training"]["dev_corpus"]])
+    key = max(config["training"]["score_weights"].items(), key=lambda item: item[1] or 0.0)[0]
+    return float(nlp.evaluate(list(dev_corpus(nlp)))[key])
 
 
 def in_one_process(name: str, config: Any, passes: int) -> Measured:
     nlp = init_nlp(config)
     pipe: Any = nlp.get_pipe(name)
     trainer, numbers = pipe.featurize(list(train_corpus(nlp)))
-    return measure(pipe, trainer, numbers, passes)
+    return measure(nlp, name, trainer, numbers, passes)
 
 
 def by_workers(name: str, config: Any, workers: int, passes: int) -> Measured:
@@ -100,7 +119,7 @@ def by_workers(name: str, config: Any, workers: int, passes: int) -> Measured:
         share_examples(processes, planned.components, planned.shards)
         (trainer,) = learn_from_workers(nlp, processes, planned.components, planned.block)
         numbers = np.arange(trainer.problem.number_of_examples)
-        return measure(nlp.get_pipe(name), trainer, numbers, passes)
+        return measure(nlp, name, trainer, numbers, passes)
 
 
 def show(measured: dict[str, Measured]) -> None:
@@ -113,13 +132,15 @@ def show(measured: dict[str, Measured]) -> None:
     header = ("", *(f"gap {gap:g}" for gap in GAPS), "last gap")
     msg.table(rows, header=header, aligns=("l", *"rrrrr"), divider=True)
     rows = []
-    for row, (_, seconds, t, digest) in measured.items():
+    for row, (_, seconds, t, digest, score) in measured.items():
         sent, received = t.sent / max(t.rounds, 1), t.received / max(t.rounds, 1)
         parts = (f"{s:.2f}" for s in (seconds[0], seconds[-1], t.waiting, t.updating))
-        rows.append((row, *parts, str(t.rounds), f"{sent:,.0f}", f"{received:,.0f}", digest[:8]))
+        sizes = str(t.rounds), f"{sent:,.0f}", f"{received:,.0f}"
+        shown = "-" if score is None else f"{100 * score:.2f}"
+        rows.append((row, *parts, *sizes, digest[:8], shown))
     header = ("", "first, s", "last, s", "waiting", "sending")
-    header = (*header, "rounds", "bytes sent", "received", "model")
-    msg.table(rows, header=header, aligns=("l", *"rrrrrrrr"), divider=True)
+    header = (*header, "rounds", "bytes sent", "received", "model", "score")
+    msg.table(rows, header=header, aligns=("l", *"rrrrrrrrr"), divider=True)
 
 
 def main() -> None:
@@ -133,7 +154,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--components", nargs="+", default=["tagger"])
     parser.add_argument("--passes", type=int, default=40, help="at most")
-    parser.add_argument("--crf", action="store_true", help="by ten iterations of L-BFGS a pass")
+    parser.add_argument("--solver", choices=SOLVERS, help="default: that of the config")
+    parser.add_argument("--dev", type=Path, help="a .spacy file")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         corpus, limit = args.corpus or Path(folder) / "train.spacy", 0
@@ -143,8 +165,11 @@ def main() -> None:
             limit = examples_of(corpus, args.words)
         for name in args.components:
             config = config_of(name, corpus, limit, **{f"components.{name}.solver.tolerance": 0.0})
-            if args.crf:
-                config["components"][name]["solver"] = CRF
+            if args.solver:
+                config["components"][name]["solver"] = SOLVERS[args.solver]
+            if args.dev:
+                config["paths"]["dev"] = str(args.dev)
+                config["corpora"]["dev"]["limit"] = 0
             measured = {"one process": in_one_process(name, config, args.passes)}
             for workers in args.workers:
                 row = f"{workers} worker{'s' * (workers > 1)}"
