@@ -157,7 +157,6 @@ ALLOWED = {
         "kernels",
         "components",
         "files.py",
-        "objective.py",
         "solvers",
         "structure.py",
         "trees",
