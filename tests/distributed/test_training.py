@@ -117,17 +117,24 @@ def few_spans(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("few_spans")
 @pytest.mark.parametrize("examples", [lambda vocab: NER.examples(vocab) * 12, partly_known])
 def test_scores_are_calibrated_by_the_workers(examples: Any) -> None:
-    settings = {"examples": examples, "epochs": 3}
-    digests = {learned_locally(NER, number, **settings) for number in (1, 2, 5)}
+    digests = {learned_locally(NER, n, examples=examples, epochs=3) for n in (1, 2, 5)}
     assert len(digests) == 1
-    for seed in range(4):
-        nlp, said = pipeline_of(NER, **settings), list[str]()
-        workers = RayWorkers(MortalRay(lots(seed)), Pipeline.of(nlp), 3, said.append)
-        assert {learned(nlp, workers)} == digests
-        assert said
-        pipe: Any = nlp.get_pipe(NER.name)
-        assert pipe.model.calibration is not None
-        assert workers._problems == [pipe._trainer.problem]  # no copy is left
+
+
+@pytest.mark.usefixtures("few_spans")
+@pytest.mark.parametrize("seed", range(4))
+def test_workers_may_die_while_scores_are_calibrated(seed: int) -> None:
+    nlp, said, draws = pipeline_of(NER, partly_known, epochs=3), list[str](), lots(seed)
+
+    def dies() -> bool:
+        return len(workers._problems) > 1 and draws()
+
+    workers = RayWorkers(MortalRay(dies), Pipeline.of(nlp), 3, said.append)
+    assert learned(nlp, workers) == learned_locally(NER, 1, examples=partly_known, epochs=3)
+    assert sum("killed by a test" in text for text in said) > 0
+    pipe: Any = nlp.get_pipe(NER.name)
+    assert pipe.model.calibration is not None
+    assert workers._problems == [pipe._trainer.problem]  # no copy is left
 
 
 def test_a_copy_is_that_of_the_learner() -> None:
