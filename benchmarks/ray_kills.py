@@ -44,7 +44,7 @@ PHASES = {
     "number_rows": "numbering",
     "describe": "numbering",
     "decode": "round",
-    "losses": "losses",
+    "compute": "losses",
     "write_checkpoint": "checkpoint",
     "save": "saving",
 }
