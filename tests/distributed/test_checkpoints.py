@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from corpora import tagging_examples
-from pipelines import PARSER, TAGGER, Component
+from pipelines import PARSER, RECOGNIZER, TAGGER, Component
 from shards import LocalWorkers, digest_of, partly_tagged, pipeline_of
 from spacy.language import Language
 
+from spacy_ssvm.chains import calibration
 from spacy_ssvm.distributed import checkpoints, training
 from spacy_ssvm.distributed.checkpoints import restored, stored
 from spacy_ssvm.distributed.output import CHECKPOINT, Output
@@ -93,8 +94,10 @@ def test_what_was_stopped_goes_on(component: Component, tmp_path: Path) -> None:
         {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "variant": "light"},
         {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "variant": "cpd", "tolerance": 0.3},
         {"@misc": "spacy_ssvm.LBFGS.v1", "iterations": 2},
+        {"@misc": "spacy_ssvm.Mira.v1"},
+        {"@misc": "spacy_ssvm.Perceptron.v1"},
     ],
-    ids=["frank-wolfe", "light", "cpd", "lbfgs"],
+    ids=["frank-wolfe", "light", "cpd", "lbfgs", "mira", "perceptron"],
 )
 def test_all_solvers_go_on(solver: dict[str, Any], tmp_path: Path) -> None:
     make = lambda: pipeline_of(TAGGER, epochs=EPOCHS, solver=solver)  # noqa: E731
@@ -103,6 +106,13 @@ def test_all_solvers_go_on(solver: dict[str, Any], tmp_path: Path) -> None:
 
 def test_features_that_are_hashed_go_on(tmp_path: Path) -> None:
     make = lambda: pipeline_of(TAGGER, epochs=EPOCHS, hash_bits=12)  # noqa: E731
+    check_resumed(tmp_path, make, stops=3)
+
+
+def test_calibrated_scores_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "_LEAST", 5)
+    entities = lambda vocab: RECOGNIZER.examples(vocab) * 12  # noqa: E731
+    make = lambda: pipeline_of(RECOGNIZER, entities, epochs=EPOCHS)  # noqa: E731
     check_resumed(tmp_path, make, stops=3)
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from corpora import make_doc, tagging_examples
-from pipelines import COMPONENTS, PARSER, TAGGER, Component
+from pipelines import PARSER, RECOGNIZER, TAGGER, Component
 from shards import (
     CORPORA,
     LocalWorkers,
@@ -85,73 +85,14 @@ def test_updates_are_applied_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["FrankWolfe", "Mira", "Perceptron"])
 def test_other_solvers_learn_from_workers(component: Component, name: str) -> None:
     solver = {"@misc": f"spacy_ssvm.{name}.v1"}
-    settings = {key: solver for key in ("solver", "label_solver") if key in component.config}
-    if "solver" not in settings:
-        settings["solver"] = solver
+    settings = {"solver": solver}
+    if "label_solver" in component.config:
+        settings["label_solver"] = solver
     digests = {learned_locally(component, number, **settings) for number in (1, 3)}
     assert len(digests) == 1
     nlp = pipeline_of(component, epochs=15, **settings)
     learned(nlp, LocalWorkers(Pipeline.of(nlp), 2))
     assert component.accuracy(nlp) > 0.99
-
-
-# --- Calibrated scores -----------------------------------------------------------------------
-
-NER = next(c for c in COMPONENTS if c.factory == "ssvm_ner")
-
-
-def partly_known(vocab: Any) -> list[Example]:
-    """Entities, several times; each third sentence lacks the annotation of a word."""
-    examples = NER.examples(vocab) * 12
-    for example in examples[::3]:
-        example.reference.set_ents([], missing=[example.reference[:1]], default="unmodified")
-    return examples
-
-
-@pytest.fixture
-def few_spans(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few spans suffice for a curve."""
-    monkeypatch.setattr(calibration, "_LEAST", 5)
-
-
-@pytest.mark.usefixtures("few_spans")
-@pytest.mark.parametrize("examples", [lambda vocab: NER.examples(vocab) * 12, partly_known])
-def test_scores_are_calibrated_by_the_workers(examples: Any) -> None:
-    digests = {learned_locally(NER, n, examples=examples, epochs=3) for n in (1, 2, 5)}
-    assert len(digests) == 1
-
-
-@pytest.mark.usefixtures("few_spans")
-@pytest.mark.parametrize("seed", range(4))
-def test_workers_may_die_while_scores_are_calibrated(seed: int) -> None:
-    nlp, said, draws = pipeline_of(NER, partly_known, epochs=3), list[str](), lots(seed)
-
-    def dies() -> bool:
-        return len(workers._problems) > 1 and draws()
-
-    workers = RayWorkers(MortalRay(dies), Pipeline.of(nlp), 3, said.append)
-    assert learned(nlp, workers) == learned_locally(NER, 1, examples=partly_known, epochs=3)
-    assert sum("killed by a test" in text for text in said) > 0
-    pipe: Any = nlp.get_pipe(NER.name)
-    assert pipe.model.calibration is not None
-    assert workers._problems == [pipe._trainer.problem]  # no copy is left
-
-
-def test_a_copy_is_that_of_the_learner() -> None:
-    nlp = pipeline_of(NER, partly_known, epochs=3)
-    learned(nlp, LocalWorkers(Pipeline.of(nlp), 2))
-    run: Any = cast(Any, nlp.get_pipe(NER.name))._trainer.run
-    everything = np.arange(run.problem.number_of_examples)
-    before = losses(run.problem, run.w, everything, SQUARED_HINGE)
-    rest = run.without(everything[::2])
-    run.problem.sent.touch_all()  # it is given weights that are not those of its run
-    expected = losses(run.problem, rest.w, everything, SQUARED_HINGE)
-    assert not np.array_equal(before, expected)
-    assert np.array_equal(losses(rest.problem, rest.w, everything, SQUARED_HINGE), expected)
-    rest.epoch(everything[1::2])
-    rest.problem.release()
-    run.problem.sent.touch_all()
-    assert np.array_equal(losses(run.problem, run.w, everything, SQUARED_HINGE), before)
 
 
 def test_a_crf_learns_from_sums_of_gradients(component: Component) -> None:
@@ -268,6 +209,63 @@ def test_what_a_worker_raises_ends_the_training() -> None:
     workers = RayWorkers(MortalRay(lambda: False), Pipeline.of(nlp), 2, lambda text: None)
     with pytest.raises(KeyError, match="nobody"):
         workers.result(workers.call(1, "describe", "nobody"))
+
+
+# --- Calibrated scores -----------------------------------------------------------------------
+
+
+def partly_known(vocab: Any) -> list[Example]:
+    """Entities, several times; each third sentence lacks the annotation of a word."""
+    examples = RECOGNIZER.examples(vocab) * 12
+    for example in examples[::3]:
+        example.reference.set_ents([], missing=[example.reference[:1]], default="unmodified")
+    return examples
+
+
+@pytest.fixture
+def few_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few spans suffice for a curve."""
+    monkeypatch.setattr(calibration, "_LEAST", 5)
+
+
+@pytest.mark.usefixtures("few_spans")
+@pytest.mark.parametrize("examples", [lambda vocab: RECOGNIZER.examples(vocab) * 12, partly_known])
+def test_scores_are_calibrated_by_the_workers(examples: Any) -> None:
+    digests = {learned_locally(RECOGNIZER, n, examples=examples, epochs=3) for n in (1, 2, 5)}
+    assert len(digests) == 1
+
+
+@pytest.mark.usefixtures("few_spans")
+@pytest.mark.parametrize("seed", range(4))
+def test_workers_may_die_while_scores_are_calibrated(seed: int) -> None:
+    nlp, said, draws = pipeline_of(RECOGNIZER, partly_known, epochs=3), list[str](), lots(seed)
+
+    def dies() -> bool:
+        return len(workers._problems) > 1 and draws()
+
+    workers = RayWorkers(MortalRay(dies), Pipeline.of(nlp), 3, said.append)
+    assert learned(nlp, workers) == learned_locally(RECOGNIZER, 1, examples=partly_known, epochs=3)
+    assert sum("killed by a test" in text for text in said) > 0
+    pipe: Any = nlp.get_pipe(RECOGNIZER.name)
+    assert pipe.model.calibration is not None
+    assert workers._problems == [pipe._trainer.problem]  # no copy is left
+
+
+def test_a_copy_is_that_of_the_learner() -> None:
+    nlp = pipeline_of(RECOGNIZER, partly_known, epochs=3)
+    learned(nlp, LocalWorkers(Pipeline.of(nlp), 2))
+    run: Any = cast(Any, nlp.get_pipe(RECOGNIZER.name))._trainer.run
+    everything = np.arange(run.problem.number_of_examples)
+    before = losses(run.problem, run.w, everything, SQUARED_HINGE)
+    rest = run.without(everything[::2])
+    run.problem.sent.touch_all()  # it is given weights that are not those of its run
+    expected = losses(run.problem, rest.w, everything, SQUARED_HINGE)
+    assert not np.array_equal(before, expected)
+    assert np.array_equal(losses(rest.problem, rest.w, everything, SQUARED_HINGE), expected)
+    rest.epoch(everything[1::2])
+    rest.problem.release()
+    run.problem.sent.touch_all()
+    assert np.array_equal(losses(run.problem, run.w, everything, SQUARED_HINGE), before)
 
 
 # --- What cannot be trained ------------------------------------------------------------------
