@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from ray_training import FILE, GAPS, config_of
+from ray_training import FILE, GAPS, config_of, passes_to_gaps
 from spacy.training.initialize import init_nlp
 from streaming import corpus_bytes
 from wasabi import msg
@@ -178,9 +178,8 @@ def main() -> None:
         settings = DualCoordinateDescent(C=pipe.solver.C, block=block // learners, tolerance=0.0)
         problem.forget_completions()
         gaps = list(learn(problem, rows, settings, learners, args.rounds))
-        reached = [next((i for i, gap in enumerate(gaps, 1) if gap <= g), 0) for g in GAPS]
         after = (f"{gaps[r - 1]:.3f}" for r in shown)
-        table.append((str(learners), *(str(r) if r else "-" for r in reached), *after))
+        table.append((str(learners), *passes_to_gaps(gaps), *after))
     header = ("learners", *(f"gap {g:g}" for g in GAPS), *(f"after {r}" for r in shown))
     msg.table(table, header=header, aligns=tuple("r" * len(header)), divider=True)
 

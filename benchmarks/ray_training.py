@@ -122,13 +122,18 @@ def by_workers(name: str, config: Any, workers: int, passes: int) -> Measured:
         return measure(nlp, name, trainer, numbers, passes)
 
 
+def passes_to_gaps(gaps: list[float]) -> list[str]:
+    """After how many passes the gap is small enough, for tables."""
+    passes = (next((i for i, gap in enumerate(gaps, 1) if gap <= least), None) for least in GAPS)
+    return ["-" if number is None else str(number) for number in passes]
+
+
 def show(measured: dict[str, Measured]) -> None:
     rows = []
     for row, found in measured.items():
-        passes = [next((i for i, gap in enumerate(found.gaps, 1) if gap <= g), 0) for g in GAPS]
         last = found.gaps[-1]
         shown = f"{last:.4f}" if np.isfinite(last) else "-"  # a CRF has no dual
-        rows.append((row, *(str(p) if p else "-" for p in passes), shown))
+        rows.append((row, *passes_to_gaps(found.gaps), shown))
     header = ("", *(f"gap {gap:g}" for gap in GAPS), "last gap")
     msg.table(rows, header=header, aligns=("l", *"rrrrr"), divider=True)
     rows = []
