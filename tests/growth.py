@@ -4,12 +4,15 @@ from collections.abc import Callable
 from time import process_time
 
 
-def growth(run: Callable[[int], object], size: int, *, rounds: int = 5) -> float:
-    """The CPU time of ``run(2 * size)``, as a multiple of that of ``run(size)``.
+def growth(run: Callable[[int], object], size: int, *, times: int = 2, rounds: int = 5) -> float:
+    """The CPU time of ``run(times * size)``, as a multiple of that of ``run(size)``.
+
+    ``times`` is large where time in proportion is told from quadratic time: on a machine that
+    others use, one measurement may be twice the next.
 
     Each is the best of some rounds, measured in turn, after one that compiles and warms up.
     """
-    seconds: dict[int, list[float]] = {size: [], 2 * size: []}
+    seconds: dict[int, list[float]] = {size: [], times * size: []}
     for n in seconds:
         run(n)
     for _ in range(rounds):
@@ -17,4 +20,4 @@ def growth(run: Callable[[int], object], size: int, *, rounds: int = 5) -> float
             start = process_time()
             run(n)
             found.append(process_time() - start)
-    return min(seconds[2 * size]) / min(seconds[size])
+    return min(seconds[times * size]) / min(seconds[size])
