@@ -14,7 +14,7 @@ def compact_of(
     rows = np.arange(len(weights)) if rows is None else rows
     sizes = np.full(len(weights), -1, dtype=np.int64)
     scales = scales_for(w)
-    row_sizes(table, w, scales, sizes)
+    row_sizes(table, w, scales, np.zeros_like(w), sizes)
     starts = np.concatenate([[0], np.cumsum(sizes[rows])]).astype(np.int64)
     compact = CompactWeights(starts, np.full(starts[-1], 99, dtype=np.int8), scales)
     fill_rows(table, w, rows, compact)

@@ -18,6 +18,7 @@ from spacy_ssvm.weights.compact import (
     scales_for,
 )
 from spacy_ssvm.weights.feature_index import FeatureIndex, Table
+from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.hash_table import empty_slots, number_keys, numbered_keys
 from spacy_ssvm.weights.rows import RowTable
 
@@ -136,7 +137,10 @@ class LinearTrainer(IndexedTrainer):
         table, emissions = self.problem.table, w[first:]
         sizes = np.empty(rows, dtype=np.int64)
         scales = scales_for(emissions)
-        row_sizes(table, emissions, scales, sizes)
+        prior = longer(self.run.prior, len(w))
+        change = (label_pairs - prior[:first].reshape(shape)).ravel()
+        regularizer = float(change @ change) / 2
+        regularizer += row_sizes(table, emissions, scales, prior[first:], sizes)
         T = len(self.model.templates)
         rows_per_template = self.index.table.rows_per_template
         slots = empty_slots(0)
@@ -155,5 +159,5 @@ class LinearTrainer(IndexedTrainer):
             label_pairs + self._legality,
             compact,
             np.searchsorted(templates, np.arange(T + 1)).astype(np.int64),
-            summarize_run(self.run, self.epochs),
+            summarize_run(self.run, self.epochs, regularizer),
         )

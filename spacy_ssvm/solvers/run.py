@@ -64,6 +64,10 @@ class Run(Protocol):
         """The weights: float64, in the layout of the problem, followed by zeros."""
 
     @property
+    def prior(self) -> Floats:
+        """w_0: float64, in the layout of the problem, or shorter where the others are 0."""
+
+    @property
     def dual(self) -> float | None:
         """The value of the dual problem; None for a solver without one."""
 
@@ -194,6 +198,11 @@ class PrimalRun:
             self._prior = self._prior.copy()
             self._allow(self._prior)
         self._w: Floats = self._prior.copy()
+
+    @property
+    def prior(self) -> Floats:
+        """See ``Run``."""
+        return self._prior
 
     @property
     def _can_allocate(self) -> bool:

@@ -15,7 +15,7 @@ class TrainingSummary(NamedTuple):
 
     C: float
     dual: float | None  #: D(alpha) at the end; None for a solver without a dual
-    regularizer: float  #: 1/2 |w - w_0|^2
+    regularizer: float  #: 1/2 |w - w_0|^2, of the weights that the model has
     epochs: int
     #: The loss, see ``objective.Loss``.
     beta: float | None = SQUARED_HINGE.beta
@@ -57,8 +57,13 @@ def read_summary(fields: dict[str, Any] | None) -> TrainingSummary | None:
     return summary
 
 
-def summarize_run(run: Run, epochs: int) -> TrainingSummary:
-    """The summary of a run after a number of epochs."""
+def summarize_run(run: Run, epochs: int, regularizer: float | None = None) -> TrainingSummary:
+    """The summary of a run after a number of epochs.
+
+    regularizer: that of the model's weights, where they are rounded.
+    """
+    if regularizer is None:
+        regularizer = run.regularizer
     return TrainingSummary(
-        run.settings.C, run.dual, run.regularizer, epochs, *run.settings.loss_function
+        run.settings.C, run.dual, regularizer, epochs, *run.settings.loss_function
     )

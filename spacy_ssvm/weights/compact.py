@@ -124,14 +124,27 @@ def _write_row(codes: Codes, number: int, row: Codes) -> int:
 
 
 @kernel
-def row_sizes(table: RowTable, weights: Floats, scales: Weights, sizes: Ints) -> None:
-    """The number of bytes of each row in compact form (int64 [rows]); 0 for an empty one."""
-    K = table.labels
+def row_sizes(
+    table: RowTable, weights: Floats, scales: Weights, others: Floats, sizes: Ints
+) -> float:
+    """The number of bytes of each row in compact form (int64 [rows]); 0 for an empty one.
+
+    Returns 1/2 |rounded weights - others|^2. others: float64, in the layout of the weights.
+    """
+    K, total = table.labels, 0.0
     row, codes, found = np.empty(K), np.empty(K, dtype=np.int8), np.empty(K + 1, dtype=np.int8)
     for r in range(len(sizes)):
         row[:] = 0.0
         add_row(table, weights, 1.0, r, row)
-        sizes[r] = _write_row(codes, _round_row(row, scales, codes), found)
+        number = _round_row(row, scales, codes)
+        sizes[r] = _write_row(codes, number, found)
+        row[:] = 0.0
+        add_row(table, others, 1.0, r, row)
+        scale = np.float64(scales[number])
+        for k in range(K):
+            distance = scale * codes[k] - row[k]
+            total += distance * distance
+    return total / 2
 
 
 @kernel

@@ -2,12 +2,16 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from corpora import make_doc, tagging_examples
 from pipelines import TAGGER, copy_of
 from spacy.language import Language
 from spacy.training import Example
 from tiny_taggers import STARTS, TINY, TWO, example_of, tags, train
+
+from spacy_ssvm.weights.compact import entries_of
+from spacy_ssvm.weights.hash_table import numbered_keys
 
 
 def test_a_sentence_is_an_example() -> None:
@@ -18,6 +22,34 @@ def test_a_sentence_is_an_example() -> None:
         predicted = make_doc(nlp.vocab, TWO, sent_starts=starts)
         train(nlp, [Example(predicted, reference)], 2)
         assert TAGGER.number_of_examples(nlp) == number
+
+
+def weights_of(model: Any) -> dict[Any, float]:
+    """The weights of a saved model by the keys of features and labels, and by pairs of labels."""
+    pairs = np.where(np.isfinite(model.label_pairs), model.label_pairs, 0.0).ravel()
+    found: dict[Any, float] = dict(enumerate(pairs.tolist()))
+    keys = numbered_keys(model.table.slots)
+    entries = entries_of(model.weights, len(model.labels))
+    rows = np.repeat(np.arange(len(keys)), np.diff(entries.row_starts))
+    of_features = zip(keys[rows].tolist(), entries.labels.tolist(), strict=True)
+    return found | dict(zip(of_features, entries.weights.tolist(), strict=True))
+
+
+def test_the_objective_is_that_of_the_rounded_weights(tiny: Language) -> None:
+    """Also its regularizer: of all weights at first, then of how far they have come since."""
+    nlp = copy_of(tiny)
+    tagger: Any = nlp.get_pipe("ssvm_tagger")
+    before: dict[Any, float] = {}
+    examples = tagging_examples(nlp.vocab, TINY)
+    for further in ([], [example_of(nlp, "dog/VB barks/NN")]):
+        for _ in range(3 * len(further)):
+            nlp.update([*examples, *further])
+        tagger._sync()
+        after = weights_of(tagger.model)
+        changes = [after.get(key, 0.0) - before.get(key, 0.0) for key in after | before]
+        assert any(changes)
+        assert tagger.model.summary.regularizer == pytest.approx(np.square(changes).sum() / 2)
+        before = after
 
 
 def test_costs_change_the_objective(tiny: Language) -> None:

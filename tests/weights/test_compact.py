@@ -15,9 +15,11 @@ from spacy_ssvm.weights.compact import (
     check_compact,
     entries_of,
     no_weights,
+    row_sizes,
     scales_for,
     with_more_labels,
 )
+from spacy_ssvm.weights.rows import dense_table
 
 pytestmark = pytest.mark.uncompiled
 
@@ -74,6 +76,25 @@ def test_compact_rows_add_up_to_what_rounded_rows_add_up_to(data, K, rows):
     weights[:] = 0.0
     weights[kept[of_rows], of_labels] = values
     assert compact_of(weights, kept)[0].bytes.tolist() == compact.bytes.tolist()
+
+
+@pytest.mark.parametrize(("times", "code"), [(127.48, 127), (127.5, 117), (127.55, 117)])
+def test_a_scale_is_the_smallest_that_fits(times, code):
+    second = 2.0 ** (-1 / 8)  # the scales of rows are 1, this one, and smaller ones
+    weights = np.array([[127.0, 0.0], [0.0, times * second]])
+    _, labels, values = entries_of(compact_of(weights)[0], 2)
+    assert labels.tolist() == [0, 1]
+    assert values.tolist() == pytest.approx([127.0, code * (second if code == 127 else 1.0)])
+
+
+@given(st.data(), st.sampled_from([1, 5, 9]))
+def test_distance_of_rounded_rows(data, K):
+    weights = random_weights(data, 4, K)
+    others = np.random.default_rng(0).normal(size=weights.size)
+    scales, sizes = scales_for(weights.ravel()), np.empty(4, dtype=np.int64)
+    found = row_sizes(dense_table(K), weights.ravel(), scales, others, sizes)
+    wanted = ((rounded(weights).ravel() - others) ** 2).sum() / 2
+    assert found == pytest.approx(wanted, rel=1e-12)
 
 
 @checked
