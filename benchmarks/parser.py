@@ -186,11 +186,11 @@ def run_gold(data: Path, corpus: str, **settings) -> dict:
 
 def rounding(parser: DependencyParser, docs: list[Doc], references: list[Doc]) -> dict[str, float]:
     """UAS and LAS with rounded weights and with exact ones, and the heads that differ, in %."""
-    model = parser.model
+    model, trainer = parser.model, parser._trainer
     nodes = model.nodes(docs)
     scorer = model.scorer
-    pruner = scorer.pruner._replace(weights=model.pruner_weights.astype(np.float64))
-    exact = scorer._replace(weights=model.weights.astype(np.float64), pruner=pruner)
+    pruner = scorer.pruner._replace(weights=trainer.pruner.run.w)
+    exact = scorer._replace(weights=trainer.run.w, pruner=pruner)
     tokens = [token for doc in references for token in doc]
     gold = np.array([0 if t.head == t else t.head.i - t.sent.start + 1 for t in tokens])
     numbers = {label: k for k, label in enumerate(model.labels)}

@@ -387,6 +387,36 @@ MUTANTS = [
     ),
     Mutant(
         "weights/compact.py",
+        "distance = scale * codes[k] - row[k]",
+        "distance = scale * codes[k]",
+        "tests/chains/test_training.py",
+    ),
+    Mutant(
+        "labelings/training.py",
+        "regularizer = float(change @ change) / 2",
+        "regularizer = float(change @ change)",
+        "tests/chains/test_training.py",
+    ),
+    Mutant(
+        "trees/training.py",
+        "regularizer = half_squared_distance(*arcs, self.run.prior)",
+        "regularizer = self.run.regularizer",
+        "tests/components/test_parser.py",
+    ),
+    Mutant(
+        "weights/quantized.py",
+        "if row < len(others):",
+        "if row < len(others) - 1:",
+        "tests/weights/test_quantized.py",
+    ),
+    Mutant(
+        "trees/saved_model.py",
+        "require(0.0 <= scale < np.inf,",
+        "require(scale < np.inf,",
+        "tests/labelings/test_saved_model.py",
+    ),
+    Mutant(
+        "weights/compact.py",
         "added = np.repeat(starts[1:][is_full], after - before)",
         "added = np.repeat(starts[:-1][is_full], after - before)",
         "tests/weights/test_compact.py",

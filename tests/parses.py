@@ -56,5 +56,6 @@ def learned(examples: list[Example], nlp: Language) -> list[bytes]:
     parser = parser_of(nlp)
     measured = parser.objective(examples)
     model = parser.model
-    arrays = model.weights, model.pruner_weights, model.label_model.weights.bytes
+    codes = model.weights.codes, model.pruner_weights.codes
+    arrays = *codes, model.label_model.weights.bytes
     return [array.tobytes() for array in arrays] + [str(measured).encode()]

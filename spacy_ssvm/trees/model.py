@@ -28,7 +28,7 @@ from spacy_ssvm.features.attributes import (
 )
 from spacy_ssvm.features.extraction import Window, fill_group_keys
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, check_resources
-from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Weights
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys
 from spacy_ssvm.labelings.saved_model import MAX_LABELS
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.trees.inference import arc_margins, fill_arc_table, parse_sentences
@@ -59,7 +59,7 @@ from spacy_ssvm.trees.templates import (
     compile_arc_templates,
     that_fire,
 )
-from spacy_ssvm.weights.quantized import QuantizedWeights, TableWeights, quantize
+from spacy_ssvm.weights.quantized import QuantizedWeights, TableWeights, no_weights
 
 
 class LabelModel(ChainModel):
@@ -151,11 +151,7 @@ class ParserModel(storage.StoredModel):
             np.concatenate(groups).astype(np.int64),
             np.cumsum([0, *map(len, groups)]),
         )
-        self.set_weights(
-            np.zeros(self.features.size + 1, dtype=np.float32),
-            np.zeros(2**PRUNER_BITS + 1, dtype=np.float32),
-            None,
-        )
+        self.set_weights(no_weights(self.features.size + 1), no_weights(2**PRUNER_BITS + 1), None)
 
     @property
     def resources(self) -> Resources:
@@ -171,12 +167,13 @@ class ParserModel(storage.StoredModel):
         """Append labels of arcs with zero weights; all other weights stay."""
         self.label_model.add_labels(labels)
 
-    def set_weights(self, arcs: Weights, pruner: Weights, summary: TrainingSummary | None) -> None:
-        """Set the weights of the parser (float32 [2**hash_bits + 1]) and of the pruner."""
+    def set_weights(
+        self, arcs: QuantizedWeights, pruner: QuantizedWeights, summary: TrainingSummary | None
+    ) -> None:
+        """Set the weights of the parser (2**hash_bits + 1 of them) and of the pruner."""
         self.weights = arcs
         self.pruner_weights = pruner
         self.summary = summary
-        self._quantized: tuple[QuantizedWeights, QuantizedWeights] | None = None
         self._reduced: tuple[tuple[float | None, bytes], Scorer] | None = None
 
     @property
@@ -208,11 +205,8 @@ class ParserModel(storage.StoredModel):
 
     @property
     def scorer(self) -> Scorer:
-        """The features, pruner and quantized weights, for kernels that score arcs."""
-        if self._quantized is None:
-            self._quantized = quantize(self.weights), quantize(self.pruner_weights)
-        weights, of_pruner = self._quantized
-        return Scorer(self.features, self.pruner(of_pruner), weights)
+        """The features, pruner and weights, for kernels that score arcs."""
+        return Scorer(self.features, self.pruner(self.pruner_weights), self.weights)
 
     def scorer_of(self, words: Keys) -> Scorer:
         """The scorer, without templates that cannot fire at any of these words.
@@ -236,7 +230,7 @@ class ParserModel(storage.StoredModel):
     @property
     def number_of_rows(self) -> int:
         """The number of rows with a weight, of arcs and of labels."""
-        return int(np.count_nonzero(self.weights)) + self.label_model.number_of_rows
+        return int(np.count_nonzero(self.weights.codes)) + self.label_model.number_of_rows
 
     def templates_with(self, is_wanted: Callable[[str], bool]) -> list[str]:
         """The templates with an attribute for which ``is_wanted`` is true."""
@@ -441,7 +435,12 @@ class ParserModel(storage.StoredModel):
     def arrays(self) -> storage.Arrays:
         """The saved arrays, by the names of ``types``."""
         arrays = {f"{LABELS}{name}": array for name, array in self.label_model.arrays().items()}
-        return arrays | {"arc_weights": self.weights, "pruner_weights": self.pruner_weights}
+        both = self.weights, self.pruner_weights
+        return arrays | {
+            "arc_weights": self.weights.codes,
+            "pruner_weights": self.pruner_weights.codes,
+            "scales": np.array([weights.scale for weights in both]),
+        }
 
     def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedParserModel:
         """Check a saved model, so that kernels can use it safely; see ``become``.

@@ -24,6 +24,7 @@ from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
 from spacy_ssvm.trees.problem import TreeProblem
 from spacy_ssvm.trees.pruner_training import PrunerTrainer
+from spacy_ssvm.weights.quantized import exact, half_squared_distance, quantize
 
 
 class GoldTrees(NamedTuple):
@@ -100,12 +101,12 @@ class TreeTrainer(ExampleTrainer):
         self.model = model
         trained = model.summary is not None
         self.pruner = PrunerTrainer(
-            model, solver.seed, model.pruner_weights.astype(np.float64) if trained else None
+            model, solver.seed, exact(model.pruner_weights) if trained else None
         )
         # The pruner's weights change in place while it trains: the problem of the arcs shares them.
         pruner, columns = model.training_pruner(self.pruner.run.w), len(model.reader.names)
         problem = TreeProblem(model.features, pruner, columns)
-        super().__init__(problem, solver, model.weights.astype(np.float64) if trained else None)
+        super().__init__(problem, solver, exact(model.weights) if trained else None)
         self.labels = ChainTrainer(model.label_model, label_solver, min_count=min_count)
         self._sequences: list[range] = []  # the examples of labels, by sentence
 
@@ -197,22 +198,23 @@ class TreeTrainer(ExampleTrainer):
 
     def _write(self) -> None:
         self.labels.update_model()
-        self.model.set_weights(
-            self.run.w.astype(np.float32),
-            self.pruner.run.w.astype(np.float32),
-            summarize_run(self.run, self.epochs),
-        )
+        arcs = quantize(self.run.w)
+        regularizer = half_squared_distance(*arcs, self.run.prior)
+        summary = summarize_run(self.run, self.epochs, regularizer)
+        self.model.set_weights(arcs, quantize(self.pruner.run.w), summary)
 
 
 def objective(model: ParserModel, batches: Iterable[GoldTrees]) -> Objective:
     """Primal, dual and gap of the arcs of a trained model, from weights and examples alone.
 
+    The primal is that of the model's weights, which are rounded.
+
     batches: the training examples. Raises ValueError for a model that was not trained.
     """
     if model.summary is None:
         raise ValueError("the model has not been trained: there is no objective to measure")
-    pruner = model.training_pruner(model.pruner_weights.astype(np.float64))
+    pruner = model.training_pruner(exact(model.pruner_weights))
     problem = TreeProblem(model.features, pruner, len(model.reader.names))
     for nodes, heads, _ in batches:
         problem.append(nodes.attributes, nodes.starts, heads)
-    return model.summary.objective(problem, model.weights.astype(np.float64))
+    return model.summary.objective(problem, exact(model.weights))

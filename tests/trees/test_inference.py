@@ -50,7 +50,7 @@ def test_weights_that_are_no_numbers_leave_heads_in_range(kind, sentence, seed, 
         assert all(0 <= row < SIZE for row in phi)
         assert 0 <= delta <= len(sentence[1]) - 1
         heads, given_heads = (np.full(len(sentence[1]), -1, dtype=np.int64) for _ in range(2))
-        scorer = scorer._replace(weights=quantize(w.astype(np.float32)))
+        scorer = scorer._replace(weights=quantize(w))
         parse_sentence(scorer, trees.nodes[0], given_heads, heads)
         assert heads[0] == -1
         assert all(0 <= h < len(heads) for h in heads[1:])

@@ -10,26 +10,43 @@ from spacy_ssvm.weights.quantized import (
     QuantizedWeights,
     dequantize,
     exact,
+    half_squared_distance,
     quantize,
     scale_of,
     values_of,
 )
 
 pytestmark = pytest.mark.uncompiled
-finite = arrays(np.float32, st.integers(1, 20), elements=st.floats(-100, 100, width=32))
+finite = arrays(np.float64, st.integers(1, 20), elements=st.floats(-100, 100, width=32))
 
 
 @given(finite)
 def test_weights_are_rounded_to_the_nearest_step(weights):
     codes, scale = quantize(weights)
     assert codes.dtype == np.int8
-    largest = np.abs(weights.astype(np.float64)).max()
+    largest = np.abs(weights).max()
     if largest == 0:
         assert not codes.any()
         return
     assert scale == pytest.approx(largest / 127**2)
     wanted = 127 * np.sign(weights) * np.sqrt(np.abs(weights) / largest)
     assert np.abs(codes - wanted).max() <= 0.5 + 1e-4
+
+
+@given(finite)
+def test_rounded_weights_stay_what_they_are(weights):
+    rounded = quantize(weights)
+    again = quantize(exact(rounded))
+    assert again.codes.tolist() == rounded.codes.tolist()
+    assert again.scale == pytest.approx(rounded.scale, rel=1e-14)
+
+
+@given(finite, st.integers(0, 20))
+def test_distance_of_rounded_weights(weights, size):
+    rounded, others = quantize(weights), np.linspace(-3, 7, 20)[: min(size, len(weights))]
+    padded = np.append(others, np.zeros(len(weights) - len(others)))
+    wanted = ((exact(rounded) - padded) ** 2).sum() / 2
+    assert half_squared_distance(*rounded, others) == pytest.approx(wanted, rel=1e-12)
 
 
 def test_what_steps_stand_for():
@@ -41,7 +58,7 @@ def test_what_steps_stand_for():
 
 @pytest.mark.parametrize("flaw", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_not_finite_are_zeros(flaw):
-    weights = quantize(np.array([1.0, flaw, -1.0], dtype=np.float32))
+    weights = quantize(np.array([1.0, flaw, -1.0]))
     assert exact(weights).tolist() == [0.0, 0.0, 0.0]
 
 
