@@ -1,7 +1,9 @@
 """Word clusters as bit strings, the output of the Brown algorithm.
 
 A line of a file has a bit string, a word and a count, which is ignored, separated by tabs. A
-prefix of the bit string is a coarser cluster. Words are looked up as written, then in lower case.
+prefix of the bit string is a coarser cluster. Words are looked up as written, then in lower case;
+those in capitals, such as OBAMA, first with one capital at the beginning: capitals are rare in the
+texts that clusters are made of, and tell of headlines rather than of names.
 
 A component has one set of clusters, or several with names:
 
@@ -25,6 +27,7 @@ from spacy_ssvm.kernels.types import Ints, Keys
 #: The names of attributes to list in messages.
 CLUSTER_ATTRIBUTES = ("cluster", "cluster4", "cluster6", "cluster10")
 _MAX_BITS = 63
+_FEWEST_CAPITALS = 4  # letters: shorter words in capitals are mostly abbreviations
 _MOST_OF_LINE = 10_000  # characters
 _ATTRIBUTE = re.compile(r"cluster([1-9]\d?)?(\.(\*|[A-Za-z_]\w*))?")
 
@@ -47,8 +50,14 @@ class Clusters:
 
     def find(self, texts: Iterable[str]) -> Keys:
         """The bits of each text, as in ``bits``, 0 for an unknown word: uint64 [texts]."""
-        places = find_words(self.words, list(texts))
+        places = find_words(self.words, [(_titled(text), text, text.lower()) for text in texts])
         return np.where(places >= 0, self.bits[places], np.uint64(0))
+
+
+def _titled(text: str) -> str:
+    """A word in capitals with one at the beginning; any other word as it is."""
+    is_long = sum(map(str.isalpha, text)) >= _FEWEST_CAPITALS
+    return text.title() if text.isupper() and is_long else text
 
 
 #: Sets of clusters by name. A single set without a name has the name "".

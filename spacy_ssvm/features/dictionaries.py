@@ -77,7 +77,8 @@ class Dictionary:
         from spacy_ssvm.features.edit_scripts import edit_script  # of difflib: not for all models
 
         numbers, texts = self.columns[name]
-        for i, index in enumerate(find_words(self.words, words).tolist()):
+        places = find_words(self.words, [(word, word.lower()) for word in words])
+        for i, index in enumerate(places.tolist()):
             if index >= 0 and (text := texts[numbers[index]]):
                 parts = text.split(_BETWEEN)
                 if name == LEMMAS:

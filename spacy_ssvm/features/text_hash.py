@@ -19,13 +19,15 @@ def hash_text(text: str) -> int:
     return int.from_bytes(digest, "little")
 
 
-def find_words(known: Keys, texts: Sequence[str]) -> Ints:
-    """The place of each text among known words, as written, then in lower case; -1 for none.
+def find_words(known: Keys, texts: Sequence[Sequence[str]]) -> Ints:
+    """The place of each text among known words; -1 for none.
 
-    known: uint64 [n], the hashes of the words, sorted; at least one. Returns int64 [texts].
+    known: uint64 [n], the hashes of the words, sorted; at least one. texts: the forms in which
+    each is looked up, as many for all, of which the first that is known counts.
+    Returns int64 [texts].
     """
     found = np.full(len(texts), -1, dtype=np.int64)
-    for forms in (map(str.lower, texts), texts):
+    for forms in reversed([*zip(*texts, strict=True)]):
         words = np.array([hash_word(form) for form in forms], dtype=np.uint64)
         places = np.minimum(np.searchsorted(known, words), len(known) - 1)
         found = np.where(known[places] == words, places, found)

@@ -94,9 +94,19 @@ def test_a_word_is_looked_up_as_written_and_then_in_lower_case(tmp_path):
     path.write_text(CLUSTERS, encoding="utf8")
     clusters = read_clusters(path)
     assert prefix(clusters, "The", 6) == "001111"
-    assert prefix(clusters, "THE", 6) == "0010"
+    assert prefix(clusters, "THE", 6) == "0010", "the three letters may be an abbreviation"
     assert prefix(clusters, "Cat", 6) == "1"
     assert prefix(clusters, "STRASSE", 6) is None
+
+
+@pytest.mark.uncompiled
+def test_a_word_in_capitals_is_looked_up_as_a_name_first(tmp_path):
+    path = tmp_path / "paths"
+    path.write_text("00\tObama\n01\tOBAMA\n10\tobama\n110\tNASA\n1110\tSt.-Malo\n1111\tus\n")
+    clusters = read_clusters(path)
+    words = ["OBAMA", "Obama", "obama", "ObAMA", "NASA", "ST.-MALO", "US", "Nasa", "1234"]
+    wanted = ["00", "00", "10", "10", "110", "1110", "1111", None, None]
+    assert [prefix(clusters, word, 9) for word in words] == wanted
 
 
 @pytest.mark.uncompiled
