@@ -818,6 +818,7 @@ def test_absent_attributes_change_no_tree() -> None:
 def test_rounded_weights_change_few_heads(projective: bool) -> None:
     """Of random sentences, which are harder than those that were learned."""
     nlp = PARSER.trained(order=2, projective=projective)
+    parser_of(nlp)._sync()
     model, random = parser_of(nlp).model, np.random.default_rng(0)
     words = sorted({token.text for e in parsing_examples(nlp.vocab) for token in e.reference})
     docs = [blank_doc(nlp, random.choice(words, 12).tolist(), [0]) for _ in range(200)]
