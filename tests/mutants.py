@@ -399,7 +399,7 @@ MUTANTS = [
     ),
     Mutant(
         "trees/training.py",
-        "regularizer = half_squared_distance(*arcs, self.run.prior)",
+        "regularizer = float(half_squared_distance(*arcs, self.run.prior))",
         "regularizer = self.run.regularizer",
         "tests/components/test_parser.py",
     ),

@@ -140,7 +140,7 @@ class LinearTrainer(IndexedTrainer):
         prior = longer(self.run.prior, len(w))
         change = (label_pairs - prior[:first].reshape(shape)).ravel()
         regularizer = float(change @ change) / 2
-        regularizer += row_sizes(table, emissions, scales, prior[first:], sizes)
+        regularizer += float(row_sizes(table, emissions, scales, prior[first:], sizes))
         T = len(self.model.templates)
         rows_per_template = self.index.table.rows_per_template
         slots = empty_slots(0)

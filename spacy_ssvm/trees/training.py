@@ -199,7 +199,7 @@ class TreeTrainer(ExampleTrainer):
     def _write(self) -> None:
         self.labels.update_model()
         arcs = quantize(self.run.w)
-        regularizer = half_squared_distance(*arcs, self.run.prior)
+        regularizer = float(half_squared_distance(*arcs, self.run.prior))
         summary = summarize_run(self.run, self.epochs, regularizer)
         self.model.set_weights(arcs, quantize(self.pruner.run.w), summary)
 
