@@ -410,9 +410,15 @@ MUTANTS = [
         "tests/weights/test_quantized.py",
     ),
     Mutant(
+        "features/clusters.py",
+        "_FEWEST_CAPITALS = 4",
+        "_FEWEST_CAPITALS = 5",
+        "tests/features/test_clusters.py",
+    ),
+    Mutant(
         "trees/saved_model.py",
-        "require(0.0 <= scale < np.inf,",
-        "require(scale < np.inf,",
+        "is_right = 0.0 <= scale <= _LARGEST_SCALE",
+        "is_right = scale <= _LARGEST_SCALE",
         "tests/labelings/test_saved_model.py",
     ),
     Mutant(

@@ -20,6 +20,8 @@ from spacy_ssvm.weights.quantized import QuantizedWeights
 #: The pruner has 2**PRUNER_BITS hashed rows: enough for its few templates.
 PRUNER_BITS = 20
 
+_LARGEST_SCALE = float(np.finfo(np.float32).max)  # sums of weights stay finite
+
 LABELS = "labels."  #: before the names of the arrays of the model of labels
 
 #: The saved arrays with their types.
@@ -83,6 +85,7 @@ def _read_templates(
 
 def _read_weights(codes: Codes, scale: float, bits: int, what: str) -> QuantizedWeights:
     require(codes.shape == (2**bits + 1,), f"the weights of {what} are not 2**{bits} and one")
-    require(0.0 <= scale < np.inf, f"the scale of the weights of {what} is not finite")
+    is_right = 0.0 <= scale <= _LARGEST_SCALE
+    require(is_right, f"the scale of the weights of {what} is not finite, or out of range")
     require(codes[-1] == 0, f"the weight of {what} without a feature is not 0")
     return QuantizedWeights(codes, scale)

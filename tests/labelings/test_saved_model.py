@@ -55,6 +55,7 @@ FORGED_ARRAYS: list[tuple[Component, str, Callable[[np.ndarray], np.ndarray], st
     (PARSER, "pruner_weights", lambda a: replaced(a, -1, 1), "pruner without a feature is not 0"),
     (PARSER, "scales", lambda a: replaced(a, 0, np.nan), "scale of the weights of arcs is not"),
     (PARSER, "scales", lambda a: replaced(a, 1, np.inf), "weights of the pruner is not finite"),
+    (PARSER, "scales", lambda a: replaced(a, 0, 1e300), "weights of arcs is not .* out of range"),
     (PARSER, "scales", lambda a: -a, "scale of the weights of arcs is not"),
     (PARSER, "scales", lambda a: a[:1], "the pruner lack a scale"),
     (PARSER, "labels.rows", lambda a: np.full_like(a, 99), "labels of a row are not in order"),
