@@ -2,8 +2,8 @@
 
 A line of a file has a bit string, a word and a count, which is ignored, separated by tabs. A
 prefix of the bit string is a coarser cluster. Words are looked up as written, then in lower case;
-those in capitals, such as OBAMA, first with one capital at the beginning: capitals are rare in the
-texts that clusters are made of, and tell of headlines rather than of names.
+those in capitals first with one capital at the beginning, so that OBAMA has the cluster of Obama.
+Capitals are rare in the texts that clusters are made from: their own clusters say little.
 
 A component has one set of clusters, or several with names:
 

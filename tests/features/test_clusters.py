@@ -103,7 +103,11 @@ def test_a_word_is_looked_up_as_written_and_then_in_lower_case(tmp_path):
 def test_a_word_in_capitals_is_looked_up_as_a_name_first(tmp_path):
     path = tmp_path / "paths"
     path.write_text("00\tObama\n01\tOBAMA\n10\tobama\n110\tNASA\n1110\tSt.-Malo\n1111\tus\n")
+    with path.open("a") as file:
+        file.write("0110\tRome\n0111\tROME\n1010\tAbc-1\n1011\tABC-1\n")
     clusters = read_clusters(path)
+    assert prefix(clusters, "ROME", 9) == "0110", "four letters are enough"
+    assert prefix(clusters, "ABC-1", 9) == "1011", "three are not, whatever else there is"
     words = ["OBAMA", "Obama", "obama", "ObAMA", "NASA", "ST.-MALO", "US", "Nasa", "1234"]
     wanted = ["00", "00", "10", "10", "110", "1110", "1111", None, None]
     assert [prefix(clusters, word, 9) for word in words] == wanted
