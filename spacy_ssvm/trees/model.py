@@ -435,11 +435,10 @@ class ParserModel(storage.StoredModel):
     def arrays(self) -> storage.Arrays:
         """The saved arrays, by the names of ``types``."""
         arrays = {f"{LABELS}{name}": array for name, array in self.label_model.arrays().items()}
-        both = self.weights, self.pruner_weights
         return arrays | {
             "arc_weights": self.weights.codes,
             "pruner_weights": self.pruner_weights.codes,
-            "scales": np.array([weights.scale for weights in both]),
+            "scales": np.array([self.weights.scale, self.pruner_weights.scale]),
         }
 
     def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedParserModel:

@@ -841,8 +841,16 @@ def test_arcs_are_scored_and_explained_with_rounded_weights() -> None:
     nlp.update(examples)
     pipe: Any = nlp.get_pipe(NAME)
     doc = next(pipe.pipe([examples[0].predicted.copy()]))
-    model = pipe.model
+    model, trainer = pipe.model, pipe._trainer
+    trained = trainer.run.w, trainer.pruner.run.w
     for _ in range(2):
+        of_arcs, of_pruner = map(quantize, trained)
+        for found, weights in (
+            (model.scorer.weights, of_arcs),
+            (model.scorer.pruner.weights, of_pruner),
+        ):
+            assert found.codes.tolist() == weights.codes.tolist()
+            assert found.scale == weights.scale > 0
         rows = compile_arc_templates(model.templates, model.reader.names)
         nodes = model.nodes([doc])
         endpoints = hash_endpoints(rows, nodes.attributes, 0, len(nodes.attributes))
@@ -853,11 +861,8 @@ def test_arcs_are_scored_and_explained_with_rounded_weights() -> None:
         fill_arc_rows(rows, endpoints, size, h, m, of_arc)
         total = exact(model.scorer.weights)[of_arc].sum()
         assert sum(r.weight for r in explanation.reasons[:-1]) == pytest.approx(total, rel=1e-9)
-        model.set_weights(
-            quantize(3 * exact(model.weights)),
-            quantize(exact(model.pruner_weights) / 2),
-            model.summary,
-        )
+        trained = 3 * trained[0], trained[1] / 2
+        model.set_weights(*map(quantize, trained), model.summary)
 
 
 def test_labels_from_cached_sums_are_those_without(trained: Language) -> None:
