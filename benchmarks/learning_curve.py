@@ -1,18 +1,20 @@
 """Entities from few annotated sentences: ssvm_ner and spaCy's ner.
 
-    python benchmarks/learning_curve.py --data FOLDER --output FOLDER [--corpora en pt]
+    python benchmarks/learning_curve.py --data FOLDER --output FOLDER [--corpora en pt wnut17]
 
-FOLDER contains uner_en_ewt and uner_pt_bosque as released by their publishers. Scores are entity F1
-on dev and test by exact match, with gold tokens and sentences. Each run learns from sentences of
-train drawn by a seed, the same for all systems:
+FOLDER contains uner_en_ewt, uner_pt_bosque and wnut17 as released by their publishers. Scores are
+entity F1 on dev and test by exact match, with gold tokens and sentences. Each run learns from
+sentences of train drawn by a seed, the same for all systems:
 
     bare        ssvm_ner as it is, ten epochs
     strong      with clusters of spacy-lookups-data and the lists of
                 `python -m spacy ssvm resources gazetteers`, as in ner.py
     spacy       spaCy's ner from `init config`, until its score on dev stops rising
 
+A second table has the mean number of annotated names of each type, and F1 by type on test.
+
 Every result is added to learning-curve.jsonl at once, and runs found there are not repeated. At the
-end learning-curve-en.svg and learning-curve-pt.svg show the mean and the range of the seeds.
+end learning-curve-en.svg and so on, for each corpus, show the mean and the range of the seeds.
 
 Requires the extra `bench`.
 """
@@ -25,6 +27,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import ner
+import numpy as np
 import peers
 import spacy
 import srsly
@@ -35,7 +38,7 @@ from spacy.training.loop import train
 from wasabi import msg
 
 SIZES = (250, 500, 1000, 2000)
-TITLES = {"en": "English", "pt": "Portuguese"}
+TITLES = {"en": "English", "pt": "Portuguese", "wnut17": "WNUT-2017"}
 COLORS = {"strong": "#c44e52", "bare": "#4c72b0", "spacy": "#8c8c8c"}
 LABELS = {
     "strong": "ssvm_ner with clusters and lists",
@@ -75,10 +78,30 @@ def run_spacy(corpus: str, parts: dict[str, peers.Labelled], seed: int) -> dict:
 
 
 def scores(nlp: spacy.Language, parts: dict[str, peers.Labelled]) -> dict:
+    found = {part: ner.labels_of(nlp, ner.docs_of(nlp, parts[part])) for part in ("dev", "test")}
+    types = sorted({kind for labels in gold_of(parts["test"]) for *_, kind in ner.spans_of(labels)})
     return {
-        part: ner.f1(ner.labels_of(nlp, ner.docs_of(nlp, parts[part])), parts[part])
-        for part in ("dev", "test")
+        **{part: ner.f1(labels, parts[part]) for part, labels in found.items()},
+        "types": {
+            kind: {
+                "annotated": sum(map(len, map(ner.spans_of, only(kind, gold_of(parts["train"]))))),
+                "test": ner.f1(
+                    only(kind, found["test"]),
+                    [*zip(parts["test"], only(kind, gold_of(parts["test"])), strict=True)],
+                ),
+            }
+            for kind in types
+        },
     }
+
+
+def gold_of(sentences: peers.Labelled) -> list[list[str]]:
+    return [labels for _, labels in sentences]
+
+
+def only(kind: str, sequences: Iterable[list[str]]) -> list[list[str]]:
+    """The labels of one type; the others become O."""
+    return [[y if y.endswith(f"-{kind}") else "O" for y in labels] for labels in sequences]
 
 
 SYSTEMS = {
@@ -116,6 +139,35 @@ def show(results: list[dict]) -> None:
         msg.table(rows, header=header, aligns=("l", *"r" * len(sizes)), divider=True)
 
 
+def show_types(results: list[dict]) -> None:
+    """The mean number of annotated names and F1 on test, by type: annotated: F1."""
+    found: dict[tuple, list[tuple[int, float]]] = {}
+    for result in results:
+        for kind, figures in result.get("types", {}).items():
+            run = (result["corpus"], result["system"], kind, result["size"])
+            found.setdefault(run, []).append((figures["annotated"], figures["test"]))
+    for corpus in sorted({corpus for corpus, *_ in found}):
+        sizes = sorted({size for name, *_, size in found if name == corpus})
+        systems = [name for name in SYSTEMS if any(run[:2] == (corpus, name) for run in found)]
+        kinds = sorted({kind for name, _, kind, _ in found if name == corpus})
+        rows = [
+            (
+                system,
+                kind,
+                *(
+                    "{:.0f}: {:.1f}".format(*np.mean(found[run], axis=0))
+                    if (run := (corpus, system, kind, size)) in found
+                    else ""
+                    for size in sizes
+                ),
+            )
+            for system in systems
+            for kind in kinds
+        ]
+        header = (f"{corpus}, names: F1 on test", "type", *map(str, sizes))
+        msg.table(rows, header=header, aligns=("l", "l", *"r" * len(sizes)), divider=True)
+
+
 def draw(results: list[dict], folder: Path) -> None:
     """A plot of each corpus: the mean and the range of the seeds."""
     from matplotlib.figure import Figure
@@ -149,7 +201,7 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, required=True, help="folder of the corpora")
     parser.add_argument("--output", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--corpora", nargs="+", default=[*TITLES], choices=[*TITLES])
+    parser.add_argument("--corpora", nargs="+", default=["en", "pt"], choices=[*TITLES])
     parser.add_argument("--sizes", nargs="+", type=int, default=[*SIZES], help="sentences")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each size")
     parser.add_argument("--systems", nargs="+", default=[*SYSTEMS], choices=[*SYSTEMS])
@@ -171,6 +223,7 @@ def main() -> None:
                     results.append({**run, **result})
                     srsly.write_jsonl(path, results[-1:], append=True, append_new_line=False)
     show(results)
+    show_types(results)
     draw(results, options.output)
     msg.good(f"results: {path}")
 
