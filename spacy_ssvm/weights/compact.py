@@ -165,31 +165,47 @@ def _scale_at(weights: CompactWeights, start: int) -> float:
 
 
 @inlined_kernel
+def _add_pairs(weights: CompactWeights, start: int, end: int, emissions: Floats) -> None:
+    """Add the row of these bytes, one of pairs, to emissions [K]."""
+    scale = _scale_at(weights, start)
+    k = 0
+    for i in range(start + 1, end, 2):
+        k += _as_number(weights.bytes[i])
+        emissions[k] += scale * weights.bytes[i + 1]
+
+
+@inlined_kernel
 def add_to_some(
-    weights: CompactWeights, rows: Ints, size: int, labels: Ints | range, emissions: Floats
+    weights: CompactWeights, rows: Ints, size: int, labels: Ints, emissions: Floats
 ) -> None:
     """``add_rows`` for these labels; the emissions of others are of no use afterwards."""
     K = len(emissions)
     for m in range(size):
         start, end = weights.row_starts[rows[m]], weights.row_starts[rows[m] + 1]
-        if start == end:
-            continue
-        scale = _scale_at(weights, start)
         if end - start == K + 1:
-            codes = weights.bytes[start + 1 : end]
+            scale, codes = _scale_at(weights, start), weights.bytes[start + 1 : end]
             for k in labels:
                 emissions[k] += scale * codes[k]
-        else:
-            k = 0
-            for i in range(start + 1, end, 2):
-                k += _as_number(weights.bytes[i])
-                emissions[k] += scale * weights.bytes[i + 1]
+        elif end > start:
+            _add_pairs(weights, start, end, emissions)
 
 
 @inlined_kernel
 def add_rows(weights: CompactWeights, rows: Ints, size: int, emissions: Floats) -> None:
-    """Add the first ``size`` rows of compact weights to the emissions [K] of one token."""
-    add_to_some(weights, rows, size, range(len(emissions)), emissions)
+    """Add the first ``size`` rows of compact weights to the emissions [K] of one token.
+
+    The loop over all labels is not that of ``add_to_some``, whose labels the compiler does not
+    know: it becomes vector instructions, which take half the time.
+    """
+    K = len(emissions)
+    for m in range(size):
+        start, end = weights.row_starts[rows[m]], weights.row_starts[rows[m] + 1]
+        if end - start == K + 1:
+            scale, codes = _scale_at(weights, start), weights.bytes[start + 1 : end]
+            for k in range(K):
+                emissions[k] += scale * codes[k]
+        elif end > start:
+            _add_pairs(weights, start, end, emissions)
 
 
 @kernel
