@@ -371,7 +371,10 @@ def rank(
     encoding: Encoding = "utf8",
     code: Code = None,
 ) -> None:
-    """Rank texts by uncertainty, for annotation: those first that a pipeline is least sure of.
+    """Rank texts by uncertainty, for annotation: those first from which a pipeline learns most.
+
+    Uncertainty is the sum of 1 - confidence over the words, divided by the square root of their
+    number.
 
     Writes JSON lines with the entities that the pipeline finds, to be corrected: "spans" is the key
     that Prodigy reads, and that convert and train read again.
@@ -392,8 +395,9 @@ def rank(
         texts = [text for text in read_texts(file, encoding) if text not in done]
         if not texts:
             raise ValueError(f"{file} has no texts but those to leave out")
-        ranked = rank_texts(nlp, names, texts)[:number]
+        ranked = rank_texts(nlp, names, [nlp.make_doc(text) for text in texts])[:number]
         write_ranked(output, ranked)
-    header = ("confidence", "least sure", "text")
-    msg.table(rows(ranked[:MANY]), header=header, aligns=("r", "l", "l"), divider=True, max_col=70)
+    header = ("uncertainty", "least sure", "confidence", "text")
+    aligns = ("r", "l", "r", "l")
+    msg.table(rows(ranked[:MANY]), header=header, aligns=aligns, divider=True, max_col=70)
     msg.good(f"Wrote {len(ranked)} of {len(texts)} texts", str(output))

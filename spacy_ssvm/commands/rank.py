@@ -1,6 +1,13 @@
-"""Texts in the order in which it pays to annotate them: those that a pipeline is least sure of."""
+"""Active learning: texts in the order in which it pays to annotate them.
 
-from collections.abc import Iterator, Sequence
+The uncertainty of a pipeline in a text is the sum of max(0, 1 - confidence) over its words, divided
+by the square root of their number. Where confidence is a probability, that sum is the number of
+words that are probably wrong; where it is a margin, it is their hinge loss. The sum alone prefers
+long texts, which take long to annotate; the mean prefers texts of one or two words, from which
+little is learned.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +25,7 @@ class Ranked(NamedTuple):
     """A text that a pipeline has annotated."""
 
     doc: Doc
+    uncertainty: float  #: in all of it: the largest of any component
     confidence: float  #: in the least sure word; infinite where nothing else is possible
     word: str  #: that one; the text of another unit, such as a sentence, where it is that
 
@@ -42,38 +50,45 @@ def read_texts(file: Path, encoding: str = "utf8") -> list[str]:
     return found
 
 
-def rank(nlp: Language, names: Sequence[str], texts: Sequence[str]) -> list[Ranked]:
-    """The texts with the least confidence first, by the least sure word for any component.
+def rank(nlp: Language, names: Sequence[str], docs: Sequence[Doc]) -> list[Ranked]:
+    """The Docs that the pipeline is most uncertain about first, for any of its components.
 
-    names: of components, see ``choose``. With several, each counts by the rank of its confidence,
+    names: of components, see ``choose``. With several, each counts by the rank of its uncertainty,
     since that of one cannot be compared with that of another.
+    docs: not annotated.
     """
-    docs = list(map(nlp.make_doc, texts))
-    stages = annotate_in_stages(nlp, docs, names)
-    columns = [list(_least_sure(pipe, found)) for pipe, found in stages]
-    ranks = [_ranks([score for score, _ in column]) for column in columns]
+    columns = [
+        [_ranked(pipe, doc) for doc in found]
+        for pipe, found in annotate_in_stages(nlp, docs, names)
+    ]
+    ranks = [_ranks([one.uncertainty for one in column]) for column in columns]
     order = np.argsort(np.min(ranks, axis=0), kind="stable").tolist()
     worst = np.argmin(ranks, axis=0).tolist()
-    return [Ranked(docs[i], *columns[worst[i]][i]) for i in order]
+    return [columns[worst[i]][i] for i in order]
 
 
-def _ranks(scores: Sequence[float]) -> list[float]:
-    """The place of each score among all, the same for equal ones; infinite for infinite ones."""
-    _, places = np.unique(scores, return_inverse=True)
+def _ranks(uncertainties: Sequence[float]) -> list[float]:
+    """The place of each among all, the same for equal ones; infinite where there is none."""
+    _, places = np.unique(-np.array(uncertainties), return_inverse=True)
     return [
-        np.inf if np.isinf(s) else float(place) for s, place in zip(scores, places, strict=True)
+        float(place) if uncertainty > 0 else np.inf
+        for uncertainty, place in zip(uncertainties, places, strict=True)
     ]
 
 
-def _least_sure(pipe: Any, docs: Sequence[Doc]) -> Iterator[tuple[float, str]]:
-    """The least confidence of a component in a word, or another unit, of each Doc, and its text."""
-    for doc in docs:
-        pairs = [(d.score, doc[d.start : d.end].text) for d in pipe.decisions(doc)]
-        yield min(pairs, key=lambda pair: pair[0], default=(np.inf, ""))
+def _ranked(pipe: Any, doc: Doc) -> Ranked:
+    """A Doc for one component."""
+    decisions = pipe.decisions(doc)
+    if not decisions:
+        return Ranked(doc, 0.0, np.inf, "")
+    scores = np.array([decision.score for decision in decisions])
+    least = decisions[int(np.argmin(scores))]
+    uncertainty = float(np.maximum(1 - scores, 0).sum()) / len(decisions) ** 0.5
+    return Ranked(doc, uncertainty, least.score, doc[least.start : least.end].text)
 
 
 def write_ranked(file: Path, ranked: Sequence[Ranked]) -> None:
-    """Write JSON lines: text, confidence, and the entities as spans that can be corrected.
+    """Write JSON lines: text, uncertainty, and the entities as spans that can be corrected.
 
     A text of a pipeline that does not look for entities has no spans: it may have some.
     """
@@ -83,7 +98,8 @@ def write_ranked(file: Path, ranked: Sequence[Ranked]) -> None:
 
 def _record(one: Ranked) -> dict[str, Any]:
     confidence = None if np.isinf(one.confidence) else round(one.confidence, 4)
-    record: dict[str, Any] = {"text": one.doc.text, "meta": {"confidence": confidence}}
+    meta = {"uncertainty": round(one.uncertainty, 4), "confidence": confidence}
+    record: dict[str, Any] = {"text": one.doc.text, "meta": meta}
     if one.doc.has_annotation("ENT_IOB"):
         record["spans"] = [
             {"start": ent.start_char, "end": ent.end_char, "label": ent.label_}
@@ -92,6 +108,14 @@ def _record(one: Ranked) -> dict[str, Any]:
     return record
 
 
-def rows(ranked: Sequence[Ranked]) -> list[tuple[str, str, str]]:
-    """Confidence, word and text."""
-    return [(f"{one.confidence:.2f}", shorten(one.word), shorten(one.doc.text)) for one in ranked]
+def rows(ranked: Sequence[Ranked]) -> list[tuple[str, str, str, str]]:
+    """Uncertainty, the least sure word with its confidence, and the text."""
+    return [
+        (
+            f"{one.uncertainty:.2f}",
+            shorten(one.word),
+            f"{one.confidence:.2f}",
+            shorten(one.doc.text),
+        )
+        for one in ranked
+    ]

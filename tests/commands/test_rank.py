@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
-from spacy_ssvm.commands.rank import rank, read_texts, write_ranked
+from spacy_ssvm.commands.rank import Ranked, rank, read_texts, write_ranked
 from spacy_ssvm.components.page import Decision, ExplainablePipe
 
 TEXTS = ["Mary Smith sings .", "Zzz qqq", "The cat", "Mary \n Smith"]
@@ -36,11 +36,15 @@ def least(nlp: Language, name: str, text: str) -> float:
     )
 
 
-def test_the_least_sure_come_first(nlp: Language) -> None:
-    ranked = rank(nlp, ["ssvm_ner"], TEXTS)
+def ranked_texts(nlp: Language, names: list[str], texts: list[str]) -> list[Ranked]:
+    return rank(nlp, names, [nlp.make_doc(text) for text in texts])
+
+
+def test_the_most_uncertain_come_first(nlp: Language) -> None:
+    ranked = ranked_texts(nlp, ["ssvm_ner"], TEXTS)
     assert sorted(one.doc.text for one in ranked) == sorted(TEXTS)
-    found = [one.confidence for one in ranked]
-    assert found == sorted(found)
+    found = [one.uncertainty for one in ranked]
+    assert found == sorted(found, reverse=True)
     for one in ranked:
         assert one.confidence == pytest.approx(least(nlp, "ssvm_ner", one.doc.text))
         assert one.word in [token.text for token in one.doc]
@@ -48,13 +52,14 @@ def test_the_least_sure_come_first(nlp: Language) -> None:
 
 
 def test_each_of_several_components_counts(nlp: Language) -> None:
-    both = [one.doc.text for one in rank(nlp, ["ssvm_ner", "ssvm_tagger"], TEXTS)]
-    first = {rank(nlp, [name], TEXTS)[0].doc.text for name in ("ssvm_ner", "ssvm_tagger")}
+    names = ["ssvm_ner", "ssvm_tagger"]
+    both = [one.doc.text for one in ranked_texts(nlp, names, TEXTS)]
+    first = {ranked_texts(nlp, [name], TEXTS)[0].doc.text for name in names}
     assert {*both[: len(first)]} == first
 
 
 class Sure(ExplainablePipe[str]):
-    """A component that is as sure of each word as its text says in one of its letters."""
+    """A component whose confidence in words is their text, in quarters, or one letter of it."""
 
     def __init__(self, name: str, letter: int) -> None:
         self.name, self.letter = name, letter
@@ -64,7 +69,7 @@ class Sure(ExplainablePipe[str]):
 
     def decisions(self, doc: Doc, reference: Doc | None = None) -> list[Decision[str]]:
         letters = (token.text[self.letter] for token in doc)
-        scores = [np.inf if letter == "x" else float(letter) for letter in letters]
+        scores = [np.inf if letter == "x" else int(letter) / 4 for letter in letters]
         return [Decision(i, i + 1, "A", None, score) for i, score in enumerate(scores)]
 
 
@@ -73,20 +78,43 @@ def make_sure(nlp: Language, name: str, letter: int) -> Sure:
     return Sure(name, letter)
 
 
-def test_the_least_sure_of_any_component_counts() -> None:
-    """By its rank; equal ones have the same, and certainty is last, wherever it is."""
+def test_uncertainty_is_of_all_words() -> None:
+    """Several words that may be wrong count more than one, among sure ones they count less."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sure")
+    uncertainties = {
+        "1 1 1 1": 4 * 0.75 / 2,
+        "0": 1.0,
+        "0 9": 1 / 2**0.5,
+        "2": 0.5,
+        "9 1 9 3": (0.75 + 0.25) / 2,
+        "4 x": 0.0,
+        "9": 0.0,
+        "": 0.0,
+    }
+    ranked = ranked_texts(nlp, ["sure"], [*uncertainties][::-1])
+    found = {one.doc.text: one.uncertainty for one in ranked}
+    assert found == pytest.approx(uncertainties)
+    assert [*found][:3] == [*uncertainties][:3]
+    assert [*found][5:] == ["", "9", "4 x"], "their own order"
+    (one,) = (one for one in ranked if one.doc.text == "9 1 9 3")
+    assert (one.word, one.confidence) == ("1", 0.25)
+
+
+def test_the_most_uncertain_of_any_component_count() -> None:
+    """By the rank, and certainty is last, wherever it is."""
     nlp = spacy.blank("en")
     for letter, name in enumerate(["first", "second"]):
         nlp.add_pipe("sure", name=name, config={"letter": letter})
-    texts = ["xx", "x3", "88 77", "19", "8x", "75"]
-    ranked = rank(nlp, ["first", "second"], texts)
+    texts = ["xx", "x2", "33 22", "09", "3x", "21"]
+    ranked = ranked_texts(nlp, ["first", "second"], texts)
     found = [(one.doc.text, one.confidence, one.word) for one in ranked]
     assert found == [
-        ("x3", 3.0, "x3"),
-        ("19", 1.0, "19"),
-        ("88 77", 7.0, "77"),
-        ("75", 7.0, "75"),
-        ("8x", 8.0, "8x"),
+        ("09", 0.0, "09"),
+        ("21", 0.25, "21"),
+        ("33 22", 0.5, "22"),
+        ("x2", 0.5, "x2"),
+        ("3x", 0.75, "3x"),
         ("xx", np.inf, "xx"),
     ]
 
@@ -108,16 +136,18 @@ def test_texts_that_are_annotated_already(nlp: Language, tmp_path: Path) -> None
 
 
 def test_records_can_be_corrected(nlp: Language, tmp_path: Path) -> None:
-    write_ranked(tmp_path / "a.jsonl", rank(nlp, ["ssvm_ner"], TEXTS[:1]))
+    write_ranked(tmp_path / "a.jsonl", ranked_texts(nlp, ["ssvm_ner"], TEXTS[:1]))
     (record,) = srsly.read_jsonl(tmp_path / "a.jsonl")
     assert record["text"] == TEXTS[0]
     assert record["spans"] == [{"start": 0, "end": 10, "label": "PER"}]
+    (one,) = ranked_texts(nlp, ["ssvm_ner"], TEXTS[:1])
+    assert record["meta"]["uncertainty"] == pytest.approx(one.uncertainty, abs=1e-3)
     assert record["meta"]["confidence"] == pytest.approx(least(nlp, "ssvm_ner", TEXTS[0]), abs=1e-3)
 
 
 def test_certainty_comes_last(tmp_path: Path) -> None:
     senter = SENTER.trained()
-    ranked = rank(senter, ["ssvm_senter"], ["Mary", "Mary sings . John plays ."])
+    ranked = ranked_texts(senter, ["ssvm_senter"], ["Mary", "Mary sings . John plays ."])
     assert np.isinf(ranked[-1].confidence)
     write_ranked(tmp_path / "a.jsonl", ranked)
     records = list(srsly.read_jsonl(tmp_path / "a.jsonl"))
