@@ -163,7 +163,7 @@ def show(results: Sequence[dict]) -> None:
                 i = SIZES.index(n)
                 target = (base["dev"][i] + base["test"][i]) / 2
                 shares = [1 - needed(curve, target, key) / base[key][i] for key in UNITS]
-                cells.append(", ".join(f"{100 * share:.0f} %" for share in shares))
+                cells.append(", ".join(f"{100 * x:.0f} %" if x > -np.inf else "" for x in shares))
             saved.append((order, *cells))
         header = [f"{title}: dev, test", "seeds", *(f"{n:,}" for n in SIZES)]
         msg.table(rows, header=header, aligns=("l", "r", *"r" * len(SIZES)), divider=True)
