@@ -369,6 +369,18 @@ MUTANTS = [
     ),
     Mutant(
         "weights/compact.py",
+        "for i in range(start + 1, end, 2):\n        k += _as_number",
+        "for i in range(start + 3, end, 2):\n        k += _as_number",
+        "tests/weights/test_compact.py",
+    ),
+    Mutant(
+        "commands/rank.py",
+        "/ len(decisions) ** 0.5",
+        "/ len(decisions) ** 0.75",
+        "tests/commands/test_rank.py",
+    ),
+    Mutant(
+        "weights/compact.py",
         "while k - last > _FARTHEST:",
         "while k - last > _FARTHEST + 1:",
         "tests/weights/test_compact.py",
