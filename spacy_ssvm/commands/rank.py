@@ -25,7 +25,7 @@ class Ranked(NamedTuple):
     """A text that a pipeline has annotated."""
 
     doc: Doc
-    uncertainty: float  #: in all of it: the largest of any component
+    uncertainty: float  #: in all of it, of the component for which it ranks highest
     confidence: float  #: in the least sure word; infinite where nothing else is possible
     word: str  #: that one; the text of another unit, such as a sentence, where it is that
 
@@ -54,25 +54,27 @@ def rank(nlp: Language, names: Sequence[str], docs: Sequence[Doc]) -> list[Ranke
     """The Docs that the pipeline is most uncertain about first, for any of its components.
 
     names: of components, see ``choose``. With several, each counts by the rank of its uncertainty,
-    since that of one cannot be compared with that of another.
+    since that of one cannot be compared with that of another. Of Docs whose margins are all above
+    1, those with the least sure word come first.
     docs: not annotated.
     """
     columns = [
         [_ranked(pipe, doc) for doc in found]
         for pipe, found in annotate_in_stages(nlp, docs, names)
     ]
-    ranks = [_ranks([one.uncertainty for one in column]) for column in columns]
+    ranks = list(map(_ranks, columns))
     order = np.argsort(np.min(ranks, axis=0), kind="stable").tolist()
     worst = np.argmin(ranks, axis=0).tolist()
     return [columns[worst[i]][i] for i in order]
 
 
-def _ranks(uncertainties: Sequence[float]) -> list[float]:
-    """The place of each among all, the same for equal ones; infinite where there is none."""
-    _, places = np.unique(-np.array(uncertainties), return_inverse=True)
+def _ranks(column: Sequence[Ranked]) -> list[float]:
+    """The place of each among all, the same for equal ones; infinite for certain ones."""
+    keys = np.array([(-one.uncertainty, one.confidence) for one in column]).reshape(-1, 2)
+    _, places = np.unique(keys, axis=0, return_inverse=True)
     return [
-        float(place) if uncertainty > 0 else np.inf
-        for uncertainty, place in zip(uncertainties, places, strict=True)
+        np.inf if np.isinf(one.confidence) else float(place)
+        for one, place in zip(column, places.ravel(), strict=True)
     ]
 
 

@@ -117,7 +117,7 @@ _GRANDPARENTS = [
     *("g.pos+h.lower+d.pos", "g.lower+h.pos+d.pos", "g.pos+h.pos+d.lower"),
 ]
 # Templates of labels that a group lasso keeps on treebanks of three languages, of these and eight
-# more (``benchmarks/families.py``), and those of tags alone, for small corpora.
+# more (``benchmarks/families.py``), and those of tags alone, whose sums are cached.
 _LABELS = [
     *("d.lower", "d.tag", "d.pos", "d.morph", "d.lemma", "d.suffix3", "d.lower+d.tag"),
     *("h.lower", "h.tag", "h.pos", "h.lower+direction", "h.tag+direction", "distance"),

@@ -90,13 +90,15 @@ def test_uncertainty_is_of_all_words() -> None:
         "9 1 9 3": (0.75 + 0.25) / 2,
         "4 x": 0.0,
         "9": 0.0,
+        "x": 0.0,
         "": 0.0,
     }
     ranked = ranked_texts(nlp, ["sure"], [*uncertainties][::-1])
     found = {one.doc.text: one.uncertainty for one in ranked}
     assert found == pytest.approx(uncertainties)
     assert [*found][:3] == [*uncertainties][:3]
-    assert [*found][5:] == ["", "9", "4 x"], "their own order"
+    assert [*found][5:7] == ["4 x", "9"], "by their margins"
+    assert [*found][7:] == ["", "x"], "their own order"
     (one,) = (one for one in ranked if one.doc.text == "9 1 9 3")
     assert (one.word, one.confidence) == ("1", 0.25)
 
