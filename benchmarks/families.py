@@ -61,15 +61,8 @@ class Result(NamedTuple):
 
 def annotated(nlp: spacy.Language, doc: Doc) -> Doc:
     """All that templates of labels read."""
-    return Doc(
-        nlp.vocab,
-        **parser.words_of(doc),
-        tags=[token.tag_ for token in doc],
-        pos=[token.pos_ for token in doc],
-        lemmas=[token.lemma_ for token in doc],
-        morphs=[str(token.morph) for token in doc],
-        sent_starts=[token.is_sent_start for token in doc],
-    )
+    lemmas, morphs = [token.lemma_ for token in doc], [str(token.morph) for token in doc]
+    return parser.tagged(nlp, doc, lemmas=lemmas, morphs=morphs)
 
 
 def make(data: Path, corpus: str, templates: list[str]) -> tuple[Any, dict[str, Any]]:

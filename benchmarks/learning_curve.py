@@ -24,13 +24,13 @@ import io
 import random
 import tempfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import ner
 import numpy as np
 import peers
 import spacy
-import srsly
 from spacy.cli.init_config import init_config
 from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
@@ -109,6 +109,14 @@ SYSTEMS = {
     "strong": lambda *run: run_ssvm(*run, strong=True),
     "spacy": run_spacy,
 }
+
+
+def run_system(
+    whole: dict[str, peers.Labelled], corpus: str, system: str, size: int, seed: int
+) -> dict:
+    """The scores of a system that learns from some sentences of train."""
+    drawn = random.Random(seed).sample(whole["train"], k=size)
+    return SYSTEMS[system](corpus, {**whole, "train": drawn}, seed)
 
 
 def means(results: Iterable[dict], part: str) -> dict[tuple, tuple[float, float, float]]:
@@ -208,20 +216,16 @@ def main() -> None:
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "learning-curve.jsonl"
-    results = [*srsly.read_jsonl(path)] if path.exists() else []
+    results: list[dict] = []
     for corpus in options.corpora:
         whole = {part: ner.read(options.data, corpus, part) for part in ner.PARTS}
-        for size in options.sizes:
-            for seed in range(options.seeds):
-                for system in options.systems:
-                    run = dict(zip(RUN, (corpus, system, size, seed), strict=True))
-                    if any(run.items() <= result.items() for result in results):
-                        continue
-                    msg.info(", ".join(f"{key} {value}" for key, value in run.items()))
-                    drawn = random.Random(seed).sample(whole["train"], k=size)
-                    result = SYSTEMS[system](corpus, {**whole, "train": drawn}, seed)
-                    results.append({**run, **result})
-                    srsly.write_jsonl(path, results[-1:], append=True, append_new_line=False)
+        runs = (
+            dict(zip(RUN, (corpus, system, size, seed), strict=True))
+            for size in options.sizes
+            for seed in range(options.seeds)
+            for system in options.systems
+        )
+        results = peers.run_missing(path, runs, partial(run_system, whole))
     show(results)
     show_types(results)
     draw(results, options.output)

@@ -108,14 +108,15 @@ def words_of(doc: Doc) -> dict:
     return {"words": [t.text for t in doc], "spaces": [bool(t.whitespace_) for t in doc]}
 
 
-def tagged(nlp: spacy.Language, doc: Doc) -> Doc:
-    """Words, tags and sentences of a Doc."""
+def tagged(nlp: spacy.Language, doc: Doc, **further: list[str]) -> Doc:
+    """Words, tags and sentences of a Doc, and further annotation by argument of ``Doc``."""
     return Doc(
         nlp.vocab,
         **words_of(doc),
         tags=[token.tag_ for token in doc],
         pos=[token.pos_ for token in doc],
         sent_starts=[token.is_sent_start for token in doc],
+        **further,
     )
 
 

@@ -8,11 +8,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import spacy
+import srsly
 from spacy.cli.init_config import init_config
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -55,6 +56,20 @@ def in_process(script: str, arguments: list[str]) -> dict:
         command, env=environment, stdout=subprocess.PIPE, text=True, check=True
     ).stdout
     return json.loads(output.strip().split("\n")[-1])
+
+
+def run_missing(path: Path, runs: Iterable[dict], measure: Callable[..., dict]) -> list[dict]:
+    """All results of a file of JSON lines, with those of the runs that were not there.
+
+    measure: called with the items of a run; what it returns is added to the file at once.
+    """
+    results = [*srsly.read_jsonl(path)] if path.exists() else []
+    for run in runs:
+        if not any(run.items() <= result.items() for result in results):
+            msg.info(", ".join(f"{key} {value}" for key, value in run.items()))
+            results.append({**run, **measure(**run)})
+            srsly.write_jsonl(path, results[-1:], append=True, append_new_line=False)
+    return results
 
 
 def print_result(result: dict) -> None:
