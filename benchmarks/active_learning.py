@@ -3,8 +3,8 @@
     python benchmarks/active_learning.py --data FOLDER --output FOLDER [--tasks en pt tags]
 
 FOLDER contains uner_en_ewt, uner_pt_bosque and ud_en_ewt as released by their publishers. A
-component learns from 100 sentences drawn at random, then chooses 100 more of the rest, and so on:
-300, 500, 700, 1,000. It is trained from scratch in each round. Tokens and sentences are gold.
+component learns from 100 sentences drawn at random, then chooses others of the rest, up to 200,
+300, 500, 700 and 1,000. It is trained from scratch in each round. Tokens and sentences are gold.
 
     en, pt    names in English and Portuguese: F1 of ssvm_ner with the clusters and lists of ner.py
     tags      XPOS of English: accuracy of ssvm_tagger
@@ -19,7 +19,8 @@ The orders, by u = max(0, 1 - confidence) of each word:
     mean         the mean of u
 
 The table has scores on dev and test by annotated sentences, and how many sentences and words are
-saved: those that an order needs to reach the mean score of random order with 500, 700 and 1,000.
+saved: those that an order needs to reach the mean score of random order with 500, 700 and 1,000,
+for the same seeds.
 Every result is added to active-learning.jsonl at once, and runs found there are not repeated.
 active-learning-en.svg and so on show the mean and the range of the seeds. Requires the extra
 `bench`.
@@ -29,15 +30,16 @@ import argparse
 import random
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ner
 import numpy as np
 import parser
+import peers
 import spacy
-import srsly
 from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
@@ -55,7 +57,6 @@ UNCERTAINTIES: dict[str, Callable[[np.ndarray], float]] = {  # of the confidence
 }
 ORDERS = ("random", "rank", *UNCERTAINTIES)
 COLORS = ("#8c8c8c", "#c44e52", "#4c72b0", "#55a868", "#dd8452")
-RUN = ("task", "order", "seed")
 UNITS = ("sentences", "words")
 Parts = dict[str, list[Doc]]  # the gold Docs of train, dev and test
 
@@ -106,35 +107,40 @@ def choose(nlp: spacy.Language, golds: Sequence[Doc], order: str) -> list[int]:
     return np.argsort(-np.array(values), kind="stable").tolist()
 
 
-def run(parts: Parts, resources: dict, task: str, order: str, seed: int) -> list[dict]:
-    """The scores by number of sentences, and how many words these have."""
+def run(parts: Parts, resources: dict, task: str, order: str, seed: int) -> dict[str, list[dict]]:
+    """The scores by number of sentences, and how many words these have: the key "curve"."""
     nlp = spacy.blank(ner.LANGUAGES.get(task, "en"))
     left = random.Random(seed).sample(parts["train"], k=len(parts["train"]))
-    chosen, left = left[: SIZES[0]], left[SIZES[0] :]
+    chosen: list[Doc] = []
     curve = []
     for size in SIZES:
-        if size > len(chosen):
-            more = size - len(chosen)
-            numbers = [*range(len(left))] if order == "random" else choose(nlp, left, order)
-            chosen += [left[i] for i in numbers[:more]]
-            left = [left[i] for i in sorted(numbers[more:])]
+        at_random = order == "random" or not chosen
+        numbers = [*range(len(left))] if at_random else choose(nlp, left, order)
+        more = size - len(chosen)
+        chosen += [left[i] for i in numbers[:more]]
+        left = [left[i] for i in sorted(numbers[more:])]
         learn(nlp, chosen, resources, task, seed)
         scores = {part: score(nlp, parts[part], task) for part in ("dev", "test")}
         curve.append({"sentences": len(chosen), "words": sum(map(len, chosen)), **scores})
-    return curve
+    return {"curve": curve}
 
 
-def mean_curves(results: Sequence[dict], task: str) -> dict[str, dict[str, np.ndarray]]:
-    """By order: sentences, words, dev and test, the means of the seeds."""
-    found: dict[str, dict[str, np.ndarray]] = {}
-    for order in ORDERS:
-        curves = [r["curve"] for r in results if (r["task"], r["order"]) == (task, order)]
-        if curves:
-            found[order] = {
-                key: np.mean([[point[key] for point in curve] for curve in curves], axis=0)
-                for key in curves[0][0]
-            }
-    return found
+def curves_of(results: Sequence[dict], task: str) -> dict[str, dict[int, list[dict]]]:
+    """The curves of a task by order and seed."""
+    found: dict[str, dict[int, list[dict]]] = {order: {} for order in ORDERS}
+    for result in results:
+        if result["task"] == task:
+            found[result["order"]][result["seed"]] = result["curve"]
+    return {order: by_seed for order, by_seed in found.items() if by_seed}
+
+
+def mean(curves: Iterable[list[dict]]) -> dict[str, np.ndarray]:
+    """Sentences, words, dev and test, the means of the seeds."""
+    in_order = [*curves]
+    return {
+        key: np.mean([[point[key] for point in curve] for curve in in_order], axis=0)
+        for key in in_order[0][0]
+    }
 
 
 def needed(curve: dict[str, np.ndarray], target: float, key: str) -> float:
@@ -145,26 +151,35 @@ def needed(curve: dict[str, np.ndarray], target: float, key: str) -> float:
     return float(np.interp(target, scores, curve[key]))
 
 
+def saved_by(curve: dict[str, np.ndarray], base: dict[str, np.ndarray]) -> list[str]:
+    """The shares of sentences and words that are saved, by target; empty where it is not reached.
+
+    base: the curve of random order.
+    """
+    cells = []
+    for i in map(SIZES.index, TARGETS):
+        target = (base["dev"][i] + base["test"][i]) / 2
+        shares = [1 - needed(curve, target, unit) / base[unit][i] for unit in UNITS]
+        is_reached = np.isfinite(shares).all()
+        cells.append(", ".join(f"{100 * share:.0f} %" for share in shares) if is_reached else "")
+    return cells
+
+
 def show(results: Sequence[dict]) -> None:
     for task, title in TASKS.items():
-        curves = mean_curves(results, task)
+        curves = curves_of(results, task)
         if not curves:
             continue
         rows, saved = [], []
-        for order, curve in curves.items():
-            seeds = sum((r["task"], r["order"]) == (task, order) for r in results)
+        for order, by_seed in curves.items():
+            curve = mean(by_seed.values())
             both = zip(curve["dev"], curve["test"], strict=True)
-            rows.append((order, str(seeds), *(f"{dev:.1f}, {test:.1f}" for dev, test in both)))
-            if "random" not in curves:
-                continue
-            cells = []
-            for n in TARGETS:
-                base = curves["random"]
-                i = SIZES.index(n)
-                target = (base["dev"][i] + base["test"][i]) / 2
-                shares = [1 - needed(curve, target, key) / base[key][i] for key in UNITS]
-                cells.append(", ".join(f"{100 * x:.0f} %" if x > -np.inf else "" for x in shares))
-            saved.append((order, *cells))
+            cells = (f"{dev:.1f}, {test:.1f}" for dev, test in both)
+            rows.append((order, str(len(by_seed)), *cells))
+            at_random = curves.get("random", {})
+            if at_random.keys() >= by_seed.keys():
+                base = mean(at_random[seed] for seed in by_seed)
+                saved.append((order, *saved_by(curve, base)))
         header = [f"{title}: dev, test", "seeds", *(f"{n:,}" for n in SIZES)]
         msg.table(rows, header=header, aligns=("l", "r", *"r" * len(SIZES)), divider=True)
         header = ["sentences, words saved", *(f"as random, {n:,}" for n in TARGETS)]
@@ -176,7 +191,7 @@ def draw(results: Sequence[dict], folder: Path) -> None:
     from matplotlib.figure import Figure
 
     for task, title in TASKS.items():
-        curves = mean_curves(results, task)
+        curves = curves_of(results, task)
         if not curves:
             continue
         figure = Figure(figsize=(8.4, 3.4), layout="constrained")
@@ -184,13 +199,9 @@ def draw(results: Sequence[dict], folder: Path) -> None:
             for order, color in zip(ORDERS, COLORS, strict=True):
                 if order not in curves:
                     continue
-                x = curves[order][unit]
+                x = mean(curves[order].values())[unit]
                 of_seeds = np.array(
-                    [
-                        [point["test"] for point in result["curve"]]
-                        for result in results
-                        if (result["task"], result["order"]) == (task, order)
-                    ]
+                    [[point["test"] for point in curve] for curve in curves[order].values()]
                 )
                 label = order if unit == UNITS[0] else None
                 axes.plot(x, of_seeds.mean(axis=0), "o-", color=color, ms=3, label=label)
@@ -216,19 +227,17 @@ def main() -> None:
     args = options.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     path = args.output / "active-learning.jsonl"
-    results = [*srsly.read_jsonl(path)] if path.exists() else []
+    results: list[dict] = []
     for task in args.tasks:
         parts = read(args.data, task)
+        runs = (
+            {"task": task, "order": order, "seed": seed}
+            for seed in range(args.seeds)
+            for order in args.orders
+        )
         with tempfile.TemporaryDirectory() as folder:
             resources = ner.strong_resources(task, Path(folder)) if task in NAMES else {}
-            for seed in range(args.seeds):
-                for order in args.orders:
-                    done = dict(zip(RUN, (task, order, seed), strict=True))
-                    if any(done.items() <= result.items() for result in results):
-                        continue
-                    msg.info(", ".join(f"{key} {value}" for key, value in done.items()))
-                    results.append({**done, "curve": run(parts, resources, task, order, seed)})
-                    srsly.write_jsonl(path, results[-1:], append=True, append_new_line=False)
+            results = peers.run_missing(path, runs, partial(run, parts, resources))
     show(results)
     draw(results, args.output)
     msg.good(f"results: {path}")
