@@ -119,6 +119,8 @@ def test_the_most_uncertain_of_any_component_count() -> None:
         ("3x", 0.75, "3x"),
         ("xx", np.inf, "xx"),
     ]
+    certain = ranked_texts(nlp, ["first", "second"], ["xx", "x3", "x1", "x2"])
+    assert [one.doc.text for one in certain] == ["x1", "x2", "x3", "xx"], "the other one decides"
 
 
 def test_texts_that_are_annotated_already(nlp: Language, tmp_path: Path) -> None:
