@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spacy_ssvm.weights.compact import CompactWeights, fill_rows, row_sizes, scales_for
+from spacy_ssvm.weights.compact import CompactWeights, fill_rows, row_sizes, scales_for, starts_of
 from spacy_ssvm.weights.rows import dense_table
 
 
@@ -15,7 +15,7 @@ def compact_of(
     sizes = np.full(len(weights), -1, dtype=np.int64)
     scales = scales_for(w)
     row_sizes(table, w, scales, np.zeros_like(w), sizes)
-    starts = np.concatenate([[0], np.cumsum(sizes[rows])]).astype(np.int64)
+    starts = starts_of(sizes[rows])
     compact = CompactWeights(starts, np.full(starts[-1], 99, dtype=np.int8), scales)
     fill_rows(table, w, rows, compact)
     return compact, sizes[rows]

@@ -374,6 +374,30 @@ MUTANTS = [
         "tests/weights/test_compact.py",
     ),
     Mutant(
+        "weights/feature_index.py",
+        "    key = as_feature(key)\n    if key == np.uint64(0):",
+        "    if key == np.uint64(0):",
+        "tests/weights/test_feature_index.py",
+    ),
+    Mutant(
+        "weights/key_table.py",
+        "for j in range(i + 1, np.int64(end)):",
+        "for j in range(i + 2, np.int64(end)):",
+        "tests/weights/test_key_table.py",
+    ),
+    Mutant(
+        "weights/key_table.py",
+        "first_bits = np.arange(len(table.bucket_starts) - 1, dtype=np.uint64)",
+        "first_bits = np.arange(1, len(table.bucket_starts), dtype=np.uint64)",
+        "tests/weights/test_key_table.py",
+    ),
+    Mutant(
+        "weights/key_table.py",
+        "for bucket in range(1, len(starts) - 1):",
+        "for bucket in range(2, len(starts) - 1):",
+        "tests/weights/test_key_table.py",
+    ),
+    Mutant(
         "commands/rank.py",
         "/ len(decisions) ** 0.5",
         "/ len(decisions) ** 0.75",
@@ -435,8 +459,8 @@ MUTANTS = [
     ),
     Mutant(
         "weights/compact.py",
-        "added = np.repeat(starts[1:][is_full], after - before)",
-        "added = np.repeat(starts[:-1][is_full], after - before)",
+        "added = np.repeat(starts[1:][is_full].astype(np.int64), after - before)",
+        "added = np.repeat(starts[:-1][is_full].astype(np.int64), after - before)",
         "tests/weights/test_compact.py",
     ),
     Mutant(

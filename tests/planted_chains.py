@@ -120,14 +120,14 @@ def passes(settings: ProxGradient, problem: Any, rows: int, epochs: int) -> Prox
 
 
 def rows_in_use(table: Any) -> dict[tuple[int, int], int]:
-    """The row of each feature, by its key, and label that has one."""
+    """The row of each feature, by the bits that tell it apart, and label that has one."""
     found = {}
     for key in table.slots[:, 0].tolist():
         for m in range(len(table.active)) if key else ():  # a feature is that of one template
             start, count = find_block(table, m, np.uint64(key))
             while count > 0 and table.entry_templates[start] == m:
                 for row in range(start, start + count):
-                    found[key, int(table.entry_labels[row])] = row
+                    found[key >> 16 << 16, int(table.entry_labels[row])] = row
                 start, count = block_before(table, start)
     return found
 

@@ -21,7 +21,7 @@ from spacy_ssvm.lattices.training import (
     read_annotated,
 )
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
-from spacy_ssvm.weights.feature_index import find_rows
+from spacy_ssvm.weights.key_table import find_row
 
 #: Words with their labels, a sentence on each line. Some words have several labels.
 CORPUS = """
@@ -140,19 +140,15 @@ def naive_emissions(model: LatticeModel, tokens: TokenTable) -> list[dict[str, f
     attributes = tokens.attributes
     keys = np.empty((len(attributes), len(model.templates)), dtype=np.uint64)
     extract_keys(model.compiled, attributes, tokens.sentence_starts, keys)
-    starts, rows = np.empty(len(keys) + 1, dtype=np.int64), np.empty(keys.size, dtype=np.int32)
-    rows = rows[: find_rows(model.table, keys, starts, rows)]
     numbers = {part: p for p, part in enumerate(model.system.part_names)}
     found = []
     for t in range(len(keys)):
+        rows = [int(find_row(model.table, key, m)) for m, key in enumerate(keys[t])]
         scores = {}
         for label in model.labels:
             parts = {*label.split("|"), label} if model.scheme == FEATURES else {label}
             columns = [numbers[part] for part in parts]
-            of_rows = [
-                sum(model.weights_of(int(r), columns)) for r in rows[starts[t] : starts[t + 1]]
-            ]
-            scores[label] = float(sum(of_rows))
+            scores[label] = sum(sum(model.weights_of(r, columns)) for r in rows if r >= 0)
         found.append(scores)
     return found
 

@@ -52,8 +52,7 @@ from spacy_ssvm.labelings.linear_model import LinearModel
 from spacy_ssvm.labelings.saved_model import Calibration, SavedModel, arrays_with, read_calibration
 from spacy_ssvm.storage import require
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
-from spacy_ssvm.weights.feature_index import Table, find_sparse_rows
-from spacy_ssvm.weights.key_filter import key_filter
+from spacy_ssvm.weights.key_table import KeyTable, find_row
 
 TRANSITIONS = "transitions"
 
@@ -181,7 +180,7 @@ class ChainModel(TransitionModel):
 
     @property
     def _features(self) -> Features:
-        return Features(self.compiled, key_filter(self.table), self.table, self.weights)
+        return Features(self.compiled, self.table, self.weights)
 
     def predict(
         self, docs: Sequence[Doc], label_constraints: LabelConstraints | None = None
@@ -335,13 +334,13 @@ class _Prepared(NamedTuple):
 
 @kernel
 def _fill_real_weights(
-    table: Table, keys: Keys, templates: Rows, weights: CompactWeights, found: Floats
+    table: KeyTable, keys: Keys, templates: Rows, weights: CompactWeights, found: Floats
 ) -> None:
     """Write the weights of keys of some templates: float64 [F, K]; 0 where one has no row."""
     rows = np.empty(1, dtype=np.int64)
     for d in range(len(keys)):
-        size = find_sparse_rows(table, keys[d : d + 1], templates[d : d + 1], 1, rows)
-        add_rows(weights, rows, size, found[d])
+        rows[0] = find_row(table, keys[d], templates[d])
+        add_rows(weights, rows, int(rows[0] >= 0), found[d])
 
 
 def _from_bytes(whole_docs: bool, data: bytes) -> ChainModel:

@@ -29,9 +29,8 @@ from spacy_ssvm.features.extraction import (
 from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
-from spacy_ssvm.weights.feature_index import Table, find_token_rows
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
-from spacy_ssvm.weights.key_filter import KeyFilter, keep_known
+from spacy_ssvm.weights.key_table import KeyTable, find_row
 
 _MAX_BYTES = 2**25  # of the sums of a model
 _MIN_KEYS = 2**10  # a cache with room for fewer is not worth it
@@ -42,8 +41,7 @@ class Features(NamedTuple):
     """Templates, and the weights of their features."""
 
     templates: CompiledTemplates
-    known: KeyFilter  #: of the table
-    table: Table
+    table: KeyTable
     weights: CompactWeights
 
 
@@ -75,9 +73,7 @@ def row_of(
     """The row of the feature that a template fires at word t of [start, end), -1 for none."""
     keys = np.empty(len(features.templates.seeds), dtype=np.uint64)
     fill_keys(features.templates, attributes, start, end, t, keys)
-    keys[np.arange(len(keys)) != template] = 0
-    rows = np.empty(len(keys), dtype=np.int64)
-    return int(rows[0]) if find_token_rows(features.table, keys, rows) else -1
+    return int(find_row(features.table, keys[template], template))
 
 
 @inlined_kernel
@@ -89,8 +85,13 @@ def find_word_rows(
     keys, rows: uint64 and int64 [T]; the keys are scratch.
     """
     fill_keys(features.templates, attributes, start, end, t, keys)
-    size = keep_known(features.known, keys)
-    return find_token_rows(features.table, keys[:size], rows)
+    size = 0
+    for m in range(len(keys)):
+        row = find_row(features.table, keys[m], m)
+        if row >= 0:
+            rows[size] = row
+            size += 1
+    return size
 
 
 @inlined_kernel

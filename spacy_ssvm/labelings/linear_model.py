@@ -31,8 +31,7 @@ from spacy_ssvm.weights.compact import (
     no_weights,
     with_more_labels,
 )
-from spacy_ssvm.weights.feature_index import Table
-from spacy_ssvm.weights.hash_table import empty_slots, numbered_keys
+from spacy_ssvm.weights.key_table import KeyTable, key_table, narrow, saved_keys
 
 
 class TemplateShare(NamedTuple):
@@ -104,7 +103,7 @@ class LinearModel(storage.StoredModel):
         self.resources = resources
         self._compile()
         self.set_weights(
-            Table(empty_slots(0), 0),
+            key_table(np.empty(0, dtype=np.uint64)),
             self._zero_label_pairs(len(self.labels), legality),
             no_weights(),
             np.zeros(len(self.templates) + 1, dtype=np.int64),
@@ -113,7 +112,7 @@ class LinearModel(storage.StoredModel):
 
     def set_weights(
         self,
-        table: Table,
+        table: KeyTable,
         label_pairs: Floats,
         weights: CompactWeights,
         template_rows: Ints,
@@ -201,10 +200,10 @@ class LinearModel(storage.StoredModel):
     def arrays(self) -> storage.Arrays:
         """The saved arrays, by the names of ``types``."""
         return {
-            "keys": numbered_keys(self.table.slots),
+            "keys": saved_keys(self.table),
             "template_rows": self.template_rows,
             self.label_pairs_name: self.label_pairs.astype(np.float32),
-            "row_sizes": np.diff(self.weights.row_starts).astype(np.uint16),
+            "row_sizes": narrow(np.diff(self.weights.row_starts)),
             "rows": self.weights.bytes,
             "scales": self.weights.scales,
             **arrays_of(self.resources),

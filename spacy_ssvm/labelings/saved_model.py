@@ -13,25 +13,24 @@ from spacy_ssvm.features.templates import Template
 from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
 from spacy_ssvm.storage import checked_texts, require
-from spacy_ssvm.weights.compact import CompactWeights, check_compact
-from spacy_ssvm.weights.feature_index import Table
-from spacy_ssvm.weights.hash_table import read_keys
+from spacy_ssvm.weights.compact import CompactWeights, check_compact, starts_of
+from spacy_ssvm.weights.key_table import KeyTable, read_keys, widen
 
 
 def arrays_with(label_pairs: str) -> dict[str, type]:
     """The saved arrays with their types. label_pairs: the name of that of these weights."""
     return {
-        "keys": np.uint64,
+        "keys": np.uint8,
         "template_rows": np.int64,
         label_pairs: np.float32,
-        "row_sizes": np.uint16,
+        "row_sizes": np.uint8,
         "rows": np.int8,
         "scales": np.float32,
         **RESOURCE_ARRAYS,
     }
 
 
-MAX_LABELS = 2**16 - 2  #: the largest number of labels, for ``row_sizes`` and arrays of labels
+MAX_LABELS = 2**16 - 2  #: the largest number of labels, for arrays of labels
 
 
 class Curve(NamedTuple):
@@ -54,7 +53,7 @@ class SavedModel(NamedTuple):
     templates: tuple[Template, ...]
     labels: tuple[str, ...]
     resources: Resources
-    table: Table
+    table: KeyTable
     label_pairs: Floats
     weights: CompactWeights
     template_rows: Ints
@@ -99,9 +98,7 @@ def read_model(
     labels = checked_texts(header["labels"], "labels")
     K, T = count_columns(labels), len(templates)
     rows_per_template = header["rows_per_template"]
-    keys, row_sizes, template_rows = (
-        arrays[name] for name in ("keys", "row_sizes", "template_rows")
-    )
+    template_rows = arrays["template_rows"]
     require(
         type(rows_per_template) is int and 0 <= rows_per_template < 2**40,
         "rows_per_template is not a number of rows",
@@ -109,10 +106,10 @@ def read_model(
     most = max(K, len(labels))
     require(most <= MAX_LABELS, f"{most} labels: at most {MAX_LABELS} are possible")
     label_pairs = read_label_pairs(arrays, labels)
-    require(row_sizes.ndim == 1, "the sizes of rows are no list")
+    row_sizes = widen(arrays["row_sizes"], "sizes of rows")
     rows = len(row_sizes)
-    row_starts = np.concatenate([[0], np.cumsum(row_sizes, dtype=np.int64)])
-    weights = CompactWeights(row_starts, arrays["rows"], arrays["scales"])
+    require(int(row_sizes.max(initial=0)) <= K + 1, "the rows of weights do not fit their number")
+    weights = CompactWeights(starts_of(row_sizes), arrays["rows"], arrays["scales"])
     check_compact(weights, K)
     require(
         template_rows.shape == (T + 1,)
@@ -123,12 +120,12 @@ def read_model(
     )
     of_hashed = rows_per_template * T
     require(not of_hashed or rows == of_hashed, "the rows do not fit rows_per_template")
-    require(keys.shape == (0 if rows_per_template else rows,), "the rows do not fit their keys")
+    table = read_keys(arrays["keys"], rows, rows_per_template)
     return SavedModel(
         templates,
         labels,
         read_resources(header, arrays),
-        Table(read_keys(keys), rows_per_template),
+        table,
         label_pairs,
         weights,
         template_rows,

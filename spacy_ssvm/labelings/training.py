@@ -16,10 +16,11 @@ from spacy_ssvm.weights.compact import (
     fill_rows,
     row_sizes,
     scales_for,
+    starts_of,
 )
-from spacy_ssvm.weights.feature_index import FeatureIndex, Table
+from spacy_ssvm.weights.feature_index import FeatureIndex
 from spacy_ssvm.weights.growing import longer
-from spacy_ssvm.weights.hash_table import empty_slots, number_keys, numbered_keys
+from spacy_ssvm.weights.key_table import KeyTable, key_table, keys_of
 from spacy_ssvm.weights.rows import RowTable
 
 
@@ -94,7 +95,7 @@ class LinearTrainer(IndexedTrainer):
                 "trained with"
             )
         if not model.table.rows_per_template:
-            keys = numbered_keys(model.table.slots)
+            keys = keys_of(model.table)
             templates = np.searchsorted(model.template_rows, np.arange(len(keys)), side="right") - 1
             self.index.load(keys, templates.astype(np.int32))
 
@@ -129,7 +130,7 @@ class LinearTrainer(IndexedTrainer):
     def _write(self) -> None:
         self.model.set_weights(*self._compact())
 
-    def _compact(self) -> tuple[Table, Floats, CompactWeights, Ints, TrainingSummary]:
+    def _compact(self) -> tuple[KeyTable, Floats, CompactWeights, Ints, TrainingSummary]:
         """The weights in compact form, rows sorted by template."""
         rows, w = self.index.number_of_rows, self.run.w
         first, shape = self.model.label_pairs.size, self.model.label_pairs.shape
@@ -143,19 +144,19 @@ class LinearTrainer(IndexedTrainer):
         regularizer += float(row_sizes(table, emissions, scales, prior[first:], sizes))
         T = len(self.model.templates)
         rows_per_template = self.index.table.rows_per_template
-        slots = empty_slots(0)
+        keys = self.index.row_keys
         if rows_per_template:
             kept = np.arange(rows)
         else:
             kept = np.flatnonzero(sizes)
             kept = kept[np.argsort(self.index.row_templates[kept], kind="stable")]
-            slots = number_keys(self.index.row_keys[kept])
-        row_starts = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
+            keys = keys[kept]
+        row_starts = starts_of(sizes[kept])
         compact = CompactWeights(row_starts, np.empty(row_starts[-1], dtype=np.int8), scales)
         fill_rows(table, emissions, kept, compact)
         templates = self.index.row_templates[kept]
         return (
-            Table(slots, rows_per_template),
+            key_table(keys, rows_per_template),
             label_pairs + self._legality,
             compact,
             np.searchsorted(templates, np.arange(T + 1)).astype(np.int64),

@@ -48,7 +48,6 @@ from spacy_ssvm.lattices.inference import (
 )
 from spacy_ssvm.lattices.labels import SCHEMES, WHOLE, label_system
 from spacy_ssvm.storage import require
-from spacy_ssvm.weights.key_filter import key_filter
 
 STEPS, STEP_PLACES = "steps", "step_places"  # those that are not 0, and where they are
 
@@ -162,7 +161,7 @@ class LatticeModel(LinearModel):
     def _for_words(self) -> "_Prepared":
         """What ``scorer`` needs of the weights as they are, computed once."""
         if self._prepared is None:
-            features = Features(self.compiled, key_filter(self.table), self.table, self.weights)
+            features = Features(self.compiled, self.table, self.weights)
             P, cache, steps = self.system.parts.number, None, (self.system.levels, self.label_pairs)
             if P <= _MOST_CACHED:
                 groups = self.reader.column_groups, self.reader.windows

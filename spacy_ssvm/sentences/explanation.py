@@ -12,7 +12,7 @@ from spacy_ssvm.sentences.model import SentenceModel
 from spacy_ssvm.sentences.templates import BAG, FIRST, UNIT, UnitPart
 from spacy_ssvm.sentences.unit_keys import fill_unit_keys, max_unit_keys, template_alone
 from spacy_ssvm.sentences.units import UnitBatch
-from spacy_ssvm.weights.feature_index import find_sparse_rows
+from spacy_ssvm.weights.key_table import find_row
 
 OTHER_UNITS = "labels of other units"
 
@@ -47,21 +47,18 @@ def _fired_features(
     """The features of a unit that have rows, with their weights for two labels."""
     size = max_unit_keys(model.compiled, batch.table)
     keys, owners = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.int32)
-    row = np.empty(1, dtype=np.int64)
     for m, template in enumerate(model.templates):
         alone = template_alone(model.compiled, m)
         last = len(batch.table.starts)
         size = fill_unit_keys(alone, batch.table, (0, last), unit, keys, owners)
         if not size:
             continue
-        owner = np.array([m], dtype=np.int32)
         texts = _texts(model, doc, batch, unit, template.parts)
         by_key = dict(zip(keys[:size].tolist(), texts, strict=True))  # each key once
         for key, text in by_key.items():
-            if key and find_sparse_rows(
-                model.table, np.array([key], dtype=np.uint64), owner, 1, row
-            ):
-                yield Reason(str(template), text, *model.weights_of(int(row[0]), labels))
+            row = int(find_row(model.table, np.uint64(key), m))
+            if row >= 0:
+                yield Reason(str(template), text, *model.weights_of(row, labels))
 
 
 def _texts(

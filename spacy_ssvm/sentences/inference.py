@@ -16,14 +16,14 @@ from spacy_ssvm.sentences.unit_keys import (
 )
 from spacy_ssvm.sentences.units import UnitTable
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
-from spacy_ssvm.weights.feature_index import Table, find_sparse_rows
+from spacy_ssvm.weights.key_table import KeyTable, find_row
 
 
 class UnitScorer(NamedTuple):
     """Everything that kernels need to score the labels of units."""
 
     templates: CompiledUnitTemplates
-    table: Table
+    table: KeyTable
     weights: CompactWeights
 
 
@@ -39,8 +39,13 @@ def score_units(scorer: UnitScorer, units: UnitTable, emissions: Floats) -> None
         for u in range(doc[0], doc[1]):
             found = fill_unit_keys(scorer.templates, units, doc, u, keys, owners)
             found = keep_distinct(keys, owners, found)
-            found = find_sparse_rows(scorer.table, keys, owners, found, rows)
-            add_rows(scorer.weights, rows, found, emissions[u])
+            known = 0
+            for i in range(found):
+                row = find_row(scorer.table, keys[i], owners[i])
+                if row >= 0:
+                    rows[known] = row
+                    known += 1
+            add_rows(scorer.weights, rows, known, emissions[u])
 
 
 @kernel

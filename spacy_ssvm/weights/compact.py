@@ -10,18 +10,22 @@ have a weight, the codes of all labels follow instead, for vector instructions t
 are of the first kind, but most of those that fire are of the second.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from spacy_ssvm.kernels.compile import inlined_kernel, kernel
 from spacy_ssvm.kernels.types import Codes, Floats, Ints, Labels, Weights
 from spacy_ssvm.weights.rows import RowTable, add_row
 
+Starts = npt.NDArray[np.uint32] | npt.NDArray[np.int64]
+
 _LARGEST = 127  # code
 _FITTING = 127.49  # weight by scale. Codes of at least 117 follow: weights that are rounded stay
 _SCALES = 256
 _STEPS = 8  # scales by which they halve
+_MANY_BYTES = 2**32
 _FARTHEST = 255  # of two labels
 _FEW = 4  # a row with weights for more than one label in so many has codes for all
 
@@ -29,7 +33,7 @@ _FEW = 4  # a row with weights for more than one label in so many has codes for 
 class CompactWeights(NamedTuple):
     """Weights in eight bits, rows one after another."""
 
-    row_starts: Ints  #: int64 [rows + 1]: the first byte of each row
+    row_starts: Starts  #: uint32 or int64 [rows + 1], see ``starts_of``: the first byte of each row
     bytes: Codes  #: int8
     scales: Weights  #: float32 [256]
 
@@ -42,10 +46,16 @@ class Entries(NamedTuple):
     weights: Floats  #: float64 [entries]
 
 
+def starts_of(sizes: npt.NDArray[Any]) -> Starts:
+    """Where rows of these sizes start: uint32 [rows + 1], or int64 where 4 GB are not enough."""
+    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    return starts.astype(np.uint32) if starts[-1] < _MANY_BYTES else starts
+
+
 def no_weights() -> CompactWeights:
     """Weights of no rows."""
     return CompactWeights(
-        np.zeros(1, dtype=np.int64),
+        starts_of(np.empty(0, dtype=np.int64)),
         np.zeros(0, dtype=np.int8),
         np.zeros(_SCALES, dtype=np.float32),
     )
@@ -73,10 +83,10 @@ def _as_number(code: int) -> int:
 def with_more_labels(weights: CompactWeights, before: int, after: int) -> CompactWeights:
     """The same weights for more labels than before; the new ones have none."""
     starts, row_bytes, scales = weights
-    is_full = np.diff(starts) == before + 1
-    added = np.repeat(starts[1:][is_full], after - before)
-    new_starts = starts.copy()
-    new_starts[1:] += (after - before) * np.cumsum(is_full)
+    sizes = np.diff(starts)
+    is_full = sizes == before + 1
+    added = np.repeat(starts[1:][is_full].astype(np.int64), after - before)
+    new_starts = starts_of(sizes + (after - before) * is_full)
     return CompactWeights(new_starts, np.insert(row_bytes, added, 0), scales)
 
 
@@ -155,7 +165,14 @@ def fill_rows(table: RowTable, weights: Floats, rows: Ints, compact: CompactWeig
         row[:] = 0.0
         add_row(table, weights, 1.0, rows[i], row)
         number = _round_row(row, compact.scales, codes)
-        _write_row(codes, number, compact.bytes[compact.row_starts[i] : compact.row_starts[i + 1]])
+        start, end = _bounds(compact, i)
+        _write_row(codes, number, compact.bytes[start:end])
+
+
+@inlined_kernel
+def _bounds(weights: CompactWeights, row: int) -> tuple[int, int]:
+    """The first byte of a row, and the end."""
+    return np.int64(weights.row_starts[row]), np.int64(weights.row_starts[row + 1])
 
 
 @inlined_kernel
@@ -181,7 +198,7 @@ def add_to_some(
     """``add_rows`` for these labels; the emissions of others are of no use afterwards."""
     K = len(emissions)
     for m in range(size):
-        start, end = weights.row_starts[rows[m]], weights.row_starts[rows[m] + 1]
+        start, end = _bounds(weights, rows[m])
         if end - start == K + 1:
             scale, codes = _scale_at(weights, start), weights.bytes[start + 1 : end]
             for k in labels:
@@ -199,7 +216,7 @@ def add_rows(weights: CompactWeights, rows: Ints, size: int, emissions: Floats) 
     """
     K = len(emissions)
     for m in range(size):
-        start, end = weights.row_starts[rows[m]], weights.row_starts[rows[m] + 1]
+        start, end = _bounds(weights, rows[m])
         if end - start == K + 1:
             scale, codes = _scale_at(weights, start), weights.bytes[start + 1 : end]
             for k in range(K):
@@ -211,10 +228,10 @@ def add_rows(weights: CompactWeights, rows: Ints, size: int, emissions: Floats) 
 @kernel
 def _fill_entries(weights: CompactWeights, K: int, entries: Entries) -> None:
     """Write where the entries of rows start, and the entries where there is room for them."""
-    starts, row_bytes = weights.row_starts, weights.bytes
+    row_bytes = weights.bytes
     size, room = 0, len(entries.labels)
-    for r in range(len(starts) - 1):
-        start, end = starts[r], starts[r + 1]
+    for r in range(len(weights.row_starts) - 1):
+        start, end = _bounds(weights, r)
         is_full, k = end - start == K + 1, 0
         step = 1 if is_full else 2
         for i in range(start + 1, end, step):
@@ -230,7 +247,7 @@ def _fill_entries(weights: CompactWeights, K: int, entries: Entries) -> None:
 
 def entries_of(weights: CompactWeights, K: int) -> Entries:
     """What compact weights stand for, without zeros. K: the number of labels."""
-    starts = np.zeros_like(weights.row_starts)
+    starts = np.zeros(len(weights.row_starts), dtype=np.int64)
     entries = Entries(starts, np.empty(0, dtype=np.uint16), np.empty(0))
     _fill_entries(weights, K, entries)
     entries = Entries(starts, np.empty(starts[-1], dtype=np.uint16), np.empty(starts[-1]))
@@ -242,7 +259,7 @@ def entries_of(weights: CompactWeights, K: int) -> Entries:
 def _labels_rise_below(weights: CompactWeights, K: int) -> bool:
     """Whether the labels of rows, whose sizes are possible, rise and are all below K."""
     for r in range(len(weights.row_starts) - 1):
-        start, end = weights.row_starts[r], weights.row_starts[r + 1]
+        start, end = _bounds(weights, r)
         if end - start == K + 1:
             continue
         k = 0

@@ -1,4 +1,4 @@
-"""The rows of features, by their 64-bit keys.
+"""The rows of features in training, by the first 48 bits of their keys: see ``key_table.py``.
 
 An exact index gives each key a row of its own, by a hash table. A hashed index computes the row
 from the key: each template owns ``rows_per_template`` rows, and keys may share one.
@@ -20,6 +20,7 @@ from spacy_ssvm.weights.hash_table import (
     number_keys,
     scaled_key,
 )
+from spacy_ssvm.weights.key_table import as_feature
 
 _GROWTH = 1.25  # the factor by which full slots grow
 _KEYS_AT_A_TIME = 100_000  # there is room for so many more, as if all were new
@@ -51,15 +52,15 @@ def find_token_rows(table: Table, keys: Keys, rows: Ints) -> int:
     capacity = len(slots)
     for m in range(T):
         slot = scaled_key(keys[m], capacity)
-        rows[m] = slot if slots[slot, 0] == keys[m] else -1 - slot
+        rows[m] = slot if slots[slot, 0] == as_feature(keys[m]) else -1 - slot
     size = 0
     for m in range(T):
-        slot = rows[m]
+        slot, key = rows[m], as_feature(keys[m])
         if slot < 0 and slots[-1 - slot, 0] != np.uint64(0):
-            slot = find_slot(slots, keys[m])
-            if slots[slot, 0] != keys[m]:
+            slot = find_slot(slots, key)
+            if slots[slot, 0] != key:
                 slot = -1
-        if slot >= 0 and keys[m] != np.uint64(0):
+        if slot >= 0 and key != np.uint64(0):
             row = np.int64(slots[slot, 1]) - 1
             if row >= 0:
                 rows[size] = row
@@ -72,6 +73,9 @@ def _count_key(
     slots: Keys, key: int, m: int, row_keys: Keys, row_templates: Rows, state: Ints
 ) -> None:
     """Count a key of template m; see ``_count``."""
+    key = as_feature(key)
+    if key == np.uint64(0):
+        return
     slot = find_slot(slots, key)
     if slots[slot, 0] == np.uint64(0):
         slots[slot, 0] = key
@@ -98,8 +102,7 @@ def _count(slots: Keys, keys: Keys, row_keys: Keys, row_templates: Rows, state: 
     tokens, T = keys.shape
     for t in range(tokens):
         for m in range(T):
-            if keys[t, m] != np.uint64(0):
-                _count_key(slots, keys[t, m], m, row_keys, row_templates, state)
+            _count_key(slots, keys[t, m], m, row_keys, row_templates, state)
 
 
 @inner_kernel
@@ -113,6 +116,8 @@ def _count_sparse(
 
 class FeatureIndex:
     """Assigns rows to feature keys during training, and records the template of each row.
+
+    The keys of rows are given as ``as_feature`` makes them.
 
     min_count: a key gets a row at its min_count-th occurrence. Occurrences are counted over the
         batches given to ``insert``; those in earlier batches have no feature.
@@ -220,8 +225,9 @@ def find_sparse_rows(table: Table, keys: Keys, templates: Rows, size: int, rows:
         if rows_per_template > 0:
             row = templates[i] * rows_per_template + scaled_key(keys[i], rows_per_template)
         else:
-            slot = find_slot(table.slots, keys[i])
-            row = np.int64(table.slots[slot, 1]) - 1 if table.slots[slot, 0] == keys[i] else -1
+            key = as_feature(keys[i])
+            slot = find_slot(table.slots, key)
+            row = np.int64(table.slots[slot, 1]) - 1 if table.slots[slot, 0] == key else -1
         if row >= 0:
             rows[found] = row
             found += 1

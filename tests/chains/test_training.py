@@ -11,7 +11,7 @@ from spacy.training import Example
 from tiny_taggers import STARTS, TINY, TWO, example_of, tags, train
 
 from spacy_ssvm.weights.compact import entries_of
-from spacy_ssvm.weights.hash_table import numbered_keys
+from spacy_ssvm.weights.key_table import keys_of
 
 
 def test_a_sentence_is_an_example() -> None:
@@ -28,7 +28,7 @@ def weights_of(model: Any) -> dict[Any, float]:
     """The weights of a saved model by the keys of features and labels, and by pairs of labels."""
     pairs = np.where(np.isfinite(model.label_pairs), model.label_pairs, 0.0).ravel()
     found: dict[Any, float] = dict(enumerate(pairs.tolist()))
-    keys = numbered_keys(model.table.slots)
+    keys = keys_of(model.table)
     entries = entries_of(model.weights, len(model.labels))
     rows = np.repeat(np.arange(len(keys)), np.diff(entries.row_starts))
     of_features = zip(keys[rows].tolist(), entries.labels.tolist(), strict=True)

@@ -10,6 +10,7 @@ from sentence_labelers import CRF, lines_of, sequence_scores, tiny_labeler
 from spacy.language import Language
 
 from spacy_ssvm.sentences.unit_keys import extract_unit_keys
+from spacy_ssvm.weights.key_table import keys_of
 
 pytestmark = pytest.mark.uncompiled
 
@@ -39,12 +40,12 @@ def test_scores_are_sums_of_the_weights_of_the_features(hash_bits: int | None) -
     table = model.reader.read([doc]).table
     found = extract_unit_keys(model.compiled, table)
     expected = np.zeros((3, len(model.labels)))
-    slots = {int(key): int(row) - 1 for key, row in model.table.slots if key}
+    rows = {key: row for row, key in enumerate(keys_of(model.table).tolist())}
     size = model.table.rows_per_template
     for u in range(3):
         for f in range(found.starts[u], found.starts[u + 1]):
             key = int(found.keys[f])
-            row = slots.get(key, -1)
+            row = rows.get(key >> 16 << 16, -1)
             if size:
                 row = int(found.templates[f]) * size + ((key >> 32) * size >> 32)
             if row >= 0:

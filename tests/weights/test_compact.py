@@ -1,5 +1,7 @@
 """Tests of ``spacy_ssvm/weights/compact.py``."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from chain_scores import checked
@@ -8,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from spacy_ssvm.weights import compact as compact_module
 from spacy_ssvm.weights.compact import (
     CompactWeights,
     add_rows,
@@ -54,7 +57,10 @@ def random_weights(data: st.DataObject, rows: int, K: int) -> np.ndarray:
 def test_compact_rows_add_up_to_what_rounded_rows_add_up_to(data, K, rows):
     weights = random_weights(data, rows, K)
     kept = np.array(data.draw(st.permutations(range(rows))), dtype=np.int64)
-    compact, sizes = compact_of(weights, kept)
+    many = data.draw(st.sampled_from([0, 2**32]))
+    with patch.object(compact_module, "_MANY_BYTES", many):
+        compact, sizes = compact_of(weights, kept)
+    assert compact.row_starts.dtype == (np.uint32 if many else np.int64)
     check_compact(compact, K)
     expected = rounded(weights)[kept]
     np.testing.assert_array_equal(sizes == 0, ~expected.any(axis=1))

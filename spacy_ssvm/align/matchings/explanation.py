@@ -10,7 +10,7 @@ from spacy_ssvm.align.matchings.templates import SAME, SOURCE, TARGET, LinkPart
 from spacy_ssvm.explanation import Explanation, Reason, strongest
 from spacy_ssvm.features.attributes import Doc
 from spacy_ssvm.kernels.types import Flags, Floats, Ints
-from spacy_ssvm.weights.feature_index import find_token_rows
+from spacy_ssvm.weights.key_table import find_row
 
 LINKED, APART = "linked", "apart"
 OTHER_LINKS = "other links"
@@ -86,9 +86,11 @@ def _fired_features(
     all_values = np.empty((m * n, T), dtype=np.float32)
     extract_link_keys(model.compiled, *words, evidence, all_keys, all_values)
     keys, values = all_keys[j * n + k], all_values[j * n + k]
-    rows, found = np.empty(T, dtype=np.int64), []
-    for row in rows[: find_token_rows(model.table, keys, rows)].tolist():
-        t = int(model.row_templates[row])
+    found = []
+    for t in range(T):
+        row = int(find_row(model.table, keys[t], t))
+        if row < 0:
+            continue
         parts = model.templates[t].parts
         text = " + ".join(_value(model, doc, pairs, part, j, k) for part in parts)
         found.append((str(model.templates[t]), text, float(model.weights[row] * values[t])))

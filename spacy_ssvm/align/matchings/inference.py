@@ -11,15 +11,14 @@ from spacy_ssvm.align.matchings.scores import link_steps
 from spacy_ssvm.align.matchings.templates import LinkTemplates
 from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Flags, Floats, Keys, Weights
-from spacy_ssvm.weights.feature_index import Table
-from spacy_ssvm.weights.hash_table import find_slot, scaled_key
+from spacy_ssvm.weights.key_table import KeyTable, find_row
 
 
 class LinkScorer(NamedTuple):
     """A model, as kernels that score links read it."""
 
     templates: LinkTemplates
-    table: Table
+    table: KeyTable
     weights: Weights  #: float32 [rows]
     source_penalties: Floats  #: float64 [f - 1]
     target_penalties: Floats  #: float64 [g - 1]
@@ -77,32 +76,21 @@ def score_pair(
     scores[:] = 0.0
     for t in range(len(templates.numbers)):
         fill_template_keys(templates, t, sources, targets, columns, evidence, keys, values)
-        _add_scores(scorer.table.slots, scorer.weights, keys, values, scores)
+        _add_scores(scorer.table, t, scorer.weights, keys, values, scores)
 
 
 @kernel
-def _add_scores(table: Keys, weights: Weights, keys: Keys, values: Weights, scores: Floats) -> None:
-    """Add the weights times the values of the features of a template, all [m, n], to scores."""
+def _add_scores(
+    table: KeyTable, t: int, weights: Weights, keys: Keys, values: Weights, scores: Floats
+) -> None:
+    """Add the weights times the values of the features of template t, all [m, n], to scores."""
     m, n = scores.shape
-    none = np.uint64(0)
-    slots, found = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.float32)
+    found = np.zeros(n, dtype=np.float32)
     for j in range(m):
-        # All first slots are loaded before any is used: memory accesses overlap.
         for k in range(n):
-            key = keys[j, k]
-            slots[k] = -1
-            if key != none and (j == 0 or key != keys[j - 1, k]):
-                slot = scaled_key(key, len(table))
-                slots[k] = slot if table[slot, 0] != none else -1
-        for k in range(n):
-            key, slot = keys[j, k], slots[k]
-            if j == 0 or key != keys[j - 1, k]:  # else the weight is that of the row above
-                found[k] = 0.0
-                if slot >= 0:
-                    if table[slot, 0] != key:
-                        slot = find_slot(table, key)
-                    if table[slot, 0] == key:
-                        found[k] = weights[np.int64(table[slot, 1]) - 1]
+            if j == 0 or keys[j, k] != keys[j - 1, k]:  # else the weight is that of the row above
+                row = find_row(table, keys[j, k], t)
+                found[k] = weights[row] if row >= 0 else 0.0
             scores[j, k] += found[k] * values[j, k]
 
 

@@ -29,11 +29,10 @@ from spacy_ssvm.align.matchings.templates import (
 )
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources, arrays_of, header_of
-from spacy_ssvm.kernels.types import Flags, Floats, Keys, Rows, Weights
+from spacy_ssvm.kernels.types import Flags, Floats, Rows, Weights
 from spacy_ssvm.solvers.summary import TrainingSummary
 from spacy_ssvm.storage import checked_texts
-from spacy_ssvm.weights.feature_index import Table
-from spacy_ssvm.weights.hash_table import empty_slots, numbered_keys
+from spacy_ssvm.weights.key_table import KeyTable, key_table, saved_keys
 
 #: The one label of links.
 LABELS = ("link",)
@@ -77,7 +76,7 @@ class MatchingModel(storage.StoredModel):
         self._compile()
         steps = sum(self.fertilities) - 2
         none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
-        self.set_weights(empty_slots(0), *none, np.zeros(steps), None)
+        self.set_weights(key_table(np.empty(0, dtype=np.uint64)), *none, np.zeros(steps), None)
 
     def associate(self, association: Association | None, lexicon: Lexicon | None = None) -> None:
         """Set the association of words and the lexicon, for evidence that needs them."""
@@ -100,7 +99,7 @@ class MatchingModel(storage.StoredModel):
 
     def set_weights(
         self,
-        slots: Keys,
+        table: KeyTable,
         row_templates: Rows,
         weights: Weights,
         penalties: Floats,
@@ -108,10 +107,10 @@ class MatchingModel(storage.StoredModel):
     ) -> None:
         """Set the weights.
 
-        slots: the hash table of features. row_templates: int32 [rows], the template of each row.
+        table: the rows of features. row_templates: int32 [rows], the template of each row.
         weights: float32 [rows]. penalties: float64 [f + g - 2], see ``layout.py``.
         """
-        self.table = Table(slots, 0)
+        self.table = table
         self.row_templates = row_templates
         self.weights = weights
         self.penalties = penalties
@@ -205,7 +204,7 @@ class MatchingModel(storage.StoredModel):
     def arrays(self) -> storage.Arrays:
         """The saved arrays, by the names of ``ARRAYS``."""
         return {
-            "keys": numbered_keys(self.table.slots),
+            "keys": saved_keys(self.table),
             "row_templates": self.row_templates,
             "weights": self.weights,
             "penalties": self.penalties.astype(np.float32),
@@ -229,7 +228,7 @@ class MatchingModel(storage.StoredModel):
         self.association = saved.association
         self.lexicon = saved.lexicon
         self.define(saved.templates, saved.labels, saved.resources)
-        weights = saved.slots, saved.row_templates, saved.weights, saved.penalties
+        weights = saved.table, saved.row_templates, saved.weights, saved.penalties
         self.set_weights(*weights, saved.summary)
 
 

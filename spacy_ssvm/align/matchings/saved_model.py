@@ -12,17 +12,17 @@ from spacy_ssvm.align.bitext.lexicon import Lexicon, load_lexicon
 from spacy_ssvm.align.matchings.templates import LEXICON, LinkTemplate
 from spacy_ssvm.features.resources import ARRAYS as RESOURCE_ARRAYS
 from spacy_ssvm.features.resources import Resources, check_resources, read_resources
-from spacy_ssvm.kernels.types import Floats, Keys, Rows, Weights
+from spacy_ssvm.kernels.types import Floats, Rows, Weights
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
 from spacy_ssvm.storage import checked_texts, require
-from spacy_ssvm.weights.hash_table import read_keys
+from spacy_ssvm.weights.key_table import KeyTable, read_keys
 
 #: The largest number of links of a word.
 MAX_FERTILITY = 16
 
 #: The saved arrays with their types.
 ARRAYS: dict[str, type] = {
-    "keys": np.uint64,
+    "keys": np.uint8,
     "row_templates": np.int32,
     "weights": np.float32,
     "penalties": np.float32,
@@ -45,7 +45,7 @@ class SavedMatchingModel(NamedTuple):
     templates: tuple[LinkTemplate, ...]
     labels: tuple[str, ...]
     fertilities: tuple[int, int]
-    slots: Keys
+    table: KeyTable
     row_templates: Rows
     weights: Weights
     penalties: Floats
@@ -66,7 +66,7 @@ def read_matching_model(
         and all(type(f) is int and 1 <= f <= MAX_FERTILITY for f in fertilities),
         f"the fertilities are not two numbers from 1 to {MAX_FERTILITY}",
     )
-    keys, row_templates, weights = (arrays[n] for n in ("keys", "row_templates", "weights"))
+    row_templates, weights = arrays["row_templates"], arrays["weights"]
     penalties = arrays["penalties"].astype(np.float64)
     rows = len(weights)
     require(weights.ndim == 1 and bool(np.all(np.isfinite(weights))), "weights are not finite")
@@ -75,7 +75,6 @@ def read_matching_model(
         rows == 0 or (int(row_templates.min()) >= 0 and int(row_templates.max()) < len(templates)),
         "a row belongs to no template",
     )
-    require(keys.shape == (rows,), "the keys of rows do not fit the weights")
     require(penalties.shape == (sum(fertilities) - 2,), "the penalties do not fit the fertilities")
     require(
         bool(np.all(np.isfinite(penalties) & (penalties >= 0))),
@@ -92,7 +91,7 @@ def read_matching_model(
         templates,
         labels,
         (fertilities[0], fertilities[1]),
-        read_keys(keys),
+        read_keys(arrays["keys"], rows),
         row_templates,
         weights,
         penalties,

@@ -20,7 +20,7 @@ from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import summarize_run
 from spacy_ssvm.solvers.training import IndexedTrainer
 from spacy_ssvm.weights.feature_index import FeatureIndex, Table, find_token_rows
-from spacy_ssvm.weights.hash_table import number_keys, numbered_keys
+from spacy_ssvm.weights.key_table import key_table, keys_of
 
 _LINKS_AT_A_TIME = 50_000  # bounds the memory of their keys
 
@@ -143,7 +143,7 @@ class MatchingTrainer(IndexedTrainer):
         model = self.model
         if model.summary is None:
             return None
-        self.index.load(numbered_keys(model.table.slots), model.row_templates)
+        self.index.load(keys_of(model.table), model.row_templates)
         return np.concatenate([model.penalties, model.weights.astype(np.float64)])
 
     def add(self, batch: GoldPairs) -> list[range]:
@@ -161,7 +161,7 @@ class MatchingTrainer(IndexedTrainer):
         kept = np.flatnonzero(weights)
         kept = kept[np.argsort(self.index.row_templates[kept], kind="stable")]
         self.model.set_weights(
-            number_keys(self.index.row_keys[kept]),
+            key_table(self.index.row_keys[kept]),
             self.index.row_templates[kept],
             weights[kept],
             w[:steps].astype(np.float32).astype(np.float64),

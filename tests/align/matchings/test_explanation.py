@@ -10,7 +10,7 @@ from spacy_ssvm.align.matchings.explanation import OTHER_LINKS, explain_link
 from spacy_ssvm.align.matchings.model import MatchingModel
 from spacy_ssvm.align.matchings.training import LinkExtractor
 from spacy_ssvm.align.text_pairs import make_pair
-from spacy_ssvm.weights.hash_table import empty_slots, insert_all
+from spacy_ssvm.weights.key_table import key_table
 
 pytestmark = pytest.mark.uncompiled
 
@@ -31,12 +31,9 @@ def weighted(model: MatchingModel, pairs: Any) -> MatchingModel:
     extractor = LinkExtractor(model.compiled)
     extractor._features(pairs, 0, len(pairs.shapes))
     index = extractor.index
-    numbers = np.arange(1, index.number_of_rows + 1, dtype=np.uint64)
-    slots = empty_slots(len(numbers))
-    insert_all(slots, index.row_keys, numbers)
     penalties = np.full(sum(model.fertilities) - 2, 0.25)
-    weights = numbers.astype(np.float32) ** 2
-    model.set_weights(slots, index.row_templates, weights, penalties, None)
+    weights = np.arange(1, index.number_of_rows + 1, dtype=np.float32) ** 2
+    model.set_weights(key_table(index.row_keys), index.row_templates, weights, penalties, None)
     return model
 
 

@@ -12,7 +12,7 @@ from spacy_ssvm.align.matchings.decoder import best_matching
 from spacy_ssvm.align.matchings.inference import keep_links
 from spacy_ssvm.align.matchings.training import LinkExtractor
 from spacy_ssvm.align.text_pairs import make_pair
-from spacy_ssvm.weights.hash_table import empty_slots, insert_all
+from spacy_ssvm.weights.key_table import key_table, keys_of
 
 pytestmark = pytest.mark.uncompiled
 
@@ -27,12 +27,9 @@ def random_model(seed, fertilities):
     extractor = LinkExtractor(model.compiled)
     extractor._features(pairs, 0, 3)
     index = extractor.index
-    slots = empty_slots(index.number_of_rows)
-    rows = np.arange(1, index.number_of_rows + 1, dtype=np.uint64)
-    insert_all(slots, index.row_keys, rows)
-    weights = random.normal(size=len(rows)).astype(np.float32)
+    weights = random.normal(size=index.number_of_rows).astype(np.float32)
     penalties = np.abs(random.normal(size=sum(fertilities) - 2))
-    model.set_weights(slots, index.row_templates, weights, penalties, None)
+    model.set_weights(key_table(index.row_keys), index.row_templates, weights, penalties, None)
     return model, pairs
 
 
@@ -83,7 +80,7 @@ def test_a_word_with_a_kept_link_pays_for_the_next_ones():
 def test_scores_are_sums_of_weights_times_values():
     model, pairs = random_model(3, (1, 1))
     extractor = LinkExtractor(model.compiled)
-    extractor.index.load(*_rows(model))
+    extractor.index.load(keys_of(model.table), model.row_templates)
     starts, rows, values = extractor._features(pairs, 0, 3)
     for i in range(2):
         first, last = pairs.link_starts[i : i + 2].tolist()
@@ -91,14 +88,6 @@ def test_scores_are_sums_of_weights_times_values():
         expected = [model.weights[rows[link]] @ values[link] for link in links]
         np.testing.assert_allclose(model.link_scores(pairs, i).ravel(), expected, rtol=1e-5)
     assert model.link_scores(pairs, 2).shape == (0, 1)
-
-
-def _rows(model):
-    """The keys of the model's rows, and their templates."""
-    slots = model.table.slots[model.table.slots[:, 1] > 0]
-    keys = np.empty(len(slots), dtype=np.uint64)
-    keys[slots[:, 1].astype(np.int64) - 1] = slots[:, 0]
-    return keys, model.row_templates
 
 
 def test_margins_are_differences_of_the_best_scores():

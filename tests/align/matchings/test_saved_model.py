@@ -54,8 +54,8 @@ def replaced(place: Any, value: Any) -> Callable[[np.ndarray], np.ndarray]:
 FORGED_ARRAYS: list[tuple[str, Callable[[np.ndarray], np.ndarray], str]] = [
     ("keys", lambda a: replaced(0, a[1])(a), "the keys of rows are not different"),
     ("keys", replaced(1, 0), "the keys of rows are not different"),
-    ("keys", lambda a: a[1:], "do not fit the weights"),
-    ("keys", lambda a: a[:, None], "do not fit the weights"),
+    ("keys", lambda a: a[1:], "the rows do not fit their keys"),
+    ("keys", lambda a: a[:, None], "keys of rows are no list of numbers"),
     ("weights", lambda a: a[:-1], "do not fit the weights"),
     ("weights", lambda a: a[:, None], "weights are not finite"),
     ("weights", replaced(1, np.nan), "weights are not finite"),
