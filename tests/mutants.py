@@ -374,6 +374,24 @@ MUTANTS = [
         "tests/weights/test_compact.py",
     ),
     Mutant(
+        "lattices/inference.py",
+        "of_word = scorer.own.starts[t] - first",
+        "of_word = scorer.own.starts[t]",
+        "tests/lattices/test_cached_scores.py",
+    ),
+    Mutant(
+        "lattices/cached_scores.py",
+        "own = (templates.offsets == 0) & np.isin(templates.columns, columns)",
+        "own = np.isin(templates.columns, columns)",
+        "tests/lattices/test_cached_scores.py",
+    ),
+    Mutant(
+        "lattices/cached_scores.py",
+        "firsts = self._size + np.cumsum(sizes[words]) - sizes[words]",
+        "firsts = np.cumsum(sizes[words]) - sizes[words]",
+        "tests/lattices/test_cached_scores.py",
+    ),
+    Mutant(
         "weights/feature_index.py",
         "    key = as_feature(key)\n    if key == np.uint64(0):",
         "    if key == np.uint64(0):",

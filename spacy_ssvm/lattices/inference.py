@@ -21,6 +21,7 @@ from spacy_ssvm.labelings.cached_sums import (
     add_cached,
     find_word_rows,
 )
+from spacy_ssvm.lattices.cached_scores import WordScores
 from spacy_ssvm.lattices.layout import LabelParts
 from spacy_ssvm.lattices.scores import parts_of_labels, sum_parts
 from spacy_ssvm.weights.compact import add_rows, add_to_some
@@ -36,6 +37,7 @@ class Scorer(NamedTuple):
     features: Features  #: those that are not cached
     cached: Sums
     sum_slots: SumSlots
+    own: WordScores
     parts: LabelParts
     levels: Levels
     steps: Floats  #: float64: the weights of steps
@@ -72,6 +74,10 @@ def score_sentence(
         add_cached(scorer.cached, scorer.sum_slots, t, scores)
         for c in range(first, last):
             emissions[c] = sum_parts(scorer.parts, labels[c], scores)
+        if len(scorer.own.starts) > 0:
+            of_word = scorer.own.starts[t] - first
+            for c in range(first, last):
+                emissions[c] += scorer.own.scores[of_word + c]
     return own, emissions
 
 

@@ -33,12 +33,14 @@ from spacy_ssvm.labelings.cached_sums import (
     CachedSums,
     Features,
     find_sums,
+    nothing_cached,
     row_of,
     useful_cache,
 )
 from spacy_ssvm.labelings.linear_model import LinearModel
 from spacy_ssvm.labelings.saved_model import MAX_LABELS, SavedModel
 from spacy_ssvm.lattices import candidates as lists
+from spacy_ssvm.lattices.cached_scores import NO_SCORES, CachedScores, WordScores
 from spacy_ssvm.lattices.candidates import CandidateTable, WordKeys, find_candidates, word_keys
 from spacy_ssvm.lattices.inference import (
     Scorer,
@@ -81,6 +83,7 @@ class LatticeModel(LinearModel):
     kind = "lattice model"
     label_pairs_name = STEPS
     reader: AttributeReader
+    _prepared: "_Prepared | None"
 
     def __init__(
         self,
@@ -104,6 +107,7 @@ class LatticeModel(LinearModel):
         """Set the candidates of words, and the names of the annotation that they depend on."""
         self.table_of_candidates = table
         self.given = tuple(given)
+        self._prepared = None
 
     def word_keys(self, tokens: TokenTable, given: Sequence[str] | None = None) -> WordKeys:
         """What decides on the candidates of words. given: the annotation, if not the model's."""
@@ -149,26 +153,41 @@ class LatticeModel(LinearModel):
     def set_weights(self, *weights: Any) -> None:
         """See ``LinearModel``."""
         super().set_weights(*weights)
-        self._prepared: _Prepared | None = None
+        self._prepared = None
 
-    def scorer(self, tokens: TokenTable) -> Scorer:
-        """Templates, table and weights, for kernels that score the candidates of these words."""
+    def scorer(self, tokens: TokenTable, candidates: Candidates | None = None) -> Scorer:
+        """Templates, table and weights, for kernels that score the candidates of these words.
+
+        candidates: all that the words have; None where annotation leaves some out.
+        """
         prepared = self._for_words()
         words = tokens.group_keys, tokens.attributes, tokens.sentence_starts
-        sums = find_sums(prepared.cache, prepared.features, *words)
-        return Scorer(*sums, self.system.parts, prepared.levels, prepared.steps, prepared.bounds)
+        own: WordScores | None = None
+        if candidates is not None and prepared.scores is not None:
+            texts = tokens.group_keys.ravel()
+            own = prepared.scores.find(texts, tokens.attributes, candidates)
+        if own is None or prepared.scores is None:
+            sums = find_sums(prepared.cache, prepared.features, *words)
+        else:
+            sums = prepared.scores.uncached, *nothing_cached(len(tokens.attributes))
+        steps = prepared.levels, prepared.steps, prepared.bounds
+        own = NO_SCORES if own is None else own
+        return Scorer(*sums, own, self.system.parts, *steps)
 
     def _for_words(self) -> "_Prepared":
         """What ``scorer`` needs of the weights as they are, computed once."""
         if self._prepared is None:
             features = Features(self.compiled, self.table, self.weights)
-            P, cache, steps = self.system.parts.number, None, (self.system.levels, self.label_pairs)
-            if P <= _MOST_CACHED:
-                groups = self.reader.column_groups, self.reader.windows
-                cache = useful_cache(features, P, *groups)
+            cache = scores = None
+            parts, steps = self.system.parts, (self.system.levels, self.label_pairs)
+            (columns,) = self.reader.column_groups
+            if parts.number <= _MOST_CACHED:
+                cache = useful_cache(features, parts.number, [columns], self.reader.windows)
+            elif not (self.given or self.table.rows_per_template):
+                scores = CachedScores(features, parts, columns)
             if len(self.system.levels.sizes) > 1 and len(self.labels) <= _MOST_JOINED:
                 steps = join_levels(*steps)
-            self._prepared = _Prepared(features, cache, *steps, bound_steps(*steps))
+            self._prepared = _Prepared(features, cache, scores, *steps, bound_steps(*steps))
         return self._prepared
 
     def parts_of(self, label: int) -> list[int]:
@@ -188,7 +207,7 @@ class LatticeModel(LinearModel):
         start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
         candidates = self.candidates_to_choose(tokens, None)
         found: tuple[Candidates, Floats] = score_sentence(
-            self.scorer(tokens), tokens.attributes, candidates, start, end
+            self.scorer(tokens, candidates), tokens.attributes, candidates, start, end
         )
         return found
 
@@ -221,7 +240,8 @@ class LatticeModel(LinearModel):
         y = ByWord(np.empty(len(tokens.positions), dtype=np.int64))
         words = tokens.attributes, tokens.sentence_starts
         candidates = self.candidates_to_choose(tokens, annotation)
-        predict_sentences(self.scorer(tokens), *words, candidates, y)
+        scorer = self.scorer(tokens, candidates if annotation is None else None)
+        predict_sentences(scorer, *words, candidates, y)
         return y
 
     def probabilities(
@@ -231,8 +251,7 @@ class LatticeModel(LinearModel):
 
         The latter are float64 [candidates].
         """
-        candidates = self.candidates_to_choose(tokens, annotation)
-        logs = self._sums(LOG_SUM, beta, tokens, candidates)
+        candidates, logs = self._sums(LOG_SUM, beta, tokens, annotation)
         if not len(logs):
             return candidates, logs
         firsts, sizes = candidates.starts[:-1], np.diff(candidates.starts)
@@ -241,15 +260,16 @@ class LatticeModel(LinearModel):
 
     def best_scores(self, tokens: TokenTable) -> tuple[Candidates, Floats]:
         """The candidates of words, and the best score with each: float64 [candidates]."""
-        candidates = self.candidates_to_choose(tokens, None)
-        return candidates, self._sums(MAX, 1.0, tokens, candidates)
+        return self._sums(MAX, 1.0, tokens, None)
 
     def _sums(
-        self, semiring: int, beta: float, tokens: TokenTable, candidates: Candidates
-    ) -> Floats:
+        self, semiring: int, beta: float, tokens: TokenTable, annotation: Annotation | None
+    ) -> tuple[Candidates, Floats]:
+        """The candidates of words that agree with their annotation, and ``sum_structures``."""
         words = tokens.attributes, tokens.sentence_starts
-        sums: Floats = sum_structures(semiring, beta, self.scorer(tokens), *words, candidates)
-        return sums
+        candidates = self.candidates_to_choose(tokens, annotation)
+        scorer = self.scorer(tokens, candidates if annotation is None else None)
+        return candidates, sum_structures(semiring, beta, scorer, *words, candidates)
 
     # Saving and loading
 
@@ -295,7 +315,8 @@ class LatticeModel(LinearModel):
 
 class _Prepared(NamedTuple):
     features: Features  #: all of them
-    cache: CachedSums | None  #: of scores of parts; None where it is of no use
+    cache: CachedSums | None  #: of scores of parts, where there are few; else None
+    scores: CachedScores | None  #: of candidates, where their text decides on them; else None
     levels: Levels
     steps: Floats
     bounds: StepBounds
