@@ -233,7 +233,8 @@ def test_default_families_read_clusters_where_there_are_some(files: dict[str, st
     for sets in ({}, {"news": files["news"]}, files):
         tagger = initialized(["tagger"], sets)
         found = [text for text in map(str, tagger.model.templates) if "cluster" in text]
-        runs = [f"ngrams(cluster{bits}.{name}, 2, 1)" for bits in (4, 6, 10, "") for name in sets]
+        lengths = {"4": 2, "6": 1, "10": 1, "": 1}
+        runs = [f"ngrams(cluster{b}.{name}, {n}, 1)" for b, n in lengths.items() for name in sets]
         wanted = parse_templates(runs or ["lower[0]"], is_attribute=bool, attributes=())
         assert sorted(found) == sorted(map(str, wanted if sets else ()))
 

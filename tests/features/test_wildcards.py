@@ -134,7 +134,7 @@ def test_templates_of_arcs_and_of_their_labels(
 
 
 @pytest.mark.parametrize(
-    ("family", "number"), [("tagger", 20), ("senter", 14), ("ner", 20), ("chunker", 20)]
+    ("family", "number"), [("tagger", 14), ("senter", 14), ("ner", 20), ("chunker", 20)]
 )
 def test_families_read_each_set_of_clusters_where_there_are_some(family: str, number: int) -> None:
     templates = parse_templates([family], is_attribute=is_attribute, attributes=())
