@@ -1,16 +1,23 @@
-"""Which templates of arc labels a group lasso keeps, on several treebanks, and what they cost.
+"""Which templates a group lasso keeps, on several treebanks, and what they cost.
 
-    python benchmarks/families.py --data FOLDER [--corpora en pt nl] [--budgets 44 40 36 32 26 20]
+    python benchmarks/families.py TASK --data FOLDER [--corpora en pt nl tr] [--budgets 50 40 30]
 
-FOLDER contains ud_en_ewt, ud_pt_bosque and ud_nl_lassysmall. The examples are the arcs of gold
-trees, with gold tags, features, lemmas, and the word clusters of spacy-lookups-data (English,
-Spanish for Portuguese, German for Dutch). Candidates are the templates of the family ``labels`` and
-those that were left out of it.
+Tasks:
+
+    labels         labels of the arcs of gold trees, with gold tags, features and lemmas
+    tagger         tags: XPOS (en), or UPOS
+    morphologizer  parts of speech with morphological features
+
+FOLDER contains ud_en_ewt, ud_pt_bosque and ud_nl_lassysmall; Turkish, which is not for labels, is
+that of the package turkish-treebanks. Tokens and sentences are gold. Templates read what
+spacy-lookups-data has: word clusters (English, Spanish for Portuguese, German for Dutch), and for
+words lemmas. Candidates are the templates of the family, and those that were left out of it.
 
 The first table has the candidates that were kept with each budget: for how many of the budgets, in
-each treebank, those kept most often first. The second one has what the family and all candidates
-give, as means of --seeds: accuracy of labels on dev and test, time for a word, and for learning.
-Times are CPU times on one thread. Requires the extra `bench`.
+each treebank, those kept most often first; a star stands for templates that read different
+clusters. The second one has what the family and all candidates give, as means of --seeds: accuracy
+on dev and test, of words where part of speech and features are right for the morphologizer, time
+for a word, and for learning. Times are CPU times on one thread. Requires the extra `bench`.
 """
 
 import argparse
@@ -22,34 +29,57 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import morphology
 import numpy as np
 import parser
 import spacy
 from spacy.lookups import load_lookups
 from spacy.tokens import Doc
+from spacy.training import Example
 from wasabi import msg
 
 from spacy_ssvm.chains.selection import chain_selector
 from spacy_ssvm.chains.training import ChainTrainer, LabelledTokens
 from spacy_ssvm.components.parser import DependencyParser
 from spacy_ssvm.features.attributes import ByWord
-from spacy_ssvm.selection import Selection
-from spacy_ssvm.trees.families import ARC_FAMILIES
+from spacy_ssvm.selection import Selection, Selector
 
-EPOCHS = 7
+EPOCHS = 7  # of labels
 CLUSTERS = {"en": "en", "pt": "es", "nl": "de"}
-#: What the family does without: 50 templates are as accurate as 58, and take less time.
-LEFT_OUT = (
-    "leftmost.lower+dependent.pos+head.pos",
-    "leftmost.cluster.*+dependent.pos+head.pos",
-    "dependent.pos+dependent.lower[1]",
-    "sibling.pos+dependent.pos+head.pos+direction",
-    "grandparent.pos+head.pos+dependent.pos",
-    "head.cluster.*+dependent.cluster.*",
-    "head.cluster6.*+dependent.cluster6.*+direction",
-    "head.pos+dependent.cluster6.*+direction",
+#: What families do without: they are as accurate, and take less time.
+NOT_FOR_WORDS = (
+    "suffix3[-1]",
+    "suffix3[1]",
+    "suffix3[-1]+suffix3[0]",
+    "suffix3[0]+suffix3[1]",
+    "shape[-1]",
+    "shape[1]",
+    "digits[0]",
+    "hyphen[0]",
+    "cluster6.*[-1]+cluster6.*[0]",
+    "cluster6.*[0]+cluster6.*[1]",
+    "cluster10.*[-1]+cluster10.*[0]",
+    "cluster10.*[0]+cluster10.*[1]",
+    "cluster.*[-1]+cluster.*[0]",
+    "cluster.*[0]+cluster.*[1]",
 )
-FAMILIES = {"family": ["labels"], "all candidates": ["labels", *LEFT_OUT]}
+LEFT_OUT = {
+    "labels": (
+        "leftmost.lower+dependent.pos+head.pos",
+        "leftmost.cluster.*+dependent.pos+head.pos",
+        "dependent.pos+dependent.lower[1]",
+        "sibling.pos+dependent.pos+head.pos+direction",
+        "grandparent.pos+head.pos+dependent.pos",
+        "head.cluster.*+dependent.cluster.*",
+        "head.cluster6.*+dependent.cluster6.*+direction",
+        "head.pos+dependent.cluster6.*+direction",
+    ),
+    "tagger": NOT_FOR_WORDS,
+    "morphologizer": NOT_FOR_WORDS,
+}
+FAMILIES = {"labels": "labels", "tagger": "tagger", "morphologizer": "tagger"}
+BUDGETS = {"labels": [44, 40, 36, 32, 26, 20]}
+OTHER_BUDGETS = [50, 45, 40, 35, 30, 25, 20, 15, 10]
 
 
 class Result(NamedTuple):
@@ -59,105 +89,155 @@ class Result(NamedTuple):
     learning: float  #: seconds
 
 
-def annotated(nlp: spacy.Language, doc: Doc) -> Doc:
-    """All that templates of labels read."""
-    lemmas, morphs = [token.lemma_ for token in doc], [str(token.morph) for token in doc]
-    return parser.tagged(nlp, doc, lemmas=lemmas, morphs=morphs)
+class Labels:
+    """The labels of arcs. templates: of labels."""
+
+    def __init__(self, data: Path, corpus: str, templates: list[str]) -> None:
+        self.nlp = spacy.blank("en")
+        config = {"projective": corpus != "nl", "label_templates": templates}
+        pipe = self.nlp.add_pipe("ssvm_parser", config=config)
+        assert isinstance(pipe, DependencyParser)
+        self.pipe = pipe
+        examples = {
+            part: parser.examples_of(self.nlp, parser.read(data, corpus, part), self.annotated)
+            for part in parser.PARTS
+        }
+        pipe.initialize(lambda: examples["train"], nlp=self.nlp, clusters=clusters_for(corpus))
+        self.arcs = {part: self._arcs(found) for part, found in examples.items()}
+
+    def annotated(self, nlp: spacy.Language, doc: Doc) -> Doc:
+        """All that templates of labels read."""
+        lemmas, morphs = [token.lemma_ for token in doc], [str(token.morph) for token in doc]
+        return parser.tagged(nlp, doc, lemmas=lemmas, morphs=morphs)
+
+    def _arcs(self, examples: Sequence) -> LabelledTokens:
+        """The arcs of the gold trees of a part."""
+        nodes, heads, labels = self.pipe.read_batch(self.pipe.gold_docs(examples))
+        arcs, arc_nodes, _ = self.pipe.model.arc_table(nodes, heads)
+        return LabelledTokens(arcs, ByWord(labels[arc_nodes]))
+
+    def selector(self) -> Selector:
+        return chain_selector(self.pipe.model.label_model, self.arcs["train"])
+
+    def measure(self, seed: int) -> Result:
+        """Train the labels alone."""
+        model = self.pipe.model.label_model
+        start = time.process_time()
+        solver = replace(self.pipe.label_solver, seed=seed)
+        trainer = ChainTrainer(model, solver, min_count=self.pipe.min_count)
+        sequences = trainer.add(self.arcs["train"])
+        for _ in range(EPOCHS):
+            trainer.epoch(np.arange(sequences[-1].stop))
+        trainer.update_model()
+        learning = time.process_time() - start
+        accuracy = {}
+        for part in ("dev", "test"):
+            gold = self.arcs[part].labels
+            seconds = []
+            for _ in range(5):
+                start = time.process_time()
+                found = model.label(self.arcs[part].tokens)
+                seconds.append(time.process_time() - start)
+            accuracy[part] = 100 * float(np.mean(found[gold >= 0] == gold[gold >= 0]))
+        return Result(**accuracy, time=1e6 * min(seconds) / len(gold), learning=learning)
 
 
-def make(data: Path, corpus: str, templates: list[str]) -> tuple[Any, dict[str, Any]]:
-    """An initialized parser with these templates of labels, and examples by part."""
-    nlp = spacy.blank("en")
-    config = {"projective": corpus != "nl", "label_templates": templates}
-    pipe = nlp.add_pipe("ssvm_parser", config=config)
-    assert isinstance(pipe, DependencyParser)
-    examples = {
-        part: parser.examples_of(nlp, parser.read(data, corpus, part), annotated)
-        for part in parser.PARTS
-    }
-    lang = CLUSTERS[corpus]
-    clusters = {lang: load_lookups(lang, ["lexeme_cluster"])}
-    pipe.initialize(lambda: examples["train"], nlp=nlp, clusters=clusters)
-    return pipe, examples
+class Words:
+    """A component that labels words, ``ssvm_tagger`` or ``ssvm_morphologizer``."""
+
+    def __init__(self, data: Path, corpus: str, templates: list[str], task: str) -> None:
+        self.corpus, self.task, self.templates = corpus, task, templates
+        self.parts = morphology.read(data, corpus)
+        if corpus != "en":
+            self.parts = {
+                part: [[word._replace(tag=word.pos) for word in words] for words in sentences]
+                for part, sentences in self.parts.items()
+            }
+        self.given = {
+            "clusters": clusters_for(corpus),
+            "dictionary": load_lookups(corpus, ["lemma_lookup"]),
+        }
+
+    def _new(self, seed: int) -> tuple[spacy.Language, Any, list[Example]]:
+        nlp = spacy.blank(self.corpus)
+        pipe = morphology.add_pipe(nlp, f"ssvm_{self.task}", seed, templates=self.templates)
+        return nlp, pipe, morphology.examples_of(nlp, self.parts["train"])
+
+    def selector(self) -> Selector:
+        nlp, pipe, examples = self._new(0)
+        pipe.initialize(lambda: examples, nlp=nlp, **self.given)
+        return pipe.selector(examples)
+
+    def measure(self, seed: int) -> Result:
+        """Train the component, and annotate."""
+        nlp, pipe, examples = self._new(seed)
+        learning = morphology.trained(nlp, pipe, examples, morphology.EPOCHS, {**self.given})
+        name = "XPOS" if self.task == "tagger" else "both"
+        found = morphology.scored(pipe, nlp, self.parts, (name,))
+        speed = morphology.speed_of(pipe, nlp, self.parts["test"])
+        return Result(found["dev"][name], found["test"][name], 1e6 / speed, learning)
 
 
-def arcs_of(pipe: DependencyParser, examples: Sequence) -> LabelledTokens:
-    """The arcs of the gold trees of a part."""
-    nodes, heads, labels = pipe.read_batch(pipe.gold_docs(examples))
-    arcs, arc_nodes, _ = pipe.model.arc_table(nodes, heads)
-    return LabelledTokens(arcs, ByWord(labels[arc_nodes]))
+def clusters_for(corpus: str) -> dict[str, Any] | None:
+    """The word clusters for a corpus, by name; None for none."""
+    lang = CLUSTERS.get(corpus)
+    return {lang: load_lookups(lang, ["lexeme_cluster"])} if lang else None
 
 
-def measure(pipe: DependencyParser, parts: dict[str, LabelledTokens], seed: int) -> Result:
-    """Train the labels alone."""
-    model = pipe.model.label_model
-    start = time.process_time()
-    solver = replace(pipe.label_solver, seed=seed)
-    trainer = ChainTrainer(model, solver, min_count=pipe.min_count)
-    sequences = trainer.add(parts["train"])
-    for _ in range(EPOCHS):
-        trainer.epoch(np.arange(sequences[-1].stop))
-    trainer.update_model()
-    learning = time.process_time() - start
-    accuracy = {}
-    for part in ("dev", "test"):
-        gold = parts[part].labels
-        seconds = []
-        for _ in range(5):
-            start = time.process_time()
-            found = model.label(parts[part].tokens)
-            seconds.append(time.process_time() - start)
-        accuracy[part] = 100 * float(np.mean(found[gold >= 0] == gold[gold >= 0]))
-    return Result(**accuracy, time=1e6 * min(seconds) / len(gold), learning=learning)
-
-
-def kept(
-    pipe: DependencyParser, train: LabelledTokens, budgets: Iterable[int]
-) -> Counter[tuple[str, ...]]:
+def kept(selector: Selector, budgets: Iterable[int]) -> dict[str, int]:
     """For how many of the budgets each template was kept."""
-    selector = chain_selector(pipe.model.label_model, train)
-    counts: Counter[tuple[str, ...]] = Counter()
-    for number, budget in enumerate(budgets):
+    counts = Counter({_general(str(template)): 0 for template in selector.templates})
+    fitting = [budget for budget in budgets if budget < len(selector.templates)]
+    for number, budget in enumerate(fitting):
         selected = selector.select(Selection(budget=budget), warm_start=number > 0)
-        counts.update({_parts(text) for text in selected.texts})
+        counts.update({*map(_general, selected.texts)})
     return counts
 
 
-def _parts(text: str) -> tuple[str, ...]:
-    """The parts of a template, in any order, of whichever clusters."""
-    text = re.sub(r"(cluster\d*)\.(?:en|es|de)\b", r"\1.*", text)
-    return tuple(sorted(text.replace("[0]", "").split("+")))
+def _general(text: str) -> str:
+    """A template, its parts in order, of whichever clusters or dictionary."""
+    text = re.sub(r"(cluster\d*|dictionary)\.\w+", r"\1.*", text)
+    return "+".join(sorted(text.replace("[0]", "").split("+")))
 
 
 def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    options.add_argument("task", choices=[*LEFT_OUT])
     options.add_argument("--data", type=Path, required=True, help="folder of the treebanks")
-    options.add_argument("--corpora", nargs="+", default=[*CLUSTERS], choices=[*CLUSTERS])
-    options.add_argument("--budgets", nargs="+", type=int, default=[44, 40, 36, 32, 26, 20])
+    options.add_argument("--corpora", nargs="+", choices=[*CLUSTERS, "tr"])
+    options.add_argument("--budgets", nargs="+", type=int)
     options.add_argument("--seeds", type=int, default=2, help="runs of each family")
     args = options.parse_args()
-    counts: dict[str, Counter[tuple[str, ...]]] = {}
+    task = args.task
+    corpora = args.corpora or [*CLUSTERS, *([] if task == "labels" else ["tr"])]
+    families = {
+        "family": [FAMILIES[task]],
+        "all candidates": [FAMILIES[task], *LEFT_OUT[task]],
+    }
+    counts: dict[str, dict[str, int]] = {}
     rows = []
-    for corpus in args.corpora:
-        for name, templates in FAMILIES.items():
+    for corpus in corpora:
+        for name, templates in families.items():
             msg.info(f"{corpus}, {name}")
-            pipe, examples = make(args.data, corpus, templates)
-            parts = {part: arcs_of(pipe, found) for part, found in examples.items()}
+            arguments = args.data, corpus, templates
+            learner = Labels(*arguments) if task == "labels" else Words(*arguments, task)
             if name == "all candidates":
-                counts[corpus] = kept(pipe, parts["train"], args.budgets)
-            results = [measure(pipe, parts, seed) for seed in range(args.seeds)]
+                budgets = args.budgets or BUDGETS.get(task, OTHER_BUDGETS)
+                counts[corpus] = kept(learner.selector(), budgets)
+            results = [learner.measure(seed) for seed in range(args.seeds)]
             means = np.mean(results, axis=0)
             rows.append((f"{corpus}, {name}", *(f"{x:.2f}" for x in means)))
-    candidates = (*ARC_FAMILIES["labels"], *LEFT_OUT)
-    chain = {text: _parts(text) for text in candidates}
-    order = sorted(candidates, key=lambda text: -sum(c[chain[text]] for c in counts.values()))
+    templates = {
+        text: [c.get(text, 0) for c in counts.values()] for c in counts.values() for text in c
+    }
+    order = sorted(templates, key=lambda text: -sum(templates[text]))
     header = ("template", *counts)
-    table = [(text, *(str(c[chain[text]]) for c in counts.values())) for text in order]
+    table = [(text, *map(str, templates[text])) for text in order]
     aligns = ("l", *"r" * len(counts))
     msg.table(table, header=header, aligns=aligns, divider=True, max_col=60)
-    msg.table(rows, header=("labels of arcs", *Result._fields), aligns=("l", *"rrrr"), divider=True)
+    msg.table(rows, header=(task, *Result._fields), aligns=("l", *"rrrr"), divider=True)
 
 
 if __name__ == "__main__":
