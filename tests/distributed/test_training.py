@@ -357,16 +357,21 @@ def test_partial_gold_is_completed_by_the_workers(solver: dict[str, Any] | None)
 # --- Rows ------------------------------------------------------------------------------------
 
 
-def rows_of(keys: list[int], counts: list[int]) -> LocalRows:
-    array = np.array(keys, dtype=np.uint64)
-    return LocalRows(array, (array % 3).astype(np.int32), np.array(counts))
+def keys_of(numbers: list[int]) -> np.ndarray:
+    """Keys that differ in bits that tell features apart."""
+    return np.array(numbers, dtype=np.uint64) << np.uint64(16)
+
+
+def rows_of(numbers: list[int], counts: list[int]) -> LocalRows:
+    templates = np.array(numbers, dtype=np.int32) % 3
+    return LocalRows(keys_of(numbers), templates, np.array(counts))
 
 
 def test_rows_are_numbered_as_the_corpus_has_them() -> None:
     index = FeatureIndex(3)
     numbers = merge_rows(index, [rows_of([7, 5], [1, 2]), rows_of([9, 5, 8], [1, 1, 1])])
     assert [n.tolist() for n in numbers] == [[0, 1], [2, 1, 3]]
-    assert index.row_keys.tolist() == [7, 5, 9, 8]
+    assert index.row_keys.tolist() == keys_of([7, 5, 9, 8]).tolist()
     assert index.row_templates.tolist() == [1, 2, 0, 2]
 
 
@@ -374,4 +379,4 @@ def test_rare_features_have_no_row() -> None:
     index = FeatureIndex(3, min_count=3)
     numbers = merge_rows(index, [rows_of([7, 5], [2, 2]), rows_of([9, 5, 7], [3, 1, 0])])
     assert [n.tolist() for n in numbers] == [[-1, 0], [1, 0, -1]]
-    assert index.row_keys.tolist() == [5, 9]
+    assert index.row_keys.tolist() == keys_of([5, 9]).tolist()
