@@ -229,12 +229,12 @@ def main() -> None:
             results = [learner.measure(seed) for seed in range(args.seeds)]
             means = np.mean(results, axis=0)
             rows.append((f"{corpus}, {name}", *(f"{x:.2f}" for x in means)))
-    templates = {
+    by_corpus = {
         text: [c.get(text, 0) for c in counts.values()] for c in counts.values() for text in c
     }
-    order = sorted(templates, key=lambda text: -sum(templates[text]))
+    order = sorted(by_corpus, key=lambda text: -sum(by_corpus[text]))
     header = ("template", *counts)
-    table = [(text, *map(str, templates[text])) for text in order]
+    table = [(text, *map(str, by_corpus[text])) for text in order]
     aligns = ("l", *"r" * len(counts))
     msg.table(table, header=header, aligns=aligns, divider=True, max_col=60)
     msg.table(rows, header=(task, *Result._fields), aligns=("l", *"rrrr"), divider=True)

@@ -79,13 +79,16 @@ class CachedScores:
             features._replace(templates=select_templates(features.templates, wanted.tolist()))
             for wanted in (np.flatnonzero(is_own), np.flatnonzero(~is_own))
         )
-        self.uncached = others  #: of the templates that read more than a word
-        self._own, self._parts = own, parts
+        self._own, self._others, self._parts = own, others, parts
         self._lock = threading.Lock()
         self._forget()
 
-    def find(self, texts: Keys, attributes: Keys, candidates: Candidates) -> WordScores | None:
-        """The scores of all candidates of words; None where they do not fit.
+    def find(
+        self, texts: Keys, attributes: Keys, candidates: Candidates
+    ) -> tuple[Features, WordScores] | None:
+        """The scores of all candidates of words, and the features that are not in them.
+
+        None where they do not fit.
 
         texts: uint64 [words], hashes of the texts, not 0. candidates: all that each word has.
         """
@@ -95,7 +98,7 @@ class CachedScores:
                 if not self._learn(texts, starts, attributes, candidates):
                     return None
                 find_payloads(self._table, texts, starts)
-            return WordScores(starts, self._scores)
+            return self._others, WordScores(starts, self._scores)
 
     def _learn(self, texts: Keys, starts: Ints, attributes: Keys, candidates: Candidates) -> bool:
         """Add the words without scores, whose start is -1; return whether there was room."""

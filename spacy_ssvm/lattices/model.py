@@ -40,7 +40,7 @@ from spacy_ssvm.labelings.cached_sums import (
 from spacy_ssvm.labelings.linear_model import LinearModel
 from spacy_ssvm.labelings.saved_model import MAX_LABELS, SavedModel
 from spacy_ssvm.lattices import candidates as lists
-from spacy_ssvm.lattices.cached_scores import NO_SCORES, CachedScores, WordScores
+from spacy_ssvm.lattices.cached_scores import NO_SCORES, CachedScores
 from spacy_ssvm.lattices.candidates import CandidateTable, WordKeys, find_candidates, word_keys
 from spacy_ssvm.lattices.inference import (
     Scorer,
@@ -162,16 +162,16 @@ class LatticeModel(LinearModel):
         """
         prepared = self._for_words()
         words = tokens.group_keys, tokens.attributes, tokens.sentence_starts
-        own: WordScores | None = None
+        found = None
         if candidates is not None and prepared.scores is not None:
             texts = tokens.group_keys.ravel()
-            own = prepared.scores.find(texts, tokens.attributes, candidates)
-        if own is None or prepared.scores is None:
-            sums = find_sums(prepared.cache, prepared.features, *words)
+            found = prepared.scores.find(texts, tokens.attributes, candidates)
+        if found is None:
+            sums, own = find_sums(prepared.cache, prepared.features, *words), NO_SCORES
         else:
-            sums = prepared.scores.uncached, *nothing_cached(len(tokens.attributes))
+            features, own = found
+            sums = features, *nothing_cached(len(tokens.attributes))
         steps = prepared.levels, prepared.steps, prepared.bounds
-        own = NO_SCORES if own is None else own
         return Scorer(*sums, own, self.system.parts, *steps)
 
     def _for_words(self) -> "_Prepared":

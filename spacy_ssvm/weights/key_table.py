@@ -2,8 +2,8 @@
 
 Features are told apart by these bits, in training as well: of n features, two are taken for one
 with a probability of n^2 / 2^49, which is 0.2 % for a million. A table takes 8 bytes for each key.
-Keys are in 2^b buckets by their first b >= 16 bits, and there by bits 16 to 47. Most keys of a word
-have a row or an empty bucket, so that a filter in front of the table saves no time.
+Keys are in 2^b buckets by their first b >= 16 bits, and there told apart by bits 16 to 47. A filter
+of known keys in front of the table was tried, and saved no time.
 """
 
 from typing import Any, NamedTuple
