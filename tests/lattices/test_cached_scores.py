@@ -79,8 +79,17 @@ def test_candidates_that_annotation_leaves_are_scored_without_the_cache(
     names = by_word(model, model.candidates_to_choose(tokens, annotation))
     chosen = [model.labels[k] for k in model.label(tokens, annotation)]
     assert all(label in own for label, own in zip(chosen, names, strict=True))
-    _, found = model.probabilities(tokens, 1.0, annotation)
-    assert found.sum() == pytest.approx(len(WORDS))
+    prepared = model._for_words()
+    for column in range(VIEWS.shape[1]):
+        for value in set(VIEWS[:, column].tolist()):
+            values = nothing.copy()
+            values[:, column] = value
+            annotation = Annotation(values, VIEWS)
+            found = model.probabilities(tokens, 1.0, annotation)[1]
+            model._prepared = prepared._replace(scores=None)
+            plain = model.probabilities(tokens, 1.0, annotation)[1]
+            model._prepared = prepared
+            np.testing.assert_allclose(found, plain, atol=1e-9)
 
 
 @pytest.mark.parametrize("words", [4, 6])
