@@ -190,7 +190,7 @@ def rounding(parser: DependencyParser, docs: list[Doc], references: list[Doc]) -
     model, trainer = parser.model, parser._trainer
     nodes = model.nodes(docs)
     scorer = model.scorer
-    pruner = scorer.pruner._replace(weights=trainer.pruner.run.w)
+    pruner = scorer.pruner._replace(weights=trainer.pruner.w)
     exact = scorer._replace(weights=trainer.run.w, pruner=pruner)
     tokens = [token for doc in references for token in doc]
     gold = np.array([0 if t.head == t else t.head.i - t.sent.start + 1 for t in tokens])

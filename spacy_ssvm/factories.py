@@ -467,7 +467,7 @@ def make_aligner(
         "templates": ["parser"],
         "label_templates": ["labels"],
         "pruner_templates": ["pruner"],
-        "pruning": 3.5,
+        "pruning": 6.0,
         "hash_bits": 23,
         "min_count": 2,
         "max_length": 250,
@@ -515,9 +515,9 @@ def make_parser(
     templates: of arcs and pairs of arcs, see docs/features.md; with order 1, those of pairs
         are left out. ["parser", "grandparents"] is the most accurate choice.
     label_templates: of labels, which are found on the finished tree.
-    pruner_templates: of the pruner, a first model that discards unlikely arcs.
-    pruning: an arc is discarded if the pruner scores the best tree with it lower than the best
-        tree by more than this, in units of one wrong head; None keeps all arcs.
+    pruner_templates: of the pruner, a logistic regression that discards unlikely arcs.
+    pruning: a head is discarded if its log-probability is more than this below that of the most
+        probable head of the same word, by the pruner; None keeps all arcs.
     hash_bits: the features of arcs share 2**hash_bits rows.
     min_count: rarer features of labels are left out.
     max_length: longer sentences are split into pieces of this many words.

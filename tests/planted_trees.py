@@ -77,7 +77,7 @@ class Trees:
     def pruner(self) -> Pruner:
         arcs = compiled((ArcTemplate.parse("head.lower+dependent.tag+direction"),), COLUMNS)
         w = np.random.default_rng(1).normal(size=65)
-        return Pruner(arcs, 64, w, float(self.threshold), self.projective, 64)
+        return Pruner(arcs, 64, w, float(self.threshold), 64)
 
     def lazy(self) -> LazyTreeProblem:
         arrays = compile_arc_keys(ARCS, COLUMNS)
@@ -136,7 +136,7 @@ class Corpus:
         return np.concatenate([nodes for nodes, _ in self.examples]), starts, heads
 
     def pruner(self, threshold: float = np.inf) -> Pruner:
-        return Pruner(compiled((), self.NAMES), 64, np.zeros(65), threshold, True, 64)
+        return Pruner(compiled((), self.NAMES), 64, np.zeros(65), threshold, 64)
 
     def lazy(self) -> LazyTreeProblem:
         problem = LazyTreeProblem(

@@ -151,7 +151,7 @@ def tree_problem(*, projective, templates=("head.word + dependent.word",)):
     grandparents = [t for t in parsed if t.side(GRANDPARENT)]
     grandparents = compile_arc_templates(grandparents, ["word"], GRANDPARENT)
     features = ArcFeatures(arcs, pairs, grandparents, 2**10, projective)
-    pruner = Pruner(arcs, 2**10, np.zeros(2**10 + 1), np.inf, projective, 4)
+    pruner = Pruner(arcs, 2**10, np.zeros(2**10 + 1), np.inf, 4)
     problem = TreeProblem(features, pruner, 1)
     for n in (2, 3, 4, 4):
         trees = brute.trees(n, projective)

@@ -100,8 +100,7 @@ class Trees:
 
     def pruner(self):
         arcs = compiled(tuple(PRUNER), COLUMNS)
-        limits = float(self.threshold), self.projective, self.max_heads
-        return Pruner(arcs, SIZE, self.pruner_weights, *limits)
+        return Pruner(arcs, SIZE, self.pruner_weights, float(self.threshold), self.max_heads)
 
     def scorer(self, w):
         """As in prediction, all weights have eight bits. w: of ``whole_weights``."""

@@ -105,15 +105,16 @@ class Call:
 class RayWorkers:
     """Actors on a Ray cluster, each with the examples of a shard; see ``problem.Workers``.
 
-    What a worker must know again after it has died is kept: the shard that it reads, and the rows
-    of features. It then gets the weights, and the calls that it has not answered.
+    What a worker must know again after it has died is kept: the shard that it reads, the rows of
+    features, and a parser's pruner. It then gets the weights, and the calls that it has not
+    answered.
 
     ray: the module. report: what happens, as a sentence. least: workers share processors where
         the cluster has at least so many; otherwise they wait for their own. None for all.
     """
 
     #: Calls that a worker which starts anew must be given again, whether they were answered or not.
-    LASTING = ("read", "number_rows")
+    LASTING = ("read", "number_rows", "set_pruner")
 
     def __init__(
         self,

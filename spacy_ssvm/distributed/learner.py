@@ -17,7 +17,7 @@ from spacy_ssvm.solvers.perceptron import Perceptron
 from spacy_ssvm.solvers.run import Run, Solver, check_indices
 from spacy_ssvm.solvers.training import ExampleTrainer, IndexedTrainer
 from spacy_ssvm.structure import Problem
-from spacy_ssvm.trees.pruner_training import PASSES
+from spacy_ssvm.trees.pruner_training import PASSES, PrunerState
 from spacy_ssvm.trees.training import TreeTrainer
 from spacy_ssvm.weights.feature_index import FeatureIndex, find_sparse_rows
 
@@ -43,6 +43,8 @@ class RemoteTrainer:
         self._problems: dict[str, SharedProblem] = {}
         for part, trainer in self.trainer.parts.items():
             self._problems[part] = self._share(trainer, problem_name(name, part), block)
+        if isinstance(self.trainer, TreeTrainer):
+            self._learn_pruner(self.trainer)
 
     def _share(self, trainer: ExampleTrainer, name: str, block: int | None) -> SharedProblem:
         """Let the trainer of a problem learn from the examples of all workers."""
@@ -97,17 +99,22 @@ class RemoteTrainer:
     def _pass(self) -> float:
         if not isinstance(self.trainer, TreeTrainer):
             return float(self.trainer.epoch(_all(self._problems[""])))
-        if self.trainer.epochs == 0:
-            self._learn_pruner(self.trainer)
         arcs, labels = self._problems["arcs"], self._problems["labels"]
         return self.trainer.pass_over(_all(arcs), _all(labels))
 
     def _learn_pruner(self, trainer: TreeTrainer) -> None:
-        """The passes of the pruner, which comes before the others."""
-        problem, run = self._problems["pruner"], trainer.pruner.run
+        """Pass the pruner from worker to worker, and give what it has learned to all of them.
+
+        Each goes on where the one before it was, so that their number does not matter.
+        """
+        workers, name, pruner = self._workers, self._problems["arcs"].name, trainer.pruner
         for _ in range(PASSES):
-            run.epoch(_all(problem))
-        problem.send(run.w)
+            for worker in range(workers.number):
+                handle = workers.call(worker, "learn_pruner", name, workers.share(pruner.state))
+                pruner.state = PrunerState(*workers.result(handle))
+        pruner.average()
+        weights = workers.share(pruner.w)
+        call_all(workers, "set_pruner", [(name, weights)] * workers.number)
 
     def update_model(self) -> None:
         self.trainer.update_model()

@@ -306,12 +306,6 @@ class SharedProblem:
         """Remember completions, for workers that start anew."""
         self.completions.update(zip(numbers.tolist(), completions, strict=True))
 
-    def send(self, w: Floats) -> None:
-        """Send the weights as they are to all workers."""
-        update = self._workers.share(self.sent.changes(w))
-        call_all(self._workers, "update", [(self.name, update)] * self._workers.number)
-        self.sent.all_answered()
-
     def restore(self, worker: int) -> None:
         """Give a worker that starts anew the weights of the oldest request without an answer."""
         if self._forked_from is not None:

@@ -44,6 +44,8 @@ from spacy_ssvm.structure import (
     Expect,
     ExpectedDifference,
 )
+from spacy_ssvm.trees.pruner_training import PrunerState
+from spacy_ssvm.trees.training import TreeTrainer
 from spacy_ssvm.weights.feature_index import FeatureIndex
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import move
@@ -60,10 +62,7 @@ class LocalRows(NamedTuple):
 
 
 class Copy:
-    """The examples of a problem, and the weights that the learner has sent.
-
-    Weights that all exist change in place: a parser's arcs read those of its pruner.
-    """
+    """The examples of a problem, and the weights that the learner has sent."""
 
     def __init__(self, trainer: ExampleTrainer) -> None:
         self.trainer = trainer
@@ -180,6 +179,24 @@ class Worker:
         """What there is of a problem."""
         problem = self._copies[name].problem
         return Description(problem.number_of_examples, problem.max_entries, self._words)
+
+    def learn_pruner(self, name: str, state: PrunerState) -> PrunerState:
+        """Let a parser's pruner go on with a pass over all sentences, in their order.
+
+        name: of the problem of arcs.
+        """
+        trainer = cast(TreeTrainer, self._copies[name].trainer)
+        examples = trainer.problem.examples()
+        trainer.pruner.state = PrunerState(
+            state.weights.copy(), state.sums.copy(), state.steps.copy()
+        )
+        order = np.arange(trainer.problem.number_of_examples)
+        trainer.pruner.pass_over(examples.attributes, examples.node_starts, examples.heads, order)
+        return trainer.pruner.state
+
+    def set_pruner(self, name: str, weights: Floats) -> None:
+        """Set the weights of a parser's pruner, by which arcs are chosen from now on."""
+        cast(TreeTrainer, self._copies[name].trainer).pruner.w[:] = weights
 
     # Rounds
 

@@ -187,6 +187,9 @@ ARC_FAMILIES: dict[str, tuple[str, ...]] = {
             (
                 *("h.tag+d.tag+distance", "h.pos+d.pos+distance", "h.lower+distance"),
                 *("d.lower+distance", "h.lower+d.tag+direction", "h.tag+d.lower+direction"),
+                *("h.tag[-1]+h.tag+d.tag+direction", "h.tag+h.tag[1]+d.tag+direction"),
+                *("h.tag+d.tag[-1]+d.tag+direction", "h.tag+d.tag+d.tag[1]+direction"),
+                *("h.pos+d.pos+d.pos[1]+distance", "h.pos+d.pos[-1]+d.pos+distance"),
                 "h.pos+h.pos[1]+d.pos[-1]+d.pos+direction",
                 "h.pos[-1]+h.pos+d.pos+d.pos[1]+direction",
                 "h.pos+b.pos+d.pos+direction",

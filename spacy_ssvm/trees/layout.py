@@ -41,18 +41,17 @@ ArcFeaturesType = named_tuple(ArcFeatures, *_groups, Int, Bool)
 
 
 class Pruner(NamedTuple):
-    """A first-order model with few templates, which discards unlikely arcs."""
+    """A logistic regression of heads with few templates, which discards unlikely arcs."""
 
     arcs: CompiledArcTemplates
     size: int
     weights: TableWeights  #: [size + 1]; quantized, or float64 during training
-    threshold: float  #: how far the best tree with an arc may score below the best; inf for all
-    projective: bool  #: whether trees must be projective
+    threshold: float  #: how far a head may score below the best of the word; inf for all
     max_heads: int  #: how many heads of each word it leaves to the parser, at most
 
 
 PrunerType, SavedPrunerType = (
-    named_tuple(Pruner, CompiledArcTemplatesType, Int, weights, Float, Bool, Int)
+    named_tuple(Pruner, CompiledArcTemplatesType, Int, weights, Float, Int)
     for weights in (Floats1, QuantizedWeightsType)
 )
 

@@ -89,9 +89,8 @@ class ParserModel(storage.StoredModel):
     label_templates: with the roles of ``trees/labels.py``.
     projective: whether all trees are projective.
     hash_bits: the features of arcs share 2**hash_bits rows.
-    pruning: the pruner discards arcs whose best tree scores more than this below its best
-        tree, where 1 is the margin of one wrong head; None to score all arcs. In training, it
-        discards arcs below this plus 1.
+    pruning: the pruner discards heads whose log-probability is more than this below that of the
+        most probable head of the word; None to score all arcs.
     max_length: longer sentences are learned and parsed in pieces.
     """
 
@@ -187,21 +186,17 @@ class ParserModel(storage.StoredModel):
         is_crossing = is_second_order(self.features) and not self.projective
         is_slow = is_crossing or has_grandparents(self.features)
         max_heads = MAX_HEADS_IF_SLOW if is_slow else MAX_HEADS
-        return Pruner(
-            self.pruner_arcs, 2**PRUNER_BITS, weights, threshold, self.projective, max_heads
-        )
+        return Pruner(self.pruner_arcs, 2**PRUNER_BITS, weights, threshold, max_heads)
 
     def training_pruner(self, weights: TableWeights) -> Pruner:
         """The pruner with these weights, while arcs are learned.
 
-        The costs of loss-augmented decoding raise a wrong arc by 1 margin: arcs that are worse by
-        half as much are kept. More would take longer, and make parsers no better. Only the slower
-        decoders get fewer heads of each word than there are: before it has learned, the pruner
-        finds all arcs likely.
+        Only the slower decoders get fewer heads of each word than there are: before it has
+        learned, the pruner finds all arcs likely.
         """
         pruner = self.pruner(weights)
         all_heads = self.max_length if pruner.max_heads == MAX_HEADS else pruner.max_heads
-        return pruner._replace(threshold=pruner.threshold + 0.5, max_heads=all_heads)
+        return pruner._replace(max_heads=all_heads)
 
     @property
     def scorer(self) -> Scorer:

@@ -140,7 +140,7 @@ class LazyTreeProblem(TreeProblem):
         no_templates = compile_arc_templates((), ())
         super().__init__(
             ArcFeatures(templates, no_templates, no_templates, 0, projective),
-            Pruner(no_templates, 0, np.zeros(0), np.inf, projective, 0),
+            Pruner(no_templates, 0, np.zeros(0), np.inf, 0),
             columns,
         )
         self.structure = LAZY_TREES

@@ -1,14 +1,14 @@
-"""The pruner: which arcs are likely enough to be scored.
+"""The pruner: which arcs of a sentence the parser scores.
 
-A first-order model with few templates scores the best projective tree with each arc; arcs whose
-best tree scores far below the best of all are discarded [Rush & Petrov 2012]. Where trees need not
-be projective, arcs that score nearly as high as the best one of the same dependent remain, too.
+A logistic regression with few templates gives the words of a sentence probabilities of their heads,
+each word for itself: p(h | m) ~ exp(w f(h, m)). Heads that are much less probable than the most
+probable head of the same word are discarded [Martins, Smith & Xing 2009], but for those of the best
+projective tree.
 """
 
 import numpy as np
 
 from spacy_ssvm.decoders.tree import eisner
-from spacy_ssvm.decoders.tree_marginals import max_marginals
 from spacy_ssvm.kernels.compile import inner_kernel, kernel, outlined_kernel
 from spacy_ssvm.kernels.types import Flags, Floats, Floats2, Int, Ints, Ints1, Keys, Keys2
 from spacy_ssvm.trees.keys import hash_endpoints
@@ -31,37 +31,27 @@ def all_arcs(candidates: Flags) -> None:
 
 
 @kernel
-def _find_margins(scores: Floats, projective: bool, margins: Floats) -> None:
-    """Write how far each arc is from the best that could be kept, as a number up to about 0.
-
-    Its best projective tree against the best of all and, where trees need not be projective, the
-    arc against the best one of the same dependent; the better one of both.
-    """
+def _keep_likely_heads(scores: Floats, threshold: float, candidates: Flags) -> None:
+    """Leave the candidates that score at most ``threshold`` less than the best of their word."""
     N = len(scores)
-    total = max_marginals(scores, margins)
-    # Rounding can lower the arcs of the best tree slightly below its score.
-    margins -= total - 1e-9 * (1.0 + abs(total))
-    if not projective:
+    least = np.full(N, -np.inf)
+    for h in range(N):
         for m in range(1, N):
-            best = scores[:, m].max()
-            for h in range(N):
-                margins[h, m] = max(margins[h, m], scores[h, m] - best)
+            least[m] = max(least[m], scores[h, m])
+    least -= threshold
+    for h in range(N):
+        for m in range(1, N):
+            candidates[h, m] &= scores[h, m] >= least[m]
 
 
 @kernel
-def _keep_best_heads(scores: Floats, margins: Floats, max_heads: int, candidates: Flags) -> None:
-    """Leave the candidates of each word with the best margins, and the best projective tree."""
-    N, is_limited = len(candidates), False
+def _keep_best_heads(scores: Floats, max_heads: int, candidates: Flags) -> None:
+    """Leave at most ``max_heads`` candidates of each word, those with the best scores."""
+    N = len(candidates)
     for m in range(1, N):
         if candidates[:, m].sum() > max_heads:
-            is_limited = True
-            for h in np.argsort(margins[:, m].copy())[: N - max_heads]:
+            for h in np.argsort(scores[:, m].copy())[: N - max_heads]:
                 candidates[h, m] = False
-    if is_limited:  # heads that are as good may have been preferred to those of the best tree
-        heads = np.empty(N, dtype=np.int64)
-        eisner(scores, heads)
-        for m in range(1, N):
-            candidates[heads[m], m] = True
 
 
 @kernel
@@ -70,20 +60,23 @@ def likely_arcs(
 ) -> None:
     """Find the arcs that the pruner keeps: bool [n + 1, n + 1], by head and dependent.
 
-    Those with margins of at least -``threshold``, see ``_find_margins``, and of each dependent the
-    best ``max_heads`` of them. The best projective tree always remains.
+    Those whose log-probability is at most ``threshold`` below that of the best head of the same
+    dependent, and of each dependent the best ``max_heads`` of them. The best projective tree always
+    remains.
     """
     N = len(candidates)
     all_arcs(candidates)
     if pruner.threshold == np.inf:
         return
-    scores, margins = np.empty((N, N)), np.empty((N, N))
+    scores, heads = np.empty((N, N)), np.empty(N, dtype=np.int64)
     endpoints = hash_endpoints(pruner.arcs, attributes, start, end)
     arc_scores(pruner.arcs, endpoints, pruner.size, pruner.weights, candidates, scores)
-    _find_margins(scores, pruner.projective, margins)
-    candidates[:] = margins >= -pruner.threshold
+    _keep_likely_heads(scores, pruner.threshold, candidates)
     if max_heads < N:
-        _keep_best_heads(scores, margins, max_heads, candidates)
+        _keep_best_heads(scores, max_heads, candidates)
+    eisner(scores, heads)
+    for m in range(1, N):
+        candidates[heads[m], m] = True
 
 
 @outlined_kernel(

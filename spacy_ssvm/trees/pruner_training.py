@@ -1,44 +1,116 @@
 """The training of the pruner: a few passes over new sentences, before the parser trains."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from spacy_ssvm.kernels.types import Floats, Ints, Keys
-from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
-from spacy_ssvm.solvers.training import ExampleTrainer
-from spacy_ssvm.trees.layout import ArcFeatures
+from spacy_ssvm.kernels.compile import outlined_kernel
+from spacy_ssvm.kernels.types import (
+    Float,
+    Floats,
+    Floats1,
+    Ints,
+    Ints1,
+    Keys,
+    Keys2,
+    Void,
+    named_tuple,
+)
+from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
+from spacy_ssvm.trees.layout import Pruner, PrunerType
 from spacy_ssvm.trees.model import ParserModel
-from spacy_ssvm.trees.problem import TreeProblem
-from spacy_ssvm.trees.saved_model import PRUNER_BITS
-from spacy_ssvm.trees.templates import compile_arc_templates
-
-_C = 0.01
+from spacy_ssvm.trees.pruner import all_arcs
+from spacy_ssvm.trees.scores import arc_scores, max_rows
 
 #: Over new sentences.
 PASSES = 3
 
+_STEP = 1.5  # of stochastic gradient, divided by the number of templates
+_LEAST = 1e-3  # a head whose probability is wrong by less changes no weights
 
-class PrunerTrainer(ExampleTrainer):
-    """A run of the pruner's solver on the sentences of a parser.
 
-    prior: the weights of a trained pruner; None for zero.
+class PrunerState(NamedTuple):
+    """How far training has come."""
+
+    weights: Floats  #: float64 [rows + 1], of the last step
+    sums: Floats  #: float64 [rows + 1]: each change of a weight times the number of steps before
+    steps: Ints  #: int64 [1]: how many have been made
+
+
+PrunerStateType = named_tuple(PrunerState, Floats1, Floats1, Ints1)
+
+
+class PrunerTrainer:
+    """Trains the pruner of a parser: averaged stochastic gradient [Polyak & Juditsky 1992].
+
+    w: float64 [rows + 1], the mean of the weights after each step, which changes in place.
+    prior: the weights to start from; None for zero.
     """
 
-    problem: TreeProblem
-
     def __init__(self, model: ParserModel, seed: int, prior: Floats | None = None) -> None:
-        no_pairs = compile_arc_templates((), model.reader.names)
-        arcs = ArcFeatures(model.pruner_arcs, no_pairs, no_pairs, 2**PRUNER_BITS, True)
-        no_pruning = model.training_pruner(np.zeros(1))._replace(threshold=np.inf)
-        problem = TreeProblem(arcs, no_pruning, len(model.reader.names))
-        super().__init__(problem, DualCoordinateDescent(C=_C, seed=seed), prior)
+        self._pruner = model.pruner(np.zeros(0))
+        self.w = np.zeros(self._pruner.size + 1) if prior is None else prior.copy()
+        self.state = PrunerState(self.w.copy(), np.zeros(len(self.w)), np.zeros(1, dtype=np.int64))
+        self._random = np.random.default_rng(seed)
 
     @property
-    def number_of_rows(self) -> int:
-        return int(2**PRUNER_BITS)
+    def bytes(self) -> int:
+        """The size of the weights, as they are and as they are added up."""
+        return self.w.nbytes + self.state.weights.nbytes + self.state.sums.nbytes
 
     def learn(self, attributes: Keys, node_starts: Ints, heads: Ints) -> None:
-        """Append sentences, see ``TreeProblem.append``, and learn from them."""
-        added = self.problem.append(attributes, node_starts, heads)
-        self.run.grow(self.number_of_rows)
+        """Learn from sentences, see ``TreeProblem.append``, in an order at random."""
         for _ in range(PASSES):
-            self.run.epoch(np.arange(added.start, added.stop))
+            order = self._random.permutation(len(node_starts) - 1)
+            self.pass_over(attributes, node_starts, heads, order)
+        self.average()
+
+    def pass_over(self, attributes: Keys, node_starts: Ints, heads: Ints, order: Ints) -> None:
+        """Visit the sentences with these numbers once."""
+        pruner = self._pruner._replace(weights=self.state.weights)
+        step = _STEP / max(1, pruner.arcs.codes.shape[1])
+        _pass(pruner, attributes, node_starts, heads, order, step, self.state)
+
+    def average(self) -> None:
+        """Set the weights to the mean of those after each step."""
+        self.w[:] = self.state.weights - self.state.sums / max(1, int(self.state.steps[0]))
+
+
+@outlined_kernel(Void(PrunerType, Keys2, Ints1, Ints1, Ints1, Float, PrunerStateType))
+def _pass(
+    pruner: Pruner,
+    attributes: Keys,
+    node_starts: Ints,
+    heads: Ints,
+    order: Ints,
+    step: float,
+    state: PrunerState,
+) -> None:
+    """Take a step along the gradient of the log-likelihood of each sentence, in this order.
+
+    heads: int64 [nodes], gold heads, -1 for none.
+    """
+    arcs, size = pruner.arcs, pruner.size
+    for i in order:
+        start, end = node_starts[i], node_starts[i + 1]
+        N = end - start - 1
+        candidates, scores = np.empty((N, N), dtype=np.bool_), np.empty((N, N))
+        all_arcs(candidates)
+        endpoints = hash_endpoints(arcs, attributes, start, end)
+        arc_scores(arcs, endpoints, size, state.weights, candidates, scores)
+        rows = np.empty(max_rows(arcs, N), dtype=np.int32)
+        for m in range(1, N):
+            gold = heads[start + m]
+            if gold < 0:
+                continue
+            probabilities = np.exp(scores[:, m] - scores[:, m].max())
+            probabilities /= probabilities.sum()
+            for h in range(N):
+                slope = (1.0 if h == gold else 0.0) - probabilities[h]
+                if abs(slope) > _LEAST:
+                    count = fill_arc_rows(arcs, endpoints, size, h, m, rows)
+                    for row in rows[:count]:
+                        if row != size:
+                            state.weights[row] += step * slope
+                            state.sums[row] += state.steps[0] * step * slope
+        state.steps[0] += 1

@@ -34,6 +34,6 @@ def tree_selector(model: ParserModel, batches: Iterable[GoldTrees], *, seed: int
         problem.append(nodes.attributes, nodes.starts, heads)
         if model.pruning is not None:
             pruner.learn(nodes.attributes, nodes.starts, heads)
-    problem.prune(model.training_pruner(pruner.run.w))
+    problem.prune(model.training_pruner(pruner.w))
     pairs = tuple(template for template in model.templates if not template.is_of_arc)
     return Selector(templates, problem, problem.statistics, others=pairs)

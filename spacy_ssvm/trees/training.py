@@ -1,7 +1,7 @@
 """Trains models of parsers.
 
-Three solvers share the examples. The pruner's makes a few passes over new sentences before the
-others start; the second trains the weights of arcs, the third the labels of gold trees.
+The pruner learns from new sentences first. Two solvers share the examples: one trains the weights
+of arcs, the other the labels of gold trees.
 """
 
 from collections import Counter
@@ -104,7 +104,7 @@ class TreeTrainer(ExampleTrainer):
             model, solver.seed, exact(model.pruner_weights) if trained else None
         )
         # The pruner's weights change in place while it trains: the problem of the arcs shares them.
-        pruner, columns = model.training_pruner(self.pruner.run.w), len(model.reader.names)
+        pruner, columns = model.training_pruner(self.pruner.w), len(model.reader.names)
         problem = TreeProblem(model.features, pruner, columns)
         super().__init__(problem, solver, exact(model.weights) if trained else None)
         self.labels = ChainTrainer(model.label_model, label_solver, min_count=min_count)
@@ -117,7 +117,7 @@ class TreeTrainer(ExampleTrainer):
     @property
     def parts(self) -> dict[str, ExampleTrainer]:
         """See ``ExampleTrainer``."""
-        return {"pruner": self.pruner, "arcs": self, "labels": self.labels}
+        return {"arcs": self, "labels": self.labels}
 
     def restart(self, solver: Solver) -> None:
         """Restart from the weights of the model, with another solver for the arcs."""
@@ -135,17 +135,12 @@ class TreeTrainer(ExampleTrainer):
         self.run.grow(self.model.features.size)
         if not self.waits_for_weights:
             self.pruner.learn(nodes.attributes, nodes.starts, heads)
-            self.problem.pruner = self.model.training_pruner(self.pruner.run.w)
-        else:
-            self.pruner.problem.append(nodes.attributes, nodes.starts, heads)
         ends = nodes.tokens.doc_sentences + added.start
         return [range(a, b) for a, b in pairwise(ends.tolist())]
 
     def remove(self, numbers: range) -> None:
         """Remove examples from the problem, and their contribution from the weights."""
         super().remove(numbers)
-        self.pruner.run.forget(np.array(numbers, dtype=np.int64))
-        self.pruner.problem.forget(numbers)
         for i in numbers:
             if self._sequences[i]:
                 self.labels.remove(self._sequences[i])
@@ -162,7 +157,6 @@ class TreeTrainer(ExampleTrainer):
 
     def _keep(self, numbers: Ints) -> None:
         super()._keep(numbers)
-        self.pruner._keep(numbers)
         self._sequences = [self._sequences[i] for i in numbers]
         new_numbers = self.labels.reclaim()
         if new_numbers is not None:
@@ -190,9 +184,9 @@ class TreeTrainer(ExampleTrainer):
         return sum(map_by_all_threads(lambda one_pass: one_pass(), passes))
 
     def memory(self) -> dict[str, int]:
-        """See ``models.Trainer``: of all three solvers."""
+        """See ``models.Trainer``: of both solvers and the pruner."""
         found: Counter[str] = Counter()
-        for part in (super().memory(), self.labels.memory(), self.pruner.memory()):
+        for part in (super().memory(), self.labels.memory(), {"weights": self.pruner.bytes}):
             found.update(part)
         return dict(found)
 
@@ -201,7 +195,7 @@ class TreeTrainer(ExampleTrainer):
         arcs = quantize(self.run.w)
         regularizer = float(half_squared_distance(*arcs, self.run.prior))
         summary = summarize_run(self.run, self.epochs, regularizer)
-        self.model.set_weights(arcs, quantize(self.pruner.run.w), summary)
+        self.model.set_weights(arcs, quantize(self.pruner.w), summary)
 
 
 def objective(model: ParserModel, batches: Iterable[GoldTrees]) -> Objective:
