@@ -92,7 +92,7 @@ def drawn_sentences(seed: int, number: int = 4) -> list[tuple[Any, list[int]]]:
     found = []
     for _ in range(number):
         n = int(random.integers(1, 5))
-        words = random.integers(1, 6, (n, 2)).tolist()
+        words = random.integers(0, 6, (n, 2)).tolist()  # 0: no value
         nodes = np.array([[ROOT] * 2, *words, [BEHIND] * 2], dtype=np.uint64)
         heads = random.choice(brute.trees(n, True)).tolist()
         found.append((nodes, [h if random.random() < 0.8 else -1 for h in heads]))
