@@ -5,7 +5,7 @@
 
 Labels are predicted in a second stage, given the tree: the labels of the dependents of one head
 are a label sequence. Sources: McDonald, Crammer & Pereira 2005; McDonald, Lerman & Pereira
-2006 (labels); Rush & Petrov 2012 (pruning by max-marginals).
+2006 (labels); Martins, Smith & Xing 2009 (the pruner).
 """
 
 from collections.abc import Callable, Iterable, Sequence

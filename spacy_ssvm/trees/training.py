@@ -139,7 +139,7 @@ class TreeTrainer(ExampleTrainer):
         return [range(a, b) for a, b in pairwise(ends.tolist())]
 
     def remove(self, numbers: range) -> None:
-        """Remove examples from the problem, and their contribution from the weights."""
+        """Remove examples, and their contribution from all weights but those of the pruner."""
         super().remove(numbers)
         for i in numbers:
             if self._sequences[i]:
