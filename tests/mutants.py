@@ -164,6 +164,18 @@ MUTANTS = [
         "tests/test_objective.py",
     ),
     Mutant(
+        "trees/pruner.py",
+        "candidates[h, m] &= scores[h, m] >= least[m]",
+        "candidates[h, m] &= scores[h, m] > least[m]",
+        "tests/trees/test_pruner.py",
+    ),
+    Mutant(
+        "trees/pruner_training.py",
+        "state.sums[row] += state.steps[0] * step * slope",
+        "state.sums[row] += step * slope",
+        "tests/trees/test_pruner_training.py",
+    ),
+    Mutant(
         "trees/stores.py",
         "if has_pairs and (is_wrong or siblings[0, m] != siblings[1, m]):",
         "if has_pairs and is_wrong:",
