@@ -171,8 +171,8 @@ MUTANTS = [
     ),
     Mutant(
         "trees/pruner_training.py",
-        "state.sums[row] += state.steps[0] * step * slope",
-        "state.sums[row] += step * slope",
+        "state.w[size] = state.sums[size] = 0.0",
+        "state.sums[size] = 0.0",
         "tests/trees/test_pruner_training.py",
     ),
     Mutant(

@@ -17,7 +17,7 @@ from spacy_ssvm.solvers.perceptron import Perceptron
 from spacy_ssvm.solvers.run import Run, Solver, check_indices
 from spacy_ssvm.solvers.training import ExampleTrainer, IndexedTrainer
 from spacy_ssvm.structure import Problem
-from spacy_ssvm.trees.pruner_training import PASSES, PrunerState
+from spacy_ssvm.trees.pruner_training import PASSES
 from spacy_ssvm.trees.training import TreeTrainer
 from spacy_ssvm.weights.feature_index import FeatureIndex, find_sparse_rows
 
@@ -111,7 +111,7 @@ class RemoteTrainer:
         for _ in range(PASSES):
             for worker in range(workers.number):
                 handle = workers.call(worker, "learn_pruner", name, workers.share(pruner.state))
-                pruner.state = PrunerState(*workers.result(handle))
+                pruner.state = workers.result(handle)
         pruner.average()
         weights = workers.share(pruner.w)
         call_all(workers, "set_pruner", [(name, weights)] * workers.number)

@@ -33,6 +33,7 @@ from spacy_ssvm.kernels.types import (
     Weights1,
     tuple_of,
 )
+from spacy_ssvm.solvers.averaging import Averaged
 from spacy_ssvm.solvers.decoding import decode_block
 from spacy_ssvm.solvers.dual_run import complete_all
 from spacy_ssvm.solvers.run import size_of_weights
@@ -44,7 +45,6 @@ from spacy_ssvm.structure import (
     Expect,
     ExpectedDifference,
 )
-from spacy_ssvm.trees.pruner_training import PrunerState
 from spacy_ssvm.trees.training import TreeTrainer
 from spacy_ssvm.weights.feature_index import FeatureIndex
 from spacy_ssvm.weights.growing import longer
@@ -180,15 +180,15 @@ class Worker:
         problem = self._copies[name].problem
         return Description(problem.number_of_examples, problem.max_entries, self._words)
 
-    def learn_pruner(self, name: str, state: PrunerState) -> PrunerState:
+    def learn_pruner(self, name: str, state: Averaged) -> Averaged:
         """Let a parser's pruner go on with a pass over all sentences, in their order.
 
         name: of the problem of arcs.
         """
         trainer = cast(TreeTrainer, self._copies[name].trainer)
         examples = trainer.problem.examples()
-        trainer.pruner.state = PrunerState(
-            state.weights.copy(), state.sums.copy(), state.steps.copy()
+        trainer.pruner.state = state._replace(
+            w=state.w.copy(), sums=state.sums.copy(), steps=state.steps.copy()
         )
         order = np.arange(trainer.problem.number_of_examples)
         trainer.pruner.pass_over(examples.attributes, examples.node_starts, examples.heads, order)

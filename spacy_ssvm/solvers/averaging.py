@@ -73,6 +73,12 @@ def end_step(averaged: Averaged) -> None:
     averaged.steps[0] += 1
 
 
+def average_of(averaged: Averaged) -> Floats:
+    """The average of the weights over all steps; without steps, the weights."""
+    average: Floats = averaged.w - averaged.sums / max(int(averaged.steps[0]), 1)
+    return average
+
+
 def _are_due(part: Ints) -> Flags:
     """Partial gold is completed at each visit."""
     return np.ones(len(part), dtype=bool)
@@ -94,7 +100,7 @@ class AveragedRun(PrimalRun):
     @property
     def w(self) -> Floats:
         """The average of the weights over all steps, computed at each call; at first the prior."""
-        average = self._averaged.w - self._averaged.sums / max(int(self._averaged.steps[0]), 1)
+        average = average_of(self._averaged)
         self._allow(average)  # against rounding
         return average
 

@@ -1,20 +1,15 @@
 """The training of the pruner: a few passes over new sentences, before the parser trains."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from spacy_ssvm.kernels.compile import outlined_kernel
-from spacy_ssvm.kernels.types import (
-    Float,
-    Floats,
-    Floats1,
-    Ints,
-    Ints1,
-    Keys,
-    Keys2,
-    Void,
-    named_tuple,
+from spacy_ssvm.kernels.types import Float, Floats, Ints, Ints1, Keys, Keys2, Void
+from spacy_ssvm.solvers.averaging import (
+    Averaged,
+    AveragedType,
+    add_to_average,
+    average_of,
+    end_step,
 )
 from spacy_ssvm.trees.keys import fill_arc_rows, hash_endpoints
 from spacy_ssvm.trees.layout import Pruner, PrunerType
@@ -29,34 +24,25 @@ _STEP = 1.5  # of stochastic gradient, divided by the number of templates
 _LEAST = 1e-3  # a head whose probability is wrong by less changes no weights
 
 
-class PrunerState(NamedTuple):
-    """How far training has come."""
-
-    weights: Floats  #: float64 [rows + 1], of the last step
-    sums: Floats  #: float64 [rows + 1]: each change of a weight times the number of steps before
-    steps: Ints  #: int64 [1]: how many have been made
-
-
-PrunerStateType = named_tuple(PrunerState, Floats1, Floats1, Ints1)
-
-
 class PrunerTrainer:
     """Trains the pruner of a parser: averaged stochastic gradient [Polyak & Juditsky 1992].
 
-    w: float64 [rows + 1], the mean of the weights after each step, which changes in place.
+    w: float64 [rows + 1], the average of the weights over all steps, which changes in place.
+    state: how far training has come.
     prior: the weights to start from; None for zero.
     """
 
     def __init__(self, model: ParserModel, seed: int, prior: Floats | None = None) -> None:
         self._pruner = model.pruner(np.zeros(0))
         self.w = np.zeros(self._pruner.size + 1) if prior is None else prior.copy()
-        self.state = PrunerState(self.w.copy(), np.zeros(len(self.w)), np.zeros(1, dtype=np.int64))
+        sums, steps = np.zeros(len(self.w)), np.zeros(1, dtype=np.int64)
+        self.state = Averaged(self.w.copy(), sums, steps, 0)
         self._random = np.random.default_rng(seed)
 
     @property
     def bytes(self) -> int:
         """The size of the weights, as they are and as they are added up."""
-        return self.w.nbytes + self.state.weights.nbytes + self.state.sums.nbytes
+        return self.w.nbytes + self.state.w.nbytes + self.state.sums.nbytes
 
     def learn(self, attributes: Keys, node_starts: Ints, heads: Ints) -> None:
         """Learn from sentences, see ``TreeProblem.append``, in an order at random."""
@@ -67,16 +53,16 @@ class PrunerTrainer:
 
     def pass_over(self, attributes: Keys, node_starts: Ints, heads: Ints, order: Ints) -> None:
         """Visit the sentences with these numbers once."""
-        pruner = self._pruner._replace(weights=self.state.weights)
+        pruner = self._pruner._replace(weights=self.state.w)
         step = _STEP / max(1, pruner.arcs.codes.shape[1])
         _pass(pruner, attributes, node_starts, heads, order, step, self.state)
 
     def average(self) -> None:
-        """Set the weights to the mean of those after each step."""
-        self.w[:] = self.state.weights - self.state.sums / max(1, int(self.state.steps[0]))
+        """Set the weights to their average over all steps."""
+        self.w[:] = average_of(self.state)
 
 
-@outlined_kernel(Void(PrunerType, Keys2, Ints1, Ints1, Ints1, Float, PrunerStateType))
+@outlined_kernel(Void(PrunerType, Keys2, Ints1, Ints1, Ints1, Float, AveragedType))
 def _pass(
     pruner: Pruner,
     attributes: Keys,
@@ -84,7 +70,7 @@ def _pass(
     heads: Ints,
     order: Ints,
     step: float,
-    state: PrunerState,
+    state: Averaged,
 ) -> None:
     """Take a step along the gradient of the log-likelihood of each sentence, in this order.
 
@@ -97,8 +83,9 @@ def _pass(
         candidates, scores = np.empty((N, N), dtype=np.bool_), np.empty((N, N))
         all_arcs(candidates)
         endpoints = hash_endpoints(arcs, attributes, start, end)
-        arc_scores(arcs, endpoints, size, state.weights, candidates, scores)
+        arc_scores(arcs, endpoints, size, state.w, candidates, scores)
         rows = np.empty(max_rows(arcs, N), dtype=np.int32)
+        ones = np.ones(len(rows))
         for m in range(1, N):
             gold = heads[start + m]
             if gold < 0:
@@ -109,8 +96,6 @@ def _pass(
                 slope = (1.0 if h == gold else 0.0) - probabilities[h]
                 if abs(slope) > _LEAST:
                     count = fill_arc_rows(arcs, endpoints, size, h, m, rows)
-                    for row in rows[:count]:
-                        if row != size:
-                            state.weights[row] += step * slope
-                            state.sums[row] += state.steps[0] * step * slope
-        state.steps[0] += 1
+                    add_to_average(state, rows, ones, count, step * slope)
+        state.w[size] = state.sums[size] = 0.0  # the row of templates that do not fire
+        end_step(state)
