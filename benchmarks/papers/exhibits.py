@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
+from statistics import fmean, variance
 from typing import NamedTuple
 
-from spacy_ssvm.lab.compare import Measure
+from spacy_ssvm.lab.compare import measure_of
 
 HOLDS, FAILS, UNCLEAR = "holds", "does not hold", "unclear"
 
@@ -17,7 +18,7 @@ class Claim(NamedTuple):
     text: str
     task: str
     found: str
-    verdict: str  #: HOLDS, FAILS, or UNCLEAR where seeds differ more than what is compared
+    verdict: str  #: HOLDS, FAILS or UNCLEAR
 
 
 class Table(NamedTuple):
@@ -47,34 +48,42 @@ class Exhibit(NamedTuple):
     plots: list[Plot]
 
 
-def percent(value: float | Measure, digits: int = 2) -> str:
-    """A share in percent; a mean with its standard deviation."""
-    if isinstance(value, Measure):
-        deviation = None if value.deviation is None else 100 * value.deviation
-        return Measure(100 * value.mean, deviation).show(digits)
-    return f"{100 * value:.{digits}f}"
+def percent(value: float | Sequence[float], digits: int = 2) -> str:
+    """A share in percent; of one for each seed, the mean and the standard deviation."""
+    shares = [value] if isinstance(value, float) else value
+    measure = measure_of([100 * share for share in shares])
+    assert measure is not None
+    return measure.show(digits)
 
 
-def show_each(scores: Mapping[str, float] | Mapping[str, Measure]) -> str:
+def show_each(scores: Mapping[str, float] | Mapping[str, Sequence[float]]) -> str:
     """Names with their scores in percent."""
     return ", ".join(f"{name} {percent(score)}" for name, score in scores.items())
 
 
 def verdict(holds: bool) -> str:
-    """Of a comparison without seeds."""
+    """Of a comparison that has two answers."""
     return HOLDS if holds else FAILS
 
 
-def is_above(one: Measure, other: Measure, seeds: int) -> str:
-    """Whether a mean is above another: unclear within two standard errors of the difference."""
-    difference = one.mean - other.mean
-    if one.deviation is not None and other.deviation is not None:
-        error = sqrt((one.deviation**2 + other.deviation**2) / seeds)
-        if abs(difference) <= 2 * error:
-            return UNCLEAR
-    return verdict(difference > 0)
+def is_above(one: Sequence[float], other: Sequence[float], *, slack: float = 0.0) -> str:
+    """Whether a learner is above another, or at most ``slack`` below: by a value for each seed.
+
+    Unclear where the means differ by at most two standard errors of their difference, and with a
+    single seed, which tells nothing about it.
+    """
+    if min(len(one), len(other)) < 2:
+        return UNCLEAR
+    difference = fmean(one) - fmean(other) + slack
+    error = sqrt(variance(one) / len(one) + variance(other) / len(other))
+    return UNCLEAR if abs(difference) <= 2 * error else verdict(difference > 0)
 
 
 def worst(verdicts: Sequence[str]) -> str:
     """The verdict on a claim that needs all of these."""
     return next((v for v in (FAILS, UNCLEAR) if v in verdicts), HOLDS)
+
+
+def agreed(verdicts: Sequence[str]) -> str:
+    """The verdict of all seeds; unclear where they differ, and with a single one."""
+    return verdicts[0] if len(verdicts) > 1 and len({*verdicts}) == 1 else UNCLEAR

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from benchmarks.papers.exhibits import Exhibit, Points
 from benchmarks.papers.results import Results
-from benchmarks.papers.tasks import Row, Run
+from benchmarks.papers.tasks import DETERMINISTIC, Row, Run
 
 
 class Limits(NamedTuple):
@@ -47,7 +47,9 @@ def grid(run: Run, settings: Iterable[float | None]) -> list[Run]:
 
 
 def seeds_of(run: Run, limits: Limits) -> list[Run]:
-    """A run with each seed."""
+    """A run with each seed; as often the same one, where the learner does not depend on it."""
+    if run.learner in DETERMINISTIC:
+        return [run] * limits.seeds
     return [run._replace(seed=seed) for seed in range(limits.seeds)]
 
 

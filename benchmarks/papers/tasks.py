@@ -29,6 +29,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "softmax-margin-beta-5": {**SOLVERS["softmax-margin"], "beta": 5.0},
     "extragradient": {**SOLVERS["extragradient"], "projection": "euclidean", "tolerance": 0.0},
 }
+DETERMINISTIC = frozenset({"lbfgs", "extragradient"})  #: learners that do not depend on seeds
 LASSO = "lasso"  #: over single weights; the setting is C, 1 / (lambda m) [MSAF11, section 5]
 UNREGULARIZED = 1e30  #: the C of a solver without regularization
 
@@ -37,7 +38,8 @@ SELECTIONS: dict[str, dict[str, Any]] = {
     **{name: METHODS[name] for name in ("group-lasso", "coarse-to-fine", "information-gain")},
     "lasso by template": METHODS["lasso"],
 }
-PROX_PERIOD = 1000  #: [MSAF11, section 5]
+#: Examples between proximal steps [MSAF11, section 5], whose epochs have nine of them.
+_PROX_PERIOD, _PROX_STEPS = 1000, 9
 SELECTING_EPOCHS = 5
 
 
@@ -122,6 +124,11 @@ class Task:
         self._templates = (*pipe.model.templates,)
         self._featurize()
 
+    @property
+    def _prox_period(self) -> int:
+        """As in the paper; shorter for fewer examples, so that epochs have as many steps."""
+        return max(1, min(_PROX_PERIOD, len(self._train) // _PROX_STEPS))
+
     def _featurize(self) -> None:
         self._trainer, self._numbers = self._pipe.featurize(self._train)
 
@@ -143,7 +150,7 @@ class Task:
                 "@misc": "spacy_ssvm.ProxGradient.v1",
                 "groups": "weight",
                 "strength": 1 / (run.setting * len(self._train)),
-                "prox_period": PROX_PERIOD,
+                "prox_period": self._prox_period,
                 "seed": run.seed,
             }
             return registry.resolve({"solver": block})["solver"]
@@ -192,7 +199,7 @@ class Task:
         self._pipe.use_templates(self._templates)
         settings = Selection(
             budget=int(run.setting),
-            prox_period=PROX_PERIOD,
+            prox_period=self._prox_period,
             epochs=SELECTING_EPOCHS,
             seed=run.seed,
             **SELECTIONS[run.learner],

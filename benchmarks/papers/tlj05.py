@@ -11,9 +11,9 @@ from benchmarks.papers.exhibits import (
     Exhibit,
     Plot,
     Table,
+    is_above,
     percent,
     show_each,
-    verdict,
 )
 from benchmarks.papers.experiment import (
     Choose,
@@ -21,6 +21,7 @@ from benchmarks.papers.experiment import (
     grid,
     primals_by,
     second_half,
+    seeds_of,
 )
 from benchmarks.papers.results import Results
 from benchmarks.papers.tasks import Row, Run
@@ -45,29 +46,39 @@ class Extragradient:
 
     def runs(self, task: str, limits: Limits, best: Choose) -> Iterator[Run]:
         """See ``Experiment``."""
-        for runs in self._runs(task, limits).values():
-            yield from runs
+        for candidates in self._runs(task, limits).values():
+            yield from candidates
+            yield from seeds_of(best(candidates), limits)
 
     def show(self, tasks: Sequence[str], limits: Limits, results: Results) -> Exhibit:
         """See ``Experiment``."""
         rows, claims, plots = [], [], []
         for task in tasks:
             runs = {k: results.best(group) for k, group in self._runs(task, limits).items()}
-            curves = {name: results.rows(run) for name, run in runs.items()}
-            means = {name: fmean(map(_error, second_half(rows))) for name, rows in curves.items()}
-            ends = {name: _error(rows[-1]) for name, rows in curves.items()}
+            of_seeds = {
+                name: [*map(results.rows, seeds_of(run, limits))] for name, run in runs.items()
+            }
+            means, chosen, ends = (
+                {name: [*map(error, found)] for name, found in of_seeds.items()}
+                for error in (_second_half_error, _error_by_dev, _last_error)
+            )
+            curves = {name: found[0] for name, found in of_seeds.items()}
             for name, run in runs.items():
                 C = "-" if run.setting is None else f"{run.setting:g}"
-                seconds = f"{curves[name][-1].seconds:.1f}"
-                rows.append((task, name, C, percent(means[name]), percent(ends[name]), seconds))
-            claims.append(
+                errors = (percent(found[name]) for found in (means, chosen, ends))
+                rows.append((task, name, C, *errors, f"{curves[name][-1].seconds:.1f}"))
+            claims += [
                 Claim(
-                    "The extragradient has a lower test error than the averaged perceptron",
+                    f"The extragradient has a lower test error than the averaged perceptron, {of}",
                     task,
-                    f"mean of the second half: {show_each(means)}",
-                    verdict(means[_EXTRAGRADIENT] < means[_PERCEPTRON]),
+                    show_each(errors),
+                    is_above(errors[_PERCEPTRON], errors[_EXTRAGRADIENT]),
                 )
-            )
+                for of, errors in (
+                    ("in the second half of the iterations", means),
+                    ("each with the iterate that is best on dev", chosen),
+                )
+            ]
             scales = {_PERCEPTRON: 1, _EXTRAGRADIENT: _EPOCH}
             lines = {
                 name: [(scales[name] * row.epoch, 100 * _error(row)) for row in curve]
@@ -81,17 +92,40 @@ class Extragradient:
         text = (
             "Errors are the alignment error rate of links, and wrong labels of sentences. An "
             "iteration is a pass over the examples; one of the extragradient has two steps. C is "
-            "the best of 0.01, 0.1 and 1 on dev. Projections are Euclidean. The paper labels the "
+            "the best of 0.01, 0.1 and 1 on dev; the perceptron has none, since the scale of its "
+            "steps changes nothing. Iterates are chosen among those of every tenth iteration. "
+            "Projections are Euclidean. The paper labels the "
             "nodes of images and aligns the Hansards. Here the cut labels the sentences of texts "
             "with the most frequent label or another, and the aligner has no links of other "
             "aligners to read."
         )
-        header = ("task", "learner", "C", "mean of the second half", "at the end", "seconds")
+        header = (
+            "task",
+            "learner",
+            "C",
+            "mean of the second half",
+            "best on dev",
+            "at the end",
+            "seconds",
+        )
         return Exhibit(self.name, text, claims, [Table("Test errors, in %", header, rows)], plots)
 
 
 def _error(row: Row) -> float:
     return 1 - row.test
+
+
+def _second_half_error(rows: Sequence[Row]) -> float:
+    return fmean(map(_error, second_half(rows)))
+
+
+def _error_by_dev(rows: Sequence[Row]) -> float:
+    """Of the iterate that is best on dev."""
+    return _error(max(rows, key=lambda row: row.dev))
+
+
+def _last_error(rows: Sequence[Row]) -> float:
+    return _error(rows[-1])
 
 
 EXPERIMENTS = (Extragradient(),)

@@ -1,5 +1,6 @@
 """What experiments share."""
 
+import pytest
 from reproductions import row_of
 
 from benchmarks.papers.experiment import (
@@ -18,6 +19,12 @@ RUN = Run("tags: a", "mira", 1.0, 0, 3)
 def test_a_grid_differs_in_its_settings_and_seeds_in_theirs() -> None:
     assert grid(RUN, (0.1, None)) == [RUN._replace(setting=0.1), RUN._replace(setting=None)]
     assert seeds_of(RUN, Limits(seeds=2)) == [RUN, RUN._replace(seed=1)]
+
+
+@pytest.mark.parametrize("learner", ["lbfgs", "extragradient"])
+def test_learners_that_do_not_depend_on_seeds_run_once(learner: str) -> None:
+    run = RUN._replace(learner=learner)
+    assert seeds_of(run, Limits(seeds=3)) == [run] * 3
 
 
 def test_limits_only_lower_the_epochs() -> None:

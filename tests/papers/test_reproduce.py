@@ -88,7 +88,7 @@ def test_the_command_resumes_and_writes_a_report(data: Path, tmp_path: Path) -> 
         file.unlink()
     first = command(data, out, "--papers", "TLJ05")
     assert first.exit_code == 0, first.output
-    assert "Checked 2 claims" in first.output
+    assert "Checked 4 claims" in first.output
     page = (out / "report.html").read_text(encoding="utf8")
     again = command(data, out, "--papers", "tlj05", "--resume")
     assert again.exit_code == 0, again.output

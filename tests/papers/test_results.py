@@ -57,13 +57,12 @@ def test_the_best_is_chosen_on_dev_after_the_last_epoch(tmp_path: Path) -> None:
     assert results.best(runs) == runs[1]
 
 
-def test_the_test_score_is_a_mean_over_seeds(tmp_path: Path) -> None:
+def test_scores_on_test_are_those_after_the_last_epoch(tmp_path: Path) -> None:
     results = results_of(tmp_path)
     runs = [RUN._replace(seed=seed) for seed in range(2)]
     for run, score in zip(runs, (0.25, 0.75), strict=True):
-        results.record(run, [row_of(run, 2, score)])
-    assert results.test(runs).mean == 0.5
-    assert results.test(runs).deviation == pytest.approx(0.5**1.5)
+        results.record(run, [row_of(run, 1, 0.1), row_of(run, 2, score)])
+    assert results.tests(runs) == [0.25, 0.75]
 
 
 def test_results_of_other_settings_are_kept_apart(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from benchmarks.papers import tasks
 from benchmarks.papers.corpora import find_corpora
 from benchmarks.papers.kinds import KINDS, kind_of
 from benchmarks.papers.tasks import (
+    DETERMINISTIC,
     LASSO,
     LEARNERS,
     SELECTING_EPOCHS,
@@ -119,6 +120,26 @@ def test_the_first_step_is_the_best_on_dev(entities: Task, monkeypatch: pytest.M
     (expected,) = entities.run(run_of("sgd-crf", 1.0))
     assert chosen.test == expected.test
     assert chosen.weights == expected.weights
+
+
+@pytest.mark.parametrize(
+    ("sentences", "period"), [(5, 1), (500, 55), (8_936, 992), (9_000, 1000), (12_543, 1000)]
+)
+def test_small_corpora_have_as_many_proximal_steps(
+    entities: Task, monkeypatch: pytest.MonkeyPatch, sentences: int, period: int
+) -> None:
+    monkeypatch.setattr(entities, "_train", entities._train[:1] * sentences)
+    assert entities._prox_period == period
+
+
+@pytest.mark.parametrize("learner", sorted(DETERMINISTIC))
+def test_some_learners_do_not_depend_on_the_seed(folder: Path, learner: str) -> None:
+    name = "links: pairs" if learner == "extragradient" else "entities: names"
+    task = task_of(folder, name)
+    runs = (Run(name, learner, 1.0, seed, 3) for seed in (0, 1))
+    first, second = (timeless(task.run(run))[0]._replace(run=None) for run in runs)
+    assert first == second
+    assert first.weights > 0
 
 
 def test_training_takes_as_many_sentences_as_are_allowed(folder: Path) -> None:
