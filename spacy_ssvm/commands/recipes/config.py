@@ -22,8 +22,9 @@ FACTORIES = {name: f"ssvm_{name.removeprefix('pos_')}" for name in LEARNS}
 _READ_CLUSTERS = {"tagger", "pos_tagger", "morphologizer", "senter", "parser", "ner", "chunker"}
 #: Those that a dictionary is for; the family of chunks reads one, too, but was not measured.
 _READ_DICTIONARIES = {"tagger", "pos_tagger", "morphologizer", "lemmatizer"}
-#: Languages for which the package spacy-lookups-data has clusters; others whose names help.
-_CLUSTERS = {"en": ("en", "de"), "de": ("de",), "es": ("es",)}
+#: Languages for which the package spacy-lookups-data has clusters: their own, or those of a similar
+#: language, and others that help entities, since names are the same in many languages.
+_CLUSTERS = {"en": ("en", "de"), "de": ("de",), "es": ("es",), "pt": ("es", "en", "de")}
 
 _CLUSTER_TABLE, _LEMMA_TABLE = "lexeme_cluster", "lemma_lookup"
 
@@ -101,7 +102,7 @@ def has_tokenizer_that_learns(nlp: Language) -> bool:
 
 def has_lookups(lang: str) -> bool:
     """Whether clusters of spacy-lookups-data are installed for a language."""
-    return lang in _CLUSTERS and lang in registry.lookups.get_all()
+    return lang in _CLUSTERS and {*_CLUSTERS[lang]} <= {*registry.lookups.get_all()}
 
 
 def has_lemma_lookups(lang: str) -> bool:
@@ -114,12 +115,12 @@ def lookups_block(lang: str, table: str) -> dict[str, Any]:
     return {"@misc": "spacy.LookupsDataLoader.v1", "lang": lang, "tables": [table]}
 
 
-def _clusters_of(name: str, lang: str, resources: Resources) -> Any:
+def clusters_of(name: str, lang: str, resources: Resources) -> Any:
     """The clusters of a component: a file, blocks by set, or None."""
     if not resources.lookups:
         return resources.clusters
-    sets = _CLUSTERS[lang] if name == "ner" else [lang]
-    return {own: lookups_block(own, _CLUSTER_TABLE) for own in sets}
+    sets = _CLUSTERS[lang] if name == "ner" else _CLUSTERS[lang][:1]
+    return {found: lookups_block(found, _CLUSTER_TABLE) for found in sets}
 
 
 def check_components(names: Sequence[str], known: Collection[str] = FACTORIES) -> list[str]:
@@ -287,7 +288,7 @@ def initialize_of(nlp: Language, name: str, resources: Resources = NO_RESOURCES)
     for key in ("get_examples", "nlp"):
         arguments.pop(key)
     if name in _READ_CLUSTERS:
-        arguments["clusters"] = _clusters_of(name, str(nlp.lang), resources)
+        arguments["clusters"] = clusters_of(name, str(nlp.lang), resources)
     if name == "ner":
         arguments["gazetteers"] = resources.gazetteers
     if name in _READ_DICTIONARIES:

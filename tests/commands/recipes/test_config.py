@@ -159,6 +159,9 @@ def test_resources_go_to_the_components_that_read_them() -> None:
         **{name: ["en"] for name in readers},
         "ner": ["en", "de"],
     }
+    blocks = make_config("pt", WHOLE, resources=Resources(lookups=True))["initialize"]["components"]
+    assert [*blocks["tagger"]["clusters"]] == ["es"]
+    assert [*blocks["ner"]["clusters"]] == ["es", "en", "de"]
 
 
 def test_dictionaries_go_to_the_components_that_read_them() -> None:
@@ -187,6 +190,7 @@ def test_languages_with_lemmas() -> None:
 def test_languages_with_clusters() -> None:
     pytest.importorskip("spacy_lookups_data", reason="needs spacy-lookups-data")
     assert has_lookups("en")
+    assert has_lookups("pt")  # those of Spanish
     assert not has_lookups("tr")
 
 
