@@ -43,6 +43,12 @@ class Corpus(NamedTuple):
         return named
 
     @property
+    def language(self) -> str | None:
+        """The code before the first underscore of the name, as in en_ewt; None for other names."""
+        found = re.match("([a-z]{2,3})_", self.name.rpartition("/")[2])
+        return found[1] if found else None
+
+    @property
     def checksum(self) -> int:
         """Of the contents."""
         value = 0

@@ -41,7 +41,7 @@ class Kind(NamedTuple):
     config: dict[str, Any]
     score: str  #: as the component's scorer names it
     sentences: int | None = None  #: at most, for training
-    reads: tuple[str, ...] = ()  #: annotations that templates read: "tags", "lemmas"
+    reads: tuple[str, ...] = ()  #: what templates read: "tags", "lemmas", "resources"
     is_error: bool = False  #: whether the component's scorer returns an error, not a score
 
 
@@ -52,7 +52,7 @@ _TAGS = ("tags",)
 
 KINDS: dict[str, Kind] = {
     "tags": Kind("treebank", "ssvm_tagger", {}, "tag_acc"),
-    "entities": Kind("entities", "ssvm_ner", {}, "ents_f"),
+    "entities": Kind("entities", "ssvm_ner", {}, "ents_f", reads=("resources",)),
     "entities, 452 templates": Kind(
         "entities", "ssvm_ner", {"templates": ["ner452"]}, "ents_f", reads=_TAGS
     ),

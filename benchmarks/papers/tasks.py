@@ -5,9 +5,11 @@ processor. Tokens, sentences, and the tags, lemmas and links of other aligners t
 are gold.
 """
 
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ from spacy.util import registry
 
 from benchmarks.papers.corpora import Corpus
 from benchmarks.papers.kinds import KINDS, Kind, Tags, kind_of, read_parts
+from benchmarks.papers.resources import resources_of
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.lab.compare import SOLVERS, known_value, learn_timed, make_solver
 from spacy_ssvm.lab.search import METHODS
@@ -120,7 +123,11 @@ class Task:
         self._train = parts.train[: min(limits, default=None)]
         self._dev, self._test = parts.dev, parts.test
         self.sizes = tuple(map(len, (self._train, self._dev, self._test)))
-        nlp.initialize(lambda: self._train)
+        with tempfile.TemporaryDirectory() as folder:
+            if "resources" in kind.reads:
+                given = resources_of(corpus.language, Path(folder))
+                nlp.config["initialize"]["components"][pipe.name] = given
+            nlp.initialize(lambda: self._train)
         self._templates = (*pipe.model.templates,)
         self._featurize()
 

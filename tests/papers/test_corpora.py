@@ -44,6 +44,26 @@ def test_a_corpus_in_a_folder_of_its_own_has_its_name(tmp_path: Path) -> None:
     assert (corpus.name, corpus.dev, corpus.test) == ("wnut", folder / "valid.conll", None)
 
 
+@pytest.mark.parametrize(
+    ("file", "language"),
+    [
+        ("en_ewt-ud-train.conllu", "en"),
+        ("grc_perseus-ud-train.conllu", "grc"),
+        ("trees-train.conllu", None),
+        ("en-train.conllu", None),
+        ("english_ewt-train.conllu", None),
+    ],
+)
+def test_names_of_treebanks_begin_with_the_language(
+    tmp_path: Path, file: str, language: str | None
+) -> None:
+    (tmp_path / file).touch()
+    (corpus,) = find_corpora(tmp_path)
+    assert corpus.language == language
+    moved = corpus._replace(name=f"my_folder/{corpus.name}")
+    assert moved.language == language
+
+
 @pytest.mark.parametrize("name", ["training.conll", "eng.trainings.conll", "notes.txt"])
 def test_train_is_a_word_of_its_own(tmp_path: Path, name: str) -> None:
     write_entities(tmp_path / name)

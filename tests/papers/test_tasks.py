@@ -122,6 +122,26 @@ def test_the_first_step_is_the_best_on_dev(entities: Task, monkeypatch: pytest.M
     assert chosen.weights == expected.weights
 
 
+def test_entities_read_the_resources_of_their_language(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resources_of(language: str | None, into: Path) -> dict[str, Any]:
+        if language is None:
+            return {}
+        file = into / f"{language}.txt"
+        file.write_text("0101\tAnn\n0111\tBob\n", encoding="utf8")
+        return {"clusters": {"own": str(file)}}
+
+    monkeypatch.setattr(tasks, "resources_of", resources_of)
+    for file in folder.glob("names-*"):
+        file.rename(file.with_name(f"en_{file.name}"))
+    task = task_of(folder, "entities: names")
+    assert "cluster4.own[0]" in map(str, task._templates)
+    (row,) = task.run(run_of("perceptron"))
+    assert row.weights > 0
+    assert not any("cluster" in str(t) for t in task_of(folder, "tags: trees")._templates)
+
+
 @pytest.mark.parametrize(
     ("sentences", "period"), [(5, 1), (500, 55), (8_936, 992), (9_000, 1000), (12_543, 1000)]
 )
