@@ -13,7 +13,7 @@ kernels:
 With --strong:
 
     strong      ssvm_ner with what packages know of words: the clusters of spacy-lookups-data
-                (English and German for English, Spanish for Portuguese), and the lists of
+                (English and German for English, these and Spanish for Portuguese), and the lists of
                 `python -m spacy ssvm resources gazetteers`
     clusters    with the clusters alone, of each language
     names       with the lists alone
@@ -80,7 +80,7 @@ FAMILIES = {
 }
 DOCUMENTS = {"en": CORPORA["en"][0], "pt": "ud_pt_bosque/pt_bosque-ud-{}.conllu"}
 LANGUAGES = {"en": "en", "pt": "pt", "wnut17": "en"}
-CLUSTERS = {"en": ("en", "de"), "pt": ("es",)}  # of the lookups, by language
+CLUSTERS = {"en": ("en", "de"), "pt": ("es", "en", "de")}  # of the lookups, by language
 GAZETTEERS = {
     kind: str(Path(__file__).parent.parent / "assets" / "gazetteers" / f"{kind}.txt")
     for kind in ("PER", "LOC", "ORG", "MISC")

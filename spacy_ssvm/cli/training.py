@@ -217,6 +217,7 @@ def train(
         annotation = find_annotation(corpus.train)
         names = with_senter(_names_of(components, annotation), annotation)
         show_annotation(annotation, names)
+        show_resources(lang, names, resources)
         config = make_config(
             lang,
             names,
@@ -313,13 +314,15 @@ def init(
         assert output is not None
         names = _names_of(components, annotation)
         _check_config(output, overwrite=overwrite)
+        resources = _resources(gazetteer, clusters, dictionary, lang)
+        show_resources(lang, names, resources)
         config = make_config(
             lang,
             names,
             has_spaces=annotation is None or annotation.has_spaces,
             many_tags=() if annotation is None else annotation.many_tags,
             learns_tokens=_learns_tokens(tokenizer, lang, docs),
-            resources=_resources(gazetteer, clusters, dictionary, lang),
+            resources=resources,
             train=train,
             dev=dev,
         )
@@ -639,6 +642,14 @@ def show_annotation(annotation: "Annotation", names: Collection[str]) -> None:
     header = ("component", "learns from", "examples")
     rows = [row for row in annotation.rows() if row[0] in names]
     msg.table(rows, header=header, divider=True, max_col=70)
+
+
+def show_resources(lang: str, names: Collection[str], resources: "Resources") -> None:
+    """Show what components read besides the examples, and what would help them."""
+    from spacy_ssvm.commands.recipes.config import notes_on_resources
+
+    for note in notes_on_resources(lang, names, resources):
+        msg.info(note)
 
 
 def show_corpus(corpus: "Corpus", left_out: Path | None = None, *, strict: bool = False) -> None:

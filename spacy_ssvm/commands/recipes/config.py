@@ -123,6 +123,25 @@ def clusters_of(name: str, lang: str, resources: Resources) -> Any:
     return {found: lookups_block(found, _CLUSTER_TABLE) for found in sets}
 
 
+def notes_on_resources(lang: str, names: Collection[str], resources: Resources) -> list[str]:
+    """What components read besides examples, and what would help them, in sentences."""
+    notes = []
+    readers = _READ_CLUSTERS & {*names}
+    if resources.lookups and readers:
+        sets = _CLUSTERS[lang] if "ner" in readers else _CLUSTERS[lang][:1]
+        notes.append(f"Word clusters of spacy-lookups-data: {', '.join(sets)} (--clusters none)")
+    elif readers and resources.clusters is None and lang in _CLUSTERS and not has_lookups(lang):
+        notes.append("Word clusters make up for examples: pip install spacy-lookups-data")
+    if resources.lemma_lookups and _READ_DICTIONARIES & {*names}:
+        notes.append("Lemmas of spacy-lookups-data (--dictionary none)")
+    if "ner" in names and not resources.gazetteers:
+        notes.append(
+            "Lists of names help entities, most where examples are few: "
+            f"python -m spacy ssvm resources gazetteers --output names --lang {lang}"
+        )
+    return notes
+
+
 def check_components(names: Sequence[str], known: Collection[str] = FACTORIES) -> list[str]:
     """The names in the order of a pipeline. Raises ValueError for one that is not known."""
     unknown = [name for name in names if name not in known]

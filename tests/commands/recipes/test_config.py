@@ -25,6 +25,7 @@ from spacy_ssvm.commands.recipes.config import (
     jackknife_rounds,
     make_config,
     next_commands,
+    notes_on_resources,
     write_config,
 )
 
@@ -192,6 +193,34 @@ def test_languages_with_clusters() -> None:
     assert has_lookups("en")
     assert has_lookups("pt")  # those of Spanish
     assert not has_lookups("tr")
+
+
+@pytest.mark.parametrize(
+    ("lang", "names", "resources", "expected"),
+    [
+        ("tr", ["tagger"], Resources(), []),
+        ("en", ["sentence_labeler"], Resources(lookups=True, lemma_lookups=True), []),
+        ("pt", ["tagger"], Resources(lookups=True), ["clusters of spacy-lookups-data: es ("]),
+        ("pt", ["ner"], Resources(lookups=True, gazetteers={"PER": "p"}), ["data: es, en, de ("]),
+        ("tr", ["tagger", "ner"], Resources(lemma_lookups=True), ["Lemmas of", "--lang tr"]),
+        ("en", ["tagger"], Resources(clusters="c.txt"), []),
+        ("en", ["parser"], Resources(), ["pip install spacy-lookups-data"]),
+    ],
+)
+def test_notes_on_what_components_read_and_what_would_help(
+    monkeypatch: pytest.MonkeyPatch,
+    lang: str,
+    names: list[str],
+    resources: Resources,
+    expected: list[str],
+) -> None:
+    """Without the package, as far as config tells; --clusters none is Resources() with it."""
+    monkeypatch.setattr(f"{make_config.__module__}.has_lookups", lambda lang: False)
+    notes = notes_on_resources(lang, names, resources)
+    assert len(notes) == len(expected)
+    assert all(text in note for text, note in zip(expected, notes, strict=True))
+    monkeypatch.setattr(f"{make_config.__module__}.has_lookups", lambda lang: True)
+    assert notes_on_resources("en", ["parser"], Resources()) == []
 
 
 def test_components_that_do_not_exist() -> None:
