@@ -50,6 +50,12 @@ MUTANTS = [
         "tests/decoders/test_parts.py",
     ),
     Mutant(
+        "decoders/belief_propagation.py",
+        "            damping = _DAMPING",
+        "            damping = 0.0",
+        "tests/decoders/test_belief_propagation.py",
+    ),
+    Mutant(
         "decoders/chain_marginals.py",
         "for j in range(whole, n):",
         "for j in range(whole + 1, n):",

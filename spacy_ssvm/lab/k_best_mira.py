@@ -15,7 +15,7 @@ import numpy as np
 from spacy_ssvm.kernels.compile import kernel, oracle_kernel
 from spacy_ssvm.kernels.types import Float, Floats, Floats1, Int, Ints, Ints1, Rows, Weights
 from spacy_ssvm.lab.k_best import with_k_best
-from spacy_ssvm.lab.simplex_smo import hildreth
+from spacy_ssvm.lab.simplex_smo import solve_on_simplex
 from spacy_ssvm.solvers.averaging import (
     Averaged,
     AveragedType,
@@ -121,7 +121,7 @@ def _pass(
             )
         total[0] += max(violations.max(), 0.0)
         products = _products(starts[: count + 1], indices, values, scratch)
-        alphas = hildreth(products, violations, C)
+        alphas = solve_on_simplex(products, violations, C)
         for m in range(count):
             first, last = starts[m], starts[m + 1]
             if alphas[m] > 0:

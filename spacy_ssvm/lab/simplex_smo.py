@@ -1,10 +1,10 @@
-"""Quadratic programs of a few variables over a simplex, by Hildreth's row-action method.
+"""Quadratic programs of a few variables over a simplex, by sequential minimal optimization.
 
     max_alpha    b . alpha - 1/2 alpha . G alpha,    alpha >= 0,    sum alpha <= C
 
-G holds the inner products of the vectors of some constraints. One variable after the other goes
-to its best value, at the cost of another one: the slack C - sum alpha is one more, of the bound
-0 and the vector 0.
+G holds the inner products of the vectors of some constraints. One pair of variables after the
+other goes to its best values with the same sum (Platt 1998): the slack C - sum alpha is one more
+variable, of the bound 0 and the vector 0.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ _MIN_CHANGE = 1e-10  # of an alpha relative to C: smaller changes in a sweep end
 
 
 @kernel
-def hildreth(products: Floats, bounds: Floats, C: float) -> Floats:
+def solve_on_simplex(products: Floats, bounds: Floats, C: float) -> Floats:
     """The best alpha: float64 [constraints]. products: G; bounds: b."""
     count = len(bounds)
     alphas = np.zeros(count + 1)

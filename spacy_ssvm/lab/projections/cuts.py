@@ -1,6 +1,8 @@
-"""The convex hulls of labelings of graphs with two labels, and the oracle that projects onto them.
+"""The polytopes of minimum cuts, and the oracle that projects onto them [TLJ05, section 2].
 
-The parts are the nodes, 1 for label 1, and then the edges, 1 for different labels.
+The parts are the nodes, 1 for label 1, and then the edges, 1 for different labels. The polytope is
+that of the linear program: it has all labelings with two labels among its corners, and corners
+where an edge counts between equal labels, which are never better than without.
 """
 
 import numpy as np
