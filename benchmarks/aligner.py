@@ -36,11 +36,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
 
-from spacy_ssvm.align.bitext.association import source_ids, target_ids
-from spacy_ssvm.align.bitext.link_scores import COLUMNS, link_scores
 from spacy_ssvm.align.bitext.reading import read_pharaoh
 from spacy_ssvm.align.bitext.symmetrization import grow_diag, grow_diag_final_and, intersect
 from spacy_ssvm.align.component import WordAligner
+from spacy_ssvm.align.hmm_links import directed_links
 from spacy_ssvm.align.initialization import read_association
 from spacy_ssvm.align.matchings.decoder import best_matching
 from spacy_ssvm.align.matchings.pairs import ASSOCIATION_ATTRIBUTE
@@ -166,15 +165,6 @@ def run_ssvm(data: Path, *, valid_texts: bool = False, **settings: object) -> di
 # Models that learn without links
 
 
-def directed(posteriors: Floats) -> Flags:
-    """The most probable link of each word of the second axis, unless that of NULL is better."""
-    m, n = posteriors.shape
-    best = posteriors.argmax(axis=0)
-    links = np.zeros((m, n), dtype=bool)
-    links[best, np.arange(n)] = posteriors.max(axis=0) > 1 - posteriors.sum(axis=0)
-    return links
-
-
 def score_links(examples: Sequence[Example], links: Iterable[Flags]) -> dict[str, float]:
     """The scores of links, bool [m, n] of each pair."""
     nlp = spacy.blank("xx")
@@ -204,18 +194,13 @@ def run_unsupervised(data: Path, model: str) -> dict:
     start = time.process_time()
     association = read_association(NAME, nlp, [*train, *valid], captions(data))
     middle = time.process_time()
-    columns = [COLUMNS.index(name) for name in (model, f"{model}_back")]
     both = []
     for example in valid:
         source, target = (
             type_values(ASSOCIATION_ATTRIBUTE, [token.text for token in side])
             for side in sides(example.predicted)
         )
-        ids = source_ids(association, source), target_ids(association, target)
-        found = np.empty((len(source), len(target), len(COLUMNS)), dtype=np.float32)
-        link_scores(association, *ids, False, found)
-        forward, backward = (found[:, :, c].astype(np.float64) for c in columns)
-        both.append((directed(forward), np.ascontiguousarray(directed(backward.T).T)))
+        both.append(directed_links(association, source, target, model))
     seconds = time.process_time() - middle
     return {
         **symmetrized(valid, both),

@@ -37,6 +37,9 @@ COMMANDS = {
     "convert": Command(data.convert, "Convert annotated files to .spacy files"),
     "resources gazetteers": Command(data.gazetteers, "Write name lists for entity recognizers"),
     "resources clusters": Command(data.clusters, "Cluster words by where they occur, for features"),
+    "resources links": Command(
+        production.links, "Link the words of parallel texts without any links to learn from"
+    ),
     "rank": Command(data.rank, "Rank texts by uncertainty, for annotation"),
     "show": Command(inspection.show, "Annotate texts: on the screen, as a page, on a server"),
     "report": Command(inspection.report, "Report accuracy, speed and size of a pipeline"),
@@ -50,7 +53,7 @@ COMMANDS = {
 }
 
 GROUPS = {
-    "resources": "Make word clusters, and lists of names",
+    "resources": "Make word clusters, lists of names, and links of words",
     "lab": "Experiments: compare solvers, search for templates",
 }
 

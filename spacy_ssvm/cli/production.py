@@ -1,5 +1,7 @@
-"""Commands for pipelines in use: align, warmup."""
+"""Commands for pipelines in use, and for texts without one: align, resources links, warmup."""
 
+import sys
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +16,15 @@ from spacy_ssvm.cli.common import (
     read_names,
     show_errors,
 )
+
+
+class LinkMethods(str, Enum):
+    """How links of both directions make one alignment."""
+
+    sure_and_possible = "sure-and-possible"
+    intersection = "intersection"
+    grow_diag = "grow-diag"
+    grow_diag_final_and = "grow-diag-final-and"
 
 
 def align(
@@ -48,7 +59,6 @@ def align(
       python -m spacy ssvm align training/model-best text.en text.cs --output text.align
       python -m spacy ssvm align MODEL text.en text.cs --evidence eflomal=text.eflomal
     """
-    import sys
     import time
     from contextlib import redirect_stdout
 
@@ -128,3 +138,60 @@ def warmup(components: Shown = None) -> None:
         )
     else:
         msg.good(taken, str(directory))
+
+
+def links(
+    source: Annotated[Path, typer.Argument(help="Text, a sentence a line", exists=True)],
+    target: Annotated[Path, typer.Argument(help="Its translation, line by line", exists=True)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file of links to write")],
+    bitext_source: Annotated[
+        Path | None, typer.Option(help="Further text to learn from", exists=True)
+    ] = None,
+    bitext_target: Annotated[
+        Path | None, typer.Option(help="The translation of --bitext-source", exists=True)
+    ] = None,
+    method: Annotated[
+        LinkMethods, typer.Option(help="How the links of both directions make one alignment")
+    ] = LinkMethods.sure_and_possible,
+) -> None:
+    """Link the words of parallel texts, by what the texts alone tell.
+
+    The texts hold a sentence a line, with spaces between the words; those that end in .gz are
+    compressed. HMM alignment models in both directions learn from these texts, and from further
+    ones. Links of both models are written as sure, "0-0", and those of one as possible, "1?2",
+    from which an aligner learns as from links made by hand, and finds better ones: some thousand
+    pairs suffice. The other methods write one alignment: their links of both, or with those that
+    grow from them.
+
+    \b
+    Examples:
+      python -m spacy ssvm resources links train.en train.cs --output train.align
+      python -m spacy ssvm train train.en train.cs train.align --output training
+      python -m spacy ssvm resources links a.en a.cs -o a.align --method grow-diag-final-and
+    """
+    from tqdm import tqdm
+
+    from spacy_ssvm.align.command import opened
+    from spacy_ssvm.align.hmm_links import linked_lines
+
+    with show_errors("Cannot link words"):
+        if output.resolve() in {file.resolve() for file in (source, target)}:
+            raise ValueError(f"the output, {output}, would replace a text")
+        if (bitext_source is None) != (bitext_target is None):
+            raise ValueError("give both --bitext-source and --bitext-target, or neither")
+        more = (bitext_source, bitext_target) if bitext_source and bitext_target else None
+        with tqdm(unit="pass", disable=None) as progress, opened(output, sys.stdout) as file:
+
+            def report(done: int, total: int) -> None:
+                progress.total = total
+                progress.update(done - progress.n)
+
+            number = 0
+            for line in linked_lines(
+                (source, target), more=more, method=method.value, report=report
+            ):
+                print(line, file=file)
+                number += 1
+    msg.good(f"Linked the words of {number:,} pairs", str(output))
+    paths = f" --paths.bitext_source {more[0]} --paths.bitext_target {more[1]}" if more else ""
+    print(f"python -m spacy ssvm train {source} {target} {output} --output training{paths}")
