@@ -42,8 +42,9 @@ def reproduce(
 
     Learns with gold tokens, sentences and tags from the corpora that are found, by the names and
     contents of their files: *train*.conllu (tags and trees, and phrases by rule), *train*.conll,
-    .iob2 or .txt (entities or chunks in columns), *train*.align with .src and .tgt (aligned texts),
-    *train*.jsonl (labeled sentences), each with dev and test in place of train. Writes report.html:
+    .iob2 or .txt (entities or chunks in columns), *train*.align (Pharaoh) or .naacl with .src and
+    .tgt (aligned texts), *train*.jsonl (labeled sentences), each with dev and test in place of
+    train. Writes report.html:
     each claim, what was found, and whether it holds, then all tables and figures. All experiments
     on corpora of 12,000 sentences take hours: --papers can be run in several processes, then
     together with --resume for one report. Needs the extra "compare".

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from zlib import crc32
 
 from spacy.tokens import Doc
@@ -16,6 +16,9 @@ from spacy_ssvm.components.columns import Token, make_doc, read_sentences
 
 #: The key of ``doc.spans`` with the phrases of a chunk corpus.
 CHUNKS = "chunks"
+
+#: The formats of files of links, by their endings: see ``ParallelCorpus``.
+LINKS: dict[str, Literal["pharaoh", "naacl"]] = {".align": "pharaoh", ".naacl": "naacl"}
 
 _TRAIN = re.compile(r"(?<![a-z])train(?![a-z])")
 _DEV = ("dev", "valid", "val", "testa")
@@ -87,8 +90,8 @@ def find_corpora(folder: Path) -> list[Corpus]:
     if not found:
         raise ValueError(
             f"{folder} has no corpora: training files have 'train' in their names, and end in "
-            ".conllu (trees), .conll, .iob2 or .txt (entities or chunks in columns), .align with "
-            ".src and .tgt beside it (aligned texts), or .jsonl (labeled sentences)"
+            ".conllu (trees), .conll, .iob2 or .txt (entities or chunks in columns), .align or "
+            ".naacl with .src and .tgt beside it (aligned texts), or .jsonl (labeled sentences)"
         )
     return sorted(found, key=lambda corpus: (-corpus.size, corpus.name))
 
@@ -110,7 +113,7 @@ def _kind(file: Path) -> str | None:
         return "treebank"
     if file.suffix == ".jsonl":
         return "sentences"
-    if file.suffix == ".align":
+    if file.suffix in LINKS:
         return "bitext" if all(side.is_file() for side in sides_of(file)) else None
     if file.suffix in _COLUMNS:
         layout = _layout(file)

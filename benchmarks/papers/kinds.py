@@ -17,6 +17,7 @@ from spacy.training import Example
 
 from benchmarks.papers.corpora import (
     CHUNKS,
+    LINKS,
     Corpus,
     read_columns,
     read_treebank,
@@ -165,7 +166,7 @@ def _example(nlp: Language, kind: Kind, gold: Doc) -> Example:
 
 
 def _read_pairs(nlp: Language, kind: Kind, file: Path, tags: Tags) -> list[Example]:
-    return list(ParallelCorpus(*sides_of(file))(nlp))
+    return list(ParallelCorpus(*sides_of(file), format=LINKS[file.suffix])(nlp))
 
 
 def _read_sentences(nlp: Language, kind: Kind, file: Path, tags: Tags) -> list[Example]:

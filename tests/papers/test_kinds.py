@@ -141,3 +141,16 @@ def test_pairs_have_links(folder: Path) -> None:
     assert len(parts.train) == 6
     assert parts.train[0].reference._.alignment == [(0, 2), (1, 3)]
     assert not parts.train[0].predicted._.alignment
+
+
+def test_links_can_be_those_of_naacl(folder: Path) -> None:
+    expected = [example.reference._.alignment for example in parts_of(folder, "links").train]
+    for part in ("train", "dev", "test"):
+        links = folder / f"pairs-{part}.align"
+        numbers = range(1, 1 + len(links.read_text(encoding="utf8").splitlines()))
+        lines = "".join(f"{i} 1 1 S\n{i} 2 2\n" for i in numbers)
+        links.with_suffix(".naacl").write_text(lines, encoding="utf8")
+        links.unlink()
+    found = parts_of(folder, "links")
+    assert [example.reference._.alignment for example in found.train] == expected
+    assert len(found.dev) == len(found.test) == len(found.train) > 0
