@@ -94,6 +94,8 @@ def test_each_word_has_its_most_probable_link_or_none(monkeypatch: pytest.Monkey
     forward, backward = directed_links(None, *words)  # type: ignore[arg-type]
     assert forward.tolist() == [[True, False, False], [False, False, False]]
     assert backward.tolist() == [[False, False, False], [True, False, False]]
+    assert hmm_links._line(forward, backward, SURE_AND_POSSIBLE) == "0?0 1?0"
+    assert hmm_links._line(forward, forward | backward, SURE_AND_POSSIBLE) == "0-0 1?0"
     nothing = np.zeros(0, dtype=np.uint64)
     monkeypatch.setattr(hmm_links, "link_scores", lambda *arguments: None)
     for m, n in product((0, 2), (0, 3)):
