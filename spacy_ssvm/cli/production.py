@@ -175,7 +175,8 @@ def links(
     from spacy_ssvm.align.hmm_links import linked_lines
 
     with show_errors("Cannot link words"):
-        if output.resolve() in {file.resolve() for file in (source, target)}:
+        texts = filter(None, (source, target, bitext_source, bitext_target))
+        if output.resolve() in {file.resolve() for file in texts}:
             raise ValueError(f"the output, {output}, would replace a text")
         if (bitext_source is None) != (bitext_target is None):
             raise ValueError("give both --bitext-source and --bitext-target, or neither")

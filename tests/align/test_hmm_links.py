@@ -140,6 +140,7 @@ def test_bad_files_are_refused_and_nothing_is_lost(tmp_path: Path) -> None:
         ((source, target, "-o", links), "a.en has 3 lines, but"),
         ((source, target, "-o", source), "would replace a text"),
         ((source, source, "-o", links, "--bitext-source", source), "give both"),
+        ((source, source, "-o", links, "--bitext-source", links), "would replace a text"),
     ]:
         shown = links_of(*arguments)
         assert shown.exit_code == 1

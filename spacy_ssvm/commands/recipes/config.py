@@ -129,11 +129,14 @@ def notes_on_resources(lang: str, names: Collection[str], resources: Resources) 
     readers = _READ_CLUSTERS & {*names}
     if resources.lookups and readers:
         sets = _CLUSTERS[lang] if "ner" in readers else _CLUSTERS[lang][:1]
-        notes.append(f"Word clusters of spacy-lookups-data: {', '.join(sets)} (--clusters none)")
+        found = ", ".join(sets)
+        notes.append(
+            f"Reads word clusters of spacy-lookups-data: {found} (--clusters none: without)"
+        )
     elif readers and resources.clusters is None and lang in _CLUSTERS and not has_lookups(lang):
-        notes.append("Word clusters make up for examples: pip install spacy-lookups-data")
+        notes.append("With word clusters, fewer examples do: pip install spacy-lookups-data")
     if resources.lemma_lookups and _READ_DICTIONARIES & {*names}:
-        notes.append("Lemmas of spacy-lookups-data (--dictionary none)")
+        notes.append("Reads lemmas of spacy-lookups-data (--dictionary none: without)")
     if "ner" in names and not resources.gazetteers:
         notes.append(
             "Lists of names help entities, most where examples are few: "

@@ -202,7 +202,7 @@ def test_languages_with_clusters() -> None:
         ("en", ["sentence_labeler"], Resources(lookups=True, lemma_lookups=True), []),
         ("pt", ["tagger"], Resources(lookups=True), ["clusters of spacy-lookups-data: es ("]),
         ("pt", ["ner"], Resources(lookups=True, gazetteers={"PER": "p"}), ["data: es, en, de ("]),
-        ("tr", ["tagger", "ner"], Resources(lemma_lookups=True), ["Lemmas of", "--lang tr"]),
+        ("tr", ["tagger", "ner"], Resources(lemma_lookups=True), ["Reads lemmas of", "--lang tr"]),
         ("en", ["tagger"], Resources(clusters="c.txt"), []),
         ("en", ["parser"], Resources(), ["pip install spacy-lookups-data"]),
     ],
