@@ -119,8 +119,12 @@ def clusters_of(name: str, lang: str, resources: Resources) -> Any:
     """The clusters of a component: a file, blocks by set, or None."""
     if not resources.lookups:
         return resources.clusters
-    sets = _CLUSTERS[lang] if name == "ner" else _CLUSTERS[lang][:1]
-    return {found: lookups_block(found, _CLUSTER_TABLE) for found in sets}
+    return {own: lookups_block(own, _CLUSTER_TABLE) for own in _cluster_sets(lang, [name])}
+
+
+def _cluster_sets(lang: str, names: Collection[str]) -> tuple[str, ...]:
+    """The languages whose clusters components read: other ones for entities alone."""
+    return _CLUSTERS[lang] if "ner" in names else _CLUSTERS[lang][:1]
 
 
 def notes_on_resources(lang: str, names: Collection[str], resources: Resources) -> list[str]:
@@ -128,8 +132,7 @@ def notes_on_resources(lang: str, names: Collection[str], resources: Resources) 
     notes = []
     readers = _READ_CLUSTERS & {*names}
     if resources.lookups and readers:
-        sets = _CLUSTERS[lang] if "ner" in readers else _CLUSTERS[lang][:1]
-        found = ", ".join(sets)
+        found = ", ".join(_cluster_sets(lang, readers))
         notes.append(
             f"Reads word clusters of spacy-lookups-data: {found} (--clusters none: without)"
         )
