@@ -37,9 +37,8 @@ from spacy.training import Example
 from wasabi import msg
 
 from spacy_ssvm.align.bitext.reading import read_pharaoh
-from spacy_ssvm.align.bitext.symmetrization import grow_diag, grow_diag_final_and, intersect
 from spacy_ssvm.align.component import WordAligner
-from spacy_ssvm.align.hmm_links import directed_links
+from spacy_ssvm.align.hmm_links import SYMMETRIZED, directed_links
 from spacy_ssvm.align.initialization import read_association
 from spacy_ssvm.align.matchings.decoder import best_matching
 from spacy_ssvm.align.matchings.pairs import ASSOCIATION_ATTRIBUTE
@@ -61,13 +60,6 @@ SOLVERS: dict[str, dict] = {
     "perceptron": {"solver": BLOCKS["perceptron"]},
     "mira": {"solver": BLOCKS["mira"]},
     "extragradient": {"solver": BLOCKS["extragradient"]},
-}
-
-#: One alignment of two directed ones.
-METHODS = {
-    "intersected": intersect,
-    "grown": grow_diag,
-    "grown, final": grow_diag_final_and,
 }
 
 #: How templates use the links of another aligner, which were found in both directions.
@@ -183,7 +175,7 @@ def symmetrized(
     """The scores of two directed alignments, by the method that makes them one."""
     return {
         name: score_links(examples, [method(*pair) for pair in both])
-        for name, method in METHODS.items()
+        for name, method in SYMMETRIZED.items()
     }
 
 
@@ -352,7 +344,7 @@ def rows_of(system: str, result: dict) -> list[tuple[str, ...]]:
     """The lines of the table for a system: one for each set of links that it finds."""
     rows = []
     for name, found in result.items():
-        if name in ("", *METHODS):
+        if name in ("", *SYMMETRIZED):
             label = ", ".join(filter(None, (system, name)))
             seconds = (result.get(key) for key in ("association", "learning", "speed", "MB"))
             figures = ("" if x is None else f"{x:,.0f}" for x in seconds)
