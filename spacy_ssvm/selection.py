@@ -12,7 +12,7 @@ the selection are discarded.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from spacy_ssvm.solvers.run import (
 from spacy_ssvm.structure import GroupedProblem
 
 METHODS = ("group-lasso", "lasso", "information-gain", "none")
+REFITS = ("templates", "features")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,9 @@ class Selection:
     groups: of the group lasso, 'template', 'coarse-to-fine' or 'attribute'.
     l1, l2, l2_norm, freeze_after, loss, eta0, seed: see ``ProxGradient``.
     epochs: passes over the examples.
+    refit: what is learned then: 'templates', all features of the templates that are kept, or
+        'features', only the features and labels that the selection has given weights, as in
+        MSAF11, section 4, of components that label tokens.
     prox_period: examples between proximal steps; None for all label sequences, but 1000 of
         features, lemmas, trees, or tags with candidates.
     Raises ConfigValidationError, a ValueError, for an invalid value, naming the setting.
@@ -74,11 +78,16 @@ class Selection:
     prox_period: int | None = None
     eta0: float = 1.0
     seed: int = 0
+    refit: str = "templates"
 
     def __post_init__(self) -> None:
         check_choice(self, "method", METHODS)
         check_choice(self, "groups", (*TEMPLATE_GROUPS, "attribute"))
         check_choice(self, "loss", tuple(LOSSES))
+        check_choice(self, "refit", REFITS)
+        if self.refit == "features" and self.method in ("none", "information-gain"):
+            problem = f"is '{self.refit}', but the method '{self.method}' gives no weights"
+            raise invalid_setting(self, "refit", problem)
         if self.method != "none":
             if self.budget is None and self.strength is None:
                 problem = "is not set: set it to the number of templates to keep, or set strength"
@@ -151,6 +160,7 @@ class Selected(NamedTuple):
     history: tuple[Step, ...]  #: of the solver's run: one entry for each proximal step
     peak_bytes: int  #: the peak memory of the features and weights of the solver
     seconds: float
+    support: object  #: where ``refit`` is 'features', a ``weights.lazy.Support``; or None
 
     @property
     def texts(self) -> list[str]:
@@ -239,6 +249,7 @@ class Selector:
             history=history,
             peak_bytes=self.problem.store.peak_bytes,
             seconds=time.perf_counter() - start,
+            support=self._support(kept) if settings.refit == "features" else None,
         )
 
     def order(self) -> list[tuple[str, str]]:
@@ -263,6 +274,10 @@ class Selector:
             self._run.grow(0)
         self._run.go_on(solver)
         return self._run
+
+    def _support(self, kept: Ints) -> object:
+        """The weights of templates that are not zero."""
+        return cast(Any, self.problem).support(kept)  # of words, see ``Pipe.check_selection``
 
     def _table(self, kept: Ints, weights: TemplateWeights) -> tuple[SelectedTemplate, ...]:
         shares = weights.masses / max(weights.masses.sum(), np.finfo(float).tiny)

@@ -1,13 +1,24 @@
 """Selection of templates: what is kept, what a run costs, and what is learned from the rest."""
 
 import json
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import spacy
 from marks import compiled_only
-from pipelines import CHUNKER, TAGGER
+from pipelines import (
+    CHUNKER,
+    LABELER,
+    MORPHOLOGIZER,
+    PARSER,
+    RECOGNIZER,
+    SENTER,
+    TAGGER,
+    copy_of,
+)
 from planted_chains import Corpus, passes, selection
 from processes import TESTS
 from saving import FILE, header_of
@@ -21,6 +32,9 @@ from spacy_ssvm.selection import Selection
 from spacy_ssvm.solvers.prox_gradient import ProxGradient
 from spacy_ssvm.trees.keys import compile_arc_keys
 from spacy_ssvm.trees.problem import LazyTreeProblem
+from spacy_ssvm.weights.compact import entries_of
+from spacy_ssvm.weights.key_table import keys_of, short_keys
+from spacy_ssvm.weights.lazy import Support
 
 
 def test_the_objective_at_lazy_weights():
@@ -114,6 +128,11 @@ def test_the_table_and_the_memory():
         ({"strength": -1.0}, "strength is -1.0"),
         ({"strength": 0.1, "method": "information-gain"}, "needs a budget"),
         ({"budget": 3, "loss": "squared"}, "loss is 'squared'"),
+        ({"budget": 3, "refit": "all"}, "refit is 'all'"),
+        (
+            {"budget": 3, "refit": "features", "method": "information-gain"},
+            "refit is 'features', but the method 'information-gain' gives no weights",
+        ),
     ],
 )
 def test_bad_settings(settings, message):
@@ -147,6 +166,98 @@ def test_the_same_seed_selects_the_same(method: str) -> None:
     settings = selection(budget=6, method=method)
     one, other = (TAGGER.trained(epochs=2, selection=settings) for _ in range(2))
     assert one.to_bytes() == other.to_bytes()
+
+
+NAME = attrgetter("name")
+
+
+def weights_of(component: Any) -> dict[tuple[int, int], float]:
+    """The weights of a trained model that are not zero, by the key of their feature and label."""
+    component._sync()
+    model = component.model
+    entries = entries_of(model.weights, model.number_of_columns)
+    keys = np.repeat(keys_of(model.table), np.diff(entries.row_starts))
+    pairs = zip(keys.tolist(), entries.labels.tolist(), strict=True)
+    return dict(zip(pairs, entries.weights.tolist(), strict=True))
+
+
+def support_of(component: Any) -> set[tuple[int, int]]:
+    support = component.selected.support
+    keys = np.repeat(short_keys(support.keys), np.diff(support.starts))
+    return {*zip(keys.tolist(), support.labels.tolist(), strict=True)}
+
+
+@pytest.mark.parametrize("kind", [TAGGER, RECOGNIZER, CHUNKER, SENTER, MORPHOLOGIZER], ids=NAME)
+@pytest.mark.parametrize("solver", ["DualCoordinateDescent", "Mira", "Perceptron", "FrankWolfe"])
+def test_only_features_with_weights_are_refitted(kind: Any, solver: str) -> None:
+    block = {"@misc": f"spacy_ssvm.{solver}.v1"}
+    settings = {"budget": 6, "epochs": 3, "prox_period": 5}
+    found = {}
+    for refit in ("templates", "features"):
+        nlp = kind.trained(epochs=4, solver=block, selection=selection(**settings, refit=refit))
+        component: Any = nlp.get_pipe(kind.name)
+        found[refit] = {*weights_of(component)}
+    support = support_of(component)
+    assert found["features"] <= support
+    assert len(found["features"]) > len(support) / 3
+    assert not found["templates"] <= support
+
+
+def test_a_refit_of_all_features_changes_nothing() -> None:
+    nlp = TAGGER.trained(epochs=3, solver={"@misc": "spacy_ssvm.Perceptron.v1"})
+    tagger: Any = nlp.get_pipe("ssvm_tagger")
+    expected = weights_of(tagger)
+    index, K = tagger._trainer.index, len(tagger.labels)
+    support = Support(
+        index.row_keys,
+        index.row_templates,
+        K * np.arange(index.number_of_rows + 1),
+        np.tile(np.arange(K, dtype=np.uint16), index.number_of_rows),
+    )
+    tagger.use_templates(tagger.model.templates, support)
+    TAGGER.train(nlp, TAGGER.examples(nlp.vocab), 3)
+    assert weights_of(tagger) == expected
+
+
+def test_a_refit_ends_with_the_training() -> None:
+    """What has been trained or loaded learns all features from then on."""
+    settings = selection(budget=6, epochs=1, refit="features")
+    nlp = TAGGER.trained(epochs=2, selection=settings)
+    tagger: Any = nlp.get_pipe("ssvm_tagger")
+    support = support_of(tagger)
+    assert weights_of(tagger).keys() <= support
+    loaded = copy_of(nlp)
+    for pipeline in (nlp, loaded):
+        further: Any = pipeline.get_pipe("ssvm_tagger")
+        further.end_training()
+        TAGGER.train(pipeline, TAGGER.examples(pipeline.vocab), 3)
+        assert not weights_of(further).keys() <= support
+    fresh = TAGGER.pipeline(selection=settings)
+    examples = TAGGER.examples(fresh.vocab)
+    fresh.initialize(lambda: examples)
+    tagger = fresh.get_pipe("ssvm_tagger")
+    tagger.add_label("NEW")  # labels get other numbers
+    TAGGER.train(fresh, examples, 2)
+    assert not weights_of(tagger).keys() <= support_of(tagger)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "message"),
+    [
+        (TAGGER, {"hash_bits": 14}, "where hash_bits is set, features share weights"),
+        (TAGGER, {"solver": {"@misc": "spacy_ssvm.LBFGS.v1"}}, "LBFGS needs weights for all"),
+        (PARSER, {}, "only components that label tokens"),
+        (LABELER, {}, "only components that label tokens"),
+    ],
+    ids=["hash_bits", "LBFGS", "parser", "sentence_labeler"],
+)
+def test_where_features_cannot_be_refitted(kind: Any, config: Any, message: str) -> None:
+    nlp = kind.pipeline(**config, selection=selection(budget=3, refit="features"))
+    examples = kind.examples(nlp.vocab)
+    with pytest.raises(ConfigValidationError, match=message) as caught:
+        nlp.initialize(lambda: examples)
+    assert "selection.refit" in str(caught.value)
+    assert "Set it to 'templates'" in str(caught.value)
 
 
 def test_initialize_selects_anew_among_all() -> None:

@@ -1,7 +1,7 @@
 """Components whose model has weights for pairs of a feature and a label."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -16,6 +16,10 @@ from spacy_ssvm.features.attributes import ByWord, TokenTable, scatter_to_tokens
 from spacy_ssvm.kernels.types import Floats
 from spacy_ssvm.labelings.linear_model import LinearModel, TemplateShare
 from spacy_ssvm.labelings.training import split_rows
+from spacy_ssvm.models import Trainer
+
+if TYPE_CHECKING:
+    from spacy_ssvm.selection import Selection
 
 LinearModelT = TypeVar("LinearModelT", bound=LinearModel)
 
@@ -74,6 +78,25 @@ class LinearPipe(Pipe[LinearModelT, Batch]):
 
 class TokenPipe(LinearPipe[LinearModelT, Batch], ExplainablePipe[str]):
     """A component whose model gives one label to each token."""
+
+    def check_selection(self, selection: "Selection") -> None:
+        """See ``Pipe``: 'features' need weights of their own, allocated on first use."""
+        if selection.refit == "templates":
+            return
+        if self.hash_bits is not None:
+            problem = "where hash_bits is set, features share weights"
+        elif not self.solver.allocates:
+            problem = f"{type(self.solver).__name__} needs weights for all labels"
+        else:
+            return
+        raise self._no_refit(problem)
+
+    def start_trainer(self) -> Trainer[Batch]:
+        """See ``Pipe``. Weights that are to be refitted are the only ones."""
+        trainer: Any = super().start_trainer()
+        if self._support is not None and self.model.summary is None:
+            trainer.restrict(self._support)
+        return cast(Trainer[Batch], trainer)
 
     # Implemented or overridden by subclasses
 

@@ -97,6 +97,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             check_number(name, "memory", memory, 1)
         self.memory = memory
         self.selected: Selected | None = None  # the result of the selection, at initialize
+        self._support: object = None  # the only features to learn, see ``Selected``
         self._configured = model.templates
         self._labels: tuple[str, ...] = ()
         self._trainer: Trainer[Batch] | None = None
@@ -279,6 +280,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         if templates is None:
             templates = self.model.templates
         self.define_model(templates, self.model_labels(labels), resources)
+        self._support = None
         self._stop_training()
 
     def _check_labels(self, labels: Sequence[str]) -> None:
@@ -415,6 +417,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         self, examples: list[Example], selection: "Selection", nlp: Language | None
     ) -> None:
         """Keep the selected templates, and write them into the config."""
+        self.check_selection(selection)
         if nlp is not None:
             annotate_as_in_training(nlp, self, examples)
         self.prepare_selection(examples, nlp)
@@ -424,18 +427,31 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             raise config_error(self.name, "selection", f"{self.name}: {error}") from error
         counts = len(selected.kept), len(selected.table), selected.seconds
         logger.info("%s: %s of %s templates selected in %.1f s", self.name, *counts)
-        self.use_templates(selected.templates)
+        self.use_templates(selected.templates, selected.support)
         self.selected = selected
         if nlp is not None:
             for name in (name for name, pipe in nlp.components if pipe is self):
                 nlp.get_pipe_config(name).update(templates=selected.texts, selection=None)
 
+    def check_selection(self, selection: "Selection") -> None:
+        """Raise ConfigValidationError for a selection that does not suit the component."""
+        if selection.refit == "features":
+            raise self._no_refit("only components that label tokens have it")
+
+    def _no_refit(self, reason: str) -> ValueError:
+        message = f"{self.name}: 'features' is not possible: {reason}. Set it to 'templates'"
+        return config_error(self.name, "selection.refit", message)
+
     def prepare_selection(self, examples: list[Example], nlp: Language | None) -> None:
         """Learn what a selection of templates needs besides them; nothing by default."""
 
-    def use_templates(self, templates: Sequence[Any]) -> None:
-        """Start again from zero weights, with other templates, and the same labels."""
+    def use_templates(self, templates: Sequence[Any], support: object = None) -> None:
+        """Start again from zero weights, with other templates, and the same labels.
+
+        support: the only features to learn, as a selection has found them; None for all.
+        """
         self._define(self.labels, self.model.resources, templates)
+        self._support = support
 
     def _log_step(self, epoch: int, step: "Step") -> None:
         message = "%s: selection, epoch %s: loss %.3f, %s templates, %s weights"
@@ -492,7 +508,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         """
         self._require_labels()
         if self._trainer is None:
-            self._trainer = self.make_trainer(self.solver)
+            self._trainer = self.start_trainer()
         numbers = find_examples(
             examples,
             self._cache,
@@ -503,6 +519,10 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             memory=None if self.memory is None else self.memory * 1_000_000,
         )
         return self._trainer, numbers
+
+    def start_trainer(self) -> Trainer[Batch]:
+        """A trainer that learns the weights of the model, without examples."""
+        return self.make_trainer(self.solver)
 
     def gold_docs(self, examples: Iterable[Example]) -> list[GoldDoc]:
         """The predicted Docs of examples with their gold labels."""
@@ -610,6 +630,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
             )
 
     def _follow_model(self) -> None:
+        self._support = None
         self._stop_training()
         self._labels = tuple(self.component_labels(self.model.labels))
         self._add_strings(self.labels)

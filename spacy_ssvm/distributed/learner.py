@@ -141,6 +141,11 @@ def check_component(name: str, pipe: Any) -> None:
             f"{name}: templates of real values, such as {reals[0]}, are learned in one process "
             "alone. Leave them out, or train with spacy train"
         )
+    if pipe.selected is not None and pipe.selected.support is not None:
+        raise ValueError(
+            f"{name}: the features of a selection are refitted in one process alone. Set refit in "
+            f"[components.{name}.selection] to 'templates', or train with spacy train"
+        )
     for setting in ("solver", "label_solver"):
         solver = getattr(pipe, setting, None)
         if solver is None:

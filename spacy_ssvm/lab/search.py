@@ -69,7 +69,8 @@ class Search(ComponentExperiment):
     """Selects among the templates of a component, and trains on the selected ones.
 
     The settings of the selection that the methods and budgets leave open are those of the
-    component's ``selection`` in the config, if it has any.
+    component's ``selection`` in the config, if it has any. What is compared are templates: they
+    are trained with all their features, whatever ``refit`` is.
     """
 
     def __init__(
@@ -86,7 +87,8 @@ class Search(ComponentExperiment):
         self.budgets = sorted(set(budgets), reverse=True)
         block = self.config["components"][self.component]
         base = registry.resolve({"base": block.get("selection")})["base"]
-        self._base = Selection(budget=1) if base is None else replace(base, strength=None, budget=1)
+        base = Selection(budget=1) if base is None else base
+        self._base = replace(base, strength=None, budget=1, refit="templates")
         block["selection"] = None
         self.config["search"] = {"budgets": self.budgets}
         self.facts["budgets"] = ", ".join(map(str, self.budgets))

@@ -11,7 +11,7 @@ from spacy_ssvm.features.reals import NO_REALS, RealKeys
 from spacy_ssvm.kernels.types import Flags, Ints, Keys, Weights
 from spacy_ssvm.labelings.word_features import LazyFeatures
 from spacy_ssvm.weights.growing import GrowingArray
-from spacy_ssvm.weights.lazy import LazyWeights
+from spacy_ssvm.weights.lazy import LazyWeights, Support
 
 Self = TypeVar("Self", bound="LazyProblem")
 
@@ -53,6 +53,10 @@ class LazyProblem:
     def store(self) -> LazyWeights:
         """See ``GroupedProblem``."""
         return self._lazy
+
+    def support(self, kept: Ints) -> Support:
+        """The weights of some templates that are not zero: see ``Support.of_templates``."""
+        return self._lazy.support().of_templates(kept)
 
     def reserve(self) -> None:
         """See ``AllocatingProblem``."""

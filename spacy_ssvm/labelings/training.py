@@ -1,7 +1,7 @@
 """Trains linear models of labels: the solver's weights in compact form."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from spacy_ssvm.weights.compact import (
 from spacy_ssvm.weights.feature_index import FeatureIndex
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.key_table import KeyTable, key_table, keys_of
-from spacy_ssvm.weights.rows import RowTable
+from spacy_ssvm.weights.lazy import Support
+from spacy_ssvm.weights.rows import RowTable, RowWeights
 
 
 def split_rows(hash_bits: int | None, templates: int) -> int:
@@ -78,7 +79,21 @@ class LinearTrainer(IndexedTrainer):
         self.problem = self._new_problem(costs, legality)
         self._load_rows()
         self.problem.row_templates = self.index.row_templates
+        self._support: Support | None = None
         super().__init__(self.problem, solver, None)
+
+    def restrict(self, support: Support) -> None:
+        """Learn only weights of these features and labels, see ``Selection.refit``.
+
+        The trainer has no examples yet, and continues from no weights. Raises ValueError where
+        features share weights, and where the solver has weights for all labels.
+        """
+        if self.index.is_hashed or self._loaded is not None or not self.run.settings.allocates:
+            raise ValueError("single weights can only be left out where each is allocated")
+        self.index.fix(support.keys, support.templates)
+        self.problem.row_templates = self.index.row_templates
+        self._support = support
+        self.run = self._new_run(self.run.settings)
 
     def _new_problem(self, costs: Floats | None, legality: Floats | None) -> RowProblem:
         """A problem without examples."""
@@ -101,6 +116,9 @@ class LinearTrainer(IndexedTrainer):
 
     def _new_run(self, solver: Solver) -> Run:
         self.problem.allocate(lazily=solver.allocates)
+        if self._support is not None:
+            problem = cast(RowWeights, self.problem)
+            problem.insert(self._support.starts, self._support.labels, only=True)
         self._start = self._prior()
         return super()._new_run(solver)
 

@@ -20,7 +20,7 @@ from spacy_ssvm.weights.hash_table import (
     number_keys,
     scaled_key,
 )
-from spacy_ssvm.weights.key_table import as_feature
+from spacy_ssvm.weights.key_table import as_feature, short_keys
 
 _GROWTH = 1.25  # the factor by which full slots grow
 _KEYS_AT_A_TIME = 100_000  # there is room for so many more, as if all were new
@@ -130,6 +130,7 @@ class FeatureIndex:
         self._row_keys = np.zeros(0, dtype=np.uint64)
         self._row_templates = np.zeros(0, dtype=np.int32)
         self._rows_per_template = rows_per_template
+        self._is_fixed = False  # whether insert has no effect
         if rows_per_template:
             self._row_templates = np.repeat(np.arange(templates, dtype=np.int32), rows_per_template)
             self._state[1] = len(self._row_templates)
@@ -167,7 +168,7 @@ class FeatureIndex:
 
     def insert(self, keys: Keys) -> None:
         """Count keys (uint64 [tokens, T], 0 for none); those that reach min_count get rows."""
-        if not self._rows_per_template:
+        if not self._rows_per_template and not self._is_fixed:
             size = max(_KEYS_AT_A_TIME // max(keys.shape[1], 1), 1)
             for start in range(0, len(keys), size):
                 part = keys[start : start + size]
@@ -210,6 +211,11 @@ class FeatureIndex:
         self._row_keys = keys.copy()
         self._row_templates = templates.astype(np.int32)
         self._state[:2] = len(keys)
+
+    def fix(self, keys: Keys, templates: Rows) -> None:
+        """The same; ``insert`` then gives rows to no others. The keys are whole ones."""
+        self.load(short_keys(keys), templates)
+        self._is_fixed = True
 
 
 @inner_kernel

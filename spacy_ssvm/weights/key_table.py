@@ -38,6 +38,12 @@ def as_feature(key: int) -> int:
     return (key >> _IGNORED) << _IGNORED  # type: ignore[no-any-return]
 
 
+def short_keys(keys: Keys) -> Keys:
+    """``as_feature`` of each key."""
+    short: Keys = (keys >> _IGNORED) << _IGNORED
+    return short
+
+
 def key_table(keys: Keys, rows_per_template: int = 0) -> KeyTable:
     """The table of keys with the rows 0, 1, ...: uint64 [n], the ignored bits 0."""
     b = max(_MIN_BITS, (len(keys) // _MEAN).bit_length())

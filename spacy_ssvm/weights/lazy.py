@@ -26,6 +26,7 @@ from spacy_ssvm.kernels.types import (
     Ints1,
     Keys,
     Keys2,
+    Labels,
     Rows,
     Rows1,
     named_tuple,
@@ -82,6 +83,28 @@ class LazyTable(NamedTuple):
 LazyTableType = named_tuple(
     LazyTable, Keys2, Rows1, Rows1, Ints1, Ints1, Ints1, Ints1, Floats1, Int, Bool
 )
+
+
+class Support(NamedTuple):
+    """Which features have weights other than zero, and for which labels."""
+
+    keys: Keys  #: uint64 [features]
+    templates: Rows  #: int32 [features]
+    starts: Ints  #: int64 [features + 1]: the first label of each
+    labels: Labels  #: uint16 [weights]
+
+    def of_templates(self, kept: Ints) -> "Support":
+        """The features of some templates (int64 [n], rising), which get the numbers 0, 1, ..."""
+        numbers = np.full(int(max(kept.max(), self.templates.max(initial=0))) + 1, -1, np.int32)
+        numbers[kept] = np.arange(len(kept))
+        templates, sizes = numbers[self.templates], np.diff(self.starts)
+        features = templates >= 0
+        return Support(
+            self.keys[features],
+            templates[features],
+            np.concatenate([[0], np.cumsum(sizes[features])]),
+            self.labels[np.repeat(features, sizes)],
+        )
 
 
 def frozen(table: LazyTable) -> LazyTable:
@@ -443,6 +466,27 @@ class LazyWeights:
         features = np.empty(len(self.table.entry_labels), dtype=np.int32)
         _write_features(self.table, features)
         return features
+
+    def support(self) -> Support:
+        """The features of templates that have not been removed, where weights are not zero."""
+        table, end = self.table, int(self.table.counts[1])
+        labels, templates = table.entry_labels[:end], table.entry_templates[:end]
+        entries = np.arange(end)
+        is_used = (labels >= 0) & (entries >= table.first_entries[templates])
+        entries = entries[is_used & (self.w[self.first : self.first + end] != 0)]
+        features = self.row_features()[entries]
+        entries = entries[np.lexsort((labels[entries], features))]
+        features, counts = np.unique(features, return_counts=True)
+        keys = np.zeros(end, dtype=np.uint64)
+        starts = table.slots[:, 1] >> (_COUNT_BITS + _COUNT_BITS)
+        is_key = table.slots[:, 0] != 0
+        keys[starts[is_key].astype(np.int64)] = table.slots[is_key, 0]
+        return Support(
+            keys[features],
+            templates[features],
+            np.concatenate([[0], np.cumsum(counts)]),
+            labels[entries].astype(np.uint16),
+        )
 
     def reserve(self) -> None:
         table = self.table

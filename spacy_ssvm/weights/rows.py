@@ -128,11 +128,15 @@ def find_entries(table: RowTable, row: int, labels: Ints, entries: Ints) -> None
 
 
 @kernel
-def _insert_rows(table: RowTable, starts: Ints, labels: Labels, entries: Ints) -> None:
-    """Insert labels of rows 0, 1, ..., for which there is room; see ``SparseRows.insert``."""
+def _insert_rows(table: RowTable, starts: Ints, labels: Labels, most: int, entries: Ints) -> None:
+    """Insert labels of rows 0, 1, ..., for which there is room; see ``SparseRows.insert``.
+
+    most: the labels of a row that does not have all of them.
+    """
     for row in range(len(starts) - 1):
         first, last = starts[row], starts[row + 1]
-        find_entries(table, row, labels[first:last].astype(np.int64), entries[first:last])
+        own = labels[first:last].astype(np.int64)
+        table.blocks[row] = insert_labels(table, table.blocks[row], most, own, entries[first:last])
 
 
 @inner_kernel
@@ -307,17 +311,19 @@ class SparseRows:
         table.requested[0] = 0
         return numbers
 
-    def insert(self, starts: Ints, labels: Labels) -> Ints:
+    def insert(self, starts: Ints, labels: Labels, *, only: bool = False) -> Ints:
         """Insert labels of rows 0, 1, ..., which have none; return the entry of each.
 
-        starts, labels: see ``compact.Entries``.
+        starts, labels: see ``compact.Entries``. only: whether rows never get others.
         """
         entries = np.empty(len(labels), dtype=np.int64)
         self.extend(len(starts) - 1)
         sizes, K = np.diff(starts), self.table.labels
-        self.table.requested[0] = np.where(sizes > K // _SHARE, K, sizes).sum()
+        most = K if only else K // _SHARE
+        self.table.requested[0] = np.where(sizes > most, K, sizes).sum()
         self.reserve()
-        _insert_rows(self.table, starts, labels, entries)
+        _insert_rows(self.table, starts, labels, most, entries)
+        self.table = self.table._replace(grows=not only)
         return entries
 
 
@@ -431,10 +437,14 @@ class RowWeights(PlainAddresses):
         """Where the weights of rows are, behind those before them."""
         return self._dense_table if self._sparse is None else self._sparse.table
 
-    def insert(self, starts: Ints, labels: Labels) -> Ints:
-        """Allocate weights of rows 0, 1, ...; return their entries. See ``compact.Entries``."""
+    def insert(self, starts: Ints, labels: Labels, *, only: bool = False) -> Ints:
+        """Allocate weights of rows 0, 1, ...; return their entries.
+
+        starts, labels: see ``compact.Entries``. only: whether those that are allocated on first
+        use never get others.
+        """
         if self._sparse is not None:
-            return self._sparse.insert(starts, labels)
+            return self._sparse.insert(starts, labels, only=only)
         return np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * self._width + labels
 
     def reserve(self) -> Rows | None:

@@ -43,6 +43,19 @@ class NaiveIndex:
         self.counts = dict.fromkeys(self.rows, self.min_count)
 
 
+def test_an_index_of_fixed_keys_has_no_others() -> None:
+    """Keys are whole ones; real-valued features, which ``insert_sparse`` adds, still get rows."""
+    index = FeatureIndex(3, min_count=2)
+    index.fix(keys_of([5, 7]) + np.uint64(3), np.array([2, 0], dtype=np.int32))
+    for _ in range(2):
+        index.insert(keys_of([[7, 5, 9]]))
+    assert rows_of(index, keys_of([[7, 5, 9]])) == [[1, 0]]
+    assert index.row_templates.tolist() == [2, 0]
+    for _ in range(2):
+        index.insert_sparse(keys_of([9]), np.array([1], dtype=np.int32))
+    assert rows_of(index, keys_of([[7, 5, 9]])) == [[1, 0, 2]]
+
+
 def feature(key):
     """A key without the bits that are ignored."""
     return key >> 16 << 16

@@ -1,5 +1,6 @@
 """Tests of ``spacy_ssvm/weights/lazy.py``."""
 
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -9,6 +10,7 @@ from planted_chains import Corpus, passes
 from spacy_ssvm.solvers.prox_gradient import ProxGradient
 from spacy_ssvm.weights.lazy import (
     LazyWeights,
+    Support,
     block_before,
     find_block,
     get_or_insert,
@@ -64,6 +66,16 @@ def rows_of(store: LazyWeights, m: int, key: np.uint64) -> dict[int, int]:
     return rows
 
 
+def features_of(support: Support) -> dict[tuple[int, int], set[int]]:
+    """The labels of each feature, by template and key, which rise."""
+    ends = support.starts.tolist()
+    labels = [support.labels[a:b].tolist() for a, b in pairwise(ends)]
+    assert all(found == sorted(set(found)) for found in labels)
+    features = list(zip(support.templates.tolist(), support.keys, strict=True))
+    assert len({*features}) == len(features)
+    return dict(zip(features, map(set, labels), strict=True))
+
+
 @pytest.mark.uncompiled
 @pytest.mark.parametrize("labels", [1, 2, 3, 7, 40])
 def test_rows_stay_until_they_are_swept(labels: int) -> None:
@@ -103,6 +115,12 @@ def test_rows_stay_until_they_are_swept(labels: int) -> None:
             assert {k: v for k, v in values.items() if v} == {
                 k: v for k, v in meant[key].items() if v
             }
+        nonzero = {key: {k for k, v in meant[key].items() if v} for key in keys}
+        support = store.support()
+        assert features_of(support) == {key: found for key, found in nonzero.items() if found}
+        assert features_of(support.of_templates(np.array([0, 2]))) == {
+            (m // 2, key): found for (m, key), found in nonzero.items() if found and m != 1
+        }
         if time % 60 == 59:  # headers and spare rows have no weights
             store.w[[1 + row for row in every]] = 0.0
             table, numbers = store.table, np.arange(len(store.w) - 1)
