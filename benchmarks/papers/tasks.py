@@ -38,6 +38,7 @@ UNREGULARIZED = 1e30  #: the C of a solver without regularization
 
 #: Methods of selection, each with the settings that differ. The setting of a run is the budget.
 SELECTIONS: dict[str, dict[str, Any]] = {
+    "group-lasso, features": {**METHODS["group-lasso"], "refit": "features"},
     **{name: METHODS[name] for name in ("group-lasso", "coarse-to-fine", "information-gain")},
     "lasso by template": METHODS["lasso"],
 }
@@ -201,7 +202,10 @@ class Task:
             )
 
     def _select(self, run: Run) -> Iterator[Row]:
-        """Select templates, and refit with MIRA, which is not regularized [MSAF11, section 4]."""
+        """Select templates, and refit with MIRA, which is not regularized [MSAF11, section 4].
+
+        The paper refits the features with weights, "group-lasso, features".
+        """
         assert run.setting is not None
         self._pipe.use_templates(self._templates)
         settings = Selection(
@@ -214,7 +218,7 @@ class Task:
         start = time.process_time()
         selected = self._pipe.selector(self._train).select(settings)
         seconds = time.process_time() - start
-        self._pipe.use_templates(selected.templates)
+        self._pipe.use_templates(selected.templates, selected.support)
         self._featurize()
         solver = make_solver(LEARNERS["mira"], run.seed, replace(self._solver, C=UNREGULARIZED))
         steps = [

@@ -298,6 +298,13 @@ def test_some_solvers_learn_in_one_process_alone() -> None:
             training.plan(nlp, 2)
 
 
+def test_the_features_of_a_selection_are_refitted_in_one_process_alone() -> None:
+    block = {"@misc": "spacy_ssvm.Selection.v1", "budget": 3, "refit": "features"}
+    nlp = pipeline_of(TAGGER, selection=block)
+    with pytest.raises(ValueError, match=r"ssvm_tagger: .*\[components\.ssvm_tagger\.selection\]"):
+        training.plan(nlp, 2)
+
+
 def test_a_trained_component_learns_no_further() -> None:
     nlp = pipeline_of(TAGGER)
     nlp.update(CORPORA[TAGGER.name](nlp.vocab))

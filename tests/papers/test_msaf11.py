@@ -42,6 +42,8 @@ def test_scores_and_memory_of_phrases(
             dev = 0.9 if run.setting == 0.1 else 0.5
             row = row_of(run, run.epochs, 0.901, dev=dev)._replace(weights=1000)
             return [row]
+        if run.learner == "group-lasso":  # which refits more than the paper does
+            return [row_of(run, run.epochs, 0.99)._replace(weights=500, steps=[(50, 500)])]
         dev, test = (0.9, best) if run.setting == 30 else (0.8, 0.95 if run.setting == 50 else 0.7)
         sign = 1 if run.seed else -1
         steps = [(50, peak + sign * noise), (50, 20), (100, 30), (100, 20)]
@@ -54,7 +56,7 @@ def test_scores_and_memory_of_phrases(
     first = 50 / 100 * SELECTING_EPOCHS
     assert memory[:2] == [(first, peak - noise), (first, 20)]
     assert memory[-1] == (15, 20)
-    assert len(exhibit.tables[0].rows) == 1 + 5  # MIRA with its best C, and the budgets
+    assert len(exhibit.tables[0].rows) == 1 + 2 * 5  # MIRA with its best C, and the budgets
 
 
 @pytest.mark.parametrize(
@@ -73,9 +75,9 @@ def test_scores_and_sizes_of_entities(
     tmp_path: Path, lasso: float, mira: float, weights: int, noise: float, expected: list[str]
 ) -> None:
     def rows(run: Run) -> list[Row]:
-        scores = {"mira": mira, "lasso": lasso, "group-lasso": 0.8}
+        scores = {"mira": mira, "lasso": lasso, "group-lasso, features": 0.8}
         change = noise if run.seed else -noise
-        row = row_of(run, run.epochs, scores[run.learner] + change)
+        row = row_of(run, run.epochs, scores.get(run.learner, 0.5) + change)
         sparse = round(weights * (1 + change))
         return [row._replace(weights=1000 if run.learner == "mira" else sparse)]
 

@@ -107,6 +107,17 @@ def test_a_selection_keeps_templates_and_refits(entities: Task, learner: str) ->
         assert weights[0] > weights[1] > 0
 
 
+def test_features_without_weights_can_be_left_out(entities: Task) -> None:
+    runs = [
+        run_of(learner, 3, epochs=SELECTING_EPOCHS + 2)
+        for learner in ("group-lasso", "group-lasso, features", "group-lasso")
+    ]
+    whole, sparse, again = (timeless(entities.run(run))[0] for run in runs)
+    assert whole == again
+    assert sparse.templates == whole.templates
+    assert 0 < sparse.weights < whole.weights
+
+
 def test_the_lasso_leaves_fewer_features_the_lower_its_c(entities: Task) -> None:
     sizes = [next(entities.run(run_of(LASSO, C))).weights for C in (0.01, 100.0)]
     assert sizes[0] < sizes[1]
