@@ -232,12 +232,19 @@ def test_a_refit_ends_with_the_training() -> None:
         further.end_training()
         TAGGER.train(pipeline, TAGGER.examples(pipeline.vocab), 3)
         assert not weights_of(further).keys() <= support
-    fresh = TAGGER.pipeline(selection=settings)
-    examples = TAGGER.examples(fresh.vocab)
-    fresh.initialize(lambda: examples)
-    tagger = fresh.get_pipe("ssvm_tagger")
-    tagger.add_label("NEW")  # labels get other numbers
-    TAGGER.train(fresh, examples, 2)
+
+
+@pytest.mark.parametrize("change", ["a label", "a model"])
+def test_a_refit_ends_with_the_labels_and_templates_that_it_is_of(change: str) -> None:
+    nlp = TAGGER.pipeline(selection=selection(budget=6, epochs=1, refit="features"))
+    examples = TAGGER.examples(nlp.vocab)
+    nlp.initialize(lambda: examples)
+    tagger: Any = nlp.get_pipe("ssvm_tagger")
+    if change == "a label":
+        tagger.add_label("NEW")  # others get other numbers
+    else:
+        tagger.from_bytes(TAGGER.trained(epochs=0).get_pipe("ssvm_tagger").to_bytes())
+    TAGGER.train(nlp, examples, 2)
     assert not weights_of(tagger).keys() <= support_of(tagger)
 
 

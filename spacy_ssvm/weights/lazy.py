@@ -472,8 +472,8 @@ class LazyWeights:
         table, end = self.table, int(self.table.counts[1])
         labels, templates = table.entry_labels[:end], table.entry_templates[:end]
         entries = np.arange(end)
-        is_used = (labels >= 0) & (entries >= table.first_entries[templates])
-        entries = entries[is_used & (self.w[self.first : self.first + end] != 0)]
+        is_nonzero = self.w[self.first : self.first + end] != 0  # not of headers, or to spare
+        entries = entries[is_nonzero & (entries >= table.first_entries[templates])]
         features = self.row_features()[entries]
         entries = entries[np.lexsort((labels[entries], features))]
         features, counts = np.unique(features, return_counts=True)

@@ -91,10 +91,12 @@ def test_every_method_meets_the_budgets_and_all_keeps_everything(corpus: Path) -
 
 
 def test_the_settings_of_the_config_go_before_the_defaults(corpus: Path) -> None:
-    block = {"@misc": "spacy_ssvm.Selection.v1", "budget": 4, "epochs": 1, "prox_period": 7}
+    """But for the budget, and for refits, which the search compares by templates."""
+    settings = {"budget": 4, "epochs": 1, "prox_period": 7, "refit": "features"}
+    block = {"@misc": "spacy_ssvm.Selection.v1", **settings}
     search = search_of(corpus, 2, **{"components.tagger.selection": block})
     assert search.config["components"]["tagger"]["selection"] is None
-    steps = points_of(search, "group-lasso")[0].steps
+    steps = points_of(search, "group-lasso", "information-gain")[0].steps
     seen = [examples for examples, _ in steps]
     sentences = len(list(Corpus(corpus)(spacy.blank("en"))))
     assert seen == sorted({*range(7, sentences + 1, 7), sentences})
