@@ -6,7 +6,8 @@ aligner learns as from those made by hand, or methods that make one alignment of
 2003; Koehn, Och & Marcu 2003].
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -45,14 +46,15 @@ def linked_lines(
     Raises ValueError, naming file and line, for files that are not parallel, and where there is
     nothing to learn from.
     """
-    pairs = list(read_bitext(*files))
-    texts = [*pairs, *read_bitext(*more)] if more else pairs
-    hashes = [_hashes([pair[side] for pair in texts]) for side in range(2)]
-    (sources, source_starts), (targets, target_starts) = hashes
+    sides = _Words(), _Words()
+    pairs = _read(files, sides)
+    if more is not None:
+        _read(more, sides)
+    (sources, source_starts), (targets, target_starts) = (side.hashes() for side in sides)
     association = train_association(
         Bitext(sources, source_starts, targets, target_starts), report=report
     )
-    for i in range(len(pairs)):
+    for i in range(pairs):
         source = sources[source_starts[i] : source_starts[i + 1]]
         target = targets[target_starts[i] : target_starts[i + 1]]
         yield _line(*directed_links(association, source, target), method)
@@ -85,15 +87,33 @@ def _most_probable(posteriors: Floats) -> Flags:
     return links
 
 
-def _hashes(sentences: Iterable[Sequence[str]]) -> tuple[Keys, Ints]:
-    """The words of one side as ``Bitext`` has them."""
-    numbers: dict[str, int] = {}
-    words, starts = [], [0]
-    for sentence in sentences:
-        words += [numbers.setdefault(word, len(numbers)) for word in sentence]
-        starts.append(len(words))
-    values = type_values(ASSOCIATION_ATTRIBUTE, [*numbers])
-    return values[np.array(words, dtype=np.int64)], np.array(starts, dtype=np.int64)
+class _Words:
+    """The words of one side, each kept once, and their numbers."""
+
+    def __init__(self) -> None:
+        self._types: dict[str, int] = {}
+        self._words, self._starts = array("i"), array("q", [0])
+
+    def append(self, sentence: Iterable[str]) -> None:
+        """Append the words of a line."""
+        types = self._types
+        self._words.extend([types.setdefault(word, len(types)) for word in sentence])
+        self._starts.append(len(self._words))
+
+    def hashes(self) -> tuple[Keys, Ints]:
+        """The words as ``Bitext`` has them, and where lines start."""
+        values = type_values(ASSOCIATION_ATTRIBUTE, [*self._types])
+        return values[np.array(self._words, dtype=np.int64)], np.array(self._starts, dtype=np.int64)
+
+
+def _read(files: tuple[Path, Path], sides: tuple[_Words, _Words]) -> int:
+    """Append the lines of two files; return the number of pairs."""
+    number = 0
+    for pair in read_bitext(*files):
+        for side, sentence in zip(sides, pair, strict=True):
+            side.append(sentence)
+        number += 1
+    return number
 
 
 def _line(forward: Flags, backward: Flags, method: str) -> str:
