@@ -212,6 +212,18 @@ MUTANTS = [
         "tests/lattices/test_oracle.py",
     ),
     Mutant(
+        "weights/rows.py",
+        "most = K if only else K // _SHARE",
+        "most = K // _SHARE",
+        "tests/test_selection.py",
+    ),
+    Mutant(
+        "weights/lazy.py",
+        "is_nonzero & (entries >= table.first_entries[templates])",
+        "is_nonzero",
+        "tests/weights/test_lazy.py",
+    ),
+    Mutant(
         "labelings/lazy_problem.py",
         "return self._width * self._sizes",
         "return self._sizes",
