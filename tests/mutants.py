@@ -219,8 +219,8 @@ MUTANTS = [
     ),
     Mutant(
         "weights/lazy.py",
-        "is_nonzero & (entries >= table.first_entries[templates])",
-        "is_nonzero",
+        "entries[entries >= table.first_entries[templates[entries]]]",
+        "entries[entries >= 0]",
         "tests/weights/test_lazy.py",
     ),
     Mutant(

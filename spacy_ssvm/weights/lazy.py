@@ -95,13 +95,10 @@ class Support(NamedTuple):
 
     def of_templates(self, kept: Ints) -> "Support":
         """The features of some templates (int64 [n], rising), which get the numbers 0, 1, ..."""
-        numbers = np.full(int(max(kept.max(), self.templates.max(initial=0))) + 1, -1, np.int32)
-        numbers[kept] = np.arange(len(kept))
-        templates, sizes = numbers[self.templates], np.diff(self.starts)
-        features = templates >= 0
+        features, sizes = np.isin(self.templates, kept), np.diff(self.starts)
         return Support(
             self.keys[features],
-            templates[features],
+            np.searchsorted(kept, self.templates[features]).astype(np.int32),
             np.concatenate([[0], np.cumsum(sizes[features])]),
             self.labels[np.repeat(features, sizes)],
         )
@@ -471,9 +468,8 @@ class LazyWeights:
         """The features of templates that have not been removed, where weights are not zero."""
         table, end = self.table, int(self.table.counts[1])
         labels, templates = table.entry_labels[:end], table.entry_templates[:end]
-        entries = np.arange(end)
-        is_nonzero = self.w[self.first : self.first + end] != 0  # not of headers, or to spare
-        entries = entries[is_nonzero & (entries >= table.first_entries[templates])]
+        entries = np.flatnonzero(self.w[self.first : self.first + end])  # no headers, none to spare
+        entries = entries[entries >= table.first_entries[templates[entries]]]
         features = self.row_features()[entries]
         entries = entries[np.lexsort((labels[entries], features))]
         features, counts = np.unique(features, return_counts=True)
