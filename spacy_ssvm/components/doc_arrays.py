@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from spacy.attrs import ORTH, SENT_START, SPACY
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 from spacy.training import Example
 
 from spacy_ssvm.files import shorten
@@ -103,3 +103,17 @@ def sentence_marks(doc: Doc) -> Ints:
 def aligned_marks(example: Example) -> Ints:
     """The marks of the reference at the predicted tokens: int64 [tokens]."""
     return align_marks(example, sentence_marks(example.reference))
+
+
+def token_index(doc: Doc, token: int | Token) -> int:
+    """The index of a token in its Doc, at least 0.
+
+    Raises IndexError for an index out of range, ValueError for a token of another Doc.
+    """
+    if isinstance(token, Token):
+        if token.doc is not doc:
+            raise ValueError(f"the token '{token.text}' belongs to another Doc")
+        return token.i
+    if not -len(doc) <= token < len(doc):
+        raise IndexError(f"there is no token {token}: the Doc has {len(doc)} tokens")
+    return int(token) % len(doc)

@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm.components.confidence import require_beta, token_index
+from spacy_ssvm.components.doc_arrays import token_index
 from spacy_ssvm.components.example_cache import DOCS_AT_A_TIME, GoldDoc
 from spacy_ssvm.components.initialization import annotation_before
 from spacy_ssvm.components.linear import TokenPipe
@@ -19,6 +19,7 @@ from spacy_ssvm.components.settings import (
     check_selection,
     config_error,
     read_token_templates,
+    require_beta,
 )
 from spacy_ssvm.explanation import Explanation, label_number
 from spacy_ssvm.features.attributes import (

@@ -14,13 +14,13 @@ from spacy.training import Example
 from spacy.util import logger
 from spacy.vocab import Vocab
 
-from spacy_ssvm.components.confidence import require_beta, token_index
 from spacy_ssvm.components.doc_arrays import (
     IS_INSIDE,
     IS_START,
     align_marks,
     columns_of,
     reference_columns,
+    token_index,
     write_columns,
 )
 from spacy_ssvm.components.example_cache import GoldDoc
@@ -33,6 +33,7 @@ from spacy_ssvm.components.settings import (
     config_error,
     initialize_error,
     read_templates,
+    require_beta,
 )
 from spacy_ssvm.explanation import Explanation, numbered
 from spacy_ssvm.features.attributes import ByNode, ByToken, scatter_to_tokens

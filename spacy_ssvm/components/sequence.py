@@ -16,9 +16,10 @@ from spacy_ssvm.chains.training import (
     LabelledTokens,
     read_labelled,
 )
-from spacy_ssvm.components.confidence import require_beta, token_index
+from spacy_ssvm.components.doc_arrays import token_index
 from spacy_ssvm.components.example_cache import GoldDoc
 from spacy_ssvm.components.linear import TokenPipe
+from spacy_ssvm.components.settings import require_beta
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.features.attributes import ByWord, TokenTable, scatter_to_tokens
 from spacy_ssvm.features.resources import Resources

@@ -10,6 +10,7 @@ from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.schemes import SCHEMES
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.templates import Template, TemplateError, parse_templates
+from spacy_ssvm.models import Model
 from spacy_ssvm.solvers.run import Solver as Solver
 
 if TYPE_CHECKING:
@@ -150,3 +151,19 @@ def check_saved_settings(settings: dict[str, Any], saved: dict[str, Any]) -> Non
     for key in settings:
         if key in _SAVED_SETTINGS and not (key in saved and _SAVED_SETTINGS[key](saved[key])):
             raise ValueError(f"the setting {key} cannot be {saved.get(key)!r:.60}")
+
+
+def require_beta(name: str, model: Model[Any, Any]) -> float:
+    """The model's beta. Raises ValueError, naming solvers that have one, if it has none.
+
+    name: of the component.
+    """
+    if model.beta is None:
+        raise ValueError(
+            f"{name}: this model was trained with a margin loss and has no probabilities. "
+            "Train it with a solver of finite beta, such as "
+            '@misc = "spacy_ssvm.DualCoordinateAscent.v1" (a conditional random field) or '
+            f'"spacy_ssvm.LBFGS.v1", in [components.{name}.solver], or use scores(doc), '
+            "which are margins then"
+        )
+    return model.beta

@@ -29,9 +29,8 @@ from spacy_ssvm.chains.schemes import (
     Tokens,
     spans_of,
 )
-from spacy_ssvm.components.confidence import token_index
 from spacy_ssvm.components.costs import WILDCARD
-from spacy_ssvm.components.doc_arrays import columns_of
+from spacy_ssvm.components.doc_arrays import columns_of, token_index
 from spacy_ssvm.components.page import Decision
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error, initialize_error

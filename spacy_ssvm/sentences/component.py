@@ -12,7 +12,6 @@ from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_ssvm.components.confidence import require_beta
 from spacy_ssvm.components.doc_arrays import (
     IS_INSIDE,
     IS_START,
@@ -29,6 +28,7 @@ from spacy_ssvm.components.settings import (
     check_selection,
     config_error,
     read_templates,
+    require_beta,
 )
 from spacy_ssvm.explanation import Explanation
 from spacy_ssvm.files import shorten
