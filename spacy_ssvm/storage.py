@@ -23,7 +23,7 @@ import numpy as np
 
 from spacy_ssvm.files import beside, replace_folder, replacing, shorten
 
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 _FILE = "model.safetensors"
 _OLD_FILE, _OLD_ARRAYS = "model.json", "arrays-*"  # of format 4
 _LENGTH = 8  # bytes of the length of the header

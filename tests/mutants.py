@@ -273,9 +273,27 @@ MUTANTS = [
     ),
     Mutant(
         "features/text_hash.py",
-        "for forms in (map(str.lower, texts), texts):",
-        "for forms in (texts, map(str.lower, texts)):",
-        "tests/features/test_dictionaries.py",
+        "for forms in reversed([*zip(*texts, strict=True)]):",
+        "for forms in zip(*texts, strict=True):",
+        "tests/features/test_text_hash.py",
+    ),
+    Mutant(
+        "features/text_hash.py",
+        "64 - n.bit_length() - _BITS_OF_ERROR",
+        "64 - n.bit_length()",
+        "tests/features/test_text_hash.py",
+    ),
+    Mutant(
+        "features/resources.py",
+        "for content in contents:",
+        "for content in contents[:1]:",
+        "tests/features/test_resources.py",
+    ),
+    Mutant(
+        "weights/hash_table.py",
+        "used = used[np.argsort(used[:, 0])]",
+        "used = used[:]",
+        "tests/weights/test_hash_table.py",
     ),
     Mutant(
         "features/edit_scripts.py",

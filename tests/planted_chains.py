@@ -127,7 +127,7 @@ def rows_in_use(table: Any) -> dict[tuple[int, int], int]:
             start, count = find_block(table, m, np.uint64(key))
             while count > 0 and table.entry_templates[start] == m:
                 for row in range(start, start + count):
-                    found[key >> 16 << 16, int(table.entry_labels[row])] = row
+                    found[key >> 24 << 24, int(table.entry_labels[row])] = row
                 start, count = block_before(table, start)
     return found
 

@@ -376,16 +376,16 @@ def test_the_length_of_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_newer_format_may_look_quite_different(folder: Path) -> None:
     file = folder / FILE
     data = file.read_bytes()
-    file.write_bytes(data.replace(b'"format":"9"', b'"format":"99"'))
+    file.write_bytes(data.replace(b'"format":"10"', b'"format":"99"'))
     message = refused_load(folder)
     assert str(file) in message
-    assert "saved in format 99, but this spacy_ssvm reads format 9" in message
+    assert "saved in format 99, but this spacy_ssvm reads format 10" in message
     assert "install a newer spacy_ssvm" in message
     file.write_bytes(data[:8] + b'{"__metadata__":{"format":"99"')
     assert "install a newer spacy_ssvm" in refused_load(folder)
 
 
-OLDER = "saved in format {}, but this spacy_ssvm reads format 9: train it again, or install the"
+OLDER = "saved in format {}, but this spacy_ssvm reads format 10: train it again, or install the"
 
 
 def write_older(folder: Path, version: int = 4) -> None:

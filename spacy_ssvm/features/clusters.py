@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spacy_ssvm.features.text_hash import find_words, hash_word
+from spacy_ssvm.features.text_hash import find_words, hash_word, short_hashes
 from spacy_ssvm.features.wildcards import EACH
 from spacy_ssvm.files import DAMAGED, read_lines, shorten
 from spacy_ssvm.kernels.types import Ints, Keys
@@ -35,7 +35,7 @@ _ATTRIBUTE = re.compile(r"cluster([1-9]\d?)?(\.(\*|[A-Za-z_]\w*))?")
 class Clusters:
     """Words with their bit strings, as two arrays that save and load as they are.
 
-    words: uint64 [n], spaCy's hashes of the words, sorted; at least one.
+    words: uint64 [n], short hashes of the words, sorted; at least one.
     bits: uint64 [n], each bit string after a leading 1, as a number.
     Raises ValueError for other arrays.
     """
@@ -43,7 +43,7 @@ class Clusters:
     def __init__(self, words: Keys, bits: Keys) -> None:
         if words.ndim != 1 or words.shape != bits.shape or len(words) == 0:
             raise ValueError("word clusters have unequal numbers of words and bit strings, or none")
-        if np.any(words[1:] <= words[:-1]) or np.any(bits == 0):
+        if np.any(words[1:] < words[:-1]) or np.any(bits == 0):
             raise ValueError("word clusters are not sorted, or lack their bits")
         self.words = words
         self.bits = bits
@@ -124,7 +124,8 @@ def read_clusters(path: str | Path) -> Clusters:
     if not found:
         raise ValueError(f"{path}: the cluster file has no words")
     words = np.array(sorted(found), dtype=np.uint64)
-    return Clusters(words, np.array([found[word] for word in words.tolist()], dtype=np.uint64))
+    bits = np.array([found[word] for word in words.tolist()], dtype=np.uint64)
+    return Clusters(short_hashes(words), bits)
 
 
 def clusters_of_numbers(words: Keys, numbers: Keys) -> Clusters:
@@ -143,7 +144,7 @@ def clusters_of_numbers(words: Keys, numbers: Keys) -> Clusters:
     for place in range(int(numbers.max(initial=0)).bit_length()):
         bits = (bits << np.uint64(1)) | ((numbers >> np.uint64(place)) & np.uint64(1))
     order = np.argsort(words)
-    return Clusters(words[order], bits[order])
+    return Clusters(short_hashes(words[order]), bits[order])
 
 
 def _entries(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, int]]:

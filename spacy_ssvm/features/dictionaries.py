@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.features.text_hash import find_words, hash_word
+from spacy_ssvm.features.text_hash import find_words, hash_word, short_hashes
 from spacy_ssvm.features.wildcards import EACH
 from spacy_ssvm.files import DAMAGED, read_lines, shorten
 from spacy_ssvm.kernels.types import Ints, Keys, ShortKeys
@@ -48,26 +48,29 @@ class Entry(NamedTuple):
 class Column(NamedTuple):
     """What the words of a dictionary have, of one kind."""
 
-    numbers: ShortKeys  #: uint32 [n], of each word, as indices of ``texts``
+    numbers: Keys | ShortKeys  #: of each word, as indices of ``texts``; uint32 in a dictionary
     texts: tuple[str, ...]  #: different ones, of all readings of a word, between tabs
 
 
 class Dictionary:
     """Words with their lemmas and features, as arrays and texts that save and load as they are.
 
-    words: uint64 [n], spaCy's hashes of the words, sorted; at least one.
+    words: uint64 [n], short hashes of the words, sorted; at least one.
     columns: by names of ``COLUMNS``.
     Raises ValueError for other arrays.
     """
 
     def __init__(self, words: Keys, columns: Mapping[str, Column]) -> None:
-        if words.ndim != 1 or len(words) == 0 or np.any(words[1:] <= words[:-1]):
+        if words.ndim != 1 or len(words) == 0 or np.any(words[1:] < words[:-1]):
             raise ValueError("the words of a dictionary are not sorted, or there are none")
         for name, (numbers, texts) in columns.items():
             if numbers.shape != words.shape or int(numbers.max()) >= len(texts):
                 raise ValueError(f"the {name} of a dictionary do not fit its words")
         self.words = words
-        self.columns = dict(columns)
+        self.columns = {
+            name: Column(numbers.astype(np.uint32), texts)
+            for name, (numbers, texts) in columns.items()
+        }
 
     def find(self, name: str, words: Sequence[str]) -> list[str | None]:
         """What the words have in a column, as the value of an attribute; None for nothing."""
@@ -119,7 +122,7 @@ def make_dictionary(entries: Iterable[Entry]) -> Dictionary:
         for name in COLUMNS
         if any(texts[name])
     }
-    return Dictionary(np.unique(hashes), columns)
+    return Dictionary(short_hashes(np.unique(hashes)), columns)
 
 
 def _with_lemmas(entries: Iterable[Entry]) -> Iterator[Entry]:

@@ -19,7 +19,6 @@ from spacy_ssvm.kernels.compile import kernel
 from spacy_ssvm.kernels.types import Flags, Keys
 from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,
-    check_slots,
     empty_slots,
     find_slot,
     grow_slots,
@@ -45,7 +44,7 @@ class Gazetteers:
     attribute: the attribute of tokens that entries are matched by, one of MATCHED.
     slots: uint64 [capacity, 2], hashes of prefixes, and a bit for each type that has it as an
         entry.
-    Raises ValueError for too many types, for an unknown attribute, and for invalid slots.
+    Raises ValueError for too many types, and for an unknown attribute.
     """
 
     def __init__(
@@ -59,7 +58,6 @@ class Gazetteers:
         self.types = tuple(types)
         self.attribute = attribute
         self.slots = empty_slots(0) if slots is None else slots
-        check_slots(self.slots)
         self._size = int(np.count_nonzero(self.slots[:, 0]))
 
     def add(self, kind: str, words: Keys, starts: np.ndarray) -> None:

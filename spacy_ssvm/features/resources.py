@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterable
+from hashlib import blake2b
 from itertools import pairwise
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -22,6 +24,8 @@ from spacy_ssvm.features.gazetteers import GAZETTEER, Gazetteers, needs_gazettee
 from spacy_ssvm.features.templates import ATTRIBUTE_NAME
 from spacy_ssvm.features.wildcards import Names
 from spacy_ssvm.storage import checked_texts, require
+from spacy_ssvm.weights.hash_table import empty_slots, read_slots, saved_slots
+from spacy_ssvm.weights.narrow import narrow, numbers_of, steps_of, widen
 
 
 class Resources(NamedTuple):
@@ -33,6 +37,10 @@ class Resources(NamedTuple):
 
 
 NO_RESOURCES = Resources()
+
+#: Clusters and dictionaries that loaded models have, by digests of their contents.
+_LOADED: WeakValueDictionary[bytes, Clusters | Dictionary] = WeakValueDictionary()
+LoadedT = TypeVar("LoadedT", Clusters, Dictionary)
 
 
 def names_of(resources: Resources) -> Names:
@@ -46,20 +54,21 @@ def names_of(resources: Resources) -> Names:
     return {"cluster": list(clusters), GAZETTEER: readable, DICTIONARY: list(columns)}
 
 
+_GAZETTEERS = ("gazetteer_keys", "gazetteer_types")
 #: The saved arrays with their types.
 ARRAYS: dict[str, type] = {
     "cluster_starts": np.int64,
-    "cluster_words": np.uint64,
-    "cluster_numbers": np.uint32,
+    "cluster_words": np.uint8,
+    "cluster_numbers": np.uint8,
     "cluster_bits": np.uint64,
-    "gazetteer_slots": np.uint64,
+    **dict.fromkeys(_GAZETTEERS, np.uint8),
 }
 _DICTIONARY_WORDS = "dictionary_words"
 _DICTIONARY_COLUMNS = {name: f"dictionary_{name}" for name in COLUMNS}
 #: Those that are saved where there is a dictionary that has them.
 OPTIONAL_ARRAYS: dict[str, type] = {
-    _DICTIONARY_WORDS: np.uint64,
-    **dict.fromkeys(_DICTIONARY_COLUMNS.values(), np.uint32),
+    _DICTIONARY_WORDS: np.uint8,
+    **dict.fromkeys(_DICTIONARY_COLUMNS.values(), np.uint8),
 }
 
 
@@ -86,15 +95,16 @@ def arrays_of(resources: Resources) -> storage.Arrays:
     )
     arrays: storage.Arrays = {
         "cluster_starts": np.cumsum([0, *(len(found.words) for found in sets)]),
-        "cluster_words": np.concatenate([empty, *(found.words for found in sets)]),
-        "cluster_numbers": numbers.astype(np.uint32),  # many words have the same few bit strings
+        "cluster_words": narrow(np.concatenate([empty, *(steps_of(own.words) for own in sets)])),
+        "cluster_numbers": narrow(numbers),  # many words have the same few bit strings
         "cluster_bits": bits,
-        "gazetteer_slots": empty if gazetteers is None else gazetteers.slots,
     }
+    slots = empty_slots(0) if gazetteers is None else gazetteers.slots
+    arrays |= zip(_GAZETTEERS, saved_slots(slots), strict=True)
     if dictionary is not None:
-        arrays[_DICTIONARY_WORDS] = dictionary.words
+        arrays[_DICTIONARY_WORDS] = narrow(steps_of(dictionary.words))
         for name, column in dictionary.columns.items():
-            arrays[_DICTIONARY_COLUMNS[name]] = column.numbers
+            arrays[_DICTIONARY_COLUMNS[name]] = narrow(column.numbers)
     return arrays
 
 
@@ -103,7 +113,9 @@ def read_resources(header: storage.Header, arrays: storage.Arrays) -> Resources:
     clusters, gazetteers = _read_clusters(header["clusters"], arrays), None
     if settings := header["gazetteers"]:
         types = checked_texts(settings["types"], "types of gazetteers")
-        gazetteers = Gazetteers(types, settings["attribute"], arrays["gazetteer_slots"])
+        keys, types_of_keys = (arrays[name] for name in _GAZETTEERS)
+        slots = read_slots(keys, types_of_keys, "entries of gazetteers")
+        gazetteers = Gazetteers(types, settings["attribute"], slots)
     return Resources(clusters, gazetteers, _read_dictionary(header.get(DICTIONARY), arrays))
 
 
@@ -115,21 +127,26 @@ def _read_dictionary(texts: dict[str, object] | None, arrays: storage.Arrays) ->
         require(is_there, f"a dictionary lacks its array '{name}'")
     columns = {}
     for name, own in texts.items():
-        column = Column(arrays[_DICTIONARY_COLUMNS[name]], checked_texts(own, f"{name} of words"))
+        numbers = widen(arrays[_DICTIONARY_COLUMNS[name]], f"{name} of a dictionary")
+        column = Column(numbers, checked_texts(own, f"{name} of words"))
         "".join(column.texts).encode()  # half a character is none
         columns[name] = column
-    return Dictionary(arrays[_DICTIONARY_WORDS], columns)
+    words = numbers_of(widen(arrays[_DICTIONARY_WORDS], "words of a dictionary"))
+    found = Dictionary(words, columns)
+    parts = (part for name, own in found.columns.items() for part in (name, own.numbers, own.texts))
+    return _shared(found, found.words, *parts)
 
 
 def _read_clusters(header: object, arrays: storage.Arrays) -> ClusterSets:
     names = checked_texts(header, "names of word clusters")
-    starts, words = arrays["cluster_starts"], arrays["cluster_words"]
-    numbers, bits = arrays["cluster_numbers"], arrays["cluster_bits"]
+    starts, bits = arrays["cluster_starts"], arrays["cluster_bits"]
+    steps = widen(arrays["cluster_words"], "words of clusters")
+    numbers = widen(arrays["cluster_numbers"], "numbers of clusters")
     require(
         starts.shape == (len(names) + 1,)
         and starts[0] == 0
         and bool(np.all(np.diff(starts) > 0))
-        and starts[-1] == len(words) == len(numbers),
+        and starts[-1] == len(steps) == len(numbers),
         "the words of clusters do not fit the sets",
     )
     require(
@@ -137,10 +154,17 @@ def _read_clusters(header: object, arrays: storage.Arrays) -> ClusterSets:
         "the words of clusters do not fit the bit strings",
     )
     bounds = pairwise(starts.tolist())
-    return {
-        name: Clusters(words[start:end], bits[numbers[start:end]])
-        for name, (start, end) in zip(names, bounds, strict=True)
-    }
+    sets = [Clusters(numbers_of(steps[i:j]), bits[numbers[i:j]]) for i, j in bounds]
+    return {name: _shared(own, own.words, own.bits) for name, own in zip(names, sets, strict=True)}
+
+
+def _shared(loaded: LoadedT, *contents: object) -> LoadedT:
+    """What a model has loaded, or the same of another one: in memory once, as none is changed."""
+    digest = blake2b(type(loaded).__name__.encode())
+    for content in contents:
+        part = content.tobytes() if isinstance(content, np.ndarray) else repr(content).encode()
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return _LOADED.setdefault(digest.digest(), loaded)  # type: ignore[return-value]
 
 
 def check_resources(names: Iterable[str], resources: Resources) -> None:

@@ -10,7 +10,9 @@ from spacy.strings import hash_string as hash_word  # type: ignore[attr-defined]
 
 from spacy_ssvm.kernels.types import Ints, Keys
 
-__all__ = ["find_words", "hash_text", "hash_word", "string_ids"]
+__all__ = ["find_words", "hash_text", "hash_word", "short_hashes", "string_ids"]
+
+_BITS_OF_ERROR = 18  # of texts that are none of some words, one in 2^18 is taken for one of them
 
 
 def hash_text(text: str) -> int:
@@ -19,16 +21,32 @@ def hash_text(text: str) -> int:
     return int.from_bytes(digest, "little")
 
 
+def short_hashes(hashes: Keys) -> Keys:
+    """The first bits of the hashes of words, by which they are found: uint64 [n].
+
+    As many as it takes to mistake at most one in 2^18 other words for one of them. The differences
+    of sorted ones fit into three bytes.
+    """
+    short: Keys = hashes >> np.uint64(_ignored_bits(len(hashes)))
+    return short
+
+
+def _ignored_bits(n: int) -> int:
+    return 64 - n.bit_length() - _BITS_OF_ERROR
+
+
 def find_words(known: Keys, texts: Sequence[Sequence[str]]) -> Ints:
     """The place of each text among known words; -1 for none.
 
-    known: uint64 [n], the hashes of the words, sorted; at least one. texts: the forms in which
-    each is looked up, as many for all, of which the first that is known counts.
+    known: uint64 [n], the short hashes of the words, sorted; at least one. Of equal ones, the first
+    counts. texts: the forms in which each is looked up, as many for all, of which the first that is
+    known counts.
     Returns int64 [texts].
     """
     found = np.full(len(texts), -1, dtype=np.int64)
+    ignored = np.uint64(_ignored_bits(len(known)))
     for forms in reversed([*zip(*texts, strict=True)]):
-        words = np.array([hash_word(form) for form in forms], dtype=np.uint64)
+        words = np.array([hash_word(form) for form in forms], dtype=np.uint64) >> ignored
         places = np.minimum(np.searchsorted(known, words), len(known) - 1)
         found = np.where(known[places] == words, places, found)
     return found

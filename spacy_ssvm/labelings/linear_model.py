@@ -31,7 +31,8 @@ from spacy_ssvm.weights.compact import (
     no_weights,
     with_more_labels,
 )
-from spacy_ssvm.weights.key_table import KeyTable, key_table, narrow, saved_keys
+from spacy_ssvm.weights.key_table import KeyTable, key_table, saved_keys
+from spacy_ssvm.weights.narrow import narrow
 
 
 class TemplateShare(NamedTuple):

@@ -14,7 +14,8 @@ from spacy_ssvm.kernels.types import Floats, Ints
 from spacy_ssvm.solvers.summary import TrainingSummary, read_summary
 from spacy_ssvm.storage import checked_texts, require
 from spacy_ssvm.weights.compact import CompactWeights, check_compact, starts_of
-from spacy_ssvm.weights.key_table import KeyTable, read_keys, widen
+from spacy_ssvm.weights.key_table import KeyTable, read_keys
+from spacy_ssvm.weights.narrow import widen
 
 
 def arrays_with(label_pairs: str) -> dict[str, type]:

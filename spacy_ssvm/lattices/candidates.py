@@ -28,7 +28,13 @@ from spacy_ssvm.kernels.compile import inlined_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Ints, Keys, Labels, Rows
 from spacy_ssvm.lattices.labels import FEATURES, TAGS, WHOLE
 from spacy_ssvm.storage import Arrays, require, rise_within
-from spacy_ssvm.weights.hash_table import check_slots, empty_slots, find_slot, slots_of
+from spacy_ssvm.weights.hash_table import (
+    empty_slots,
+    find_slot,
+    read_slots,
+    saved_slots,
+    slots_of,
+)
 
 _LONGEST = 5  # letters of an ending
 _ENDINGS = tuple(f"suffix{n}" for n in range(_LONGEST, 0, -1))
@@ -81,8 +87,10 @@ class CandidateTable(NamedTuple):
 
 #: The saved arrays, with their types.
 ARRAYS = {
-    "candidate_words": np.uint64,
-    "candidate_endings": np.uint64,
+    "candidate_words": np.uint8,
+    "candidate_lists": np.uint8,
+    "candidate_endings": np.uint8,
+    "candidate_ending_lists": np.uint8,
     "candidate_starts": np.int64,
     "candidate_labels": np.uint16,
 }
@@ -433,10 +441,21 @@ def find_candidates(
     return Candidates(new_starts, found), np.insert(agrees, places, True)
 
 
+def saved_table(table: CandidateTable) -> Arrays:
+    """A table as arrays of these names."""
+    saved = *saved_slots(table.words), *saved_slots(table.endings), table.starts, table.labels
+    return dict(zip(ARRAYS, saved, strict=True))
+
+
 def read_table(arrays: Arrays, K: int) -> CandidateTable:
     """The saved candidates of K labels. Raises ValueError where kernels could not use them."""
-    words, endings, starts, labels = (arrays[name] for name in ARRAYS)
-    table = CandidateTable(words, endings, starts, labels)
+    words, numbers, endings, ending_numbers, starts, labels = (arrays[name] for name in ARRAYS)
+    table = CandidateTable(
+        read_slots(words, numbers, "words with candidates"),
+        read_slots(endings, ending_numbers, "endings with candidates"),
+        starts,
+        labels,
+    )
     require(starts.ndim == labels.ndim == 1, "the lists of candidates are not lists")
     lists = len(starts) - 1
     is_whole = lists > 0 and starts[0] == 0 and starts[-1] == len(labels)
@@ -444,8 +463,6 @@ def read_table(arrays: Arrays, K: int) -> CandidateTable:
     require(is_whole and is_filled, "the lists of candidates do not fit their number")
     require(not len(labels) or int(labels.max()) < K, "a candidate is no label")
     require(rise_within(starts, labels), "the candidates of a word repeat")
-    for slots in (words, endings):
-        check_slots(slots)
-        numbers = slots[slots[:, 0] != 0, 1]
-        require(not len(numbers) or int(numbers.max()) < lists, "a word has no candidates")
+    for slots in (table.words, table.endings):
+        require(int(slots[:, 1].max()) < lists, "a word has no candidates")
     return table

@@ -282,14 +282,12 @@ class LatticeModel(LinearModel):
         return {**super().header(), "scheme": self.scheme, **given}
 
     def arrays(self) -> storage.Arrays:
-        table = self.table_of_candidates
-        lists_of = table.words, table.endings, table.starts, table.labels
         places = np.flatnonzero(self.label_pairs).astype(np.int32)
         return {
             **super().arrays(),
             STEPS: self.label_pairs[places].astype(np.float32),
             STEP_PLACES: places,
-            **dict(zip(lists.ARRAYS, lists_of, strict=True)),
+            **lists.saved_table(self.table_of_candidates),
         }
 
     def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:

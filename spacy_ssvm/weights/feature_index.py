@@ -1,4 +1,4 @@
-"""The rows of features in training, by the first 48 bits of their keys: see ``key_table.py``.
+"""The rows of features in training, by the first 40 bits of their keys: see ``key_table.py``.
 
 An exact index gives each key a row of its own, by a hash table. A hashed index computes the row
 from the key: each template owns ``rows_per_template`` rows, and keys may share one.

@@ -9,6 +9,7 @@ import numpy as np
 
 from spacy_ssvm.kernels.compile import inner_kernel
 from spacy_ssvm.kernels.types import Ints, Keys
+from spacy_ssvm.weights.narrow import Bytes, narrow, numbers_of, steps_of, widen
 
 _MIN_CAPACITY = 16
 MAX_LOAD = 2 / 3  # the load above which a table grows
@@ -23,14 +24,6 @@ def _capacity(size: int) -> int:
 def empty_slots(size: int) -> Keys:
     """Slots with room for ``size`` keys."""
     return np.zeros((_capacity(size), 2), dtype=np.uint64)
-
-
-def check_slots(slots: Keys) -> None:
-    """Raise ValueError for slots, from a file, in which a search might not end."""
-    if slots.ndim != 2 or slots.shape[1] != 2:
-        raise ValueError(f"a hash table has the shape {slots.shape}, not [capacity, 2]")
-    if np.count_nonzero(slots[:, 0]) >= len(slots):
-        raise ValueError("a hash table has no empty slot")
 
 
 def slots_of(keys: Keys, payloads: Keys) -> Keys:
@@ -54,16 +47,34 @@ def numbered_keys(slots: Keys) -> Keys:
 
 
 def read_keys(keys: Keys) -> Keys:
-    """Slots for keys from a file, see ``number_keys``.
+    """Slots for keys from a file, see ``number_keys``. Raises ValueError as ``read_slots`` does."""
+    return _checked_slots(keys, np.arange(1, len(keys) + 1, dtype=np.uint64), "keys of rows")
 
-    Raises ValueError where these repeat, or so many would have the same slot that a search would
-    take long: they are no hashes.
+
+def saved_slots(slots: Keys) -> tuple[Bytes, Bytes]:
+    """The keys of a table and their payloads, as they are saved: in the order of the keys."""
+    used = slots[slots[:, 0] != 0]
+    used = used[np.argsort(used[:, 0])]
+    return narrow(steps_of(used[:, 0])), narrow(used[:, 1])
+
+
+def read_slots(keys: Bytes, payloads: Bytes, what: str) -> Keys:
+    """The inverse, for what is from a file.
+
+    Raises ValueError, naming what the keys are of, where they repeat, have other payloads, or so
+    many would have the same slot that a search would take long: they are no hashes.
     """
+    return _checked_slots(numbers_of(widen(keys, what)), widen(payloads, what), what)
+
+
+def _checked_slots(keys: Keys, payloads: Keys, what: str) -> Keys:
+    if keys.ndim != 1 or keys.shape != payloads.shape:
+        raise ValueError(f"the {what} do not fit their numbers")
     slots = empty_slots(len(keys))
-    if not _number_within(slots, keys, _MOST_STEPS * len(keys)):
-        raise ValueError("the keys of rows are no hashes: most of them are nearly the same")
+    if not _insert_within(slots, keys, payloads, _MOST_STEPS * len(keys)):
+        raise ValueError(f"the {what} are no hashes: most of them are nearly the same")
     if not keys.all() or np.count_nonzero(slots[:, 0]) != len(keys):
-        raise ValueError("the keys of rows are not different")
+        raise ValueError(f"the {what} are not different")
     return slots
 
 
@@ -117,15 +128,15 @@ def insert_all(slots: Keys, keys: Keys, payloads: Keys) -> None:
 
 
 @inner_kernel
-def _number_within(slots: Keys, keys: Keys, steps: int) -> bool:
-    """Insert keys with the payloads 1, 2, ...; return whether so many steps were enough."""
+def _insert_within(slots: Keys, keys: Keys, payloads: Keys, steps: int) -> bool:
+    """Insert keys with their payloads; return whether so many steps were enough."""
     for i in range(len(keys)):
         slot = find_slot(slots, keys[i])
         steps -= (slot - scaled_key(keys[i], len(slots))) % len(slots)
         if steps < 0:
             return False
         slots[slot, 0] = keys[i]
-        slots[slot, 1] = np.uint64(i + 1)
+        slots[slot, 1] = payloads[i]
     return True
 
 

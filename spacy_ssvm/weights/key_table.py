@@ -1,24 +1,23 @@
-"""The rows of the features of a trained model, by the first 48 bits of their keys.
+"""The rows of the features of a trained model, by the first 40 bits of their keys.
 
-Features are told apart by these bits, in training as well: of n features, two are taken for one
-with a probability of n^2 / 2^49, which is 0.2 % for a million. A table takes 8 bytes for each key.
-Keys are in 2^b buckets by their first b >= 16 bits, and there told apart by bits 16 to 47. A filter
+Features are told apart by these bits, in training as well: of n features, n^2 / 2^41 pairs are each
+taken for one feature, half a pair of a million, and a key that is none of theirs for one of them
+with a probability of n / 2^40, one in a million for a million. A table takes 8 bytes for each key.
+Keys are in 2^b buckets by their first b >= 16 bits, and there told apart by bits 8 to 39. A filter
 of known keys in front of the table was tried, and saved no time.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel
 from spacy_ssvm.kernels.types import Keys, ShortKeys
 from spacy_ssvm.weights.hash_table import scaled_key
+from spacy_ssvm.weights.narrow import Bytes, narrow, widen
 
-Bytes = npt.NDArray[np.uint8]
-
-_IGNORED = np.uint64(16)  # bits of a key, the last ones
-_MIN_BITS = 16  # of buckets: together with the other 32, these are all bits of a key
+_IGNORED = np.uint64(24)  # bits of a key, the last ones
+_MIN_BITS = 16  # of buckets: 8 and the other 32 are all bits of a key, 16 are faster
 _MEAN, _MOST = 2**3, 2**6  # keys of a bucket. Of hashes, none of a billion buckets has so many
 
 
@@ -26,7 +25,7 @@ class KeyTable(NamedTuple):
     """The rows of keys, or a hashed space, where each key of a template has one."""
 
     bucket_starts: ShortKeys  #: uint32 [2^b + 1]: the first key of each bucket
-    keys: ShortKeys  #: uint32 [n], bits 16 to 47, bucket after bucket
+    keys: ShortKeys  #: uint32 [n], bits 8 to 39, bucket after bucket
     rows: ShortKeys  #: uint32 [n]: the row of each
     shift: int  #: 64 - b
     rows_per_template: int  #: rows of each template in a hashed space, 0 for keys
@@ -54,26 +53,8 @@ def key_table(keys: Keys, rows_per_template: int = 0) -> KeyTable:
     return table
 
 
-def narrow(numbers: npt.NDArray[Any]) -> Bytes:
-    """Whole numbers, none below 0, in as few bytes as the largest of them needs, to be saved.
-
-    Returns uint8 [n, bytes], the lowest byte of each number first.
-    """
-    size = max(1, -(-int(numbers.max(initial=0)).bit_length() // 8))
-    return np.ascontiguousarray(numbers.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :size])
-
-
-def widen(numbers: Bytes, what: str) -> Keys:
-    """The inverse: uint64 [n]. Raises ValueError for bytes of another shape, naming the numbers."""
-    if numbers.ndim != 2 or not 1 <= numbers.shape[1] <= 8:
-        raise ValueError(f"the {what} are no list of numbers")
-    whole = np.zeros((len(numbers), 8), dtype=np.uint8)
-    whole[:, : numbers.shape[1]] = numbers
-    return whole.view("<u8")[:, 0].astype(np.uint64)
-
-
 def saved_keys(table: KeyTable) -> Bytes:
-    """The keys of rows as they are saved: uint8 [rows, 6]."""
+    """The keys of rows as they are saved: uint8 [rows, 5]."""
     return narrow(keys_of(table) >> _IGNORED)
 
 

@@ -366,7 +366,7 @@ def test_partial_gold_is_completed_by_the_workers(solver: dict[str, Any] | None)
 
 def keys_of(numbers: list[int]) -> np.ndarray:
     """Keys that differ in bits that tell features apart."""
-    return np.array(numbers, dtype=np.uint64) << np.uint64(16)
+    return np.array(numbers, dtype=np.uint64) << np.uint64(24)
 
 
 def rows_of(numbers: list[int], counts: list[int]) -> LocalRows:

@@ -81,7 +81,8 @@ def test_words_are_sorted_hashes_and_numbers_fit_the_texts(lines: list[Line]) ->
     found = make_dictionary(Entry(hash_word(word), *reading) for word, *reading in lines)
     known = NaiveDictionary(lines).readings
     assert found.words.dtype == np.uint64
-    assert found.words.tolist() == sorted(map(hash_word, known))
+    ignored = 64 - 18 - len(known).bit_length()
+    assert found.words.tolist() == sorted(hash_word(word) >> ignored for word in known)
     for numbers, column_texts in found.columns.values():
         assert numbers.dtype == np.uint32
         assert numbers.shape == found.words.shape
@@ -213,7 +214,6 @@ ONE = Column(np.zeros(2, np.uint32), ("city",))
     ("words", "column"),
     [
         ([2, 1], ONE),
-        ([1, 1], ONE),
         ([[1, 2]], ONE),
         ([[1, 2]], Column(np.zeros((1, 2), np.uint32), ("city",))),
         ([], Column(np.zeros(0, np.uint32), ("city",))),

@@ -1,5 +1,8 @@
 """Tests of ``spacy_ssvm/features/resources.py``."""
 
+import gc
+import weakref
+
 import naive
 import numpy as np
 import pytest
@@ -7,9 +10,7 @@ from feature_strategies import column
 from refusals import refusal
 from spacy.tokens import Doc
 
-from spacy_ssvm.features.attributes import (
-    AttributeReader,
-)
+from spacy_ssvm.features.attributes import AttributeReader
 from spacy_ssvm.features.clusters import Clusters, read_clusters
 from spacy_ssvm.features.dictionaries import Entry, make_dictionary
 from spacy_ssvm.features.resources import (
@@ -21,7 +22,7 @@ from spacy_ssvm.features.resources import (
     header_of,
     read_resources,
 )
-from spacy_ssvm.features.text_hash import hash_word
+from spacy_ssvm.features.text_hash import hash_word, short_hashes
 
 pytestmark = pytest.mark.uncompiled
 
@@ -60,10 +61,11 @@ def test_saved_clusters_are_those_that_were_there(sets: Resources) -> None:
         assert read.clusters[name].bits.tolist() == clusters.bits.tolist()
 
 
-def test_a_word_of_saved_clusters_takes_12_bytes() -> None:
-    words, bits = np.arange(10_000, dtype=np.uint64), np.arange(1, 10_001, dtype=np.uint64)
-    arrays = arrays_of(Resources({"": Clusters(words, bits % 50 + 1)}))
-    assert sum(array.nbytes for array in arrays.values()) <= 12 * 10_000 + 8 * 50 + 16
+def test_a_word_of_saved_clusters_takes_five_bytes() -> None:
+    hashes = np.array(sorted(hash_word(f"word{n}") for n in range(10_000)), dtype=np.uint64)
+    clusters = Clusters(short_hashes(hashes), hashes % 500 + 1)
+    arrays = arrays_of(Resources({"": clusters}))
+    assert sum(array.nbytes for array in arrays.values()) <= 5 * 10_000 + 8 * 500 + 18
 
 
 @pytest.mark.parametrize(
@@ -76,10 +78,12 @@ def test_a_word_of_saved_clusters_takes_12_bytes() -> None:
         ("cluster_starts", [0, 3, 5], "do not fit the sets"),
         ("cluster_starts", [0, 2, 3], "do not fit the sets"),
         ("cluster_starts", [0, 4, 4], "do not fit the sets"),
-        ("cluster_words", [3, 5, 7], "do not fit the sets"),
-        ("cluster_words", [5, 3, 7, 5], "not sorted"),
-        ("cluster_numbers", [0, 0, 0], "do not fit the sets"),
-        ("cluster_numbers", [0, 1, 0, 3], "do not fit the bit strings"),
+        ("cluster_words", [[3], [2], [2]], "do not fit the sets"),
+        ("cluster_words", [[255] * 8] * 4, "not sorted"),
+        ("cluster_words", [3, 5, 7, 5], "words of clusters are no list of numbers"),
+        ("cluster_numbers", [[0], [0], [0]], "do not fit the sets"),
+        ("cluster_numbers", [[0], [1], [0], [3]], "do not fit the bit strings"),
+        ("cluster_numbers", [0, 1, 0, 2], "numbers of clusters are no list of numbers"),
         ("cluster_bits", [[1, 1, 1]], "do not fit the bit strings"),
         ("cluster_bits", [3, 0, 5], "lack their bits"),
     ],
@@ -90,6 +94,36 @@ def test_saved_clusters_that_do_not_fit(
     arrays = arrays_of(sets)
     arrays[name] = np.array(values, dtype=ARRAYS[name])
     assert message in refusal(lambda: read_resources(header_of(sets), arrays))
+
+
+def test_models_with_the_same_resources_have_them_once(
+    sets: Resources, dictionary: Resources
+) -> None:
+    one, other = (read_resources(header_of(sets), arrays_of(sets)) for _ in range(2))
+    assert [*map(id, one.clusters.values())] == [*map(id, other.clusters.values())]
+    assert one.clusters["news"] is not one.clusters["tweets"]
+    words, bits = one.clusters["news"].words, one.clusters["news"].bits
+    changed = Clusters(words, np.roll(bits, 1)), Clusters(words - np.uint64(1), bits)
+    for name, others in zip(("bits", "words"), changed, strict=True):
+        others_read = Resources({"news": others})
+        found = read_resources(header_of(others_read), arrays_of(others_read)).clusters["news"]
+        assert found is not one.clusters["news"], name
+        assert found.bits.tolist() == others.bits.tolist()
+        assert found.words.tolist() == others.words.tolist()
+    first, second = (read_resources(header_of(dictionary), arrays_of(dictionary)) for _ in range(2))
+    assert first.dictionary is second.dictionary is not None
+    header = header_of(dictionary)
+    header["dictionary"]["lemmas"][0] += "x"
+    assert read_resources(header, arrays_of(dictionary)).dictionary is not first.dictionary
+
+
+def test_resources_that_no_model_has_any_more_are_freed(sets: Resources) -> None:
+    read = read_resources(header_of(sets), arrays_of(sets))
+    clusters = weakref.ref(read.clusters["news"])
+    assert clusters() is not None
+    del read
+    gc.collect()
+    assert clusters() is None
 
 
 @pytest.fixture
@@ -128,11 +162,13 @@ def test_models_without_a_dictionary_have_no_arrays_of_one(sets: Resources) -> N
         ("dictionary_lemmas", None, "lacks its array 'dictionary_lemmas'"),
         ("dictionary_words", np.zeros(4, np.int64), "lacks its array 'dictionary_words'"),
         ("dictionary_lemmas", np.zeros(4, np.uint64), "lacks its array 'dictionary_lemmas'"),
-        ("dictionary_words", np.zeros(0, np.uint64), "or there are none"),
-        ("dictionary_words", np.uint64([1, 2, 2, 3]), "are not sorted"),
-        ("dictionary_words", np.uint64([[1, 2, 3, 4]]), "are not sorted"),
-        ("dictionary_lemmas", np.zeros(3, np.uint32), "lemmas of a dictionary do not fit"),
-        ("dictionary_features", np.uint32([0, 0, 0, 9]), "features of a dictionary do not fit"),
+        ("dictionary_words", np.zeros((0, 1), np.uint8), "or there are none"),
+        ("dictionary_words", np.full((4, 8), 255, np.uint8), "are not sorted"),
+        ("dictionary_words", np.uint8([1, 2, 3, 4]), "a dictionary are no list of numbers"),
+        ("dictionary_lemmas", np.zeros(4, np.uint8), "a dictionary are no list of numbers"),
+        ("dictionary_lemmas", np.zeros((3, 1), np.uint8), "lemmas of a dictionary do not fit"),
+        ("dictionary_features", np.uint8([[0], [0], [0], [9]]), "features of a dictionary do not"),
+        ("dictionary_features", np.uint8([[0, 0, 0, 0, 1]] * 4), "features of a dictionary do not"),
     ],
 )
 def test_a_saved_dictionary_that_does_not_fit(

@@ -339,9 +339,9 @@ ARRAYS: dict[str, Any] = {
     "a candidate that is no label": ("candidate_labels", lambda a: a + len(LABELS)),
     "no candidates": ("candidate_labels", lambda a: a[:0]),
     "lists that do not fit": ("candidate_starts", lambda a: a[:-1]),
-    "words of no list": ("candidate_words", lambda a: np.where(a > 0, a, 999)),
-    "a full table of words": ("candidate_words", lambda a: np.ones_like(a)),
-    "a flat table of endings": ("candidate_endings", lambda a: a.reshape(-1)),
+    "words of no list": ("candidate_lists", lambda a: np.full_like(a, 255)),
+    "words that repeat": ("candidate_words", lambda a: np.zeros_like(a)),
+    "flat keys of endings": ("candidate_endings", lambda a: a.reshape(-1)),
 }
 
 

@@ -198,7 +198,7 @@ def test_training_continues_from_the_weights_of_a_model() -> None:
         assert after[name].tolist() == before[name].tolist()
         assert np.any(after[name])
     assert predicted(model, docs()) == gold()
-    for name in ("candidate_words", "candidate_starts", "candidate_labels"):
+    for name in ("candidate_words", "candidate_lists", "candidate_starts", "candidate_labels"):
         assert after[name].tolist() == before[name].tolist(), "candidates stay"
 
 

@@ -45,7 +45,7 @@ def test_scores_are_sums_of_the_weights_of_the_features(hash_bits: int | None) -
     for u in range(3):
         for f in range(found.starts[u], found.starts[u + 1]):
             key = int(found.keys[f])
-            row = rows.get(key >> 16 << 16, -1)
+            row = rows.get(key >> 24 << 24, -1)
             if size:
                 row = int(found.templates[f]) * size + ((key >> 32) * size >> 32)
             if row >= 0:

@@ -58,21 +58,21 @@ def test_an_index_of_fixed_keys_has_no_others() -> None:
 
 def feature(key):
     """A key without the bits that are ignored."""
-    return key >> 16 << 16
+    return key >> 24 << 24
 
 
 def keys_of(rows):
     """Keys of small numbers, which differ in bits that tell features apart."""
-    return np.array(rows, dtype=np.uint64) << np.uint64(16)
+    return np.array(rows, dtype=np.uint64) << np.uint64(24)
 
 
 # Keys that meet in the table: their high halves, which decide, are nearly all alike.
 # The last ones begin at the last slot and go on at the first.
 crowded = st.builds(
-    lambda high, low, ignored: (high << 32) + (low << 16) + ignored,
+    lambda high, low, ignored: (high << 32) + (low << 24) + ignored,
     st.sampled_from([0, 1, 2**32 - 1]),
     st.integers(0, 6),
-    st.sampled_from([0, 1, 2**16 - 1]),
+    st.sampled_from([0, 1, 2**24 - 1]),
 )
 
 
@@ -132,7 +132,7 @@ def test_a_key_below_the_minimum_count_has_no_row_yet():
 def test_an_index_grows_over_many_keys(min_count):
     random = np.random.default_rng(0)
     size = 500 if PLAIN else 20_000
-    keys = keys_of(np.unique(random.integers(1, 2**48, size=size, dtype=np.uint64)))
+    keys = keys_of(np.unique(random.integers(1, 2**40, size=size, dtype=np.uint64)))
     random.shuffle(keys)
     index = FeatureIndex(1, min_count=min_count)
     for _ in range(min_count):

@@ -13,8 +13,12 @@ from spacy_ssvm.weights.hash_table import (
     number_keys,
     numbered_keys,
     read_keys,
+    read_slots,
     rehash_in_place,
+    saved_slots,
+    slots_of,
 )
+from spacy_ssvm.weights.narrow import narrow, steps_of
 
 pytestmark = pytest.mark.uncompiled
 
@@ -67,3 +71,34 @@ def test_keys_that_would_take_long_to_find_are_refused(number):
     else:
         with pytest.raises(ValueError, match="the keys of rows are no hashes"):
             read_keys(keys)
+
+
+@given(st.dictionaries(st.integers(1, 2**64 - 1), st.integers(0, 2**64 - 1)), st.randoms())
+def test_saved_slots_are_those_that_were_there(numbers, random):
+    pairs = random.sample([*numbers.items()], len(numbers))
+    keys, payloads = np.array(pairs, dtype=np.uint64).reshape(-1, 2).T.copy()
+    slots = slots_of(keys, payloads)
+    saved = saved_slots(slots)
+    assert saved[0].tolist() == narrow(steps_of(np.sort(keys))).tolist(), "in few bytes"
+    again = read_slots(*saved, "keys")
+    found = np.empty(len(keys), dtype=np.int64)
+    assert find_payloads(again, keys, found) == 0
+    assert found.view(np.uint64).tolist() == payloads.tolist()
+    assert len(again) == len(slots)
+    for before, after in zip(saved, saved_slots(again), strict=True):
+        assert after.tolist() == before.tolist()
+
+
+FORGED = {
+    "repeated": ([7, 2**40, 2**40], [1, 2, 3], "the names are not different"),
+    "zero": ([0, 2**40], [1, 2], "the names are not different"),
+    "no hashes": (range(1, 1001), range(1000), "the names are no hashes"),
+    "too few numbers": ([7, 2**40], [1], "the names do not fit their numbers"),
+}
+
+
+@pytest.mark.parametrize(("keys", "payloads", "message"), FORGED.values(), ids=FORGED)
+def test_saved_slots_in_which_a_search_would_fail_are_refused(keys, payloads, message):
+    steps = steps_of(np.array(keys, dtype=np.uint64))
+    with pytest.raises(ValueError, match=message):
+        read_slots(narrow(steps), narrow(np.array(payloads, dtype=np.uint64)), "names")
