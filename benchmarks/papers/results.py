@@ -5,7 +5,7 @@ from pathlib import Path
 
 from thinc.api import Config
 
-from benchmarks.papers.tasks import Row, Run, make_row
+from benchmarks.papers.tasks import SELECTING_EPOCHS, SELECTIONS, Row, Run, make_row
 from spacy_ssvm.lab.run_log import RunLog
 
 
@@ -61,4 +61,11 @@ class Results:
 
 
 def _has_ended(run: Run, rows: Sequence[Row]) -> bool:
-    return rows[-1].epoch == run.epochs
+    """Whether all rows of a run are there.
+
+    Where another process has resumed before it had ended, those until then are lost.
+    """
+    first = SELECTING_EPOCHS if run.learner in SELECTIONS else 0
+    every = run.rows_every or run.epochs
+    expected = {*range(first + 1, run.epochs + 1)} & {*range(every, run.epochs, every), run.epochs}
+    return [row.epoch for row in rows] == sorted(expected)

@@ -48,6 +48,30 @@ def test_a_run_that_has_not_ended_is_forgotten(tmp_path: Path) -> None:
     assert len((tmp_path / "runs.jsonl").read_text(encoding="utf8").splitlines()) == 2
 
 
+@pytest.mark.parametrize(
+    ("learner", "every", "epochs", "is_whole"),
+    [
+        ("mira", 1, [1, 2, 3, 4, 5, 6, 7], True),
+        ("mira", 1, [2, 3, 4, 5, 6, 7], False),
+        ("mira", 1, [1, 2, 4, 5, 6, 7], False),
+        ("mira", 1, [1, 2, 3, 4, 5, 6], False),
+        ("mira", 1, [1, 2, 1, 2, 3, 4, 5, 6, 7], False),
+        ("mira", 3, [3, 6, 7], True),
+        ("mira", 3, [6, 7], False),
+        ("mira", 0, [7], True),
+        ("group-lasso", 1, [6, 7], True),
+        ("group-lasso", 1, [7], False),
+        ("group-lasso", 0, [7], True),
+    ],
+)
+def test_a_run_of_which_rows_are_missing_is_forgotten(
+    tmp_path: Path, learner: str, every: int, epochs: list[int], is_whole: bool
+) -> None:
+    run = Run("tags: a", learner, 0.1, 0, 7, rows_every=every)
+    results_of(tmp_path).record(run, [row_of(run, epoch, 0.5) for epoch in epochs])
+    assert (run in results_of(tmp_path, resume=True)) == is_whole
+
+
 def test_the_best_is_chosen_on_dev_after_the_last_epoch(tmp_path: Path) -> None:
     results = results_of(tmp_path)
     runs = [RUN._replace(setting=C, rows_every=1) for C in (0.1, 1.0, 10.0)]
