@@ -89,6 +89,12 @@ class Result(NamedTuple):
     learning: float  #: seconds
 
 
+def annotated(nlp: spacy.Language, doc: Doc) -> Doc:
+    """All that templates of arcs and labels read."""
+    lemmas, morphs = [token.lemma_ for token in doc], [str(token.morph) for token in doc]
+    return parser.tagged(nlp, doc, lemmas=lemmas, morphs=morphs)
+
+
 class Labels:
     """The labels of arcs. templates: of labels."""
 
@@ -99,16 +105,11 @@ class Labels:
         assert isinstance(pipe, DependencyParser)
         self.pipe = pipe
         examples = {
-            part: parser.examples_of(self.nlp, parser.read(data, corpus, part), self.annotated)
+            part: parser.examples_of(self.nlp, parser.read(data, corpus, part), annotated)
             for part in parser.PARTS
         }
         pipe.initialize(lambda: examples["train"], nlp=self.nlp, clusters=clusters_for(corpus))
         self.arcs = {part: self._arcs(found) for part, found in examples.items()}
-
-    def annotated(self, nlp: spacy.Language, doc: Doc) -> Doc:
-        """All that templates of labels read."""
-        lemmas, morphs = [token.lemma_ for token in doc], [str(token.morph) for token in doc]
-        return parser.tagged(nlp, doc, lemmas=lemmas, morphs=morphs)
 
     def _arcs(self, examples: Sequence) -> LabelledTokens:
         """The arcs of the gold trees of a part."""
@@ -140,6 +141,47 @@ class Labels:
                 seconds.append(time.process_time() - start)
             accuracy[part] = 100 * float(np.mean(found[gold >= 0] == gold[gold >= 0]))
         return Result(**accuracy, time=1e6 * min(seconds) / len(gold), learning=learning)
+
+
+class Arcs:
+    """The arcs of trees. templates: of arcs, and of pairs of them."""
+
+    def __init__(self, data: Path, corpus: str, templates: list[str]) -> None:
+        self.corpus, self.templates = corpus, templates
+        self.parts = {part: parser.read(data, corpus, part) for part in parser.PARTS}
+
+    def _new(self, seed: int) -> tuple[spacy.Language, DependencyParser, list[Example]]:
+        nlp = spacy.blank("en")
+        config = {"projective": self.corpus != "nl", "templates": self.templates}
+        pipe = nlp.add_pipe("ssvm_parser", config=config)
+        assert isinstance(pipe, DependencyParser)
+        pipe.solver = replace(pipe.solver, seed=seed)
+        examples = parser.examples_of(nlp, self.parts["train"], annotated)
+        pipe.initialize(lambda: examples, nlp=nlp, clusters=clusters_for(self.corpus))
+        return nlp, pipe, examples
+
+    def selector(self) -> Selector:
+        _, pipe, examples = self._new(0)
+        return pipe.selector(examples)
+
+    def measure(self, seed: int) -> Result:
+        """Train the parser, and annotate."""
+        nlp, pipe, examples = self._new(seed)
+        start = time.process_time()
+        for _ in range(EPOCHS):
+            pipe.update(examples)
+        learning = time.process_time() - start
+        las = {
+            part: parser.attachment(
+                pipe.pipe([annotated(nlp, doc) for doc in self.parts[part]], batch_size=1000),
+                self.parts[part],
+            )[1]
+            for part in ("dev", "test")
+        }
+        speed = parser.peers.annotation_speed(
+            pipe, lambda: [annotated(nlp, doc) for doc in self.parts["test"]]
+        )
+        return Result(**las, time=1e6 / speed, learning=learning)
 
 
 class Words:
