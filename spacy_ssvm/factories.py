@@ -468,7 +468,7 @@ def make_aligner(
         "label_templates": ["labels"],
         "pruner_templates": ["pruner"],
         "pruning": 6.0,
-        "hash_bits": 23,
+        "hash_bits": 22,
         "min_count": 2,
         "max_length": 250,
         "solver": {**DEFAULT_SOLVER, "C": 0.02},
