@@ -10,6 +10,7 @@ from feature_strategies import column
 from refusals import refusal
 from spacy.tokens import Doc
 
+from spacy_ssvm.features import resources
 from spacy_ssvm.features.attributes import AttributeReader
 from spacy_ssvm.features.clusters import Clusters, read_clusters
 from spacy_ssvm.features.dictionaries import Entry, make_dictionary
@@ -115,6 +116,13 @@ def test_models_with_the_same_resources_have_them_once(
     header = header_of(dictionary)
     header["dictionary"]["lemmas"][0] += "x"
     assert read_resources(header, arrays_of(dictionary)).dictionary is not first.dictionary
+
+
+def test_contents_that_are_divided_in_another_way_are_others(sets: Resources) -> None:
+    one, other = sets.clusters.values()
+    assert resources._shared(one, np.uint8([1, 2]), np.uint8([3])) is one
+    assert resources._shared(other, np.uint8([1]), np.uint8([2, 3])) is other
+    assert resources._shared(other, np.uint8([1, 2]), np.uint8([3])) is one
 
 
 def test_resources_that_no_model_has_any_more_are_freed(sets: Resources) -> None:
