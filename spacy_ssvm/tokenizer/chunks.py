@@ -259,7 +259,7 @@ def _table(keys: Keys, numbers: Sequence[int], cuts: Sequence[Ints]) -> KnownChu
     """A table of chunks: the number of the cuts of each of them, and all cuts one after another."""
     cut_starts = np.concatenate([[0], np.cumsum(numbers, dtype=np.int64)])
     joined = np.concatenate([np.zeros(0, dtype=np.int64), *cuts]).astype(np.int64)
-    return KnownChunks(read_keys(keys), cut_starts, joined)
+    return KnownChunks(read_keys(keys, "chunks"), cut_starts, joined)
 
 
 def arrays_of(known: KnownChunks) -> Arrays:
@@ -279,7 +279,7 @@ def read_known(arrays: Arrays) -> KnownChunks:
     require(cuts.shape == (cut_starts[-1],), "the cuts do not fit the chunks")
     rises = rise_within(cut_starts, cuts) and bool(cuts.all())
     require(rises, "the cuts of chunks do not rise")
-    return KnownChunks(read_keys(keys), cut_starts, cuts.astype(np.int64))
+    return KnownChunks(read_keys(keys, "chunks"), cut_starts, cuts.astype(np.int64))
 
 
 @inlined_kernel

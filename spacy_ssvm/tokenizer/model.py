@@ -244,7 +244,7 @@ class TokenizerModel(ChainModel):
         saved = super().read(header, arrays)
         require(saved.labels == LABELS, f"the labels are not {', '.join(LABELS)}")
         require(arrays["contexts"].ndim == 1, "the contexts are no list")
-        tables = read_known(arrays), read_keys(arrays["contexts"])
+        tables = read_known(arrays), read_keys(arrays["contexts"], "contexts")
         cases = read_special_cases(header["special_cases"])
         return saved, *tables, cases, read_norms(header["norms"])
 

@@ -46,9 +46,9 @@ def numbered_keys(slots: Keys) -> Keys:
     return keys
 
 
-def read_keys(keys: Keys) -> Keys:
+def read_keys(keys: Keys, what: str) -> Keys:
     """Slots for keys from a file, see ``number_keys``. Raises ValueError as ``read_slots`` does."""
-    return _checked_slots(keys, np.arange(1, len(keys) + 1, dtype=np.uint64), "keys of rows")
+    return _checked_slots(keys, np.arange(1, len(keys) + 1, dtype=np.uint64), what)
 
 
 def saved_slots(slots: Keys) -> tuple[Bytes, Bytes]:

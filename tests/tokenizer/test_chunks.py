@@ -157,7 +157,7 @@ def test_a_pattern_that_a_chunk_is_too_short_for_is_not_its_own() -> None:
         ("cuts", [1], "do not fit"),
         ("cut_numbers", [[2]], "do not fit"),
         ("chunk_keys", [5, 5], "do not fit"),
-        ("chunk_keys", [0], "not different"),
+        ("chunk_keys", [0], "the chunks are not different"),
     ],
 )
 def test_damaged_tables_are_refused(name: str, value: list, message: str) -> None:

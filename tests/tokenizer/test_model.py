@@ -176,7 +176,7 @@ def test_damaged_headers_are_refused(part: str, value: object, message: str) -> 
     ("name", "value", "message"),
     [
         ("contexts", np.ones((2, 2), dtype=np.uint64), "the contexts are no list"),
-        ("contexts", np.ones(2, dtype=np.uint64), "not different"),
+        ("contexts", np.ones(2, dtype=np.uint64), "the contexts are not different"),
         ("cuts", np.zeros(0, dtype=np.uint16), "do not fit the chunks"),
     ],
 )

@@ -53,13 +53,13 @@ def test_numbered_keys_are_found_by_their_numbers(keys):
     found = np.empty(len(keys), dtype=np.int64)
     assert find_payloads(slots, keys, found) == 0
     assert found.tolist() == list(range(1, len(keys) + 1))
-    assert read_keys(keys).tolist() == slots.tolist()
+    assert read_keys(keys, "names").tolist() == slots.tolist()
 
 
 @pytest.mark.parametrize("keys", [[5, 5], [0], [2**63, 0, 7], [0, 0], [1, 2**64 - 1, 3, 1]])
 def test_keys_that_repeat_or_are_none_are_refused(keys):
-    with pytest.raises(ValueError, match="the keys of rows are not different"):
-        read_keys(np.array(keys, dtype=np.uint64))
+    with pytest.raises(ValueError, match="the names are not different"):
+        read_keys(np.array(keys, dtype=np.uint64), "names")
 
 
 @pytest.mark.parametrize("number", [100, 1000, 10_000])
@@ -67,10 +67,10 @@ def test_keys_that_would_take_long_to_find_are_refused(number):
     """Those of a forged file, which all have the same slot."""
     keys = np.arange(1, number + 1, dtype=np.uint64)
     if number == 100:
-        assert len(read_keys(keys)) > number
+        assert len(read_keys(keys, "names")) > number
     else:
-        with pytest.raises(ValueError, match="the keys of rows are no hashes"):
-            read_keys(keys)
+        with pytest.raises(ValueError, match="the names are no hashes"):
+            read_keys(keys, "names")
 
 
 @given(st.dictionaries(st.integers(1, 2**64 - 1), st.integers(0, 2**64 - 1)), st.randoms())
