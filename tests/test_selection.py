@@ -1,6 +1,7 @@
 """Selection of templates: what is kept, what a run costs, and what is learned from the rest."""
 
 import json
+from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from marks import compiled_only
 from pipelines import (
     CHUNKER,
     LABELER,
+    LEMMATIZER,
     MORPHOLOGIZER,
     PARSER,
     RECOGNIZER,
@@ -23,7 +25,7 @@ from planted_chains import Corpus, passes, selection
 from processes import TESTS
 from saving import FILE, header_of
 from spacy.cli.train import train
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Token
 from spacy.training import Example
 from spacy.util import load_config
 from thinc.config import ConfigValidationError
@@ -201,6 +203,40 @@ def test_only_features_with_weights_are_refitted(kind: Any, solver: str) -> None
     assert found["features"] <= support
     assert len(found["features"]) > len(support) / 3
     assert not found["templates"] <= support
+
+
+@pytest.mark.parametrize("kind", [TAGGER, MORPHOLOGIZER, LEMMATIZER], ids=NAME)
+def test_of_words_with_candidates_only_features_with_weights_are_refitted(kind: Any) -> None:
+    settings = selection(budget=6, epochs=3, prox_period=5, refit="features")
+    nlp = kind.trained(epochs=4, candidates=True, selection=settings)
+    component: Any = nlp.get_pipe(kind.name)
+    weights, support = {*weights_of(component)}, support_of(component)
+    assert weights <= support
+    assert len(weights) > len(support) / 3
+    assert kind.accuracy(nlp) > 0.9
+
+
+@pytest.fixture
+def length() -> Iterator[str]:
+    """A real-valued attribute of words."""
+    Token.set_extension("length_in_test", getter=lambda token: float(len(token)))
+    yield "real._.length_in_test[0]"
+    Token.remove_extension("length_in_test")
+
+
+def test_numbers_of_words_are_refitted_where_they_have_weights(length: str) -> None:
+    settings = selection(budget=2, epochs=2, prox_period=4, refit="features")
+    templates = [length, "lower[0]", "suffix2[0]", "shape[0]"]
+    nlp = TAGGER.trained(epochs=3, templates=templates, selection=settings)
+    tagger: Any = nlp.get_pipe("ssvm_tagger")
+    assert length in tagger.selected.texts
+    weights, support = {*weights_of(tagger)}, support_of(tagger)
+    assert weights <= support
+    (row,) = np.flatnonzero(
+        tagger.selected.support.templates == tagger.selected.texts.index(length)
+    )
+    (key,) = short_keys(tagger.selected.support.keys[[row]]).tolist()
+    assert key in {found for found, _ in weights}
 
 
 def test_a_refit_of_all_features_changes_nothing() -> None:
