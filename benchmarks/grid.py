@@ -2,7 +2,7 @@
 
     python benchmarks/grid.py [--iterations 20] [--largest 4]
 
-Synthetic scenes of the size of the scans of [TLJ05 section 4]: five for training, with 37,000
+Synthetic scenes of the size of the scans of [TLJ05 section 5]: five for training, with 37,000
 points and 88,000 edges altogether, and three for testing. A scene is a grid with a few balls on a
 background; some of the links of adjacent points are missing. Each point has about half of 45
 features, each of which is a little more frequent in one of the labels, and each edge has one that

@@ -62,7 +62,7 @@ def coarse_to_fine_groups(sizes: Ints, refines: Flags) -> TemplateGroups:
 
 
 def description_lengths(sizes: Ints) -> Floats:
-    """d_m = log2 |G_m|, at least 1: the bits that name a weight of the group [MSAF11]."""
+    """d_m = log2 |G_m|, the bits that name a weight of the group [MSAF11]; here at least 1."""
     lengths: Floats = np.log2(np.maximum(sizes, 2))
     return lengths
 

@@ -2,11 +2,12 @@
 
     min_w max_z  L(w, z) = 1/(2C) |w - w_0|^2 + sum_i w . (F_i z_i - phi(x_i, y_i)) + Delta_i(z_i)
 
-Each z_i is a point of the convex hull of the legal structures of example i, so that C times the
-maximum over z is the primal of ``frank_wolfe.py``, and C times the minimum over w is a dual in
-closed form: with G = sum_i F_i z_i - phi(x_i, y_i) it is at w = w_0 - C G, where negative ones of
-the weights that are kept >= 0 become 0. An iteration makes two steps of length beta from (w, z),
-over all examples, the second with the gradients met by the first [TLJ05 Eqs. 3 to 6]:
+Each z_i is a point of the convex hull of the legal structures of example i, or of a polytope with
+the same maximum (``projections``), so that C times the maximum over z is the primal of
+``frank_wolfe.py``, and C times the minimum over w is a dual in closed form: with
+G = sum_i F_i z_i - phi(x_i, y_i) it is at w = w_0 - C G, where negative ones of the weights that
+are kept >= 0 become 0. An iteration makes two steps of length beta from (w, z), over all examples,
+the second with the gradients met by the first [TLJ05 Eqs. 3 to 6]:
 
     (w', z') = proj(w - beta grad_w L(w, z),    z + beta grad_z L(w, z))
     (w, z)   = proj(w - beta grad_w L(w', z'),  z + beta grad_z L(w', z'))

@@ -12,7 +12,7 @@ beta, such as that of a CRF, have the expectation of -Phi_i.
     'decay'      eta_T = eta_0 / (1 + eta_0 T / (C l))^0.75 [CY13, section 4.3, after Bottou 2004]
     'printed'    eta_T = eta_0 / (1 + eta_0 T / C)^0.75, as [CY13] prints it: for an objective that
                  is not divided by l, so that here steps shrink soon
-    'inverse'    eta_T = eta_0 / (1 + T / l) [MGS10, section 4]
+    'inverse'    eta_T = eta_0 / (1 + T / l) [MGS10, section 5]
     'pegasos'    eta_T = C l / (T + 1) [Shalev-Shwartz et al. 2007], without the projection
 
 A step ends with the projection onto the weights that may not be negative. The model gets the

@@ -161,9 +161,9 @@ def parse_arc_templates(
 def find_arc_refinements(templates: Sequence[ArcTemplate]) -> Flags:
     """Whether template b needs template a: bool [T, T], [a, b].
 
-    It does where each part of a is one of b, or coarser than one of the same role and offset;
-    the same holds for ``between`` and the geometry, where the distance implies the direction
-    [MSAF11, section 3.1].
+    It does where each part of a is one of b, or coarser than one of the same role and offset
+    [MSAF11, section 3.1]. Here this holds for ``between`` and the geometry, too, where the
+    distance implies the direction.
     """
     refines = np.zeros((len(templates), len(templates)), dtype=bool)
     features = [set(_features_of(template)) for template in templates]

@@ -35,7 +35,7 @@ def fill_parts(y: Ints, edges: Ints, parts: Floats) -> None:
 
 @kernel
 def expected_cost(nodes: layout.Examples, i: int, parts: Floats) -> float:
-    """Delta_i at a point of the convex hull of labelings with two labels."""
+    """Delta_i at a point of the polytope of labelings with two labels."""
     first, last = nodes.token_starts[i], nodes.token_starts[i + 1]
     total = 0.0
     for t in range(last - first):
