@@ -94,10 +94,10 @@ class Extragradient:
             "iteration is a pass over the examples; one of the extragradient has two steps. C is "
             "the best of 0.01, 0.1 and 1 on dev; the perceptron has none, since the scale of its "
             "steps changes nothing. Iterates are chosen among those of every tenth iteration. "
-            "Projections are Euclidean. The paper labels the "
-            "nodes of images and aligns the Hansards. Here the cut labels the sentences of texts "
-            "with the most frequent label or another, and the aligner has no links of other "
-            "aligners to read."
+            "Projections are Euclidean. The paper has C = 1, labels the points of scans, and "
+            "aligns the Hansards with predictions of GIZA++. Here the cut labels the sentences of "
+            "texts with the most frequent label or another, and the aligner reads the associations "
+            "of Model 1 and a hidden Markov model."
         )
         header = (
             "task",

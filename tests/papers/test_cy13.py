@@ -133,6 +133,30 @@ def test_seconds_to_the_goal_are_compared_with_each_seed(tmp_path: Path) -> None
     assert "dcd-ssvm 4.0 s, 8.0 s; dcd-light 6.0 s, 6.0 s" in exhibit.claims[0].found
 
 
+@pytest.mark.parametrize(("light", "expected"), [(20.0, HOLDS), (14.5, FAILS)])
+def test_a_rival_that_ends_sooner_is_compared_where_it_ends(
+    tmp_path: Path, light: float, expected: str
+) -> None:
+    """DCD-SSVM goes from 30 to 10 in 20 steps and is at 15 where DCD-Light ends, after 15."""
+
+    def rows(run: Run) -> list[Row]:
+        if not run.rows_every:
+            return [row_of(run, run.epochs, 0.5)]
+        primals = {"dcd-ssvm": range(29, 4, -1), "dcd-light": [light] * run.epochs}
+        found = primals.get(run.learner, [99] * run.epochs)
+        pace = 0.6 if run.learner == "dcd-light" else 1.0
+        return [
+            row_of(run, i, 0.9, primal=max(10.0, primal))._replace(seconds=pace * i)
+            for i, primal in enumerate(found, start=1)
+        ]
+
+    experiment = Optimizers()
+    results = made(tmp_path, experiment, "tags: a", LIMITS, rows)
+    (claim, *_) = experiment.show(["tags: a"], LIMITS, results).claims
+    assert "dcd-ssvm 20.0 s, 20.0 s; dcd-light never, never" in claim.found
+    assert claim.verdict == expected
+
+
 @pytest.mark.parametrize(
     ("score", "primal", "found"),
     [
