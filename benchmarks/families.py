@@ -1,6 +1,7 @@
 """Which templates a group lasso keeps, on several treebanks, and what they cost.
 
     python benchmarks/families.py TASK --data FOLDER [--corpora en pt nl tr] [--budgets 50 40 30]
+        [--kept NUMBER]
 
 Tasks:
 
@@ -8,6 +9,7 @@ Tasks:
     labels         labels of the arcs of gold trees, with the same
     tagger         tags: XPOS (en), or UPOS
     morphologizer  parts of speech with morphological features
+    senter         sentence boundaries in Docs of ten sentences
 
 FOLDER contains ud_en_ewt, ud_pt_bosque and ud_nl_lassysmall; Turkish, for words alone, is that of
 the package turkish-treebanks. Tokens and sentences are gold. Templates read what
@@ -18,8 +20,10 @@ of arcs are selected with the first 5,000 sentences.
 The first table has the candidates that were kept with each budget: for how many of the budgets, in
 each treebank, those kept most often first; a star stands for templates that read different
 clusters. The second one has what the family and all candidates give, as means of --seeds: accuracy
-on dev and test, of words where part of speech and features are right for the morphologizer, time
-for a word, and for learning. Times are CPU times on one thread. Requires the extra `bench`.
+on dev and test, of words where part of speech and features are right for the morphologizer, and F1
+of sentences for the senter, time for a word, and for learning. With --kept, it also has what those
+candidates give that are kept as often, all budgets and treebanks taken together. Times are CPU
+times on one thread. Requires the extra `bench`.
 """
 
 import argparse
@@ -49,6 +53,7 @@ from spacy_ssvm.selection import Selection, Selector
 
 EPOCHS = 7  # of arcs and labels
 SELECTING = 5000  # sentences, from which templates of arcs are selected
+BESIDE = 10  # sentences of a Doc, for their boundaries
 CLUSTERS = {"en": "en", "pt": "es", "nl": "de"}
 #: What families do without: they are as accurate, and take less time.
 NOT_FOR_WORDS = (
@@ -101,8 +106,15 @@ LEFT_OUT = {
     ),
     "tagger": NOT_FOR_WORDS,
     "morphologizer": NOT_FOR_WORDS,
+    "senter": (),
 }
-FAMILIES = {"arcs": "parser", "labels": "labels", "tagger": "tagger", "morphologizer": "tagger"}
+FAMILIES = {
+    "arcs": "parser",
+    "labels": "labels",
+    "tagger": "tagger",
+    "morphologizer": "tagger",
+    "senter": "senter",
+}
 BUDGETS = {"arcs": [70, 62, 54, 46, 38], "labels": [44, 40, 36, 32, 26, 20]}
 OTHER_BUDGETS = [50, 45, 40, 35, 30, 25, 20, 15, 10]
 
@@ -245,6 +257,51 @@ class Words:
         return Result(found["dev"][name], found["test"][name], 1e6 / speed, learning)
 
 
+class Boundaries:
+    """The boundaries of sentences. templates: of words."""
+
+    def __init__(self, data: Path, corpus: str, templates: list[str]) -> None:
+        self.corpus, self.templates = corpus, templates
+        self.parts = {
+            part: parser.read(data, corpus, part, sentences=BESIDE) for part in parser.PARTS
+        }
+
+    def _new(self, seed: int) -> tuple[spacy.Language, Any, list[Example]]:
+        nlp = spacy.blank("en")
+        pipe: Any = nlp.add_pipe("ssvm_senter", config={"templates": self.templates})
+        pipe.solver = replace(pipe.solver, seed=seed)
+        examples = self._examples(nlp, "train")
+        pipe.initialize(lambda: examples, nlp=nlp, clusters=clusters_for(self.corpus))
+        return nlp, pipe, examples
+
+    def _examples(self, nlp: spacy.Language, part: str) -> list[Example]:
+        return parser.examples_of(nlp, self.parts[part], parser.plain)
+
+    def selector(self) -> Selector:
+        _, pipe, examples = self._new(0)
+        return pipe.selector(examples)
+
+    def measure(self, seed: int) -> Result:
+        """Train the component, and annotate."""
+        nlp, pipe, examples = self._new(seed)
+        start = time.process_time()
+        for _ in range(morphology.EPOCHS):
+            pipe.update(examples)
+        learning = time.process_time() - start
+        f1 = {
+            part: 100 * nlp.evaluate(self._examples(nlp, part))["sents_f"]
+            for part in ("dev", "test")
+        }
+        speed = peers.annotation_speed(
+            pipe, lambda: [parser.plain(nlp, doc) for doc in self.parts["test"]]
+        )
+        return Result(**f1, time=1e6 / speed, learning=learning)
+
+
+WORDS = ("tagger", "morphologizer")
+LEARNERS: dict[str, Any] = {"arcs": Arcs, "labels": Labels, "senter": Boundaries}
+
+
 def clusters_for(corpus: str) -> dict[str, Any] | None:
     """The word clusters for a corpus, by name; None for none."""
     lang = CLUSTERS.get(corpus)
@@ -276,38 +333,50 @@ def main() -> None:
     options.add_argument("--corpora", nargs="+", choices=[*CLUSTERS, "tr"])
     options.add_argument("--budgets", nargs="+", type=int)
     options.add_argument("--seeds", type=int, default=2, help="runs of each family")
+    options.add_argument("--kept", type=int, help="measure what is kept as often, in all corpora")
     options.add_argument("--hash-bits", type=int, help="of arcs, in place of the default")
     args = options.parse_args()
     task = args.task
-    corpora = args.corpora or [*CLUSTERS, *([] if task in ("arcs", "labels") else ["tr"])]
+    corpora = args.corpora or [*CLUSTERS, *(["tr"] if task in WORDS else [])]
     bits = {} if args.hash_bits is None else {"hash_bits": args.hash_bits}
+    if bits and task != "arcs":
+        options.error(f"--hash-bits is of arcs, not of {task}")
     families = {
         "family": [FAMILIES[task]],
         "all candidates": [FAMILIES[task], *LEFT_OUT[task]],
     }
+    if not LEFT_OUT[task]:
+        del families["family"]
+    candidates: dict[str, list[str]] = {}
     counts: dict[str, dict[str, int]] = {}
     rows = []
+
+    def measure(corpus: str, name: str, templates: list[str]) -> Any:
+        msg.info(f"{corpus}, {name}")
+        learner: Any
+        if task in WORDS:
+            learner = Words(args.data, corpus, templates, task)
+        else:
+            learner = LEARNERS[task](args.data, corpus, templates, **bits)
+        means = np.mean([learner.measure(seed) for seed in range(args.seeds)], axis=0)
+        rows.append((f"{corpus}, {name}", *(f"{x:.2f}" for x in means)))
+        return learner
+
     for corpus in corpora:
         for name, templates in families.items():
-            msg.info(f"{corpus}, {name}")
-            arguments = args.data, corpus, templates
-            learner: Arcs | Labels | Words
-            if task == "arcs":
-                learner = Arcs(*arguments, **bits)
-            else:
-                learner = Labels(*arguments) if task == "labels" else Words(*arguments, task)
-            if name == "all candidates":
-                budgets = args.budgets or BUDGETS.get(task, OTHER_BUDGETS)
-                counts[corpus] = kept(learner.selector(), budgets)
-            results = [learner.measure(seed) for seed in range(args.seeds)]
-            means = np.mean(results, axis=0)
-            rows.append((f"{corpus}, {name}", *(f"{x:.2f}" for x in means)))
-    by_corpus = {
-        text: [c.get(text, 0) for c in counts.values()] for c in counts.values() for text in c
-    }
-    order = sorted(by_corpus, key=lambda text: -sum(by_corpus[text]))
+            learner = measure(corpus, name, templates)
+        selector = learner.selector()
+        candidates[corpus] = [*map(str, selector.templates)]
+        counts[corpus] = kept(selector, args.budgets or BUDGETS.get(task, OTHER_BUDGETS))
+    totals: Counter[str] = Counter()
+    for found in counts.values():
+        totals.update(found)
+    for corpus in corpora if args.kept else ():
+        often = [text for text in candidates[corpus] if totals[_general(text)] >= args.kept]
+        measure(corpus, f"{len(often)} kept", often)
+    by_corpus = {text: [str(c.get(text, 0)) for c in counts.values()] for text in totals}
     header = ("template", *counts)
-    table = [(text, *map(str, by_corpus[text])) for text in order]
+    table = [(text, *by_corpus[text]) for text in sorted(totals, key=lambda text: -totals[text])]
     aligns = ("l", *"r" * len(counts))
     msg.table(table, header=header, aligns=aligns, divider=True, max_col=60)
     msg.table(rows, header=(task, *Result._fields), aligns=("l", *"rrrr"), divider=True)
