@@ -30,6 +30,9 @@ def reproduce(
     corpora: Annotated[
         int | None, typer.Option(help="Use at most as many of each kind in an experiment", min=1)
     ] = None,
+    only: Annotated[
+        str, typer.Option(help="Only exhibits on tasks that contain this regular expression")
+    ] = "",
     seeds: Annotated[int, typer.Option(help="Seeds for the scores of tables", min=1)] = 3,
     epochs: Annotated[
         int | None, typer.Option(help="At most as many in each run, for a quick look", min=1)
@@ -52,12 +55,19 @@ def reproduce(
     \b
     Example:
       python -m benchmarks.papers --data corpora/ -o reproduced --papers CY13 --sentences 1000
+      python -m benchmarks.papers --data corpora/ -o arcs --papers MGS10 --only "Figure 4.*arcs: en"
     """
     with show_errors("Cannot reproduce"):
         names = read_names("paper", papers, [*PAPERS])
         limits = Limits(seeds, epochs)
         work = Reproduction(
-            data, out, limits=limits, sentences=sentences, most_corpora=corpora, resume=resume
+            data,
+            out,
+            limits=limits,
+            sentences=sentences,
+            most_corpora=corpora,
+            only=only,
+            resume=resume,
         )
         found = [(corpus.name, corpus.kind, str(corpus.train)) for corpus in work.corpora]
         msg.table(found, header=("corpus", "kind", "training file"), divider=True)
@@ -69,8 +79,9 @@ def reproduce(
                     progress.update()
         exhibits = work.exhibits(names)
         if not exhibits:
+            which = f", for what contains {only!r}" if only else ""
             raise ValueError(
-                f"none of the corpora in {data} is one that {', '.join(names)} can use"
+                f"none of the corpora in {data} is one that {', '.join(names)} can use{which}"
             )
         report = out / "report.html"
         write_report(report, exhibits, work.facts(names))

@@ -1,5 +1,6 @@
 """Runs the experiments of the papers on the corpora of a folder."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -32,10 +33,12 @@ class Reproduction:
     sentences: at most as many examples of each corpus for training; None for all.
     most_corpora: of each kind in an experiment; None for as many as the paper has. Results stay
         valid for another number.
+    only: a regular expression that is found in "EXHIBIT, KIND: CORPUS"; results stay valid
+        for another one.
     resume: whether to go on from the results that are there.
 
-    Raises ValueError where there are no corpora, and where results are there that are not to be
-    resumed, depend on other settings, or are damaged.
+    Raises ValueError where there are no corpora, ``only`` is no regular expression, and where
+    results are there that are not to be resumed, depend on other settings, or are damaged.
     """
 
     def __init__(
@@ -46,12 +49,17 @@ class Reproduction:
         limits: Limits,
         sentences: int | None = None,
         most_corpora: int | None = None,
+        only: str = "",
         resume: bool = False,
     ) -> None:
         self.corpora = find_corpora(data)
         self.limits = limits
         self.sentences = sentences
         self.most_corpora = most_corpora
+        try:
+            self._only = re.compile(only)
+        except re.error as error:
+            raise ValueError(f"{only!r} is no regular expression: {error}") from None
         self.output = output
         found = [f"{c.kind} {c.name} {c.checksum:08x}" for c in self.corpora]
         settings = {"sentences": sentences, **limits._asdict(), "corpora": found}
@@ -72,11 +80,12 @@ class Reproduction:
 
     def tasks(self, experiment: Experiment) -> list[str]:
         """What an experiment learns, as "KIND: CORPUS"; nothing without such corpora."""
-        return [
+        tasks = (
             f"{kind}: {corpus.name}"
             for kind, number in experiment.kinds.items()
             for corpus in self._corpora_of(KINDS[kind])[:number][: self.most_corpora]
-        ]
+        )
+        return [task for task in tasks if self._only.search(f"{experiment.name}, {task}")]
 
     def _corpora_of(self, kind: Kind) -> list[Corpus]:
         """The corpora from which a kind can be learned, the largest first."""

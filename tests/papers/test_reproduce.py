@@ -42,6 +42,9 @@ def test_tasks_are_made_of_the_largest_corpora(data: Path, tmp_path: Path) -> No
     assert work.tasks(Phrases()) == ["phrases: trees"]
     fewer = Reproduction(data, tmp_path / "out", limits=LIMITS, most_corpora=1)
     assert fewer.tasks(OnlineLearners()) == ["entities: most", "tags: trees", "arcs: trees"]
+    for only, expected in (("Table 1.*(tags|arcs): ", ["tags: trees", "arcs: trees"]), ("x", [])):
+        some = Reproduction(data, tmp_path / "out", limits=LIMITS, only=only)
+        assert some.tasks(OnlineLearners()) == expected
     assert "1 at most" in fewer.facts([])["corpora"]
     assert "at most" not in work.facts([])["corpora"]
     assert "entities: ents_f; tags: tag_acc; " in work.facts(["CY13", "MSAF11"])["scores"]
@@ -114,6 +117,7 @@ def test_other_settings_and_corpora_are_not_resumed(data: Path, tmp_path: Path) 
 
     again()
     again(most_corpora=1)
+    again(only="Table")
     with pytest.raises(ValueError, match="other settings"):
         again(sentences=3)
     with pytest.raises(ValueError, match="other settings"):
@@ -140,6 +144,8 @@ def test_papers_without_corpora_are_an_error(tmp_path: Path) -> None:
         (("--seeds", "0"), "Invalid value for '--seeds'"),
         (("--sentences", "0"), "Invalid value for '--sentences'"),
         (("--corpora", "0"), "Invalid value for '--corpora'"),
+        (("--only", "("), "'(' is no regular expression: missing )"),
+        (("--only", "Table 9", "--papers", "CY13"), "can use, for what contains 'Table 9'"),
     ],
 )
 def test_wrong_options_are_refused(
