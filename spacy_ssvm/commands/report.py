@@ -22,7 +22,7 @@ from spacy_ssvm.commands.scores import (
     shown_scores,
     shown_with_arcs,
 )
-from spacy_ssvm.commands.thresholds import Thresholds, thresholds_of
+from spacy_ssvm.commands.thresholds import Thresholds, entities_of, place_of, thresholds_of
 from spacy_ssvm.components.annotated_corpus import corpus_block, read_docs
 from spacy_ssvm.components.dependency_scorer import PUNCTUATION
 from spacy_ssvm.components.page import ExplainablePipe
@@ -217,12 +217,12 @@ def _of_component(
 
 
 def interval_of_f1(examples: list[Example]) -> tuple[float, float]:
-    """The 95 % bootstrap interval of entity F1: Docs are resampled with replacement."""
+    """The 95 % bootstrap interval of entity F1: annotated Docs are resampled with replacement."""
     counts = []
     for example in examples:
-        gold = {(e.start_char, e.end_char, e.label_) for e in example.reference.ents}
-        found = {(e.start_char, e.end_char, e.label_) for e in example.predicted.ents}
-        counts.append((len(gold & found), len(gold) + len(found)))
+        if example.reference.has_annotation("ENT_IOB"):
+            found, gold = ({*map(place_of, ents)} for ents in entities_of(example))
+            counts.append((len(gold & found), len(gold) + len(found)))
     drawn = np.random.default_rng(0).integers(len(counts), size=(_RESAMPLES, len(counts)))
     right, total = np.array(counts)[drawn].sum(axis=1).T
     low, high = np.quantile(2 * right / np.maximum(total, 1), [0.025, 0.975])

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_ssvm.components.chunker import Chunker
@@ -77,7 +77,7 @@ def thresholds_of(nlp: Language, examples: Sequence[Example]) -> Iterator[Thresh
     """
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, SpanPipe) and pipe.has_probabilities:
-            pairs = [(_found(pipe, e.predicted), _gold(pipe, e.reference)) for e in examples]
+            pairs = [_spans_of(pipe, example) for example in examples]
             scores = np.array([score for found, _ in pairs for score in found.values()])
             right = np.array([span in gold for found, gold in pairs for span in found], dtype=bool)
             gold = sum(len(own) for _, own in pairs)
@@ -111,20 +111,38 @@ def _rows(scores: Any, right: Any, gold: int, threshold: float) -> list[Threshol
     return rows
 
 
-def _found(pipe: SpanPipe, doc: Doc) -> dict[Place, float]:
-    """The predicted spans by characters and label, with their scores."""
-    if isinstance(pipe, Chunker):
-        group = doc.spans.get(pipe.cfg["spans_key"], [])
-        scores = group.attrs["scores"] if len(group) else []
-        return {_place(span): score for span, score in zip(group, scores, strict=True)}
-    scored = {_place(ent): ent._.get(SCORE) for ent in doc.ents}
-    return {place: score for place, score in scored.items() if score is not None}
+def _spans_of(pipe: SpanPipe, example: Example) -> tuple[dict[Place, float], set[Place]]:
+    """Predicted spans with their scores, and gold ones; see ``entities_of``."""
+    if not isinstance(pipe, Chunker):
+        found, gold = entities_of(example)
+        scored = {place_of(ent): ent._.get(SCORE) for ent in found}
+        known = {place: score for place, score in scored.items() if score is not None}
+        return known, {*map(place_of, gold)}
+    key = pipe.cfg["spans_key"]
+    if key not in example.reference.spans:
+        return {}, set()
+    group = example.predicted.spans.get(key, [])
+    scores = group.attrs["scores"] if len(group) else []
+    places = map(place_of, group)
+    return dict(zip(places, scores, strict=True)), {*map(place_of, example.reference.spans[key])}
 
 
-def _gold(pipe: SpanPipe, doc: Doc) -> set[Place]:
-    spans = doc.spans.get(pipe.cfg["spans_key"], []) if isinstance(pipe, Chunker) else doc.ents
-    return {_place(span) for span in spans}
+def entities_of(example: Example) -> tuple[list[Span], list[Span]]:
+    """Predicted and gold entities.
+
+    As in spaCy's scorer, predicted ones are left out where the reference does not say of all their
+    tokens whether they are entities.
+    """
+    reference = example.reference
+    found = [ent for ent in example.predicted.ents if _is_annotated(ent, reference)]
+    return found, list(reference.ents)
 
 
-def _place(span: Any) -> Place:
+def _is_annotated(ent: Span, reference: Doc) -> bool:
+    tokens = reference.char_span(ent.start_char, ent.end_char, alignment_mode="expand")
+    return tokens is not None and all(token.ent_iob for token in tokens)
+
+
+def place_of(span: Span) -> Place:
+    """Where a span is, by characters, and its label."""
     return span.start_char, span.end_char, span.label_

@@ -12,15 +12,17 @@ import spacy
 import srsly
 from corpora import tagging_examples
 from marks import compiled_only
-from pipelines import TAGGER
+from pipelines import RECOGNIZER, TAGGER
 from planted_pairs import planted_examples, write_bitext
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
+from spacy.training import Example
 from spacy.util import load_config
 from tqdm import tqdm
 from typer.testing import CliRunner
 
 from spacy_ssvm.cli import ssvm
+from spacy_ssvm.commands.report import interval_of_f1
 from spacy_ssvm.components.training_log import make_training_log
 from spacy_ssvm.solvers.run import ignore_progress
 
@@ -83,6 +85,16 @@ def test_a_report(saved: Path) -> None:
     assert re.fullmatch(
         r"\d+\.\d\d % \(primal \d+\.\d, dual \d+\.\d\)", rows[f"{TAGGER.name}: duality gap"]
     )
+
+
+def test_the_interval_is_of_annotated_docs() -> None:
+    nlp = RECOGNIZER.trained(epochs=1)
+    examples = [Example(nlp(eg.predicted), eg.reference) for eg in RECOGNIZER.examples(nlp.vocab)]
+    unknown = [Example(eg.predicted, nlp.make_doc(eg.reference.text)) for eg in examples]
+    assert any(example.predicted.ents for example in unknown)
+    low, high = interval_of_f1(examples)
+    assert 0 < low <= nlp.evaluate(examples)["ents_f"] <= high
+    assert interval_of_f1(examples + unknown) == (low, high)
 
 
 @compiled_only

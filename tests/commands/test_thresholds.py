@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pipelines import CHUNKER, RECOGNIZER
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_ssvm.cli.common import show_thresholds
@@ -56,13 +57,31 @@ def test_a_precision_that_is_out_of_reach_has_no_row() -> None:
     )
 
 
+def half_annotated(examples: list[Example]) -> list[Example]:
+    """The same with references that annotate nothing, and entities of the first words alone."""
+    found = []
+    for number, example in enumerate(examples):
+        reference = Doc(example.reference.vocab, words=[token.text for token in example.reference])
+        if number % 2:
+            first = [ent for ent in example.reference.ents if ent.end <= 4]
+            reference.set_ents(
+                [Span(reference, ent.start, ent.end, ent.label_) for ent in first],
+                outside=[reference[i : i + 1] for i in range(min(4, len(reference)))]
+                if not first
+                else [],
+                default="missing",
+            )
+        found.append(Example(example.predicted.copy(), reference))
+    return found
+
+
 @pytest.mark.parametrize("component", [RECOGNIZER, CHUNKER], ids=lambda one: one.factory)
 def test_those_of_a_pipeline(component: Any) -> None:
     nlp = component.trained(epochs=1)
     pipe: Any = nlp.get_pipe(component.name)
     pipe._sync()
     pipe.model.calibration = Calibration(Curve(2.0, 0.0), Curve(2.0, 0.0))
-    examples = component.examples(nlp.vocab)
+    examples = [*component.examples(nlp.vocab), *half_annotated(component.examples(nlp.vocab))]
     scores = nlp.evaluate([Example(eg.predicted.copy(), eg.reference) for eg in examples])
     annotated = [Example(nlp(eg.predicted), eg.reference) for eg in examples]
     (found,) = thresholds_of(nlp, annotated)
