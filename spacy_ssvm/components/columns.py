@@ -114,8 +114,9 @@ def _spans(path: Path, sentence: list[Token], column: int) -> Iterator[tuple[int
         letter, _, kind = value.partition("-")
         if value != "O" and (letter not in (*SCHEMES["biluo"], "E", "S") or not kind):
             raise ValueError(
-                f"{path}, line {token.number}: {shorten(value)!r} is no tag of a span: expected O "
-                "or B-, I-, L-, U- (or E-, S-) with a label"
+                f"{path}, line {token.number}: {shorten(value)!r}, in column "
+                f"{column % len(token.columns)} (from 0), is no tag of a span: expected O or B-, "
+                "I-, L-, U- (or E-, S-) with a label"
             )
         if label and (value == "O" or letter in "BUS" or kind != label):
             yield start, i, label

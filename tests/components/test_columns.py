@@ -67,9 +67,9 @@ def test_files_of_words_and_tags(tmp_path: Path, tag: int) -> None:
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
-        ("a O\nb X-PER\n", {}, "line 2: 'X-PER' is no tag of a span"),
-        ("a O\n#  \n", {}, "line 2: '#' is no tag of a span"),
-        ("a O\nb B-\n", {}, "line 2: 'B-' is no tag of a span"),
+        ("a O\nb X-PER\n", {}, "line 2: 'X-PER', in column 1 (from 0), is no tag of a span"),
+        ("a O\n#  \n", {}, "line 2: '#', in column 0 (from 0), is no tag of a span"),
+        ("a O\nb B-\n", {}, "line 2: 'B-', in column 1 (from 0), is no tag of a span"),
         ("a O\n\nb O\n", {"span": 2}, "line 1: there is no column 2 for the spans, but 2"),
         ("a O\nb\tO\n", {"word": 3}, "line 1: there is no column 3 for the word"),
     ],
