@@ -1,5 +1,6 @@
 """Commands that show what a pipeline does: show, report."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
     from spacy_ssvm.commands.conversion.files import Settings
     from spacy_ssvm.commands.render import Table
+
+#: One word that ends like a file of texts or annotation.
+_FILE_NAME = re.compile(r"\S+\.(txt|md|jsonl?|spacy|conllu?|iob2?|tsv|csv)")
 
 
 @needing("html", "errors", "target", "number", "top", *FILE_OPTIONS)
@@ -111,8 +115,8 @@ def show(
         refuse(context, ["text"], "it does not go with --serve")
         with need_extra("Cannot open a page", "demo-server"):
             from spacy_ssvm.commands import demo
-    elif not given:
-        raise typer.BadParameter("give a text, a file and --html, or --serve", param_hint="TEXT")
+    else:
+        _check_texts(given)
     with show_errors("Cannot open a page" if serve else "Cannot show"):
         if html is not None:
             check_page(html)
@@ -141,6 +145,18 @@ def show(
             demo.run(app, place)
         else:
             _print_tables([render.tables_of(nlp, each, names) for each in given])
+
+
+def _check_texts(given: "Sequence[str]") -> None:
+    """End the command where there is no text, or the name of a file in place of one."""
+    if not given:
+        raise typer.BadParameter("give a text, a file and --html, or --serve", param_hint="TEXT")
+    for text in given:
+        if _FILE_NAME.fullmatch(text):
+            raise typer.BadParameter(
+                f"{text} is the name of a file, not a text: files are shown by --html PAGE.html",
+                param_hint="TEXT",
+            )
 
 
 def _print_tables(texts: "Sequence[Sequence[Table]]") -> None:

@@ -154,7 +154,7 @@ def read_parts(
         for pipe, found in annotate_in_stages(nlp, docs, names)
     ]
     if only_errors and not any(part.known for part in parts):
-        raise ValueError(f"there is no annotation of what {', '.join(names)} decide")
+        raise ValueError(f"the file has no annotation for {', '.join(names)}")
     return parts
 
 

@@ -257,7 +257,7 @@ def test_no_annotation_of_what_is_decided(saved: Path) -> None:
     DocBin(docs=[gold]).to_disk(saved / "tags.spacy")
     result = render(saved, "tags.spacy", "--errors")
     assert result.exit_code == 1
-    assert "there is no annotation of what ssvm_ner decide" in " ".join(result.output.split())
+    assert "the file has no annotation for ssvm_ner" in " ".join(result.output.split())
 
 
 def test_later_components_do_not_change_what_is_shown(tmp_path: Path) -> None:
@@ -319,6 +319,7 @@ def test_several_texts_on_the_screen(saved: Path) -> None:
     ("arguments", "problem"),
     [
         ([], "TEXT: give a text, a file and --html, or --serve"),
+        (["a", "nope.txt"], "TEXT: nope.txt is the name of a file, not a text"),
         (["a", "--errors"], "'--errors': it needs --html"),
         (["a", "--encoding", "utf8"], "'--encoding': it needs --html"),  # as by default
         (["a", "--port", "8000"], "'--port': it needs --serve"),
