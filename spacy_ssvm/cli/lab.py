@@ -1,4 +1,4 @@
-"""Commands that compare: solvers, templates, and the papers' claims."""
+"""Commands that compare: solvers and templates."""
 
 from typing import Annotated
 
@@ -77,8 +77,7 @@ def compare(
         runs = [(name, seed) for seed, name in product(range(seeds), names)]
         there = {(row.solver, row.seed) for row in record.rows}
         missing = [run for run in runs if run not in there]
-        if comparison.left_out:
-            msg.warn(f"Left out, because they are not frozen: {', '.join(comparison.left_out)}")
+        _warn_of(comparison.left_out)
         if missing:
             msg.info("Reading the corpora and making features")
             comparison.prepare()
@@ -147,8 +146,7 @@ def select(
         )
         record = searching.open_run_log(output, search, resume=resume)
         missing = [name for name in names if name not in {point.method for point in record.rows}]
-        if search.left_out:
-            msg.warn(f"Left out, because they are not frozen: {', '.join(search.left_out)}")
+        _warn_of(search.left_out)
         if missing:
             msg.info("Reading the corpora")
             search.prepare()
@@ -172,3 +170,13 @@ def select(
     write_report(report, points, search.facts, order)
     msg.good(f"Searched {len(points)} sets of templates", str(report))
     msg.info(searching.conclusion(points), f"See the configs in {output / 'configs'}")
+
+
+def _warn_of(left_out: list[str]) -> None:
+    """Warn of components that do not annotate what the trained one may read."""
+    if left_out:
+        msg.warn(
+            f"Left out, because they are not frozen: {', '.join(left_out)}",
+            "What they annotate, such as the tags that a parser reads, is missing then, and scores "
+            "are low. Train them first, and take them as frozen components (docs/solvers.md)",
+        )

@@ -168,6 +168,17 @@ def test_the_command(corpus: Path, tmp_path: Path) -> None:
 
 
 @compiled_only
+def test_components_that_are_left_out_are_named(corpus: Path, tmp_path: Path) -> None:
+    pipeline = ("--nlp.pipeline", '["tagger", "other"]', "--components", "other")
+    run = ("--solvers", "perceptron", "--seeds", 1, "--epochs", 1)
+    result = command(corpus, tmp_path, *pipeline, *run)
+    assert result.exit_code == 0, result.output
+    shown = " ".join(result.output.split())
+    assert "Left out, because they are not frozen: tagger" in shown
+    assert "scores are low" in shown
+
+
+@compiled_only
 def test_an_interrupted_run_is_done_again(corpus: Path, tmp_path: Path) -> None:
     arguments = ["--solvers", "dcd-ssvm,dcd-light", "--seeds", 1]
     assert command(corpus, tmp_path, *arguments).exit_code == 0
