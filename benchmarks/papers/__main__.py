@@ -50,7 +50,8 @@ def reproduce(
     train. Writes report.html:
     each claim, what was found, and whether it holds, then all tables and figures. All experiments
     on corpora of 12,000 sentences take hours: --papers can be run in several processes, then
-    together with --resume for one report. Needs the extra "compare".
+    together with --resume for one report. Needs the extras "compare" and "gazetteers", and for
+    entities spacy-lookups-data.
 
     \b
     Example:
