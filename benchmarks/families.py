@@ -318,6 +318,12 @@ def kept(selector: Selector, budgets: Iterable[int]) -> dict[str, int]:
     return counts
 
 
+def by_template(counts: dict[str, dict[str, int]]) -> dict[str, list[int]]:
+    """What ``kept`` returns for each corpus, by template."""
+    texts = {text: None for found in counts.values() for text in found}
+    return {text: [found.get(text, 0) for found in counts.values()] for text in texts}
+
+
 def _general(text: str) -> str:
     """A template, its parts in order, of whichever clusters or dictionary."""
     text = re.sub(r"(cluster\d*|dictionary)\.\w+", r"\1.*", text)
@@ -341,42 +347,38 @@ def main() -> None:
     bits = {} if args.hash_bits is None else {"hash_bits": args.hash_bits}
     if bits and task != "arcs":
         options.error(f"--hash-bits is of arcs, not of {task}")
-    families = {
-        "family": [FAMILIES[task]],
-        "all candidates": [FAMILIES[task], *LEFT_OUT[task]],
-    }
-    if not LEFT_OUT[task]:
-        del families["family"]
+    families = {"all candidates": [FAMILIES[task], *LEFT_OUT[task]]}
+    if LEFT_OUT[task]:
+        families = {"family": [FAMILIES[task]]} | families
     candidates: dict[str, list[str]] = {}
     counts: dict[str, dict[str, int]] = {}
     rows = []
 
-    def measure(corpus: str, name: str, templates: list[str]) -> Any:
-        msg.info(f"{corpus}, {name}")
-        learner: Any
+    def learner_of(corpus: str, templates: list[str]) -> Any:
         if task in WORDS:
-            learner = Words(args.data, corpus, templates, task)
-        else:
-            learner = LEARNERS[task](args.data, corpus, templates, **bits)
+            return Words(args.data, corpus, templates, task)
+        return LEARNERS[task](args.data, corpus, templates, **bits)
+
+    def measure(learner: Any, name: str) -> None:
         means = np.mean([learner.measure(seed) for seed in range(args.seeds)], axis=0)
-        rows.append((f"{corpus}, {name}", *(f"{x:.2f}" for x in means)))
-        return learner
+        rows.append((name, *(f"{x:.2f}" for x in means)))
 
     for corpus in corpora:
         for name, templates in families.items():
-            learner = measure(corpus, name, templates)
-        selector = learner.selector()
-        candidates[corpus] = [*map(str, selector.templates)]
-        counts[corpus] = kept(selector, args.budgets or BUDGETS.get(task, OTHER_BUDGETS))
-    totals: Counter[str] = Counter()
-    for found in counts.values():
-        totals.update(found)
+            msg.info(f"{corpus}, {name}")
+            learner = learner_of(corpus, templates)
+            if name == "all candidates":
+                selector = learner.selector()
+                candidates[corpus] = [*map(str, selector.templates)]
+                counts[corpus] = kept(selector, args.budgets or BUDGETS.get(task, OTHER_BUDGETS))
+            measure(learner, f"{corpus}, {name}")
+    by_corpus = by_template(counts)
     for corpus in corpora if args.kept else ():
-        often = [text for text in candidates[corpus] if totals[_general(text)] >= args.kept]
-        measure(corpus, f"{len(often)} kept", often)
-    by_corpus = {text: [str(c.get(text, 0)) for c in counts.values()] for text in totals}
+        often = [text for text in candidates[corpus] if sum(by_corpus[_general(text)]) >= args.kept]
+        measure(learner_of(corpus, often), f"{corpus}, {len(often)} kept")
     header = ("template", *counts)
-    table = [(text, *by_corpus[text]) for text in sorted(totals, key=lambda text: -totals[text])]
+    order = sorted(by_corpus, key=lambda text: -sum(by_corpus[text]))
+    table = [(text, *map(str, by_corpus[text])) for text in order]
     aligns = ("l", *"r" * len(counts))
     msg.table(table, header=header, aligns=aligns, divider=True, max_col=60)
     msg.table(rows, header=(task, *Result._fields), aligns=("l", *"rrrr"), divider=True)

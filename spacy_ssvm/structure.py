@@ -95,7 +95,7 @@ class Structure(NamedTuple):
 
     #: (examples, i, w, step, complete, parts, direction) -> (z, Delta_i(z'), recompleted): moves a
     #: point z of the convex hull of the legal structures, or of a polytope around it whose best
-    #: point is always a structure, as that of cuts [TLJ05, section 3], by step (at least 0) times
+    #: point is always a structure, as that of cuts [TLJ05, section 2], by step (at least 0) times
     #: g_i = F_i^T w + c_i, and projects it back [TLJ05 Eqs. 5 and 6]: z' is the closest
     #: point of it to z + step g_i. A structure is the indicator vector of its parts, of
     #: which phi and Delta are affine functions: phi(x_i, z) = F_i z and Delta_i(z) = c_i . z, up

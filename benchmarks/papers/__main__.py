@@ -31,7 +31,7 @@ def reproduce(
         int | None, typer.Option(help="Use at most as many of each kind in an experiment", min=1)
     ] = None,
     only: Annotated[
-        str, typer.Option(help="Only exhibits on tasks that contain this regular expression")
+        str, typer.Option(help="Only what a regular expression finds in EXHIBIT, KIND: CORPUS")
     ] = "",
     seeds: Annotated[int, typer.Option(help="Seeds for the scores of tables", min=1)] = 3,
     epochs: Annotated[
