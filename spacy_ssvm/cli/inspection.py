@@ -1,6 +1,5 @@
 """Commands that show what a pipeline does: show, report."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
 
     from spacy_ssvm.commands.conversion.files import Settings
     from spacy_ssvm.commands.render import Table
-
-#: One word that ends like a file of texts or annotation.
-_FILE_NAME = re.compile(r"\S+\.(txt|md|jsonl?|spacy|conllu?|iob2?|tsv|csv)")
 
 
 @needing("html", "errors", "target", "number", "top", *FILE_OPTIONS)
@@ -151,8 +147,11 @@ def _check_texts(given: "Sequence[str]") -> None:
     """End the command where there is no text, or the name of a file in place of one."""
     if not given:
         raise typer.BadParameter("give a text, a file and --html, or --serve", param_hint="TEXT")
+    from spacy_ssvm.commands.conversion.convert import FORMATS
+    from spacy_ssvm.components.json_records import ending_of
+
     for text in given:
-        if _FILE_NAME.fullmatch(text):
+        if len(text.split()) == 1 and ending_of(Path(text)) in (*FORMATS, ".md"):
             raise typer.BadParameter(
                 f"{text} is the name of a file, not a text: files are shown by --html PAGE.html",
                 param_hint="TEXT",

@@ -23,7 +23,7 @@ from spacy_ssvm.files import replacing, shorten
 LEFT_OUT = "left_out.tsv"
 _OTHER_TEXT = "kept: its text is made from its tokens, which are not those of '# text'"
 #: The endings that name a format. Others, such as those of eng.testa and eng.testb, name a part.
-_FORMATS = (
+FORMATS = (
     *(".jsonl", ".json", ".csv", ".tsv", ".conllu", ".ann", ".spacy"),
     *(".txt", ".conll", ".iob", ".iob2", ".bio", ".bioes", ".data", ".dat", ".tags"),
 )
@@ -74,7 +74,7 @@ def name_of(file: Path) -> str:
     file = file.resolve()
     name = file.name if file.is_dir() else file.name.removesuffix(".gz")
     stem, _, ending = name.rpartition(".")
-    has_format = stem and not file.is_dir() and f".{ending.lower()}" in _FORMATS
+    has_format = stem and not file.is_dir() and f".{ending.lower()}" in FORMATS
     return f"{stem if has_format else name}.spacy"
 
 
