@@ -224,23 +224,21 @@ def _lowers_fastest(curves: Mapping[str, Sequence[Row]], seconds: Mapping[str, f
 
     A rival that ends before without getting there is compared where it ends: by its objective.
     """
-    return verdict(
-        all(
-            seconds[_DCD] <= min(other, rival[-1].seconds)
-            or (other == float("inf") and _primal_at(curves[_DCD], rival[-1]) <= _primal_of(rival))
-            for rival, other in ((curves[name], other) for name, other in seconds.items())
-        )
-    )
+
+    def is_before(rival: str) -> bool:
+        end = curves[rival][-1].seconds
+        if seconds[_DCD] <= min(seconds[rival], end):
+            return True
+        own, other = (_primal_at(curves[name], end) for name in (_DCD, rival))
+        return seconds[rival] == float("inf") and own <= other
+
+    return verdict(all(map(is_before, seconds)))
 
 
-def _primal_at(rows: Sequence[Row], end: Row) -> float:
-    """The last objective of a run until another one has ended; infinity before its first epoch."""
-    return _primal_of([row for row in rows if row.seconds <= end.seconds])
-
-
-def _primal_of(rows: Sequence[Row]) -> float:
-    """The last objective of a run."""
-    return next((row.primal for row in reversed(rows) if row.primal is not None), float("inf"))
+def _primal_at(rows: Sequence[Row], seconds: float) -> float:
+    """The last objective of a run until then; infinity before its first epoch."""
+    primals = (row.primal for row in reversed(rows) if row.seconds <= seconds)
+    return next((primal for primal in primals if primal is not None), float("inf"))
 
 
 def _seconds_to_score(curves: Mapping[str, Sequence[Row]]) -> dict[str, float]:
