@@ -64,13 +64,8 @@ def half_annotated(examples: list[Example]) -> list[Example]:
         reference = Doc(example.reference.vocab, words=[token.text for token in example.reference])
         if number % 2:
             first = [ent for ent in example.reference.ents if ent.end <= 4]
-            reference.set_ents(
-                [Span(reference, ent.start, ent.end, ent.label_) for ent in first],
-                outside=[reference[i : i + 1] for i in range(min(4, len(reference)))]
-                if not first
-                else [],
-                default="missing",
-            )
+            ents = [Span(reference, ent.start, ent.end, ent.label_) for ent in first]
+            reference.set_ents(ents, default="missing")
         found.append(Example(example.predicted.copy(), reference))
     return found
 
