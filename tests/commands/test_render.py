@@ -307,6 +307,12 @@ def test_what_cannot_be_shown(arguments: list[str], problem: str, saved: Path) -
     assert problem in " ".join(result.output.split())
 
 
+def test_a_text_that_ends_with_the_name_of_a_file(saved: Path) -> None:
+    result = show(saved, "Mary Smith reads letter.txt")
+    assert result.exit_code == 0, result.output
+    assert "letter.txt" in result.output
+
+
 def test_several_texts_on_the_screen(saved: Path) -> None:
     output = show(saved, "Mary Smith sings .", "The end .").output
     rows = [line.split()[0] for line in output.splitlines() if line.strip()]
