@@ -23,7 +23,7 @@ from spacy_ssvm.weights.hash_table import (
 from spacy_ssvm.weights.key_table import as_feature, short_keys
 
 _GROWTH = 1.25  # the factor by which full slots grow
-_KEYS_AT_A_TIME = 100_000  # there is room for so many more, as if all were new
+_KEYS_AT_A_TIME = 20_000  # there is room for so many more, as if all were new
 
 
 class Table(NamedTuple):
