@@ -13,6 +13,7 @@ from spacy.vocab import Vocab
 
 from spacy_ssvm.components.doc_arrays import (
     columns_of,
+    doc_and_token,
     gold_columns,
     where_is,
     with_sentence_starts,
@@ -152,8 +153,8 @@ class Morphologizer(LatticePipe):
         views = self.views()
         for values, token in zip(different, first.tolist(), strict=True):
             if not np.all((values == -1) | (values == views), axis=1).any():
-                number = int(np.searchsorted(ends, token, side="right")) - 1
-                self._refuse(examples[number], token - int(ends[number]), values)
+                number, i = doc_and_token(ends, token)
+                self._refuse(examples[number], i, values)
         found = np.split(gold, ends[1:-1])
         return with_sentence_starts(found, examples) if self.model.whole_docs else found
 

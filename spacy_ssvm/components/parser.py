@@ -17,10 +17,14 @@ from spacy.vocab import Vocab
 from spacy_ssvm.components.doc_arrays import (
     IS_INSIDE,
     IS_START,
+    UNKNOWN,
     align_marks,
     columns_of,
+    doc_and_token,
+    label_numbers,
     reference_columns,
     token_index,
+    where_is,
     write_columns,
 )
 from spacy_ssvm.components.example_cache import GoldDoc
@@ -57,6 +61,9 @@ from spacy_ssvm.trees.training import GoldTrees, NoTreeError, TreeTrainer, objec
 #: The label of whitespace tokens, as spaCy's parser writes it.
 WHITESPACE = "dep"
 ROOT = "ROOT"
+
+
+_ARC_COLUMNS = [HEAD, DEP, SENT_START, IS_SPACE]
 
 
 class Arc(NamedTuple):
@@ -164,8 +171,29 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
         As in ``read_trees``: boundaries are those of the predicted Docs, or of the references
         where these have none.
         """
-        numbers = {label: k for k, label in enumerate(self.labels)}
-        return [self._gold_tree(example, numbers) for example in examples]
+        if not examples:
+            return []
+        arcs = _gold_arcs(examples)
+        ends = np.cumsum([0, *map(len, arcs)])
+        trees = np.concatenate(arcs)
+        trees[:, 1] = label_numbers(trees[:, 1].view(np.uint64), string_ids(self.labels))
+        unknown = np.flatnonzero(trees[:, 1] == UNKNOWN)
+        if len(unknown):
+            number, i = doc_and_token(ends, unknown[0])
+            value = arcs[number][i, 1:2].view(np.uint64).item()
+            label = examples[number].reference.vocab.strings[value]
+            raise self.unknown_label_error(label, where_is(examples[number], i))
+        has_arc = np.concatenate([[0], np.cumsum(trees[:, 0] >= 0)])
+        lacks_boundaries = [
+            number
+            for number in np.flatnonzero(has_arc[ends[1:]] > has_arc[ends[:-1]]).tolist()
+            if not _has_boundaries(examples[number].predicted)
+        ]
+        self._tell_of_boundaries([examples[number].reference for number in lacks_boundaries])
+        of_reference = np.zeros(len(examples), dtype=bool)
+        of_reference[lacks_boundaries] = True
+        trees[:, 2] = (trees[:, 2] == IS_START) & np.repeat(of_reference, np.diff(ends))
+        return np.split(trees, ends[1:-1])
 
     def read_batch(self, docs: Sequence[GoldDoc]) -> GoldTrees:
         """The sentences of Docs with their gold trees.
@@ -182,46 +210,17 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
                 f"{tokens}) in '{shorten(doc.text)}'"
             ) from flaw
 
-    def _gold_tree(self, example: Example, numbers: dict[str, int]) -> Ints:
-        strings = example.reference.vocab.strings
-        columns = reference_columns(example, [HEAD, DEP])
-        tree = np.full((len(example.predicted), 3), -1, dtype=np.int64)
-        tree[:, 2] = 0
-        if columns is not None:
-            has_arc = columns[:, 1] != 0
-            offsets = columns[:, 0].astype(np.int64)
-            tree[has_arc, 0] = (np.arange(len(tree)) + offsets)[has_arc]
-            labels = [strings[value] if value else None for value in columns[:, 1].tolist()]
-        elif example.reference.has_annotation("DEP"):
-            heads, labels = example.get_aligned_parse(projectivize=False)  # type: ignore[no-untyped-call]
-            tree[:, 0] = [
-                head if head is not None and label else -1
-                for head, label in zip(heads, labels, strict=True)
-            ]
-        else:
-            return tree
-        for i, label in enumerate(labels):
-            if label and label in numbers:
-                tree[i, 1] = numbers[label]
-            elif label:
-                text = shorten(example.predicted[i].text)
-                raise self.unknown_label_error(label, f" of token {i} ('{text}')")
-        if not _has_boundaries(example.predicted) and np.any(tree[:, 0] >= 0):
-            tree[:, 2] = self._reference_starts(example)
-        return tree
-
-    def _reference_starts(self, example: Example) -> Flags:
-        """Where sentences of the reference start, at the predicted tokens: bool [tokens]."""
-        if not _has_boundaries(example.reference):
+    def _tell_of_boundaries(self, references: Sequence[Doc]) -> None:
+        """Say, once, where sentences of Docs that have none begin."""
+        if not all(map(_has_boundaries, references)):
             self._warn_of_training_without_boundaries()
-        elif not self._uses_reference_boundaries:
+        if any(map(_has_boundaries, references)) and not self._uses_reference_boundaries:
             self._uses_reference_boundaries = True
             logger.info(
                 "%s: training on the sentences of the references, because the predicted Docs "
                 "have none. Docs to be parsed need boundaries of their own",
                 self.name,
             )
-        return np.asarray(align_marks(example, _tree_marks(example.reference)) == IS_START)
 
     def _warn_of_training_without_boundaries(self) -> None:
         if self._has_warned_of_training:
@@ -429,12 +428,12 @@ class DependencyParser(Pipe[ParserModel, GoldTrees], ExplainablePipe[Arc]):
         names = numbered([token.text for token in doc])
         gold: list[Arc | None] = [None] * len(doc)
         if reference is not None and len(doc):
-            labels = [*dict.fromkeys(token.dep_ for token in reference)]
-            numbers = {label: k for k, label in enumerate(labels)}
-            tree = self._gold_tree(Example(doc, reference), numbers).tolist()
+            (arcs,) = _gold_arcs([Example(doc, reference)])
+            strings = reference.vocab.strings
+            labels = [strings[value] for value in arcs[:, 1].view(np.uint64).tolist()]
             gold = [
-                _arc(i, head, labels[dep], names) if head >= 0 and dep >= 0 else None
-                for i, (head, dep, _) in enumerate(tree)
+                _arc(i, head, labels[i], names) if head >= 0 else None
+                for i, head in enumerate(arcs[:, 0].tolist())
             ]
         scores = self.scores(doc).tolist()
         return [
@@ -454,19 +453,61 @@ def _has_boundaries(doc: Doc) -> bool:
     return len(doc) < 2 or doc.has_annotation("SENT_START")
 
 
-def _tree_marks(reference: Doc) -> Ints:
-    """The boundaries between the trees of a reference: int64 [tokens], IS_START or IS_INSIDE.
+def _gold_arcs(examples: Sequence[Example]) -> list[Ints]:
+    """The head, label and sentence mark of each predicted token: int64 [tokens, 3] each.
 
+    Heads are tokens of the Doc, -1 for none. Labels are the numbers of spaCy, 0 for none.
+    """
+    same = [reference_columns(example, _ARC_COLUMNS) for example in examples]
+    columns = [
+        columns_of(example.reference, _ARC_COLUMNS) if own is None else own
+        for example, own in zip(examples, same, strict=True)
+    ]
+    starts = np.cumsum([0, *map(len, columns)])
+    gold = np.concatenate(columns).view(np.int64)
+    tokens = np.arange(len(gold)) - np.repeat(starts[:-1], np.diff(starts))
+    heads = np.where(gold[:, 1] != 0, tokens + gold[:, 0], -1)
+    marks = _tree_marks(gold, starts)
+    arcs = np.split(np.column_stack([heads, gold[:, 1], marks]), starts[1:-1])
+    return [
+        _aligned_arcs(example, of_reference[:, 2]) if own is None else of_reference
+        for example, own, of_reference in zip(examples, same, arcs, strict=True)
+    ]
+
+
+def _aligned_arcs(example: Example, marks: Ints) -> Ints:
+    """The same for predicted tokens other than those of the reference, which has these marks."""
+    arcs = np.zeros((len(example.predicted), 3), dtype=np.int64)
+    arcs[:, 0], arcs[:, 2] = -1, align_marks(example, marks)
+    if example.reference.has_annotation("DEP"):
+        heads, labels = example.get_aligned_parse(projectivize=False)  # type: ignore[no-untyped-call]
+        strings = example.reference.vocab.strings
+        values = [strings[label] if label else 0 for label in labels]
+        arcs[:, 1] = np.array(values, dtype=np.uint64).view(np.int64)
+        arcs[:, 0] = [-1 if head is None else head for head in heads]
+        arcs[arcs[:, 1] == 0, 0] = -1
+    return arcs
+
+
+def _tree_marks(columns: Ints, doc_starts: Ints) -> Ints:
+    """The boundaries between the trees of references: int64 [tokens], IS_START or IS_INSIDE.
+
+    columns: int64 [tokens, 4], ``_ARC_COLUMNS``.
     A word without an arc is the root of a sentence of its own to spaCy. It belongs to a tree
     next to it, but it is not known to which: there is no boundary on either side of its sentence.
     """
-    columns = columns_of(reference, [HEAD, DEP, SENT_START, IS_SPACE])
-    starts = columns[:, 2] == 1
-    starts[0] = True
-    is_loose = ~columns[:, [0, 1, 3]].any(axis=1)
-    has_loose = np.bincount(np.cumsum(starts) - 1, weights=is_loose) > 0
     marks = np.full(len(columns), IS_INSIDE, dtype=np.int64)
-    marks[np.flatnonzero(starts)[~(has_loose | np.roll(has_loose, 1))]] = IS_START
+    if not len(columns):
+        return marks
+    is_start = columns[:, 2] == IS_START
+    firsts = doc_starts[:-1][np.diff(doc_starts) > 0]
+    is_start[firsts] = True
+    is_loose = ~columns[:, [0, 1, 3]].any(axis=1)
+    has_loose = np.bincount(np.cumsum(is_start) - 1, weights=is_loose) > 0
+    follows_loose = np.concatenate([[False], has_loose[:-1]])
+    sentences = np.flatnonzero(is_start)
+    follows_loose[np.isin(sentences, firsts)] = False
+    marks[sentences[~(has_loose | follows_loose)]] = IS_START
     return marks
 
 

@@ -30,13 +30,14 @@ from spacy_ssvm.chains.schemes import (
     spans_of,
 )
 from spacy_ssvm.components.costs import WILDCARD
-from spacy_ssvm.components.doc_arrays import columns_of, token_index
+from spacy_ssvm.components.doc_arrays import UNKNOWN, columns_of, label_numbers, token_index
 from spacy_ssvm.components.page import Decision
 from spacy_ssvm.components.sequence import SequencePipe
 from spacy_ssvm.components.settings import build_chain_pipe, config_error, initialize_error
 from spacy_ssvm.explanation import Explanation, Explanations
 from spacy_ssvm.features.attributes import ByWord, TokenTable, sentence_firsts
 from spacy_ssvm.features.resources import Resources
+from spacy_ssvm.features.text_hash import string_ids
 from spacy_ssvm.kernels.types import Floats, Ints, Keys
 from spacy_ssvm.labelings.saved_model import SavedModel
 from spacy_ssvm.solvers.run import Solver
@@ -253,14 +254,11 @@ class SpanPipe(SequencePipe):
     def _type_numbers(
         self, hashes: Keys, labels: Sequence[str], examples: Sequence[Example]
     ) -> Ints:
-        numbers = {self.vocab.strings[label]: k for k, label in enumerate(labels)}
-        distinct, indices = np.unique(hashes, return_inverse=True)
-        types = np.full(len(distinct), -1, dtype=np.int64)
-        for j, value in enumerate(distinct.tolist()):
-            if value and value not in numbers:
-                raise self.unknown_label_error(examples[0].reference.vocab.strings[value])
-            types[j] = numbers.get(value, -1)
-        return types[indices]
+        types = label_numbers(hashes, string_ids(tuple(labels)))
+        unknown = hashes[types == UNKNOWN]
+        if len(unknown):
+            raise self.unknown_label_error(examples[0].reference.vocab.strings[int(unknown[0])])
+        return types
 
     def _warn_of_lost_spans(self, misaligned: int, crossing: int) -> None:
         if (misaligned or crossing) and not self._has_warned:

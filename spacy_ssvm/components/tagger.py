@@ -16,8 +16,11 @@ from spacy_ssvm.chains.inference import LabelConstraints, fix_labels
 from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.training import LabelledTokens
 from spacy_ssvm.components.doc_arrays import (
+    UNKNOWN,
     columns_of,
+    doc_and_token,
     gold_columns,
+    label_numbers,
     where_is,
     with_sentence_starts,
     write_columns,
@@ -92,18 +95,13 @@ class TagPipe(TokenPipe[LinearModelT, Batch]):
             return []
         ends = np.cumsum([0, *map(len, columns)])
         values = np.concatenate(columns)
-        distinct, indices = np.unique(values, return_inverse=True)
-        numbers = {value: k for k, value in enumerate(self._values(self.labels).tolist())}
-        missing = {0, *self._values((WHITESPACE[self.cfg["attribute"]],)).tolist()}
-        labels = np.full(len(distinct), -1, dtype=np.int64)
-        for j, value in enumerate(distinct.tolist()):
-            if value in numbers:
-                labels[j] = numbers[value]
-            elif value not in missing:
-                token = int(np.flatnonzero(indices == j)[0])
-                number = int(np.searchsorted(ends, token, side="right")) - 1
-                raise self._unknown_label(examples[number], token - int(ends[number]), value)
-        return np.split(labels[indices], ends[1:-1])
+        labels = label_numbers(values, self._values(self.labels))
+        unknown = np.flatnonzero(labels == UNKNOWN)
+        blanks = self._values((WHITESPACE[self.cfg["attribute"]],))
+        for token in unknown[values[unknown] != blanks].tolist():
+            number, i = doc_and_token(ends, token)
+            raise self._unknown_label(examples[number], i, int(values[token]))
+        return np.split(np.maximum(labels, -1), ends[1:-1])
 
     def gold_names(self, example: Example) -> list[str]:
         values = gold_columns(example, [ATTRIBUTES[self.cfg["attribute"]]])[:, 0].tolist()
@@ -130,10 +128,7 @@ class TagPipe(TokenPipe[LinearModelT, Batch]):
         """The numbers of tags as spaCy stores them, -1 for those that are no labels: int64."""
         if not values.any():
             return np.full(len(values), -1, dtype=np.int64)
-        different, indices = np.unique(values, return_inverse=True)
-        numbers = {value: k for k, value in enumerate(self._values(self.labels).tolist())}
-        found = np.array([numbers.get(value, -1) for value in different.tolist()], dtype=np.int64)
-        return found[indices.reshape(-1)]
+        return np.maximum(label_numbers(values, self._values(self.labels)), -1)
 
     def present_tags(self, docs: Sequence[Doc]) -> Keys:
         """The tags that the Docs have: uint64 [tokens], 0 for none."""
