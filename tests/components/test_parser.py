@@ -500,6 +500,20 @@ def test_a_word_without_an_arc_makes_no_boundaries() -> None:
     assert [i for i, (_, _, starts) in enumerate(gold(nlp, example)) if starts] == [0, 11]
 
 
+def test_gold_trees_of_a_batch_are_those_of_each_example() -> None:
+    nlp, _ = initialized(*LINES)
+    loose, whole = example_of(nlp, *LINES), example_of(nlp, *LINES[:2])
+    loose.reference[-1].dep_ = ""
+    loose.reference[-1].head = loose.reference[-1]
+    first, second, *rest = [token.text for token in whole.reference]
+    other = Example(Doc(nlp.vocab, words=[first + second, *rest]), whole.reference)
+    empty = Example(nlp.make_doc(""), nlp.make_doc(""))
+    examples = [loose, whole, empty, other, empty, loose]
+    together = parser_of(nlp).gold_labels(examples)
+    assert [tree.tolist() for tree in together] == [gold(nlp, example) for example in examples]
+    assert parser_of(nlp).gold_labels([]) == []
+
+
 def test_boundaries_that_are_nowhere_bring_one_warning() -> None:
     nlp, _ = initialized(*LINES)
     words = ["Birds", "sang"]
