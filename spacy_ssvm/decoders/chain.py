@@ -17,6 +17,9 @@ from spacy_ssvm.kernels.types import Floats, Ints
 
 _MOST = 10**9  # steps, above which no gains are computed: about two seconds
 _SLACK = 1e-9  # relative, of scores that are compared to bounds: above all rounding
+_MANY, _LONG = 200, 8  # labels, positions: where it pays to look transitions up that are not 0
+_SHARE = 16  # these are at most one in so many
+_TOP = 8  # prefixes that are kept in order
 
 
 @inner_kernel
@@ -35,6 +38,83 @@ def _forward(emissions: Floats, transitions: Floats, best: Floats) -> None:
                 score = prefix + step[k]
                 row[k] = score if score > row[k] else row[k]
         row += emissions[t]
+
+
+@kernel
+def _forward_by_nonzero(emissions: Floats, transitions: Floats, best: Floats) -> bool:
+    """The same as ``_forward`` where few transitions are not 0; else return False.
+
+    The best prefix of all precedes each label but for those whose transition from it is not 0.
+    These are compared with the best prefix whose transition is 0, and all prefixes that could
+    win by their largest transition with the labels where it is not 0.
+    """
+    n, K = emissions.shape
+    starts, labels = np.zeros(K + 1, dtype=np.int64), np.empty(K * K // _SHARE, dtype=np.int32)
+    largest = np.full(K, -np.inf)  # of the transitions from each label that are not 0
+    for j in range(K):
+        size = starts[j]
+        for k in range(K):
+            if transitions[j, k] != 0:  # or is not a number
+                if size == len(labels):
+                    return False
+                labels[size] = k
+                size += 1
+                largest[j] = max(largest[j], transitions[j, k])
+        starts[j + 1] = size
+    top = np.empty(_TOP, dtype=np.int64)
+    for k in range(K):
+        best[0, k] = transitions[K, k] + emissions[0, k]
+    for t in range(1, n):
+        before, row = best[t - 1], best[t]
+        count = _best_prefixes(before, top)
+        row[:] = before[top[0]] if count > 0 else -np.inf
+        least = row[0]
+        for i in range(starts[top[0]], starts[top[0] + 1] if count > 0 else starts[top[0]]):
+            k = labels[i]
+            row[k] = _best_by_zero(before, transitions, k, top[:count])
+            least = min(least, row[k])
+        for j in range(K):
+            prefix = before[j]
+            if prefix + largest[j] > least:
+                for i in range(starts[j], starts[j + 1]):
+                    k = labels[i]
+                    score = prefix + transitions[j, k]
+                    row[k] = score if score > row[k] else row[k]
+        row += emissions[t]
+    return True
+
+
+@inner_kernel
+def _best_prefixes(scores: Floats, top: Ints) -> int:
+    """Write the labels of the best scores, in order; return how many there are."""
+    count = 0
+    for k in range(len(scores)):
+        score = scores[k]
+        if not score > -np.inf or (count == len(top) and not score > scores[top[count - 1]]):
+            continue
+        place = min(count, len(top) - 1)
+        while place > 0 and score > scores[top[place - 1]]:
+            top[place] = top[place - 1]
+            place -= 1
+        top[place] = k
+        count = min(count + 1, len(top))
+    return count
+
+
+@inner_kernel
+def _best_by_zero(before: Floats, transitions: Floats, k: int, top: Ints) -> float:
+    """The best prefix whose transition to label k is 0, or a better one where none is at the top.
+
+    top: int64, the labels of the best prefixes, in order.
+    """
+    for j in top:
+        if transitions[j, k] == 0:
+            return before[j]  # type: ignore[no-any-return]
+    best = -np.inf
+    for j in range(len(before)):
+        score = before[j] + transitions[j, k]
+        best = score if score > best else best
+    return best
 
 
 @kernel
@@ -152,7 +232,9 @@ def viterbi(emissions: Floats, transitions: Floats, y: Ints) -> float:
     if len(emissions) == 0:
         return 0.0
     best = np.empty(emissions.shape)
-    _forward(emissions, transitions, best)
+    n, K = emissions.shape
+    if n < _LONG or K < _MANY or not _forward_by_nonzero(emissions, transitions, best):
+        _forward(emissions, transitions, best)
     return _trace_back(best, transitions, y)
 
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from marks import compiled_only
 
 from spacy_ssvm.decoders.chain import (
+    _forward,
+    _forward_by_nonzero,
     max_marginals,
     swap_gains,
     viterbi,
@@ -108,6 +110,76 @@ def test_gains_of_many_labels(K):
     emissions, y = random.normal(size=(6, K)) * 3, np.empty(6, dtype=np.int64)
     score = viterbi_of_some(emissions, transitions, gains, y)
     assert (score, tuple(y.tolist())) == decode(emissions, transitions)
+
+
+def sparse_scores(seed, n, K, *, column=False):
+    """Small whole numbers, so that many are equal; few transitions are not 0.
+
+    column: whether nearly all transitions to one label are not 0.
+    """
+    random = np.random.default_rng(seed)
+    emissions = random.integers(-4, 5, size=(n, K)).astype(float)
+    emissions[random.random((n, K)) < 0.05] = -np.inf
+    emissions[random.random((n, K)) < 0.05] = np.nan
+    transitions = np.zeros((K + 2, K))
+    cells = random.integers(K, size=(K if column else 2 * K, 2))
+    transitions[tuple(cells.T)] = random.choice([-3, -1, 1, 2, 6, -np.inf, np.nan], len(cells))
+    if column:
+        transitions[:K, 1] = random.integers(-9, -4, size=K)
+        transitions[random.integers(K, size=5), 1] = 0
+    transitions[K:] = random.integers(-2, 3, size=(2, K))
+    return emissions, transitions
+
+
+@pytest.mark.parametrize("column", [False, True], ids=["scattered", "column"])
+@pytest.mark.parametrize("seed", range(20))
+def test_prefixes_by_transitions_that_are_not_0_have_the_same_scores(seed, column):
+    emissions, transitions = sparse_scores(seed, 6, 50, column=column)
+    best, expected = np.empty(emissions.shape), np.empty(emissions.shape)
+    assert _forward_by_nonzero(emissions, transitions, best)
+    _forward(emissions, transitions, expected)
+    np.testing.assert_array_equal(best, expected)
+
+
+@pytest.mark.parametrize("t", [0, 2])
+@pytest.mark.parametrize("value", [-np.inf, np.nan])
+def test_prefixes_where_all_are_forbidden(t, value):
+    emissions, transitions = sparse_scores(0, 5, 50)
+    emissions[t] = value
+    best, expected = np.empty(emissions.shape), np.empty(emissions.shape)
+    assert _forward_by_nonzero(emissions, transitions, best)
+    _forward(emissions, transitions, expected)
+    np.testing.assert_array_equal(best, expected)
+    assert not (best[t:] > -np.inf).any()
+
+
+def test_too_many_transitions_that_are_not_0():
+    K = 32
+    transitions = np.zeros((K + 2, K))
+    transitions[:4, :16] = 1.0  # a sixteenth
+    best = np.empty((2, K))
+    assert _forward_by_nonzero(np.zeros((2, K)), transitions, best)
+    transitions[K - 1, K - 1] = 1.0
+    assert not _forward_by_nonzero(np.zeros((2, K)), transitions, best)
+
+
+@compiled_only
+@pytest.mark.parametrize("n", [1, 7, 8, 30])
+@pytest.mark.parametrize("K", [199, 200, 333])
+@pytest.mark.parametrize("dense", [False, True], ids=["sparse", "dense"])
+def test_viterbi_with_many_labels(n, K, dense):
+    emissions, transitions = sparse_scores(n + K, n, K)
+    emissions = np.nan_to_num(emissions, nan=-np.inf, neginf=-np.inf)
+    transitions = np.nan_to_num(transitions, nan=-np.inf, neginf=-np.inf)
+    if dense:
+        transitions += np.random.default_rng(0).integers(-2, 3, size=transitions.shape)
+    best = [transitions[K] + emissions[0]]
+    for emission in emissions[1:]:
+        best.append((best[-1][:, None] + transitions[:K]).max(axis=0) + emission)
+    y = [int(np.argmax(best[-1] + transitions[K + 1]))]
+    for prefix in reversed(best[:-1]):
+        y.insert(0, int(np.argmax(prefix + transitions[:K, y[0]])))
+    assert decode(emissions, transitions) == ((best[-1] + transitions[K + 1]).max(), tuple(y))
 
 
 def test_viterbi_takes_label_0_where_all_are_alike():
