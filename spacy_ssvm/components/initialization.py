@@ -56,7 +56,7 @@ _TOKEN_ANNOTATION = ("tag", "pos", "morph", "lemma", "dep")
 
 #: Models with more labels than this get a warning.
 MANY_LABELS = 500
-_SECONDS_PER_TRANSITION = 0.5e-9  # measured: 0.3e-9 to 0.8e-9 to learn
+_SECONDS_PER_TRANSITION = 0.5e-9  # measured: 0.3e-9 to 0.8e-9 to learn; of tags, 0.1e-9
 _BYTES_PER_TRANSITION = 40  # five tables of float64: scores, legality, costs and copies
 
 
@@ -384,7 +384,7 @@ def warn_of_many_labels(
     features = "" if solver.allocates else f" and {K * 8e5 / 1e9:.1f} GB for every 100,000 features"
     warnings.warn(
         f"{name}: the model has {K:,} labels, and time grows with the square of their "
-        f"number. A pass over the {tokens:,} tokens of the examples will take about "
+        f"number. A pass over the {tokens:,} tokens of the examples will take up to "
         f"{duration}, and training at least {K**2 * _BYTES_PER_TRANSITION / 1e9:.1f} GB of "
         f"memory for transitions{features}. {advice}",
         stacklevel=3,
