@@ -1,34 +1,48 @@
-"""Peak memory and time of training a tagger, and its speed, by the number of labels.
+"""Peak memory and time of training taggers, a parser and a pipeline, and the speed of the first.
 
-    python benchmarks/training_memory.py --data FOLDER [--epochs 10] [--parts 2]
+    python benchmarks/training_memory.py --data FOLDER [--rows ROW ...] [--epochs 10] [--parts 2]
 
-FOLDER contains ud_en_ewt/en_ewt-ud-train.conllu and ud_pt_bosque/pt_bosque-ud-train.conllu. Two
-taggers learn from gold tokens and sentences, the whole corpus in each update: XPOS of English-EWT,
-and of the first 57,000 tokens of Portuguese-Bosque the part of speech and features as one label,
-which is divided at random into so many parts. Memory is the peak of training above what spaCy and
-the corpus take, kernels included; the speed is that of annotating the same Docs afterwards. Times
-are CPU times, with compiled kernels in the cache. Linux only.
+FOLDER contains ud_en_ewt and ud_pt_bosque with the files of the treebanks. The rows:
+
+    en        an ssvm_tagger, XPOS of English-EWT
+    pt        an ssvm_tagger, of the first 57,000 tokens of Portuguese-Bosque the part of speech and
+              features as one label, which is divided at random into so many parts
+    trees     an ssvm_parser, English-EWT with gold tags and parts of speech
+    pipeline  configs/pipeline.cfg without entities on English-EWT, as spacy train trains it
+
+Components learn from gold tokens and sentences, the whole corpus in each update. Memory is the peak
+of training above what spaCy and the corpus take, kernels included; the speed is that of annotating
+the same Docs afterwards. Times are CPU times, with compiled kernels in the cache. Linux only.
 """
 
 import argparse
-import gc
 import multiprocessing
 import random
 import resource
+import tempfile
 import time
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import spacy
-from spacy.tokens import Doc
+from host import convert
+from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from spacy.util import load_config
+from streaming import megabytes
 from wasabi import msg
 
 FILES = {
     "en": "ud_en_ewt/en_ewt-ud-train.conllu",
     "pt": "ud_pt_bosque/pt_bosque-ud-train.conllu",
 }
+ROWS = ("en", "pt", "trees", "pipeline")
+CONFIG = Path("configs/pipeline.cfg")
+COMPONENTS = ["tagger", "morphologizer", "senter", "parser", "lemmatizer"]
 _TOKENS = 57_000  # of Portuguese
 
 
@@ -38,7 +52,10 @@ def peak() -> float:
 
 
 def read_examples(nlp: spacy.Language, file: Path, parts: int) -> list[Example]:
-    """Sentences with XPOS or, divided into parts, parts of speech with features."""
+    """Sentences with tags and trees; with parts, tags are parts of speech with features, divided.
+
+    Predicted Docs have the tags as well where they have trees.
+    """
     examples: list[Example] = []
     numbers, tokens = random.Random(0), 0
     for doc in conllu_to_docs(file.read_text(encoding="utf8"), n_sents=1, no_print=True):
@@ -49,18 +66,24 @@ def read_examples(nlp: spacy.Language, file: Path, parts: int) -> list[Example]:
             tags = [f"{token.pos_}|{token.morph}|{numbers.randrange(parts)}" for token in doc]
         tokens += len(doc)
         words, spaces = [t.text for t in doc], [bool(t.whitespace_) for t in doc]
-        gold = Doc(nlp.vocab, words=words, spaces=spaces, tags=tags)
+        arcs = {"heads": [t.head.i for t in doc], "deps": [t.dep_ for t in doc]}
+        pos = [t.pos_ for t in doc]
+        gold = Doc(nlp.vocab, words=words, spaces=spaces, tags=tags, pos=pos, **arcs)
         examples.append(Example(Doc(nlp.vocab, words=words, spaces=spaces), gold))
     return examples
 
 
-def measure(language: str, data: Path, epochs: int, parts: int) -> tuple[Any, ...]:
-    """A row of the table."""
+def measure(row: str, data: Path, epochs: int, parts: int) -> tuple[Any, ...]:
+    """A row of the table: a component."""
+    language = "pt" if row == "pt" else "en"
     nlp = spacy.blank(language)
-    examples = read_examples(nlp, data / FILES[language], parts if language == "pt" else 0)
-    pipe: Any = nlp.add_pipe("ssvm_tagger")
-    gc.collect()
-    before = peak()
+    examples = read_examples(nlp, data / FILES[language], parts if row == "pt" else 0)
+    if row == "trees":
+        for example in examples:
+            for token, gold in zip(example.predicted, example.reference, strict=True):
+                token.tag, token.pos = gold.tag, gold.pos
+    pipe: Any = nlp.add_pipe("ssvm_parser" if row == "trees" else "ssvm_tagger")
+    before = megabytes()
     pipe.initialize(lambda: examples, nlp=nlp)
     start = time.process_time()
     for _ in range(epochs):
@@ -71,27 +94,53 @@ def measure(language: str, data: Path, epochs: int, parts: int) -> tuple[Any, ..
     sizes = (f"{memory[name] / 1e6:.0f}" for name in ("weights", "constraints", "features"))
     pipe.end_training()
     docs = [example.predicted for example in examples]
+    if row == "trees":
+        for doc in docs:
+            doc[0].is_sent_start = True
     list(nlp.pipe(doc.copy() for doc in docs[:100]))
     start = time.process_time()
     list(nlp.pipe(docs))
     speed = tokens / (time.process_time() - start)
     counts = f"{tokens:,}", len(pipe.labels)
-    return language, *counts, f"{found:.0f}", *sizes, f"{seconds:.1f}", f"{speed:,.0f}"
+    return row, *counts, f"{found:.0f}", *sizes, f"{seconds:.1f}", f"{speed:,.0f}"
+
+
+def measure_pipeline(data: Path, epochs: int) -> tuple[Any, ...]:
+    """A row of the table: a pipeline."""
+    with tempfile.TemporaryDirectory() as folder:
+        overrides: dict[str, Any] = convert(data / "ud_en_ewt", Path(folder), 10)
+        overrides |= {"nlp.pipeline": COMPONENTS, "training.max_epochs": epochs}
+        overrides["training.patience"] = 0
+        vocab = spacy.blank("en").vocab
+        files = (overrides[f"paths.{part}"] for part in ("train", "dev"))
+        corpus = [doc for file in files for doc in DocBin().from_disk(file).get_docs(vocab)]
+        before, tokens = megabytes(), sum(map(len, corpus))
+        del corpus
+        nlp = init_nlp(load_config(CONFIG, overrides=overrides))
+        start = time.process_time()
+        train(nlp, None, stdout=StringIO())
+        seconds = time.process_time() - start
+    found = f"{peak() - before:.0f}", "", "", "", f"{seconds:.1f}", ""
+    return "pipeline", f"{tokens:,}", "", *found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=["en", "pt"])
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--parts", type=int, default=2)
     arguments = parser.parse_args()
     context = multiprocessing.get_context("spawn")
     rows = []
-    for language in FILES:
+    for row in arguments.rows:
         for epochs in (1, arguments.epochs):  # the first run compiles the kernels
             with context.Pool(1) as pool:
-                row = pool.apply(measure, (language, arguments.data, epochs, arguments.parts))
-        rows.append(row)
+                if row == "pipeline":
+                    found = pool.apply(measure_pipeline, (arguments.data, epochs))
+                else:
+                    found = pool.apply(measure, (row, arguments.data, epochs, arguments.parts))
+        rows.append(found)
     columns = (
         "tokens",
         "labels",
@@ -102,7 +151,7 @@ def main() -> None:
         "seconds",
         "tokens/s",
     )
-    msg.table(rows, header=("language", *columns), divider=True, aligns=["l"] + ["r"] * 8)
+    msg.table(rows, header=("row", *columns), divider=True, aligns=["l"] + ["r"] * 8)
 
 
 if __name__ == "__main__":
