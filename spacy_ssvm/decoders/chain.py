@@ -66,10 +66,13 @@ def _forward_by_nonzero(emissions: Floats, transitions: Floats, best: Floats) ->
         best[0, k] = transitions[K, k] + emissions[0, k]
     for t in range(1, n):
         before, row = best[t - 1], best[t]
+        row[:] = -np.inf
         count = _best_prefixes(before, top)
-        row[:] = before[top[0]] if count > 0 else -np.inf
-        least = row[0]
-        for i in range(starts[top[0]], starts[top[0] + 1] if count > 0 else starts[top[0]]):
+        if count == 0:
+            row += emissions[t]
+            continue
+        row[:] = least = before[top[0]]
+        for i in range(starts[top[0]], starts[top[0] + 1]):
             k = labels[i]
             row[k] = _best_by_zero(before, transitions, k, top[:count])
             least = min(least, row[k])
@@ -183,15 +186,7 @@ def _forward_of_some(emissions: Floats, transitions: Floats, gains: Floats, best
         best[0, k] = transitions[K, k] + emissions[0, k]
     for t in range(1, n):
         before, row = best[t - 1], best[t]
-        top = 0
-        for k in range(1, K):
-            if before[k] > before[top] or not before[top] > -np.inf:
-                top = k
-        least = before[top] - _SLACK * (1.0 + abs(before[top]))
-        size = 0
-        for k in range(K):
-            kept[size] = k
-            size += before[k] + gains[top, k] >= least
+        size = _keep_prefixes(before, gains, kept)
         row[:] = -np.inf
         for i in range(size):
             prefix = before[kept[i]]
@@ -200,6 +195,20 @@ def _forward_of_some(emissions: Floats, transitions: Floats, gains: Floats, best
                 score = prefix + step[k]
                 row[k] = score if score > row[k] else row[k]
         row += emissions[t]
+
+
+@inner_kernel
+def _keep_prefixes(scores: Floats, gains: Floats, kept: Ints) -> int:
+    """Write the last labels of the prefixes that ``gains`` do not rule out; return their number."""
+    top, size = 0, 0
+    for k in range(1, len(scores)):
+        if scores[k] > scores[top] or not scores[top] > -np.inf:
+            top = k
+    least = scores[top] - _SLACK * (1.0 + abs(scores[top]))
+    for k in range(len(scores)):
+        kept[size] = k
+        size += scores[k] + gains[top, k] >= least
+    return size
 
 
 @inner_kernel
@@ -235,7 +244,7 @@ def viterbi(emissions: Floats, transitions: Floats, y: Ints) -> float:
     n, K = emissions.shape
     if n < _LONG or K < _MANY or not _forward_by_nonzero(emissions, transitions, best):
         _forward(emissions, transitions, best)
-    return _trace_back(best, transitions, y)
+    return _trace_back(best, transitions, np.empty((0, 0)), y)
 
 
 @kernel
@@ -248,12 +257,15 @@ def viterbi_of_some(emissions: Floats, transitions: Floats, gains: Floats, y: In
         return 0.0
     best = np.empty(emissions.shape)
     _forward_of_some(emissions, transitions, gains, best)
-    return _trace_back(best, transitions, y)
+    return _trace_back(best, transitions, gains, y)
 
 
-@inner_kernel
-def _trace_back(best: Floats, transitions: Floats, y: Ints) -> float:
-    """Fill y with the best sequence, given the best scores of prefixes; return its score."""
+@kernel
+def _trace_back(best: Floats, transitions: Floats, gains: Floats, y: Ints) -> float:
+    """Fill y with the best sequence, given the best scores of prefixes; return its score.
+
+    gains: of ``swap_gains``, or [0, 0]. They spare reading most of a column of transitions.
+    """
     n, K = best.shape
     score = -np.inf
     y[n - 1] = 0
@@ -261,13 +273,16 @@ def _trace_back(best: Floats, transitions: Floats, y: Ints) -> float:
         if best[n - 1, k] + transitions[K + 1, k] > score:
             score = best[n - 1, k] + transitions[K + 1, k]
             y[n - 1] = k
+    kept, size = np.arange(K), K
     for t in range(n - 1, 0, -1):
-        k = y[t]
+        k, before = y[t], best[t - 1]
+        if len(gains) > 0:
+            size = _keep_prefixes(before, gains, kept)
         prefix = -np.inf
         y[t - 1] = 0
-        for j in range(K):
-            if best[t - 1, j] + transitions[j, k] > prefix:
-                prefix = best[t - 1, j] + transitions[j, k]
+        for j in kept[:size]:
+            if before[j] + transitions[j, k] > prefix:
+                prefix = before[j] + transitions[j, k]
                 y[t - 1] = j
     return score
 
