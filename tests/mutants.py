@@ -33,9 +33,27 @@ class Mutant(NamedTuple):
 MUTANTS = [
     Mutant(
         "decoders/chain.py",
-        "if best[t - 1, j] + transitions[j, k] > prefix:",
-        "if best[t - 1, j] + transitions[j, k] < prefix:",
+        "if before[j] + transitions[j, k] > prefix:",
+        "if before[j] + transitions[j, k] < prefix:",
         "tests/decoders/test_chain.py",
+    ),
+    Mutant(
+        "decoders/chain.py",
+        "least = min(least, row[k])",
+        "least = max(least, row[k])",
+        "tests/decoders/test_chain.py",
+    ),
+    Mutant(
+        "decoders/chain.py",
+        "if prefix + largest[j] > least:",
+        "if prefix > least:",
+        "tests/decoders/test_chain.py",
+    ),
+    Mutant(
+        "components/parser.py",
+        "follows_loose[np.isin(sentences, firsts)] = False",
+        "follows_loose[:] = False",
+        "tests/components/test_parser.py",
     ),
     Mutant(
         "decoders/tree.py",
