@@ -4,11 +4,13 @@
 
 FOLDER contains ud_en_ewt and ud_pt_bosque with the files of the treebanks. The rows:
 
-    en        an ssvm_tagger, XPOS of English-EWT
-    pt        an ssvm_tagger, of the first 57,000 tokens of Portuguese-Bosque the part of speech and
-              features as one label, which is divided at random into so many parts
-    trees     an ssvm_parser, English-EWT with gold tags and parts of speech
-    pipeline  configs/pipeline.cfg without entities on English-EWT, as spacy train trains it
+    en          an ssvm_tagger, XPOS of English-EWT
+    pt          an ssvm_tagger, of the first 57,000 tokens of Portuguese-Bosque the part of speech
+                and features as one label, which is divided at random into so many parts
+    characters  an ssvm_tagger of the characters of English-EWT, ten sentences together: whether a
+                sentence or a token begins
+    trees       an ssvm_parser, English-EWT with gold tags and parts of speech
+    pipeline    configs/pipeline.cfg without entities on English-EWT, as spacy train trains it
 
 Components learn from gold tokens and sentences, the whole corpus in each update. Memory is the peak
 of training above what spaCy and the corpus take, kernels included; the speed is that of annotating
@@ -40,7 +42,7 @@ FILES = {
     "en": "ud_en_ewt/en_ewt-ud-train.conllu",
     "pt": "ud_pt_bosque/pt_bosque-ud-train.conllu",
 }
-ROWS = ("en", "pt", "trees", "pipeline")
+ROWS = ("en", "pt", "characters", "trees", "pipeline")
 CONFIG = Path("configs/pipeline.cfg")
 COMPONENTS = ["tagger", "morphologizer", "senter", "parser", "lemmatizer"]
 _TOKENS = 57_000  # of Portuguese
@@ -73,11 +75,28 @@ def read_examples(nlp: spacy.Language, file: Path, parts: int) -> list[Example]:
     return examples
 
 
+def read_characters(nlp: spacy.Language, file: Path) -> list[Example]:
+    """Docs of single characters, tagged as the first of a sentence, of a token, or as others."""
+    examples = []
+    for doc in conllu_to_docs(file.read_text(encoding="utf8"), n_sents=10, no_print=True):
+        tags = ["inside"] * len(doc.text)
+        for token in doc:
+            tags[token.idx] = "sentence" if token.is_sent_start else "token"
+        words, spaces = list(doc.text), [False] * len(doc.text)
+        gold = Doc(nlp.vocab, words=words, spaces=spaces, tags=tags)
+        examples.append(Example(Doc(nlp.vocab, words=words, spaces=spaces), gold))
+    return examples
+
+
 def measure(row: str, data: Path, epochs: int, parts: int) -> tuple[Any, ...]:
     """A row of the table: a component."""
     language = "pt" if row == "pt" else "en"
     nlp = spacy.blank(language)
-    examples = read_examples(nlp, data / FILES[language], parts if row == "pt" else 0)
+    file = data / FILES[language]
+    if row == "characters":
+        examples = read_characters(nlp, file)
+    else:
+        examples = read_examples(nlp, file, parts if row == "pt" else 0)
     if row == "trees":
         for example in examples:
             for token, gold in zip(example.predicted, example.reference, strict=True):
