@@ -29,7 +29,6 @@ from spacy_ssvm.weights.sparse import squared_norm
 
 _NONE = -1
 _GROWTH = 1.0625  # the factor by which full arrays grow
-_LEAST_GROWTH = 65_536  # the number of entries by which they grow at least
 _MUCH = 0.0625  # of the entries: removed ones, above which the others are moved together
 
 
@@ -92,7 +91,7 @@ def with_capacity(sets: WorkingSets, examples: int, entries: int) -> WorkingSets
         _lengthen(array, constraints, constraints)
     for of_entries, used in ((sets.indices, sets.used[1]), (sets.values, sets.used[4])):
         needed = int(used) + entries
-        _lengthen(of_entries, needed, max(needed + _LEAST_GROWTH, int(_GROWTH * used)))
+        _lengthen(of_entries, needed, int(_GROWTH * needed) + 1024)
     more = examples - len(sets.newest)
     newest = np.append(sets.newest, np.full(more, _NONE, dtype=np.int64))
     return sets._replace(newest=newest, alpha_sums=np.append(sets.alpha_sums, np.zeros(more)))
