@@ -49,18 +49,13 @@ def _forward_by_nonzero(emissions: Floats, transitions: Floats, best: Floats) ->
     win by their largest transition with the labels where it is not 0.
     """
     n, K = emissions.shape
-    starts, labels = np.zeros(K + 1, dtype=np.int64), np.empty(K * K // _SHARE, dtype=np.int32)
+    starts, labels = _nonzero_labels(transitions, K * K // _SHARE)
+    if len(starts) == 0:
+        return False
     largest = np.full(K, -np.inf)  # of the transitions from each label that are not 0
     for j in range(K):
-        size = starts[j]
-        for k in range(K):
-            if transitions[j, k] != 0:  # or is not a number
-                if size == len(labels):
-                    return False
-                labels[size] = k
-                size += 1
-                largest[j] = max(largest[j], transitions[j, k])
-        starts[j + 1] = size
+        for k in labels[starts[j] : starts[j + 1]]:
+            largest[j] = max(largest[j], transitions[j, k])
     top = np.empty(_TOP, dtype=np.int64)
     for k in range(K):
         best[0, k] = transitions[K, k] + emissions[0, k]
@@ -130,8 +125,8 @@ def swap_gains(transitions: Floats) -> Floats:
     transitions that are not 0, of which there are few where there are many labels.
     """
     K = transitions.shape[1]
-    starts, labels = _nonzero_labels(transitions)
-    if 2 * K * len(labels) > _MOST:
+    starts, labels = _nonzero_labels(transitions, _MOST // (2 * K))
+    if len(starts) == 0:
         return np.full((K, K), np.inf)
     gains = np.full((K, K), -np.inf)
     for a in range(K):
@@ -159,18 +154,21 @@ def _gain(of_a: float, of_b: float, gain: float) -> float:
 
 
 @kernel
-def _nonzero_labels(transitions: Floats) -> tuple[Ints, Ints]:
+def _nonzero_labels(transitions: Floats, most: int) -> tuple[Ints, Ints]:
     """The labels that follow each label with a score other than 0.
 
-    Returns where they start (int64 [K + 1]), and the labels, in order.
+    Returns where they start (int64 [K + 1]; [0] where there are more than ``most`` in all), and
+    the labels, in order.
     """
     K = transitions.shape[1]
     starts = np.zeros(K + 1, dtype=np.int64)
-    labels = np.empty((transitions[:K] != 0).sum(), dtype=np.int64)
+    labels = np.empty(min(K * K, most), dtype=np.int64)
     size = 0
     for a in range(K):
         for label in range(K):
             if transitions[a, label] != 0:  # or is not a number
+                if size == len(labels):
+                    return starts[:0], labels[:0]
                 labels[size] = label
                 size += 1
         starts[a + 1] = size
