@@ -96,11 +96,11 @@ class TagPipe(TokenPipe[LinearModelT, Batch]):
         ends = np.cumsum([0, *map(len, columns)])
         values = np.concatenate(columns)
         labels = label_numbers(values, self._values(self.labels))
-        unknown = np.flatnonzero(labels == UNKNOWN)
         blanks = self._values((WHITESPACE[self.cfg["attribute"]],))
-        for token in unknown[values[unknown] != blanks].tolist():
-            number, i = doc_and_token(ends, token)
-            raise self._unknown_label(examples[number], i, int(values[token]))
+        unknown = np.flatnonzero((labels == UNKNOWN) & (values != blanks))
+        if len(unknown):
+            number, i = doc_and_token(ends, unknown[0])
+            raise self._unknown_label(examples[number], i, int(values[unknown[0]]))
         return np.split(np.maximum(labels, -1), ends[1:-1])
 
     def gold_names(self, example: Example) -> list[str]:
