@@ -1,4 +1,4 @@
-"""Peak memory and time of training taggers, a parser and a pipeline, and the speed of the first.
+"""Peak memory and time of training taggers, a parser and a pipeline.
 
     python benchmarks/training_memory.py --data FOLDER [--rows ROW ...] [--epochs 10] [--parts 2]
 
@@ -14,7 +14,8 @@ FOLDER contains ud_en_ewt and ud_pt_bosque with the files of the treebanks. The 
 
 Components learn from gold tokens and sentences, the whole corpus in each update. Memory is the peak
 of training above what spaCy and the corpus take, kernels included; the speed is that of annotating
-the same Docs afterwards. Times are CPU times, with compiled kernels in the cache. Linux only.
+the same Docs afterwards, by a component. Times are CPU times, with compiled kernels in the cache.
+Linux only.
 """
 
 import argparse
@@ -54,10 +55,7 @@ def peak() -> float:
 
 
 def read_examples(nlp: spacy.Language, file: Path, parts: int) -> list[Example]:
-    """Sentences with tags and trees; with parts, tags are parts of speech with features, divided.
-
-    Predicted Docs have the tags as well where they have trees.
-    """
+    """Sentences with tags and trees; with parts, tags are parts of speech and features, divided."""
     examples: list[Example] = []
     numbers, tokens = random.Random(0), 0
     for doc in conllu_to_docs(file.read_text(encoding="utf8"), n_sents=1, no_print=True):
