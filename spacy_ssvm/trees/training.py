@@ -1,7 +1,7 @@
 """Trains models of parsers.
 
-The pruner learns from new sentences first. Two solvers share the examples: one trains the weights
-of arcs, the other the labels of gold trees.
+Two solvers share the examples: one trains the weights of arcs, the other the labels of gold trees.
+Before arcs are decoded, the pruner learns from new sentences.
 """
 
 from collections import Counter
@@ -20,6 +20,7 @@ from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.run import Solver
 from spacy_ssvm.solvers.summary import summarize_run
 from spacy_ssvm.solvers.training import ExampleTrainer
+from spacy_ssvm.trees.layout import TreeExamples
 from spacy_ssvm.trees.model import ParserModel
 from spacy_ssvm.trees.nodes import Nodes, find_flaw, gold_nodes
 from spacy_ssvm.trees.problem import TreeProblem
@@ -80,6 +81,43 @@ def _no_tree(nodes: Nodes[ByNode], sentence: int, what: str, members: list[int])
     return NoTreeError(what, doc, (positions - doc_starts[doc]).tolist())
 
 
+class _PrunedTrees(TreeProblem):
+    """Sentences whose arcs a pruner chooses, which learns from new ones before they are decoded.
+
+    trainer: it changes the weights of the problem's pruner in place.
+    """
+
+    def __init__(self, model: ParserModel, trainer: PrunerTrainer) -> None:
+        pruner = model.training_pruner(trainer.w)
+        super().__init__(model.features, pruner, len(model.reader.names))
+        self._trainer = trainer
+        self.new: list[range] = []  #: sentences that the pruner has yet to learn from, by batch
+
+    def let_pruner_learn(self) -> None:
+        """Let the pruner learn from new sentences."""
+        while self.new:
+            numbers, examples = self.new.pop(0), super().examples()
+            starts = examples.node_starts[numbers.start : numbers.stop + 1]
+            nodes = slice(starts[0], starts[-1])
+            attributes, heads = examples.attributes[nodes], examples.heads[nodes]
+            self._trainer.learn(attributes, starts - starts[0], heads)
+
+    def forget(self, numbers: range) -> None:
+        """See ``TreeProblem``."""
+        self.let_pruner_learn()
+        super().forget(numbers)
+
+    def keep(self, numbers: Ints) -> None:
+        """See ``TreeProblem``."""
+        self.let_pruner_learn()
+        super().keep(numbers)
+
+    def examples(self) -> TreeExamples:
+        """See ``TreeProblem``."""
+        self.let_pruner_learn()
+        return super().examples()
+
+
 class TreeTrainer(ExampleTrainer):
     """A run of the solvers on Docs that arrive in batches.
 
@@ -88,7 +126,7 @@ class TreeTrainer(ExampleTrainer):
     min_count: of the features of labels, see ``FeatureIndex``.
     """
 
-    problem: TreeProblem
+    problem: _PrunedTrees
 
     def __init__(
         self,
@@ -103,9 +141,7 @@ class TreeTrainer(ExampleTrainer):
         self.pruner = PrunerTrainer(
             model, solver.seed, exact(model.pruner_weights) if trained else None
         )
-        # The pruner's weights change in place while it trains: the problem of the arcs shares them.
-        pruner, columns = model.training_pruner(self.pruner.w), len(model.reader.names)
-        problem = TreeProblem(model.features, pruner, columns)
+        problem = _PrunedTrees(model, self.pruner)
         super().__init__(problem, solver, exact(model.weights) if trained else None)
         self.labels = ChainTrainer(model.label_model, label_solver, min_count=min_count)
         self._sequences: list[range] = []  # the examples of labels, by sentence
@@ -125,7 +161,10 @@ class TreeTrainer(ExampleTrainer):
         self.labels.restart(self.labels.run.settings)
 
     def add(self, batch: GoldTrees) -> list[range]:
-        """Make examples of the sentences of Docs; return the numbers of each Doc's examples."""
+        """Make examples of the sentences of Docs; return the numbers of each Doc's examples.
+
+        The pruner learns from them when arcs are next decoded, as labels may then learn beside it.
+        """
         nodes, heads, labels = batch
         added = self.problem.append(nodes.attributes, nodes.starts, heads)
         arcs, arc_nodes, sequences = self.model.arc_table(nodes, heads)
@@ -134,7 +173,7 @@ class TreeTrainer(ExampleTrainer):
         self._sequences += [range(a, b) for a, b in pairwise((sequences + offset).tolist())]
         self.run.grow(self.model.features.size)
         if not self.waits_for_weights:
-            self.pruner.learn(nodes.attributes, nodes.starts, heads)
+            self.problem.new.append(added)
         ends = nodes.tokens.doc_sentences + added.start
         return [range(a, b) for a, b in pairwise(ends.tolist())]
 
@@ -191,6 +230,7 @@ class TreeTrainer(ExampleTrainer):
         return dict(found)
 
     def _write(self) -> None:
+        self.problem.let_pruner_learn()
         self.labels.update_model()
         arcs = quantize(self.run.w)
         regularizer = float(half_squared_distance(*arcs, self.run.prior))
