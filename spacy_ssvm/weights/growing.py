@@ -1,15 +1,46 @@
-"""Arrays that grow at the end."""
+"""Arrays that grow at the end.
 
+Large ones have memory of their own, which goes back to the system as soon as they are replaced by
+longer ones. On the heap, it would stay with the process: arrays that grow leave ever larger gaps,
+each too small for the next.
+"""
+
+import math
+import mmap
 from collections.abc import Sequence
 
 import numpy as np
 
 from spacy_ssvm.kernels.types import Ints
 
+_LARGE = 1 << 20  # bytes, from where on an array has memory of its own
+_HUGE = 1 << 22  # bytes, from where on huge pages make reads faster
+
+
+def zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Zeros in memory of their own, if they are many."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < _LARGE:
+        return np.zeros(shape, dtype=dtype)
+    return np.frombuffer(_map(size), dtype=dtype).reshape(shape)
+
+
+def _map(size: int) -> mmap.mmap:
+    """Zeros from the system, so many bytes, which other processes do not share."""
+    try:
+        if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
+            return mmap.mmap(-1, size)
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"{size:,} bytes for an array") from error
+    if size >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)  # as numpy does for large arrays
+    return memory
+
 
 def longer(array: np.ndarray, size: int) -> np.ndarray:
     """The array, padded with zeros: at least ``size`` long, and at least 9/8 of its length."""
-    grown = np.zeros((max(size, 9 * len(array) // 8), *array.shape[1:]), dtype=array.dtype)
+    grown = zeros((max(size, 9 * len(array) // 8), *array.shape[1:]), array.dtype)
     grown[: len(array)] = array
     return grown
 
@@ -36,16 +67,9 @@ class GrowingArray:
         """Append values, of the same shape except for the first axis."""
         size = self.size + len(values)
         if size > len(self._buffer):
-            self._lengthen(max(size, 5 * size // 4))
+            self._buffer = longer(self._buffer, max(size, 5 * size // 4))
         self._buffer[self.size : size] = values
         self.size = size
-
-    def _lengthen(self, size: int) -> None:
-        """Make the buffer longer: in place, without a copy, unless views of it are in use."""
-        try:
-            self._buffer.resize((size, *self._buffer.shape[1:]))
-        except ValueError:
-            self._buffer = longer(self._buffer, size)
 
 
 def bytes_of(value: object) -> int:

@@ -1,0 +1,94 @@
+"""Tests of ``spacy_ssvm/weights/growing.py``."""
+
+import multiprocessing
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spacy_ssvm.weights import growing
+from spacy_ssvm.weights.growing import GrowingArray, longer, zeros
+
+MANY = growing._LARGE // 8
+
+
+@pytest.mark.parametrize("size", [0, 5, MANY - 1, MANY, growing._HUGE // 8 + 1])
+def test_zeros_can_be_written_to(size: int) -> None:
+    found = zeros((size,), np.dtype(np.int64))
+    assert found.dtype == np.int64
+    assert found.shape == (size,)
+    assert not found.any()
+    assert found.flags.writeable
+    assert found.flags.c_contiguous
+    found += 1
+    assert found.sum() == size
+    assert found.flags.owndata == (size < MANY)
+
+
+def test_zeros_of_two_dimensions() -> None:
+    found = zeros((MANY, 3), np.dtype(np.uint64))
+    assert found.shape == (MANY, 3)
+    assert found.flags.c_contiguous
+
+
+@pytest.mark.parametrize("size", [3, MANY])
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_a_longer_array_has_the_same_values_and_zeros(size: int, shape: tuple[int, ...]) -> None:
+    array = np.ones((size, *shape), dtype=np.float32)
+    found = longer(array, size + 1)
+    assert found.dtype == np.float32
+    assert found.shape == (max(size + 1, 9 * size // 8), *shape)
+    assert (found[:size] == 1).all()
+    assert not found[size:].any()
+    assert (array == 1).all()
+
+
+def test_values_stay_while_an_array_grows() -> None:
+    """Views of it, which threads may read, stay as they were."""
+    random, values = np.random.default_rng(0), np.zeros((0, 2), dtype=np.uint64)
+    array, views = GrowingArray(np.uint64, values), []
+    for _ in range(30):
+        more = random.integers(1, 2**60, (int(random.integers(0, MANY // 4)), 2), dtype=np.uint64)
+        array.extend(more)
+        values = np.concatenate([values, more])
+        views.append(array.array)
+    assert array.array.nbytes > growing._LARGE
+    assert (array.array == values).all()
+    assert all((view == values[: len(view)]).all() for view in views)
+
+
+def test_memory_that_there_is_not() -> None:
+    with pytest.raises(MemoryError, match="9,007,199,254,740,992 bytes for an array"):
+        zeros((2**50,), np.dtype(np.int64))
+
+
+def _write(array: Any) -> None:
+    array[:] = 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are not forked")
+def test_a_forked_process_writes_to_memory_of_its_own() -> None:
+    array = zeros((MANY,), np.dtype(np.int64))
+    process = multiprocessing.get_context("fork").Process(target=_write, args=(array,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    assert not array.any()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_memory_goes_back_to_the_system() -> None:
+    def resident() -> int:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * 4096
+
+    np.ones(32 * MANY)  # from now on, the heap takes what is as large as the arrays
+    array, others = np.ones(MANY, dtype=np.int64), []
+    found = []
+    for _ in range(50):
+        found.append(longer(array, MANY + 1))
+        others.append(np.ones(MANY // 2))
+    before = resident()
+    found.clear()
+    assert before - resident() > 0.9 * 50 * array.nbytes
