@@ -23,7 +23,7 @@ from spacy_ssvm.weights.hash_table import (
 from spacy_ssvm.weights.key_table import as_feature, short_keys
 
 _GROWTH = 1.25  # the factor by which full slots grow
-_KEYS_AT_A_TIME = 20_000  # there is room for so many more, as if all were new
+_MORE = 20_000  # the least number of keys that there is room for when it has grown
 
 
 class Table(NamedTuple):
@@ -91,27 +91,49 @@ def _count_key(
         slots[slot, 1] = np.uint64(payload)
 
 
-@inner_kernel
-def _count(slots: Keys, keys: Keys, row_keys: Keys, row_templates: Rows, state: Ints) -> None:
+@inlined_kernel
+def _has_room(slots: Keys, row_keys: Keys, state: Ints, keys: int) -> bool:
+    """Whether there is room for so many keys, as if all were new."""
+    return bool(state[0] + keys <= MAX_LOAD * len(slots) and state[1] + keys <= len(row_keys))
+
+
+@kernel
+def _count(
+    slots: Keys, keys: Keys, first: int, row_keys: Keys, row_templates: Rows, state: Ints
+) -> int:
     """Count keys [tokens, T]; a key whose count reaches the minimum gets the next row.
 
     A payload, read as signed, is row + 1, or minus the count of a key still below the minimum.
+    first: the token to begin with. Returns the first one that there is no room for.
     row_keys and row_templates get the key and template of new rows.
     state: keys in the table, rows, minimum count.
     """
-    tokens, T = keys.shape
-    for t in range(tokens):
+    tokens: int = len(keys)
+    T = keys.shape[1]
+    for t in range(first, tokens):
+        if not _has_room(slots, row_keys, state, T):
+            return t
         for m in range(T):
             _count_key(slots, keys[t, m], m, row_keys, row_templates, state)
+    return tokens
 
 
-@inner_kernel
+@kernel
 def _count_sparse(
-    slots: Keys, keys: Keys, templates: Rows, row_keys: Keys, row_templates: Rows, state: Ints
-) -> None:
+    slots: Keys,
+    keys: Keys,
+    templates: Rows,
+    first: int,
+    row_keys: Keys,
+    row_templates: Rows,
+    state: Ints,
+) -> int:
     """Count keys [features], none of them 0, of these templates; see ``_count``."""
-    for i in range(len(keys)):
+    for i in range(first, len(keys)):
+        if not _has_room(slots, row_keys, state, 1):
+            return i
         _count_key(slots, keys[i], templates[i], row_keys, row_templates, state)
+    return len(keys)
 
 
 class FeatureIndex:
@@ -169,11 +191,10 @@ class FeatureIndex:
     def insert(self, keys: Keys) -> None:
         """Count keys (uint64 [tokens, T], 0 for none); those that reach min_count get rows."""
         if not self._rows_per_template and not self._is_fixed:
-            size = max(_KEYS_AT_A_TIME // max(keys.shape[1], 1), 1)
-            for start in range(0, len(keys), size):
-                part = keys[start : start + size]
-                self._reserve(part)
-                _count(self._slots, part, self._row_keys, self._row_templates, self._state)
+            done = 0
+            while done < len(keys):
+                self._make_room(keys.shape[1])
+                done = _count(self._slots, keys, done, *self._new)
 
     def insert_sparse(self, keys: Keys, templates: Rows) -> None:
         """The same for keys of any templates: uint64 [features], none of them 0.
@@ -181,21 +202,24 @@ class FeatureIndex:
         templates: int32 [features], the template of each key.
         """
         if not self._rows_per_template:
-            for start in range(0, len(keys), _KEYS_AT_A_TIME):
-                part = slice(start, start + _KEYS_AT_A_TIME)
-                self._reserve(keys[part])
-                new = self._row_keys, self._row_templates, self._state
-                _count_sparse(self._slots, keys[part], templates[part], *new)
+            done = 0
+            while done < len(keys):
+                self._make_room(1)
+                done = _count_sparse(self._slots, keys, templates, done, *self._new)
 
-    def _reserve(self, keys: Keys) -> None:
-        """Make room for these keys."""
-        rows = self.number_of_rows + keys.size
-        if rows > len(self._row_keys):
-            self._row_keys = longer(self._row_keys, rows)
-            self._row_templates = longer(self._row_templates, rows)
-        needed = int(self._state[0]) + keys.size
-        if needed > MAX_LOAD * len(self._slots):
-            grow_slots(self._slots, max(needed, int(_GROWTH * self._state[0])))
+    @property
+    def _new(self) -> tuple[Keys, Rows, Ints]:
+        """What keys that are new change besides the slots."""
+        return self._row_keys, self._row_templates, self._state
+
+    def _make_room(self, keys: int) -> None:
+        """Make room for so many keys at least, as if all were new."""
+        found, rows = int(self._state[0]), self.number_of_rows
+        if rows + keys > len(self._row_keys):
+            self._row_keys = longer(self._row_keys, rows + max(keys, _MORE))
+            self._row_templates = longer(self._row_templates, rows + max(keys, _MORE))
+        if found + keys > MAX_LOAD * len(self._slots):
+            grow_slots(self._slots, max(found + max(keys, _MORE), int(_GROWTH * found)))
 
     def keep(self, rows: Ints) -> None:
         """Keep only these rows of an exact index, in this order; keys without rows count anew."""

@@ -87,7 +87,7 @@ def test_an_exact_index_gives_each_key_its_row(data, T, min_count):
     for shape in batches:
         keys = data.draw(arrays(np.uint64, shape, elements=st.one_of(crowded, anywhere)))
         at_a_time = data.draw(st.sampled_from([1, 5, 100_000]))
-        with patch.object(feature_index, "_KEYS_AT_A_TIME", at_a_time):
+        with patch.object(feature_index, "_MORE", at_a_time):
             if data.draw(st.booleans()):
                 index.insert(keys)
             else:
