@@ -141,6 +141,30 @@ MUTANTS = [
     ),
     Mutant(
         "kernels/threads.py",
+        " and not future.cancel():",
+        ":",
+        "tests/test_threads.py",
+    ),
+    Mutant(
+        "weights/growing.py",
+        "mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS",
+        "mmap.MAP_SHARED | mmap.MAP_ANONYMOUS",
+        "tests/weights/test_growing.py",
+    ),
+    Mutant(
+        "weights/feature_index.py",
+        "            return t\n",
+        "            return t + 1\n",
+        "tests/weights/test_feature_index.py",
+    ),
+    Mutant(
+        "trees/training.py",
+        "        self.pruner_training.finish()\n        super().keep",
+        "        super().keep",
+        "tests/trees/test_training.py",
+    ),
+    Mutant(
+        "kernels/threads.py",
         "results[first::n] = future.result()",
         "results[first::n] = future.result()[::-1]",
         "tests/test_threads.py",

@@ -14,9 +14,11 @@ from pipelines import PARSER, TAGGER
 from processes import ScriptRunner
 
 from spacy_ssvm import set_threads
-from spacy_ssvm.kernels.threads import map_by_all_threads, map_in_threads
+from spacy_ssvm.components import example_cache
+from spacy_ssvm.kernels.threads import DeferredCalls, map_by_all_threads, map_in_threads
 from spacy_ssvm.kernels.types import Ints
 from spacy_ssvm.solvers.training import ExampleTrainer
+from spacy_ssvm.trees.pruner_training import PrunerTrainer
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +30,133 @@ def one_thread_afterwards() -> Iterator[None]:
 def test_one_thread_is_the_calling_one() -> None:
     found = list(map_in_threads(lambda _: threading.get_ident(), range(3)))
     assert found == [threading.get_ident()] * 3
+
+
+def test_one_thread_makes_deferred_calls_at_the_end() -> None:
+    made: list[tuple[int, int]] = []
+
+    def call(value: int) -> None:
+        made.append((value, threading.get_ident()))
+
+    calls = DeferredCalls(call)
+    calls.finish()
+    for value in range(3):
+        calls.add(value)
+    assert not made
+    calls.finish()
+    calls.finish()
+    assert made == [(value, threading.get_ident()) for value in range(3)]
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_another_thread_makes_deferred_calls_in_order(number: int) -> None:
+    set_threads(number)
+    made: list[int] = []
+    threads, begun = set(), threading.Event()
+    random = Random(0)
+
+    def call(value: int) -> None:
+        begun.set()
+        threads.add(threading.get_ident())
+        time.sleep(0.004 * random.random())
+        made.append(value)
+
+    calls = DeferredCalls(call)
+    for value in range(20):
+        calls.add(value)
+        if value in (0, 10):
+            assert begun.wait(10)
+        time.sleep(0.3 if value == 9 else 0.004 * random.random())  # at 9, all have been made
+        begun.clear()
+    calls.finish()
+    assert made == list(range(20))
+    assert threads - {threading.get_ident()}
+    calls.add(20)
+    calls.finish()
+    assert made == list(range(21))
+
+
+def test_calls_that_no_thread_has_time_for_are_made_in_this_one() -> None:
+    """It does not wait for threads that may be waiting for it."""
+    set_threads(2)
+    done, begun = threading.Event(), threading.Barrier(3)
+    idents: list[int] = []
+
+    def call(ends: bool) -> None:
+        if ends:
+            idents.append(threading.get_ident())
+        else:
+            begun.wait(10)
+            assert done.wait(10)
+
+    busy, calls = [DeferredCalls(call) for _ in range(2)], DeferredCalls(call)
+    for others in busy:
+        others.add(False)
+    begun.wait(10)
+    calls.add(True)
+    calls.finish()
+    assert idents == [threading.get_ident()]
+    done.set()
+    for others in busy:
+        others.finish()
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_error_in_a_deferred_call(number: int) -> None:
+    set_threads(number)
+    made: list[int] = []
+
+    def call(value: int) -> None:
+        if value == 1:
+            raise ValueError("one")
+        made.append(value)
+
+    calls = DeferredCalls(call)
+    for value in range(3):
+        calls.add(value)
+        time.sleep(0.01)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="one"):
+            calls.finish()
+    assert made == [0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are not forked")
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_a_forked_process_makes_deferred_calls_itself(is_busy: bool) -> None:
+    """Also those that a thread of the first process was making: the fork does not have it."""
+    set_threads(2)
+    begun, may_end = threading.Event(), threading.Event()
+    made: list[int] = []
+
+    def call(value: int) -> None:
+        begun.set()
+        may_end.wait(10)
+        time.sleep(0.05)
+        made.append(value)
+
+    calls = DeferredCalls(call)
+    if is_busy:
+        calls.add(0)
+        calls.add(1)
+        assert begun.wait(10)
+    earlier = [0, 1] if is_busy else []
+
+    def finish() -> None:
+        may_end.set()
+        calls.finish()
+        for value in (2, 3):
+            calls.add(value)
+        calls.finish()
+        assert made == [*earlier, 2, 3]
+
+    process = multiprocessing.get_context("fork").Process(target=finish)
+    process.start()
+    process.join(20)
+    may_end.set()
+    calls.finish()
+    assert process.exitcode == 0
+    assert made == earlier
 
 
 @pytest.mark.parametrize("number", [2, 3])
@@ -231,7 +360,10 @@ def test_an_environment_that_sets_no_threads(run_script: ScriptRunner, value: st
 def test_arcs_and_labels_are_learned_side_by_side(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the same bytes for any number of threads, however long each problem takes."""
+    """With the same bytes for any number of threads, however long each problem takes.
+
+    And so the pruner learns beside what is read.
+    """
     solver = {"@misc": "spacy_ssvm.DualCoordinateDescent.v1", "C": 0.5, "block": block}
     epoch, ran_in = ExampleTrainer.epoch, set[int]()
 
@@ -240,17 +372,26 @@ def test_arcs_and_labels_are_learned_side_by_side(
         time.sleep(Random(next(delays)).random() / 100)
         return epoch(self, numbers)
 
-    delays = count()
+    def learn_slowly(self: PrunerTrainer, *batch: Any) -> None:
+        learned_in.add(threading.get_ident())
+        time.sleep(Random(next(delays)).random() / 100)
+        learn(self, *batch)
+
+    delays, learn, learned_in = count(), PrunerTrainer.learn, set[int]()
     monkeypatch.setattr(ExampleTrainer, "epoch", slowly)
+    monkeypatch.setattr(PrunerTrainer, "learn", learn_slowly)
+    monkeypatch.setattr(example_cache, "DOCS_AT_A_TIME", 2)
     found = []
     for number in (1, 2, 3, 8):
         set_threads(number)
         ran_in.clear()
+        learned_in.clear()
         nlp = PARSER.pipeline(solver=solver, label_solver=solver)
         examples = PARSER.examples(nlp.vocab)
         nlp.initialize(lambda examples=examples: examples)
         losses = [nlp.update(examples)[PARSER.name] for _ in range(5)]
         assert (len(ran_in) > 1) == (number > 1)
+        assert bool(learned_in - {threading.get_ident()}) == (number > 1)
         pipe: Any = nlp.get_pipe(PARSER.name)
         found.append((losses, pipe.to_bytes(exclude=["vocab"])))
     assert all(one == found[0] for one in found)

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from threading import Lock, local
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -114,6 +114,41 @@ def map_in_threads(function: Callable[[T], S], values: Iterable[T]) -> Iterator[
     finally:
         for future in ahead:
             future.cancel()
+
+
+class DeferredCalls(Generic[T]):
+    """Calls of a function that are made, in order, at the latest when their effect is needed.
+
+    With several threads, another one makes them meanwhile.
+    """
+
+    def __init__(self, function: Callable[[T], None]) -> None:
+        self._function = function
+        self._values: deque[T] = deque()  # those of the calls that have not ended
+        self._future: Future[None] | None = None
+        self._process = 0  # the one whose thread makes the calls
+
+    def add(self, value: T) -> None:
+        """Let the function be called for a value."""
+        self._values.append(value)
+        if _threads.number > 1 and (self._future is None or self._future.done()):
+            self._future = _threads.submit(lambda _: self._call(), None)
+            self._process = os.getpid()
+
+    def finish(self) -> None:
+        """Return when all calls have been made, if need be in this thread."""
+        future = self._future
+        # A forked process does not have the thread.
+        if future is not None and self._process == os.getpid() and not future.cancel():
+            wait([future])
+            self._future = None
+            future.result()
+        self._call()
+
+    def _call(self) -> None:
+        while self._values:
+            self._function(self._values[0])
+            self._values.popleft()
 
 
 def map_by_all_threads(function: Callable[[T], S], values: Sequence[T]) -> list[S]:

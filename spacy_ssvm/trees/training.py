@@ -14,7 +14,7 @@ import numpy as np
 
 from spacy_ssvm.chains.training import ChainTrainer, LabelledTokens
 from spacy_ssvm.features.attributes import ByNode, ByPieceNode, ByWord, Doc
-from spacy_ssvm.kernels.threads import map_by_all_threads
+from spacy_ssvm.kernels.threads import DeferredCalls, map_by_all_threads
 from spacy_ssvm.kernels.types import Ints, Keys
 from spacy_ssvm.objective import Objective
 from spacy_ssvm.solvers.run import Solver
@@ -91,30 +91,29 @@ class _PrunedTrees(TreeProblem):
         pruner = model.training_pruner(trainer.w)
         super().__init__(model.features, pruner, len(model.reader.names))
         self._trainer = trainer
-        self.new: list[range] = []  #: sentences that the pruner has yet to learn from, by batch
+        #: Lets the pruner learn from sentences: a batch of them in each call.
+        self.pruner_training = DeferredCalls(self._learn)
 
-    def let_pruner_learn(self) -> None:
-        """Let the pruner learn from new sentences."""
-        while self.new:
-            numbers, examples = self.new.pop(0), super().examples()
-            starts = examples.node_starts[numbers.start : numbers.stop + 1]
-            nodes = slice(starts[0], starts[-1])
-            attributes, heads = examples.attributes[nodes], examples.heads[nodes]
-            self._trainer.learn(attributes, starts - starts[0], heads)
+    def _learn(self, numbers: range) -> None:
+        examples = super().examples()
+        starts = examples.node_starts[numbers.start : numbers.stop + 1]
+        nodes = slice(starts[0], starts[-1])
+        attributes, heads = examples.attributes[nodes], examples.heads[nodes]
+        self._trainer.learn(attributes, starts - starts[0], heads)
 
     def forget(self, numbers: range) -> None:
         """See ``TreeProblem``."""
-        self.let_pruner_learn()
+        self.pruner_training.finish()
         super().forget(numbers)
 
     def keep(self, numbers: Ints) -> None:
         """See ``TreeProblem``."""
-        self.let_pruner_learn()
+        self.pruner_training.finish()
         super().keep(numbers)
 
     def examples(self) -> TreeExamples:
         """See ``TreeProblem``."""
-        self.let_pruner_learn()
+        self.pruner_training.finish()
         return super().examples()
 
 
@@ -163,7 +162,7 @@ class TreeTrainer(ExampleTrainer):
     def add(self, batch: GoldTrees) -> list[range]:
         """Make examples of the sentences of Docs; return the numbers of each Doc's examples.
 
-        The pruner learns from them when arcs are next decoded, as labels may then learn beside it.
+        The pruner learns from them before arcs are next decoded: beside reading and labels.
         """
         nodes, heads, labels = batch
         added = self.problem.append(nodes.attributes, nodes.starts, heads)
@@ -173,7 +172,7 @@ class TreeTrainer(ExampleTrainer):
         self._sequences += [range(a, b) for a, b in pairwise((sequences + offset).tolist())]
         self.run.grow(self.model.features.size)
         if not self.waits_for_weights:
-            self.problem.new.append(added)
+            self.problem.pruner_training.add(added)
         ends = nodes.tokens.doc_sentences + added.start
         return [range(a, b) for a, b in pairwise(ends.tolist())]
 
@@ -230,7 +229,7 @@ class TreeTrainer(ExampleTrainer):
         return dict(found)
 
     def _write(self) -> None:
-        self.problem.let_pruner_learn()
+        self.problem.pruner_training.finish()
         self.labels.update_model()
         arcs = quantize(self.run.w)
         regularizer = float(half_squared_distance(*arcs, self.run.prior))

@@ -1,5 +1,6 @@
 """Tests of ``spacy_ssvm/trees/training.py``."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,10 @@ from parses import GRANDPARENTS, LINES, example_of, learned, parser_of
 from pipelines import PARSER, copy_of
 from spacy.language import Language
 from spacy.training import Example
+
+from spacy_ssvm.trees.pruner_training import PrunerTrainer
+from spacy_ssvm.trees.training import TreeTrainer
+from spacy_ssvm.weights.quantized import quantize
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* has no sentence boundaries")
 
@@ -61,3 +66,41 @@ def test_both_orders_learn_the_corpus(config: dict[str, Any]) -> None:
     model = parser_of(nlp).model
     assert any(not template.is_of_arc for template in model.templates) == (config["order"] == 2)
     assert PARSER.annotate(copy_of(nlp)) == PARSER.gold()
+
+
+def _write_after_a_restart(trainer: TreeTrainer) -> None:
+    trainer.restart(trainer.run.settings)
+    trainer.update_model()
+    found = trainer.model.pruner_weights
+    assert found.codes.tolist() == quantize(trainer.pruner.w).codes.tolist()
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda trainer: trainer.epoch(np.arange(3)),
+        lambda trainer: trainer.run.objective(),
+        lambda trainer: trainer.remove(range(1)),
+        lambda trainer: trainer.problem.keep(np.arange(1)),
+        lambda trainer: trainer.absorb([range(2)], 10**9),
+        _write_after_a_restart,
+    ],
+    ids=["epoch", "objective", "remove", "keep", "absorb", "write"],
+)
+def test_the_pruner_learns_before_arcs_are_decoded(act: Callable[[TreeTrainer], object]) -> None:
+    """From each batch as it came, whatever becomes of its sentences."""
+    nlp = PARSER.pipeline()
+    examples = PARSER.examples(nlp.vocab)[:3]
+    nlp.initialize(lambda: examples)
+    pipe, batches = parser_of(nlp), []
+    for some in (examples[:2], examples[2:]):
+        trainer, _ = pipe.featurize(some)
+        batches += pipe.read_batches(pipe.gold_docs(some))
+    expected = PrunerTrainer(pipe.model, pipe.solver.seed)
+    for nodes, heads, _ in batches:
+        expected.learn(nodes.attributes, nodes.starts, heads)
+    assert not trainer.pruner.w.any()
+    act(trainer)
+    assert expected.w.any()
+    assert (trainer.pruner.w == expected.w).all()
