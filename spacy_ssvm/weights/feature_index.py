@@ -23,7 +23,7 @@ from spacy_ssvm.weights.hash_table import (
 from spacy_ssvm.weights.key_table import as_feature, short_keys
 
 _GROWTH = 1.25  # the factor by which full slots grow
-_MORE = 20_000  # the least number of keys that there is room for when it has grown
+_MORE = 20_000  # there is room for so many of the next keys, when it has grown
 
 
 class Table(NamedTuple):
@@ -193,7 +193,7 @@ class FeatureIndex:
         if not self._rows_per_template and not self._is_fixed:
             done = 0
             while done < len(keys):
-                self._make_room(keys.shape[1])
+                self._make_room(keys.shape[1], keys[done:].size)
                 done = _count(self._slots, keys, done, *self._new)
 
     def insert_sparse(self, keys: Keys, templates: Rows) -> None:
@@ -204,7 +204,7 @@ class FeatureIndex:
         if not self._rows_per_template:
             done = 0
             while done < len(keys):
-                self._make_room(1)
+                self._make_room(1, len(keys) - done)
                 done = _count_sparse(self._slots, keys, templates, done, *self._new)
 
     @property
@@ -212,14 +212,18 @@ class FeatureIndex:
         """What keys that are new change besides the slots."""
         return self._row_keys, self._row_templates, self._state
 
-    def _make_room(self, keys: int) -> None:
-        """Make room for so many keys at least, as if all were new."""
-        found, rows = int(self._state[0]), self.number_of_rows
+    def _make_room(self, keys: int, remaining: int) -> None:
+        """Make room for so many keys, as if all were new, and for some of those that remain."""
+        found, rows, more = (
+            int(self._state[0]),
+            self.number_of_rows,
+            max(keys, min(remaining, _MORE)),
+        )
         if rows + keys > len(self._row_keys):
-            self._row_keys = longer(self._row_keys, rows + max(keys, _MORE))
-            self._row_templates = longer(self._row_templates, rows + max(keys, _MORE))
+            self._row_keys = longer(self._row_keys, rows + more)
+            self._row_templates = longer(self._row_templates, rows + more)
         if found + keys > MAX_LOAD * len(self._slots):
-            grow_slots(self._slots, max(found + max(keys, _MORE), int(_GROWTH * found)))
+            grow_slots(self._slots, max(found + more, int(_GROWTH * found)))
 
     def keep(self, rows: Ints) -> None:
         """Keep only these rows of an exact index, in this order; keys without rows count anew."""
