@@ -214,11 +214,8 @@ class FeatureIndex:
 
     def _make_room(self, keys: int, remaining: int) -> None:
         """Make room for so many keys, as if all were new, and for some of those that remain."""
-        found, rows, more = (
-            int(self._state[0]),
-            self.number_of_rows,
-            max(keys, min(remaining, _MORE)),
-        )
+        found, rows = int(self._state[0]), self.number_of_rows
+        more = max(keys, min(remaining, _MORE))
         if rows + keys > len(self._row_keys):
             self._row_keys = longer(self._row_keys, rows + more)
             self._row_templates = longer(self._row_templates, rows + more)

@@ -8,6 +8,7 @@ each too small for the next.
 import math
 import mmap
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -33,8 +34,9 @@ def _map(size: int) -> mmap.mmap:
         memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
         raise MemoryError(f"{size:,} bytes for an array") from error
-    if size >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
-        memory.madvise(mmap.MADV_HUGEPAGE)  # as numpy does for large arrays
+    if size >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):  # numpy, too, asks for them
+        with suppress(OSError):  # of kernels that have none
+            memory.madvise(mmap.MADV_HUGEPAGE)
     return memory
 
 

@@ -63,6 +63,12 @@ def test_memory_that_there_is_not() -> None:
         zeros((2**50,), np.dtype(np.int64))
 
 
+@pytest.mark.skipif(not hasattr(growing.mmap, "MADV_HUGEPAGE"), reason="has no huge pages")
+def test_a_kernel_without_huge_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growing.mmap, "MADV_HUGEPAGE", 99_999)  # unknown advice is an error
+    assert not zeros((growing._HUGE,), np.dtype(np.int8)).any()
+
+
 def _write(array: Any) -> None:
     array[:] = 1
 
