@@ -15,6 +15,7 @@ from processes import ScriptRunner
 
 from spacy_ssvm import set_threads
 from spacy_ssvm.components import example_cache
+from spacy_ssvm.kernels import threads
 from spacy_ssvm.kernels.threads import DeferredCalls, map_by_all_threads, map_in_threads
 from spacy_ssvm.kernels.types import Ints
 from spacy_ssvm.solvers.training import ExampleTrainer
@@ -52,12 +53,12 @@ def test_one_thread_makes_deferred_calls_at_the_end() -> None:
 def test_another_thread_makes_deferred_calls_in_order(number: int) -> None:
     set_threads(number)
     made: list[int] = []
-    threads, begun = set(), threading.Event()
+    idents, begun = set(), threading.Event()
     random = Random(0)
 
     def call(value: int) -> None:
         begun.set()
-        threads.add(threading.get_ident())
+        idents.add(threading.get_ident())
         time.sleep(0.004 * random.random())
         made.append(value)
 
@@ -70,7 +71,7 @@ def test_another_thread_makes_deferred_calls_in_order(number: int) -> None:
         begun.clear()
     calls.finish()
     assert made == list(range(20))
-    assert threads - {threading.get_ident()}
+    assert idents - {threading.get_ident()}
     calls.add(20)
     calls.finish()
     assert made == list(range(21))
@@ -118,6 +119,33 @@ def test_an_error_in_a_deferred_call(number: int) -> None:
     for _ in range(2):
         with pytest.raises(ValueError, match="one"):
             calls.finish()
+    assert made == [0]
+
+
+def test_an_interrupt_while_a_thread_makes_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one that needs them waits for the thread."""
+    set_threads(2)
+    begun, may_end = threading.Event(), threading.Event()
+    made: list[int] = []
+
+    def call(value: int) -> None:
+        begun.set()
+        may_end.wait(10)
+        time.sleep(0.05)
+        made.append(value)
+
+    def interrupted(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    calls = DeferredCalls(call)
+    calls.add(0)
+    assert begun.wait(10)
+    with monkeypatch.context() as patch:
+        patch.setattr(threads, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            calls.finish()
+    may_end.set()
+    calls.finish()
     assert made == [0]
 
 

@@ -15,15 +15,16 @@ import numpy as np
 from spacy_ssvm.kernels.types import Ints
 
 _LARGE = 1 << 20  # bytes, from where on an array has memory of its own
+_LARGEST = 1 << 25  # bytes, from where on malloc, too, gives it that, and lengthens it in place
 _HUGE = 1 << 22  # bytes, from where on huge pages make reads faster
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Zeros in memory of their own, if they are many."""
     size = math.prod(shape) * dtype.itemsize
-    if size < _LARGE:
-        return np.zeros(shape, dtype=dtype)
-    return np.frombuffer(_map(size), dtype=dtype).reshape(shape)
+    if _LARGE <= size < _LARGEST:
+        return np.frombuffer(_map(size), dtype=dtype).reshape(shape)
+    return np.zeros(shape, dtype=dtype)
 
 
 def _map(size: int) -> mmap.mmap:
@@ -69,9 +70,17 @@ class GrowingArray:
         """Append values, of the same shape except for the first axis."""
         size = self.size + len(values)
         if size > len(self._buffer):
-            self._buffer = longer(self._buffer, max(size, 5 * size // 4))
+            self._lengthen(max(size, 5 * size // 4))
         self._buffer[self.size : size] = values
         self.size = size
+
+    def _lengthen(self, size: int) -> None:
+        """Make the buffer longer: if it is very large, without a copy, unless views are in use."""
+        if self._buffer.nbytes >= _LARGEST:
+            with suppress(ValueError):
+                self._buffer.resize((size, *self._buffer.shape[1:]))
+                return
+        self._buffer = longer(self._buffer, size)
 
 
 def bytes_of(value: object) -> int:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import sys
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,12 @@ from spacy_ssvm.weights.growing import GrowingArray, longer, zeros
 MANY = growing._LARGE // 8
 
 
-@pytest.mark.parametrize("size", [0, 5, MANY - 1, MANY, growing._HUGE // 8 + 1])
+VERY_MANY = growing._LARGEST // 8
+
+
+@pytest.mark.parametrize(
+    "size", [0, 5, MANY - 1, MANY, growing._HUGE // 8 + 1, VERY_MANY - 1, VERY_MANY]
+)
 def test_zeros_can_be_written_to(size: int) -> None:
     found = zeros((size,), np.dtype(np.int64))
     assert found.dtype == np.int64
@@ -23,7 +29,7 @@ def test_zeros_can_be_written_to(size: int) -> None:
     assert found.flags.c_contiguous
     found += 1
     assert found.sum() == size
-    assert found.flags.owndata == (size < MANY)
+    assert found.flags.owndata == (not MANY <= size < VERY_MANY)
 
 
 def test_zeros_of_two_dimensions() -> None:
@@ -44,21 +50,44 @@ def test_a_longer_array_has_the_same_values_and_zeros(size: int, shape: tuple[in
     assert (array == 1).all()
 
 
-def test_values_stay_while_an_array_grows() -> None:
+@pytest.mark.parametrize("largest", [growing._LARGE, growing._LARGEST])
+@pytest.mark.parametrize("has_views", [False, True])
+def test_values_stay_while_an_array_grows(
+    has_views: bool, largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Views of it, which threads may read, stay as they were."""
+    monkeypatch.setattr(growing, "_LARGEST", largest)
     random, values = np.random.default_rng(0), np.zeros((0, 2), dtype=np.uint64)
     array, views = GrowingArray(np.uint64, values), []
     for _ in range(30):
         more = random.integers(1, 2**60, (int(random.integers(0, MANY // 4)), 2), dtype=np.uint64)
         array.extend(more)
         values = np.concatenate([values, more])
-        views.append(array.array)
+        if has_views:
+            views.append(array.array)
     assert array.array.nbytes > growing._LARGE
     assert (array.array == values).all()
     assert all((view == values[: len(view)]).all() for view in views)
 
 
-def test_memory_that_there_is_not() -> None:
+def test_very_large_arrays_grow_without_a_copy() -> None:
+    """Which would need as much memory again."""
+    array = GrowingArray(np.int8, np.ones(growing._LARGEST, dtype=np.int8))
+    tracemalloc.start()
+    try:
+        array.extend(np.ones(1, dtype=np.int8))
+        array.extend(np.ones(1, dtype=np.int8))
+        assert tracemalloc.get_traced_memory()[1] < 1.5 * growing._LARGEST
+    finally:
+        tracemalloc.stop()
+    assert array.array.all()
+    assert array.size == growing._LARGEST + 2
+
+
+def test_memory_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(MemoryError, match="Unable to allocate"):
+        zeros((2**50,), np.dtype(np.int64))
+    monkeypatch.setattr(growing, "_LARGEST", 2**60)
     with pytest.raises(MemoryError, match="9,007,199,254,740,992 bytes for an array"):
         zeros((2**50,), np.dtype(np.int64))
 
