@@ -72,9 +72,10 @@ def test_values_stay_while_an_array_grows(
 
 def test_very_large_arrays_grow_without_a_copy() -> None:
     """Which would need as much memory again."""
-    array = GrowingArray(np.int8, np.ones(growing._LARGEST, dtype=np.int8))
+    values = np.ones(growing._LARGEST, dtype=np.int8)
     tracemalloc.start()
     try:
+        array = GrowingArray(np.int8, values)
         array.extend(np.ones(1, dtype=np.int8))
         array.extend(np.ones(1, dtype=np.int8))
         assert tracemalloc.get_traced_memory()[1] < 1.5 * growing._LARGEST
