@@ -23,7 +23,7 @@ from spacy_ssvm.solvers.working_sets import (
     measure_prior,
     number_of_constraints,
     renumber,
-    shrink,
+    shrunk,
     with_capacity,
 )
 from spacy_ssvm.structure import Decode, ExampleArrays, Problem, RemoteProblem
@@ -173,7 +173,7 @@ class WorkingSetRun(DualRun):
     def absorb(self, numbers: Ints) -> None:
         super().absorb(numbers)
         self._follow_weights()
-        shrink(self.sets)
+        self.sets = shrunk(self.sets)
         measure_prior(self.sets, self._prior)
 
     def keep(self, numbers: Ints) -> None:

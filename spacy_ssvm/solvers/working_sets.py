@@ -9,7 +9,7 @@ Nearly all entries of Phi_i(y) are 1 or -1. They come first, and have no values:
 that is -1 has all its bits inverted.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from spacy_ssvm.kernels.types import (
     Weights1,
     named_tuple,
 )
+from spacy_ssvm.weights.growing import resized
 from spacy_ssvm.weights.sparse import squared_norm
 
 _NONE = -1
@@ -80,43 +81,40 @@ def empty_working_sets(examples: int, constraints: int, entries: int) -> Working
 
 
 def with_capacity(sets: WorkingSets, examples: int, entries: int) -> WorkingSets:
-    """The same working sets, in the same arrays, with capacity for these and some more.
+    """The same working sets, with capacity for these and some more; the old ones are used up.
 
     What is no longer in use is overwritten first, where it is much.
     """
     if sets.used[3] > _MUCH * sets.used[1]:
         pack(sets)
     constraints = int(_GROWTH * sets.used[0]) + examples // 4 + 64
-    for array in sets[2:-3]:
-        _lengthen(array, constraints, constraints)
+    arrays = [_lengthened(array, constraints, constraints) for array in sets[2:-3]]
     for of_entries, used in ((sets.indices, sets.used[1]), (sets.values, sets.used[4])):
         needed = int(used) + entries
-        _lengthen(of_entries, needed, int(_GROWTH * needed) + 1024)
+        arrays.append(_lengthened(of_entries, needed, int(_GROWTH * needed) + 1024))
     more = examples - len(sets.newest)
     newest = np.append(sets.newest, np.full(more, _NONE, dtype=np.int64))
-    return sets._replace(newest=newest, alpha_sums=np.append(sets.alpha_sums, np.zeros(more)))
+    alpha_sums = np.append(sets.alpha_sums, np.zeros(more))
+    return WorkingSets._make([newest, alpha_sums, *arrays, sets.used])
 
 
-def _lengthen(array: Any, needed: int, size: int) -> None:
-    """Let an array have this size, in place, where it is shorter than needed."""
-    if needed > len(array):
-        array.resize(size, refcheck=False)
+def _lengthened(array: np.ndarray, needed: int, size: int) -> np.ndarray:
+    """The array, with this size where it is shorter than needed."""
+    return resized(array, size) if needed > len(array) else array
 
 
-def shrink(sets: WorkingSets) -> None:
-    """Free the memory of removed constraints."""
+def shrunk(sets: WorkingSets) -> WorkingSets:
+    """The same working sets without what is no longer in use; the old ones are used up."""
     pack(sets)
     constraints, entries, values = (int(_GROWTH * sets.used[part]) for part in (0, 1, 4))
-    for array in sets[2:-3]:
-        _shorten(array, constraints + 64)
-    _shorten(sets.indices, entries + 1024)
-    _shorten(sets.values, values + 1024)
+    arrays = [_shortened(array, constraints + 64) for array in sets[2:-3]]
+    arrays += [_shortened(sets.indices, entries + 1024), _shortened(sets.values, values + 1024)]
+    return WorkingSets._make([*sets[:2], *arrays, sets.used])
 
 
-def _shorten(array: Any, size: int) -> None:
-    """Let an array have this size, in place, where it is longer."""
-    if size < len(array):
-        array.resize(size, refcheck=False)
+def _shortened(array: np.ndarray, size: int) -> np.ndarray:
+    """The array, with this size where it is longer."""
+    return resized(array, size) if size < len(array) else array
 
 
 def number_of_constraints(sets: WorkingSets) -> int:

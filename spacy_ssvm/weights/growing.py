@@ -48,6 +48,20 @@ def longer(array: np.ndarray, size: int) -> np.ndarray:
     return grown
 
 
+def resized(array: np.ndarray, size: int) -> np.ndarray:
+    """The array with this length, padded with zeros: itself, if it is very large, else a copy.
+
+    Views of an array that is very large must not be read afterwards.
+    """
+    if array.nbytes >= _LARGEST and array.flags.owndata:
+        array.resize((size, *array.shape[1:]), refcheck=False)
+        return array
+    new = zeros((size, *array.shape[1:]), array.dtype)
+    kept = min(size, len(array))
+    new[:kept] = array[:kept]
+    return new
+
+
 def check_starts(name: str, starts: Ints, end: int) -> None:
     """Raise ValueError unless the starts of ranges rise from 0 to the end."""
     if not len(starts) or starts[0] != 0 or starts[-1] != end or (np.diff(starts) < 0).any():
@@ -70,17 +84,20 @@ class GrowingArray:
         """Append values, of the same shape except for the first axis."""
         size = self.size + len(values)
         if size > len(self._buffer):
-            self._lengthen(max(size, 5 * size // 4))
+            self._lengthen(size)
         self._buffer[self.size : size] = values
         self.size = size
 
     def _lengthen(self, size: int) -> None:
-        """Make the buffer longer: if it is very large, without a copy, unless views are in use."""
+        """Make the buffer longer: if it is very large, without a copy, unless views are in use.
+
+        Without a copy, numpy fills what is to spare with zeros, which takes memory at once.
+        """
         if self._buffer.nbytes >= _LARGEST:
             with suppress(ValueError):
-                self._buffer.resize((size, *self._buffer.shape[1:]))
+                self._buffer.resize((17 * size // 16, *self._buffer.shape[1:]))
                 return
-        self._buffer = longer(self._buffer, size)
+        self._buffer = longer(self._buffer, 5 * size // 4)
 
 
 def bytes_of(value: object) -> int:

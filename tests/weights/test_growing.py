@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from spacy_ssvm.weights import growing
-from spacy_ssvm.weights.growing import GrowingArray, longer, zeros
+from spacy_ssvm.weights.growing import GrowingArray, longer, resized, zeros
 
 MANY = growing._LARGE // 8
-
-
 VERY_MANY = growing._LARGEST // 8
 
 
@@ -48,6 +46,22 @@ def test_a_longer_array_has_the_same_values_and_zeros(size: int, shape: tuple[in
     assert (found[:size] == 1).all()
     assert not found[size:].any()
     assert (array == 1).all()
+
+
+@pytest.mark.parametrize("before", [0, 3, MANY, VERY_MANY])
+@pytest.mark.parametrize("size", [0, 3, 4, MANY + 1, VERY_MANY // 2, VERY_MANY + 1])
+@pytest.mark.parametrize("is_owner", [False, True])
+def test_a_resized_array_has_the_values_that_fit(before: int, size: int, is_owner: bool) -> None:
+    array = np.arange(1, 2 * before + 1).reshape(before, 2)
+    if is_owner:
+        array = array.copy()
+    found = resized(array, size)
+    kept = min(before, size)
+    assert found.dtype == np.int64
+    assert found.shape == (size, 2)
+    assert (found[:kept] == np.arange(1, 2 * kept + 1).reshape(kept, 2)).all()
+    assert not found[kept:].any()
+    assert (found is array) == (is_owner and before == VERY_MANY)
 
 
 @pytest.mark.parametrize("largest", [growing._LARGE, growing._LARGEST])
