@@ -21,7 +21,7 @@ from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,
     empty_slots,
     find_slot,
-    grow_slots,
+    grown_slots,
     insert_all,
 )
 
@@ -67,7 +67,8 @@ class Gazetteers:
         starts: int64 [entries + 1].
         """
         if self._size + len(words) > MAX_LOAD * len(self.slots):
-            grow_slots(self.slots, max(self._size + len(words), 2 * self._size))
+            size = max(self._size + len(words), 2 * self._size)
+            self.slots = grown_slots(self.slots, size)
         bit = np.uint64(1 << self.types.index(kind))
         self._size += _insert(self.slots, words, starts, bit)
 

@@ -20,7 +20,7 @@ from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,
     empty_slots,
     find_payloads,
-    grow_slots,
+    grown_slots,
     insert_all,
 )
 
@@ -83,6 +83,11 @@ class CachedScores:
         self._lock = threading.Lock()
         self._forget()
 
+    def _forget(self) -> None:
+        """Start without words. Scores that others have been given stay as they are."""
+        self._table, self._scores = empty_slots(0), np.empty(_ROOM)
+        self._words = self._size = 0
+
     def find(
         self, texts: Keys, attributes: Keys, candidates: Candidates
     ) -> tuple[Features, WordScores] | None:
@@ -114,12 +119,7 @@ class CachedScores:
         _fill_scores(self._own, self._parts, attributes, words, firsts, candidates, self._scores)
         self._words += len(words)
         if self._words > MAX_LOAD * len(self._table):
-            grow_slots(self._table, _GROWTH * self._words)
+            self._table = grown_slots(self._table, _GROWTH * self._words)
         insert_all(self._table, texts[words], firsts.astype(np.uint64))
         self._size += int(sizes[words].sum())
         return True
-
-    def _forget(self) -> None:
-        """Start without words. Scores that others have been given stay as they are."""
-        self._table, self._scores = empty_slots(0), np.empty(_ROOM)
-        self._words = self._size = 0

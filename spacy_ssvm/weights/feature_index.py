@@ -15,7 +15,7 @@ from spacy_ssvm.weights.hash_table import (
     MAX_LOAD,
     empty_slots,
     find_slot,
-    grow_slots,
+    grown_slots,
     insert_all,
     number_keys,
     scaled_key,
@@ -220,7 +220,7 @@ class FeatureIndex:
             self._row_keys = longer(self._row_keys, rows + more)
             self._row_templates = longer(self._row_templates, rows + more)
         if found + keys > MAX_LOAD * len(self._slots):
-            grow_slots(self._slots, max(found + more, int(_GROWTH * found)))
+            self._slots = grown_slots(self._slots, max(found + more, int(_GROWTH * found)))
 
     def keep(self, rows: Ints) -> None:
         """Keep only these rows of an exact index, in this order; keys without rows count anew."""

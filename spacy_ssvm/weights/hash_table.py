@@ -9,6 +9,7 @@ import numpy as np
 
 from spacy_ssvm.kernels.compile import inner_kernel
 from spacy_ssvm.kernels.types import Ints, Keys
+from spacy_ssvm.weights.growing import zeros
 from spacy_ssvm.weights.narrow import Bytes, narrow, numbers_of, steps_of, widen
 
 _MIN_CAPACITY = 16
@@ -23,7 +24,7 @@ def _capacity(size: int) -> int:
 
 def empty_slots(size: int) -> Keys:
     """Slots with room for ``size`` keys."""
-    return np.zeros((_capacity(size), 2), dtype=np.uint64)
+    return zeros((_capacity(size), 2), np.dtype(np.uint64))
 
 
 def slots_of(keys: Keys, payloads: Keys) -> Keys:
@@ -78,12 +79,11 @@ def _checked_slots(keys: Keys, payloads: Keys, what: str) -> Keys:
     return slots
 
 
-def grow_slots(slots: Keys, size: int) -> None:
-    """Grow slots in place, to a larger capacity for ``size`` keys."""
-    before = len(slots)
-    slots.resize((_capacity(size), 2), refcheck=False)
-    _spread(slots, before)
-    rehash_in_place(slots)
+def grown_slots(slots: Keys, size: int) -> Keys:
+    """Slots with the same keys and payloads, and room for ``size`` keys."""
+    grown = empty_slots(size)
+    _insert_slots(grown, slots)
+    return grown
 
 
 @inner_kernel
@@ -141,6 +141,17 @@ def _insert_within(slots: Keys, keys: Keys, payloads: Keys, steps: int) -> bool:
 
 
 @inner_kernel
+def _insert_slots(slots: Keys, others: Keys) -> None:
+    """Insert the keys of other slots, none of which are there, with their payloads."""
+    for other in range(len(others)):
+        key = others[other, 0]
+        if key != np.uint64(0):
+            slot = find_slot(slots, key)
+            slots[slot, 0] = key
+            slots[slot, 1] = others[other, 1]
+
+
+@inner_kernel
 def _reinsert(slots: Keys, slot: int) -> None:
     """Remove the key of a slot, if any, and insert it again."""
     key, payload = slots[slot, 0], slots[slot, 1]
@@ -152,18 +163,8 @@ def _reinsert(slots: Keys, slot: int) -> None:
 
 
 @inner_kernel
-def _spread(slots: Keys, before: int) -> None:
-    """Move the keys of the first ``before`` slots to their approximate new slots, last key first.
-
-    In this order, keys move to slots that others have left, so that no clusters form.
-    """
-    for slot in range(before - 1, -1, -1):
-        _reinsert(slots, slot)
-
-
-@inner_kernel
 def rehash_in_place(slots: Keys) -> None:
-    """Move each key to its slot, after a resize or the removal of other keys.
+    """Move each key to its slot, after the removal of other keys.
 
     In ascending order: all slots below the current one are final. Keys that have wrapped around
     to the beginning, up to the first empty slot, come last.

@@ -35,7 +35,7 @@ from spacy_ssvm.weights.groups import GroupedWeights
 from spacy_ssvm.weights.hash_table import (
     empty_slots,
     find_slot,
-    grow_slots,
+    grown_slots,
     rehash_in_place,
     scaled_key,
 )
@@ -490,7 +490,8 @@ class LazyWeights:
         if entries > len(table.entry_labels):
             self._resize(max(entries, int(GROWTH * table.counts[1])))
         if 3 * keys > 2 * len(table.slots):
-            grow_slots(table.slots, max(keys, int(GROWTH * table.counts[0])) + 1)
+            size = max(keys, int(GROWTH * table.counts[0])) + 1
+            self.table = table._replace(slots=grown_slots(table.slots, size))
         self._peak_bytes = max(self._peak_bytes, self.bytes)
 
     def rescale(self, factors: Floats) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spacy_ssvm.weights.hash_table import (
     empty_slots,
     find_payloads,
-    grow_slots,
+    grown_slots,
     insert_all,
     number_keys,
     numbered_keys,
@@ -37,8 +37,11 @@ def test_keys_are_found_after_others_are_taken_out_and_where_slots_grow(data, bi
             slot[:] = 0
     expected = [number if key in stay else -1 for number, key in enumerate(keys, start=1)]
     found = np.empty(len(keys), dtype=np.int64)
-    for change in (rehash_in_place, lambda slots: grow_slots(slots, 2 * len(keys) + 9)):
-        change(slots)
+    for grows in (False, True):
+        if grows:
+            slots = grown_slots(slots, 2 * len(keys) + 9)
+        else:
+            rehash_in_place(slots)
         find_payloads(slots, np.array(keys, dtype=np.uint64), found)
         assert found.tolist() == expected
         assert not slots[slots[:, 0] == 0].any()
