@@ -26,7 +26,7 @@ from spacy_ssvm.kernels.types import (
     named_tuple,
 )
 from spacy_ssvm.weights.groups import GroupedStore, GroupedWeights
-from spacy_ssvm.weights.growing import longer
+from spacy_ssvm.weights.growing import longer, resized, zeros
 from spacy_ssvm.weights.lazy import (
     block_before,
     find_labels,
@@ -288,10 +288,10 @@ class SparseRows:
         """Let each row be one block; return where weights have moved to."""
         size = int(self.table.counts[1])
         numbers = np.empty(self.first + size, dtype=np.int32)
-        labels = np.empty(size, dtype=np.int32)
+        labels = zeros((size,), np.dtype(np.int32))
         used = int(_join_blocks(self.table, self.first, numbers, labels))
         self.table.counts[1:3] = used, 0
-        labels.resize(min(size, int(_GROWTH * used) + 1), refcheck=False)
+        labels = resized(labels, min(size, int(_GROWTH * used) + 1))
         self.table = self.table._replace(entry_labels=labels)
         return numbers
 
@@ -303,11 +303,11 @@ class SparseRows:
         numbers = None
         if self.table.counts[2] > _UNTIDY * self.table.counts[1]:
             numbers = self._join()
-        table = self.table
+        table, labels = self.table, self.table.entry_labels
         needed = int(table.counts[1] + table.requested[0])
-        if needed > len(table.entry_labels):
+        if needed > len(labels):
             room = max(needed, int(_GROWTH * table.counts[1]))
-            table.entry_labels.resize(room, refcheck=False)
+            self.table = table._replace(entry_labels=resized(labels, room))
         table.requested[0] = 0
         return numbers
 
