@@ -45,8 +45,14 @@ MUTANTS = [
     ),
     Mutant(
         "decoders/chain.py",
-        "if prefix + largest[j] > least:",
-        "if prefix > least:",
+        "starts[j + 1] if prefix + largest[j] > least else middles[j]",
+        "starts[j + 1] if prefix > least else middles[j]",
+        "tests/decoders/test_chain.py",
+    ),
+    Mutant(
+        "decoders/chain.py",
+        "gain = max(gain, 0.0) if is_common[a] else np.inf",
+        "gain = max(gain, 0.0)",
         "tests/decoders/test_chain.py",
     ),
     Mutant(

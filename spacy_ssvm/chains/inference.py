@@ -4,7 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.decoders.chain import fill_margins, max_marginals, viterbi_of_some
+from spacy_ssvm.decoders.chain import (
+    Pruning,
+    fill_margins,
+    max_marginals,
+    max_marginals_by,
+    viterbi_of_some,
+)
 from spacy_ssvm.features.attributes import ByToken, ByWord
 from spacy_ssvm.kernels.compile import inner_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Weights
@@ -77,7 +83,7 @@ def score_sentence(
 @kernel
 def predict_sentences(
     scorer: Scorer,
-    gains: Floats,
+    pruning: Pruning,
     attributes: Keys,
     sentence_starts: Ints,
     constraints: WordConstraints,
@@ -86,16 +92,16 @@ def predict_sentences(
 ) -> None:
     """Fill y with the best labels of all sentences that satisfy the constraints on words.
 
-    gains: of ``swap_gains``.
+    pruning: of ``prune``, for the transitions of the scorer.
     margins: float64 [words], of which those in sentences are filled where any label is not 0;
         or [0].
     """
     for s in range(len(sentence_starts) - 1):
         start, end = sentence_starts[s], sentence_starts[s + 1]
         emissions = score_sentence(scorer, attributes, constraints, start, end)
-        viterbi_of_some(emissions, scorer.transitions, gains, y[start:end])
+        viterbi_of_some(emissions, scorer.transitions, pruning, y[start:end])
         if len(margins) > 0 and np.any(y[start:end] != 0):
-            best = max_marginals(emissions, scorer.transitions)
+            best = max_marginals_by(emissions, scorer.transitions, pruning.exceptions)
             fill_margins(best, y[start:end], margins[start:end])
 
 

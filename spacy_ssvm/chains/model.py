@@ -17,7 +17,7 @@ from spacy_ssvm.chains.inference import (
     predict_sentences,
     score_sentence,
 )
-from spacy_ssvm.decoders.chain import swap_gains
+from spacy_ssvm.decoders.chain import Pruning, prune
 from spacy_ssvm.features.attributes import (
     ATTRIBUTES,
     AttributeReader,
@@ -215,9 +215,9 @@ class ChainModel(TransitionModel):
     ) -> ByWord:
         y = ByWord(np.empty(len(tokens.positions), dtype=np.int64))
         constraints = self.constrain_words(tokens, label_constraints)
-        gains = self._for_labels().gains
+        pruning = self._for_labels().pruning
         words = tokens.attributes, tokens.sentence_starts
-        predict_sentences(self.scorer(tokens), gains, *words, constraints, y, margins)
+        predict_sentences(self.scorer(tokens), pruning, *words, constraints, y, margins)
         return y
 
     def _for_labels(self) -> "_Prepared":
@@ -228,8 +228,8 @@ class ChainModel(TransitionModel):
             keys, templates = self.real_keys(self.scales)
             real_weights = np.zeros((len(keys), len(self.labels)))
             _fill_real_weights(self.table, keys, templates, self.weights, real_weights)
-            gains = swap_gains(self.label_pairs)
-            self._prepared = _Prepared(features, gains, cache, templates, real_weights)
+            pruning = prune(self.label_pairs)
+            self._prepared = _Prepared(features, pruning, cache, templates, real_weights)
         return self._prepared
 
     def constrain_words(
@@ -326,7 +326,7 @@ class ChainModel(TransitionModel):
 
 class _Prepared(NamedTuple):
     features: Features  #: all of them
-    gains: Floats  #: see ``swap_gains``
+    pruning: Pruning
     cache: CachedSums | None  #: of scores; None where it is of no use
     real_templates: Rows  #: int32 [F], the template of each real-valued feature
     real_weights: Floats  #: float64 [F, K]

@@ -10,14 +10,25 @@ Minus infinity forbids a label or a transition, and so does NaN. Ties go to the 
 Where every sequence is forbidden, the score is minus infinity and the sequence is arbitrary.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel
-from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.kernels.types import (
+    Flags,
+    Flags1,
+    Floats,
+    Floats1,
+    Floats2,
+    Ints,
+    Ints1,
+    named_tuple,
+)
 
 _MOST = 10**9  # steps, above which no gains are computed: about two seconds
 _SLACK = 1e-9  # relative, of scores that are compared to bounds: above all rounding
-_MANY, _LONG = 200, 8  # labels, positions: where it pays to look transitions up that are not 0
+_MANY, _LONG = 200, 8  # labels, positions: where it pays to look for exceptions
 _SHARE = 16  # these are at most one in so many
 _TOP = 8  # prefixes that are kept in order
 
@@ -40,55 +51,119 @@ def _forward(emissions: Floats, transitions: Floats, best: Floats) -> None:
         row += emissions[t]
 
 
-@kernel
-def _forward_by_nonzero(emissions: Floats, transitions: Floats, best: Floats) -> bool:
-    """The same as ``_forward`` where few transitions are not 0; else return False.
+class Exceptions(NamedTuple):
+    """Transitions, by how they differ from what is usual.
 
-    The best prefix of all precedes each label but for those whose transition from it is not 0.
-    These are compared with the best prefix whose transition is 0, and all prefixes that could
-    win by their largest transition with the labels where it is not 0.
+    Usual are, after some labels, the scores that most labels have in common, and after the others
+    minus infinity: with the labels of spans, after one that ends a span, and where one is open.
+    """
+
+    common: Floats  #: float64 [K], by next label: 0 or minus infinity
+    is_common: Flags  #: bool [K], by previous label: whether ``common`` is usual
+    starts: Ints  #: int64 [K + 1], by previous label: where its exceptions start
+    middles: Ints  #: int64 [K]: where those start whose next label has 0 in common
+    labels: Ints  #: int64: the next labels of exceptions; by previous label, each part in order
+
+
+ExceptionsType = named_tuple(Exceptions, Floats1, Flags1, Ints1, Ints1, Ints1)
+
+
+@kernel
+def find_exceptions(transitions: Floats, most: int) -> Exceptions:
+    """The exceptions of transitions, if they are at most so many; else none, and ``starts`` is [0].
+
+    In common is minus infinity where label 0 has it, which is outside of spans, where there are
+    any. Start and end scores are never exceptions.
+    """
+    K = transitions.shape[1]
+    common, never = np.zeros(K), np.full(K, -np.inf)
+    for k in range(K):
+        if not transitions[0, k] > -np.inf:
+            common[k] = -np.inf
+    is_common, starts = np.ones(K, dtype=np.bool_), np.zeros(K + 1, dtype=np.int64)
+    middles, labels = np.zeros(K, dtype=np.int64), np.empty(min(K * K, most), dtype=np.int64)
+    found, size = np.empty(K, dtype=np.int64), 0
+    for j in range(K):
+        count = _differences(transitions[j], common, found, K // 2)
+        if count < 0:
+            is_common[j] = False
+            count = _differences(transitions[j], never, found, K)
+        if size + count > len(labels):
+            return Exceptions(common, is_common, starts[:0], middles, labels[:0])
+        for is_later in (False, True):
+            middles[j] = size
+            for k in found[:count]:
+                if (common[k] == 0) == is_later:
+                    labels[size] = k
+                    size += 1
+        starts[j + 1] = size
+    return Exceptions(common, is_common, starts, middles, labels[:size].copy())
+
+
+@inner_kernel
+def _differences(step: Floats, usual: Floats, found: Ints, most: int) -> int:
+    """Write the labels whose scores are not the usual ones; return how many, -1 if too many."""
+    size = 0
+    for k in range(len(step)):
+        if step[k] != usual[k]:
+            if size == most:
+                return -1
+            found[size] = k
+            size += 1
+    return size
+
+
+@kernel
+def _forward_by_exceptions(
+    emissions: Floats, transitions: Floats, exceptions: Exceptions, best: Floats
+) -> None:
+    """The same as ``_forward``, faster where few transitions are exceptions.
+
+    Of the labels that have transitions in common, the best prefix precedes each label but for its
+    exceptions. These are compared with the best prefix that has none there, and all prefixes that
+    could win by their largest exception.
     """
     n, K = emissions.shape
-    starts, labels = _nonzero_labels(transitions, K * K // _SHARE)
-    if len(starts) == 0:
-        return False
-    largest = np.full(K, -np.inf)  # of the transitions from each label that are not 0
+    common, labels = exceptions.common, exceptions.labels
+    starts, middles = exceptions.starts, exceptions.middles
+    largest = np.full(K, -np.inf)  # of the exceptions whose next label has 0 in common
     for j in range(K):
-        for k in labels[starts[j] : starts[j + 1]]:
+        for k in labels[middles[j] : starts[j + 1]]:
             largest[j] = max(largest[j], transitions[j, k])
     top = np.empty(_TOP, dtype=np.int64)
     for k in range(K):
         best[0, k] = transitions[K, k] + emissions[0, k]
     for t in range(1, n):
-        before, row = best[t - 1], best[t]
+        before, row, least = best[t - 1], best[t], -np.inf
         row[:] = -np.inf
-        count = _best_prefixes(before, top)
-        if count == 0:
-            row += emissions[t]
-            continue
-        row[:] = least = before[top[0]]
-        for i in range(starts[top[0]], starts[top[0] + 1]):
-            k = labels[i]
-            row[k] = _best_by_zero(before, transitions, k, top[:count])
-            least = min(least, row[k])
+        count = _best_labels(before, exceptions.is_common, top)
+        if count > 0:
+            least = before[top[0]]
+            for k in range(K):
+                row[k] = least + common[k]
+            for i in range(middles[top[0]], starts[top[0] + 1]):
+                k = labels[i]
+                row[k] = _best_by_zero(before, transitions, k, top[:count])
+                least = min(least, row[k])
         for j in range(K):
             prefix = before[j]
-            if prefix + largest[j] > least:
-                for i in range(starts[j], starts[j + 1]):
-                    k = labels[i]
-                    score = prefix + transitions[j, k]
-                    row[k] = score if score > row[k] else row[k]
+            end = starts[j + 1] if prefix + largest[j] > least else middles[j]
+            for i in range(starts[j], end):
+                k = labels[i]
+                score = prefix + transitions[j, k]
+                row[k] = score if score > row[k] else row[k]
         row += emissions[t]
-    return True
 
 
 @inner_kernel
-def _best_prefixes(scores: Floats, top: Ints) -> int:
-    """Write the labels of the best scores, in order; return how many there are."""
+def _best_labels(scores: Floats, is_wanted: Flags, top: Ints) -> int:
+    """Write the labels of the best scores, of some labels, in order; return how many there are."""
     count = 0
     for k in range(len(scores)):
         score = scores[k]
         if not score > -np.inf or (count == len(top) and not score > scores[top[count - 1]]):
+            continue
+        if not is_wanted[k]:
             continue
         place = min(count, len(top) - 1)
         while place > 0 and score > scores[top[place - 1]]:
@@ -115,34 +190,61 @@ def _best_by_zero(before: Floats, transitions: Floats, k: int, top: Ints) -> flo
     return best
 
 
+class Pruning(NamedTuple):
+    """What tells which labels cannot be part of a best sequence; see ``prune``."""
+
+    gains: Floats  #: float64 [K, K]
+    exceptions: Exceptions
+
+
+PruningType = named_tuple(Pruning, Floats2, ExceptionsType)
+
+
 @kernel
-def swap_gains(transitions: Floats) -> Floats:
+def prune(transitions: Floats) -> Pruning:
     """How much the rest of a sequence can gain at most where another label precedes it.
 
-    Returns float64 [K, K]: of label b instead of a, max_l transitions[b, l] - transitions[a, l],
+    The gains: float64 [K, K], of label b instead of a, max_l transitions[b, l] - transitions[a, l],
     the end included. A prefix that ends with b is no part of a best sequence where one that ends
     with a is better by more. Infinite where they would take long to compute: the time is that of
-    transitions that are not 0, of which there are few where there are many labels.
+    exceptions, of which there are few where there are many labels.
     """
     K = transitions.shape[1]
-    starts, labels = _nonzero_labels(transitions, _MOST // (2 * K))
-    if len(starts) == 0:
-        return np.full((K, K), np.inf)
+    exceptions = find_exceptions(transitions, _MOST // (2 * K))
+    if len(exceptions.starts) == 0:
+        return Pruning(np.full((K, K), np.inf), exceptions)
+    common, is_common = exceptions.common, exceptions.is_common
+    starts, middles, labels = exceptions.starts, exceptions.middles, exceptions.labels
+    possible = int((common == 0).sum())
     gains = np.full((K, K), -np.inf)
     for a in range(K):
         for b in range(K):
             gain = _gain(transitions[K + 1, a], transitions[K + 1, b], -np.inf)
-            i, j, size = starts[a], starts[b], 0
-            while i < starts[a + 1] or j < starts[b + 1]:
-                of_i = labels[i] if i < starts[a + 1] else K
-                of_j = labels[j] if j < starts[b + 1] else K
-                label = min(of_i, of_j)
-                i += of_i == label
-                j += of_j == label
-                gain = _gain(transitions[a, label], transitions[b, label], gain)
-                size += 1
-            gains[a, b] = max(gain, 0.0) if size < K else gain
-    return gains
+            of_a, of_b = labels[starts[a] : middles[a]], labels[starts[b] : middles[b]]
+            gain, _ = _gain_of_some(transitions, a, b, of_a, of_b, gain)
+            of_a, of_b = labels[middles[a] : starts[a + 1]], labels[middles[b] : starts[b + 1]]
+            gain, size = _gain_of_some(transitions, a, b, of_a, of_b, gain)
+            if size < possible and is_common[b]:
+                gain = max(gain, 0.0) if is_common[a] else np.inf
+            gains[a, b] = gain
+    return Pruning(gains, exceptions)
+
+
+@inner_kernel
+def _gain_of_some(
+    transitions: Floats, a: int, b: int, of_a: Ints, of_b: Ints, gain: float
+) -> tuple[float, int]:
+    """The gain of label b instead of a before labels of either; and how many these are."""
+    i, j, size, K = 0, 0, 0, transitions.shape[1]
+    while i < len(of_a) or j < len(of_b):
+        label_of_a = of_a[i] if i < len(of_a) else K
+        label_of_b = of_b[j] if j < len(of_b) else K
+        label = min(label_of_a, label_of_b)
+        i += label_of_a == label
+        j += label_of_b == label
+        gain = _gain(transitions[a, label], transitions[b, label], gain)
+        size += 1
+    return gain, size
 
 
 @inlined_kernel
@@ -154,50 +256,38 @@ def _gain(of_a: float, of_b: float, gain: float) -> float:
 
 
 @kernel
-def _nonzero_labels(transitions: Floats, most: int) -> tuple[Ints, Ints]:
-    """The labels that follow each label with a score other than 0.
-
-    Returns where they start (int64 [K + 1]; [0] where there are more than ``most`` in all), and
-    the labels, in order.
-    """
-    K = transitions.shape[1]
-    starts = np.zeros(K + 1, dtype=np.int64)
-    labels = np.empty(min(K * K, most), dtype=np.int64)
-    size = 0
-    for a in range(K):
-        for label in range(K):
-            if transitions[a, label] != 0:  # or is not a number
-                if size == len(labels):
-                    return starts[:0], labels[:0]
-                labels[size] = label
-                size += 1
-        starts[a + 1] = size
-    return starts, labels
-
-
-@kernel
-def _forward_of_some(emissions: Floats, transitions: Floats, gains: Floats, best: Floats) -> None:
-    """The same as ``_forward``, without prefixes that ``gains`` rule out."""
+def _forward_of_some(
+    emissions: Floats, transitions: Floats, pruning: Pruning, best: Floats
+) -> None:
+    """The same as ``_forward``, without prefixes that gains rule out."""
     n, K = emissions.shape
+    starts, labels = pruning.exceptions.starts, pruning.exceptions.labels
+    is_common = pruning.exceptions.is_common
     kept = np.empty(K, dtype=np.int64)
     for k in range(K):
         best[0, k] = transitions[K, k] + emissions[0, k]
     for t in range(1, n):
         before, row = best[t - 1], best[t]
-        size = _keep_prefixes(before, gains, kept)
+        size = _keep_prefixes(before, pruning.gains, kept)
         row[:] = -np.inf
         for i in range(size):
-            prefix = before[kept[i]]
-            step = transitions[kept[i]]
-            for k in range(K):
-                score = prefix + step[k]
-                row[k] = score if score > row[k] else row[k]
+            last = kept[i]
+            prefix, step = before[last], transitions[last]
+            if is_common[last] or len(starts) == 0:
+                for k in range(K):
+                    score = prefix + step[k]
+                    row[k] = score if score > row[k] else row[k]
+            else:
+                for entry in range(starts[last], starts[last + 1]):
+                    k = labels[entry]
+                    score = prefix + step[k]
+                    row[k] = score if score > row[k] else row[k]
         row += emissions[t]
 
 
 @inner_kernel
 def _keep_prefixes(scores: Floats, gains: Floats, kept: Ints) -> int:
-    """Write the last labels of the prefixes that ``gains`` do not rule out; return their number."""
+    """Write the last labels of the prefixes that gains do not rule out; return their number."""
     top, size = 0, 0
     for k in range(1, len(scores)):
         if scores[k] > scores[top] or not scores[top] > -np.inf:
@@ -230,6 +320,50 @@ def _backward(emissions: Floats, steps: Floats, end: Floats, best: Floats) -> No
 
 
 @kernel
+def _backward_by_exceptions(
+    emissions: Floats, transitions: Floats, exceptions: Exceptions, best: Floats
+) -> None:
+    """The same as ``_backward``, faster where few transitions are exceptions.
+
+    The best suffix of all follows each label with transitions in common, but for its exceptions.
+    """
+    n, K = emissions.shape
+    starts, labels = exceptions.starts, exceptions.labels
+    suffixes, top = np.empty(K), np.empty(_TOP, dtype=np.int64)
+    is_possible = exceptions.common == 0
+    best[n - 1] = transitions[K + 1]
+    for t in range(n - 2, -1, -1):
+        row = best[t]
+        for k in range(K):
+            suffixes[k] = emissions[t + 1, k] + best[t + 1, k]
+        count = _best_labels(suffixes, is_possible, top)
+        for k in range(K):
+            step = transitions[k]
+            row[k] = -np.inf
+            if exceptions.is_common[k] and count > 0:
+                row[k] = _best_suffix(suffixes, step, top[:count])
+            for i in range(starts[k], starts[k + 1]):
+                score = suffixes[labels[i]] + step[labels[i]]
+                row[k] = score if score > row[k] else row[k]
+
+
+@inner_kernel
+def _best_suffix(suffixes: Floats, step: Floats, top: Ints) -> float:
+    """The best suffix whose transition is 0, or a better one where none is at the top.
+
+    top: int64, the labels of the best suffixes, in order.
+    """
+    for k in top:
+        if step[k] == 0:
+            return suffixes[k]  # type: ignore[no-any-return]
+    best = -np.inf
+    for k in range(len(suffixes)):
+        score = suffixes[k] + step[k]
+        best = score if score > best else best
+    return best
+
+
+@kernel
 def viterbi(emissions: Floats, transitions: Floats, y: Ints) -> float:
     """Fill y (int64 [n]) with the best label sequence; return its score.
 
@@ -238,31 +372,35 @@ def viterbi(emissions: Floats, transitions: Floats, y: Ints) -> float:
     """
     if len(emissions) == 0:
         return 0.0
-    best = np.empty(emissions.shape)
+    best, none = np.empty(emissions.shape), np.empty((0, 0))
     n, K = emissions.shape
-    if n < _LONG or K < _MANY or not _forward_by_nonzero(emissions, transitions, best):
-        _forward(emissions, transitions, best)
-    return _trace_back(best, transitions, np.empty((0, 0)), y)
+    if n >= _LONG and K >= _MANY:
+        exceptions = find_exceptions(transitions, K * K // _SHARE)
+        if len(exceptions.starts) > 0:
+            _forward_by_exceptions(emissions, transitions, exceptions, best)
+            return _trace_back(best, transitions, none, y)
+    _forward(emissions, transitions, best)
+    return _trace_back(best, transitions, none, y)
 
 
 @kernel
-def viterbi_of_some(emissions: Floats, transitions: Floats, gains: Floats, y: Ints) -> float:
+def viterbi_of_some(emissions: Floats, transitions: Floats, pruning: Pruning, y: Ints) -> float:
     """The same as ``viterbi``, faster where labels can be told apart by their emissions.
 
-    gains: of ``swap_gains``.
+    pruning: of ``prune``, for the same transitions.
     """
     if len(emissions) == 0:
         return 0.0
     best = np.empty(emissions.shape)
-    _forward_of_some(emissions, transitions, gains, best)
-    return _trace_back(best, transitions, gains, y)
+    _forward_of_some(emissions, transitions, pruning, best)
+    return _trace_back(best, transitions, pruning.gains, y)
 
 
 @kernel
 def _trace_back(best: Floats, transitions: Floats, gains: Floats, y: Ints) -> float:
     """Fill y with the best sequence, given the best scores of prefixes; return its score.
 
-    gains: of ``swap_gains``, or [0, 0]. They spare reading most of a column of transitions.
+    gains: of ``prune``, or [0, 0]. They spare reading most of a column of transitions.
     """
     n, K = best.shape
     score = -np.inf
@@ -289,13 +427,25 @@ def _trace_back(best: Floats, transitions: Floats, gains: Floats, y: Ints) -> fl
 def max_marginals(emissions: Floats, transitions: Floats) -> Floats:
     """The best score of a sequence with label k at t, for all t and k: float64 [n, K]."""
     n, K = emissions.shape
+    most = K * K // _SHARE if n >= _LONG and K >= _MANY else 0
+    return max_marginals_by(emissions, transitions, find_exceptions(transitions, most))
+
+
+@kernel
+def max_marginals_by(emissions: Floats, transitions: Floats, exceptions: Exceptions) -> Floats:
+    """The same, given the exceptions of the transitions; there may be none."""
+    n, K = emissions.shape
     scores = np.empty((n, K))
     if n == 0:
         return scores
     rest = np.empty((n, K))
-    _forward(emissions, transitions, scores)
-    steps = np.ascontiguousarray(transitions[:K].T)
-    _backward(emissions, steps, transitions[K + 1], rest)
+    if len(exceptions.starts) > 0 and len(exceptions.labels) <= K * K // _SHARE:
+        _forward_by_exceptions(emissions, transitions, exceptions, scores)
+        _backward_by_exceptions(emissions, transitions, exceptions, rest)
+    else:
+        _forward(emissions, transitions, scores)
+        steps = np.ascontiguousarray(transitions[:K].T)
+        _backward(emissions, steps, transitions[K + 1], rest)
     for t in range(n):
         for k in range(K):
             scores[t, k] += rest[t, k]

@@ -8,11 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marks import compiled_only
 
+from spacy_ssvm.chains.schemes import Scheme
 from spacy_ssvm.decoders.chain import (
+    _backward,
+    _backward_by_exceptions,
     _forward,
-    _forward_by_nonzero,
+    _forward_by_exceptions,
+    find_exceptions,
     max_marginals,
-    swap_gains,
+    max_marginals_by,
+    prune,
     viterbi,
     viterbi_of_some,
 )
@@ -70,14 +75,18 @@ def test_viterbi_without_prefixes_that_are_ruled_out_finds_the_same(drawn, scale
     emissions, transitions = drawn
     emissions = scale * emissions
     y = np.full(len(emissions), -1, dtype=np.int64)
-    score = viterbi_of_some(emissions, transitions, swap_gains(transitions), y)
+    score = viterbi_of_some(emissions, transitions, prune(transitions), y)
     assert (score, tuple(y.tolist())) == decode(emissions, transitions)
 
 
 @checked
 @given(tables())
 def test_gains_are_those_of_the_best_next_label(drawn):
-    transitions = np.nan_to_num(drawn[1], nan=-np.inf, neginf=-np.inf)
+    np.testing.assert_array_equal(prune(drawn[1]).gains, naive_gains(drawn[1]))
+
+
+def naive_gains(transitions):
+    transitions = np.nan_to_num(transitions, nan=-np.inf, neginf=-np.inf)
     K = transitions.shape[1]
     following = np.vstack([transitions[:K].T, transitions[K + 1 :]])
     expected = np.full((K, K), -np.inf)
@@ -87,7 +96,7 @@ def test_gains_are_those_of_the_best_next_label(drawn):
                 if of_b > -np.inf:
                     gain = of_b - of_a if of_a > -np.inf else np.inf
                     expected[a, b] = max(expected[a, b], gain)
-    np.testing.assert_array_equal(swap_gains(drawn[1]), expected)
+    return expected
 
 
 @compiled_only
@@ -98,17 +107,17 @@ def test_gains_of_many_labels(K):
     transitions = random.normal(size=(K + 2, K))
     transitions[:K][random.random((K, K)) < 0.97] = 0.0
     transitions[3, 5] = -np.inf
-    gains = swap_gains(transitions)
+    pruning = prune(transitions)
     following = np.hstack([transitions[:K], transitions[K + 1 :].T])
     for a in (0, 3, K - 1):
         with np.errstate(invalid="ignore"):
             differences = following - following[a]
         differences[following == -np.inf] = -np.inf
-        np.testing.assert_array_equal(gains[a], differences.max(axis=1))
+        np.testing.assert_array_equal(pruning.gains[a], differences.max(axis=1))
     dense = random.normal(size=(900, 898))
-    assert (swap_gains(dense) == np.inf).all()
+    assert (prune(dense).gains == np.inf).all()
     emissions, y = random.normal(size=(6, K)) * 3, np.empty(6, dtype=np.int64)
-    score = viterbi_of_some(emissions, transitions, gains, y)
+    score = viterbi_of_some(emissions, transitions, pruning, y)
     assert (score, tuple(y.tolist())) == decode(emissions, transitions)
 
 
@@ -131,14 +140,93 @@ def sparse_scores(seed, n, K, *, column=False):
     return emissions, transitions
 
 
-@pytest.mark.parametrize("column", [False, True], ids=["scattered", "column"])
-@pytest.mark.parametrize("seed", range(20))
-def test_prefixes_by_transitions_that_are_not_0_have_the_same_scores(seed, column):
-    emissions, transitions = sparse_scores(seed, 6, 50, column=column)
+def check_prefixes_and_suffixes(emissions, transitions):
+    """Those by exceptions are the same as the others. Returns the best scores of prefixes."""
+    exceptions = find_exceptions(transitions, transitions.size)
+    assert len(exceptions.starts) > 0
     best, expected = np.empty(emissions.shape), np.empty(emissions.shape)
-    assert _forward_by_nonzero(emissions, transitions, best)
+    _forward_by_exceptions(emissions, transitions, exceptions, best)
     _forward(emissions, transitions, expected)
     np.testing.assert_array_equal(best, expected)
+    rest = np.empty(emissions.shape)
+    _backward_by_exceptions(emissions, transitions, exceptions, rest)
+    _backward(emissions, transitions[: len(exceptions.middles)].T.copy(), transitions[-1], expected)
+    np.testing.assert_array_equal(rest, expected)
+    return best
+
+
+@pytest.mark.parametrize("column", [False, True], ids=["scattered", "column"])
+@pytest.mark.parametrize("seed", range(20))
+def test_prefixes_by_exceptions_have_the_same_scores(seed, column):
+    emissions, transitions = sparse_scores(seed, 6, 50, column=column)
+    check_prefixes_and_suffixes(emissions, transitions)
+
+
+def scores_of_spans(seed, n, scheme, types, *, entries=1):
+    """The same for labels of spans, where most transitions are illegal."""
+    random, legality = np.random.default_rng(seed), Scheme(scheme, list(map(str, range(types))))
+    transitions = legality.legality()
+    K = transitions.shape[1]
+    emissions = random.integers(-4, 5, size=(n, K)).astype(float)
+    emissions[random.random((n, K)) < 0.1] = -np.inf
+    cells = tuple(random.integers(K, size=(entries * K, 2)).T)
+    transitions[cells] += random.choice([-3, -1, 1, 2, 6, -np.inf, np.nan], entries * K)
+    return emissions, transitions
+
+
+SCHEMES = pytest.mark.parametrize("scheme", ["biluo", "iob2", "io"])
+
+
+@SCHEMES
+@pytest.mark.parametrize("seed", range(15))
+def test_prefixes_of_spans_by_exceptions_have_the_same_scores(scheme, seed):
+    emissions, transitions = scores_of_spans(seed, 6, scheme, 20)
+    if seed % 3 == 1:
+        emissions[:, ::4] = np.nan  # other tags than B, say, or all but one: spans stay open
+    if seed % 3 == 2:
+        emissions[:, 0] = emissions[:, 3::4] = emissions[:, 4::4] = -np.inf
+    check_prefixes_and_suffixes(emissions, transitions)
+
+
+@SCHEMES
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("scale", [1, 30])
+def test_spans_without_prefixes_that_are_ruled_out_are_the_same(scheme, seed, scale):
+    emissions, transitions = scores_of_spans(seed, 6, scheme, 6)
+    y = np.full(len(emissions), -1, dtype=np.int64)
+    score = viterbi_of_some(scale * emissions, transitions, prune(transitions), y)
+    assert (score, tuple(y.tolist())) == decode(scale * emissions, transitions)
+
+
+@SCHEMES
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("entries", [0, 1, 4])
+def test_gains_of_spans_are_those_of_the_best_next_label(scheme, seed, entries):
+    transitions = scores_of_spans(seed, 0, scheme, 3, entries=entries)[1]
+    np.testing.assert_array_equal(prune(transitions).gains, naive_gains(transitions))
+
+
+@SCHEMES
+@pytest.mark.parametrize("entries", [0, 1])
+def test_exceptions_and_what_is_usual_are_the_transitions(scheme, entries):
+    transitions = scores_of_spans(3, 0, scheme, 20, entries=entries)[1]
+    K = transitions.shape[1]
+    found = find_exceptions(transitions, K * K)
+    usual = np.where(found.is_common[:, None], found.common, -np.inf)
+    for j in range(K):
+        labels = found.labels[found.starts[j] : found.starts[j + 1]]
+        parts = np.split(labels, [found.middles[j] - found.starts[j]])
+        assert not any((np.diff(part) <= 0).any() for part in parts), "in order"
+        assert np.isneginf(found.common[parts[0]]).all()
+        assert (found.common[parts[1]] == 0).all()
+        assert (usual[j, labels] != transitions[j, labels]).all()
+        usual[j, labels] = transitions[j, labels]
+    np.testing.assert_array_equal(usual, transitions[:K])
+    if entries == 0:
+        is_open = np.isin(np.arange(K) % 4, [1, 2]) & (scheme == "biluo")
+        assert found.is_common.tolist() == (~is_open).tolist()
+        assert len(found.labels) == {"biluo": 2, "iob2": 1, "io": 0}[scheme] * 40
+        assert len(find_exceptions(transitions, len(found.labels)).starts) == K + 1
 
 
 @pytest.mark.parametrize("t", [0, 2])
@@ -146,21 +234,37 @@ def test_prefixes_by_transitions_that_are_not_0_have_the_same_scores(seed, colum
 def test_prefixes_where_all_are_forbidden(t, value):
     emissions, transitions = sparse_scores(0, 5, 50)
     emissions[t] = value
-    best, expected = np.empty(emissions.shape), np.empty(emissions.shape)
-    assert _forward_by_nonzero(emissions, transitions, best)
-    _forward(emissions, transitions, expected)
-    np.testing.assert_array_equal(best, expected)
+    best = check_prefixes_and_suffixes(emissions, transitions)
     assert not (best[t:] > -np.inf).any()
 
 
-def test_too_many_transitions_that_are_not_0():
-    K = 32
-    transitions = np.zeros((K + 2, K))
-    transitions[:4, :16] = 1.0  # a sixteenth
-    best = np.empty((2, K))
-    assert _forward_by_nonzero(np.zeros((2, K)), transitions, best)
-    transitions[K - 1, K - 1] = 1.0
-    assert not _forward_by_nonzero(np.zeros((2, K)), transitions, best)
+def test_too_many_exceptions():
+    transitions = np.zeros((34, 32))
+    transitions[:4, :16] = 1.0
+    assert len(find_exceptions(transitions, 64).starts) == 33
+    for none in (find_exceptions(transitions, 63), find_exceptions(transitions, 0)):
+        assert len(none.starts) == len(none.labels) == 0
+
+
+@pytest.mark.parametrize("K", [5, 40, 210])
+@pytest.mark.parametrize("entries", [0, 1, 20])
+def test_max_marginals_given_exceptions_are_the_same(K, entries):
+    """Whether they are few or many, or none were found."""
+    emissions, transitions = scores_of_spans(K, 9, "biluo", K // 4, entries=entries)
+    transitions = np.nan_to_num(transitions, nan=-np.inf, neginf=-np.inf)
+    forward, backward = transitions[-2] + emissions[0], [transitions[-1]]
+    expected = [forward]
+    for emission in emissions[1:]:
+        forward = (forward[:, None] + transitions[:-2]).max(axis=0) + emission
+        expected.append(forward)
+    for emission in emissions[:0:-1]:
+        backward.insert(0, (transitions[:-2] + (emission + backward[0])).max(axis=1))
+    expected = np.add(expected, backward)
+    np.testing.assert_array_equal(max_marginals(emissions, transitions), expected)
+    for most in (0, transitions.size):
+        exceptions = find_exceptions(transitions, most)
+        found = max_marginals_by(emissions, transitions, exceptions)
+        np.testing.assert_array_equal(found, expected)
 
 
 @compiled_only

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_ssvm.chains.inference import Scorer, predict_sentences, score_sentence
-from spacy_ssvm.decoders.chain import swap_gains
+from spacy_ssvm.decoders.chain import prune
 from spacy_ssvm.features.attributes import ATTRIBUTES, is_attribute
 from spacy_ssvm.features.extraction import compile_templates, fill_group_keys
 from spacy_ssvm.features.templates import parse_templates
@@ -87,7 +87,7 @@ def plain_labels(model: Any, tokens: Any) -> list[int]:
     constraints = model.constrain_words(tokens, None)
     predict_sentences(
         plain_scorer(model, tokens),
-        swap_gains(model.label_pairs),
+        prune(model.label_pairs),
         tokens.attributes,
         tokens.sentence_starts,
         constraints,
