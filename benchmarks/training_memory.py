@@ -1,6 +1,7 @@
 """Peak memory and time of training taggers, a parser and a pipeline.
 
     python benchmarks/training_memory.py --data FOLDER [--rows ROW ...] [--epochs 10] [--parts 2]
+        [--types 200]
 
 FOLDER contains ud_en_ewt and ud_pt_bosque with the files of the treebanks. The rows:
 
@@ -9,6 +10,8 @@ FOLDER contains ud_en_ewt and ud_pt_bosque with the files of the treebanks. The 
                 and features as one label, which is divided at random into so many parts
     characters  an ssvm_tagger of the characters of English-EWT, ten sentences together: whether a
                 sentence or a token begins
+    spans       an ssvm_ner, of the first 57,000 tokens of English-EWT the runs of nouns, whose
+                type, one of so many, the first word decides
     trees       an ssvm_parser, English-EWT with gold tags and parts of speech
     pipeline    configs/pipeline.cfg without entities on English-EWT, as spacy train trains it
 
@@ -24,13 +27,15 @@ import random
 import resource
 import tempfile
 import time
+import zlib
 from io import StringIO
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import spacy
 from host import convert
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
 from spacy.training.initialize import init_nlp
@@ -43,10 +48,10 @@ FILES = {
     "en": "ud_en_ewt/en_ewt-ud-train.conllu",
     "pt": "ud_pt_bosque/pt_bosque-ud-train.conllu",
 }
-ROWS = ("en", "pt", "characters", "trees", "pipeline")
+ROWS = ("en", "pt", "characters", "spans", "trees", "pipeline")
 CONFIG = Path("configs/pipeline.cfg")
 COMPONENTS = ["tagger", "morphologizer", "senter", "parser", "lemmatizer"]
-_TOKENS = 57_000  # of Portuguese
+_TOKENS = 57_000  # of Portuguese, and of spans
 
 
 def peak() -> float:
@@ -86,20 +91,41 @@ def read_characters(nlp: spacy.Language, file: Path) -> list[Example]:
     return examples
 
 
-def measure(row: str, data: Path, epochs: int, parts: int) -> tuple[Any, ...]:
+def read_spans(nlp: spacy.Language, file: Path, types: int) -> list[Example]:
+    """Sentences with runs of nouns as entities, whose first word decides which type they have."""
+    examples, words = [], 0
+    for example in read_examples(nlp, file, 0):
+        gold, spans = example.reference, []
+        for is_noun, run in groupby(gold, lambda token: token.tag_.startswith("NN")):
+            tokens = list(run)
+            if is_noun:
+                number = zlib.crc32(tokens[0].lower_.encode()) % types
+                spans.append(Span(gold, tokens[0].i, tokens[-1].i + 1, label=f"T{number}"))
+        gold.set_ents(spans, default="outside")
+        examples.append(example)
+        words += len(gold)
+        if words > _TOKENS:
+            break
+    return examples
+
+
+def measure(row: str, data: Path, arguments: argparse.Namespace, epochs: int) -> tuple[Any, ...]:
     """A row of the table: a component."""
     language = "pt" if row == "pt" else "en"
     nlp = spacy.blank(language)
     file = data / FILES[language]
     if row == "characters":
         examples = read_characters(nlp, file)
+    elif row == "spans":
+        examples = read_spans(nlp, file, arguments.types)
     else:
-        examples = read_examples(nlp, file, parts if row == "pt" else 0)
+        examples = read_examples(nlp, file, arguments.parts if row == "pt" else 0)
     if row == "trees":
         for example in examples:
             for token, gold in zip(example.predicted, example.reference, strict=True):
                 token.tag, token.pos = gold.tag, gold.pos
-    pipe: Any = nlp.add_pipe("ssvm_parser" if row == "trees" else "ssvm_tagger")
+    factories = {"trees": "ssvm_parser", "spans": "ssvm_ner"}
+    pipe: Any = nlp.add_pipe(factories.get(row, "ssvm_tagger"))
     before = megabytes()
     pipe.initialize(lambda: examples, nlp=nlp)
     start = time.process_time()
@@ -147,6 +173,7 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=["en", "pt"])
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--parts", type=int, default=2)
+    parser.add_argument("--types", type=int, default=200)
     arguments = parser.parse_args()
     context = multiprocessing.get_context("spawn")
     rows = []
@@ -156,7 +183,7 @@ def main() -> None:
                 if row == "pipeline":
                     found = pool.apply(measure_pipeline, (arguments.data, epochs))
                 else:
-                    found = pool.apply(measure, (row, arguments.data, epochs, arguments.parts))
+                    found = pool.apply(measure, (row, arguments.data, arguments, epochs))
         rows.append(found)
     columns = (
         "tokens",
