@@ -30,7 +30,7 @@ _MOST = 10**9  # steps, above which no gains are computed: about two seconds
 _SLACK = 1e-9  # relative, of scores that are compared to bounds: above all rounding
 _MANY, _LONG = 200, 8  # labels, positions: where it pays to look for exceptions
 _SHARE = 16  # these are at most one in so many
-_TOP = 8  # prefixes that are kept in order
+_TOP = 8  # labels that are kept in order
 
 
 @inner_kernel
@@ -54,8 +54,8 @@ def _forward(emissions: Floats, transitions: Floats, best: Floats) -> None:
 class Exceptions(NamedTuple):
     """Transitions, by how they differ from what is usual.
 
-    Usual are, after some labels, the scores that most labels have in common, and after the others
-    minus infinity: with the labels of spans, after one that ends a span, and where one is open.
+    After some labels, the usual scores are those that most labels have in common; after the others,
+    minus infinity. With labels of spans, the former end a span, and the latter leave it open.
     """
 
     common: Floats  #: float64 [K], by next label: 0 or minus infinity
@@ -72,8 +72,8 @@ ExceptionsType = named_tuple(Exceptions, Floats1, Flags1, Ints1, Ints1, Ints1)
 def find_exceptions(transitions: Floats, most: int) -> Exceptions:
     """The exceptions of transitions, if they are at most so many; else none, and ``starts`` is [0].
 
-    In common is minus infinity where label 0 has it, which is outside of spans, where there are
-    any. Start and end scores are never exceptions.
+    The scores in common are minus infinity where those after label 0 are so, which is outside of
+    spans, where there are any. Start and end scores are never exceptions.
     """
     K = transitions.shape[1]
     common, never = np.zeros(K), np.full(K, -np.inf)
