@@ -239,6 +239,26 @@ def test_the_features_of_a_label(component: Component, trained: Language) -> Non
         pipe.top_features("nosuch", docs)
 
 
+def test_the_features_of_a_type_of_spans(component: Component, trained: Language) -> None:
+    """Their weights are those for its labels, added up."""
+    pipe, doc = pipe_and_doc(component, trained)
+    if not isinstance(pipe, SpanPipe):
+        pytest.skip("has no types of spans")
+    kind = pipe.labels[0]
+    found = pipe.top_features(kind, [doc], top=10_000)
+    labels = [name for name in pipe.model.labels if name[2:] == kind]
+    parts = [pipe.top_features(label, [doc], top=10_000) for label in labels]
+    assert len(labels) == 4
+    for template, value in {(feature.template, feature.value) for feature in found}:
+        key = template, value  # "<start>" is one feature for each distance
+        total, *of_labels = (
+            sum(f.weight for f in features if (f.template, f.value) == key)
+            for features in (found, *parts)
+        )
+        assert total == pytest.approx(sum(of_labels))
+    assert any(feature.weight for feature in found)
+
+
 def test_the_features_of_hashed_models() -> None:
     nlp = TAGGER.trained(hash_bits=8)
     pipe: Any = nlp.get_pipe("ssvm_tagger")

@@ -140,7 +140,7 @@ class TokenPipe(LinearPipe[LinearModelT, Batch], ExplainablePipe[str]):
         """The features that speak most for or against a label, of those that Docs have.
 
         label: one of ``self.model.labels``; of a component whose labels have parts, such as
-            Case=Acc, also a part.
+            Case=Acc, also a part; of a component that finds spans, also a type, such as PER.
         docs: texts whose features are looked at, such as some of the training corpus, as earlier
             components have annotated them.
         top: how many features to return.

@@ -185,6 +185,13 @@ class SpanPipe(SequencePipe):
         """The labels of the scheme."""
         return Scheme(self.cfg["scheme"], labels).labels
 
+    def columns_of_label(self, label: str) -> list[int]:
+        """A label of the scheme, or all labels of a type: see ``TokenPipe``."""
+        scheme = self.scheme
+        if label in scheme.types and label not in scheme.labels:
+            return [scheme.labels.index(f"{tag}-{label}") for tag in scheme.tags]
+        return super().columns_of_label(label)
+
     def component_labels(self, model_labels: Sequence[str]) -> Sequence[str]:
         """The types of spans, by the labels of the scheme."""
         return list(dict.fromkeys(label[2:] for label in model_labels if label != "O"))
