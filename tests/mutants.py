@@ -45,8 +45,8 @@ MUTANTS = [
     ),
     Mutant(
         "decoders/chain.py",
-        "starts[j + 1] if prefix + largest[j] > least else middles[j]",
-        "starts[j + 1] if prefix > least else middles[j]",
+        "if prefix + largest[j] > least:",
+        "if prefix > least:",
         "tests/decoders/test_chain.py",
     ),
     Mutant(

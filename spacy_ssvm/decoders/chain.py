@@ -86,8 +86,10 @@ def find_exceptions(transitions: Floats, most: int) -> Exceptions:
     for j in range(K):
         count = _differences(transitions[j], common, found, K // 2)
         if count < 0:
-            is_common[j] = False
-            count = _differences(transitions[j], never, found, K)
+            count = _differences(transitions[j], never, found, K // 2)
+            is_common[j] = count < 0
+            if count < 0:
+                count = _differences(transitions[j], common, found, K)
         if size + count > len(labels):
             return Exceptions(common, is_common, starts[:0], middles, labels[:0])
         for is_later in (False, True):
@@ -104,13 +106,10 @@ def find_exceptions(transitions: Floats, most: int) -> Exceptions:
 def _differences(step: Floats, usual: Floats, found: Ints, most: int) -> int:
     """Write the labels whose scores are not the usual ones; return how many, -1 if too many."""
     size = 0
-    for k in range(len(step)):
-        if step[k] != usual[k]:
-            if size == most:
-                return -1
-            found[size] = k
-            size += 1
-    return size
+    for k in range(len(step)):  # without a branch, which would be hard to foresee
+        found[size] = k
+        size += step[k] != usual[k]
+    return size if size <= most else -1
 
 
 @kernel
@@ -126,8 +125,10 @@ def _forward_by_exceptions(
     n, K = emissions.shape
     common, labels = exceptions.common, exceptions.labels
     starts, middles = exceptions.starts, exceptions.middles
-    largest = np.full(K, -np.inf)  # of the exceptions whose next label has 0 in common
+    largest = np.full(K, -np.inf)  # exception after each label; where others are illegal, infinite
     for j in range(K):
+        if middles[j] > starts[j]:
+            largest[j] = np.inf
         for k in labels[middles[j] : starts[j + 1]]:
             largest[j] = max(largest[j], transitions[j, k])
     top = np.empty(_TOP, dtype=np.int64)
@@ -147,11 +148,11 @@ def _forward_by_exceptions(
                 least = min(least, row[k])
         for j in range(K):
             prefix = before[j]
-            end = starts[j + 1] if prefix + largest[j] > least else middles[j]
-            for i in range(starts[j], end):
-                k = labels[i]
-                score = prefix + transitions[j, k]
-                row[k] = score if score > row[k] else row[k]
+            if prefix + largest[j] > least:
+                for i in range(starts[j], starts[j + 1]):
+                    k = labels[i]
+                    score = prefix + transitions[j, k]
+                    row[k] = score if score > row[k] else row[k]
         row += emissions[t]
 
 

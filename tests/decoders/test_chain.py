@@ -238,6 +238,19 @@ def test_prefixes_where_all_are_forbidden(t, value):
     assert not (best[t:] > -np.inf).any()
 
 
+def test_exceptions_of_labels_that_have_nothing_in_common():
+    """What is usual is still that of which there are more."""
+    transitions = np.zeros((12, 10))
+    transitions[1, :6] = 1.0
+    transitions[2, :6] = -np.inf
+    transitions[3, 1:9] = -np.inf
+    transitions[3, 0] = 5.0
+    found = find_exceptions(transitions, 100)
+    assert found.is_common.tolist() == [True, True, False, False] + 6 * [True]
+    assert found.starts.tolist() == [0, 0, 6, 10] + 7 * [12]
+    assert found.labels.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 9]
+
+
 def test_too_many_exceptions():
     transitions = np.zeros((34, 32))
     transitions[:4, :16] = 1.0
