@@ -23,7 +23,7 @@ thousand at a time go to `update`. Figures are those of the last epoch, in wall 
 
 Beneath are the exponents of growth, the slopes of logarithms by least squares. --output writes
 growth.json and growth.svg, and needs the extra `bench`. Ten million words take a minute to make,
-five to learn, and 2.3 GB of memory. Linux only.
+five to learn, and 2.2 GB of memory. Linux only.
 """
 
 import argparse
