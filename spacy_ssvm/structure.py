@@ -217,6 +217,9 @@ class AddressedProblem(AllocatingProblem, Protocol):
     def addresses(self) -> tuple[int, Any]:
         """The number of weights before those of rows, and where the others are."""
 
+    def make_room(self, entries: int) -> None:
+        """Let there be room for this many weights of rows: see ``rows.RowTable``."""
+
     def completion(self, i: int) -> Any:
         """The completion of the partial gold of an example."""
 

@@ -148,7 +148,8 @@ def _restore_trainer(
         rows = problem.problem.addresses[1]
         before = restored(rows, found["rows"], arrays)
         if len(before.entry_labels) > len(rows.entry_labels):
-            rows.entry_labels.resize(len(before.entry_labels), refcheck=False)
+            problem.problem.make_room(len(before.entry_labels))
+            rows = problem.problem.addresses[1]
         for array, old in zip(rows, before, strict=True):
             if isinstance(array, np.ndarray):
                 array[:] = old

@@ -303,13 +303,17 @@ class SparseRows:
         numbers = None
         if self.table.counts[2] > _UNTIDY * self.table.counts[1]:
             numbers = self._join()
-        table, labels = self.table, self.table.entry_labels
+        table = self.table
         needed = int(table.counts[1] + table.requested[0])
-        if needed > len(labels):
-            room = max(needed, int(_GROWTH * table.counts[1]))
-            self.table = table._replace(entry_labels=resized(labels, room))
+        if needed > len(table.entry_labels):
+            self.make_room(max(needed, int(_GROWTH * table.counts[1])))
         table.requested[0] = 0
         return numbers
+
+    def make_room(self, entries: int) -> None:
+        """Let there be room for this many entries."""
+        labels = resized(self.table.entry_labels, entries)
+        self.table = self.table._replace(entry_labels=labels)
 
     def insert(self, starts: Ints, labels: Labels, *, only: bool = False) -> Ints:
         """Insert labels of rows 0, 1, ..., which have none; return the entry of each.
@@ -389,6 +393,9 @@ class PlainAddresses:
     def addresses(self) -> tuple[int, RowTable]:
         """The number of weights before those of rows, and where the others are."""
         return 0, dense_table(1)
+
+    def make_room(self, entries: int) -> None:
+        """Nothing to do."""
 
     def completion(self, i: int) -> np.ndarray:
         raise NotImplementedError
@@ -471,6 +478,10 @@ class RowWeights(PlainAddresses):
     @property
     def addresses(self) -> tuple[int, RowTable]:
         return self._first, self.table
+
+    def make_room(self, entries: int) -> None:
+        if self._sparse is not None:
+            self._sparse.make_room(entries)
 
     def _extend(self, rows: int) -> None:
         """Let there be this many rows, or more."""

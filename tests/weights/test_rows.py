@@ -5,8 +5,10 @@ from random import Random
 import numpy as np
 import pytest
 
+from spacy_ssvm.weights import growing
 from spacy_ssvm.weights.rows import (
     DenseWeights,
+    RowWeights,
     SparseRows,
     add_row,
     dense_table,
@@ -153,3 +155,21 @@ def test_moved_weights_leave_zeros_behind() -> None:
     assert move(np.array([1.0, 2.0, 3.0]), numbers).tolist() == [3, 0, 1]
     assert move(np.zeros(0), numbers).tolist() == []
     assert move(np.array([4.0]), np.array([-1], dtype=np.int32)).tolist() == []
+
+
+@pytest.mark.parametrize("least", [1, growing._LARGE])
+def test_room_is_made_for_more_entries(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where arrays have memory of their own, which numpy cannot lengthen."""
+    monkeypatch.setattr(growing, "_LARGE", least)
+    rows = RowWeights(first=2, width=8)
+    rows.allocate(lazily=True)
+    rows.insert(np.array([0, 2, 3]), np.array([1, 5, 0], dtype=np.uint16))
+    before = rows.table.entry_labels.copy()
+    size = len(before)
+    rows.make_room(3 * size)
+    rows.make_room(4 * size)
+    assert len(rows.addresses[1].entry_labels) == 4 * size
+    assert rows.table.entry_labels[:size].tolist() == before.tolist()
+    rows.allocate(lazily=False)
+    rows.make_room(10)
+    assert len(rows.table.entry_labels) == 0
