@@ -12,11 +12,14 @@ table has F1 of each feature on dev. Systems:
     clusters    the same with the word clusters of spacy-lookups-data (English)
     dictionary  ssvm_morphologizer with the lemmas of words of spacy-lookups-data
     both        with clusters (English) and dictionary
+    tensor      with both, and the tensor of the tok2vec of en_core_web_sm (English); tokens/s
+                includes the tok2vec
     lemmas      ssvm_lemmatizer, for 5 epochs, from gold tags; scored on gold tags (gold LEMMA),
                 and on those of ssvm_morphologizer, and of ssvm_tagger where there are fine-grained
                 tags, which are trained in the same process: their time does not count, nor their
                 memory
     all lemmas  the same, all three with clusters (English) and dictionary
+    tensor lemmas  the same, and taggers with the tensor (English)
     tags        ssvm_tagger with its default settings, for 8 epochs, with POS and MORPH as one tag
     candidates  the same with ``candidates = true``
     spacy       spaCy's morphologizer and trainable_lemmatizer from `init config`, trained for ten
@@ -64,7 +67,9 @@ GIVEN = {
     "clusters": ("clusters",),
     "dictionary": ("dictionary",),
     "both": (*TABLES,),
+    "tensor": (*TABLES,),
     "all lemmas": (*TABLES,),
+    "tensor lemmas": (*TABLES,),
 }
 OF_MORPHOLOGY = ("POS", "MORPH", "both")
 SCORES = (*OF_MORPHOLOGY, "LEMMA", "all", "XPOS")
@@ -72,7 +77,8 @@ GOLD_LEMMA = "gold LEMMA"
 FEATURES = "features"  # of a score: F1 by name
 COLUMNS = ("seconds", "peak", "MB", "speed")
 SPREAD = ", spread"  # of a score over seeds
-LEMMAS, TAGS = ("lemmas", "all lemmas"), ("tags", "candidates")
+LEMMAS, TAGS = ("lemmas", "all lemmas", "tensor lemmas"), ("tags", "candidates")
+OF_ENGLISH = ("clusters", "both", "tensor", "tensor lemmas")
 
 
 class Word(NamedTuple):
@@ -88,11 +94,21 @@ class Word(NamedTuple):
 Sentences = list[list[Word]]
 
 
+class Shared(dict[Word, Word]):
+    """Equal words as one object: those of a treebank would take more memory than their Docs."""
+
+    def __missing__(self, word: Word) -> Word:
+        return self.setdefault(word, word)
+
+
+SHARED = Shared()
+
+
 def sentences_of(text: str) -> Iterator[list[Word]]:
     """The sentences of a CoNLL-U text."""
     for block in text.strip().split("\n\n"):
         rows = [line.split("\t") for line in block.split("\n") if line[:1].isdigit()]
-        yield [from_columns(row) for row in rows if row[0].isdigit()]
+        yield [SHARED[from_columns(row)] for row in rows if row[0].isdigit()]
 
 
 def from_columns(row: list[str]) -> Word:
@@ -120,7 +136,7 @@ def read_turkish() -> dict[str, Sentences]:
         for part in PARTS:
             docs = DocBin().from_disk(Path(folder) / f"{part}.spacy").get_docs(vocab)
             sentences = [sentence for doc in docs for sentence in doc.sents]
-            found[part] = [[*map(word_of, sentence)] for sentence in sentences]
+            found[part] = [[SHARED[word_of(token)] for token in own] for own in sentences]
     return found
 
 
@@ -237,6 +253,17 @@ def given_to(pipe: Any, system: str, language: str) -> dict[str, Any]:
     return found
 
 
+def add_tagger(
+    nlp: spacy.Language, factory: str, seed: int, system: str, examples: list[Example]
+) -> Any:
+    """Add a tagger; for systems with tensors after what writes them, also into the examples."""
+    if not system.startswith("tensor"):
+        return add_pipe(nlp, factory, seed)
+    if not nlp.pipe_names:
+        peers.add_tensor(nlp, [example.predicted for example in examples])
+    return add_pipe(nlp, factory, seed, templates=["tagger", "tensor[0]"])
+
+
 def add_pipe(nlp: spacy.Language, factory: str, seed: int, **config: Any) -> Any:
     """Add a component with default settings but for the seed of its solver."""
     solver = nlp.get_factory_meta(factory).default_config["solver"] | {"seed": seed}
@@ -245,14 +272,15 @@ def add_pipe(nlp: spacy.Language, factory: str, seed: int, **config: Any) -> Any
 
 def run_ssvm(parts: dict[str, Sentences], language: str, system: str, seed: int) -> dict:
     nlp = spacy.blank(language)
-    pipe = add_pipe(nlp, "ssvm_morphologizer", seed)
     examples = examples_of(nlp, parts["train"])
+    pipe = add_tagger(nlp, "ssvm_morphologizer", seed, system, examples)
     seconds = trained(nlp, pipe, examples, EPOCHS, given_to(pipe, system, language))
+    everything = nlp if system == "tensor" else pipe
     return {
         "seconds": seconds,
         "peak": peers.peak_of_memory(),
-        **scored(pipe, nlp, parts, OF_MORPHOLOGY),
-        "speed": speed_of(pipe, nlp, parts["test"]),
+        **scored(everything, nlp, parts, OF_MORPHOLOGY),
+        "speed": speed_of(everything, nlp, parts["test"]),
         "MB": peers.saved(nlp, pipe.name)["MB"],
     }
 
@@ -290,9 +318,9 @@ def run_lemmas(parts: dict[str, Sentences], language: str, system: str, seed: in
     nlp = spacy.blank(language)
     has_tags = any(word.tag not in ("", word.pos) for words in parts["dev"] for word in words)
     names = ["ssvm_morphologizer", *(["ssvm_tagger"] if has_tags else [])]
-    taggers = [add_pipe(nlp, name, seed) for name in names]
-    pipe = add_pipe(nlp, "ssvm_lemmatizer", seed)
     examples = examples_of(nlp, parts["train"])
+    taggers = [add_tagger(nlp, name, seed, system, examples) for name in names]
+    pipe = add_pipe(nlp, "ssvm_lemmatizer", seed)
     seconds = trained(nlp, pipe, examples, LEMMA_EPOCHS, given_to(pipe, system, language))
     peak = peers.peak_of_memory()
     gold, speeds = {}, []
@@ -448,8 +476,8 @@ def main() -> None:
         return
     compile_kernels()
     for language in options.treebanks:
-        own = ["clusters", "dictionary", "both"] if language == "en" else ["dictionary"]
-        systems = ["ssvm", *own, *LEMMAS, *TAGS, "spacy"]
+        systems = ["ssvm", *list(GIVEN)[:4], *LEMMAS, *TAGS, "spacy"]
+        systems = [name for name in systems if language == "en" or name not in OF_ENGLISH]
         if options.udpipe is not None and (options.udpipe / f"{language}.udpipe").exists():
             systems.append("udpipe")
         results: dict[str, dict] = {}

@@ -23,7 +23,8 @@ from spacy_ssvm.explanation import (
 from spacy_ssvm.features.attributes import AttributeReader, Doc, TokenTable
 from spacy_ssvm.features.extraction import CompiledTemplates, fill_keys
 from spacy_ssvm.features.templates import Template
-from spacy_ssvm.kernels.types import Floats, Ints, Weights
+from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.labelings.linear_model import WordModel
 
 OTHER_TOKENS = "labels of other tokens"
 
@@ -172,10 +173,10 @@ def fired_features(
     texts: each template, and what its feature consists of.
     """
     features = []
-    real_values = model.real_values(tokens, model.scales)[int(tokens.sentence_starts[s]) + t]
+    columns = [labels[0]], [labels[1]]
     for m, (template, (name, value)) in enumerate(zip(model.templates, texts, strict=True)):
         if template.is_real:
-            features += _real_reason(model, real_values, m, labels)
+            features += real_reasons(model, tokens, s, t, m, columns)
             continue
         row = model.row_of(tokens, s, t, m)
         if row >= 0:
@@ -183,18 +184,24 @@ def fired_features(
     return features
 
 
-def _real_reason(
-    model: ChainModel, values: Weights, template: int, labels: tuple[int, int]
+def real_reasons(
+    model: WordModel,
+    tokens: TokenTable,
+    s: int,
+    t: int,
+    template: int,
+    columns: tuple[Sequence[int], Sequence[int]],
 ) -> list[Reason]:
     """The sum of the features of a real-valued template; none where all are 0.
 
-    values: float32 [F], of all real-valued features.
+    columns: what has weights for each of two labels.
     """
-    own, sums = model.real_part(values, template)
+    own, sums = model.real_part(tokens, s, t, template)
     if not own.any():
         return []
     value = f"{len(own)} numbers of norm {np.linalg.norm(own):.2f}"
-    return [Reason(str(model.templates[template]), value, *sums[list(labels)].tolist())]
+    weights = (float(sums[[*of_label]].sum()) for of_label in columns)
+    return [Reason(str(model.templates[template]), value, *weights)]
 
 
 def _path(transitions: Floats, y: Ints) -> float:

@@ -14,7 +14,14 @@ from spacy_ssvm.decoders.chain import (
 from spacy_ssvm.features.attributes import ByToken, ByWord
 from spacy_ssvm.kernels.compile import inner_kernel, kernel
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Weights
-from spacy_ssvm.labelings.cached_sums import Features, Sums, SumSlots, add_cached, add_features
+from spacy_ssvm.labelings.cached_sums import (
+    Features,
+    Sums,
+    SumSlots,
+    add_cached,
+    add_features,
+    add_reals,
+)
 
 
 class Scorer(NamedTuple):
@@ -72,10 +79,7 @@ def score_sentence(
         scores = emissions[t - start]
         add_cached(scorer.cached, scorer.sum_slots, t, scores)
         add_features(scorer.uncached, attributes, start, end, t, keys, rows, scores)
-        for d in range(len(scorer.real_weights)):
-            value, weights = np.float64(scorer.reals[t, d]), scorer.real_weights[d]
-            for k in range(len(scores)):
-                scores[k] += value * weights[k]
+        add_reals(scorer.reals, scorer.real_weights, t, scores)
     apply_constraints(constraints, start, end, emissions)
     return emissions
 

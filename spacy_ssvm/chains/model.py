@@ -3,7 +3,7 @@
 docs -> token attributes -> feature keys -> rows -> emissions -> decoder -> labels
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,41 +18,15 @@ from spacy_ssvm.chains.inference import (
     score_sentence,
 )
 from spacy_ssvm.decoders.chain import Pruning, prune
-from spacy_ssvm.features.attributes import (
-    ATTRIBUTES,
-    AttributeReader,
-    ByWord,
-    Doc,
-    TokenTable,
-    is_attribute,
-)
-from spacy_ssvm.features.extraction import compile_templates
-from spacy_ssvm.features.reals import (
-    NO_REALS,
-    NO_SCALES,
-    RealKeys,
-    Scales,
-    header_of,
-    read_scales,
-    real_features,
-    real_keys,
-)
+from spacy_ssvm.features.attributes import ByWord, Doc, TokenTable
+from spacy_ssvm.features.reals import NO_SCALES, Scales
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
-from spacy_ssvm.features.templates import Template, parse_templates
-from spacy_ssvm.kernels.compile import kernel
-from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
-from spacy_ssvm.labelings.cached_sums import (
-    CachedSums,
-    Features,
-    find_sums,
-    row_of,
-    useful_cache,
-)
-from spacy_ssvm.labelings.linear_model import LinearModel
+from spacy_ssvm.features.templates import Template
+from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.labelings.cached_sums import CachedSums, Features, find_sums, useful_cache
+from spacy_ssvm.labelings.linear_model import LinearModel, WordModel
 from spacy_ssvm.labelings.saved_model import Calibration, SavedModel, arrays_with, read_calibration
 from spacy_ssvm.storage import require
-from spacy_ssvm.weights.compact import CompactWeights, add_rows
-from spacy_ssvm.weights.key_table import KeyTable, find_row
 
 TRANSITIONS = "transitions"
 
@@ -92,16 +66,15 @@ def read_transitions(arrays: storage.Arrays, labels: tuple[str, ...]) -> Floats:
     return label_pairs
 
 
-class ChainModel(TransitionModel):
+class ChainModel(WordModel, TransitionModel):
     """A linear model of label sequences.
 
     templates: they define the features.
     labels: the names of the labels, in the order of the columns of all score tables.
-    whole_docs: whether a Doc is one sequence; its sentence boundaries are then ignored.
+    whole_docs: see ``WordModel``.
     """
 
     kind = "chain model"
-    reader: AttributeReader
 
     def __init__(
         self,
@@ -116,12 +89,8 @@ class ChainModel(TransitionModel):
         self.define(templates, labels, resources, legality)
 
     def set_weights(self, *weights: Any, scales: Scales = NO_SCALES) -> None:
-        """See ``LinearModel``.
-
-        scales: those of real-valued attributes; none without weights of their features.
-        """
-        super().set_weights(*weights)
-        self.scales = scales
+        """See ``WordModel``."""
+        super().set_weights(*weights, scales=scales)
         self.calibration: Calibration | None = None  # of the scores of spans
         self._prepared: _Prepared | None = None
 
@@ -129,58 +98,13 @@ class ChainModel(TransitionModel):
         super().add_labels(labels, legality)
         self._prepared = None
 
-    def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
-        return parse_templates(texts, is_attribute=is_attribute, attributes=ATTRIBUTES)
-
-    def _compile(self) -> None:
-        names = {part.attribute for t in self.templates for part in t.parts}
-        self.reader = self.make_reader(names, self.resources)
-        self.real_templates = tuple(t for t in self.templates if t.is_real)
-        others = tuple(t for t in self.templates if not t.is_real)
-        self.templates = others + self.real_templates
-        self.compiled = compile_templates(others, self.reader.names)
-
-    def make_reader(self, names: Iterable[str], resources: Resources) -> AttributeReader:
-        """The reader of the attributes that the templates name."""
-        return AttributeReader(names, resources, whole_docs=self.whole_docs)
-
     def scorer(self, tokens: TokenTable) -> Scorer:
         """Templates, table and weights, for kernels that score the labels of these words."""
         prepared = self._for_labels()
-        reals = self.real_values(tokens, self.scales), prepared.real_weights
+        reals = self.real_values(tokens, self.scales), self.real_weights.weights
         words = tokens.group_keys, tokens.attributes, tokens.sentence_starts
         sums = find_sums(prepared.cache, prepared.features, *words)
         return Scorer(*sums, *reals, self.label_pairs)
-
-    def real_values(self, tokens: TokenTable, scales: Scales) -> Weights:
-        """The values of real-valued features of these words: float32 [words, F].
-
-        scales: of their attributes; none where there are no weights yet.
-        Raises ValueError where an attribute has another width.
-        """
-        if not scales:
-            return np.zeros((len(tokens.attributes), 0), dtype=np.float32)
-        return real_features(self.real_templates, scales, tokens.reals, tokens.sentence_starts)
-
-    def real_keys(self, scales: Scales) -> RealKeys:
-        """The real-valued features, in the order of ``real_values``."""
-        if not scales:
-            return NO_REALS
-        return real_keys(self.real_templates, len(self.compiled.seeds), scales)
-
-    def real_part(self, values: Weights, template: int) -> tuple[Floats, Floats]:
-        """The values of a real-valued template at a word, and what they add to each label's score.
-
-        values: float32 [F], of all real-valued features. Returns float64 [width] and [K].
-        """
-        prepared = self._for_labels()
-        of_template = prepared.real_templates == template
-        own = values[of_template].astype(np.float64)
-        return own, own @ prepared.real_weights[of_template]
-
-    @property
-    def _features(self) -> Features:
-        return Features(self.compiled, self.table, self.weights)
 
     def predict(
         self, docs: Sequence[Doc], label_constraints: LabelConstraints | None = None
@@ -225,11 +149,7 @@ class ChainModel(TransitionModel):
         if self._prepared is None:
             features, groups = self._features, (self.reader.column_groups, self.reader.windows)
             cache = useful_cache(features, len(self.labels), *groups)
-            keys, templates = self.real_keys(self.scales)
-            real_weights = np.zeros((len(keys), len(self.labels)))
-            _fill_real_weights(self.table, keys, templates, self.weights, real_weights)
-            pruning = prune(self.label_pairs)
-            self._prepared = _Prepared(features, pruning, cache, templates, real_weights)
+            self._prepared = _Prepared(features, prune(self.label_pairs), cache)
         return self._prepared
 
     def constrain_words(
@@ -285,39 +205,19 @@ class ChainModel(TransitionModel):
         )
         return emissions
 
-    def row_of(self, tokens: TokenTable, sentence: int, t: int, template: int) -> int:
-        """The row of the feature that a template fires at token t of a sentence, -1 for none.
-
-        Not of a real-valued template, which has many.
-        """
-        start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
-        features = self._for_labels().features
-        return row_of(features, tokens.attributes, start, end, start + t, template)
-
     # Saving and loading
 
     def header(self) -> storage.Header:
         calibration = {"calibration": self.calibration._asdict()} if self.calibration else {}
-        return {**super().header(), "scales": header_of(self.scales), **calibration}
+        return {**super().header(), **calibration}
 
     def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:
         saved = super().read(header, arrays)
-        scales = read_scales(header["scales"])
-        reals = [template for template in saved.templates if template.is_real]
-        others = len(saved.templates) - len(reals)
-        require(saved.templates[others:] == tuple(reals), "real-valued templates do not come last")
-        names = {template.parts[0].attribute for template in reals}
-        has_weights = saved.template_rows[-1] > saved.template_rows[others]
-        require(
-            scales.keys() == names or (not scales and not has_weights),
-            "the scales are not those of the real-valued templates",
-        )
         calibration = read_calibration(header.get("calibration"))
-        return saved._replace(scales=scales, calibration=calibration)
+        return saved._replace(calibration=calibration)
 
     def become(self, saved: SavedModel) -> None:
         super().become(saved)
-        self.scales = saved.scales
         self.calibration = saved.calibration
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -328,19 +228,6 @@ class _Prepared(NamedTuple):
     features: Features  #: all of them
     pruning: Pruning
     cache: CachedSums | None  #: of scores; None where it is of no use
-    real_templates: Rows  #: int32 [F], the template of each real-valued feature
-    real_weights: Floats  #: float64 [F, K]
-
-
-@kernel
-def _fill_real_weights(
-    table: KeyTable, keys: Keys, templates: Rows, weights: CompactWeights, found: Floats
-) -> None:
-    """Write the weights of keys of some templates: float64 [F, K]; 0 where one has no row."""
-    rows = np.empty(1, dtype=np.int64)
-    for d in range(len(keys)):
-        rows[0] = find_row(table, keys[d], templates[d])
-        add_rows(weights, rows, int(rows[0] >= 0), found[d])
 
 
 def _from_bytes(whole_docs: bool, data: bytes) -> ChainModel:

@@ -1,17 +1,15 @@
 """Examples of chains, checked once, as contiguous arrays to which more are appended."""
 
 from collections.abc import Sequence
-from typing import cast
 
 import numpy as np
 
 from spacy_ssvm.chains.layout import Examples
 from spacy_ssvm.chains.oracle import CHAINS, SPARSE_CHAINS
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Rows, Weights
-from spacy_ssvm.labelings.word_features import LazyFeatures, RowFeatures, without_growth
+from spacy_ssvm.labelings.word_features import LazyFeatures, RowFeatures, WordProblem
 from spacy_ssvm.structure import Structure
-from spacy_ssvm.weights.growing import GrowingArray, check_starts, drop_negative, gather_ranges
-from spacy_ssvm.weights.rows import RowWeights
+from spacy_ssvm.weights.growing import GrowingArray
 
 
 def hamming_costs(K: int) -> Floats:
@@ -19,7 +17,7 @@ def hamming_costs(K: int) -> Floats:
     return np.ones((K, K)) - np.eye(K)
 
 
-class ChainProblem(RowWeights):
+class ChainProblem(WordProblem):
     """Examples for chains over K labels.
 
     costs: float64 [K, K], the cost of each (gold, predicted) pair: finite, not negative,
@@ -54,13 +52,9 @@ class ChainProblem(RowWeights):
         self._label_sets = np.vstack([np.eye(K, dtype=bool), np.ones((1, K), dtype=bool)])
         self._costs = np.vstack([costs, np.zeros((1, K))])
         self._set_numbers = {row.tobytes(): i for i, row in enumerate(self._label_sets)}
-        self._token_starts = GrowingArray(np.int64, [0])
-        self._feature_starts = GrowingArray(np.int64, [0])
-        self._rows = GrowingArray(np.int32)
         self._gold = GrowingArray(np.int64)
         self._completions = GrowingArray(np.int64)
         self._longest, self._most_features, self._most_of_both = 0, 0, 0
-        self.real_rows = np.zeros(0, dtype=np.int32)
 
     @property
     def structure(self) -> Structure:
@@ -71,25 +65,6 @@ class ChainProblem(RowWeights):
     def any_label(self) -> int:
         """The label set of a token without gold annotation."""
         return self.K
-
-    @property
-    def real_rows(self) -> Rows:
-        """The row of each real-valued feature: int32 [F]; those of earlier examples are 0."""
-        return self._real_rows
-
-    @real_rows.setter
-    def real_rows(self, rows: Rows) -> None:
-        self._real_rows = rows
-        self._extend(int(rows.max(initial=-1)) + 1)
-        self._reals = GrowingArray(np.float32, np.zeros((self._gold.size, len(rows))))
-
-    @property
-    def _number_of_reals(self) -> int:
-        return len(self._real_rows)
-
-    @property
-    def number_of_examples(self) -> int:
-        return self._token_starts.size - 1
 
     def label_set(self, labels: Sequence[int]) -> int:
         """The number of the set that allows these labels; its cost is their minimum."""
@@ -120,28 +95,12 @@ class ChainProblem(RowWeights):
         token_starts: int64 [examples + 1]; gold: int64 [tokens], label sets.
         reals: float32 [tokens, F], finite, the values of real-valued features; None for none.
         """
-        tokens = len(gold)
-        shape = tokens, self._number_of_reals
-        reals = np.zeros((tokens, 0), dtype=np.float32) if reals is None else reals
-        if reals.shape != shape:
-            raise ValueError(f"reals: shape {reals.shape}, expected {shape}")
-        if not np.isfinite(reals).all():
-            raise ValueError("reals: must be finite")
-        check_starts("feature_starts", feature_starts, len(rows))
-        check_starts("token_starts", token_starts, tokens)
-        if len(feature_starts) != tokens + 1:
-            raise ValueError(f"{len(feature_starts) - 1} tokens with features, {tokens} with gold")
-        if tokens and not 0 <= gold.min() <= gold.max() < len(self._label_sets):
+        reals = self.check_words(len(gold), feature_starts, rows, token_starts, reals)
+        if len(gold) and not 0 <= gold.min() <= gold.max() < len(self._label_sets):
             raise ValueError(f"gold: label sets 0 to {len(self._label_sets) - 1} exist")
-        if len(rows) and rows.min() < 0:
-            raise ValueError("rows: must not be negative")
         first = self.number_of_examples
         self._measure(feature_starts[token_starts], token_starts)
-        self._token_starts.extend(token_starts[1:] + self._gold.size)
-        self._feature_starts.extend(feature_starts[1:] + self._rows.size)
-        self._rows.extend(rows)
-        self._extend(int(rows.max(initial=-1)) + 1)
-        self._reals.extend(reals)
+        self.append_words(feature_starts, rows, token_starts, reals)
         self._gold.extend(gold)
         self._completions.extend(np.where(gold < self.K, gold, -1))
         return range(first, self.number_of_examples)
@@ -172,46 +131,12 @@ class ChainProblem(RowWeights):
 
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
-        tokens, self._token_starts = gather_ranges(self._token_starts, numbers)
-        features, self._feature_starts = gather_ranges(self._feature_starts, tokens)
+        tokens = self.keep_words(numbers)
         self._gold = GrowingArray(np.int64, self._gold.array[tokens])
         self._completions = GrowingArray(np.int64, self._completions.array[tokens])
-        self._rows = GrowingArray(np.int32, self._rows.array[features])
-        self._reals = GrowingArray(np.float32, self._reals.array[tokens])
         self._longest, self._most_features, self._most_of_both = 0, 0, 0
         starts = self._token_starts.array
         self._measure(self._feature_starts.array[starts], starts)
-
-    def count_rows(self, rows: int) -> Ints:
-        """How often examples have each row as a feature, see ``IndexedProblem``."""
-        counts = np.bincount(self._rows.array, minlength=rows)
-        counts[self._real_rows] = self._gold.size + 1
-        return counts
-
-    def number_rows(self, numbers: Rows, rows: int) -> None:
-        """Give features other rows, see ``IndexedProblem``."""
-        new_rows = numbers[self._rows.array]
-        self._feature_starts, self._rows = drop_negative(self._feature_starts, new_rows)
-        self._real_rows = numbers[self._real_rows]
-        self._extend(rows)
-
-    def keep_rows(self, kept: Flags) -> Rows:
-        """Keep only these of the rows, see ``IndexedProblem``."""
-        self.number_rows((np.cumsum(kept) - 1).astype(np.int32), int(kept.sum()))
-        return self._keep_weights(kept)
-
-    def examples(self) -> Examples:
-        """The arrays, for kernels; valid until the next ``append``, or change of the store."""
-        return self._arrays(self._features())
-
-    def frozen_examples(self) -> Examples:
-        """See ``AllocatingProblem``."""
-        return self._arrays(without_growth(self._features()))
-
-    def addressed_examples(self) -> Examples:
-        """See ``AddressedProblem``."""
-        features = cast(RowFeatures, self._features())
-        return self._arrays(features._replace(table=self._dense_table))
 
     def _arrays(self, features: RowFeatures | LazyFeatures) -> Examples:
         return Examples(
@@ -224,15 +149,6 @@ class ChainProblem(RowWeights):
             features,
         )
 
-    def _features(self) -> RowFeatures | LazyFeatures:
-        return RowFeatures(
-            self._feature_starts.array,
-            self._rows.array,
-            self._reals.array,
-            self._real_rows,
-            self.table,
-        )
-
     @property
     def max_entries(self) -> int:
         """The largest number of entries that Phi_i(y) can have, over all examples."""
@@ -241,9 +157,9 @@ class ChainProblem(RowWeights):
     @property
     def _most_real_entries(self) -> int:
         """The largest number of entries of real-valued features, over all examples."""
-        return min(2 * self._longest, self.K) * self._number_of_reals
+        return min(2 * self._longest, self.K) * len(self._real_rows)
 
     @property
     def max_expected_entries(self) -> int:
         """The largest number of entries that E[phi(x_i, Y)] can have, over all examples."""
-        return (self._most_features + self._number_of_reals + self.K + 2) * self.K
+        return (self._most_features + len(self._real_rows) + self.K + 2) * self.K

@@ -4,9 +4,8 @@ Docs with their gold labels become examples of the problem, one for each sentenc
 the solver improves the weights; ``update_model`` writes them to the model in compact form.
 """
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,14 +13,9 @@ from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.features.attributes import ByWord, Doc, TokenTable, sentence_firsts
 from spacy_ssvm.features.extraction import extract_keys
-from spacy_ssvm.features.reals import NO_SCALES, Scales, measure_scales
-from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Weights
-from spacy_ssvm.labelings.training import LinearTrainer
-from spacy_ssvm.solvers.run import Solver
-from spacy_ssvm.weights.feature_index import (
-    find_rows,
-    find_sparse_rows,
-)
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys
+from spacy_ssvm.labelings.training import WordTrainer
+from spacy_ssvm.weights.feature_index import find_rows
 
 
 class Chains(NamedTuple):
@@ -79,20 +73,11 @@ def divide_chains(tokens: TokenTable, marks: Flags) -> Chains:
     return Chains(words, starts, np.searchsorted(firsts, doc_firsts))
 
 
-class ChainTrainer(LinearTrainer):
-    """A run of a solver on Docs that arrive in batches; see ``LinearTrainer``.
-
-    The first batch that has values of all real-valued attributes determines their scales.
-    """
+class ChainTrainer(WordTrainer):
+    """A run of a solver on Docs that arrive in batches; see ``WordTrainer``."""
 
     model: ChainModel
     problem: ChainProblem
-
-    def __init__(self, model: ChainModel, solver: Solver, **settings: Any) -> None:
-        super().__init__(model, solver, **settings)
-        self._scales = NO_SCALES
-        if model.summary is not None:
-            self._set_scales(model.scales)
 
     def _new_problem(self, costs: Floats | None, legality: Floats | None) -> ChainProblem:
         return ChainProblem(len(self.model.labels), costs=costs, legality=legality)
@@ -100,7 +85,7 @@ class ChainTrainer(LinearTrainer):
     def add(self, batch: LabelledTokens) -> list[range]:
         """Make examples of the chains of Docs; return the numbers of each Doc's examples."""
         tokens, labels, chains = batch
-        reals = self._real_values(tokens)
+        reals = self.real_values(tokens)
         shape = len(tokens.attributes), len(self.model.compiled.seeds)
         keys = np.empty(shape, dtype=np.uint64)
         extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)
@@ -116,27 +101,3 @@ class ChainTrainer(LinearTrainer):
         chain_starts, doc_chains = ends
         gold = np.where(labels < 0, self.problem.any_label, labels)
         return self._append(doc_chains, starts, rows[:size], chain_starts, gold, reals)
-
-    def _real_values(self, tokens: TokenTable) -> Weights:
-        """The values of real-valued features: float32 [words, F]."""
-        if tokens.reals and not self._scales and len(tokens.positions):
-            try:
-                self._set_scales(measure_scales(tokens.reals))
-            except ValueError as error:
-                message = f"{error}. Real values are not learned before a batch has all of them"
-                warnings.warn(message, stacklevel=2)
-        return self.model.real_values(tokens, self._scales)
-
-    def _set_scales(self, scales: Scales) -> None:
-        """Set the scales, and give rows to all real-valued features."""
-        self._scales = scales
-        keys, templates = self.model.real_keys(scales)
-        times = self.index.min_count  # however rare: they are features of all words
-        self.index.insert_sparse(np.tile(keys, times), np.tile(templates, times))
-        rows = np.empty(len(keys), dtype=np.int64)
-        found = find_sparse_rows(self.index.table, keys, templates, len(keys), rows)
-        assert found == len(keys)
-        self.problem.real_rows = rows.astype(np.int32)
-
-    def _write(self) -> None:
-        self.model.set_weights(*self._compact(), scales=self._scales)

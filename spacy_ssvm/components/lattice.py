@@ -17,7 +17,6 @@ from spacy_ssvm.components.linear import TokenPipe
 from spacy_ssvm.components.settings import (
     check_rows,
     check_selection,
-    config_error,
     read_token_templates,
     require_beta,
 )
@@ -28,7 +27,7 @@ from spacy_ssvm.features.attributes import (
     base_attribute,
     scatter_to_tokens,
 )
-from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.kernels.types import Floats, Ints, Keys
 from spacy_ssvm.lattices.explanation import explain_label
 from spacy_ssvm.lattices.model import Annotation, LatticeModel, annotation_read
 from spacy_ssvm.lattices.training import (
@@ -71,6 +70,14 @@ class LatticePipe(TokenPipe[LatticeModel, AnnotatedTokens]):
     def check_settings(self) -> None:
         """Nothing to check: each wrong label costs 1."""
 
+    def inputs_of(self, example: Example, *, with_reals: bool) -> Keys:
+        """The inputs of the features of a predicted Doc in training, see ``AttributeReader``."""
+        return self.model.reader.inputs(example.predicted, with_reals=with_reals)
+
+    def read_inputs(self, example: Example) -> Keys:
+        """See ``Pipe``."""
+        return self.inputs_of(example, with_reals=True)
+
     def read_batch(self, docs: Sequence[GoldDoc]) -> AnnotatedTokens:
         """The words of Docs with their gold annotation."""
         of_docs, gold, inputs = map(list, zip(*docs, strict=True))
@@ -105,9 +112,13 @@ class LatticePipe(TokenPipe[LatticeModel, AnnotatedTokens]):
         return lattice_selector(self.model, self.read_batch(self.gold_docs(examples)))
 
     def _annotated(self, examples: Iterable[Example]) -> Iterable[AnnotatedTokens]:
+        """The words of examples without real values: candidates do not depend on them."""
         stream = iter(examples)
         while batch := list(islice(stream, DOCS_AT_A_TIME)):
-            yield self.read_batch(self.gold_docs(batch))
+            docs = [example.predicted for example in batch]
+            inputs = [self.inputs_of(example, with_reals=False) for example in batch]
+            gold, views = self.gold_labels(batch), self.views()
+            yield read_annotated(self.model, docs, gold, inputs, views, with_reals=False)
 
     # Use
 
@@ -215,9 +226,6 @@ def build_lattice_pipe(
     """
     check_rows(name, min_count, hash_bits)
     parsed = read_token_templates(name, templates)
-    if real := [str(template) for template in parsed if template.is_real]:
-        message = f"'{real[0]}' reads real values, which this component does not learn"
-        raise config_error(name, "templates", message)
     model = LatticeModel(parsed, scheme=scheme, whole_docs=whole_docs)
     check_selection(name, selection, len(model.templates))
     rows = {"min_count": min_count, "hash_bits": hash_bits}

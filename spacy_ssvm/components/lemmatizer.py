@@ -132,9 +132,9 @@ class Lemmatizer(LatticePipe):
             for token, lemma in zip(example.predicted, lemmas, strict=True)
         ]
 
-    def read_inputs(self, example: Example) -> Keys:
-        """See ``Pipe``. Tags that the predicted Doc does not have are those of the reference."""
-        inputs = super().read_inputs(example)
+    def inputs_of(self, example: Example, *, with_reals: bool) -> Keys:
+        """See ``LatticePipe``. Tags that the predicted Doc has not are those of the reference."""
+        inputs = super().inputs_of(example, with_reals=with_reals)
         for attribute, names in groupby(self.model.given, base_attribute):
             if not example.predicted.has_annotation(attribute.upper()):
                 gold = gold_columns(example, [IDS[attribute.upper()]])[:, 0]

@@ -322,12 +322,14 @@ class AttributeReader:
         starts: Flags | None = None,
         *,
         inputs: Sequence[Keys] | None = None,
+        with_reals: bool = True,
     ) -> TokenTable:
         """The attributes of the words of Docs.
 
         A sentence starts at each Doc and at each token that is marked as a start.
         starts: bool [tokens of all Docs], further starts of sentences.
         inputs: the result of ``inputs`` for each Doc; None to read it now.
+        with_reals: whether real values are read, which other components may not have written yet.
         """
         if inputs is None:
             inputs = self._annotations(docs)
@@ -357,7 +359,8 @@ class AttributeReader:
             owners = np.searchsorted(doc_starts, kept, side="right")
             attributes = self._selected(attributes, owners)
         types = columns[kept, :1]
-        reals = {name: read_all_reals(name, docs)[kept] for name in self._real_names}
+        wanted = self._real_names if with_reals else ()
+        reals = {name: read_all_reals(name, docs)[kept] for name in wanted}
         return TokenTable(
             attributes, sentence_starts, doc_sentences, ByWord(kept), doc_starts, types, reals
         )
@@ -431,12 +434,14 @@ class AttributeReader:
         """A reader of other attributes of the same Docs."""
         return AttributeReader(names, whole_docs=self._whole_docs)
 
-    def inputs(self, doc: Doc) -> Keys:
+    def inputs(self, doc: Doc, *, with_reals: bool = True) -> Keys:
         """All that features depend on: uint64 [tokens, ORTH, SENT_START, annotations].
 
         Real values are not among them; a last column tells Docs apart whose values differ.
+        with_reals: whether there is such a column, see ``read``.
         """
-        return self._with_fingerprint(doc, *self._annotations([doc]))
+        (annotations,) = self._annotations([doc])
+        return self._with_fingerprint(doc, annotations) if with_reals else annotations
 
     def _with_fingerprint(self, doc: Doc, annotations: Keys) -> Keys:
         """The inputs of a Doc: its annotations, and the last column where there are real values."""

@@ -27,7 +27,7 @@ from spacy_ssvm.features.extraction import (
     select_templates,
 )
 from spacy_ssvm.kernels.compile import inlined_kernel, inner_kernel, kernel
-from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys
+from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys, Weights
 from spacy_ssvm.weights.compact import CompactWeights, add_rows
 from spacy_ssvm.weights.hash_table import empty_slots, find_payloads, insert_all
 from spacy_ssvm.weights.key_table import KeyTable, find_row
@@ -111,6 +111,18 @@ def add_features(
     """
     size = find_word_rows(features, attributes, start, end, t, keys, rows)
     add_rows(features.weights, rows, size, scores)
+
+
+@inlined_kernel
+def add_reals(values: Weights, weights: Floats, t: int, scores: Floats) -> None:
+    """Add the weights of real-valued features at word t to scores [K].
+
+    values: float32 [words, F]. weights: float64 [F, K].
+    """
+    for d in range(len(weights)):
+        value, of_feature = np.float64(values[t, d]), weights[d]
+        for k in range(len(scores)):
+            scores[k] += value * of_feature[k]
 
 
 @inlined_kernel

@@ -1,12 +1,21 @@
 """What models with a weight for each feature and label share: their weights, saved and loaded."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spacy_ssvm import storage
-from spacy_ssvm.features.attributes import Reader
+from spacy_ssvm.features import reals
+from spacy_ssvm.features.attributes import (
+    ATTRIBUTES,
+    AttributeReader,
+    Reader,
+    TokenTable,
+    is_attribute,
+)
+from spacy_ssvm.features.extraction import compile_templates
+from spacy_ssvm.features.reals import NO_REALS, NO_SCALES, RealKeys, Scales
 from spacy_ssvm.features.resources import (
     NO_RESOURCES,
     Resources,
@@ -14,8 +23,10 @@ from spacy_ssvm.features.resources import (
     check_resources,
     header_of,
 )
-from spacy_ssvm.features.templates import Template
-from spacy_ssvm.kernels.types import Floats, Ints
+from spacy_ssvm.features.templates import Template, parse_templates
+from spacy_ssvm.kernels.compile import kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Keys, Rows, Weights
+from spacy_ssvm.labelings.cached_sums import Features, row_of
 from spacy_ssvm.labelings.saved_model import (
     MAX_LABELS,
     SavedModel,
@@ -23,7 +34,7 @@ from spacy_ssvm.labelings.saved_model import (
     read_model,
 )
 from spacy_ssvm.solvers.summary import TrainingSummary
-from spacy_ssvm.storage import checked_texts
+from spacy_ssvm.storage import checked_texts, require
 from spacy_ssvm.weights.compact import (
     CompactWeights,
     add_rows,
@@ -31,7 +42,7 @@ from spacy_ssvm.weights.compact import (
     no_weights,
     with_more_labels,
 )
-from spacy_ssvm.weights.key_table import KeyTable, key_table, saved_keys
+from spacy_ssvm.weights.key_table import KeyTable, find_row, key_table, saved_keys
 from spacy_ssvm.weights.narrow import narrow
 
 
@@ -228,3 +239,137 @@ class LinearModel(storage.StoredModel):
         self.set_weights(
             saved.table, saved.label_pairs, saved.weights, saved.template_rows, saved.summary
         )
+
+
+class RealWeights(NamedTuple):
+    """The weights of real-valued features, see ``features/reals.py``."""
+
+    templates: Rows  #: int32 [F]: the template of each feature
+    weights: Floats  #: float64 [F, columns]
+
+
+class WordModel(LinearModel):
+    """A linear model whose features are those of words, some of which have real values.
+
+    The templates of real values come last.
+    whole_docs: whether a Doc is one sequence; its sentence boundaries are then ignored.
+    """
+
+    reader: AttributeReader
+    whole_docs: bool
+
+    def set_weights(self, *weights: Any, scales: Scales = NO_SCALES) -> None:
+        """See ``LinearModel``.
+
+        scales: those of real-valued attributes; none without weights of their features.
+        """
+        super().set_weights(*weights)
+        self.scales = scales
+        self._reals: RealWeights | None = None
+
+    def add_labels(self, labels: Sequence[str], legality: Floats | None = None) -> None:
+        super().add_labels(labels, legality)
+        self._reals = None
+
+    def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
+        return parse_templates(texts, is_attribute=is_attribute, attributes=ATTRIBUTES)
+
+    def _compile(self) -> None:
+        names = {part.attribute for t in self.templates for part in t.parts}
+        self.reader = self.make_reader(names, self.resources)
+        self.real_templates = tuple(t for t in self.templates if t.is_real)
+        others = tuple(t for t in self.templates if not t.is_real)
+        self.templates = others + self.real_templates
+        self.compiled = compile_templates(others, self.reader.names)
+
+    def make_reader(self, names: Iterable[str], resources: Resources) -> AttributeReader:
+        """The reader of the attributes that the templates name."""
+        return AttributeReader(names, resources, whole_docs=self.whole_docs)
+
+    @property
+    def _features(self) -> Features:
+        return Features(self.compiled, self.table, self.weights)
+
+    def row_of(self, tokens: TokenTable, sentence: int, t: int, template: int) -> int:
+        """The row of the feature that a template fires at token t of a sentence, -1 for none.
+
+        Not of a real-valued template, which has many.
+        """
+        start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
+        return row_of(self._features, tokens.attributes, start, end, start + t, template)
+
+    def real_values(self, tokens: TokenTable, scales: Scales) -> Weights:
+        """The values of real-valued features of these words: float32 [words, F].
+
+        scales: of their attributes; none where there are no weights yet.
+        Raises ValueError where an attribute has another width.
+        """
+        if not scales:
+            return np.zeros((len(tokens.attributes), 0), dtype=np.float32)
+        starts = tokens.sentence_starts
+        return reals.real_features(self.real_templates, scales, tokens.reals, starts)
+
+    def real_keys(self, scales: Scales) -> RealKeys:
+        """The real-valued features, in the order of ``real_values``."""
+        if not scales:
+            return NO_REALS
+        return reals.real_keys(self.real_templates, len(self.compiled.seeds), scales)
+
+    @property
+    def real_weights(self) -> RealWeights:
+        """The weights of real-valued features, computed once."""
+        if self._reals is None:
+            keys, templates = self.real_keys(self.scales)
+            found = np.zeros((len(keys), self.number_of_columns))
+            _fill_real_weights(self.table, keys, templates, self.weights, found)
+            self._reals = RealWeights(templates, found)
+        return self._reals
+
+    def real_part(
+        self, tokens: TokenTable, sentence: int, t: int, template: int
+    ) -> tuple[Floats, Floats]:
+        """The values of a real-valued template at a word, and what they add to each score.
+
+        Returns float64 [width] and [columns].
+        """
+        templates, weights = self.real_weights
+        of_template = templates == template
+        word = int(tokens.sentence_starts[sentence]) + t
+        own = self.real_values(tokens, self.scales)[word, of_template].astype(np.float64)
+        return own, own @ weights[of_template]
+
+    # Saving and loading
+
+    def header(self) -> storage.Header:
+        scales = {"scales": reals.header_of(self.scales)} if self.scales else {}
+        return {**super().header(), **scales}
+
+    def read(self, header: storage.Header, arrays: storage.Arrays) -> SavedModel:
+        saved = super().read(header, arrays)
+        scales = reals.read_scales(header.get("scales", {}))
+        of_reals = [template for template in saved.templates if template.is_real]
+        others = len(saved.templates) - len(of_reals)
+        in_order = saved.templates[others:] == tuple(of_reals)
+        require(in_order, "real-valued templates do not come last")
+        names = {template.parts[0].attribute for template in of_reals}
+        has_weights = saved.template_rows[-1] > saved.template_rows[others]
+        require(
+            scales.keys() == names or (not scales and not has_weights),
+            "the scales are not those of the real-valued templates",
+        )
+        return saved._replace(scales=scales)
+
+    def become(self, saved: SavedModel) -> None:
+        super().become(saved)
+        self.scales = saved.scales
+
+
+@kernel
+def _fill_real_weights(
+    table: KeyTable, keys: Keys, templates: Rows, weights: CompactWeights, found: Floats
+) -> None:
+    """Write the weights of keys of some templates: float64 [F, columns]; 0 for no row."""
+    rows = np.empty(1, dtype=np.int64)
+    for d in range(len(keys)):
+        rows[0] = find_row(table, keys[d], templates[d])
+        add_rows(weights, rows, int(rows[0] >= 0), found[d])

@@ -1,12 +1,16 @@
 """Trains linear models of labels: the solver's weights in compact form."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 import numpy as np
 
-from spacy_ssvm.kernels.types import Floats, Ints, Labels
-from spacy_ssvm.labelings.linear_model import LinearModel
+from spacy_ssvm.features.attributes import TokenTable
+from spacy_ssvm.features.reals import NO_SCALES, Scales, measure_scales
+from spacy_ssvm.kernels.types import Floats, Ints, Labels, Weights
+from spacy_ssvm.labelings.linear_model import LinearModel, WordModel
+from spacy_ssvm.labelings.word_features import WordProblem
 from spacy_ssvm.solvers.run import Run, Solver
 from spacy_ssvm.solvers.summary import TrainingSummary, summarize_run
 from spacy_ssvm.solvers.training import IndexedProblem, IndexedTrainer
@@ -18,7 +22,7 @@ from spacy_ssvm.weights.compact import (
     scales_for,
     starts_of,
 )
-from spacy_ssvm.weights.feature_index import FeatureIndex
+from spacy_ssvm.weights.feature_index import FeatureIndex, find_sparse_rows
 from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.key_table import KeyTable, key_table, keys_of
 from spacy_ssvm.weights.lazy import Support
@@ -180,3 +184,42 @@ class LinearTrainer(IndexedTrainer):
             np.searchsorted(templates, np.arange(T + 1)).astype(np.int64),
             summarize_run(self.run, self.epochs, regularizer),
         )
+
+
+class WordTrainer(LinearTrainer):
+    """A trainer of a model of words; some of their features may have real values.
+
+    The first batch that has values of all real-valued attributes determines their scales.
+    """
+
+    model: WordModel
+
+    def __init__(self, model: WordModel, solver: Solver, **settings: Any) -> None:
+        super().__init__(model, solver, **settings)
+        self._scales = NO_SCALES
+        if model.summary is not None:
+            self._set_scales(model.scales)
+
+    def real_values(self, tokens: TokenTable) -> Weights:
+        """The values of real-valued features: float32 [words, F]."""
+        if tokens.reals and not self._scales and len(tokens.positions):
+            try:
+                self._set_scales(measure_scales(tokens.reals))
+            except ValueError as error:
+                message = f"{error}. Real values are not learned before a batch has all of them"
+                warnings.warn(message, stacklevel=2)
+        return self.model.real_values(tokens, self._scales)
+
+    def _set_scales(self, scales: Scales) -> None:
+        """Set the scales, and give rows to all real-valued features."""
+        self._scales = scales
+        keys, templates = self.model.real_keys(scales)
+        times = self.index.min_count  # however rare: they are features of all words
+        self.index.insert_sparse(np.tile(keys, times), np.tile(templates, times))
+        rows = np.empty(len(keys), dtype=np.int64)
+        found = find_sparse_rows(self.index.table, keys, templates, len(keys), rows)
+        assert found == len(keys)
+        cast(WordProblem, self.problem).real_rows = rows.astype(np.int32)
+
+    def _write(self) -> None:
+        self.model.set_weights(*self._compact(), scales=self._scales)

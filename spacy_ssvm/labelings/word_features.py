@@ -5,7 +5,7 @@ features first, and have an implementation for each class of them. ``weights`` a
 features, and ``offset`` is where these begin in w.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from spacy_ssvm.kernels.types import (
     Weights2,
     named_tuple,
 )
+from spacy_ssvm.weights.growing import GrowingArray, check_starts, drop_negative, gather_ranges
 from spacy_ssvm.weights.lazy import (
     LazyTable,
     LazyTableType,
@@ -38,6 +39,7 @@ from spacy_ssvm.weights.lazy import (
 from spacy_ssvm.weights.rows import (
     RowTable,
     RowTableType,
+    RowWeights,
     add_row,
     find_entries,
     has_row_capacity,
@@ -355,3 +357,123 @@ add_difference = dispatch({RowFeatures: _add_row_difference, LazyFeatures: _add_
 add_expectations = dispatch(
     {RowFeatures: _add_row_expectations, LazyFeatures: _add_lazy_expectations}
 )
+
+
+class WordProblem(RowWeights):
+    """A problem whose features are those of words, of which its examples consist.
+
+    first, width: see ``RowWeights``.
+    """
+
+    def __init__(self, *, first: int, width: int) -> None:
+        super().__init__(first=first, width=width)
+        self._token_starts = GrowingArray(np.int64, [0])  # of examples
+        self._feature_starts = GrowingArray(np.int64, [0])  # of tokens
+        self._rows = GrowingArray(np.int32)
+        self.real_rows = np.zeros(0, dtype=np.int32)
+
+    @property
+    def number_of_examples(self) -> int:
+        return self._token_starts.size - 1
+
+    @property
+    def number_of_tokens(self) -> int:
+        """The tokens of all examples."""
+        return self._feature_starts.size - 1
+
+    @property
+    def real_rows(self) -> Rows:
+        """The row of each real-valued feature: int32 [F]; those of earlier examples are 0."""
+        return self._real_rows
+
+    @real_rows.setter
+    def real_rows(self, rows: Rows) -> None:
+        self._real_rows = rows
+        self._extend(int(rows.max(initial=-1)) + 1)
+        self._reals = GrowingArray(np.float32, np.zeros((self.number_of_tokens, len(rows))))
+
+    def check_words(
+        self,
+        tokens: int,
+        feature_starts: Ints,
+        rows: Rows,
+        token_starts: Ints,
+        reals: Weights | None,
+    ) -> Weights:
+        """The values of real-valued features, for ``append_words``: all arguments are checked.
+
+        tokens: of all examples. feature_starts: int64 [tokens + 1]; rows: int32 [features], none
+            negative. token_starts: int64 [examples + 1].
+        reals: float32 [tokens, F], finite, the values of real-valued features; None for none.
+        Raises ValueError where they do not fit each other.
+        """
+        check_starts("feature_starts", feature_starts, len(rows))
+        check_starts("token_starts", token_starts, tokens)
+        if len(feature_starts) != tokens + 1:
+            raise ValueError(f"{len(feature_starts) - 1} tokens with features, {tokens} in all")
+        if len(rows) and rows.min() < 0:
+            raise ValueError("rows: must not be negative")
+        reals = np.zeros((tokens, 0), dtype=np.float32) if reals is None else reals
+        shape = tokens, len(self._real_rows)
+        if reals.shape != shape:
+            raise ValueError(f"reals: shape {reals.shape}, expected {shape}")
+        if not np.isfinite(reals).all():
+            raise ValueError("reals: must be finite")
+        return reals
+
+    def append_words(
+        self, feature_starts: Ints, rows: Rows, token_starts: Ints, reals: Weights
+    ) -> None:
+        """Append the words of examples, which have been checked."""
+        self._token_starts.extend(token_starts[1:] + self.number_of_tokens)
+        self._feature_starts.extend(feature_starts[1:] + self._rows.size)
+        self._rows.extend(rows)
+        self._reals.extend(reals)
+        self._extend(int(rows.max(initial=-1)) + 1)
+
+    def keep_words(self, numbers: Ints) -> Ints:
+        """Keep only the words of these examples; return their numbers (int64)."""
+        tokens, self._token_starts = gather_ranges(self._token_starts, numbers)
+        features, self._feature_starts = gather_ranges(self._feature_starts, tokens)
+        self._rows = GrowingArray(np.int32, self._rows.array[features])
+        self._reals = GrowingArray(np.float32, self._reals.array[tokens])
+        return tokens
+
+    def count_rows(self, rows: int) -> Ints:
+        """How often examples have each row as a feature, see ``IndexedProblem``."""
+        counts = np.bincount(self._rows.array, minlength=rows)
+        counts[self._real_rows] = self.number_of_tokens + 1
+        return counts
+
+    def number_rows(self, numbers: Rows, rows: int) -> None:
+        """Give features other rows, see ``IndexedProblem``."""
+        new_rows = numbers[self._rows.array]
+        self._feature_starts, self._rows = drop_negative(self._feature_starts, new_rows)
+        self._real_rows = numbers[self._real_rows]
+        self._extend(rows)
+
+    def keep_rows(self, kept: Flags) -> Rows:
+        """Keep only these of the rows, see ``IndexedProblem``."""
+        self.number_rows((np.cumsum(kept) - 1).astype(np.int32), int(kept.sum()))
+        return self._keep_weights(kept)
+
+    def _features(self) -> RowFeatures | LazyFeatures:
+        starts, rows = self._feature_starts.array, self._rows.array
+        return RowFeatures(starts, rows, self._reals.array, self._real_rows, self.table)
+
+    def _arrays(self, features: RowFeatures | LazyFeatures) -> Any:
+        """The arrays of the examples, with these of their features."""
+        raise NotImplementedError
+
+    def examples(self) -> Any:
+        """The arrays, for kernels; valid until the next ``append``, or change of the store."""
+        return self._arrays(self._features())
+
+    def frozen_examples(self) -> Any:
+        """See ``AllocatingProblem``."""
+        return self._arrays(without_growth(self._features()))
+
+    def addressed_examples(self) -> Any:
+        """See ``AddressedProblem``."""
+        features = cast(RowFeatures, self._features())
+        return self._arrays(features._replace(table=self._dense_table))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spacy_ssvm.chains.explanation import OTHER_TOKENS, feature_value, place_of
+from spacy_ssvm.chains.explanation import OTHER_TOKENS, feature_value, place_of, real_reasons
 from spacy_ssvm.decoders.lattice import (
     Candidates,
     best_path,
@@ -97,11 +97,14 @@ def _steps_around(model: LatticeModel, labels: Ints, t: int) -> float:
 def _features(model: LatticeModel, place: _Place, labels: tuple[int, int]) -> list[Reason]:
     """The features of a word, with their weights for two labels, each a sum over its parts."""
     reasons = []
-    parts = [model.parts_of(label) for label in labels]
+    parts = model.parts_of(labels[0]), model.parts_of(labels[1])
+    where = place.tokens, place.sentence, place.t
     for m, template in enumerate(model.templates):
-        row = model.row_of(place.tokens, place.sentence, place.t, m)
+        if template.is_real:
+            reasons += real_reasons(model, *where, m, parts)
+            continue
+        row = model.row_of(*where, m)
         if row >= 0:
-            where = place.tokens, place.sentence, place.t
             value = feature_value(model.reader, place.doc, *where, template)
             weights = (sum(model.weights_of(row, own)) for own in parts)
             reasons.append(Reason(str(template), value, *weights))
@@ -114,11 +117,15 @@ def _parts(model: LatticeModel, place: _Place, labels: tuple[int, int]) -> list[
     parts = [model.parts_of(label) for label in labels]
     for part in dict.fromkeys(part for own in parts for part in own):
         totals[part] = 0.0
-    for m in range(len(model.templates)):
-        row = model.row_of(place.tokens, place.sentence, place.t, m)
-        if row >= 0:
-            for part, weight in zip(totals, model.weights_of(row, totals), strict=True):
-                totals[part] += weight
+    where = place.tokens, place.sentence, place.t
+    for m, template in enumerate(model.templates):
+        if template.is_real:
+            weights = tuple(model.real_part(*where, m)[1][[*totals]])
+        else:
+            row = model.row_of(*where, m)
+            weights = model.weights_of(row, totals) if row >= 0 else (0.0,) * len(totals)
+        for part, weight in zip(totals, weights, strict=True):
+            totals[part] += weight
     return [
         Reason(model.system.part_names[part], "", *(total * (part in own) for own in parts))
         for part, total in totals.items()

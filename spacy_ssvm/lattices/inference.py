@@ -12,13 +12,14 @@ from spacy_ssvm.decoders.lattice import (
     node_scores,
 )
 from spacy_ssvm.features.attributes import ByWord
-from spacy_ssvm.kernels.compile import kernel
-from spacy_ssvm.kernels.types import Floats, Ints, Keys
+from spacy_ssvm.kernels.compile import inner_kernel, kernel
+from spacy_ssvm.kernels.types import Floats, Ints, Keys, Weights
 from spacy_ssvm.labelings.cached_sums import (
     Features,
     Sums,
     SumSlots,
     add_cached,
+    add_reals,
     find_word_rows,
 )
 from spacy_ssvm.lattices.cached_scores import WordScores
@@ -38,10 +39,21 @@ class Scorer(NamedTuple):
     cached: Sums
     sum_slots: SumSlots
     own: WordScores
+    reals: Weights  #: float32 [words, F]: the values of real-valued features
+    real_weights: Floats  #: float64 [F, P]: their weights
     parts: LabelParts
     levels: Levels
     steps: Floats  #: float64: the weights of steps
     bounds: StepBounds  #: of ``bound_steps``
+
+
+@inner_kernel
+def _add_some_reals(values: Weights, weights: Floats, t: int, wanted: Ints, scores: Floats) -> None:
+    """The same as ``add_reals``, for some columns."""
+    for d in range(len(weights)):
+        value, of_feature = np.float64(values[t, d]), weights[d]
+        for column in wanted:
+            scores[column] += value * of_feature[column]
 
 
 @kernel
@@ -68,9 +80,11 @@ def score_sentence(
         size = find_word_rows(scorer.features, attributes, start, end, t, keys, rows)
         if len(scores) <= _FEW or _MANY * (last - first) > len(scores):
             add_rows(scorer.features.weights, rows, size, scores)
+            add_reals(scorer.reals, scorer.real_weights, t, scores)
         else:
             number = parts_of_labels(scorer.parts, labels[first:last], t, owners, wanted)
             add_to_some(scorer.features.weights, rows, size, wanted[:number], scores)
+            _add_some_reals(scorer.reals, scorer.real_weights, t, wanted[:number], scores)
         add_cached(scorer.cached, scorer.sum_slots, t, scores)
         for c in range(first, last):
             emissions[c] = sum_parts(scorer.parts, labels[c], scores)

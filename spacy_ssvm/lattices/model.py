@@ -17,27 +17,19 @@ from spacy_ssvm.decoders.lattice import (
     join_levels,
 )
 from spacy_ssvm.decoders.semirings import LOG_SUM, MAX
-from spacy_ssvm.features.attributes import (
-    ATTRIBUTES,
-    AttributeReader,
-    ByWord,
-    TokenTable,
-    base_attribute,
-    is_attribute,
-)
-from spacy_ssvm.features.extraction import compile_templates
+from spacy_ssvm.features.attributes import AttributeReader, ByWord, TokenTable, base_attribute
+from spacy_ssvm.features.reals import NO_SCALES, Scales
 from spacy_ssvm.features.resources import NO_RESOURCES, Resources
-from spacy_ssvm.features.templates import Template, parse_templates
+from spacy_ssvm.features.templates import Template
 from spacy_ssvm.kernels.types import Flags, Floats, Ints
 from spacy_ssvm.labelings.cached_sums import (
     CachedSums,
     Features,
     find_sums,
     nothing_cached,
-    row_of,
     useful_cache,
 )
-from spacy_ssvm.labelings.linear_model import LinearModel
+from spacy_ssvm.labelings.linear_model import WordModel
 from spacy_ssvm.labelings.saved_model import MAX_LABELS, SavedModel
 from spacy_ssvm.lattices import candidates as lists
 from spacy_ssvm.lattices.cached_scores import NO_SCORES, CachedScores
@@ -72,17 +64,16 @@ def annotation_read(templates: Iterable[Template], scheme: str) -> list[str]:
     return [name for kind in order for name in names if base_attribute(name) == kind]
 
 
-class LatticeModel(LinearModel):
+class LatticeModel(WordModel):
     """A linear model of labels with parts.
 
     templates: they define the features.
     labels: the names of the labels. scheme: their parts, see ``label_system``.
-    whole_docs: whether a Doc is one sequence; its sentence boundaries are then ignored.
+    whole_docs: see ``WordModel``.
     """
 
     kind = "lattice model"
     label_pairs_name = STEPS
-    reader: AttributeReader
     _prepared: "_Prepared | None"
 
     def __init__(
@@ -115,16 +106,12 @@ class LatticeModel(LinearModel):
         entry = lists.RULES[self.scheme].entry
         return word_keys(tokens.attributes, self.reader.names, entry, given)
 
-    def _parse(self, texts: Sequence[str]) -> tuple[Template, ...]:
-        return parse_templates(texts, is_attribute=is_attribute, attributes=ATTRIBUTES)
+    def make_reader(self, names: Iterable[str], resources: Resources) -> AttributeReader:
+        """The reader of what the templates name, and of what candidates are found by."""
+        return super().make_reader({*names, *lists.ATTRIBUTES}, resources)
 
     def _compile(self) -> None:
-        if any(template.is_real for template in self.templates):
-            raise ValueError("templates of real values, such as vectors, are not read here")
-        names = {part.attribute for t in self.templates for part in t.parts}
-        names |= {*lists.ATTRIBUTES}
-        self.reader = AttributeReader(names, self.resources, whole_docs=self.whole_docs)
-        self.compiled = compile_templates(self.templates, self.reader.names)
+        super()._compile()
         self.system = label_system(self.labels, self.scheme)
         if self.system.parts.number > MAX_LABELS:
             number = f"{self.system.parts.number:,} parts"
@@ -150,9 +137,9 @@ class LatticeModel(LinearModel):
         steps[places] = weights
         return steps
 
-    def set_weights(self, *weights: Any) -> None:
-        """See ``LinearModel``."""
-        super().set_weights(*weights)
+    def set_weights(self, *weights: Any, scales: Scales = NO_SCALES) -> None:
+        """See ``WordModel``."""
+        super().set_weights(*weights, scales=scales)
         self._prepared = None
 
     def scorer(self, tokens: TokenTable, candidates: Candidates | None = None) -> Scorer:
@@ -171,13 +158,14 @@ class LatticeModel(LinearModel):
         else:
             features, own = found
             sums = features, *nothing_cached(len(tokens.attributes))
+        values, weights = self.real_values(tokens, self.scales), self.real_weights.weights
         steps = prepared.levels, prepared.steps, prepared.bounds
-        return Scorer(*sums, own, self.system.parts, *steps)
+        return Scorer(*sums, own, values, weights, self.system.parts, *steps)
 
     def _for_words(self) -> "_Prepared":
         """What ``scorer`` needs of the weights as they are, computed once."""
         if self._prepared is None:
-            features = Features(self.compiled, self.table, self.weights)
+            features = self._features
             cache = scores = None
             parts, steps = self.system.parts, (self.system.levels, self.label_pairs)
             (columns,) = self.reader.column_groups
@@ -195,12 +183,6 @@ class LatticeModel(LinearModel):
         starts, parts, _ = self.system.parts
         numbers: list[int] = parts[starts[label] : starts[label + 1]].tolist()
         return numbers
-
-    def row_of(self, tokens: TokenTable, sentence: int, t: int, template: int) -> int:
-        """The row of the feature that a template fires at token t of a sentence, -1 for none."""
-        start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
-        features = self._for_words().features
-        return row_of(features, tokens.attributes, start, end, start + t, template)
 
     def sentence(self, tokens: TokenTable, sentence: int) -> tuple[Candidates, Floats]:
         """The candidates of a sentence, and their scores: float64 [candidates]."""
@@ -294,7 +276,6 @@ class LatticeModel(LinearModel):
         require(header["scheme"] in SCHEMES, "its labels have no such parts")
         require(header["scheme"] == self.scheme, "its labels have other parts")
         saved = super().read(header, arrays)
-        require(not any(t.is_real for t in saved.templates), "it has templates of real values")
         given = header["given"] if self.scheme == WHOLE else []
         names = annotation_read(saved.templates, self.scheme)
         is_read = isinstance(given, list) and all(name in names for name in given)

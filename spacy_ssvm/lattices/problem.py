@@ -1,20 +1,17 @@
 """Examples of lattices, checked once, as contiguous arrays to which more are appended."""
 
-from typing import cast
-
 import numpy as np
 
 from spacy_ssvm.decoders.lattice import Levels
-from spacy_ssvm.kernels.types import Flags, Ints, Rows
-from spacy_ssvm.labelings.word_features import LazyFeatures, RowFeatures, without_growth
+from spacy_ssvm.kernels.types import Flags, Ints, Rows, Weights
+from spacy_ssvm.labelings.word_features import LazyFeatures, RowFeatures, WordProblem
 from spacy_ssvm.lattices.layout import LabelParts, Lattices
 from spacy_ssvm.lattices.oracle import LATTICES, SPARSE_LATTICES
 from spacy_ssvm.structure import Structure
-from spacy_ssvm.weights.growing import GrowingArray, check_starts, drop_negative, gather_ranges
-from spacy_ssvm.weights.rows import RowWeights
+from spacy_ssvm.weights.growing import GrowingArray, check_starts, gather_ranges
 
 
-class LatticeProblem(RowWeights):
+class LatticeProblem(WordProblem):
     """Examples for lattices over K labels, which consist of P parts.
 
     labels: the parts of each label. levels: its classes, see ``decoders.lattice``.
@@ -29,14 +26,10 @@ class LatticeProblem(RowWeights):
             raise ValueError("a problem needs at least one label")
         super().__init__(first=int(levels.starts[-1]), width=self.P)
         self._labels, self._levels = labels, levels
-        self._token_starts = GrowingArray(np.int64, [0])
         self._candidate_starts = GrowingArray(np.int64, [0])
         self._candidates = GrowingArray(np.int32)
         self._allowed = GrowingArray(np.bool_)
         self._completions = GrowingArray(np.int64)
-        self._feature_starts = GrowingArray(np.int64, [0])
-        self._rows = GrowingArray(np.int32)
-        self._reals = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.int32)
         self._most_parts = int(np.diff(labels.starts).max())
         self._longest, self._most_features, self._most_pairs, self._most_candidates = 0, 0, 0, 0
 
@@ -44,10 +37,6 @@ class LatticeProblem(RowWeights):
     def structure(self) -> Structure:
         """Lattices, by where their weights are."""
         return LATTICES if self._sparse is None else SPARSE_LATTICES
-
-    @property
-    def number_of_examples(self) -> int:
-        return self._token_starts.size - 1
 
     def append(
         self,
@@ -57,6 +46,7 @@ class LatticeProblem(RowWeights):
         candidate_starts: Ints,
         candidates: Rows,
         allowed: Flags,
+        reals: Weights | None = None,
     ) -> range:
         """Append examples; return their numbers.
 
@@ -64,19 +54,15 @@ class LatticeProblem(RowWeights):
         token_starts: int64 [examples + 1]. candidate_starts: int64 [tokens + 1]; each token has
             candidates: int32 [candidates], labels, different at a token.
         allowed: bool [candidates], which agree with the gold annotation: one or more of each token.
+        reals: float32 [tokens, F], finite, the values of real-valued features; None for none.
         """
         tokens = len(candidate_starts) - 1
         check_starts("candidate_starts", candidate_starts, len(candidates))
-        check_starts("token_starts", token_starts, tokens)
-        check_starts("feature_starts", feature_starts, len(rows))
-        if len(feature_starts) != tokens + 1:
-            raise ValueError(f"{len(feature_starts) - 1} tokens with features, {tokens} in all")
+        reals = self.check_words(tokens, feature_starts, rows, token_starts, reals)
         if len(allowed) != len(candidates):
             raise ValueError(f"{len(allowed)} flags for {len(candidates)} candidates")
         if len(candidates) and not 0 <= candidates.min() <= candidates.max() < self.K:
             raise ValueError(f"candidates: labels 0 to {self.K - 1} exist")
-        if len(rows) and rows.min() < 0:
-            raise ValueError("rows: must not be negative")
         owners = np.repeat(np.arange(tokens), np.diff(candidate_starts))
         if len(np.unique(owners * self.K + candidates)) != len(candidates):
             raise ValueError("candidates: those of a token must be different")
@@ -85,11 +71,8 @@ class LatticeProblem(RowWeights):
             raise ValueError("allowed: each token needs a candidate that is")
         first = self.number_of_examples
         self._measure(feature_starts, token_starts, candidate_starts)
-        self._token_starts.extend(token_starts[1:] + self._completions.size)
-        self._feature_starts.extend(feature_starts[1:] + self._rows.size)
         self._candidate_starts.extend(candidate_starts[1:] + self._candidates.size)
-        self._rows.extend(rows)
-        self._extend(int(rows.max(initial=-1)) + 1)
+        self.append_words(feature_starts, rows, token_starts, reals)
         self._candidates.extend(candidates)
         self._allowed.extend(allowed)
         self._completions.extend(_complete_gold(candidate_starts, allowed))
@@ -130,48 +113,14 @@ class LatticeProblem(RowWeights):
 
     def keep(self, numbers: Ints) -> None:
         """Keep only these examples: they get the numbers 0, 1, ... in this order."""
-        tokens, self._token_starts = gather_ranges(self._token_starts, numbers)
-        features, self._feature_starts = gather_ranges(self._feature_starts, tokens)
+        tokens = self.keep_words(numbers)
         candidates, self._candidate_starts = gather_ranges(self._candidate_starts, tokens)
-        self._rows = GrowingArray(np.int32, self._rows.array[features])
         self._candidates = GrowingArray(np.int32, self._candidates.array[candidates])
         self._allowed = GrowingArray(np.bool_, self._allowed.array[candidates])
         self._completions = GrowingArray(np.int64, self._completions.array[tokens])
         self._longest, self._most_features, self._most_pairs, self._most_candidates = 0, 0, 0, 0
         starts = self._feature_starts, self._token_starts, self._candidate_starts
         self._measure(*(s.array for s in starts))
-
-    def count_rows(self, rows: int) -> Ints:
-        """How often examples have each row as a feature, see ``IndexedProblem``."""
-        return np.bincount(self._rows.array, minlength=rows)
-
-    def number_rows(self, numbers: Rows, rows: int) -> None:
-        """Give features other rows, see ``IndexedProblem``."""
-        new_rows = numbers[self._rows.array]
-        self._feature_starts, self._rows = drop_negative(self._feature_starts, new_rows)
-        self._extend(rows)
-
-    def keep_rows(self, kept: Flags) -> Rows:
-        """Keep only these of the rows, see ``IndexedProblem``."""
-        self.number_rows((np.cumsum(kept) - 1).astype(np.int32), int(kept.sum()))
-        return self._keep_weights(kept)
-
-    def examples(self) -> Lattices:
-        """The arrays, for kernels; valid until the next ``append``, or change of the store."""
-        return self._arrays(self._features())
-
-    def frozen_examples(self) -> Lattices:
-        """See ``AllocatingProblem``."""
-        return self._arrays(without_growth(self._features()))
-
-    def addressed_examples(self) -> Lattices:
-        """See ``AddressedProblem``."""
-        features = cast(RowFeatures, self._features())
-        return self._arrays(features._replace(table=self._dense_table))
-
-    def _features(self) -> RowFeatures | LazyFeatures:
-        starts, rows = self._feature_starts.array, self._rows.array
-        return RowFeatures(starts, rows, *self._reals, self.table)
 
     def _arrays(self, features: RowFeatures | LazyFeatures) -> Lattices:
         return Lattices(
@@ -189,13 +138,14 @@ class LatticeProblem(RowWeights):
     def max_entries(self) -> int:
         """The largest number of entries that Phi_i(y) can have, over all examples."""
         steps = 2 * (self._longest + 1) * len(self._levels.sizes)
-        return steps + 2 * self._most_parts * self._most_features
+        of_reals = min(2 * self._most_parts * self._longest, self.P) * len(self._real_rows)
+        return steps + 2 * self._most_parts * self._most_features + of_reals
 
     @property
     def max_expected_entries(self) -> int:
         """The largest number of entries that E[phi(x_i, Y)] can have, over all examples."""
         steps = (self._most_pairs + 2 * self._most_candidates) * len(self._levels.sizes)
-        return steps + self._most_features * self.P
+        return steps + (self._most_features + len(self._real_rows)) * self.P
 
 
 def _complete_gold(starts: Ints, allowed: Flags) -> Ints:

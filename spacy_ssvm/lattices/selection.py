@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from spacy_ssvm.features.statistics import measure_templates
+from spacy_ssvm.features.reals import measure_scales
+from spacy_ssvm.features.statistics import measure_templates, with_reals
 from spacy_ssvm.features.templates import find_refinements
-from spacy_ssvm.kernels.types import Flags, Ints, Keys, Rows
+from spacy_ssvm.kernels.types import Flags, Ints, Keys, Rows, Weights
 from spacy_ssvm.labelings.lazy_problem import LazyProblem
 from spacy_ssvm.lattices.model import LatticeModel
 from spacy_ssvm.lattices.oracle import LAZY_LATTICES
@@ -26,14 +27,16 @@ class LazyLatticeProblem(LazyProblem, LatticeProblem):
         candidate_starts: Ints,
         candidates: Rows,
         allowed: Flags,
+        reals: Weights | None = None,
     ) -> None:
         """Set the examples of an empty problem: see ``LatticeProblem.append``.
 
         attributes: uint64 [tokens, columns].
         """
+        self.real_rows = np.zeros(len(self._real_keys.keys), dtype=np.int32)
         empty = np.zeros(len(attributes) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
-        self.append(*empty, token_starts, candidate_starts, candidates, allowed)
-        self.set_words(attributes, np.zeros((len(attributes), 0), dtype=np.float32))
+        self.append(*empty, token_starts, candidate_starts, candidates, allowed, reals)
+        self.set_words(attributes, self._reals.array)
         self._most_features = self.max_features
 
 
@@ -44,9 +47,14 @@ def lattice_selector(model: LatticeModel, batch: AnnotatedTokens) -> Selector:
     """
     tokens, annotation, _ = batch
     K, words = len(model.labels), (tokens.attributes, tokens.sentence_starts)
-    statistics = measure_templates(model.compiled, *words, only_labels(annotation), K)
+    labels = only_labels(annotation)
+    statistics = measure_templates(model.compiled, *words, labels, K)
+    scales = measure_scales(tokens.reals)
+    reals, keys = model.real_values(tokens, scales), model.real_keys(scales)
+    statistics = with_reals(statistics, reals, keys.templates, labels, K)
     problem = LazyLatticeProblem(model.system.parts, model.system.levels)
-    problem.set_features(model.compiled, statistics.features, find_refinements(model.templates))
-    (starts, labels), agrees = gold_candidates(model, batch)
-    problem.set_tokens(*words, starts, labels, agrees)
+    refines = find_refinements(model.templates)
+    problem.set_features(model.compiled, statistics.features, refines, keys)
+    candidates, agrees = gold_candidates(model, batch)
+    problem.set_tokens(*words, *candidates, agrees, reals)
     return Selector(model.templates, problem, statistics)

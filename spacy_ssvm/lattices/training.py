@@ -15,7 +15,7 @@ from spacy_ssvm.features.attributes import Doc, TokenTable
 from spacy_ssvm.features.extraction import extract_keys
 from spacy_ssvm.features.text_hash import hash_word
 from spacy_ssvm.kernels.types import Flags, Floats, Ints, Keys
-from spacy_ssvm.labelings.training import LinearTrainer
+from spacy_ssvm.labelings.training import WordTrainer
 from spacy_ssvm.lattices.candidates import LEMMAS, RULES, WordKeys, collect_candidates
 from spacy_ssvm.lattices.labels import WHOLE
 from spacy_ssvm.lattices.model import Annotation, LatticeModel, annotation_read
@@ -38,14 +38,16 @@ def read_annotated(
     gold: Sequence[Ints],
     inputs: Sequence[Keys] | None,
     views: Ints,
+    *,
+    with_reals: bool = True,
 ) -> AnnotatedTokens:
     """The words of Docs with their gold annotation; whitespace is left out.
 
     gold: int64 [tokens, V] for each Doc, -1 where it is not known. For a model of whole Docs,
         [tokens, V + 1]: the last column is 1 where sequences are divided in training.
-    views: see ``Annotation``. inputs: see ``AttributeReader.read``.
+    views: see ``Annotation``. inputs, with_reals: see ``AttributeReader.read``.
     """
-    tokens = model.reader.read(docs, inputs=inputs)
+    tokens = model.reader.read(docs, inputs=inputs, with_reals=with_reals)
     of_tokens, chains = np.concatenate(gold), None
     if model.whole_docs:
         chains = divide_chains(tokens, of_tokens[:, -1] > 0)
@@ -107,8 +109,8 @@ def gold_candidates(model: LatticeModel, batch: AnnotatedTokens) -> tuple[Candid
     return model.candidates(batch.tokens, batch.annotation, adds=True, as_new=as_new)
 
 
-class LatticeTrainer(LinearTrainer):
-    """A run of a solver on Docs that arrive in batches; see ``LinearTrainer``."""
+class LatticeTrainer(WordTrainer):
+    """A run of a solver on Docs that arrive in batches; see ``WordTrainer``."""
 
     model: LatticeModel
     problem: LatticeProblem
@@ -122,13 +124,15 @@ class LatticeTrainer(LinearTrainer):
         Words with one candidate have no features.
         """
         tokens, _, chains = batch
+        reals = self.real_values(tokens)
         (candidate_starts, labels), agrees = gold_candidates(self.model, batch)
         shape = len(tokens.attributes), len(self.model.compiled.seeds)
         keys = np.empty(shape, dtype=np.uint64)
         extract_keys(self.model.compiled, tokens.attributes, tokens.sentence_starts, keys)
         ends = tokens.sentence_starts, tokens.doc_sentences
         if chains is not None:
-            ends, keys = (chains.starts, chains.doc_chains), keys[chains.words]
+            ends = chains.starts, chains.doc_chains
+            keys, reals = keys[chains.words], reals[chains.words]
             starts = GrowingArray(np.int64, candidate_starts)
             chosen, starts = gather_ranges(starts, chains.words)
             candidate_starts, labels, agrees = starts.array, labels[chosen], agrees[chosen]
@@ -140,5 +144,5 @@ class LatticeTrainer(LinearTrainer):
         sizes = np.zeros(len(keys), dtype=np.int64)
         sizes[has_choice] = np.diff(own_starts)
         feature_starts = np.concatenate([[0], np.cumsum(sizes)])
-        examples = candidate_starts, labels, agrees
+        examples = candidate_starts, labels, agrees, reals
         return self._append(ends[1], feature_starts, rows[:size], ends[0], *examples)

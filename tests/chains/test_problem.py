@@ -125,7 +125,7 @@ def test_bad_starts_are_refused_by_name(name, starts):
 
 
 def test_as_many_tokens_need_features_as_gold():
-    with pytest.raises(ValueError, match=r"3 tokens with features, 4 with gold"):
+    with pytest.raises(ValueError, match=r"3 tokens with features, 4 in all"):
         append(ChainProblem(3), feature_starts=[0, 2, 2, 4])
 
 

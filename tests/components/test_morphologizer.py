@@ -851,11 +851,33 @@ def test_min_count_leaves_rare_features_out() -> None:
     assert sizes[0] > sizes[1] > 0
 
 
-def test_real_values_are_refused() -> None:
-    message = refusal(lambda: pipeline(templates=["lower[0]", "vector[0]"]), ConfigValidationError)
-    assert f"[components.{NAME}]" in message
-    assert "'vector[0]'" in message
-    assert "real values" in message
+def test_what_only_real_values_tell_is_learned() -> None:
+    """Other components may write them as late as in training."""
+    nlp = pipeline(templates=["lower[0]", "tensor[0]"])
+    text = "fish/NOUN/Number=Sing fish/NOUN/Number=Plur fish/VERB/Number=Sing fish/VERB/Number=Plur"
+    examples = examples_of(nlp.vocab, "\n".join([text] * 5))
+    nlp.initialize(lambda: examples)
+    random = np.random.default_rng(0)
+    for example in examples:
+        parts = [[token.pos_ == "VERB", "Plur" in str(token.morph)] for token in example.reference]
+        noise = 0.1 * random.normal(size=(len(parts), 2))
+        example.predicted.tensor = (np.array(parts) + noise).astype(np.float32)
+    MORPHOLOGIZER.train(nlp, examples, 20)
+    pipe: Any = nlp.get_pipe(NAME)
+    loaded = copy_of(nlp).get_pipe(NAME)
+    for example in examples:
+        expected = pairs(example.reference)
+        for component in (pipe, loaded):
+            assert pairs(component(example.predicted.copy())) == expected  # type: ignore[operator]
+    doc = examples[0].predicted
+    for i, by_part in product(range(len(doc)), (False, True)):
+        explanation = pipe.explain(doc, i, by_part=by_part)
+        total = sum(reason.difference for reason in explanation.reasons)
+        assert total == pytest.approx(explanation.margin, abs=1e-6)
+        names = [reason.template for reason in explanation.reasons]
+        assert by_part or "tensor[0]" in names
+    with pytest.raises(ValueError, match="has no tensor for its tokens"):
+        nlp("fish")
 
 
 REFUSED: dict[str, dict[str, Any]] = {

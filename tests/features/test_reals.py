@@ -273,7 +273,15 @@ def accuracy(nlp: Language, examples: list[Example]) -> float:
     return sum(found == gold for found, gold in pairs) / len(pairs)
 
 
-@pytest.mark.parametrize("config", [{}, {"min_count": 4}, {"hash_bits": 12}], ids=str)
+CANDIDATES = {"candidates": True}  # a lattice instead of a chain
+KINDS = pytest.mark.parametrize("config", [{}, CANDIDATES], ids=["chain", "lattice"])
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{}, {"min_count": 4}, {"hash_bits": 12}, CANDIDATES, {**CANDIDATES, "hash_bits": 12}],
+    ids=str,
+)
 def test_what_only_real_values_tell_is_learned_and_saved(config: dict[str, Any]) -> None:
     nlp, _ = tensor_tagger(**config)
     new = tensor_examples(nlp.vocab, seed=1)
@@ -289,8 +297,9 @@ def test_what_only_real_values_tell_is_learned_and_saved(config: dict[str, Any])
     assert max(shares, key=shares.__getitem__) == "tensor[0]"
 
 
-def test_reasons_add_up_to_the_margin() -> None:
-    nlp, examples = tensor_tagger()
+@KINDS
+def test_reasons_add_up_to_the_margin(config: dict[str, Any]) -> None:
+    nlp, examples = tensor_tagger(**config)
     tagger: Any = nlp.get_pipe("ssvm_tagger")
     for doc in docs_of(examples)[:5]:
         for token, margin in zip(doc, tagger.scores(doc), strict=True):
@@ -303,8 +312,35 @@ def test_reasons_add_up_to_the_margin() -> None:
             assert reason.difference > 0
 
 
-def test_training_goes_on_from_saved_weights_and_their_scale() -> None:
-    nlp, examples = tensor_tagger()
+def test_scores_of_some_candidates_among_many_labels() -> None:
+    """The weights of others are not added."""
+    nlp = TAGGER.pipeline(templates=["tensor[0]", "lower[0]"], candidates=True)
+    random, examples = np.random.default_rng(0), []
+    for word in [f"word{i}" for i in range(70)] * 20:  # often enough to have no other tags
+        predicted = Doc(nlp.vocab, words=[word])
+        predicted.tensor = random.normal(size=(1, 3)).astype(np.float32)
+        tag = f"{word}-{'up' if predicted.tensor[0, 0] > 0 else 'down'}"
+        examples.append(Example(predicted, make_doc(nlp.vocab, [word], tags=[tag])))
+    nlp.initialize(lambda: examples)
+    for _ in range(20):
+        nlp.update(examples)
+    assert accuracy(nlp, examples) > 0.95
+    model = nlp.get_pipe("ssvm_tagger").model  # type: ignore[attr-defined]
+    assert model.number_of_columns > 130
+    for doc in docs_of(examples)[:20]:
+        tokens = model.reader.read([doc])
+        candidates, found = model.sentence(tokens, 0)
+        assert len(found) <= 3
+        (m,) = (m for m, template in enumerate(model.templates) if template.is_real)
+        expected = model.real_part(tokens, 0, 0, m)[1]
+        row = model.row_of(tokens, 0, 0, 0)
+        expected += np.array(model.weights_of(row, range(model.number_of_columns)))
+        np.testing.assert_allclose(found, expected[candidates.labels], rtol=1e-6)
+
+
+@KINDS
+def test_training_goes_on_from_saved_weights_and_their_scale(config: dict[str, Any]) -> None:
+    nlp, examples = tensor_tagger(**config)
     loaded = copy_of(nlp)
     tagger: Any = loaded.get_pipe("ssvm_tagger")
     before = dict(tagger.model.scales)
@@ -314,8 +350,9 @@ def test_training_goes_on_from_saved_weights_and_their_scale() -> None:
     assert accuracy(loaded, examples) > 0.95
 
 
-def test_a_doc_whose_values_have_changed_is_another_example() -> None:
-    nlp, examples = tensor_tagger()
+@KINDS
+def test_a_doc_whose_values_have_changed_is_another_example(config: dict[str, Any]) -> None:
+    nlp, examples = tensor_tagger(**config)
     tagger: Any = nlp.get_pipe("ssvm_tagger")
     number = tagger._trainer.problem.number_of_examples
     nlp.update(examples)
@@ -331,8 +368,9 @@ def test_a_doc_whose_values_have_changed_is_another_example() -> None:
     assert accuracy(nlp, examples) < 0.5
 
 
-def test_another_width_is_refused_and_nothing_is_written() -> None:
-    nlp, examples = tensor_tagger()
+@KINDS
+def test_another_width_is_refused_and_nothing_is_written(config: dict[str, Any]) -> None:
+    nlp, examples = tensor_tagger(**config)
     doc = examples[0].predicted.copy()
     doc.tensor = np.ones((len(doc), 5), dtype=np.float32)
     with pytest.raises(ValueError, match=r"'tensor' has 5 dimensions, .* trained on 3"):
@@ -341,11 +379,13 @@ def test_another_width_is_refused_and_nothing_is_written() -> None:
 
 
 @pytest.mark.slow
-def test_selection_keeps_what_tells_the_label() -> None:
+@KINDS
+def test_selection_keeps_what_tells_the_label(config: dict[str, Any]) -> None:
     for method in ("group-lasso", "lasso", "information-gain"):
         nlp = TAGGER.pipeline(
             templates=["lower[0]", "shape[0]", "tensor[1]", "tensor[0]", "lower[-1]"],
             selection=selection(budget=1, method=method),
+            **config,
         )
         examples = tensor_examples(nlp.vocab)
         nlp.initialize(lambda examples=examples: examples)

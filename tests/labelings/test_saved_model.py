@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pipelines import PARSER, RECOGNIZER, TAGGER, Component
+from pipelines import MORPHOLOGIZER, PARSER, RECOGNIZER, TAGGER, Component
 
 from spacy_ssvm import storage
 from spacy_ssvm.storage import ModelFileError
@@ -16,7 +16,7 @@ def models() -> dict[str, Any]:
     """A trained component of each kind that is saved differently."""
     return {
         component.name: component.trained(epochs=1).get_pipe(component.name)
-        for component in (TAGGER, PARSER, RECOGNIZER)
+        for component in (TAGGER, PARSER, RECOGNIZER, MORPHOLOGIZER)
     }
 
 
@@ -103,6 +103,9 @@ FORGED_HEADERS: list[tuple[Component, str, Callable[[Any], Any], str]] = [
     (TAGGER, "templates", lambda texts: [*texts[:-1], "tensor[0]"], "scales are not those of"),
     (TAGGER, "scales", lambda _: {"tensor": [3, 1.0]}, "scales are not those of the real-valued"),
     (TAGGER, "scales", lambda _: {"tensor": [3]}, "is not a width and a factor"),
+    (MORPHOLOGIZER, "templates", lambda t: ["tensor[0]", *t[1:]], "do not come last"),
+    (MORPHOLOGIZER, "templates", lambda t: [*t[:-1], "tensor[0]"], "scales are not those of"),
+    (MORPHOLOGIZER, "scales", lambda _: {"tensor": [3, 1.0]}, "scales are not those of"),
     (PARSER, "hash_bits", lambda bits: bits + 1, "weights of arcs are not 2"),
     (PARSER, "hash_bits", lambda _: 60, "hash_bits is not in 8 to 28"),
     (PARSER, "templates", lambda texts: ["head.cluster4", *texts[1:]], "needs word clusters"),
@@ -119,7 +122,7 @@ def test_headers_that_do_not_fit_are_refused(
 ) -> None:
     pipe = models[component.name]
     parts, arrays = pipe._saved(["vocab"])
-    header = parts["model"] | {key: forge(parts["model"][key])}
+    header = parts["model"] | {key: forge(parts["model"].get(key))}
     forged = storage.to_bytes(pipe.kind, parts | {"model": header}, arrays)
     with pytest.raises(ModelFileError, match=f"(?s)the bytes of '{pipe.kind}': .*{message}"):
         pipe.from_bytes(forged, exclude=["vocab"])

@@ -387,8 +387,3 @@ def test_labels_are_taken_apart_once(model: LatticeModel, monkeypatch: pytest.Mo
     rows = [model.weights_of(row, parts) for row in range(len(model.weights.row_starts) - 1)]
     assert np.any(rows)
     assert sum(share.rows for share in model.template_shares()) == model.number_of_rows
-
-
-def test_real_values_are_not_read() -> None:
-    with pytest.raises(ValueError, match="real values"):
-        new_model(["lower[0]", "vector[0]"])

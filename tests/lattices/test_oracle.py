@@ -1,5 +1,6 @@
 """The oracles of lattices against enumeration, and what solvers learn from them."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import clarabel
@@ -184,6 +185,68 @@ def test_features_of_tokens_with_one_candidate_change_nothing():
     np.testing.assert_array_equal(*gradients)
     phi = [difference_of(small, p, 0, [0, 0]) for p in problems]
     assert phi[0] == phi[1] == small.difference(0, (0, 1), (0, 0))
+
+
+# --- Real values ------------------------------------------------------------------------
+
+
+def with_reals(small, reals, scales):
+    """The same problem, whose first rows are real-valued features: how often they fire, scaled."""
+    tokens = [token for example in small.features for token in example]
+    counts = [[token.count(row) * scales[row] for row in range(reals)] for token in tokens]
+    others = [[[row for row in token if row >= reals] for token in e] for e in small.features]
+    problem = small.empty_problem()
+    problem.real_rows = np.arange(reals, dtype=np.int32)
+    values = np.array(counts, dtype=np.float32).reshape(len(tokens), reals)
+    problem.append(*replace(small, features=others).arrays(), values)
+    return problem
+
+
+@checked
+@given(lattices(), seeds, st.integers(1, 4), betas)
+def test_real_values_scale_weights_and_differences(small, seed, reals, beta):
+    """A value v with the weight w is a feature of weight v w, and its entries are v times those."""
+    random, reals = np.random.default_rng(seed), min(reals, small.rows)
+    scales = random.choice([-2.0, -0.5, 1.0, 4.0], size=reals)  # exact in binary
+    w, by_weight = random.normal(size=small.size), np.ones(small.size)
+    first = small.level_starts[-1]
+    by_weight[first : first + reals * small.P] = np.repeat(scales, small.P)
+    plain, scaled = small.problem(), with_reals(small, reals, scales)
+    for i in annotated(small):
+        (y, *numbers), (same, *others) = decoded(plain, i, w), decoded(scaled, i, w / by_weight)
+        assert others == pytest.approx(numbers)
+        np.testing.assert_array_equal(same, y)
+        found = difference_of(small, scaled, i, y)
+        expected = difference_of(small, plain, i, y)
+        assert {k: v for k, v in found.items() if v} == pytest.approx(
+            {k: v * by_weight[k] for k, v in expected.items()}
+        )
+        z, *numbers = expect(plain.examples(), i, w, beta, 1.0, False)
+        same, *others = expect(scaled.examples(), i, w / by_weight, beta, 1.0, False)
+        assert others == pytest.approx(numbers)
+        np.testing.assert_allclose(same, z, rtol=0, atol=1e-9)
+        gradients = np.zeros((2, small.size))
+        for gradient, problem in zip(gradients, (plain, scaled), strict=True):
+            own = gradient_of(problem, i, z)
+            gradient[: len(own)] = own
+        np.testing.assert_allclose(gradients[1], gradients[0] * by_weight, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("reals", "message"),
+    [
+        (np.zeros((4, 1), dtype=np.float32), r"shape \(4, 1\), expected \(4, 2\)"),
+        (np.full((4, 2), np.nan, dtype=np.float32), "must be finite"),
+    ],
+)
+def test_bad_real_values_are_refused(reals, message):
+    small = random_lattices(0, examples=1, length=4)
+    problem = small.empty_problem()
+    problem.real_rows = np.array([7, 8], dtype=np.int32)
+    starts, *arrays = small.arrays()
+    reals = reals[: len(starts) - 1]
+    with pytest.raises(ValueError, match=f"^reals: {message}"):
+        problem.append(starts, *arrays, reals)
 
 
 # --- Differences ------------------------------------------------------------------------

@@ -63,27 +63,34 @@ class PlantedLattices(Corpus):
         problem = LazyLatticeProblem(self.parts, self.levels)
         compiled = compile_templates(self.templates, self.names)
         sizes = self.statistics().features
-        problem.set_features(compiled, sizes, find_refinements(self.templates))
-        problem.set_tokens(self.attributes, self.starts, *self.candidates)
+        refines = find_refinements(self.all_templates)
+        problem.set_features(compiled, sizes, refines, self.real_keys)
+        problem.set_tokens(self.attributes, self.starts, *self.candidates, self.reals)
         return problem
 
     def all_rows(self) -> tuple[LatticeProblem, Any]:
         index, starts, rows = self.rows()
         problem = LatticeProblem(self.parts, self.levels)
         problem.row_templates = index.row_templates
-        problem.refines = find_refinements(self.templates)
-        problem.append(starts, rows, self.starts, *self.candidates)
+        problem.refines = find_refinements(self.all_templates)
+        problem.real_rows = np.arange(len(self.real_keys.keys), dtype=np.int32)
+        problem.append(starts, rows, self.starts, *self.candidates, self.reals)
         return problem, index
 
 
 @pytest.mark.parametrize("settings", RUNS)
 @pytest.mark.parametrize(
-    ("K", "unknown"), [(4, 0.0), pytest.param(6, 0.3, marks=pytest.mark.uncompiled)]
+    ("K", "unknown", "reals"),
+    [
+        (4, 0.0, 0),
+        pytest.param(6, 0.3, 0, marks=pytest.mark.uncompiled),
+        pytest.param(4, 0.2, 3, marks=pytest.mark.uncompiled),
+    ],
 )
 def test_weights_allocated_on_first_use_are_those_of_all_features(
-    settings: ProxGradient, K: int, unknown: float
+    settings: ProxGradient, K: int, unknown: float, reals: int
 ) -> None:
-    corpus = PlantedLattices(seed=2, K=K, unknown=unknown)
+    corpus = PlantedLattices(seed=2, K=K, unknown=unknown, reals=reals)
     compare_weights(settings, corpus.lazy_lattices(), *corpus.all_rows(), **corpus.sizes)
 
 
