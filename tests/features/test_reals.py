@@ -312,6 +312,22 @@ def test_reasons_add_up_to_the_margin(config: dict[str, Any]) -> None:
             assert reason.difference > 0
 
 
+@KINDS
+def test_sequences_of_whole_docs_are_divided_with_their_values(config: dict[str, Any]) -> None:
+    """The words at both sides of a boundary are learned from in two of them."""
+    nlp = TAGGER.pipeline(templates=["tensor[0]", "lower[0]"], whole_docs=True, **config)
+    random, examples = np.random.default_rng(0), tensor_examples(nlp.vocab)
+    for example in examples:
+        for token in example.reference:
+            token.is_sent_start = token.i == 0 or bool(random.random() < 0.4)
+    nlp.initialize(lambda: examples)
+    for _ in range(10):
+        nlp.update(examples)
+    trainer = nlp.get_pipe("ssvm_tagger")._trainer  # type: ignore[attr-defined]
+    assert trainer.problem.number_of_tokens > sum(len(e.predicted) for e in examples) + 20
+    assert accuracy(nlp, tensor_examples(nlp.vocab, seed=1)) > 0.95
+
+
 def test_scores_of_some_candidates_among_many_labels() -> None:
     """The weights of others are not added."""
     nlp = TAGGER.pipeline(templates=["tensor[0]", "lower[0]"], candidates=True)

@@ -114,3 +114,19 @@ def test_examples_that_are_kept_keep_their_real_values():
     problem.append(*chains.arrays(), values)
     problem.keep(np.array([2, 0]))
     np.testing.assert_array_equal(problem.examples().features.reals, values[[3, 4, 5, 0, 1]])
+
+
+@pytest.mark.uncompiled
+def test_rows_of_real_values_are_in_use_and_get_other_numbers():
+    problem = ChainProblem(2)
+    problem.real_rows = np.array([3, 1], dtype=np.int32)
+    chains = naive.Chains(2, 6, [[[0, 5], [5]]], [[0, 1]])
+    problem.append(*chains.arrays(), np.ones((2, 2), dtype=np.float32))
+    counts = problem.count_rows(6)
+    assert (counts > 0).tolist() == [True, True, False, True, False, True]
+    assert counts[[3, 1]].min() > counts[5] == 2  # features of all words
+    problem.keep_rows(counts > 0)
+    assert problem.real_rows.tolist() == [2, 1]
+    features = problem.examples().features
+    assert features.real_rows.tolist() == [2, 1]
+    assert features.rows.tolist() == [0, 3, 3]

@@ -232,6 +232,23 @@ def test_real_values_scale_weights_and_differences(small, seed, reals, beta):
         np.testing.assert_allclose(gradients[1], gradients[0] * by_weight, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("n", [1, 3])
+def test_differences_of_real_values_have_room(n):
+    """There are no other weights: one of each value and part."""
+    small = SmallLattices(
+        [[0, 1, 2], [3, 4, 5]],
+        6,
+        [],
+        4,
+        [[[0, 1, 2, 3]] * n],
+        [[[0, 1]] * n],
+        [[[True, False]] * n],
+    )
+    problem = with_reals(small, 4, np.ones(4))
+    found = difference_of(small, problem, 0, [1] * n)
+    assert len(found) == 4 * 6 == problem.max_entries
+
+
 @pytest.mark.parametrize(
     ("reals", "message"),
     [
