@@ -156,6 +156,14 @@ PRESETS["lemmatizer"] = (
         )
     ),
 )
+# What a first morphologizer has found around a word, in addition to the family tagger.
+PRESETS["second_pass"] = (
+    "ngrams(pos, 2, 3)",
+    "ngrams(morph, 2, 2)",
+    "lower[0]+morph[-1]",
+    "lower[0]+morph[0]",
+    "lower[0]+morph[1]",
+)
 # Whitespace, in addition to the families tagger and ner: the line breaks of raw text tell where
 # sentences begin, missing spaces what belongs together.
 PRESETS["spaces"] = (
