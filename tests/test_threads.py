@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from random import Random
 from typing import Any
@@ -122,22 +123,26 @@ def test_an_error_in_a_deferred_call(number: int) -> None:
     assert made == [0]
 
 
+def wait_and_append(
+    begun: threading.Event, may_end: threading.Event, made: list[int], value: int
+) -> None:
+    """A call that says that it has begun, and ends once it may."""
+    begun.set()
+    may_end.wait(10)
+    time.sleep(0.05)
+    made.append(value)
+
+
 def test_an_interrupt_while_a_thread_makes_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next one that needs them waits for the thread."""
     set_threads(2)
     begun, may_end = threading.Event(), threading.Event()
     made: list[int] = []
 
-    def call(value: int) -> None:
-        begun.set()
-        may_end.wait(10)
-        time.sleep(0.05)
-        made.append(value)
-
     def interrupted(_: Any) -> None:
         raise KeyboardInterrupt
 
-    calls = DeferredCalls(call)
+    calls = DeferredCalls(partial(wait_and_append, begun, may_end, made))
     calls.add(0)
     assert begun.wait(10)
     with monkeypatch.context() as patch:
@@ -156,14 +161,7 @@ def test_a_forked_process_makes_deferred_calls_itself(is_busy: bool) -> None:
     set_threads(2)
     begun, may_end = threading.Event(), threading.Event()
     made: list[int] = []
-
-    def call(value: int) -> None:
-        begun.set()
-        may_end.wait(10)
-        time.sleep(0.05)
-        made.append(value)
-
-    calls = DeferredCalls(call)
+    calls = DeferredCalls(partial(wait_and_append, begun, may_end, made))
     if is_busy:
         calls.add(0)
         calls.add(1)
