@@ -229,6 +229,7 @@ def _find_some(
     for cached in changed:
         if cached.numbers:
             trainer.remove(cached.numbers)
+            cached.numbers, cached.inputs = range(0), b""  # not known, if the trainer refuses it
     added = [] if batch is None else trainer.add(batch)
     for (cached, i), numbers in zip(changed.items(), added, strict=True):
         cached.inputs, cached.numbers = digests[i], numbers

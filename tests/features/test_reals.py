@@ -279,7 +279,14 @@ KINDS = pytest.mark.parametrize("config", [{}, CANDIDATES], ids=["chain", "latti
 
 @pytest.mark.parametrize(
     "config",
-    [{}, {"min_count": 4}, {"hash_bits": 12}, CANDIDATES, {**CANDIDATES, "hash_bits": 12}],
+    [
+        {},
+        {"min_count": 4},
+        {"hash_bits": 12},
+        CANDIDATES,
+        {**CANDIDATES, "min_count": 4},
+        {**CANDIDATES, "hash_bits": 12},
+    ],
     ids=str,
 )
 def test_what_only_real_values_tell_is_learned_and_saved(config: dict[str, Any]) -> None:
@@ -364,6 +371,69 @@ def test_training_goes_on_from_saved_weights_and_their_scale(config: dict[str, A
     loaded.update(with_tensors_times(4, examples))
     assert tagger.model.scales == before
     assert accuracy(loaded, examples) > 0.95
+
+
+@KINDS
+def test_an_update_that_is_refused_leaves_training_as_it_was(config: dict[str, Any]) -> None:
+    nlp, examples = tensor_tagger(**config)
+    others = with_tensors_times(1, examples)
+    trainer = nlp.get_pipe("ssvm_tagger")._trainer  # type: ignore[attr-defined]
+    for example in others[3:]:
+        example.predicted.tensor = np.ones((len(example.predicted), 5), dtype=np.float32)
+    for refused in (others[3:], others[-1:]):
+        with pytest.raises(ValueError, match="'tensor' has 5 dimensions"):
+            nlp.update(refused)
+        for _ in range(3):
+            nlp.update(examples)
+        removed = sum(map(len, trainer._removed))
+        assert trainer.problem.number_of_examples - removed == len(examples)
+        assert accuracy(nlp, examples) > 0.9
+
+
+@KINDS
+@pytest.mark.parametrize("hash_bits", [None, 12])
+def test_a_model_that_has_met_no_values_is_saved(
+    config: dict[str, Any], hash_bits: int | None
+) -> None:
+    nlp = TAGGER.pipeline(templates=["lower[0]", "tensor[0]"], hash_bits=hash_bits, **config)
+    examples = tensor_examples(nlp.vocab)
+    for example in examples:
+        example.predicted.tensor *= 0
+    nlp.initialize(lambda: examples)
+    with pytest.warns(UserWarning, match="Real values are not learned before"):
+        nlp.update(examples)
+    loaded = copy_of(nlp)
+    assert loaded.get_pipe("ssvm_tagger").model.scales == {}  # type: ignore[attr-defined]
+    doc = examples[0].predicted
+    explanation = nlp.get_pipe("ssvm_tagger").explain(doc, 0)  # type: ignore[attr-defined]
+    assert [reason.template for reason in explanation.reasons].count("tensor[0]") == 0
+
+
+@KINDS
+def test_probabilities_and_the_objective_of_real_values(config: dict[str, Any]) -> None:
+    solver = {"@misc": "spacy_ssvm.DualCoordinateAscent.v1"}
+    nlp, examples = tensor_tagger(solver=solver, **config)
+    tagger: Any = nlp.get_pipe("ssvm_tagger")
+    for doc in docs_of(examples)[:5]:
+        np.testing.assert_allclose(tagger.marginals(doc).sum(axis=1), 1.0)
+    expected = tagger.objective(examples)
+    found = copy_of(nlp).get_pipe("ssvm_tagger").objective(examples)  # type: ignore[attr-defined]
+    assert found.primal == pytest.approx(expected.primal, rel=0.01)
+
+
+@KINDS
+def test_examples_leave_with_their_values(config: dict[str, Any]) -> None:
+    """Where training is bounded in memory, weights of real values stay."""
+    nlp = TAGGER.pipeline(templates=["tensor[0]", "orth[0]"], memory=1, **config)
+    first = tensor_examples(nlp.vocab)
+    nlp.initialize(lambda: first)
+    for seed in range(60):
+        nlp.update(tensor_examples(nlp.vocab, seed, sentences=100))
+    problem = nlp.get_pipe("ssvm_tagger")._trainer.problem  # type: ignore[attr-defined]
+    assert problem.number_of_examples < 60 * 100
+    assert len(problem.examples().features.reals) == problem.number_of_tokens
+    assert accuracy(nlp, tensor_examples(nlp.vocab, seed=99)) > 0.95
+    assert accuracy(copy_of(nlp), tensor_examples(nlp.vocab, seed=99)) > 0.95
 
 
 @KINDS
