@@ -333,10 +333,13 @@ class WordModel(LinearModel):
         Returns float64 [width] and [columns].
         """
         templates, weights = self.real_weights
-        of_template = templates == template
-        word = int(tokens.sentence_starts[sentence]) + t
-        own = self.real_values(tokens, self.scales)[word, of_template].astype(np.float64)
-        return own, own @ weights[of_template]
+        if not self.scales:
+            return np.zeros(0), np.zeros(self.number_of_columns)
+        start, end = tokens.sentence_starts[sentence : sentence + 2].tolist()
+        values = {name: of_words[start:end] for name, of_words in tokens.reals.items()}
+        wanted, starts = [self.templates[template]], np.array([0, end - start])
+        own = reals.real_features(wanted, self.scales, values, starts)[t].astype(np.float64)
+        return own, own @ weights[templates == template]
 
     # Saving and loading
 
@@ -352,7 +355,8 @@ class WordModel(LinearModel):
         in_order = saved.templates[others:] == tuple(of_reals)
         require(in_order, "real-valued templates do not come last")
         names = {template.parts[0].attribute for template in of_reals}
-        has_weights = saved.template_rows[-1] > saved.template_rows[others]
+        starts = saved.weights.row_starts
+        has_weights = starts[saved.template_rows[-1]] > starts[saved.template_rows[others]]
         require(
             scales.keys() == names or (not scales and not has_weights),
             "the scales are not those of the real-valued templates",

@@ -400,10 +400,11 @@ class WordProblem(RowWeights):
         token_starts: Ints,
         reals: Weights | None,
     ) -> Weights:
-        """The values of real-valued features, for ``append_words``: all arguments are checked.
+        """Check the arguments of ``append_words``; return ``reals``, zeros for None.
 
-        tokens: of all examples. feature_starts: int64 [tokens + 1]; rows: int32 [features], none
-            negative. token_starts: int64 [examples + 1].
+        tokens: the number of tokens of all examples.
+        feature_starts: int64 [tokens + 1]; rows: int32 [features], none negative.
+        token_starts: int64 [examples + 1].
         reals: float32 [tokens, F], finite, the values of real-valued features; None for none.
         Raises ValueError where they do not fit each other.
         """
