@@ -20,7 +20,7 @@ table has F1 of each feature on dev. Systems:
     lemmas      ssvm_lemmatizer, for 5 epochs, from gold tags; scored on gold tags (gold LEMMA),
                 and on those of ssvm_morphologizer, and of ssvm_tagger where there are fine-grained
                 tags, which are trained in the same process: their time does not count, nor their
-                memory
+                memory, but for that of tensors
     all lemmas  the same, all three with clusters (English) and dictionary
     tensor lemmas  the same, and taggers with the tensor (English)
     tags        ssvm_tagger with its default settings, for 8 epochs, with POS and MORPH as one tag

@@ -156,7 +156,7 @@ PRESETS["lemmatizer"] = (
         )
     ),
 )
-# What a first morphologizer has found around a word, in addition to the family tagger.
+# What a first morphologizer has found at and around a word, in addition to the family tagger.
 PRESETS["second_pass"] = (
     "ngrams(pos, 2, 3)",
     "ngrams(morph, 2, 2)",
