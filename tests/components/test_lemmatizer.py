@@ -130,6 +130,27 @@ def test_new_words_get_the_lemmas_of_words_with_their_tag_and_ending(english: La
         assert lemmas(english(doc)) == [lemma], word
 
 
+def test_what_only_real_values_tell_is_learned() -> None:
+    """Tags are those of references, and say nothing. Values are there as late as in training."""
+    nlp = pipeline(templates=["tensor[0]", "tag[0]"])
+    random, examples = np.random.default_rng(0), []
+    for is_verb in random.random(60) < 0.5:
+        lemma = "leave" if is_verb else "leaf"
+        gold = Doc(nlp.vocab, words=["leaves"], tags=["X"], lemmas=[lemma])
+        examples.append(Example(Doc(nlp.vocab, words=["leaves"]), gold))
+    nlp.initialize(lambda: examples)
+    for example in examples:
+        value = 1.0 if example.reference[0].lemma_ == "leave" else -1.0
+        noise = 0.1 * random.normal(size=(1, 2))
+        example.predicted.tensor = (np.array([[value, 0.0]]) + noise).astype(np.float32)
+    for _ in range(20):
+        nlp.update(examples)
+    for example in examples:
+        doc = Doc(nlp.vocab, words=["leaves"], tags=["X"])
+        doc.tensor = example.predicted.tensor
+        assert lemmas(pipe_of(nlp)(doc)) == lemmas(example.reference)
+
+
 @pytest.mark.filterwarnings("ignore:.*have no TAG")
 @pytest.mark.parametrize("word", ["猫", "北京", "كتاب", "😀", "👩‍👩‍👧", "1234", "3.14", "%", "ǅ"])
 def test_what_is_like_nothing_in_the_corpus_stays_as_it_is(english: Language, word: str) -> None:

@@ -1013,6 +1013,20 @@ def test_parts_of_speech_of_an_earlier_component_are_features() -> None:
         assert pairs(nlp(doc)) == pairs(example.reference)
 
 
+def test_what_a_first_component_found_around_a_word_is_a_feature() -> None:
+    """Parts of speech and features, which the second one replaces."""
+    nlp = pipeline(templates=["second_pass"])
+    examples = examples_of(nlp.vocab, "the/DET/ fish/NOUN/Number=Sing\nthey/PRON/ fish/VERB/")
+    for example in examples:
+        for token, gold in zip(example.predicted, example.reference, strict=True):
+            token.pos_ = "ADJ" if gold.pos_ in ("DET", "NOUN") else "ADV"
+            token.set_morph("Degree=Pos" if gold.pos_ == "DET" else "")
+    train(nlp, examples)
+    for example in examples:
+        doc = example.predicted.copy()
+        assert pairs(nlp(doc)) == pairs(example.reference)
+
+
 # --- Saving, processes, memory zones ----------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from corpora import make_doc, tagging_examples
-from pipelines import PARSER, RECOGNIZER, TAGGER, Component
+from pipelines import MORPHOLOGIZER, PARSER, RECOGNIZER, TAGGER, Component
 from shards import (
     CORPORA,
     LocalWorkers,
@@ -313,8 +313,9 @@ def test_a_trained_component_learns_no_further() -> None:
         training.plan(nlp, 2)
 
 
-def test_real_values_are_learned_in_one_process_alone() -> None:
-    nlp = pipeline_of(TAGGER, templates=["lower[0]", "real._.length[0]"])
+@pytest.mark.parametrize("component", [TAGGER, MORPHOLOGIZER], ids=lambda c: c.name)
+def test_real_values_are_learned_in_one_process_alone(component: Component) -> None:
+    nlp = pipeline_of(component, templates=["lower[0]", "real._.length[0]"])
     with pytest.raises(ValueError, match=r"real values, such as real\._\.length\[0\]"):
         training.plan(nlp, 2)
 
