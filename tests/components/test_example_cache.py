@@ -130,9 +130,12 @@ def test_an_update_reads_each_doc_once(
     nlp.initialize(lambda: examples)
     read = []
     inputs = AttributeReader.inputs
-    monkeypatch.setattr(
-        AttributeReader, "inputs", lambda self, doc: read.append(doc.text) or inputs(self, doc)
-    )
+
+    def noted(self: AttributeReader, doc: Doc, **settings: bool) -> Any:
+        read.append(doc.text)
+        return inputs(self, doc, **settings)
+
+    monkeypatch.setattr(AttributeReader, "inputs", noted)
     for _ in range(3):
         nlp.update(examples)
         assert read == [example.reference.text for example in examples]
