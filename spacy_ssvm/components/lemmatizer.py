@@ -133,7 +133,7 @@ class Lemmatizer(LatticePipe):
         ]
 
     def inputs_of(self, example: Example, *, with_reals: bool) -> Keys:
-        """See ``LatticePipe``. Tags that the predicted Doc has not are those of the reference."""
+        """See ``LatticePipe``. Tags are those of the reference where the predicted Doc has none."""
         inputs = super().inputs_of(example, with_reals=with_reals)
         for attribute, names in groupby(self.model.given, base_attribute):
             if not example.predicted.has_annotation(attribute.upper()):
