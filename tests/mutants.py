@@ -32,6 +32,24 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     Mutant(
+        "components/example_cache.py",
+        'cached.numbers, cached.inputs = range(0), b""  # not known, if the trainer refuses it',
+        "pass",
+        "tests/features/test_reals.py",
+    ),
+    Mutant(
+        "lattices/inference.py",
+        "scores[column] += value * of_feature[column]",
+        "scores[column] += of_feature[column]",
+        "tests/features/test_reals.py",
+    ),
+    Mutant(
+        "lattices/problem.py",
+        "of_reals = min(2 * self._most_parts * self._longest, self.P) * len(self._real_rows)",
+        "of_reals = len(self._real_rows)",
+        "tests/lattices/test_oracle.py",
+    ),
+    Mutant(
         "decoders/chain.py",
         "if before[j] + transitions[j, k] > prefix:",
         "if before[j] + transitions[j, k] < prefix:",
