@@ -42,6 +42,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -99,21 +100,17 @@ class Word(NamedTuple):
 Sentences = list[list[Word]]
 
 
-class Shared(dict[Word, Word]):
+@cache
+def shared(word: Word) -> Word:
     """Equal words as one object: those of a treebank would take more memory than their Docs."""
-
-    def __missing__(self, word: Word) -> Word:
-        return self.setdefault(word, word)
-
-
-SHARED = Shared()
+    return word
 
 
 def sentences_of(text: str) -> Iterator[list[Word]]:
     """The sentences of a CoNLL-U text."""
     for block in text.strip().split("\n\n"):
         rows = [line.split("\t") for line in block.split("\n") if line[:1].isdigit()]
-        yield [SHARED[from_columns(row)] for row in rows if row[0].isdigit()]
+        yield [shared(from_columns(row)) for row in rows if row[0].isdigit()]
 
 
 def from_columns(row: list[str]) -> Word:
@@ -141,7 +138,7 @@ def read_turkish() -> dict[str, Sentences]:
         for part in PARTS:
             docs = DocBin().from_disk(Path(folder) / f"{part}.spacy").get_docs(vocab)
             sentences = [sentence for doc in docs for sentence in doc.sents]
-            found[part] = [[SHARED[word_of(token)] for token in own] for own in sentences]
+            found[part] = [[shared(word_of(token)) for token in own] for own in sentences]
     return found
 
 
