@@ -6,11 +6,9 @@ from spacy_ssvm.chains.model import ChainModel
 from spacy_ssvm.chains.oracle import LAZY_CHAINS
 from spacy_ssvm.chains.problem import ChainProblem
 from spacy_ssvm.chains.training import LabelledTokens
-from spacy_ssvm.features.reals import measure_scales
-from spacy_ssvm.features.statistics import measure_templates, with_reals
 from spacy_ssvm.features.templates import find_refinements
 from spacy_ssvm.kernels.types import Floats, Ints, Keys, Weights
-from spacy_ssvm.labelings.lazy_problem import LazyProblem
+from spacy_ssvm.labelings.lazy_problem import LazyProblem, measure_words
 from spacy_ssvm.selection import Selector
 
 
@@ -46,14 +44,8 @@ def chain_selector(
     batch, costs, legality: as in ``ChainTrainer``.
     """
     tokens, labels = batch.tokens, batch.labels
-    K = len(model.labels)
-    statistics = measure_templates(
-        model.compiled, tokens.attributes, tokens.sentence_starts, labels, K
-    )
-    scales = measure_scales(tokens.reals)
-    reals, keys = model.real_values(tokens, scales), model.real_keys(scales)
-    statistics = with_reals(statistics, reals, keys.templates, labels, K)
-    problem = LazyChainProblem(K, costs=costs, legality=legality)
+    statistics, keys, reals = measure_words(model, tokens, labels)
+    problem = LazyChainProblem(len(model.labels), costs=costs, legality=legality)
     refines = find_refinements(model.templates)
     problem.set_features(model.compiled, statistics.features, refines, keys)
     gold = np.where(labels < 0, problem.any_label, labels)

@@ -4,16 +4,36 @@ Selections of templates need them: most features of most templates never get a w
 """
 
 from copy import copy, deepcopy
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from spacy_ssvm.features.attributes import TokenTable
 from spacy_ssvm.features.extraction import CompiledTemplates
-from spacy_ssvm.features.reals import NO_REALS, RealKeys
+from spacy_ssvm.features.reals import NO_REALS, RealKeys, measure_scales
+from spacy_ssvm.features.statistics import Statistics, measure_templates, with_reals
 from spacy_ssvm.kernels.types import Flags, Ints, Keys, Weights
+from spacy_ssvm.labelings.linear_model import WordModel
 from spacy_ssvm.labelings.word_features import LazyFeatures
 from spacy_ssvm.weights.growing import GrowingArray
 from spacy_ssvm.weights.lazy import LazyWeights, Support
 
 Self = TypeVar("Self", bound="LazyProblem")
+
+
+class Measured(NamedTuple):
+    """What a selection needs to know of the features of words."""
+
+    statistics: Statistics  #: of all templates
+    keys: RealKeys
+    reals: Weights  #: float32 [words, F], the values of real-valued features
+
+
+def measure_words(model: WordModel, tokens: TokenTable, labels: Ints) -> Measured:
+    """Measure the templates of a model. labels: int64 [words], -1 where none is known."""
+    K, words = len(model.labels), (tokens.attributes, tokens.sentence_starts)
+    statistics = measure_templates(model.compiled, *words, labels, K)
+    scales = measure_scales(tokens.reals)
+    reals, keys = model.real_values(tokens, scales), model.real_keys(scales)
+    return Measured(with_reals(statistics, reals, keys.templates, labels, K), keys, reals)
 
 
 class LazyProblem:

@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from spacy_ssvm.features.reals import measure_scales
-from spacy_ssvm.features.statistics import measure_templates, with_reals
 from spacy_ssvm.features.templates import find_refinements
 from spacy_ssvm.kernels.types import Flags, Ints, Keys, Rows, Weights
-from spacy_ssvm.labelings.lazy_problem import LazyProblem
+from spacy_ssvm.labelings.lazy_problem import LazyProblem, measure_words
 from spacy_ssvm.lattices.model import LatticeModel
 from spacy_ssvm.lattices.oracle import LAZY_LATTICES
 from spacy_ssvm.lattices.problem import LatticeProblem
@@ -46,15 +44,11 @@ def lattice_selector(model: LatticeModel, batch: AnnotatedTokens) -> Selector:
     batch: as in ``LatticeTrainer``.
     """
     tokens, annotation, _ = batch
-    K, words = len(model.labels), (tokens.attributes, tokens.sentence_starts)
-    labels = only_labels(annotation)
-    statistics = measure_templates(model.compiled, *words, labels, K)
-    scales = measure_scales(tokens.reals)
-    reals, keys = model.real_values(tokens, scales), model.real_keys(scales)
-    statistics = with_reals(statistics, reals, keys.templates, labels, K)
+    statistics, keys, reals = measure_words(model, tokens, only_labels(annotation))
     problem = LazyLatticeProblem(model.system.parts, model.system.levels)
     refines = find_refinements(model.templates)
     problem.set_features(model.compiled, statistics.features, refines, keys)
     candidates, agrees = gold_candidates(model, batch)
+    words = tokens.attributes, tokens.sentence_starts
     problem.set_tokens(*words, *candidates, agrees, reals)
     return Selector(model.templates, problem, statistics)
