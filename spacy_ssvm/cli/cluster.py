@@ -100,10 +100,10 @@ def train_ray(
 
     Takes the config of spacy train, and the same settings: --paths.train corpus/train.spacy. Each
     worker reads its part of the training corpus, whose files all machines must find under the same
-    path, and keeps its features. This process learns the weights, and evaluates. The pipeline is
-    the same, byte for byte, whatever the number of workers. A worker that dies is started anew, and
-    nothing is lost. If this process dies, the same command with --resume goes on from the last
-    checkpoint, and ends with the same pipeline.
+    path or URL (s3://bucket/corpus), and keeps its features. This process learns the weights, and
+    evaluates. The pipeline is the same, byte for byte, whatever the number of workers. A worker
+    that dies is started anew, and nothing is lost. If this process dies, the same command with
+    --resume goes on from the last checkpoint, and ends with the same pipeline.
 
     Needs the extra ray: pip install "spacy-ssvm[ray]".
 
@@ -118,19 +118,17 @@ def train_ray(
     with need_extra("Cannot train", "ray"):
         import ray
 
-    from spacy.training.initialize import init_nlp
-
     from spacy_ssvm.distributed.cluster import RayWorkers, start_ray
     from spacy_ssvm.distributed.output import Output
     from spacy_ssvm.distributed.pipelines import Pipeline
-    from spacy_ssvm.distributed.training import plan, train
+    from spacy_ssvm.distributed.training import initialize, plan, train
 
     start = time.perf_counter()
     with show_errors("Cannot train"):
         settings = load_config(config, context, code)
         folder = Output(output, every)
         folder.check_new(overwrite=overwrite or resume)
-        nlp = init_nlp(settings)
+        nlp = initialize(settings)
         planned = plan(nlp, workers, block)
         with start_ray(ray, address, workers) as where:
             msg.info(f"{workers} workers {where}")
@@ -153,8 +151,8 @@ def train_ray(
 def annotate_ray(
     model: Model,
     source: Annotated[
-        Path,
-        typer.Argument(help="Texts: .jsonl, .parquet, .txt, .spacy, or a folder", exists=True),
+        str,
+        typer.Argument(help="Texts: .jsonl, .parquet, .txt, .spacy, a folder, or a URL of such"),
     ],
     output: Annotated[Path, typer.Argument(help="A .jsonl or .parquet file", dir_okay=False)],
     workers: _Workers = 2,

@@ -2,7 +2,7 @@
 
 A part is a range of examples. Where the corpus is spaCy's, with nothing that makes other examples
 of its Docs, those of each file are counted without making Docs of them, and workers open only files
-in which they have some. Any other corpus is read from its beginning.
+in which they have some, and of a URL copy only these. Any other corpus is read from its beginning.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,14 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus, Example, dont_augment
 from spacy.training.corpus import FILE_TYPE, walk_corpus
 from spacy.util import resolve_dot_names
+from thinc.config import Config
 
+from spacy_ssvm.distributed.remote_files import (
+    RemoteFiles,
+    find_urls,
+    with_local_files,
+    with_values,
+)
 from spacy_ssvm.files import UNREADABLE
 from spacy_ssvm.kernels.types import Ints
 
@@ -40,24 +47,64 @@ class Shard(NamedTuple):
 
 def train_corpus(nlp: Language) -> Iterator[Example]:
     """The examples of the training corpus, in their order."""
-    return iter(_reader(nlp)(nlp))
+    return iter(_open(nlp).reader(nlp))
 
 
-def _reader(nlp: Language) -> Any:
+class _Opened(NamedTuple):
+    """The training corpus."""
+
+    reader: Any
+    remote: RemoteFiles | None = None  #: its files, where they are copied one by one
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the examples are the Docs of files, one after another."""
+        reader = self.reader
+        return (
+            type(reader) is Corpus
+            and not (reader.gold_preproc or reader.max_length or reader.limit or reader.shuffle)
+            and reader.augmenter is dont_augment
+        )
+
+    @property
+    def files(self) -> list[Path]:
+        if self.remote is not None:
+            return list(self.remote.files)
+        return list(map(Path, walk_corpus(self.reader.path, FILE_TYPE)))
+
+    def read(self, path: Path) -> DocBin:
+        if self.remote is not None:
+            self.remote.fetch(path)
+        return _read(path)
+
+
+def _open(nlp: Language) -> _Opened:
     config = nlp.config.interpolate()
-    (reader,) = resolve_dot_names(config, [config["training"]["train_corpus"]])
+    name: str = config["training"]["train_corpus"]
+    place = *name.split("."), "path"
+    if url := find_urls(config).get(place):
+        remote = RemoteFiles(url)
+        opened = _Opened(_resolve(with_values(config, {place: str(remote.path)}), name), remote)
+        if opened.is_plain:
+            return opened
+    return _Opened(_resolve(with_local_files(config), name))
+
+
+def _resolve(config: Config, name: str) -> Any:
+    """The reader of a corpus."""
+    (reader,) = resolve_dot_names(config, [name])
     return reader
 
 
 def measure(nlp: Language) -> Measured:
     """Measure the training corpus. Raises ValueError where it has no examples."""
-    reader, files = _reader(nlp), None
-    if _is_plain(reader):
-        by_file = [_lengths(_read(path)) for path in _files(reader)]
+    opened, files = _open(nlp), None
+    if opened.is_plain:
+        by_file = [_lengths(opened.read(path)) for path in opened.files]
         files = [int(np.count_nonzero(found)) for found in by_file]
         lengths = [n for found in by_file for n in found.tolist() if n]
     else:
-        lengths = [len(example.predicted) for example in reader(nlp)]
+        lengths = [len(example.predicted) for example in opened.reader(nlp)]
     if not lengths:
         raise ValueError("the training corpus has no examples: check [corpora.train] path")
     return Measured(lengths, files)
@@ -85,15 +132,16 @@ def read_shard(nlp: Language, shard: Shard) -> Iterator[Example]:
 
     Raises ValueError where files are not those that were measured.
     """
-    reader = _reader(nlp)
+    opened = _open(nlp)
     if shard.files is None:
-        return islice(reader(nlp), shard.first, shard.last)
-    return iter(reader.make_examples(nlp, _docs(nlp, _files(reader), shard)))
+        return islice(opened.reader(nlp), shard.first, shard.last)
+    return iter(opened.reader.make_examples(nlp, _docs(nlp, opened, shard)))
 
 
-def _docs(nlp: Language, paths: Sequence[Path], shard: Shard) -> Iterator[Doc]:
+def _docs(nlp: Language, opened: _Opened, shard: Shard) -> Iterator[Doc]:
     """The Docs of a part."""
     assert shard.files is not None
+    paths = opened.files
     if len(paths) != len(shard.files):
         raise ValueError(
             f"this machine has {len(paths)} files of the training corpus, and the one that trains "
@@ -104,7 +152,7 @@ def _docs(nlp: Language, paths: Sequence[Path], shard: Shard) -> Iterator[Doc]:
         start, end = end, end + number
         if number == 0 or end <= shard.first or start >= shard.last:
             continue
-        docbin = _read(path)
+        docbin = opened.read(path)
         filled = np.flatnonzero(_lengths(docbin))
         if len(filled) != number:
             raise ValueError(
@@ -116,19 +164,6 @@ def _docs(nlp: Language, paths: Sequence[Path], shard: Shard) -> Iterator[Doc]:
             values = getattr(docbin, name)
             setattr(docbin, name, [values[i] for i in own])
         yield from docbin.get_docs(nlp.vocab)
-
-
-def _is_plain(reader: Any) -> bool:
-    """Whether the examples of a corpus are the Docs of its files, one after another."""
-    return (
-        type(reader) is Corpus
-        and not (reader.gold_preproc or reader.max_length or reader.limit or reader.shuffle)
-        and reader.augmenter is dont_augment
-    )
-
-
-def _files(reader: Corpus) -> list[Path]:
-    return list(map(Path, walk_corpus(reader.path, FILE_TYPE)))
 
 
 def _read(path: Path) -> DocBin:

@@ -11,6 +11,7 @@ from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.training.initialize import init_nlp
 from spacy.training.loop import (
     create_before_to_disk_callback,
     create_evaluation_callback,
@@ -18,6 +19,7 @@ from spacy.training.loop import (
     update_meta,
 )
 from spacy.util import dict_to_dot, registry, resolve_dot_names
+from thinc.config import Config
 
 from spacy_ssvm import __version__
 from spacy_ssvm.components.pipe import Pipe
@@ -26,7 +28,15 @@ from spacy_ssvm.distributed.corpora import Shard, divide, measure
 from spacy_ssvm.distributed.learner import RemoteTrainer, check_component
 from spacy_ssvm.distributed.output import Output
 from spacy_ssvm.distributed.problem import Workers, call_all
+from spacy_ssvm.distributed.remote_files import find_urls, with_local_files, with_values
 from spacy_ssvm.kernels.types import Ints
+
+
+def initialize(config: Config) -> Language:
+    """The initialized pipeline of a config, in whose paths URLs stay."""
+    nlp = init_nlp(with_local_files(config))
+    nlp.config = with_values(nlp.config, find_urls(config))
+    return nlp
 
 
 def components_to_train(nlp: Language) -> list[str]:
@@ -141,7 +151,7 @@ def train(
     components = planned.components
     this = identify(nlp, planned)
     checkpoint = output.read_checkpoint(this) if resume else None
-    config = nlp.config.interpolate()
+    config = with_local_files(nlp.config.interpolate())
     settings: Any = registry.resolve(config["training"], schema=ConfigSchemaTraining)
     (dev_corpus,) = resolve_dot_names(config, [settings["dev_corpus"]])
     share_examples(workers, components, planned.shards)

@@ -10,6 +10,7 @@ from corpora import tagging_examples
 from processes import TESTS, ScriptRunner, environment, plain
 from spacy.language import Language
 from spacy.tokens import DocBin
+from spacy.util import load_config
 from spacy.vocab import Vocab
 
 pytest.importorskip("ray", reason="Ray is not installed")
@@ -102,6 +103,26 @@ def test_processes_that_are_killed_change_nothing(
     killed = run_script.start(KILLED, CONFIG, corpus, tmp_path / "killed")
     assert run_script.output(killed).split()[-2:] == ["3", "6"]
     assert model(tmp_path / "whole") == model(tmp_path / "killed")
+
+
+def test_a_corpus_may_be_elsewhere(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    here = train_ray(corpus, tmp_path / "here")
+    url = f"file://{corpus.parent}/c*.spacy"
+    output = tmp_path / "elsewhere"
+    elsewhere = train_ray(corpus, output, "--paths.train", url, "--paths.dev", f"file://{corpus}")
+    assert (here.returncode, elsewhere.returncode) == (0, 0), here.stdout + elsewhere.stdout
+    assert model(tmp_path / "here") == model(output)
+    config = load_config(output / "model-last" / "config.cfg")
+    assert config["paths"]["train"] == url
+    (copy,) = {file.read_bytes() for file in (tmp_path / "cache").rglob("*.spacy")}
+    assert copy == corpus.read_bytes()
+    nowhere = train_ray(corpus, tmp_path / "nowhere", "--paths.train", "file:///nowhere")
+    assert nowhere.returncode == 1
+    assert "file:///nowhere: no files" in plain(nowhere.stdout)
+    assert not (tmp_path / "nowhere").exists()
 
 
 CLUSTER = """

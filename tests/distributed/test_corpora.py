@@ -99,6 +99,32 @@ def test_other_corpora_are_read_from_their_beginning(settings: Any, folder: Path
     assert [example for part in parts for example in known(part)] == whole
 
 
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_of_a_url_workers_copy_their_files(
+    is_plain: bool, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fsspec", reason="fsspec is not installed")
+    settings = {} if is_plain else {"limit": 14}
+    local, nlp = pipeline(folder, **settings), pipeline(folder, **settings)
+    corpus = nlp.config["corpora"]["train"]
+    nlp.config["corpora"]["train"] = {**corpus, "path": f"file://{folder}"}
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "learner"))
+    lengths, files = measure(nlp)
+    assert (lengths, files) == measure(local)
+    examples = []
+    for worker, bounds in enumerate(divide(lengths, 3)):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(worker)))
+        part = known(read_shard(nlp, Shard(*bounds, files)))
+        assert part == known(read_shard(local, Shard(*bounds, files)))
+        copies = sorted((tmp_path / str(worker)).rglob("*.spacy"))
+        firsts = np.cumsum([0, *SIZES])
+        own = [i for i in range(5) if firsts[i] < bounds[1] and firsts[i + 1] > bounds[0]]
+        expected = [i for i in own if SIZES[i]] if is_plain else [*range(5)]
+        assert [int(path.stem) for path in copies] == expected
+        examples += part
+    assert examples == known(train_corpus(local))
+
+
 def test_all_machines_have_the_same_files(folder: Path) -> None:
     nlp = pipeline(folder)
     shard = Shard(0, 15, measure(nlp).files)

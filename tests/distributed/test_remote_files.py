@@ -1,0 +1,219 @@
+"""Files of URLs are copied when they are needed, each whole."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from thinc.config import Config
+
+fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+
+from spacy_ssvm.distributed.remote_files import (  # noqa: E402
+    RemoteFiles,
+    find_urls,
+    is_url,
+    with_local_files,
+    with_values,
+)
+
+FILES = {"b.spacy": b"of b", "a/c.spacy": b"of c", "a-d.txt": b"of d", ".hidden": b"hidden"}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    """The file system memory://, with files in bucket/corpus."""
+    system = fsspec.filesystem("memory")
+    for name, content in FILES.items():
+        system.pipe(f"/bucket/corpus/{name}", content)
+    yield system
+    system.store.clear()
+
+
+def contents(files: RemoteFiles) -> dict[str, bytes]:
+    folder = files.path if files.path.is_dir() else files.path.parent
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files.files}
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize(
+    ("url", "names"),
+    [
+        ("memory://bucket/corpus", ["a/c.spacy", "a-d.txt", "b.spacy"]),
+        ("memory://bucket/corpus/", ["a/c.spacy", "a-d.txt", "b.spacy"]),
+        ("memory://bucket/corpus/**/*.spacy", ["a/c.spacy", "b.spacy"]),
+        ("memory://bucket/corpus/*", ["a-d.txt", "b.spacy"]),
+        ("memory://bucket/corpus/a", ["c.spacy"]),
+        ("memory://bucket/corpus/[b]*", ["b.spacy"]),
+    ],
+)
+def test_a_folder_or_a_pattern_has_files(url: str, names: list[str]) -> None:
+    files = RemoteFiles(url)
+    assert not files.path.exists()
+    assert files.fetch_all() == files.path
+    assert [str(file.relative_to(files.path)) for file in files.files] == names
+    assert list(files.files) == sorted(files.files), "as readers of folders read them"
+    expected = {name: FILES.get(name, FILES["a/c.spacy"]) for name in names}
+    assert contents(files) == expected
+    assert {str(f.relative_to(files.path)) for f in files.path.rglob("*") if f.is_file()} == {
+        *names
+    }
+
+
+@pytest.mark.usefixtures("memory")
+def test_a_file_is_a_file(cache: Path) -> None:
+    path = RemoteFiles("memory://bucket/corpus/b.spacy").fetch_all()
+    assert path.name == "b.spacy"
+    assert path.read_bytes() == b"of b"
+    assert path.is_relative_to(cache)
+
+
+@pytest.mark.usefixtures("memory")
+def test_files_have_urls() -> None:
+    files = RemoteFiles("memory://bucket/corpus/**/*.spacy")
+    assert files.urls == ["memory:///bucket/corpus/a/c.spacy", "memory:///bucket/corpus/b.spacy"]
+    assert [fsspec.open(url).open().read() for url in files.urls] == [b"of c", b"of b"]
+
+
+def test_files_are_copied_once(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied, get_file = [], memory.get_file
+
+    def count(remote: str, local: str) -> None:
+        copied.append(remote)
+        get_file(remote, local)
+
+    monkeypatch.setattr(type(memory), "get_file", lambda _, remote, local: count(remote, local))
+    files = RemoteFiles("memory://bucket/corpus/**/*.spacy")
+    first, second = files.files
+    files.fetch(second)
+    assert copied == ["/bucket/corpus/b.spacy"]
+    assert not first.exists()
+    RemoteFiles("memory://bucket/corpus/**/*.spacy").fetch_all()
+    files.fetch_all()
+    assert sorted(copied) == ["/bucket/corpus/a/c.spacy", "/bucket/corpus/b.spacy"]
+
+
+def test_a_copy_is_whole_or_not_there(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_off(_: Any, remote: str, local: str) -> None:
+        Path(local).write_bytes(b"o")
+        raise ConnectionError("connection lost")
+
+    files = RemoteFiles("memory://bucket/corpus/b.spacy")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(memory), "get_file", break_off)
+        with pytest.raises(ValueError, match=r"memory://bucket/corpus/b\.spacy: connection lost"):
+            files.fetch_all()
+    assert not list(files.path.parent.iterdir())
+    assert files.fetch_all().read_bytes() == b"of b"
+
+
+def test_other_files_have_another_folder(memory: Any) -> None:
+    url = "memory://bucket/corpus/**/*.spacy"
+    before = RemoteFiles(url)
+    before.fetch_all()
+    assert RemoteFiles(url).path == before.path
+    memory.pipe("/bucket/corpus/b.spacy", b"now longer")
+    changed = RemoteFiles(url)
+    assert changed.path != before.path
+    changed.fetch_all()
+    assert contents(changed) == {"a/c.spacy": b"of c", "b.spacy": b"now longer"}
+    memory.rm("/bucket/corpus/a/c.spacy")
+    fewer = RemoteFiles(url)
+    fewer.fetch_all()
+    assert contents(fewer) == {"b.spacy": b"now longer"}
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("memory://bucket/nowhere", "no files"),
+        ("memory://bucket/corpus/*.jsonl", "no files"),
+        ("nothing://bucket/corpus", "Protocol not known"),
+        ("file:///nowhere/at/all.spacy", "no files"),
+    ],
+)
+def test_what_cannot_be_reached_is_named(url: str, error: str) -> None:
+    with pytest.raises(ValueError, match=error) as raised:
+        RemoteFiles(url)
+    assert str(raised.value).startswith(f"{url}: ")
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(url: str) -> Any:
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr(fsspec, "url_to_fs", fail)
+    with pytest.raises(ValueError, match=r"^s3://bucket/corpus: Install s3fs to access S3$"):
+        RemoteFiles("s3://bucket/corpus")
+
+
+def test_nothing_is_written_outside_of_the_folder(memory: Any, cache: Path) -> None:
+    memory.store["/bucket/corpus/../../../x.spacy"] = memory.store["/bucket/corpus/b.spacy"]
+    with pytest.raises(ValueError, match="is not the name of a file"):
+        RemoteFiles("memory://bucket/corpus")
+    assert not cache.exists()
+
+
+def test_files_whose_size_is_not_listed_are_asked_for(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tags = ["first", "second"]
+
+    def find(_: Any, root: str, **settings: Any) -> dict[str, Any]:
+        return {root: {"name": root, "size": None, "type": "file"}}
+
+    monkeypatch.setattr(type(memory), "find", find)
+    monkeypatch.setattr(type(memory), "info", lambda *_: {"size": 4, "ETag": tags[0]})
+    url = "memory://bucket/corpus/b.spacy"
+    before = RemoteFiles(url).path
+    assert RemoteFiles(url).path == before
+    tags.pop(0)
+    assert RemoteFiles(url).path != before
+
+
+@pytest.mark.usefixtures("memory")
+def test_a_config_gets_the_paths_of_copies() -> None:
+    url = "memory://bucket/corpus/b.spacy"
+    config = Config(
+        {
+            "paths": {"train": url, "dev": "dev.spacy", "none": None},
+            "corpora": {"train": {"path": "${paths.train}"}, "dev": {"path": url, "limit": 3}},
+            "training": {"logger": {"server": "https://logs.example.org"}},
+        }
+    )
+    urls = find_urls(config)
+    assert urls == {("paths", "train"): url, ("corpora", "dev", "path"): url}
+    local = with_local_files(config)
+    path = str(RemoteFiles(url).path)
+    assert Path(path).read_bytes() == b"of b"
+    assert local["paths"] == {"train": path, "dev": "dev.spacy", "none": None}
+    assert local["corpora"] == {
+        "train": {"path": "${paths.train}"},
+        "dev": {"path": path, "limit": 3},
+    }
+    assert local["training"] == config["training"]
+    assert config["paths"]["train"] == url, "the config itself stays"
+    assert with_values(local, urls) == config
+    assert find_urls(Config({"nlp": {}})) == {}
+
+
+IS_URL: dict[object, bool] = {
+    "s3://bucket/corpus": True,
+    "corpus/train.spacy": False,
+    "C:/corpus": False,
+    None: False,
+    7: False,
+}
+
+
+@pytest.mark.parametrize("value", IS_URL, ids=repr)
+def test_urls_have_a_protocol(value: object) -> None:
+    check: Callable[[object], bool] = is_url
+    assert check(value) is IS_URL[value]
