@@ -156,7 +156,9 @@ ALLOWED = {
     "distributed": {
         "kernels",
         "components",
+        "features",
         "files.py",
+        "labelings",
         "solvers",
         "structure.py",
         "trees",

@@ -9,6 +9,7 @@ from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.distributed.problem import SharedProblem, Workers, call_all
 from spacy_ssvm.distributed.worker import LocalRows, problem_name
 from spacy_ssvm.kernels.types import Ints, Rows
+from spacy_ssvm.labelings.training import WordTrainer
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent
 from spacy_ssvm.solvers.frank_wolfe import FrankWolfe
 from spacy_ssvm.solvers.lbfgs import LBFGS
@@ -50,6 +51,8 @@ class RemoteTrainer:
         """Let the trainer of a problem learn from the examples of all workers."""
         if isinstance(trainer, IndexedTrainer):
             self._agree_on_rows(trainer, name)
+        if isinstance(trainer, WordTrainer):
+            trainer.scales = self._workers.result(self._workers.call(0, "scales", name))
         problem = SharedProblem(cast(Any, trainer.problem), name, self._workers)
         solver = with_block(trainer.run.settings, block, problem.number_of_examples)
         trainer.run = solver.start(cast(Problem, problem))
@@ -134,12 +137,6 @@ def check_component(name: str, pipe: Any) -> None:
         raise ValueError(
             f"{name} has been trained before: name it in [training] frozen_components, or train it "
             "further with spacy train"
-        )
-    reals = [str(template) for template in getattr(pipe.model, "real_templates", ())]
-    if reals:
-        raise ValueError(
-            f"{name}: templates of real values, such as {reals[0]}, are learned in one process "
-            "alone. Leave them out, or train with spacy train"
         )
     if pipe.selected is not None and pipe.selected.support is not None:
         raise ValueError(

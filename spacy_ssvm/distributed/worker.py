@@ -1,5 +1,6 @@
 """A worker: the examples of a shard, their features, and a copy of the weights."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from itertools import islice
@@ -14,6 +15,7 @@ from spacy_ssvm.distributed.corpora import Shard, read_shard
 from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.problem import UNIT, Description, Found, Summed
 from spacy_ssvm.distributed.sending import Update
+from spacy_ssvm.features.reals import NO_SCALES, Scale
 from spacy_ssvm.kernels.compile import oracle_kernel
 from spacy_ssvm.kernels.types import (
     Bool,
@@ -33,6 +35,7 @@ from spacy_ssvm.kernels.types import (
     Weights1,
     tuple_of,
 )
+from spacy_ssvm.labelings.training import WordTrainer
 from spacy_ssvm.solvers.averaging import Averaged
 from spacy_ssvm.solvers.decoding import decode_block
 from spacy_ssvm.solvers.dual_run import complete_all
@@ -136,6 +139,7 @@ class Worker:
             trainer: Any = pipe.make_trainer(pipe.solver)
             trainer.waits_for_weights = True
             trainers[name] = trainer
+        self._set_scales(pipes, trainers, shard)
         self._words = 0
         for examples in self._examples(shard):
             self._words += sum(len(example.predicted) for example in examples)
@@ -145,6 +149,26 @@ class Worker:
         for name, trainer in trainers.items():
             for part, of_part in trainer.parts.items():
                 self._copies[problem_name(name, part)] = Copy(of_part)
+
+    def _set_scales(
+        self, pipes: dict[str, Pipe[Any, Any]], trainers: dict[str, Any], shard: Shard
+    ) -> None:
+        """Let real-valued features have scales, which are those of the beginning of the corpus."""
+        waiting = {
+            name: trainer
+            for name, trainer in trainers.items()
+            if isinstance(trainer, WordTrainer) and trainer.model.real_templates
+        }
+        if not waiting:
+            return
+        for examples in self._examples(shard._replace(first=0, last=sys.maxsize)):
+            for name, trainer in [*waiting.items()]:
+                for batch in pipes[name].read_batches(pipes[name].gold_docs(examples)):
+                    trainer.real_values(batch.tokens)
+                if trainer.scales:
+                    del waiting[name]
+            if not waiting:
+                return
 
     def _examples(self, shard: Shard) -> Iterator[list[Example]]:
         """The examples of a part, in batches, as components before them annotate them."""
@@ -156,6 +180,10 @@ class Worker:
                 for example in batch:
                     example.predicted = pipe(example.predicted)
             yield batch
+
+    def scales(self, name: str) -> dict[str, Scale]:
+        """The scales of real-valued features."""
+        return dict(getattr(self._copies[name].trainer, "scales", NO_SCALES))
 
     def rows(self, name: str) -> LocalRows:
         """The rows of features, which an exact index has numbered."""

@@ -196,23 +196,23 @@ class WordTrainer(LinearTrainer):
 
     def __init__(self, model: WordModel, solver: Solver, **settings: Any) -> None:
         super().__init__(model, solver, **settings)
-        self._scales = NO_SCALES
+        self.scales = NO_SCALES  #: of real-valued features
         if model.summary is not None:
             self._set_scales(model.scales)
 
     def real_values(self, tokens: TokenTable) -> Weights:
         """The values of real-valued features: float32 [words, F]."""
-        if tokens.reals and not self._scales and len(tokens.positions):
+        if tokens.reals and not self.scales and len(tokens.positions):
             try:
                 self._set_scales(measure_scales(tokens.reals))
             except ValueError as error:
                 message = f"{error}. Real values are not learned before a batch has all of them"
                 warnings.warn(message, stacklevel=2)
-        return self.model.real_values(tokens, self._scales)
+        return self.model.real_values(tokens, self.scales)
 
     def _set_scales(self, scales: Scales) -> None:
         """Set the scales, and give rows to all real-valued features."""
-        self._scales = scales
+        self.scales = scales
         keys, templates = self.model.real_keys(scales)
         times = self.index.min_count  # however rare: they are features of all words
         self.index.insert_sparse(np.tile(keys, times), np.tile(templates, times))
@@ -222,4 +222,4 @@ class WordTrainer(LinearTrainer):
         cast(WordProblem, self.problem).real_rows = rows.astype(np.int32)
 
     def _write(self) -> None:
-        self.model.set_weights(*self._compact(), scales=self._scales)
+        self.model.set_weights(*self._compact(), scales=self.scales)

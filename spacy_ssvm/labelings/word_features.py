@@ -46,6 +46,8 @@ from spacy_ssvm.weights.rows import (
 )
 from spacy_ssvm.weights.sparse import add_entry, find_index
 
+_ALWAYS = 2**40  # how often real-valued features occur: more than any ``min_count``
+
 
 class RowFeatures(NamedTuple):
     """Features that were extracted in advance; w[offset + entry] is a weight of the table.
@@ -443,7 +445,7 @@ class WordProblem(RowWeights):
     def count_rows(self, rows: int) -> Ints:
         """How often examples have each row as a feature, see ``IndexedProblem``."""
         counts = np.bincount(self._rows.array, minlength=rows)
-        counts[self._real_rows] = self.number_of_tokens + 1
+        counts[self._real_rows] = _ALWAYS
         return counts
 
     def number_rows(self, numbers: Rows, rows: int) -> None:

@@ -1,6 +1,6 @@
 """Pipelines learn from workers: the same bytes for any number of them, also where they die."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from corpora import make_doc, tagging_examples
-from pipelines import MORPHOLOGIZER, PARSER, RECOGNIZER, TAGGER, Component
+from pipelines import LEMMATIZER, MORPHOLOGIZER, PARSER, RECOGNIZER, TAGGER, Component
 from shards import (
     CORPORA,
     LocalWorkers,
@@ -19,6 +19,7 @@ from shards import (
     partly_tagged,
     pipeline_of,
 )
+from spacy.tokens import Token
 from spacy.training import Example
 
 from spacy_ssvm.chains import calibration
@@ -28,6 +29,7 @@ from spacy_ssvm.distributed.learner import merge_rows, with_block
 from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.sending import SentWeights, Update
 from spacy_ssvm.distributed.worker import LocalRows
+from spacy_ssvm.features.reals import measure_scales, read_reals
 from spacy_ssvm.objective import SQUARED_HINGE, losses
 from spacy_ssvm.solvers.decoding import block_size, decode_block
 from spacy_ssvm.solvers.dual_coordinate_descent import DualCoordinateDescent, inner_pass
@@ -35,6 +37,21 @@ from spacy_ssvm.solvers.dual_run import are_due
 from spacy_ssvm.weights.feature_index import FeatureIndex
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+REALS = ["lower[0]", "shape[0]", "real._.length[-1]", "real._.length[0]"]
+
+
+@pytest.fixture
+def lengths() -> Iterator[None]:
+    """Words have their lengths as values, in two numbers; some have none."""
+
+    def length(token: Token) -> list[float] | None:
+        return None if len(token) == 4 else [len(token), 0.3 * (len(token) % 3)]
+
+    Token.set_extension("length", getter=length)
+    yield
+    Token.remove_extension("length")
 
 
 def test_the_number_of_workers_does_not_matter(component: Component) -> None:
@@ -136,12 +153,16 @@ def test_what_is_asked_for_is_the_size_of_blocks(
         assert with_block(solver, None, 40_000).block == 800
 
 
-def test_it_is_the_run_of_one_process_with_late_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("lengths")
+@pytest.mark.parametrize("settings", [{}, {"templates": REALS}], ids=["", "real values"])
+def test_it_is_the_run_of_one_process_with_late_weights(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each block is decoded under the weights before the block before it.
 
     Of each pass without inference, a part as long as the block follows it.
     """
-    nlp = pipeline_of(TAGGER, epochs=5)
+    nlp = pipeline_of(TAGGER, epochs=5, **settings)
     pipe: Any = nlp.get_pipe(TAGGER.name)
     trainer = pipe.make_trainer(replace(pipe.solver, block=4))
     examples = CORPORA[TAGGER.name](nlp.vocab)
@@ -173,7 +194,7 @@ def test_it_is_the_run_of_one_process_with_late_weights(monkeypatch: pytest.Monk
         trainer.epoch(np.arange(len(examples)))
     trainer.update_model()
     monkeypatch.undo()
-    assert digest_of(nlp) == learned_locally(TAGGER, 2, 4, epochs=5)
+    assert digest_of(nlp) == learned_locally(TAGGER, 2, 4, epochs=5, **settings)
 
 
 def lots(seed: int) -> Callable[[], bool]:
@@ -209,6 +230,62 @@ def test_what_a_worker_raises_ends_the_training() -> None:
     workers = RayWorkers(MortalRay(lambda: False), Pipeline.of(nlp), 2, lambda text: None)
     with pytest.raises(KeyError, match="nobody"):
         workers.result(workers.call(1, "describe", "nobody"))
+
+
+# --- Real-valued features --------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("lengths")
+@pytest.mark.parametrize(
+    "component", [TAGGER, MORPHOLOGIZER, LEMMATIZER, RECOGNIZER], ids=lambda c: c.name
+)
+@pytest.mark.parametrize("settings", [{}, {"hash_bits": 12}, {"min_count": 1000}], ids=str)
+def test_real_values_are_learned_by_workers(
+    component: Component, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "DOCS_AT_A_TIME", 2)
+    own = {"templates": REALS, **settings}
+    digests = {learned_locally(component, number, **own) for number in (1, 2, 5)}
+    assert len(digests) == 1
+    nlp = pipeline_of(component, **own)
+    assert learned(nlp, LocalWorkers(Pipeline.of(nlp), 2)) in digests
+    model: Any = nlp.get_pipe(component.name).model  # type: ignore[attr-defined]
+    first = component.examples(nlp.vocab)[:2]
+    values = [read_reals("real._.length", example.predicted) for example in first]
+    expected = measure_scales({"real._.length": np.concatenate(values)})
+    assert model.scales == expected
+    assert np.abs(model.real_weights.weights).sum() > 0
+
+
+@pytest.mark.usefixtures("lengths")
+def test_scales_are_those_of_the_first_docs_that_have_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker, "DOCS_AT_A_TIME", 1)
+
+    def later(vocab: Any) -> list[Example]:
+        """None of the words of the first two Docs has a value."""
+        words = ["this", "cats"]
+        reference = make_doc(vocab, words, tags=["DT", "NN"])
+        return [Example(make_doc(vocab, words), reference)] * 2 + TAGGER.examples(vocab)
+
+    found = set()
+    for number in (1, 3):
+        nlp = pipeline_of(TAGGER, later, templates=REALS)
+        found.add(learned(nlp, LocalWorkers(Pipeline.of(nlp), number)))
+        model: Any = nlp.get_pipe(TAGGER.name).model  # type: ignore[attr-defined]
+        assert model.scales["real._.length"].width == 2
+    assert len(found) == 1
+
+
+@pytest.mark.usefixtures("lengths")
+@pytest.mark.parametrize("seed", range(3))
+def test_workers_that_die_read_the_scales_again(seed: int) -> None:
+    nlp, said = pipeline_of(MORPHOLOGIZER, templates=REALS, epochs=4), list[str]()
+    workers = RayWorkers(MortalRay(lots(seed)), Pipeline.of(nlp), 3, said.append)
+    expected = learned_locally(MORPHOLOGIZER, 1, templates=REALS, epochs=4)
+    assert learned(nlp, workers) == expected
+    assert sum("killed by a test" in text for text in said) > 0
 
 
 # --- Calibrated scores -----------------------------------------------------------------------
@@ -310,13 +387,6 @@ def test_a_trained_component_learns_no_further() -> None:
     nlp.update(CORPORA[TAGGER.name](nlp.vocab))
     nlp("x")  # gives the model its weights
     with pytest.raises(ValueError, match="ssvm_tagger has been trained before"):
-        training.plan(nlp, 2)
-
-
-@pytest.mark.parametrize("component", [TAGGER, MORPHOLOGIZER], ids=lambda c: c.name)
-def test_real_values_are_learned_in_one_process_alone(component: Component) -> None:
-    nlp = pipeline_of(component, templates=["lower[0]", "real._.length[0]"])
-    with pytest.raises(ValueError, match=r"real values, such as real\._\.length\[0\]"):
         training.plan(nlp, 2)
 
 
