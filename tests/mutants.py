@@ -716,6 +716,24 @@ MUTANTS = [
         "tests/distributed/test_training.py",
     ),
     Mutant(
+        "distributed/worker.py",
+        "self._examples(shard._replace(first=0, last=sys.maxsize))",
+        "self._examples(shard)",
+        "tests/distributed/test_training.py",
+    ),
+    Mutant(
+        "distributed/remote_files.py",
+        "info.update(self._system.info(path))",
+        "pass",
+        "tests/distributed/test_remote_files.py",
+    ),
+    Mutant(
+        "distributed/remote_files.py",
+        'if ".." in path.parts:',
+        "if False:",
+        "tests/distributed/test_remote_files.py",
+    ),
+    Mutant(
         "distributed/corpora.py",
         "own = filled[max(shard.first - start, 0) : shard.last - start].tolist()",
         "own = filled[max(shard.first - start, 1) : shard.last - start].tolist()",
