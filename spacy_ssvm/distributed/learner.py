@@ -1,10 +1,12 @@
 """The learner: the weights and dual variables of a component whose examples workers have."""
 
+import warnings
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
+from spacy_ssvm.components.example_cache import DOCS_AT_A_TIME
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.distributed.problem import SharedProblem, Workers, call_all
 from spacy_ssvm.distributed.worker import LocalRows, problem_name
@@ -52,12 +54,22 @@ class RemoteTrainer:
         if isinstance(trainer, IndexedTrainer):
             self._agree_on_rows(trainer, name)
         if isinstance(trainer, WordTrainer):
-            trainer.scales = self._workers.result(self._workers.call(0, "scales", name))
+            self._take_scales(trainer, name)
         problem = SharedProblem(cast(Any, trainer.problem), name, self._workers)
         solver = with_block(trainer.run.settings, block, problem.number_of_examples)
         trainer.run = solver.start(cast(Problem, problem))
         trainer.run.grow(trainer.number_of_rows)
         return problem
+
+    def _take_scales(self, trainer: WordTrainer, name: str) -> None:
+        """Let the model have the scales of real-valued features, which workers have found."""
+        trainer.scales = self._workers.result(self._workers.call(0, "scales", name))
+        if trainer.model.real_templates and not trainer.scales:
+            warnings.warn(
+                f"{name}: real-valued features are not learned: of no {DOCS_AT_A_TIME:,} Docs in a "
+                "row do words have values of all attributes",
+                stacklevel=2,
+            )
 
     def _agree_on_rows(self, trainer: IndexedTrainer, name: str) -> None:
         """Number the features of all workers: in the order in which the corpus has them."""

@@ -164,7 +164,7 @@ class Worker:
         for examples in self._examples(shard._replace(first=0, last=sys.maxsize)):
             for name, trainer in [*waiting.items()]:
                 for batch in pipes[name].read_batches(pipes[name].gold_docs(examples)):
-                    trainer.real_values(batch.tokens)
+                    trainer.find_scales(batch.tokens)
                 if trainer.scales:
                     del waiting[name]
             if not waiting:

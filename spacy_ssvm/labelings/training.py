@@ -202,13 +202,18 @@ class WordTrainer(LinearTrainer):
 
     def real_values(self, tokens: TokenTable) -> Weights:
         """The values of real-valued features: float32 [words, F]."""
+        if not self.waits_for_weights:
+            self.find_scales(tokens)
+        return self.model.real_values(tokens, self.scales)
+
+    def find_scales(self, tokens: TokenTable) -> None:
+        """Set the scales to those of a batch that has all values, if none has been before."""
         if tokens.reals and not self.scales and len(tokens.positions):
             try:
                 self._set_scales(measure_scales(tokens.reals))
             except ValueError as error:
                 message = f"{error}. Real values are not learned before a batch has all of them"
                 warnings.warn(message, stacklevel=2)
-        return self.model.real_values(tokens, self.scales)
 
     def _set_scales(self, scales: Scales) -> None:
         """Set the scales, and give rows to all real-valued features."""

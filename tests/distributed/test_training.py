@@ -279,6 +279,31 @@ def test_scales_are_those_of_the_first_docs_that_have_values(
 
 
 @pytest.mark.usefixtures("lengths")
+def test_values_that_never_come_together_are_not_learned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where a part of the corpus is read in other batches than the whole."""
+    monkeypatch.setattr(worker, "DOCS_AT_A_TIME", 2)
+    monkeypatch.setattr("spacy_ssvm.distributed.learner.DOCS_AT_A_TIME", 2)
+    Token.set_extension("width", getter=lambda token: 1.0 if token.text == "cats" else None)
+
+    def apart(vocab: Any) -> list[Example]:
+        first, second = ["this", "cats", "runs"], ["the", "seat"]
+        made = [(first, ["DT", "NN", "VB"])] * 4 + [(second, ["DT", "NN"])] * 4
+        return [Example(make_doc(vocab, w), make_doc(vocab, w, tags=t)) for w, t in made]
+
+    try:
+        found = set()
+        for number in (1, 2, 3):
+            nlp = pipeline_of(TAGGER, apart, templates=[*REALS, "real._.width[0]"])
+            with pytest.warns(UserWarning, match="real-valued features are not learned: of no 2"):
+                found.add(learned(nlp, LocalWorkers(Pipeline.of(nlp), number)))
+        assert len(found) == 1
+    finally:
+        Token.remove_extension("width")
+
+
+@pytest.mark.usefixtures("lengths")
 @pytest.mark.parametrize("seed", range(3))
 def test_workers_that_die_read_the_scales_again(seed: int) -> None:
     nlp, said = pipeline_of(MORPHOLOGIZER, templates=REALS, epochs=4), list[str]()
