@@ -723,14 +723,14 @@ MUTANTS = [
     ),
     Mutant(
         "distributed/remote_files.py",
-        "info.update(self._system.info(path))",
-        "pass",
+        "{**info, **self._system.info(path)}",
+        "{**self._system.info(path), **info, 'ETag': ''}",
         "tests/distributed/test_remote_files.py",
     ),
     Mutant(
         "distributed/remote_files.py",
-        'if ".." in path.parts:',
-        "if False:",
+        "if not copy.is_relative_to(folder) or copy == folder:",
+        "if copy == folder:",
         "tests/distributed/test_remote_files.py",
     ),
     Mutant(

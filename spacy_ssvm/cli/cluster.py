@@ -151,8 +151,8 @@ def train_ray(
 def annotate_ray(
     model: Model,
     source: Annotated[
-        str,
-        typer.Argument(help="Texts: .jsonl, .parquet, .txt, .spacy, a folder, or a URL of such"),
+        Path,
+        typer.Argument(help="Texts: .jsonl, .parquet, .txt, .spacy, or a folder", exists=True),
     ],
     output: Annotated[Path, typer.Argument(help="A .jsonl or .parquet file", dir_okay=False)],
     workers: _Workers = 2,

@@ -9,13 +9,12 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, cast
 
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
-from spacy_ssvm.distributed.remote_files import RemoteFiles, is_url
 from spacy_ssvm.files import replacing
 
 #: The columns that are added: the Doc in spaCy's JSON, and what went wrong where there is none.
@@ -108,49 +107,37 @@ def _line(row: dict[str, Any], doc: str | None, error: str | None) -> str:
     return f'{columns}, "{DOC}": {doc or "null"}, "{ERROR}": {to_json(error)}}}\n'
 
 
-def read(data: Any, source: str) -> tuple[Any, str]:
+def read(data: Any, source: Path) -> tuple[Any, str]:
     """The rows of a file, or of all files of a folder in the order of their paths.
 
-    data: the module ``ray.data``. source: a path, or a URL, see ``RemoteFiles``.
-    Returns the dataset, and the usual column of the texts.
+    data: the module ``ray.data``. Returns the dataset, and the usual column of the texts.
     Raises ValueError for no files, and for those that are not all of one known format.
     """
-    paths = _files(source)
-    endings = {PurePosixPath(path).suffix for path in paths}
+    files = [source]
+    if source.is_dir():
+        found = (path for path in source.rglob("*") if path.is_file())
+        files = sorted(path for path in found if not path.name.startswith("."))
+    endings = {path.suffix for path in files}
     known = (*_READERS, ".spacy")
     if len(endings) != 1 or not endings <= {*known}:
-        has = "files that end in " + ", ".join(map(repr, sorted(endings))) if paths else "no files"
+        has = "files that end in " + ", ".join(map(repr, sorted(endings))) if files else "no files"
         raise ValueError(f"{source}: {has}. Give one of {', '.join(known)}, or a folder of them")
     (ending,) = endings
+    paths = [str(path.resolve()) for path in files]
     if ending == ".spacy":
         return data.from_items([{"path": path} for path in paths]).flat_map(_texts), "text"
     options = {"lines": True} if ending == ".jsonl" else {}
     return getattr(data, _READERS[ending])(paths, **options), "text"
 
 
-def _files(source: str) -> list[str]:
-    """The paths, or URLs, of the files of a source. Raises ValueError where it is not there."""
-    if is_url(source):
-        return RemoteFiles(source).urls
-    path = Path(source)
-    if not path.exists():
-        raise ValueError(f"{source} does not exist")
-    found = path.rglob("*") if path.is_dir() else [path]
-    files = [file for file in found if file.is_file() and not file.name.startswith(".")]
-    return [str(file.resolve()) for file in sorted(files)]
-
-
 def _texts(row: dict[str, str]) -> list[dict[str, str]]:
     """The texts of a .spacy file."""
-    import fsspec
-
-    with fsspec.open(row["path"]) as file:
-        docs = DocBin().from_bytes(file.read()).get_docs(Language().vocab)
+    docs = DocBin().from_disk(row["path"]).get_docs(Language().vocab)
     return [{"text": doc.text} for doc in docs]
 
 
 def annotate(
-    data: Any, source: str, output: Path, load: Load, *, column: str | None, workers: int
+    data: Any, source: Path, output: Path, load: Load, *, column: str | None, workers: int
 ) -> Iterator[tuple[int, int]]:
     """Annotate the texts of a source; yields how many rows of a block have Docs, and how many none.
 

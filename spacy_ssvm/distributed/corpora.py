@@ -15,15 +15,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus, Example, dont_augment
 from spacy.training.corpus import FILE_TYPE, walk_corpus
-from spacy.util import resolve_dot_names
-from thinc.config import Config
+from spacy.util import registry, resolve_dot_names
 
-from spacy_ssvm.distributed.remote_files import (
-    RemoteFiles,
-    find_urls,
-    with_local_files,
-    with_values,
-)
+from spacy_ssvm.components.annotated_corpus import corpus_block
+from spacy_ssvm.distributed.remote_files import RemoteFiles, is_url
 from spacy_ssvm.files import UNREADABLE
 from spacy_ssvm.kernels.types import Ints
 
@@ -69,31 +64,35 @@ class _Opened(NamedTuple):
     @property
     def files(self) -> list[Path]:
         if self.remote is not None:
-            return list(self.remote.files)
+            return [file for file in self.remote.files if file.name.endswith(FILE_TYPE)]
         return list(map(Path, walk_corpus(self.reader.path, FILE_TYPE)))
 
     def read(self, path: Path) -> DocBin:
-        if self.remote is not None:
-            self.remote.fetch(path)
-        return _read(path)
+        if self.remote is None:
+            return _read(path)
+        self.remote.fetch(path)
+        return _read(path, self.remote.files[path])
 
 
 def _open(nlp: Language) -> _Opened:
     config = nlp.config.interpolate()
-    name: str = config["training"]["train_corpus"]
-    place = *name.split("."), "path"
-    if url := find_urls(config).get(place):
-        remote = RemoteFiles(url)
-        opened = _Opened(_resolve(with_values(config, {place: str(remote.path)}), name), remote)
+    name, block = corpus_block(config, "train_corpus")
+    urls = {key: value for key, value in block.items() if is_url(value)}
+    if not urls:
+        (reader,) = resolve_dot_names(config, [name])
+        return _Opened(reader)
+    if block.get("@readers") == "spacy.Corpus.v1" and [*urls] == ["path"]:
+        remote = RemoteFiles(urls["path"])
+        opened = _Opened(_resolve({**block, "path": str(remote.path)}), remote)
         if opened.is_plain:
             return opened
-    return _Opened(_resolve(with_local_files(config), name))
+    paths = {key: str(RemoteFiles(url).fetch_all()) for key, url in urls.items()}
+    return _Opened(_resolve({**block, **paths}))
 
 
-def _resolve(config: Config, name: str) -> Any:
-    """The reader of a corpus."""
-    (reader,) = resolve_dot_names(config, [name])
-    return reader
+def _resolve(block: dict[str, Any]) -> Any:
+    """The reader of a block of a config."""
+    return registry.resolve({"corpus": block})["corpus"]
 
 
 def measure(nlp: Language) -> Measured:
@@ -166,13 +165,15 @@ def _docs(nlp: Language, opened: _Opened, shard: Shard) -> Iterator[Doc]:
         yield from docbin.get_docs(nlp.vocab)
 
 
-def _read(path: Path) -> DocBin:
+def _read(path: Path, source: str | None = None) -> DocBin:
+    """The Docs of a file. source: what messages call it."""
+    source = source or str(path)
     try:
         docbin = DocBin().from_disk(path)
     except (*UNREADABLE, AssertionError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: cannot be read: {error}") from error
+        raise ValueError(f"{source}: cannot be read: {error}") from error
     if len({len(getattr(docbin, name)) for name in _BY_DOC}) > 1:
-        raise ValueError(f"{path}: damaged: not all Docs have all parts")
+        raise ValueError(f"{source}: damaged: not all Docs have all parts")
     return docbin
 
 

@@ -28,14 +28,14 @@ from spacy_ssvm.distributed.corpora import Shard, divide, measure
 from spacy_ssvm.distributed.learner import RemoteTrainer, check_component
 from spacy_ssvm.distributed.output import Output
 from spacy_ssvm.distributed.problem import Workers, call_all
-from spacy_ssvm.distributed.remote_files import find_urls, with_local_files, with_values
+from spacy_ssvm.distributed.remote_files import with_local_files, with_urls_of
 from spacy_ssvm.kernels.types import Ints
 
 
 def initialize(config: Config) -> Language:
-    """The initialized pipeline of a config, in whose paths URLs stay."""
+    """The initialized pipeline of a config, which keeps the URLs of its corpora."""
     nlp = init_nlp(with_local_files(config))
-    nlp.config = with_values(nlp.config, find_urls(config))
+    nlp.config = with_urls_of(nlp.config, config)
     return nlp
 
 

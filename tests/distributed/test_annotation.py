@@ -96,14 +96,7 @@ def test_files_of_one_known_format_are_read(tmp_path: Path, names: list[str]) ->
     for name in names:
         (tmp_path / name).write_text("", encoding="utf8")
     with pytest.raises(ValueError, match=r"Give one of \.jsonl, \.parquet, \.txt, \.spacy"):
-        read(None, str(tmp_path))
-
-
-def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="nowhere does not exist"):
-        read(None, str(tmp_path / "nowhere"))
-    with pytest.raises(ValueError, match="file:///nowhere: no files"):
-        read(None, "file:///nowhere")
+        read(None, tmp_path)
 
 
 def run(*arguments: Any) -> "subprocess.CompletedProcess[str]":
@@ -141,14 +134,6 @@ def test_the_order_of_the_input_is_kept(trained_tagger: Language, tmp_path: Path
     assert found.returncode == 0, found.stdout + found.stderr
     lines = (tmp_path / "docs.jsonl").read_text(encoding="utf8").splitlines()
     assert [json.loads(line)["doc"]["text"] for line in lines] == texts[:10]
-
-    for source in ("texts/part-[12].jsonl", "some.spacy"):  # by another file system
-        found = run(tmp_path / "model", f"file://{tmp_path}/{source}", tmp_path / "more.jsonl")
-        assert found.returncode == 0, found.stdout + found.stderr
-        lines = (tmp_path / "more.jsonl").read_text(encoding="utf8").splitlines()
-        expected = texts[:10] if source == "some.spacy" else texts[1000:]
-        assert [json.loads(line)["doc"]["text"] for line in lines] == expected
-        (tmp_path / "more.jsonl").unlink()
 
     again = run(tmp_path / "model", tmp_path / "some.spacy", tmp_path / "docs.jsonl")
     assert again.returncode == 1

@@ -104,6 +104,9 @@ def test_of_a_url_workers_copy_their_files(
     is_plain: bool, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("fsspec", reason="fsspec is not installed")
+    (folder / "README.txt").write_text("not a part of it", encoding="utf8")
+    (folder / ".before").mkdir()
+    (folder / ".before" / "0.spacy").write_bytes((folder / "0.spacy").read_bytes())
     settings = {} if is_plain else {"limit": 14}
     local, nlp = pipeline(folder, **settings), pipeline(folder, **settings)
     corpus = nlp.config["corpora"]["train"]
@@ -123,6 +126,10 @@ def test_of_a_url_workers_copy_their_files(
         assert [int(path.stem) for path in copies] == expected
         examples += part
     assert examples == known(train_corpus(local))
+    if is_plain:
+        (folder / "3.spacy").write_bytes(b"damaged")
+        with pytest.raises(ValueError, match=rf"^{folder}/3\.spacy: cannot be read"):
+            measure(nlp)
 
 
 def test_all_machines_have_the_same_files(folder: Path) -> None:

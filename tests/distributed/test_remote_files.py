@@ -14,10 +14,11 @@ from spacy_ssvm.distributed.remote_files import (  # noqa: E402
     find_urls,
     is_url,
     with_local_files,
-    with_values,
+    with_urls_of,
 )
 
-FILES = {"b.spacy": b"of b", "a/c.spacy": b"of c", "a-d.txt": b"of d", ".hidden": b"hidden"}
+FILES = {"b.spacy": b"of b", "a/c.spacy": b"of c", "a-d.txt": b"of d"}
+HIDDEN = {".hidden": b"hidden", ".of/others/e.spacy": b"hidden"}
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def memory() -> Iterator[Any]:
     """The file system memory://, with files in bucket/corpus."""
     system = fsspec.filesystem("memory")
-    for name, content in FILES.items():
+    for name, content in (FILES | HIDDEN).items():
         system.pipe(f"/bucket/corpus/{name}", content)
     yield system
     system.store.clear()
@@ -50,6 +51,7 @@ def contents(files: RemoteFiles) -> dict[str, bytes]:
         ("memory://bucket/corpus/**/*.spacy", ["a/c.spacy", "b.spacy"]),
         ("memory://bucket/corpus/*", ["a-d.txt", "b.spacy"]),
         ("memory://bucket/corpus/a", ["c.spacy"]),
+        ("memory://bucket/corpus/.of", ["others/e.spacy"]),
         ("memory://bucket/corpus/[b]*", ["b.spacy"]),
     ],
 )
@@ -59,7 +61,8 @@ def test_a_folder_or_a_pattern_has_files(url: str, names: list[str]) -> None:
     assert files.fetch_all() == files.path
     assert [str(file.relative_to(files.path)) for file in files.files] == names
     assert list(files.files) == sorted(files.files), "as readers of folders read them"
-    expected = {name: FILES.get(name, FILES["a/c.spacy"]) for name in names}
+    everything = {**FILES, "c.spacy": b"of c", "others/e.spacy": b"hidden"}
+    expected = {name: everything[name] for name in names}
     assert contents(files) == expected
     assert {str(f.relative_to(files.path)) for f in files.path.rglob("*") if f.is_file()} == {
         *names
@@ -72,13 +75,6 @@ def test_a_file_is_a_file(cache: Path) -> None:
     assert path.name == "b.spacy"
     assert path.read_bytes() == b"of b"
     assert path.is_relative_to(cache)
-
-
-@pytest.mark.usefixtures("memory")
-def test_files_have_urls() -> None:
-    files = RemoteFiles("memory://bucket/corpus/**/*.spacy")
-    assert files.urls == ["memory:///bucket/corpus/a/c.spacy", "memory:///bucket/corpus/b.spacy"]
-    assert [fsspec.open(url).open().read() for url in files.urls] == [b"of c", b"of b"]
 
 
 def test_files_are_copied_once(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,10 +151,20 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_nothing_is_written_outside_of_the_folder(memory: Any, cache: Path) -> None:
-    memory.store["/bucket/corpus/../../../x.spacy"] = memory.store["/bucket/corpus/b.spacy"]
-    with pytest.raises(ValueError, match="is not the name of a file"):
+    for name in ("../../../x.spacy", "../../x.spacy", "a/../../x.spacy", ".."):
+        memory.store[f"/bucket/corpus/{name}"] = memory.store["/bucket/corpus/b.spacy"]
+        with pytest.raises(ValueError, match="is not the name of a file"):
+            RemoteFiles("memory://bucket/corpus")
+        del memory.store[f"/bucket/corpus/{name}"]
+    memory.store["/bucket/corpus/a/../b.spacy"] = memory.store["/bucket/corpus/b.spacy"]
+    with pytest.raises(ValueError, match="the names of some files are the same"):
         RemoteFiles("memory://bucket/corpus")
     assert not cache.exists()
+
+
+@pytest.mark.usefixtures("memory")
+def test_hidden_files_may_be_asked_for() -> None:
+    assert RemoteFiles("memory://bucket/corpus/.hidden").fetch_all().read_bytes() == b"hidden"
 
 
 def test_files_whose_size_is_not_listed_are_asked_for(
@@ -167,10 +173,11 @@ def test_files_whose_size_is_not_listed_are_asked_for(
     tags = ["first", "second"]
 
     def find(_: Any, root: str, **settings: Any) -> dict[str, Any]:
-        return {root: {"name": root, "size": None, "type": "file"}}
+        return {root: {}}  # as of a web server
 
     monkeypatch.setattr(type(memory), "find", find)
-    monkeypatch.setattr(type(memory), "info", lambda *_: {"size": 4, "ETag": tags[0]})
+    info = {"size": 4, "type": "file"}
+    monkeypatch.setattr(type(memory), "info", lambda *_: {**info, "ETag": tags[0]})
     url = "memory://bucket/corpus/b.spacy"
     before = RemoteFiles(url).path
     assert RemoteFiles(url).path == before
@@ -178,30 +185,58 @@ def test_files_whose_size_is_not_listed_are_asked_for(
     assert RemoteFiles(url).path != before
 
 
+def test_what_a_url_asks_for_is_no_part_of_a_name(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "http://localhost/corpus/b.spacy?signature=a/b"
+    monkeypatch.setattr(fsspec, "url_to_fs", lambda _: (memory, url))
+    monkeypatch.setattr(type(memory), "find", lambda *_, **__: {url: {"size": 4, "type": "file"}})
+    assert RemoteFiles(url).path.name == "b.spacy"
+
+
 @pytest.mark.usefixtures("memory")
 def test_a_config_gets_the_paths_of_copies() -> None:
     url = "memory://bucket/corpus/b.spacy"
     config = Config(
         {
-            "paths": {"train": url, "dev": "dev.spacy", "none": None},
-            "corpora": {"train": {"path": "${paths.train}"}, "dev": {"path": url, "limit": 3}},
-            "training": {"logger": {"server": "https://logs.example.org"}},
+            "paths": {"root": "memory://bucket", "train": "${paths.root}/corpus/b.spacy"},
+            "corpora": {
+                "some": {"train": {"path": "${paths.train}", "limit": 0}},
+                "dev": {"path": url, "limit": 3},
+                "other": {"path": "memory://nowhere"},
+            },
+            "training": {
+                "train_corpus": "corpora.some.train",
+                "dev_corpus": "corpora.dev",
+                "logger": {"server": "https://logs.example.org"},
+            },
         }
     )
-    urls = find_urls(config)
-    assert urls == {("paths", "train"): url, ("corpora", "dev", "path"): url}
+    before = config.copy()
+    assert find_urls(config) == {
+        ("corpora", "some", "train", "path"): url,
+        ("corpora", "dev", "path"): url,
+    }
     local = with_local_files(config)
     path = str(RemoteFiles(url).path)
     assert Path(path).read_bytes() == b"of b"
-    assert local["paths"] == {"train": path, "dev": "dev.spacy", "none": None}
-    assert local["corpora"] == {
-        "train": {"path": "${paths.train}"},
-        "dev": {"path": path, "limit": 3},
-    }
-    assert local["training"] == config["training"]
-    assert config["paths"]["train"] == url, "the config itself stays"
-    assert with_values(local, urls) == config
-    assert find_urls(Config({"nlp": {}})) == {}
+    assert local["corpora"]["some"]["train"] == {"path": path, "limit": 0}
+    assert local["corpora"]["dev"] == {"path": path, "limit": 3}
+    for section in ("paths", "training"):
+        assert local[section] == before[section]
+    assert local["corpora"]["other"] == before["corpora"]["other"]
+    assert config == before
+    assert with_urls_of(local, config) == before
+
+
+def test_other_configs_stay_as_they_are() -> None:
+    training = {"train_corpus": "corpora.train", "dev_corpus": "corpora.dev"}
+    one = Config({"corpora": {"@readers": "all.of.them"}, "training": training})
+    local = {"train": {"path": "train.spacy"}, "dev": {"path": None}}
+    other = Config({"corpora": local, "training": training, "paths": {"log": "https://x"}})
+    for config in (one, other):
+        assert find_urls(config) == {}
+        assert with_local_files(config) == config
 
 
 IS_URL: dict[object, bool] = {
