@@ -36,8 +36,8 @@ only one for the treebank nl, whose words are all between blanks, and has three 
 
 With --train-udpipe LANGUAGE: trains that model first, with UDPipe's own default options: the
 tokenizer alone, which takes 12 minutes, or with --pipelines all, which takes hours. With --seeds 3,
-ssvm is trained three times: scores are means, with half the distance between the lowest and the
-highest one.
+each system of this package is trained three times: scores are means, with half the distance between
+the lowest and the highest one.
 
 Speed is measured in turn in one process: the median of five rounds, without the first. Tokenizers
 get documents one by one, pipelines all of them. Latency is the median time that a pipeline takes
@@ -53,6 +53,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
@@ -443,8 +444,8 @@ def splitter(nlp: Language) -> System:
     return piped(nlp, lambda doc: without_words(sentence.text for sentence in doc.sents), {})
 
 
-def trained_on_joined(treebank: Treebank) -> System:
-    """A senter that has learned from the same text without paragraphs and documents."""
+def trained_on_joined(treebank: Treebank, seeds: int) -> list[System]:
+    """Senters that have learned from the same text without paragraphs and documents."""
     language, bare = treebank.language, {}
     for part, file in treebank.files.items():
         bare[part] = treebank.folder / f"{part}-joined.conllu"
@@ -453,27 +454,30 @@ def trained_on_joined(treebank: Treebank) -> System:
         bare[part].write_text("\n".join(kept), "utf8")
     names = ["tagger"] * (language in TAGGED) + ["morphologizer", "senter"]
     options = ["--components", ",".join(names), *OPTIONS["joined"]]
-    output = treebank.folder / "joined"
-    nlp, _ = load(output, lambda output: train_ours(bare, language, options, output))
-    return splitter(nlp)
+    trained = trained_ours(treebank, bare, "joined", options, seeds)
+    return [splitter(nlp) for nlp, _ in trained]
 
 
-def show_joined(systems: Mapping[str, System], treebank: Treebank) -> None:
+def ends_found(system: System, parts: Mapping[str, Part]) -> Scores:
+    """F1 of the ends of sentences, in %."""
+    found = {}
+    for part in PARTS:
+        written = "".join(map(system.written, system.run(joined_texts(parts[part]))))
+        found[part] = 100 * evaluate_ends(parts[part].conllu, written).f1
+    return found
+
+
+def show_joined(systems: Mapping[str, Sequence[System]], treebank: Treebank, seeds: int) -> None:
     """Print the table of sentences without paragraphs."""
     language, parts = treebank.language, treebank.parts
-    further = {"joined": trained_on_joined(treebank), "punkt": punkt(parts["train"])}
+    further = {"joined": trained_on_joined(treebank, seeds), "punkt": [punkt(parts["train"])]}
     if language == "en":
-        further["parser"] = splitter(
-            spacy.load(peers.PACKAGE, exclude=["ner", "lemmatizer", "attribute_ruler"])
-        )
-    rows: dict[str, list[Scores]] = {}
-    for name, system in {**systems, **further}.items():
-        found = {}
-        for part in PARTS:
-            texts = joined_texts(parts[part])
-            written = "".join(map(system.written, system.run(texts)))
-            found[part] = 100 * evaluate_ends(parts[part].conllu, written).f1
-        rows[name] = [found]
+        parser = spacy.load(peers.PACKAGE, exclude=["ner", "lemmatizer", "attribute_ruler"])
+        further["parser"] = [splitter(parser)]
+    rows = {
+        name: [ends_found(one, parts) for one in runs]
+        for name, runs in {**systems, **further}.items()
+    }
     show(f"{language}, joined", PARTS, rows)
 
 
@@ -519,37 +523,43 @@ def measure_tokenizers(parts: Mapping[str, Part], language: str, seeds: int, mod
     show(language, COSTS, costs)
 
 
+def trained_ours(
+    treebank: Treebank, files: Mapping[str, Path], name: str, options: Sequence[str], seeds: int
+) -> Iterator[tuple[Language, Scores]]:
+    """A pipeline of each seed, which is trained where it is not there, and what it costs."""
+    for seed in range(seeds):
+        seeded = [*options, "--system.seed", str(seed)]
+        if name in LEARNED:
+            seeded += ["--nlp.tokenizer.seed", str(seed)]
+        train = partial(train_ours, files, treebank.language, seeded)
+        yield load(treebank.folder / (f"{name}-{seed}" if seed else name), train)
+
+
 def whole_systems(
-    treebank: Treebank, names: Sequence[str], times: float, models: Path
-) -> dict[str, System]:
+    treebank: Treebank, names: Sequence[str], times: float, models: Path, seeds: int
+) -> dict[str, list[System]]:
     """The systems of these names, and "learned", trained where they are not there."""
-    language, folder, files, parts = (
-        treebank.language,
-        treebank.folder,
-        treebank.files,
-        treebank.parts,
-    )
-    systems: dict[str, System] = {}
+    language, parts = treebank.language, treebank.parts
+    systems: dict[str, list[System]] = {}
 
     def add(name: str, nlp: Language, costs: Scores) -> None:
-        def written(doc: Doc) -> str:
-            return conllu_of(doc, has_norms=name in LEARNED)
-
-        systems[name] = piped(nlp, written, costs, has_trees=name != "package")
+        written = partial(conllu_of, has_norms=name in LEARNED)
+        one = piped(nlp, written, costs, has_trees=name != "package")
+        systems.setdefault(name, []).append(one)
 
     for name in (*LEARNED, "spaced"):
         if name == "learned" or name in names:
-            own = OPTIONS[name]
-            train = lambda output, own=own: train_ours(files, language, own, output)  # noqa: E731
-            add(name, *load(folder / name, train))
+            trained = trained_ours(treebank, treebank.files, name, OPTIONS[name], seeds)
+            for nlp, costs in trained:
+                add(name, nlp, costs)
     if "spacy" in names:
-        budget = times * systems["learned"].costs["seconds"]
-        train = lambda output: train_spacy(parts["train"], language, budget, output)  # noqa: E731
-        add("spacy", *load(folder / "spacy", train))
+        budget = times * systems["learned"][0].costs["seconds"]
+        train = partial(train_spacy, parts["train"], language, budget)
+        add("spacy", *load(treebank.folder / "spacy", train))
     if "package" in names and language == "en":
         add("package", package(), {})
     if "udpipe" in names and models.exists() and (own := udpipe(models, whole=True)):
-        systems["udpipe"] = own
+        systems["udpipe"] = [own]
     return systems
 
 
@@ -568,23 +578,25 @@ def with_types(doc: Doc) -> Doc:
     return doc
 
 
-def show_whole(systems: Mapping[str, System], treebank: Treebank) -> None:
+def show_whole(systems: Mapping[str, Sequence[System]], treebank: Treebank) -> None:
     """Print the tables of accuracy and costs."""
-    language, parts = treebank.language, treebank.parts
-    for part in PARTS:
+    language, test = treebank.language, treebank.parts["test"]
+    for name in PARTS:
+        part = treebank.parts[name]
         rows = {
-            name: [scores(system.run(parts[part].texts), system, parts[part])]
-            for name, system in systems.items()
+            name: [scores(one.run(part.texts), one, part) for one in runs]
+            for name, runs in systems.items()
         }
-        for name in LEARNED:
-            if name in systems:
-                gold = on_gold(systems[name].kept, parts[part])
-                rows[f"{name}, gold"] = [scores(gold, systems[name], parts[part])]
-        show(f"{language} {part}", ANNOTATED, rows)
-    speed, latency = speeds(systems, parts["test"]), latencies(systems, parts["test"])
+        for learned in filter(systems.get, LEARNED):
+            rows[f"{learned}, gold"] = [
+                scores(on_gold(one.kept, part), one, part) for one in systems[learned]
+            ]
+        show(f"{language} {name}", ANNOTATED, rows)
+    timed = {name: runs[0] for name, runs in systems.items()}
+    speed, latency = speeds(timed, test), latencies(timed, test)
     costs = {
-        name: [{"words/s": speed[name], **latency[name], **system.costs}]
-        for name, system in systems.items()
+        name: [{"words/s": speed[name], **latency[name], **one.costs}]
+        for name, one in timed.items()
     }
     show(language, COSTS, costs)
 
@@ -622,10 +634,11 @@ def main() -> None:
         files = files_of(data, language, folder)
         parts = {part: read(file, language) for part, file in files.items()}
         treebank, systems = Treebank(language, folder, files, parts), {}
+        names, times, seeds = options.systems, options.times, options.seeds
         if language in ENTITIES:
-            systems = whole_systems(treebank, options.systems, options.times, models)
+            systems = whole_systems(treebank, names, times, models, seeds)
             show_whole(systems, treebank)
-        show_joined(systems, treebank)
+        show_joined(systems, treebank, seeds)
 
 
 if __name__ == "__main__":
