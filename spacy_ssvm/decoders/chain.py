@@ -144,7 +144,7 @@ def _forward_by_exceptions(
                 row[k] = least + common[k]
             for i in range(middles[top[0]], starts[top[0] + 1]):
                 k = labels[i]
-                row[k] = _best_by_zero(before, transitions, k, top[:count])
+                row[k] = _best_by_zero(before, transitions[: len(before), k], top[:count])
                 least = min(least, row[k])
         for j in range(K):
             prefix = before[j]
@@ -176,17 +176,18 @@ def _best_labels(scores: Floats, is_wanted: Flags, top: Ints) -> int:
 
 
 @inner_kernel
-def _best_by_zero(before: Floats, transitions: Floats, k: int, top: Ints) -> float:
-    """The best prefix whose transition to label k is 0, or a better one where none is at the top.
+def _best_by_zero(scores: Floats, steps: Floats, top: Ints) -> float:
+    """The best prefix or suffix by a transition of 0, or a better one where none is at the top.
 
-    top: int64, the labels of the best prefixes, in order.
+    scores, steps: float64 [K], of prefixes or suffixes, and of the transitions to or from them.
+    top: int64, the labels of the best ones, in order.
     """
-    for j in top:
-        if transitions[j, k] == 0:
-            return before[j]  # type: ignore[no-any-return]
+    for label in top:
+        if steps[label] == 0:
+            return scores[label]  # type: ignore[no-any-return]
     best = -np.inf
-    for j in range(len(before)):
-        score = before[j] + transitions[j, k]
+    for label in range(len(scores)):
+        score = scores[label] + steps[label]
         best = score if score > best else best
     return best
 
@@ -342,26 +343,10 @@ def _backward_by_exceptions(
             step = transitions[k]
             row[k] = -np.inf
             if exceptions.is_common[k] and count > 0:
-                row[k] = _best_suffix(suffixes, step, top[:count])
+                row[k] = _best_by_zero(suffixes, step, top[:count])
             for i in range(starts[k], starts[k + 1]):
                 score = suffixes[labels[i]] + step[labels[i]]
                 row[k] = score if score > row[k] else row[k]
-
-
-@inner_kernel
-def _best_suffix(suffixes: Floats, step: Floats, top: Ints) -> float:
-    """The best suffix whose transition is 0, or a better one where none is at the top.
-
-    top: int64, the labels of the best suffixes, in order.
-    """
-    for k in top:
-        if step[k] == 0:
-            return suffixes[k]  # type: ignore[no-any-return]
-    best = -np.inf
-    for k in range(len(suffixes)):
-        score = suffixes[k] + step[k]
-        best = score if score > best else best
-    return best
 
 
 @kernel
