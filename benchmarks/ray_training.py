@@ -1,7 +1,7 @@
 """Training with Ray: passes, seconds and bytes by the number of workers.
 
     python benchmarks/ray_training.py --data FOLDER [--workers 1 2 4] [--components tagger]
-        [--corpus FILE] [--passes 40] [--solver Mira] [--dev FILE]
+        [--corpus FILE] [--passes 40] [--solver Mira] [--dev FILE] [--slow]
 
 FOLDER contains ud_en_ewt/en_ewt-ud-train.conllu; --corpus is a .spacy file, or a folder of them,
 that is learned from instead, such as the text that benchmarks/growth.py keeps in --work, or a
@@ -12,6 +12,9 @@ has the seconds of the first pass, in which kernels may be compiled, and of the 
 the learner waited for workers and found and sent the weights that had changed; bytes of the last
 pass, sent to each worker and received from all, a round; a digest of the model; and, with --dev,
 another corpus, its score after the last pass. With --solver LBFGS, a pass has ten iterations.
+
+With --slow, one of the workers takes twice as long for all that it does: with even parts of the
+examples, and with parts by the speed of the workers, for a corpus that takes seconds to read.
 """
 
 import argparse
@@ -31,7 +34,7 @@ from streaming import corpus_bytes
 from wasabi import msg
 
 from spacy_ssvm.commands.jackknife import keep_components
-from spacy_ssvm.distributed.cluster import RayWorkers, start_ray
+from spacy_ssvm.distributed.cluster import Actor, RayWorkers, start_ray
 from spacy_ssvm.distributed.corpora import train_corpus
 from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.problem import Traffic
@@ -111,15 +114,52 @@ def in_one_process(name: str, config: Any, passes: int) -> Measured:
     return measure(nlp, name, trainer, numbers, passes)
 
 
-def by_workers(name: str, config: Any, workers: int, passes: int) -> Measured:
+class SlowActor(Actor):
+    """A worker that takes twice as long, and whose speed nobody knows."""
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        start = time.perf_counter()
+        found = super().call(method, *arguments)
+        time.sleep(time.perf_counter() - start)
+        return None if method == "speed" else found
+
+
+class KnownSlowActor(SlowActor):
+    """The same, whose speed is known."""
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        if method == "speed":
+            speed = Actor.call(self, method)
+            return speed and speed / 2
+        return super().call(method, *arguments)
+
+
+class UnevenWorkers(RayWorkers):
+    """Workers of which the first one is another actor."""
+
+    first: type[Actor]
+
+    def _start(self, worker: int) -> Any:
+        actor = self.first if worker == 0 else Actor
+        self._class = ray.remote(num_cpus=1, max_restarts=0)(actor)
+        return super()._start(worker)
+
+
+def by_workers(
+    name: str, config: Any, workers: int, passes: int, first: type[Actor] = Actor
+) -> Measured:
     nlp = init_nlp(config)
     planned = plan(nlp, workers)
     with start_ray(ray, None, workers):
-        processes = RayWorkers(ray, Pipeline.of(nlp), workers)
-        share_examples(processes, planned.components, planned.shards)
+        kind = type("", (UnevenWorkers,), {"first": first})
+        processes = kind(ray, Pipeline.of(nlp), workers)
+        share_examples(processes, planned)
         (trainer,) = learn_from_workers(nlp, processes, planned.components, planned.block)
         numbers = np.arange(trainer.problem.number_of_examples)
         return measure(nlp, name, trainer, numbers, passes)
+
+
+SLOW = {"even parts": SlowActor, "parts by speed": KnownSlowActor}
 
 
 def passes_to_gaps(gaps: list[float]) -> list[str]:
@@ -161,6 +201,7 @@ def main() -> None:
     parser.add_argument("--passes", type=int, default=40, help="at most")
     parser.add_argument("--solver", choices=SOLVERS, help="default: that of the config")
     parser.add_argument("--dev", type=Path, help="a .spacy file")
+    parser.add_argument("--slow", action="store_true", help="one worker is half as fast")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         corpus, limit = args.corpus or Path(folder) / "train.spacy", 0
@@ -179,6 +220,9 @@ def main() -> None:
             for workers in args.workers:
                 row = f"{workers} worker{'s' * (workers > 1)}"
                 measured[row] = by_workers(name, config, workers, args.passes)
+                for kind, first in SLOW.items() if args.slow else ():
+                    slow = by_workers(name, config, workers, args.passes, first)
+                    measured[f"{row}, one is slow, {kind}"] = slow
             print(f"\n{name}")
             show(measured)
 

@@ -137,7 +137,7 @@ def train_ray(
                 do = "wait until it has more" if there < (least or workers) else "share them"
                 msg.warn(f"The cluster has {there} processors: workers {do}")
             processes = RayWorkers(ray, Pipeline.of(nlp, code), workers, msg.warn, least)
-            trainers = train(nlp, processes, planned, folder, resume=resume)
+            trainers = train(nlp, processes, planned, folder, resume=resume, report=msg.info)
             traffic = [x for trainer in trainers for x in trainer.traffic.items()]
     rows = [
         (name, t.rounds, f"{t.sent / 1e6:.1f}", f"{t.received / 1e6:.1f}", f"{t.waiting:.1f}")

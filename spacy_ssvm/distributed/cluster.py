@@ -149,6 +149,8 @@ class RayWorkers:
     def call(self, worker: int, method: str, *arguments: Any) -> Call:
         call = Call(worker, method, arguments, self._send(worker, method, arguments))
         self._pending[worker].append(call)
+        if method == "read":
+            self._lasting[worker].clear()  # which begins anew
         if method in self.LASTING:
             self._lasting[worker].append(call)
         return call

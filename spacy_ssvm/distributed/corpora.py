@@ -109,17 +109,21 @@ def measure(nlp: Language) -> Measured:
     return Measured(lengths, files)
 
 
-def divide(lengths: Sequence[int], number: int) -> list[tuple[int, int]]:
+def divide(
+    lengths: Sequence[int], number: int, speeds: Sequence[float] | None = None
+) -> list[tuple[int, int]]:
     """Parts with about as many words each, as ranges of examples.
 
-    lengths: of the examples, in words. Raises ValueError for fewer examples than parts.
+    lengths: of the examples, in words. speeds: of those that get the parts, which then have words
+        in proportion to them. Raises ValueError for fewer examples than parts.
     """
     if len(lengths) < number:
         raise ValueError(
             f"the training corpus has {len(lengths)} examples: at most as many workers have any"
         )
     ends = np.cumsum(lengths)
-    bounds = np.searchsorted(ends, ends[-1] * np.arange(1, number) / number).tolist()
+    shares = np.cumsum(np.ones(number) if speeds is None else speeds)
+    bounds = np.searchsorted(ends, ends[-1] * shares[:-1] / shares[-1]).tolist()
     firsts = [0]
     for k, bound in enumerate(bounds, start=1):
         firsts.append(min(max(bound, firsts[-1] + 1), len(lengths) - number + k))

@@ -24,12 +24,14 @@ from thinc.config import Config
 from spacy_ssvm import __version__
 from spacy_ssvm.components.pipe import Pipe
 from spacy_ssvm.distributed.checkpoints import Evaluation
-from spacy_ssvm.distributed.corpora import Shard, divide, measure
+from spacy_ssvm.distributed.corpora import Measured, Shard, divide, measure
 from spacy_ssvm.distributed.learner import RemoteTrainer, check_component
 from spacy_ssvm.distributed.output import Output
 from spacy_ssvm.distributed.problem import Workers, call_all
 from spacy_ssvm.distributed.remote_files import with_local_files, with_urls_of
 from spacy_ssvm.kernels.types import Ints
+
+_UNEVEN = 1.5  # how many times faster than the slowest worker one is, where that counts
 
 
 def initialize(config: Config) -> Language:
@@ -69,18 +71,39 @@ def components_to_train(nlp: Language) -> list[str]:
     return learning
 
 
-def share_examples(workers: Workers, components: Sequence[str], shards: Sequence[Shard]) -> None:
-    """Let each worker read its shard of the training corpus."""
-    call_all(workers, "read", [(list(components), shard) for shard in shards])
-
-
 class Plan(NamedTuple):
     """What is trained on which examples."""
 
     components: list[str]
-    shards: list[Shard]  #: of each worker
+    corpus: Measured
     block: int | None  #: see ``RemoteTrainer``
-    corpus: str  #: a digest of the lengths of its examples
+    digest: str  #: of the lengths of the corpus' examples
+
+
+def share_examples(workers: Workers, planned: Plan, report: Callable[[str], None] = print) -> None:
+    """Let each worker read a part of the training corpus: as many words as the others.
+
+    Where some turn out to be much slower, all read again, in proportion to their speed: a block
+    waits for the last one.
+
+    report: what happens, as a sentence.
+    """
+    _read(workers, planned)
+    speeds = call_all(workers, "speed", [()] * workers.number)
+    if None in speeds or max(speeds) < _UNEVEN * min(speeds):
+        return
+    slowest, fastest = np.argmin(speeds), np.argmax(speeds)
+    report(
+        f"Worker {slowest} made features of {min(speeds):,.0f} words a second, and worker "
+        f"{fastest} of {max(speeds):,.0f}: all read again, parts by their speed"
+    )
+    _read(workers, planned, speeds)
+
+
+def _read(workers: Workers, planned: Plan, speeds: Sequence[float] | None = None) -> None:
+    lengths, files = planned.corpus
+    shards = [Shard(*bounds, files) for bounds in divide(lengths, workers.number, speeds)]
+    call_all(workers, "read", [(planned.components, shard) for shard in shards])
 
 
 def plan(nlp: Language, workers: int, block: int | None = None) -> Plan:
@@ -92,10 +115,10 @@ def plan(nlp: Language, workers: int, block: int | None = None) -> Plan:
     for name in components:
         pipe: Any = nlp.get_pipe(name)
         check_component(name, pipe)
-    lengths, files = measure(nlp)
-    shards = [Shard(*bounds, files) for bounds in divide(lengths, workers)]
-    digest = hashlib.sha256(np.array(lengths, dtype=np.int64).tobytes()).hexdigest()
-    return Plan(components, shards, block, digest)
+    corpus = measure(nlp)
+    divide(corpus.lengths, workers)
+    digest = hashlib.sha256(np.array(corpus.lengths, dtype=np.int64).tobytes()).hexdigest()
+    return Plan(components, corpus, block, digest)
 
 
 def identify(nlp: Language, planned: Plan) -> dict[str, Any]:
@@ -104,7 +127,7 @@ def identify(nlp: Language, planned: Plan) -> dict[str, Any]:
     return {
         "spacy_ssvm": __version__,
         "--block": planned.block,
-        "the training corpus": planned.corpus,
+        "the training corpus": planned.digest,
         "labels or resources": hashlib.sha256(b"".join(p.to_bytes() for p in pipes)).hexdigest(),
         **dict_to_dot(nlp.config.interpolate()),
     }
@@ -136,6 +159,7 @@ def train(
     output: Output,
     *,
     resume: bool = False,
+    report: Callable[[str], None] = print,
     stdout: IO[str] = sys.stdout,
     stderr: IO[str] = sys.stderr,
 ) -> list[RemoteTrainer]:
@@ -147,6 +171,7 @@ def train(
     resume: go on from the checkpoint. What has been done is not repeated: spaCy's loop gets the
         losses and scores that it had. Raises ValueError where there is none, or one of another
         training.
+    report: what happens, as a sentence.
     """
     components = planned.components
     this = identify(nlp, planned)
@@ -154,7 +179,7 @@ def train(
     config = with_local_files(nlp.config.interpolate())
     settings: Any = registry.resolve(config["training"], schema=ConfigSchemaTraining)
     (dev_corpus,) = resolve_dot_names(config, [settings["dev_corpus"]])
-    share_examples(workers, components, planned.shards)
+    share_examples(workers, planned, report)
     trainers = learn_from_workers(nlp, workers, components, planned.block)
     evaluations = Evaluations(
         create_evaluation_callback(nlp, dev_corpus, settings["score_weights"])

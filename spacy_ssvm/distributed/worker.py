@@ -1,6 +1,7 @@
 """A worker: the examples of a shard, their features, and a copy of the weights."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from itertools import islice
@@ -54,6 +55,7 @@ from spacy_ssvm.weights.growing import longer
 from spacy_ssvm.weights.sparse import move
 
 _AT_A_TIME = 2**16  # new weights that are found at a time: bounds the room that is made for them
+_TELLS_SPEED = 2.0  # seconds that it takes to tell how fast a worker is
 
 
 class LocalRows(NamedTuple):
@@ -126,11 +128,13 @@ class Worker:
         self._copies: dict[str, Copy] = {}
         self._completed: dict[str, list[np.ndarray]] = {}  # by fork, what was there before
         self._words = 0
+        self._speed: float | None = None
 
     # Reading
 
     def read(self, components: Sequence[str], shard: Shard) -> None:
-        """Read a part of the training corpus, for these components."""
+        """Read a part of the training corpus, for these components, and forget any other part."""
+        self._copies.clear()
         pipes: dict[str, Pipe[Any, Any]] = {name: self._nlp.get_pipe(name) for name in components}  # type: ignore[misc]
         trainers = {}
         for name, pipe in pipes.items():
@@ -140,12 +144,18 @@ class Worker:
             trainer.waits_for_weights = True
             trainers[name] = trainer
         self._set_scales(pipes, trainers, shard)
-        self._words = 0
+        self._words, seconds, first = 0, 0.0, None
         for examples in self._examples(shard):
+            start = time.perf_counter()
             self._words += sum(len(example.predicted) for example in examples)
             for name, pipe in pipes.items():
                 for batch in pipe.read_batches(pipe.gold_docs(examples)):
                     trainers[name].add(batch)
+            if first is None:
+                first = self._words  # kernels have been loaded, or compiled
+            else:
+                seconds += time.perf_counter() - start
+        self._speed = (self._words - (first or 0)) / seconds if seconds >= _TELLS_SPEED else None
         for name, trainer in trainers.items():
             for part, of_part in trainer.parts.items():
                 self._copies[problem_name(name, part)] = Copy(of_part)
@@ -180,6 +190,10 @@ class Worker:
                 for example in batch:
                     example.predicted = pipe(example.predicted)
             yield batch
+
+    def speed(self) -> float | None:
+        """Of how many words a second it has made features; None where that took no time."""
+        return self._speed
 
     def scales(self, name: str) -> dict[str, Scale]:
         """The scales of real-valued features."""

@@ -179,6 +179,15 @@ def test_shards_have_about_as_many_words_each() -> None:
     assert max(sizes) - min(sizes) < 2 * max(lengths)
 
 
+def test_shards_have_words_in_proportion_to_speeds() -> None:
+    lengths = np.random.default_rng(0).integers(1, 30, size=500).tolist()
+    sizes = [sum(lengths[a:b]) for a, b in divide(lengths, 3, [100.0, 400.0, 200.0])]
+    expected = [sum(lengths) * share / 7 for share in (1, 4, 2)]
+    assert np.allclose(sizes, expected, rtol=0, atol=30)
+    assert divide([1, 1, 1], 3, [1000.0, 1.0, 1.0]) == [(0, 1), (1, 2), (2, 3)]
+    assert divide(lengths, 7, [0.3] * 7) == divide(lengths, 7)
+
+
 def test_there_are_no_more_shards_than_examples() -> None:
     with pytest.raises(ValueError, match="has 2 examples: at most as many workers"):
         divide([3, 4], 3)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import count, cycle
 from typing import Any, cast
 
 import numpy as np
@@ -25,6 +26,7 @@ from spacy.training import Example
 from spacy_ssvm.chains import calibration
 from spacy_ssvm.distributed import training, worker
 from spacy_ssvm.distributed.cluster import RayWorkers
+from spacy_ssvm.distributed.corpora import Shard
 from spacy_ssvm.distributed.learner import merge_rows, with_block
 from spacy_ssvm.distributed.pipelines import Pipeline
 from spacy_ssvm.distributed.sending import SentWeights, Update
@@ -129,7 +131,7 @@ def test_gradients_are_those_of_one_process() -> None:
     local, _ = pipe.featurize(CORPORA[TAGGER.name](nlp.vocab))
     workers = LocalWorkers(Pipeline.of(nlp), 3)
     planned = training.plan(nlp, 3)
-    training.share_examples(workers, planned.components, planned.shards)
+    training.share_examples(workers, planned)
     (remote,) = training.learn_from_workers(nlp, workers, planned.components, None)
     rng = np.random.default_rng(0)
     for complete in (True, False, True):
@@ -216,6 +218,70 @@ def test_workers_may_die_at_any_time(component: Component, seed: int) -> None:
     workers = RayWorkers(MortalRay(lots(seed)), Pipeline.of(nlp), 3, said.append)
     assert learned(nlp, workers) == learned_locally(component, 1, epochs=4)
     assert sum("killed by a test" in text for text in said) > 0
+
+
+# --- Workers of different speed --------------------------------------------------------------
+
+
+def uneven(monkeypatch: pytest.MonkeyPatch, *speeds: float | None) -> None:
+    """Let workers have these speeds, one after another."""
+    found = cycle(speeds)
+    monkeypatch.setattr(worker.Worker, "speed", lambda _: next(found))
+
+
+@pytest.mark.parametrize("component", [TAGGER, PARSER], ids=lambda c: c.name)
+def test_slow_workers_get_fewer_examples(
+    component: Component, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uneven(monkeypatch, 100.0, 300.0, 200.0)
+    nlp, said = pipeline_of(component), list[str]()
+    workers, planned = LocalWorkers(Pipeline.of(nlp), 3), training.plan(nlp, 3, 3)
+    training.share_examples(workers, planned, said.append)
+    name = component.name if component is TAGGER else f"{component.name}.arcs"
+    words = [workers.call(k, "describe", name).words for k in range(3)]
+    total = sum(planned.corpus.lengths)
+    assert np.allclose(words, [total / 6, total / 2, total / 3], atol=max(planned.corpus.lengths))
+    assert said == [
+        "Worker 0 made features of 100 words a second, and worker 1 of 300: all read again, parts "
+        "by their speed"
+    ]
+    assert learned(nlp, LocalWorkers(Pipeline.of(nlp), 3)) == learned_locally(component, 1)
+
+
+@pytest.mark.parametrize("speeds", [(100.0, 149.0, 120.0), (100.0, 900.0, None)])
+def test_small_differences_of_speed_do_not_matter(
+    speeds: tuple[float | None, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uneven(monkeypatch, *speeds)
+    nlp, said = pipeline_of(TAGGER), list[str]()
+    workers, planned = LocalWorkers(Pipeline.of(nlp), 3), training.plan(nlp, 3, 3)
+    training.share_examples(workers, planned, said.append)
+    words = [workers.call(k, "describe", TAGGER.name).words for k in range(3)]
+    assert max(words) - min(words) <= 2 * max(planned.corpus.lengths)
+    assert not said
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_slow_workers_may_die_at_any_time(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    uneven(monkeypatch, 100.0, 300.0, 200.0)
+    nlp, said = pipeline_of(TAGGER, epochs=4), list[str]()
+    workers = RayWorkers(MortalRay(lots(seed)), Pipeline.of(nlp), 3, said.append)
+    assert learned(nlp, workers) == learned_locally(TAGGER, 1, epochs=4)
+    assert sum("killed by a test" in text for text in said) > 0
+
+
+def test_the_speed_is_that_of_making_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = pipeline_of(TAGGER)
+    reader, (lengths, files) = worker.Worker(Pipeline.of(nlp)), training.plan(nlp, 1).corpus
+    shard = Shard(0, len(lengths), files)
+    reader.read([TAGGER.name], shard)
+    assert reader.speed() is None  # that took too little time to tell
+    monkeypatch.setattr(worker, "DOCS_AT_A_TIME", 2)
+    monkeypatch.setattr("time.perf_counter", partial(next, count(0, 5)))
+    reader.read([TAGGER.name], shard)
+    later = [sum(lengths[i : i + 2]) for i in range(2, len(lengths), 2)]
+    assert reader.speed() == sum(later) / (5 * len(later))
+    assert reader.describe(TAGGER.name).words == sum(lengths)
 
 
 def test_a_worker_that_always_dies_is_given_up() -> None:
