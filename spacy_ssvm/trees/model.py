@@ -182,7 +182,7 @@ class ParserModel(storage.StoredModel):
 
     def pruner(self, weights: TableWeights) -> Pruner:
         """The pruner with these weights, for annotation."""
-        threshold = np.inf if self.pruning is None else self.pruning
+        threshold = np.inf if self.pruning is None else float(self.pruning)  # configs may have 6
         is_crossing = is_second_order(self.features) and not self.projective
         is_slow = is_crossing or has_grandparents(self.features)
         max_heads = MAX_HEADS_IF_SLOW if is_slow else MAX_HEADS

@@ -889,6 +889,12 @@ def test_labels_from_cached_sums_are_those_without(trained: Language) -> None:
     assert PARSER.annotate(nlp) == PARSER.gold()
 
 
+def test_pruning_may_be_a_whole_number() -> None:
+    assert PARSER.annotate(PARSER.trained(pruning=3)) == PARSER.annotate(
+        PARSER.trained(pruning=3.0)
+    )
+
+
 def test_another_pruning_applies_to_the_next_docs(trained: Language) -> None:
     nlp = copy_of(trained)
     pipe: Any = nlp.get_pipe(NAME)
