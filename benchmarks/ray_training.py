@@ -115,32 +115,37 @@ def in_one_process(name: str, config: Any, passes: int) -> Measured:
 
 
 class SlowActor(Actor):
-    """A worker that takes twice as long, and whose speed nobody knows."""
+    """A worker that takes twice as long."""
+
+    tells_speed = True
 
     def call(self, method: str, *arguments: Any) -> Any:
         start = time.perf_counter()
         found = super().call(method, *arguments)
-        time.sleep(time.perf_counter() - start)
-        return None if method == "speed" else found
-
-
-class KnownSlowActor(SlowActor):
-    """The same, whose speed is known."""
-
-    def call(self, method: str, *arguments: Any) -> Any:
         if method == "speed":
-            speed = Actor.call(self, method)
-            return speed and speed / 2
-        return super().call(method, *arguments)
+            return found / 2 if found and self.tells_speed else None
+        time.sleep(time.perf_counter() - start)
+        return found
+
+
+class SilentSlowActor(SlowActor):
+    """The same, without saying so."""
+
+    tells_speed = False
+
+
+SLOW = {"even parts": SilentSlowActor, "parts by speed": SlowActor}
 
 
 class UnevenWorkers(RayWorkers):
     """Workers of which the first one is another actor."""
 
-    first: type[Actor]
+    def __init__(self, first: type[Actor], *arguments: Any) -> None:
+        self._first = first
+        super().__init__(*arguments)
 
     def _start(self, worker: int) -> Any:
-        actor = self.first if worker == 0 else Actor
+        actor = self._first if worker == 0 else Actor
         self._class = ray.remote(num_cpus=1, max_restarts=0)(actor)
         return super()._start(worker)
 
@@ -151,15 +156,11 @@ def by_workers(
     nlp = init_nlp(config)
     planned = plan(nlp, workers)
     with start_ray(ray, None, workers):
-        kind = type("", (UnevenWorkers,), {"first": first})
-        processes = kind(ray, Pipeline.of(nlp), workers)
+        processes = UnevenWorkers(first, ray, Pipeline.of(nlp), workers)
         share_examples(processes, planned)
         (trainer,) = learn_from_workers(nlp, processes, planned.components, planned.block)
         numbers = np.arange(trainer.problem.number_of_examples)
         return measure(nlp, name, trainer, numbers, passes)
-
-
-SLOW = {"even parts": SlowActor, "parts by speed": KnownSlowActor}
 
 
 def passes_to_gaps(gaps: list[float]) -> list[str]:
