@@ -722,6 +722,18 @@ MUTANTS = [
         "tests/distributed/test_training.py",
     ),
     Mutant(
+        "distributed/training.py",
+        "_read(workers, planned, speeds)",
+        "_read(workers, planned)",
+        "tests/distributed/test_training.py",
+    ),
+    Mutant(
+        "distributed/worker.py",
+        "first = self._words  # kernels have been loaded, or compiled",
+        "first = 0",
+        "tests/distributed/test_training.py",
+    ),
+    Mutant(
         "distributed/remote_files.py",
         "{**info, **self._system.info(path)}",
         "{**self._system.info(path), **info, 'ETag': ''}",
