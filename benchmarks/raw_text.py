@@ -4,18 +4,20 @@
         [--pipelines MODELS [--systems learned strong spaced spacy package udpipe] [--times 10]]
 
 FOLDER contains ud_en_ewt, ud_pt_bosque, uner_en_ewt and uner_pt_bosque, each with the files of its
-corpus, and for the treebank nl, ud_nl_lassysmall. A system gets the text of each document, with an
-empty line between paragraphs. Words are syntactic words: where a token stands for several, as
-Portuguese "do" (de + o), all have to be found. Tokenizers:
+corpus, and for the treebank nl, ud_nl_lassysmall; tr is that of the package turkish-treebanks,
+whose sentences are in no order: its documents are 100 of them, joined by blanks. A system gets the
+text of each document, with an empty line between paragraphs. Words are syntactic words: where a
+token stands for several, as Portuguese "do" (de + o), all have to be found. Tokenizers:
 
     ssvm     spacy_ssvm.Tokenizer.v1 with its default settings and sentences = true
     rules    spaCy's tokenizer of the language, and its sentencizer
     udpipe   UDPipe 1 (ufal.udpipe), trained on the same files: MODELS/LANGUAGE.udpipe
 
 With --pipelines, whole ones as well, which are kept in that folder for later runs. The files of the
-treebank with the entities of Universal NER are all that they learn from:
+treebank, with the entities of Universal NER in en and pt, are all that they learn from:
 
     learned  what `python -m spacy ssvm train --sentences 0 --clusters none --dictionary none` makes
+             (--sentences 100 for tr)
     spaced   the same with spaCy's tokenizer: --tokenizer rules
     strong   learned, with the clusters and lemmas of spacy-lookups-data (without the two options
              "none"), and with grandparents as templates of the parser; for both, the rows "gold"
@@ -27,12 +29,14 @@ treebank with the entities of Universal NER are all that they learn from:
 
 Their last table is of sentences alone, joined by single blanks, without paragraphs and documents:
 F1 of their ends, by which sentence splitters are compared, in texts of 100 sentences. It is the
-only one for the treebank nl, whose words are all between blanks, and has three further rows:
+only one for the treebank nl, whose words are all between blanks, and has these rows, too:
 
     joined   what `ssvm train --components tagger,morphologizer,senter --sentences 100` makes of the
-             same text without its paragraphs and documents; the tagger where there is XPOS
+             same text without its paragraphs and documents; the tagger where there is XPOS. Not for
+             tr, which has none of them
     punkt    Punkt (Kiss & Strunk 2006) of nltk, trained on the same text without its boundaries
     parser   the parser of en_core_web_sm, trained on other texts; English alone
+    udpipe   UDPipe's tokenizer
 
 With --train-udpipe LANGUAGE: trains that model first, with UDPipe's own default options: the
 tokenizer alone, which takes 12 minutes, or with --pipelines all, which takes hours. With --seeds 3,
@@ -49,11 +53,13 @@ import argparse
 import multiprocessing
 import re
 import resource
+import runpy
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib.metadata import distribution
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
@@ -87,6 +93,9 @@ PARTS = ("dev", "test")
 CUT = ("Tokens", "Words", "Sentences")
 ANNOTATED = ("Words", "Sentences", "UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS", "Entities")
 TREES = ("UAS", "LAS")
+WHOLE = (*ENTITIES, "tr")  #: treebanks with raw text
+TREEBANKS = (*FILES, "tr")
+CONVERT_TURKISH = Path(__file__).parents[1] / "scripts" / "convert_turkish_treebank.py"
 COSTS = ("words/s", "ms", "ms, p99", "seconds", "peak MB", "MB")
 SYSTEMS = ("learned", "strong", "spaced", "spacy", "package", "udpipe")
 LEARNED = ("learned", "strong")  #: systems with a tokenizer that learns
@@ -94,10 +103,9 @@ TAGGED = ("en",)  #: treebanks with XPOS
 #: Options of `ssvm train`, by system.
 PLAIN = ["--clusters", "none", "--dictionary", "none"]
 OPTIONS = {
-    "learned": ["--sentences", "0", *PLAIN],
-    "strong": ["--sentences", "0", "--components.parser.templates", '["parser", "grandparents"]'],
-    "spaced": ["--sentences", "0", "--tokenizer", "rules", *PLAIN],
-    "joined": ["--sentences", "100", "--tokenizer", "rules", *PLAIN],
+    "learned": PLAIN,
+    "strong": ["--components.parser.templates", '["parser", "grandparents"]'],
+    "spaced": ["--tokenizer", "rules", *PLAIN],
 }
 #: The types of Universal NER for those of OntoNotes; other entities are left out.
 TYPES = {"PERSON": "PER", "ORG": "ORG", "GPE": "LOC", "LOC": "LOC", "FAC": "LOC"}
@@ -173,13 +181,32 @@ def with_entities(treebank: str, annotated: Path) -> str:
     return "\n\n".join(blocks) + "\n\n"
 
 
+def turkish(part: str) -> str:
+    """A part of the treebank of turkish-treebanks in CoNLL-U, with universal parts of speech."""
+    script, blocks = runpy.run_path(str(CONVERT_TURKISH)), []
+    for name in script["FILES"]:
+        file = Path(str(distribution("turkish-treebanks").locate_file(name)))
+        for sentence_id, rows in script["read_sentences"](file):
+            if script["split_of"](sentence_id) == part:
+                universal = [(*r[:3], script["UNIVERSAL"].get(r[3], r[3]), *r[4:]) for r in rows]
+                blocks.append("\n".join(map("\t".join, universal)))
+    return "\n\n".join(blocks) + "\n\n"
+
+
+def treebank_of(data: Path, language: str, part: str) -> str:
+    """A part of a treebank in CoNLL-U."""
+    if language == "tr":
+        return turkish(part)
+    return (data / FILES[language].format(part)).read_text("utf8")
+
+
 def files_of(data: Path, language: str, folder: Path) -> dict[str, Path]:
     """The files of a treebank with entities, written where they are not there."""
     files = {}
     for part in ("train", *PARTS):
         files[part] = file = folder / f"{part}.conllu"
         if not file.exists():
-            treebank = (data / FILES[language].format(part)).read_text("utf8")
+            treebank = treebank_of(data, language, part)
             if language in ENTITIES:
                 treebank = with_entities(treebank, data / ENTITIES[language].format(part))
             folder.mkdir(parents=True, exist_ok=True)
@@ -307,7 +334,7 @@ def train_udpipe(data: Path, language: str, file: Path, *, whole: bool) -> None:
     """Train UDPipe with its default options."""
     from ufal.udpipe import Trainer
 
-    treebank = (data / FILES[language].format("train")).read_text("utf8")
+    treebank = treebank_of(data, language, "train")
     further = "" if whole else Trainer.NONE
     peers.train_udpipe(treebank, file, "", further, further)
 
@@ -332,7 +359,8 @@ def train_spacy(train: Part, language: str, budget: float, output: Path) -> Scor
     """Train spaCy's components for some seconds; what that cost."""
     nlp = spacy.blank(language)
     examples = [Example(nlp.make_doc(doc.text), doc) for doc in train.docs]
-    trained, seconds = peers.train_spacy([*PEERS], examples, budget, batch=4, lang=language)
+    names = [name for name in PEERS if name != "ner" or language in ENTITIES]
+    trained, seconds = peers.train_spacy(names, examples, budget, batch=4, lang=language)
     trained.to_disk(output / "model-best")
     return {"seconds": seconds}
 
@@ -453,8 +481,8 @@ def trained_on_joined(treebank: Treebank, seeds: int) -> list[System]:
         kept = [line for line in lines if not line.startswith(("# newdoc", "# newpar"))]
         bare[part].write_text("\n".join(kept), "utf8")
     names = ["tagger"] * (language in TAGGED) + ["morphologizer", "senter"]
-    options = ["--components", ",".join(names), *OPTIONS["joined"]]
-    trained = trained_ours(treebank, bare, "joined", options, seeds)
+    options = ["--components", ",".join(names), "--tokenizer", "rules", *PLAIN]
+    trained = trained_ours(treebank, bare, "joined", [*options, "--sentences", str(JOINED)], seeds)
     return [splitter(nlp) for nlp, _ in trained]
 
 
@@ -467,10 +495,16 @@ def ends_found(system: System, parts: Mapping[str, Part]) -> Scores:
     return found
 
 
-def show_joined(systems: Mapping[str, Sequence[System]], treebank: Treebank, seeds: int) -> None:
+def show_joined(
+    systems: Mapping[str, Sequence[System]], treebank: Treebank, models: Path, seeds: int
+) -> None:
     """Print the table of sentences without paragraphs."""
     language, parts = treebank.language, treebank.parts
-    further = {"joined": trained_on_joined(treebank, seeds), "punkt": [punkt(parts["train"])]}
+    further = {"punkt": [punkt(parts["train"])]}
+    if language in FILES:
+        further["joined"] = trained_on_joined(treebank, seeds)
+    if models.exists() and (own := udpipe(models, whole=False)):
+        further["udpipe"] = [own]
     if language == "en":
         parser = spacy.load(peers.PACKAGE, exclude=["ner", "lemmatizer", "attribute_ruler"])
         further["parser"] = [splitter(parser)]
@@ -547,9 +581,11 @@ def whole_systems(
         one = piped(nlp, written, costs, has_trees=name != "package")
         systems.setdefault(name, []).append(one)
 
+    sentences = ["--sentences", "0" if language in ENTITIES else str(JOINED)]
     for name in (*LEARNED, "spaced"):
         if name == "learned" or name in names:
-            trained = trained_ours(treebank, treebank.files, name, OPTIONS[name], seeds)
+            options = [*sentences, *OPTIONS[name]]
+            trained = trained_ours(treebank, treebank.files, name, options, seeds)
             for nlp, costs in trained:
                 add(name, nlp, costs)
     if "spacy" in names:
@@ -606,9 +642,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, help="folder of the treebanks")
-    parser.add_argument("--treebanks", nargs="+", choices=[*FILES], default=[*ENTITIES])
+    parser.add_argument("--treebanks", nargs="+", choices=TREEBANKS, default=[*ENTITIES])
     parser.add_argument("--udpipe", type=Path, help="folder of UDPipe's models")
-    parser.add_argument("--train-udpipe", choices=[*FILES], help="train a model into that folder")
+    parser.add_argument("--train-udpipe", choices=TREEBANKS, help="train a model into that folder")
     parser.add_argument("--pipelines", type=Path, help="folder of whole pipelines")
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=SYSTEMS)
     parser.add_argument("--times", type=float, default=10, help="train spaCy so much longer")
@@ -635,10 +671,10 @@ def main() -> None:
         parts = {part: read(file, language) for part, file in files.items()}
         treebank, systems = Treebank(language, folder, files, parts), {}
         names, times, seeds = options.systems, options.times, options.seeds
-        if language in ENTITIES:
+        if language in WHOLE:
             systems = whole_systems(treebank, names, times, models, seeds)
             show_whole(systems, treebank)
-        show_joined(systems, treebank, seeds)
+        show_joined(systems, treebank, models, seeds)
 
 
 if __name__ == "__main__":
