@@ -65,7 +65,6 @@ FILES = {
     "pt": "ud_pt_bosque/pt_bosque-ud-{}.conllu",
     "nl": "ud_nl_lassysmall/nl_lassysmall-ud-{}.conllu",
 }
-CONVERT_TURKISH = Path(__file__).parents[1] / "scripts/convert_turkish_treebank.py"
 #: What spacy-lookups-data has for components, by arguments of initialize, and for which systems.
 TABLES = {"clusters": "lexeme_cluster", "dictionary": "lemma_lookup"}
 GIVEN = {
@@ -133,7 +132,7 @@ def read_turkish() -> dict[str, Sentences]:
     vocab = spacy.Vocab()
     found: dict[str, Sentences] = {}
     with TemporaryDirectory() as folder:
-        command = [sys.executable, str(CONVERT_TURKISH), folder]
+        command = [sys.executable, str(peers.CONVERT_TURKISH), folder]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         for part in PARTS:
             docs = DocBin().from_disk(Path(folder) / f"{part}.spacy").get_docs(vocab)

