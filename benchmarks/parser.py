@@ -1,6 +1,6 @@
 """Dependency parsing: ssvm_parser and spaCy on three treebanks.
 
-    python benchmarks/parser.py --data FOLDER [--corpora en pt nl] [--skip spacy ...]
+    python benchmarks/parser.py --data FOLDER [--corpora en pt nl] [--skip spacy ...] [--seeds 3]
 
 FOLDER contains ud_en_ewt, ud_pt_bosque and ud_nl_lassysmall, the last with many non-projective
 trees. Scores are UAS and LAS in %, of all tokens and of words (without UPOS PUNCT). Each system
@@ -11,10 +11,12 @@ With gold tokens, tags and sentences:
     order 1, order 2   ssvm_parser with its default templates
     ..., grandparents  with the templates of grandparents, too
     ..., parser114     with the templates from which the default ones were selected
+    ..., pruning 8     with a pruner that keeps more arcs
     not projective     the first three with trees whose arcs may cross
 
 Prediction rounds the weights of arcs to eight bits: for these rows, lines say what that changes on
-dev and test.
+dev and test. With --seeds, each is trained with as many seeds: scores are means, with half the
+distance between the lowest and the highest one; all other figures are of the first seed.
 
 With gold tokens only, in Docs of ten sentences, without lemmas:
 
@@ -43,6 +45,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 import peers
@@ -155,11 +158,12 @@ def scored(nlp: spacy.Language, parts: dict[str, list[Doc]], make: Callable) -> 
     return dict(zip(SCORES, found, strict=True))
 
 
-def run_gold(data: Path, corpus: str, **settings) -> dict:
+def run_gold(data: Path, corpus: str, seed: int, **settings) -> dict:
     """Train and score ssvm_parser on gold tokens, tags and sentences."""
     parts = {part: read(data, corpus, part) for part in PARTS}
     nlp = spacy.blank("en")
-    parser = nlp.add_pipe("ssvm_parser", config=settings)
+    seeds = {"solver": {"seed": seed}, "label_solver": {"seed": seed}}
+    parser = nlp.add_pipe("ssvm_parser", config=settings | seeds)
     examples = examples_of(nlp, parts["train"], tagged)
     start = time.process_time()
     parser.initialize(lambda: examples)
@@ -418,25 +422,29 @@ GOLD = {
     "order 2": {"order": 2},
     "order 2, grandparents": _GRANDPARENTS,
     "order 2, parser114": {"order": 2, "templates": ["parser114"]},
+    "order 2, pruning 8": {"order": 2, "pruning": 8.0},
     "not projective": {"order": 1, "projective": False},
     "not projective, order 2": {"order": 2, "projective": False},
     "not projective, order 2, grandparents": _GRANDPARENTS | {"projective": False},
 }
+VARIANTS = ("order 2, parser114", "order 2, pruning 8")
 CALIBRATION = {
-    f"{kind}, {name}": lambda data, corpus, _, settings=settings, solver=solver: run_probable(
+    f"{kind}, {name}": lambda data, corpus, *_, settings=settings, solver=solver: run_probable(
         data, corpus, **settings, solver=solver
     )
     for kind, settings in GOLD.items()
-    if "parser114" not in kind
+    if kind not in VARIANTS
     for name, solver in peers.PROBABLE.items()
 }
 SYSTEMS = {
     **{
-        name: lambda data, corpus, _, settings=settings: run_gold(data, corpus, **settings)
+        name: lambda data, corpus, _, seed, settings=settings: run_gold(
+            data, corpus, seed, **settings
+        )
         for name, settings in GOLD.items()
     },
-    "ssvm": lambda data, corpus, _: run_ssvm(data, corpus),
-    "strong": lambda data, corpus, _: run_ssvm(
+    "ssvm": lambda data, corpus, *_: run_ssvm(data, corpus),
+    "strong": lambda data, corpus, *_: run_ssvm(
         data,
         corpus,
         {
@@ -445,7 +453,7 @@ SYSTEMS = {
         },
         **_GRANDPARENTS,
     ),
-    "spacy": run_spacy,
+    "spacy": lambda data, corpus, budget, _: run_spacy(data, corpus, budget),
 }
 
 
@@ -493,9 +501,9 @@ def run_growth(data: Path, corpus: str, kind: str) -> dict:
 
 
 GROWTH = {
-    f"growth, {kind}": lambda data, corpus, _, kind=kind: run_growth(data, corpus, kind)
+    f"growth, {kind}": lambda data, corpus, *_, kind=kind: run_growth(data, corpus, kind)
     for kind in GOLD
-    if "parser114" not in kind
+    if kind not in VARIANTS
 }
 
 
@@ -516,18 +524,29 @@ def show_growth(corpus: str, curves: dict[str, list[float]], output: Path | None
         figure.savefig(output / f"parser-{corpus}-growth.png", dpi=150)
 
 
+def as_text(values: Sequence[float]) -> str:
+    """The mean of a score over seeds, and half the distance between the extremes."""
+    spread = f" ±{(max(values) - min(values)) / 2:.2f}" if len(values) > 1 else ""
+    return f"{fmean(values):.2f}{spread}"
+
+
+def with_seeds(runs: Sequence[dict]) -> dict:
+    """The first run, with the scores of all in the place of its scores."""
+    return {**runs[0], **{score: [run[score] for run in runs] for score in SCORES}}
+
+
 def show(corpus: str, results: dict[str, dict]) -> None:
     for title, names in (
         ("gold tokens, tags and sentences", [name for name in GOLD if name in results]),
-        ("gold tokens", [name for name in ("ssvm", "spacy") if name in results]),
+        ("gold tokens", [name for name in ("ssvm", "strong", "spacy") if name in results]),
     ):
         if names:
             rows = [
                 (
                     name,
                     *(
-                        f"{results[name][uas]:.2f} {results[name][las]:.2f}"
-                        for uas, las in zip(SCORES[::2], SCORES[1::2], strict=True)
+                        " ".join(as_text(results[name][score]) for score in pair)
+                        for pair in zip(SCORES[::2], SCORES[1::2], strict=True)
                     ),
                     *(f"{results[name][column]:,.0f}" for column in FIGURES),
                 )
@@ -548,14 +567,16 @@ def show(corpus: str, results: dict[str, dict]) -> None:
                     f"{name}, UAS and LAS on {part} {rounded}, with exact weights {exact}; "
                     f"{found['different']:.2f} % of the heads differ"
                 )
-    for name in ("ssvm", "spacy"):
+    for name in ("ssvm", "strong", "spacy"):
         if name in results:
             figures = results[name]["front"] | results[name].get("parts", {})
             msg.info(f"{name}: " + ", ".join(f"{key} {x:.1f}" for key, x in figures.items()))
     pairs = (("not projective", "order 1"), ("not projective, order 2", "not projective"))
     for one, other in (*pairs, ("ssvm", "spacy")):
         if one in results and other in results:
-            margins = (f"{c} {results[one][c] - results[other][c]:+.2f}" for c in SCORES)
+            means = {name: [fmean(results[name][c]) for c in SCORES] for name in (one, other)}
+            differences = zip(SCORES, means[one], means[other], strict=True)
+            margins = (f"{c} {mean - beside:+.2f}" for c, mean, beside in differences)
             msg.info(f"{one} vs. {other}: {', '.join(margins)}")
 
 
@@ -569,32 +590,38 @@ def main() -> None:
     parser.add_argument(
         "--times", type=float, default=10, help="training time of spaCy, as a multiple of ours"
     )
+    parser.add_argument("--seeds", type=int, default=1, help="trainings on gold tags (1)")
     parser.add_argument("--calibration", action="store_true", help="measure probabilities alone")
     parser.add_argument("--growth", action="store_true", help="measure time by sentence length")
     parser.add_argument("--output", type=Path, help="folder for the results, as JSON, and plots")
     parser.add_argument("--only", choices=[*SYSTEMS, *CALIBRATION, *GROWTH], help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, default=0.0, help=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     compile_kernels()
     if options.only:
         system = {**SYSTEMS, **CALIBRATION, **GROWTH}[options.only]
-        peers.print_result(system(options.data, options.corpora[0], options.budget))
+        peers.print_result(system(options.data, options.corpora[0], options.budget, options.seed))
         return
     if options.output:
         options.output.mkdir(parents=True, exist_ok=True)
     for corpus in options.corpora:
 
-        def run(system: str, budget: float = 0.0, corpus: str = corpus) -> dict:
+        def run(system: str, budget: float = 0.0, seed: int = 0, corpus: str = corpus) -> dict:
             msg.info(f"{corpus}: {system}")
             arguments = ["--data", str(options.data), "--corpora", corpus, "--only", system]
-            return peers.in_process(__file__, [*arguments, "--budget", str(budget)])
+            arguments += ["--budget", str(budget), "--seed", str(seed)]
+            return peers.in_process(__file__, arguments)
 
         results: dict[str, dict] = {}
         wanted = [name for name in SYSTEMS if name != "strong" or corpus == "en"]
         for system in wanted:
             if system not in options.skip and not options.calibration:
                 ours = results.get("ssvm", {"learning": 0.0})
-                results[system] = run(system, options.times * ours["learning"])
+                budget = options.times * ours["learning"]
+                seeds = range(options.seeds if system in GOLD else 1)
+                runs = [run(system, budget, seed) for seed in seeds]
+                results[system] = with_seeds(runs)
         show(corpus, results)
         if options.calibration:
             results["calibration"] = {system: run(system) for system in CALIBRATION}
