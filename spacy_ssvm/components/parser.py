@@ -34,6 +34,7 @@ from spacy_ssvm.components.settings import (
     check_number,
     check_rows,
     check_selection,
+    check_solver,
     config_error,
     initialize_error,
     read_templates,
@@ -575,6 +576,8 @@ def build_parser(
     """
     check_rows(name, min_count, None)
     model = _build_model(name, settings)
+    check_solver(name, "solver", solver)
+    check_solver(name, "label_solver", label_solver)
     if "k_best_decode" in solver.oracles:
         problem = "needs the k best trees: choose another, or "
         if not settings.projective:

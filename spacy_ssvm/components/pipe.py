@@ -37,7 +37,12 @@ from spacy_ssvm.components.initialization import (
     warn_of_unread,
 )
 from spacy_ssvm.components.serialization import ModelT, SerializedPipe
-from spacy_ssvm.components.settings import check_number, config_error, initialize_error
+from spacy_ssvm.components.settings import (
+    check_number,
+    check_solver,
+    config_error,
+    initialize_error,
+)
 from spacy_ssvm.features.attributes import MORPHOLOGY
 from spacy_ssvm.features.resources import Resources, names_of
 from spacy_ssvm.features.wildcards import NO_NAMES, Names, expand_wildcards
@@ -93,6 +98,7 @@ class Pipe(SerializedPipe[ModelT], Generic[ModelT, Batch]):
         self.scorer = scorer
         self.solver = solver
         self.selection = selection
+        check_solver(name, "solver", solver)
         if memory is not None:
             check_number(name, "memory", memory, 1)
         self.memory = memory

@@ -82,6 +82,13 @@ def check_rows(name: str, min_count: int, hash_bits: int | None) -> None:
         raise config_error(name, "min_count", "features are not counted where hash_bits is set")
 
 
+def check_solver(name: str, key: str, solver: object) -> None:
+    """Raise ConfigValidationError for what is no solver, such as a selection."""
+    if not hasattr(solver, "start"):
+        message = 'must be the block of a solver: @misc = "spacy_ssvm.DualCoordinateDescent.v1"'
+        raise config_error(name, key, f"{message}, or another one of docs/solvers.md")
+
+
 def check_selection(name: str, selection: object, templates: int) -> None:
     """Raise ConfigValidationError for a selection that does not fit the number of templates.
 

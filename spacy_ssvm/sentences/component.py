@@ -26,6 +26,7 @@ from spacy_ssvm.components.page import Decision, ExplainablePipe
 from spacy_ssvm.components.settings import (
     check_rows,
     check_selection,
+    check_solver,
     config_error,
     read_templates,
     require_beta,
@@ -526,6 +527,7 @@ def build_sentence_labeler(
         model = CutSentenceModel(found, model.units, unit_edges)
         if selection is not None:
             raise config_error(name, "selection", _NO_SELECTION)
+    check_solver(name, "solver", solver)
     _check_solver(name, solver, model, 2)
     check_selection(name, selection, len(model.templates))
     return SentenceLabeler(

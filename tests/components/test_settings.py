@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import pytest
+import spacy
 from pipelines import PARSER, TAGGER, Component
 from refusals import NAME, refusal, refused_config
 from thinc.config import ConfigValidationError
@@ -75,6 +76,28 @@ def test_C_that_is_no_number(C: float) -> None:
 )
 def test_other_settings_of_the_solver(settings: dict[str, Any], problem: str) -> None:
     assert problem in refusal(lambda: TAGGER.pipeline(solver=solver(**settings)))
+
+
+@pytest.mark.parametrize(
+    ("factory", "key", "settings"),
+    [
+        ("ssvm_tagger", "solver", {}),
+        ("ssvm_morphologizer", "solver", {}),
+        ("ssvm_ner", "solver", {}),
+        ("ssvm_aligner", "solver", {}),
+        ("ssvm_sentence_labeler", "solver", {"decoder": "cut"}),
+        ("ssvm_parser", "solver", {}),
+        ("ssvm_parser", "label_solver", {}),
+    ],
+)
+def test_a_selection_is_no_solver(factory: str, key: str, settings: dict[str, Any]) -> None:
+    config = {**settings, key: {"@misc": "spacy_ssvm.Selection.v1", "budget": 3}}
+    message = refusal(
+        lambda: spacy.blank("en").add_pipe(factory, name="mine", config=config),
+        ConfigValidationError,
+    )
+    assert "components.mine" in message
+    assert f"\n{key}\tmust be the block of a solver" in message
 
 
 @pytest.mark.parametrize("hash_bits", [0, 7, 29, -3])
