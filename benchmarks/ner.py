@@ -26,7 +26,8 @@ With --strong:
 With --costs:
 
     missed ...  ssvm_ner with different costs for a missed token of an entity. The table shows
-                the one with the best F1 on dev; precision and recall on dev are shown for all
+                the one with the best F1 on dev; precision and recall on dev are shown for all.
+                With --strong, the same for strong
 
 With --ablation:
 
@@ -287,7 +288,7 @@ def strong_resources(corpus: str, folder: Path) -> dict:
     }
 
 
-def run_strong(data: Path, corpus: str, source: str | None = None, *more: str) -> dict:
+def run_strong(data: Path, corpus: str, source: str | None = None, *more: str, **settings) -> dict:
     """ssvm_ner with all of these, or with the lists or one language's clusters alone.
 
     more: templates besides those of the family ner.
@@ -298,8 +299,8 @@ def run_strong(data: Path, corpus: str, source: str | None = None, *more: str) -
             resources["clusters"] = None
         elif source is not None:
             resources = {"clusters": {source: resources["clusters"][source]}}
-        tensor, templates = "tensor[0]" in more, ["ner", *more]
-        return run_ssvm(data, corpus, resources=resources, tensor=tensor, templates=templates)
+        settings |= {"tensor": "tensor[0]" in more, "templates": ["ner", *more]}
+        return run_ssvm(data, corpus, resources=resources, **settings)
 
 
 def run_document(data: Path, corpus: str) -> dict:
@@ -387,6 +388,12 @@ COSTS = {
     )
     for missed in MISSED
 }
+STRONG_COSTS = {
+    f"strong, missed {missed:g}": lambda data, corpus, _, missed=missed: run_strong(
+        data, corpus, costs={"*": {"O": missed}}
+    )
+    for missed in MISSED
+}
 ABLATION = {
     **{
         f"without {family}": lambda data, corpus, _, family=family: run_ssvm(
@@ -404,15 +411,16 @@ PROBABLE = {
     name: lambda data, corpus, _, solver=solver: run_ssvm(data, corpus, solver=solver)
     for name, solver in peers.PROBABLE.items()
 }
-EVERYTHING = {**SYSTEMS, **STRONG, **COSTS, **ABLATION, **PROBABLE}
+EVERYTHING = {**SYSTEMS, **STRONG, **COSTS, **STRONG_COSTS, **ABLATION, **PROBABLE}
 
 
 def show(corpus: str, results: dict[str, dict]) -> None:
-    curve = {name: result for name, result in results.items() if name in COSTS}
-    best = max(curve, key=lambda name: curve[name]["dev"], default=None)
-    chosen = {name: r for name, r in results.items() if name not in curve or name == best}
+    found = ({name: r for name, r in results.items() if name in c} for c in (COSTS, STRONG_COSTS))
+    curves = {max(curve, key=lambda name: curve[name]["dev"]): curve for curve in found if curve}
+    left_out = {name for best, curve in curves.items() for name in curve if name != best}
+    chosen = {name: r for name, r in results.items() if name not in left_out}
     peers.show(f"{corpus}, entity F1", chosen)
-    if curve:
+    for best, curve in curves.items():
         columns = ("dev precision", "dev recall", "dev")
         rows = [(name, *(f"{r[c]:.1f}" for c in columns)) for name, r in curve.items()]
         msg.table(rows, header=("cost", *columns[:2], "dev F1"), aligns=("l", *"rrr"), divider=True)
@@ -446,6 +454,7 @@ def main() -> None:
         return
     asked = [system for system in SYSTEMS if system not in options.skip]
     asked += [*COSTS] * options.costs + [*ABLATION] * options.ablation
+    asked += [*STRONG_COSTS] * (options.costs and options.strong)
     asked += [*PROBABLE] * options.calibration
     for corpus in options.corpora:
         results: dict[str, dict] = {}
