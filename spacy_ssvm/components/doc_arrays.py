@@ -1,6 +1,8 @@
 """Annotation of Docs as arrays, and gold annotation at the tokens of predicted Docs."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from spacy.attrs import ORTH, SENT_START, SPACY
@@ -15,6 +17,9 @@ SOURCE, TARGET = "source", "target"
 
 #: What spaCy stores in SENT_START; 0 is for tokens without annotation.
 IS_START, IS_INSIDE = 1, -1
+
+#: The share of punctuation that is written together with the word before it, at least.
+_JOINED = 0.2
 
 #: The number of a value that no label has.
 UNKNOWN = -2
@@ -142,3 +147,16 @@ def token_index(doc: Doc, token: int | Token) -> int:
     if not -len(doc) <= token < len(doc):
         raise IndexError(f"there is no token {token}: the Doc has {len(doc)} tokens")
     return int(token) % len(doc)
+
+
+def marks_of(doc: Doc) -> Iterator[bool]:
+    """Of each punctuation mark that has a token before it: whether both are written together."""
+    if not doc.has_unknown_spaces:
+        for before, token in pairwise(doc):
+            if not (any(map(str.isalnum, token.text)) or token.text.isspace()):
+                yield not (before.whitespace_ or before.text.isspace())
+
+
+def are_joined(marks: Counter[bool]) -> bool:
+    """Whether marks are written together with words, as in texts that people write."""
+    return marks[True] > _JOINED * marks.total()

@@ -15,12 +15,15 @@ from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.util import logger, registry
 from spacy.vocab import Vocab
+from thinc.config import ConfigValidationError
 
 from spacy_ssvm import storage
 from spacy_ssvm.components.doc_arrays import (
     IS_INSIDE,
     IS_START,
+    are_joined,
     columns_of,
+    marks_of,
     sentence_marks,
     write_columns,
 )
@@ -37,6 +40,8 @@ from spacy_ssvm.tokenizer.templates import parse_character_templates
 from spacy_ssvm.tokenizer.training import GoldText
 
 _MAX_LENGTH = 2**30  # characters, as in spaCy
+_COMPARED = 100  # examples whose tokens are compared with its own
+_MARKS = 20  # fewer say nothing of a corpus
 
 #: Where a token comes from: what ``Tokenizer.explain`` tells.
 KNOWN, LEARNED, WHITESPACE = "known chunk", "model", "whitespace"
@@ -183,7 +188,7 @@ class Tokenizer:
         self,
         get_examples: Callable[[], Iterable[Example]],
         *,
-        nlp: Language | None = None,  # noqa: ARG002
+        nlp: Language | None = None,
         learn: bool = True,
         special_cases: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
@@ -192,6 +197,8 @@ class Tokenizer:
         Those of which it is not known where spaces are teach nothing. Where none does, as the Doc
         that ``nlp.initialize()`` passes, what was learned before stays.
 
+        nlp: the pipeline, whose components are initialized next. If ``get_examples`` returns the
+        same examples again, they have the tokens of before: there is a warning.
         learn: false keeps what was learned before, such as by the tokenizer of another pipeline.
         special_cases: the tokens of chunks that are cut in the same way wherever they occur, beside
             those that were added before.
@@ -209,28 +216,15 @@ class Tokenizer:
                 raise section_error("[initialize.tokenizer]", "learn", message)
             self.model.add_special_cases(cases)
             return
-        gold, pairs = [], Counter[tuple[Pieces, Pieces]]()
-        sizes: list[int] = []
-        for example in get_examples():
-            sizes.append(len(example.reference))
-            if not example.reference.has_unknown_spaces:
-                gold.append(gold_text(example.reference))
-                pairs.update(pairs_of(example.reference))
-        if not sum(sizes):
-            raise ValueError("the tokenizer has no tokens to learn from: the examples are empty")
+        gold, pairs, marks, sizes, first = _read_corpus(get_examples())
         cuts = any(map(_cuts_chunks, gold))
         has_corpus = cuts or sizes != [3]  # ``nlp.initialize()`` passes one Doc of three words
         has_sentences = any(one.sentences is not None for one in gold)
         if self.sentences and has_corpus and not has_sentences:
             message = "no sentences are annotated: set sentences = false in [nlp.tokenizer]"
             raise section_error("[nlp.tokenizer]", "sentences", message)
-        if has_corpus and not cuts:
-            warnings.warn(
-                "Tokenizer: there is whitespace between all tokens of the examples: nothing can be "
-                "learned of where to cut. Train on texts as they are written, such as "
-                "'python -m spacy ssvm convert' makes of CoNLL-U files with SpaceAfter=No",
-                stacklevel=2,
-            )
+        if has_corpus:
+            _warn_of_spaces(cuts, marks)
         cases = {**self.model.special_cases, **cases}
         if not (cuts or has_sentences):
             self.model.add_special_cases(cases)
@@ -245,6 +239,19 @@ class Tokenizer:
             f"{sum(len(one.starts) for one in gold):,}",
             f"{known:,}",
         )
+        if nlp is not None and nlp.pipe_names and next(iter(get_examples()), None) is first[0]:
+            self._warn_of_old_tokens(example.predicted for example in first)
+
+    def _warn_of_old_tokens(self, docs: Iterable[Doc]) -> None:
+        """Warn where Docs that components will learn from have other tokens than it writes."""
+        if any([t.idx for t in doc] != [t.idx for t in self(doc.text)] for doc in docs):
+            warnings.warn(
+                "Tokenizer: components are going to learn from examples that were cut before the "
+                "tokenizer has learned. Make them anew each time, 'nlp.initialize(lambda: "
+                "[Example(nlp.make_doc(gold.text), gold) for gold in docs])', and for 'nlp.update' "
+                "afterwards",
+                stacklevel=3,
+            )
 
     # Saving and loading
 
@@ -296,6 +303,33 @@ class Tokenizer:
         self.model = model  # in one step: wherever a load is interrupted, the tokenizer is whole
 
 
+class _Corpus(NamedTuple):
+    """What a tokenizer learns from."""
+
+    texts: list[GoldText]
+    pairs: Counter[tuple[Pieces, Pieces]]  #: see ``pairs_of``
+    marks: Counter[bool]  #: see ``marks_of``
+    sizes: list[int]  #: the number of tokens of each Doc
+    first: list[Example]
+
+
+def _read_corpus(examples: Iterable[Example]) -> _Corpus:
+    """Raises ValueError where no Doc has tokens."""
+    corpus = _Corpus([], Counter(), Counter(), [], [])
+    for example in examples:
+        gold = example.reference
+        if len(corpus.first) < _COMPARED:
+            corpus.first.append(example)
+        corpus.sizes.append(len(gold))
+        if not gold.has_unknown_spaces:
+            corpus.texts.append(gold_text(gold))
+            corpus.pairs.update(pairs_of(gold))
+            corpus.marks.update(marks_of(gold))
+    if not sum(corpus.sizes):
+        raise ValueError("the tokenizer has no tokens to learn from: the examples are empty")
+    return corpus
+
+
 def _read_special_cases(given: Mapping[str, Sequence[str]]) -> dict[str, SpecialCase]:
     """The special cases of a config. Raises ConfigValidationError for an invalid one."""
     cases = {}
@@ -340,6 +374,24 @@ def pairs_of(doc: Doc) -> Iterator[tuple[Pieces, Pieces]]:
             yield (texts[i], texts[i + 1]), (words[i], words[i + 1])
 
 
+def _warn_of_spaces(cuts: bool, marks: Counter[bool]) -> None:
+    """Warn of a corpus that does not tell how text is cut. cuts: whether it ever is."""
+    if cuts and (are_joined(marks) or marks.total() < _MARKS):
+        return
+    what = (
+        "nearly all punctuation of the examples stands between spaces: it would not be cut off "
+        "from words"
+        if cuts
+        else "there is whitespace between all tokens of the examples: nothing can be learned of "
+        "where to cut"
+    )
+    warnings.warn(
+        f"Tokenizer: {what}. Train on texts as they are written, such as "
+        "'python -m spacy ssvm convert' makes of CoNLL-U files with SpaceAfter=No",
+        stacklevel=3,
+    )
+
+
 def _cuts_chunks(gold: GoldText) -> bool:
     """Whether a token begins where there is no whitespace before it."""
     text = gold.text
@@ -370,7 +422,11 @@ def make_tokenizer(
         parsed = parse_character_templates(templates)
     except TemplateError as error:
         raise section_error("[nlp.tokenizer]", "templates", str(error)) from error
-    solver = DualCoordinateDescent(C=C, seed=seed)
+    try:
+        solver = DualCoordinateDescent(C=C, seed=seed)
+    except ConfigValidationError as error:
+        key, message = error.errors[0]["loc"][0], error.errors[0]["msg"]
+        raise section_error("[nlp.tokenizer]", key, message) from error
 
     def make(nlp: Language) -> Tokenizer:
         model = TokenizerModel(parsed)

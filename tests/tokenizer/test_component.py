@@ -7,6 +7,7 @@ import pickle
 import re
 import threading
 import time
+import warnings
 from collections import UserDict, defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -428,6 +429,7 @@ def test_invalid_settings(settings: dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigValidationError, match=named) as caught:
         pipeline(**settings)
     assert isinstance(caught.value, ValueError)
+    assert "DualCoordinateDescent" not in str(caught.value)  # the user has not named it
 
 
 # Sentences
@@ -1342,3 +1344,34 @@ def test_a_file_of_another_tokenizer(tmp_path: Path) -> None:
         nlp.tokenizer.from_disk(tmp_path / "tokenizer")
     nlp.to_disk(tmp_path)
     assert words_of(spacy.load(tmp_path)("Didn't purr.")) == words_of(nlp("Didn't purr."))
+
+
+def test_punctuation_between_spaces_brings_a_warning() -> None:
+    """Also where pieces of words, such as "n't", are written together."""
+    nlp = pipeline()
+    words, spaces = ["Do", "n't", "run", ",", "Ann", "."], [False, *[True] * 5]
+    docs = [Doc(nlp.vocab, words=words, spaces=spaces) for _ in range(10)]
+    with pytest.warns(UserWarning, match="punctuation of the examples stands between spaces"):
+        teach(nlp, docs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        teach(nlp, docs[:9])  # too few marks to tell
+        teach(nlp, [*docs, *[Doc(nlp.vocab, words=words, spaces=[False] * 6)] * 3])
+
+
+def test_examples_with_the_tokens_of_before_bring_a_warning() -> None:
+    nlp = pipeline()
+    nlp.add_pipe("sentencizer")
+    golds = [cut_doc(nlp.vocab, marked) for marked in CONTRACTIONS]
+
+    def made() -> list[Example]:
+        return [Example(nlp.make_doc(gold.text), gold) for gold in golds]
+
+    old = made()
+    with pytest.warns(UserWarning, match="components are going to learn from examples that were"):
+        nlp.initialize(lambda: old)
+    anew = made()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp.initialize(made)
+        nlp.initialize(lambda: anew)  # they have the tokens that it writes now

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain
 from typing import NamedTuple
 
 from spacy.attrs import DEP, LEMMA, MORPH, POS, TAG
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_ssvm.components.doc_arrays import are_joined, marks_of
 from spacy_ssvm.files import shorten
 
 #: What each component learns from, in the order of a pipeline.
@@ -115,20 +116,11 @@ def find_annotation(docs: Iterable[Doc]) -> Annotation:
 
 _COMPARED = 50_000  #: tokens on which rules are compared
 CUT_OTHERWISE = 0.005  #: the share of them from which on a tokenizer learns unasked
-#: The share of punctuation that is written together with the word before it, at least.
-_JOINED = 0.2
 
 
 def is_as_written(docs: Iterable[Doc]) -> bool:
     """Whether the texts of Docs are as they were written: without a space between all tokens."""
-    joined = alone = 0
-    for doc in docs:
-        for before, token in pairwise(doc):
-            is_mark = not (any(map(str.isalnum, token.text)) or token.text.isspace())
-            if is_mark and not doc.has_unknown_spaces:
-                is_joined = not (before.whitespace_ or before.text.isspace())
-                joined, alone = joined + is_joined, alone + (not is_joined)
-    return joined > _JOINED * (joined + alone)
+    return are_joined(Counter(chain.from_iterable(map(marks_of, docs))))
 
 
 def share_cut_otherwise(nlp: Language, docs: Iterable[Doc]) -> float:
