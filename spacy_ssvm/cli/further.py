@@ -37,15 +37,22 @@ def train_further(
     share: float,
     seed: int,
     components: str | None,
+    has_tokenizer: bool,
     has_resources: bool,
     strict: bool,
 ) -> None:
     """Train components of a pipeline further, and print scores of before and after.
 
-    has_resources: whether files were given that components read besides examples.
+    has_tokenizer: whether a tokenizer was asked for, which is that of the pipeline. has_resources:
+    whether files were given that components read besides examples.
     """
     start = time.perf_counter()
     with show_errors("Cannot train"):
+        if has_tokenizer:
+            raise ValueError(
+                f"--tokenizer: with --from, that of {model} stays; 'python -m spacy ssvm swap "
+                "--tokenizer' puts another one into a pipeline"
+            )
         _check_settings_of_model(model, overrides, has_resources)
         of_components = {k: v for k, v in overrides.items() if k.startswith(_OF_COMPONENTS)}
         of_training = {k: v for k, v in overrides.items() if k not in of_components}

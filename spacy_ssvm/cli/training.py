@@ -87,8 +87,8 @@ class Tokenizers(str, Enum):
 _Tokenizer = Annotated[
     Tokenizers | None,
     typer.Option(
-        help="Cut text as the examples do (learned), or by spaCy's rules; by default learned for "
-        "CoNLL-U and where the rules cut other texts otherwise"
+        help="Cut text as the examples do (learned), or by spaCy's rules; by default learned where "
+        "train reads CoNLL-U, and where the rules cut other texts otherwise"
     ),
 ]
 _NewTokenizer = Annotated[
@@ -136,7 +136,8 @@ def train(
     write in the output folder: corpus/, config.cfg, model-best. Components that learn from others,
     such as a parser from tags, are trained on annotations of models that have not seen the same
     texts. A parser gets a senter before it, where the files have sentences. The tokenizer learns to
-    cut text as treebanks do. Settings of the config can be overridden as for spacy train:
+    cut text as treebanks do, and multiword tokens of CoNLL-U into their words (--tokenizer rules
+    leaves them whole). Settings of the config can be overridden as for spacy train:
     --training.max_epochs 5.
 
     Three files, SOURCE TARGET LINKS, a sentence a line and its links such as 0-0 1-2, train a word
@@ -144,7 +145,7 @@ def train(
     further parallel texts without links.
 
     With --from, the components of a trained pipeline that can learn from the files learn on, new
-    labels included; the others, and that pipeline itself, stay as they are.
+    labels included; the others, the tokenizer, and that pipeline itself, stay as they are.
 
     \b
     Examples:
@@ -182,6 +183,7 @@ def train(
             from spacy_ssvm.cli.further import train_aligner
 
             options = {"--from": source, "--components": components, "--gazetteer": gazetteer}
+            options["--tokenizer"] = tokenizer
             refused = [name for name, value in options.items() if value]
             if refused:
                 raise ValueError(f"a word aligner, of SOURCE TARGET LINKS, takes no {refused[0]}")
@@ -200,6 +202,7 @@ def train(
                 share=share,
                 seed=seed,
                 components=components,
+                has_tokenizer=tokenizer is not None,
                 has_resources=bool(gazetteer) or not {clusters, dictionary} <= {None, "none"},
                 strict=strict,
             )

@@ -106,6 +106,7 @@ def test_the_config_is_the_shipped_one(tmp_path: Path) -> None:
         (["EN", "CS", "ALIGN", "--dev", "EN"], "three files are needed for dev, too"),
         (["EN", "CS", "ALIGN", "--components", "ner"], "takes no --components"),
         (["EN", "CS", "ALIGN", "--from", "model"], "takes no --from"),
+        (["EN", "CS", "ALIGN", "--tokenizer", "rules"], "takes no --tokenizer"),
         (["EN", "CS", "ALIGN", "--training.foo", "1"], "[training] has no such setting"),
         (["EN", "CS", "ALIGN", "--paths.train_source", "EN"], "name the files as arguments"),
         (["EN", "CS", "ALIGN", "--paths.bitext_source", "EN"], "it needs source and target"),

@@ -280,6 +280,7 @@ def test_a_pipeline_with_frozen_components(tmp_path: Path) -> None:
         (["DATA", "--from", "MODEL", "--components.ssvm_ner.solver.D", "3"], "solver -> D"),
         (["DATA", "--from", "MODEL", "--components.ssvm_ner.solver.C", "-3"], "C is -3"),
         (["DATA", "--from", "MODEL", "--nlp.lang", "de"], "--nlp.lang: with --from, this is taken"),
+        (["DATA", "--from", "MODEL", "--tokenizer", "rules"], "--tokenizer: with --from, that of"),
         (["DATA", "--from", "MODEL", "--gazetteer", "PER=DATA"], "lists of names are those of"),
         (["DATA", "--from", "MODEL", "--training.foo", "3"], "[training] has no such setting"),
         (["DATA", "--from", "nosuch"], "nosuch cannot be loaded as a pipeline"),
