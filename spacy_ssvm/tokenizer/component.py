@@ -44,13 +44,13 @@ _COMPARED = 100  # examples whose tokens are compared with its own
 _MARKS = 20  # fewer say nothing of a corpus
 
 #: Where a token comes from: what ``Tokenizer.explain`` tells.
-KNOWN, LEARNED, WHITESPACE = "known chunk", "model", "whitespace"
+SPECIAL, KNOWN, LEARNED, WHITESPACE = "special case", "known chunk", "model", "whitespace"
 
 
 class ExplainedToken(NamedTuple):
     """A token of a text and where it comes from."""
 
-    source: str  #: KNOWN, LEARNED or WHITESPACE
+    source: str  #: SPECIAL, KNOWN, LEARNED or WHITESPACE
     text: str
     start: int  #: its first character
     begins_sentence: bool
@@ -133,11 +133,14 @@ class Tokenizer:
     def explain(self, text: str) -> list[ExplainedToken]:
         """The tokens of a text, and where each of them comes from.
 
-        "known chunk": what stands between whitespace is a special case, or occurs twice or more in
-        the corpus, always cut like this. "model": decided here; ``explain_character`` tells why.
+        "special case": what stands between whitespace is one. "known chunk": it occurs twice or
+        more in the corpus, always cut like this. "model": decided here; ``explain_character`` tells
+        why.
         """
         tokens, _ = self.model.segment([text])
         read = self.model.read_texts([text])
+        bounds = zip(read.chunks.starts.tolist(), read.chunks.ends.tolist(), strict=True)
+        is_special = [text[start:end] in self.model.special_cases for start, end in bounds]
         columns = tokens.starts, tokens.ends, tokens.is_sentence
         found = []
         for start, end, begins in zip(*map(np.ndarray.tolist, columns), strict=True):
@@ -145,6 +148,8 @@ class Tokenizer:
             source = KNOWN if chunk >= 0 and read.nodes.patterns[chunk] >= 0 else LEARNED
             if text[start:end].isspace():
                 source = WHITESPACE
+            elif is_special[chunk]:
+                source = SPECIAL
             found.append(ExplainedToken(source, text[start:end], start, begins))
         return found
 

@@ -646,9 +646,11 @@ def test_special_cases_come_before_what_was_learned(contractions: Language) -> N
         assert words_of(nlp(chunk)) == words_of(contractions(chunk)) != pieces
         nlp.tokenizer.add_special_case(chunk, [{ORTH: piece} for piece in pieces])
         assert words_of(nlp(chunk)) == pieces
-        assert [source for source, *_ in nlp.tokenizer.explain(chunk)] == ["known chunk"] * len(
-            pieces
-        )
+        sources = [source for source, *_ in nlp.tokenizer.explain(chunk)]
+        assert sources == ["special case"] * len(pieces)
+    found = [(source, word) for source, word, *_ in nlp.tokenizer.explain(" cats, Kneel. Kneel.,")]
+    assert found[:3] == [("whitespace", " "), *[("special case", w) for w in ("cats,", "Kneel.")]]
+    assert {source for source, _ in found[3:]} == {"model"}
     assert words_of(nlp("Sit. Kneel. dogs,")) == ["Sit", ".", "Kneel.", "dogs", ","]
 
 
