@@ -182,8 +182,12 @@ def train(
         if are_parallel(files):
             from spacy_ssvm.cli.further import train_aligner
 
-            options = {"--from": source, "--components": components, "--gazetteer": gazetteer}
-            options["--tokenizer"] = tokenizer
+            options = {
+                "--from": source,
+                "--components": components,
+                "--gazetteer": gazetteer,
+                "--tokenizer": tokenizer,
+            }
             refused = [name for name, value in options.items() if value]
             if refused:
                 raise ValueError(f"a word aligner, of SOURCE TARGET LINKS, takes no {refused[0]}")

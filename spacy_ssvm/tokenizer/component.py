@@ -145,11 +145,12 @@ class Tokenizer:
         found = []
         for start, end, begins in zip(*map(np.ndarray.tolist, columns), strict=True):
             chunk = int(np.searchsorted(read.chunks.starts, start, side="right")) - 1
-            source = KNOWN if chunk >= 0 and read.nodes.patterns[chunk] >= 0 else LEARNED
             if text[start:end].isspace():
                 source = WHITESPACE
             elif is_special[chunk]:
                 source = SPECIAL
+            else:
+                source = KNOWN if read.nodes.patterns[chunk] >= 0 else LEARNED
             found.append(ExplainedToken(source, text[start:end], start, begins))
         return found
 
